@@ -1,0 +1,194 @@
+"""Data given a random partition, as a PyMC random variable: component parameters are integrated out."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.distributions.distribution import Distribution, _support_point
+from pymc.logprob.abstract import _logprob
+from pytensor.graph.basic import Variable
+from pytensor.tensor.random.op import RandomVariable
+
+from pymc_nrm.distributions.numba_dispatch import register_numba
+from pymc_nrm.distributions.observed import as_observed, numeric_data
+from pymc_nrm.distributions.partition import PartitionRV, known_length
+from pymc_nrm.distributions.supports import check_constants, with_conditions
+from pymc_nrm.families.base import broadcast_hyperparameters, canonical, complete, log_likelihood, prepare_data
+from pymc_nrm.partitions import draw_data
+
+
+class MixtureRV(RandomVariable):
+    """Data of a mixture: inputs are labels and the hyperparameters of the family in their full shape."""
+
+    name = "mixture"
+    __props__ = ("name", "signature", "dtype", "inplace", "family_class", "univariate")
+    _print_name = ("Mixture", "\\operatorname{Mixture}")
+
+    def __init__(self, family_class, univariate, **kwargs):
+        self.family_class = family_class
+        self.univariate = univariate
+        cores = [spec.core for spec in family_class.hyperparameters.values()]
+        inputs = ["(n)", *[f"({','.join(core)})" for core in cores]]
+        kwargs["signature"] = f"{','.join(inputs)}->{'(n)' if univariate else '(n,d)'}"
+        super().__init__(**kwargs)
+        self.feature_axis = next((i, core.index("d")) for i, core in enumerate(cores) if "d" in core)
+
+    def rng_fn(self, rng, labels, *hyperparameters_and_size):
+        *hyperparameters, size = hyperparameters_and_size
+        if size:
+            raise NotImplementedError("batches of data are drawn by the numba backend only")
+        i, axis = self.feature_axis
+        family = kernel_family(self.family_class, hyperparameters)
+        values = draw_data(family, np.asarray(labels), rng, np.shape(hyperparameters[i])[axis])
+        return (values[:, 0] if self.univariate else values).astype(self.dtype)
+
+
+def kernel_family(family_class, hyperparameters):
+    """Family with the field types that kernels expect: floats and contiguous float64 arrays."""
+    return family_class(
+        *[float(h) if np.ndim(h) == 0 else np.ascontiguousarray(h, dtype="float64") for h in hyperparameters]
+    )
+
+
+class Mixture(Distribution):
+    """Data whose clusters are those of a partition, with the parameters of each cluster integrated out.
+
+    Parameters
+    ----------
+    name : str
+    partition : Partition
+        The random partition of the items; several mixtures may share one.
+    family : NormalWishart, NormalGamma, BernoulliBeta, PoissonGamma, CategoricalDirichlet or MultinomialDirichlet
+        Its hyperparameters are numbers, arrays, tensors or random variables.
+    observed : array_like or sparse matrix, shape (n, d) or (n,), optional
+        Data; a vector stands for one feature.  NaN means missing, where the family allows it.  Without data the mixture
+        is a latent variable, sampled given the partition.
+    dims : str or tuple of str, optional
+        Names of the dimensions, one for a vector and two for a matrix.
+    shape : tuple of int, optional
+        Shape of a latent mixture, where neither ``dims`` nor the hyperparameters tell the number of features.
+
+    Raises
+    ------
+    TypeError
+        If ``partition`` is not a Partition, or ``family`` not a family.
+    ValueError
+        If data are outside the support of the family, have another number of items than the partition, or a
+        hyperparameter is outside its range.
+
+    Notes
+    -----
+    Forward draws, as in ``pm.sample_prior_predictive``, draw the parameters of each cluster afresh from the base
+    measure.  That is right for the prior predictive; ``pm.sample_posterior_predictive`` does the same, so that its draws
+    are new data for the same partition from *new* clusters, not replications of the clusters found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> X = np.random.default_rng(1).normal(size=(20, 2))
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=20)
+    ...     x = nrm.Mixture("x", z, nrm.NormalWishart.from_data(X), observed=X)
+    """
+
+    rv_type = MixtureRV
+
+    def __new__(cls, name, partition, family, *, observed=None, dims=None, shape=None, **kwargs):
+        for option in ("size", "total_size"):
+            if kwargs.get(option) is not None:
+                raise ValueError(f"Mixture does not take {option}; got {kwargs[option]!r}")
+        _check_kinds(partition, family)
+        if observed is not None:
+            values = numeric_data(observed)
+            n = known_length(partition.owner.inputs[2])
+            if values.ndim not in (1, 2) or values.shape[0] != n:
+                raise ValueError(
+                    f"observed data of Mixture {name!r} must have one row for each of the {n} items of partition "
+                    f"{partition.name!r}, shape (n, d) or (n,); got shape {values.shape}"
+                )
+            X = values[:, None] if values.ndim == 1 else values
+            family = complete(family, X)
+            check_constants(family, X.shape[1])
+            missing = _check_data(family, X)
+            kwargs["dtype"] = "float64" if missing or family.continuous else "int64"
+            observed, shape = as_observed(observed, values, kwargs["dtype"]), values.shape
+        return super().__new__(cls, name, partition, family, observed=observed, dims=dims, shape=shape, **kwargs)
+
+    @classmethod
+    def dist(cls, partition, family, *, shape=None, dtype=None, rng=None, return_next_rng=False):
+        """Create data outside a model, for example for ``pm.draw``; arguments as in :class:`Mixture`."""
+        _check_kinds(partition, family)
+        n_features = _n_features(family, shape)
+        check_constants(family, n_features if isinstance(n_features, int) else None)
+        if any(value is None for value in canonical(family)):
+            missing = [name for name, value in canonical(family)._asdict().items() if value is None]
+            raise ValueError(f"{type(family).__name__} without observed data needs {', '.join(missing)}; got None")
+        univariate = n_features is None or (shape is not None and len(shape) == 1)
+        full = broadcast_hyperparameters(family, partition.shape[0], 1 if n_features is None else n_features)
+        dtype = dtype or ("float64" if family.continuous else "int64")
+        rng = pt.random.shared_rng(seed=None) if rng is None else rng
+        register_numba(MixtureRV, _numba_draw)
+        next_rng, values = MixtureRV(type(family), univariate, dtype=dtype)(
+            partition, *[pt.as_tensor(value) for value in full], rng=rng, return_next_rng=True
+        )
+        return (next_rng, values) if return_next_rng else values
+
+
+def _check_kinds(partition, family):
+    if not (isinstance(partition, Variable) and partition.owner and isinstance(partition.owner.op, PartitionRV)):
+        raise TypeError(f"partition must be a Partition; got {partition!r} of type {type(partition).__name__}")
+    if type(family) not in log_likelihood.registry:
+        raise TypeError(f"family must be a family such as NormalWishart(...); got {family!r}")
+
+
+def _check_data(family, X):
+    """Whether values are missing; data outside the support of the family raise an error."""
+    d = X.shape[1]
+    full = canonical(family)
+    numbers = {name: getattr(value, "data", value) for name, value in full._asdict().items()}
+    static = {name: value for name, value in numbers.items() if not isinstance(value, Variable)}
+    full = broadcast_hyperparameters(full._replace(**static), X.shape[0], d)
+    prepare_data(full, X)
+    return not hasattr(X, "tocsr") and bool(np.isnan(X).any())
+
+
+def _n_features(family, shape):
+    """Number of features, or None where neither the shape nor a hyperparameter tells it."""
+    if shape is not None:
+        if len(shape) not in (1, 2):
+            raise ValueError(f"shape of a Mixture must be (n, d) or (n,); got {shape}")
+        return shape[1] if len(shape) == 2 else 1
+    for name, value in canonical(family)._asdict().items():
+        core = family.hyperparameters[name].core
+        if value is not None and "d" in core and np.ndim(value) >= len(core) - core.index("d"):
+            size = pt.as_tensor(value).type.shape[core.index("d") - len(core)]
+            return size if size is not None else pt.as_tensor(value).shape[core.index("d") - len(core)]
+    return None
+
+
+@_logprob.register(MixtureRV)
+def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
+    [value] = values
+    family = op.family_class(*hyperparameters)
+    X = value[:, None] if op.univariate else value
+    return with_conditions(log_likelihood(family, X, labels), family, d=X.shape[1])
+
+
+@_support_point.register(MixtureRV)
+def _mixture_support_point(op, rv, rng, size, labels, *hyperparameters):
+    mu = getattr(op.family_class(*hyperparameters), "mu", 0)
+    return pt.zeros_like(rv) + pt.as_tensor(mu).astype(rv.dtype)
+
+
+def _numba_draw(op):
+    names = list(op.family_class._fields)
+    cores = [spec.core for spec in op.family_class.hyperparameters.values()]
+    arguments = [name if core else f"float({name})" for name, core in zip(names, cores, strict=True)]
+    i, axis = op.feature_axis
+    source = (
+        f"def draw(rng, labels, {', '.join(names)}):\n"
+        f"    values = draw_data(family({', '.join(arguments)}), labels, rng, {names[i]}.shape[{axis}])\n"
+        f"    return values{'[:, 0]' if op.univariate else ''}.astype(dtype)\n"
+    )
+    return source, {"family": op.family_class, "draw_data": draw_data, "dtype": np.dtype(op.dtype)}, op.family_class

@@ -1,0 +1,66 @@
+"""Observed data of a mixture, in forms that PyMC keeps as they are."""
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
+from scipy import sparse
+
+
+def numeric_data(observed):
+    """Values of observed data: a CSR matrix for sparse input, else an array in which NaN means missing.
+
+    Parameters
+    ----------
+    observed : array_like, masked array, DataFrame, sparse matrix, ``pm.Data`` or constant tensor
+
+    Returns
+    -------
+    ndarray or scipy.sparse.csr_array
+
+    Raises
+    ------
+    TypeError
+        If the data are not numbers, or are a tensor that depends on other variables.
+    """
+    if isinstance(observed, Variable):
+        if isinstance(observed, Constant):
+            observed = observed.data
+        elif isinstance(observed, SharedVariable):
+            observed = observed.get_value()
+        else:
+            raise TypeError(f"observed must be data, pm.Data or a constant; got the symbolic tensor {observed}")
+    if sparse.issparse(observed):
+        return sparse.csr_array(observed)
+    if isinstance(observed, np.ma.MaskedArray):
+        observed = observed.astype("float64").filled(np.nan)
+    values = observed.to_numpy() if hasattr(observed, "to_numpy") else np.asarray(observed)
+    if values.dtype.kind not in "biuf":
+        try:
+            values = values.astype("float64")
+        except (TypeError, ValueError):
+            raise TypeError(f"observed data must be numbers; got an array of {values.dtype}") from None
+    return values
+
+
+def as_observed(observed, values, dtype):
+    """What to register with PyMC.
+
+    PyMC would mask missing values and impute them; a constant tensor keeps them as NaN, for the family to leave out.
+
+    Parameters
+    ----------
+    observed : object
+        What the user gave.
+    values : ndarray or csr_array
+        Its values, from :func:`numeric_data`.
+    dtype : str
+        Type of the random variable.
+
+    Returns
+    -------
+    Variable or csr_array
+    """
+    if isinstance(observed, SharedVariable) or sparse.issparse(values):
+        return observed if isinstance(observed, SharedVariable) else values.astype(dtype)
+    return pt.constant(np.asarray(values).astype(dtype))

@@ -1,0 +1,172 @@
+"""The random partition as a PyMC random variable."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.distributions.distribution import Discrete, _support_point
+from pymc.logprob.abstract import _logprob
+from pytensor.tensor.random.op import RandomVariable
+
+from pymc_nrm.distributions.numba_dispatch import register_numba
+from pymc_nrm.distributions.supports import with_conditions
+from pymc_nrm.measures.base import check_measure, draw_partition, symbolic_log_eppf
+from pymc_nrm.partitions import canonical_labels
+
+
+class PartitionRV(RandomVariable):
+    """Labels of a random partition: inputs are the number of items and the hyperparameters of the measure."""
+
+    name = "partition"
+    dtype = "int64"
+    __props__ = ("name", "signature", "dtype", "inplace", "measure_class")
+    _print_name = ("Partition", "\\operatorname{Partition}")
+
+    def __init__(self, measure_class, **kwargs):
+        self.measure_class = measure_class
+        kwargs["signature"] = ",".join(["()"] * (1 + len(measure_class._fields))) + "->(n)"
+        super().__init__(**kwargs)
+
+    def _supp_shape_from_params(self, dist_params, param_shapes=None):
+        return [dist_params[0]]
+
+    def rng_fn(self, rng, n, *hyperparameters_and_size):
+        *hyperparameters, size = hyperparameters_and_size
+        if size:
+            raise NotImplementedError("batches of partitions are drawn by the numba backend only")
+        return draw_partition(self.measure_class(*[float(value) for value in hyperparameters]), int(n), rng)
+
+
+class Partition(Discrete):
+    """Random partition of n items, drawn from a normalized random measure.
+
+    The value is a vector of labels, shape (n,), numbered from 0 in order of appearance.  Labels are names: only which
+    items share one has a meaning.  Beside the variable, the model gets the deterministic ``<name>_n_clusters``.
+
+    Parameters
+    ----------
+    name : str
+    measure : DirichletProcess, NormalizedInverseGaussian or NormalizedGeneralizedGamma
+        Its hyperparameters are numbers, tensors or random variables.
+    n : int, optional
+        Number of items; needed when ``dims`` is not given.
+    dims : str, optional
+        Name of the dimension of the items.
+    initval : array_like of int, shape (n,), optional
+        Start of the sampler; labels of any kind, renamed in order of appearance.  One cluster by default.
+    observed : array_like of int, shape (n,), optional
+        A known partition; labels of any kind, renamed in order of appearance.
+
+    Raises
+    ------
+    TypeError
+        If ``measure`` is not a measure.
+    ValueError
+        If neither ``n`` nor ``dims`` is given, they disagree, n is not a positive whole number, a hyperparameter is
+        outside its range, or labels have another length than n.
+
+    Notes
+    -----
+    The log-probability of labels in order of appearance is the log exchangeable partition probability function of the
+    measure, u integrated out (James, Lijoi & Prünster 2009, eq. 4); it is minus infinity for any other labels, so that
+    the probabilities of all values sum to one.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model(coords={"obs": range(5)}):
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)), dims="obs")
+    """
+
+    rv_type = PartitionRV
+
+    def __new__(cls, name, measure, n=None, *, dims=None, initval=None, observed=None, **kwargs):
+        for option in ("shape", "size", "total_size", "transform"):
+            if kwargs.get(option) is not None:
+                raise ValueError(f"Partition does not take {option}; got {kwargs[option]!r}. Use n or dims")
+        dims = (dims,) if isinstance(dims, str) else dims
+        if n is None and dims is None and observed is not None:
+            n = len(observed)
+        n = _number_of_items(name, n, dims, pm.modelcontext(None))
+        length = known_length(n)
+        initval, observed = _renamed(initval, length, "initval"), _renamed(observed, length, "observed")
+        labels = super().__new__(cls, name, measure, n, dims=dims, initval=initval, observed=observed, **kwargs)
+        pm.Deterministic(f"{name}_n_clusters", labels.max() + 1)
+        return labels
+
+    @classmethod
+    def dist(cls, measure, n, *, shape=None, rng=None, return_next_rng=False):
+        """Create labels outside a model, for example for ``pm.draw``; arguments as in :class:`Partition`."""
+        if type(measure) not in symbolic_log_eppf.registry:
+            raise TypeError(f"measure must be a measure such as DirichletProcess(alpha); got {measure!r}")
+        check_measure(measure)
+        if shape is not None and np.ndim(shape) == 1 and len(shape) != 1:
+            raise ValueError(f"shape of a Partition must have one entry, its number of items; got {shape}")
+        register_numba(PartitionRV, _numba_draw)
+        hyperparameters = [pt.as_tensor(value).astype("float64") for value in measure]
+        rng = pt.random.shared_rng(seed=None) if rng is None else rng
+        next_rng, labels = PartitionRV(type(measure))(
+            pt.as_tensor(n, dtype="int64"), *hyperparameters, rng=rng, return_next_rng=True
+        )
+        return (next_rng, labels) if return_next_rng else labels
+
+
+def _number_of_items(name, n, dims, model):
+    if dims is not None and len(dims) != 1:
+        raise ValueError(f"dims of a Partition must be one name; got {dims}")
+    known = dims is not None and dims[0] in model.dim_lengths
+    if n is None and not known:
+        raise ValueError(
+            f"Partition {name!r} needs its number of items: n was None and dims={dims!r} is none of the model's "
+            f"dimensions {sorted(model.dim_lengths)}"
+        )
+    if n is not None and not (isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1):
+        raise ValueError(f"n of Partition {name!r} must be a whole number of at least 1; got {n!r}")
+    if known:
+        length = model.dim_lengths[dims[0]]
+        if n is not None and int(length.eval()) != n:
+            raise ValueError(f"n={n} of Partition {name!r} is not the length {int(length.eval())} of dims {dims[0]!r}")
+        return length
+    return n
+
+
+def known_length(n):
+    """The value of a number of items that depends on no random variable."""
+    return int(n) if isinstance(n, int | np.integer) else int(n.eval())
+
+
+def _renamed(labels, n, argument):
+    if labels is None or isinstance(labels, str):
+        return labels
+    canonical = canonical_labels(labels)
+    if len(canonical) != n:
+        raise ValueError(f"{argument} of a Partition must hold one label for each of its {n} items; got {len(canonical)}")
+    return canonical
+
+
+@_logprob.register(PartitionRV)
+def _partition_logp(op, values, rng, size, n, *hyperparameters, **kwargs):
+    [labels] = values
+    measure = op.measure_class(*hyperparameters)
+    in_range = pt.and_(pt.all(labels >= 0), pt.all(labels < n))
+    safe = pt.switch(in_range, labels, 0)
+    n_clusters = safe.max() + 1
+    counts = pt.zeros(n_clusters, dtype="int64")[safe].inc(1)
+    # Writing positions from the last to the first leaves the first appearance of every label.
+    positions = pt.arange(labels.shape[0])[::-1]
+    first = pt.zeros(n_clusters, dtype="int64")[safe[::-1]].set(positions)
+    canonical = pt.and_(in_range, pt.and_(pt.all(counts > 0), pt.all(first[1:] > first[:-1])))
+    log_probability = symbolic_log_eppf(measure, pt.maximum(counts, 1))
+    valid = pt.and_(canonical, pt.eq(labels.shape[0], n))
+    return with_conditions(pt.switch(valid, log_probability, -np.inf), measure)
+
+
+@_support_point.register(PartitionRV)
+def _partition_support_point(op, rv, *inputs):
+    return pt.zeros_like(rv)
+
+
+def _numba_draw(op):
+    hyperparameters = ", ".join(op.measure_class._fields)
+    source = f"def draw(rng, n, {hyperparameters}):\n    return draw_partition(measure({hyperparameters}), n, rng)\n"
+    return source, {"measure": op.measure_class, "draw_partition": draw_partition}, op.measure_class

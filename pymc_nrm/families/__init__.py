@@ -1,0 +1,10 @@
+"""Conjugate families: what a cluster's data look like, with the component parameters integrated out."""
+
+from pymc_nrm.families.bernoulli_beta import BernoulliBeta
+from pymc_nrm.families.categorical_dirichlet import CategoricalDirichlet
+from pymc_nrm.families.multinomial_dirichlet import MultinomialDirichlet
+from pymc_nrm.families.normal_gamma import NormalGamma
+from pymc_nrm.families.normal_wishart import NormalWishart
+from pymc_nrm.families.poisson_gamma import PoissonGamma
+
+__all__ = ["BernoulliBeta", "CategoricalDirichlet", "MultinomialDirichlet", "NormalGamma", "NormalWishart", "PoissonGamma"]

@@ -1,0 +1,365 @@
+"""What makes a conjugate family: its hyperparameters, and the functions that a sampler calls.
+
+A family is a ``NamedTuple`` of hyperparameters with the class attributes of :class:`Family`, and registers an
+implementation for each function below.  In kernels every hyperparameter has its full shape (see
+:func:`broadcast_hyperparameters`) and float64 values.
+
+Sufficient statistics of a cluster are one row of floats and are additive: the row of a union is the sum of the rows.
+They are functions of the data alone, never of hyperparameters.  The cache is one row of floats computed from the
+statistics and the hyperparameters, whatever makes the predictive density fast.
+"""
+
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+from scipy import sparse
+
+from pymc_nrm.generic import generic, kernel
+
+
+class Hyperparameter(NamedTuple):
+    """Core dimensions and support of one hyperparameter.
+
+    Parameters
+    ----------
+    core : tuple of str
+        Letters of its axes: ``"n"`` items, ``"d"`` features, ``"l"`` levels.
+    support : {"real", "positive", "non-negative", "positive definite"}
+        Values that are allowed.
+    """
+
+    core: tuple[str, ...]
+    support: str
+
+
+class Family(Protocol):
+    """Class attributes of every family."""
+
+    hyperparameters: ClassVar[dict[str, Hyperparameter]]
+    continuous: ClassVar[bool]
+    missing_allowed: ClassVar[bool]
+
+
+class Dense(NamedTuple):
+    """Data of a kernel: values, shape (n, d), float64."""
+
+    values: Any
+
+
+class Centred(NamedTuple):
+    """Data of a kernel: values minus the centre, shape (n, d), and the centre, shape (d,); float64."""
+
+    values: Any
+    center: Any
+
+
+@generic
+def complete(family, X):
+    """Fill hyperparameters that were left out from the data, for example the number of levels.
+
+    Parameters
+    ----------
+    family : Family
+    X : array or sparse matrix, shape (n, d)
+
+    Returns
+    -------
+    Family
+    """
+    return family
+
+
+@generic
+def canonical(family):
+    """Replace shorthand for hyperparameters whose shape depends on more than n and d.
+
+    Called by :func:`broadcast_hyperparameters`; without an implementation the family is its own canonical form.
+
+    Parameters
+    ----------
+    family : Family
+
+    Returns
+    -------
+    Family
+        No field is None; fields broadcast against their core dimensions.
+    """
+    return family
+
+
+@generic
+def prepare_data(family, X):
+    """Check data and put them into the form that the kernels of the family read.
+
+    Parameters
+    ----------
+    family : Family
+    X : array or sparse matrix, shape (n, d)
+
+    Returns
+    -------
+    NamedTuple of arrays
+
+    Raises
+    ------
+    ValueError
+        If a value is outside the support of the family.
+    """
+    raise NotImplementedError
+
+
+@generic
+def localise(family, data):
+    """Move hyperparameters that are locations into the coordinates of the prepared data.
+
+    Large coordinates cost digits in second moments, so that location families prepare :class:`Centred` data.  Whoever
+    calls kernels applies this once beforehand to the family of full shape: kernels then read ``mu - center`` and write
+    component parameters relative to the centre, which :func:`restore_parameters` undoes.
+
+    Parameters
+    ----------
+    family : Family
+        Numbers and arrays of full shape.
+    data : NamedTuple of arrays
+        From :func:`prepare_data`.
+
+    Returns
+    -------
+    Family
+    """
+    return family
+
+
+@generic
+def restore_parameters(family, data, parameters):
+    """Component parameters in the coordinates of the user, from those that :func:`draw_parameters` wrote.
+
+    Parameters
+    ----------
+    family : Family
+    data : NamedTuple of arrays
+        From :func:`prepare_data`.
+    parameters : ndarray, shape (..., parameters_size)
+
+    Returns
+    -------
+    ndarray, shape (..., parameters_size)
+    """
+    return parameters
+
+
+@generic
+def parameter_shapes(family):
+    """Names and shapes of the parameters of one cluster, in the order in which :func:`draw_parameters` writes them."""
+    raise NotImplementedError
+
+
+@generic
+def log_likelihood(family, X, labels):
+    """Symbolic log density of the data given the partition, component parameters integrated out.
+
+    Parameters
+    ----------
+    family : Family
+        Its fields are tensors of full shape.
+    X : tensor, shape (n, d)
+    labels : integer tensor, shape (n,)
+        0-based labels without gaps.
+
+    Returns
+    -------
+    scalar tensor
+        The sum of the log marginals of the clusters, differentiable in hyperparameters and continuous data.
+    """
+    raise NotImplementedError
+
+
+@generic
+def statistics_size(family):
+    """Length of a row of sufficient statistics."""
+    raise NotImplementedError
+
+
+@generic
+def cache_size(family):
+    """Length of a row of the cache."""
+    raise NotImplementedError
+
+
+@generic
+def parameters_size(family):
+    """Length of a row of component parameters."""
+    raise NotImplementedError
+
+
+@generic
+def add_item(family, statistics, data, item, sign):
+    """Add (``sign=1.0``) or subtract (``sign=-1.0``) one item to or from a row of statistics, in place."""
+    raise NotImplementedError
+
+
+@generic
+def log_marginal(family, statistics):
+    """Log density of the data of a cluster with these statistics, parameters integrated out; 0 for no data."""
+    raise NotImplementedError
+
+
+@generic
+def refresh_cache(family, statistics, cache):
+    """Compute the cache row of a cluster from its statistics, in place."""
+    raise NotImplementedError
+
+
+@generic
+def update_cache(family, statistics, cache, data, item, sign):
+    """Add or subtract one item and bring the cache up to date, in place.
+
+    ``statistics`` and ``cache`` must belong together beforehand.  Families override this where the change of a cache
+    costs less than a new one.
+    """
+    add_item(family, statistics, data, item, sign)
+    refresh_cache(family, statistics, cache)
+
+
+@generic
+def log_predictive(family, cache, data, item):
+    """Log density of one item given the items of a cluster, parameters integrated out."""
+    raise NotImplementedError
+
+
+@generic
+def draw_parameters(family, statistics, rng, parameters):
+    """Draw the parameters of a cluster given its statistics and write them into a row, in place."""
+    raise NotImplementedError
+
+
+@generic
+def draw_item(family, parameters, rng, item, values):
+    """Draw the data of one item given the parameters of its cluster and write them into ``values``, shape (d,)."""
+    raise NotImplementedError
+
+
+def broadcast_hyperparameters(family, n, d):
+    """Give every hyperparameter its full shape.
+
+    Parameters
+    ----------
+    family : Family
+        Its fields are numbers, arrays or tensors.
+    n, d : int or scalar tensor
+        Numbers of items and of features.
+
+    Returns
+    -------
+    Family
+        Fields are tensors if any of them was one, else arrays and floats.
+
+    Raises
+    ------
+    ValueError
+        If a hyperparameter has too many dimensions.
+    """
+    family = canonical(family)
+    symbolic = any(isinstance(value, Variable) for value in (*family, n, d))
+    fields = []
+    for name, value in family._asdict().items():
+        core = family.hyperparameters[name].core
+        tensor = pt.as_tensor(value) if symbolic else np.asarray(value, dtype="float64")
+        if tensor.ndim > len(core):
+            raise ValueError(
+                f"{name} of {type(family).__name__} has {tensor.ndim} dimensions; at most {len(core)} are allowed"
+            )
+        fields.append(_broadcast(tensor, core, {"n": n, "d": d}, symbolic))
+    return type(family)(*fields)
+
+
+def _broadcast(tensor, core, sizes, symbolic):
+    # An axis without a given size, as the levels of a category, keeps the size of the hyperparameter itself.
+    offset = len(core) - tensor.ndim
+    shape = [sizes[axis] if axis in sizes else tensor.shape[i - offset] for i, axis in enumerate(core)]
+    if symbolic:
+        tensor = tensor.astype("float64")
+        return pt.broadcast_to(tensor, shape) if core else tensor
+    return np.ascontiguousarray(np.broadcast_to(tensor, shape)) if core else float(tensor)
+
+
+def segment_sum(x, labels, n_clusters):
+    """Symbolic sums of the rows of ``x`` with equal labels.
+
+    Parameters
+    ----------
+    x : tensor, shape (n, ...)
+    labels : integer tensor, shape (n,)
+    n_clusters : scalar tensor
+
+    Returns
+    -------
+    tensor, shape (n_clusters, ...)
+    """
+    zeros = pt.zeros((n_clusters, *[x.shape[axis] for axis in range(1, x.ndim)]), dtype=x.dtype)
+    return zeros[labels].inc(x)
+
+
+def check_matrix(family, X, *, integer=False, lower=None):
+    """Check the shape and the values of dense data.
+
+    Parameters
+    ----------
+    family : Family
+    X : array_like, shape (n, d)
+    integer : bool
+        Whether values must be whole numbers.
+    lower : float, optional
+        Least value allowed.
+
+    Returns
+    -------
+    ndarray, shape (n, d), float64
+
+    Raises
+    ------
+    ValueError
+        If the array is not two-dimensional, or a value is infinite, missing where the family does not allow it, not
+        whole, or too small.
+    """
+    name = type(family).__name__
+    if sparse.issparse(X):
+        raise ValueError(f"observed data of {name} must be dense; got a sparse {type(X).__name__}")
+    values = np.ascontiguousarray(X, dtype="float64")
+    if values.ndim != 2:
+        raise ValueError(f"observed data of {name} must have shape (n, d); got shape {values.shape}")
+    if np.isinf(values).any():
+        raise ValueError(f"observed data of {name} contain infinite values; only finite numbers are allowed")
+    missing = np.isnan(values)
+    if missing.any() and not family.missing_allowed:
+        raise ValueError(f"observed data of {name} contain {missing.sum()} NaN; this family allows no missing values")
+    present = values[~missing]
+    if integer and (present != np.floor(present)).any():
+        bad = present[present != np.floor(present)][0]
+        raise ValueError(f"observed data of {name} must be whole numbers; got {bad}")
+    if lower is not None and (present < lower).any():
+        raise ValueError(f"observed data of {name} must be at least {lower}; got {present.min()}")
+    return values
+
+
+@kernel
+def draw_dirichlet(rng, concentration, probabilities):
+    """Draw from a Dirichlet distribution and write it into ``probabilities``; entries of concentration 0 get 0.
+
+    A gamma variate of small shape a underflows; its logarithm is that of a variate of shape a + 1 plus log(U)/a.
+    """
+    largest = -np.inf
+    for i in range(concentration.shape[0]):
+        a = concentration[i]
+        probabilities[i] = -np.inf
+        if a > 0.0:
+            probabilities[i] = np.log(rng.standard_gamma(a + 1.0)) + np.log1p(-rng.random()) / a
+            largest = max(largest, probabilities[i])
+    total = 0.0
+    for i in range(concentration.shape[0]):
+        probabilities[i] = np.exp(probabilities[i] - largest)
+        total += probabilities[i]
+    for i in range(concentration.shape[0]):
+        probabilities[i] /= total

@@ -1,0 +1,166 @@
+"""Bernoulli observations with a Beta base measure, independent over features."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc_nrm.families.base import (
+    Dense,
+    Hyperparameter,
+    add_item,
+    cache_size,
+    check_matrix,
+    draw_item,
+    draw_parameters,
+    log_likelihood,
+    log_marginal,
+    log_predictive,
+    parameter_shapes,
+    parameters_size,
+    prepare_data,
+    refresh_cache,
+    segment_sum,
+    statistics_size,
+)
+
+
+class BernoulliBeta(NamedTuple):
+    """Binary features, each with its own Beta distributed probability per cluster.
+
+    ``x[i, j] ~ Bernoulli(p[c, j])``, ``p[c, j] ~ Beta(alpha[j], beta[j])``.  Missing values (NaN) are left out of the
+    likelihood.
+
+    Parameters
+    ----------
+    alpha, beta : positive float, tensor or random variable, scalar or shape (d,)
+        Prior numbers of ones and of zeros.
+
+    Notes
+    -----
+    Log marginal of a cluster: ``sum_j log B(alpha_j + ones_j, beta_j + zeros_j) - log B(alpha_j, beta_j)``.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.BernoulliBeta(1.0, 1.0), observed=[[0, 1], [0, 1], [1, 0]])
+    """
+
+    alpha: Any = 1.0
+    beta: Any = 1.0
+
+    hyperparameters = {
+        "alpha": Hyperparameter(("d",), "positive"),
+        "beta": Hyperparameter(("d",), "positive"),
+    }
+    continuous = False
+    missing_allowed = True
+
+
+@prepare_data.register(BernoulliBeta)
+def _(family, X):
+    values = check_matrix(family, X, integer=True, lower=0)
+    if (values > 1).any():
+        raise ValueError(f"observed data of BernoulliBeta must be 0, 1 or NaN; got {np.nanmax(values)}")
+    return Dense(values)
+
+
+@parameter_shapes.register(BernoulliBeta)
+def _(family):
+    return {"probability": (family.alpha.shape[0],)}
+
+
+@log_likelihood.register(BernoulliBeta)
+def _(family, X, labels):
+    n_clusters = labels.max() + 1
+    observed = pt.invert(pt.isnan(X)) if X.dtype.startswith("float") else pt.ones_like(X, dtype="bool")
+    ones = segment_sum(pt.switch(observed, X, 0).astype("float64"), labels, n_clusters)
+    zeros = segment_sum(observed.astype("float64"), labels, n_clusters) - ones
+    return (_log_beta(family.alpha + ones, family.beta + zeros) - _log_beta(family.alpha, family.beta)).sum()
+
+
+def _log_beta(a, b):
+    return pt.gammaln(a) + pt.gammaln(b) - pt.gammaln(a + b)
+
+
+# A row of statistics: ones (d), zeros (d).  A row of the cache: log p (d), log (1 - p) (d), p the predictive mean.
+
+
+@statistics_size.register(BernoulliBeta)
+def _(family):
+    return 2 * family.alpha.shape[0]
+
+
+@cache_size.register(BernoulliBeta)
+def _(family):
+    return 2 * family.alpha.shape[0]
+
+
+@parameters_size.register(BernoulliBeta)
+def _(family):
+    return family.alpha.shape[0]
+
+
+@add_item.register(BernoulliBeta)
+def _(family, statistics, data, item, sign):
+    d = data.values.shape[1]
+    for j in range(d):
+        x = data.values[item, j]
+        if x == 1.0:
+            statistics[j] += sign
+        elif x == 0.0:
+            statistics[d + j] += sign
+
+
+@log_marginal.register(BernoulliBeta)
+def _(family, statistics):
+    d = family.alpha.shape[0]
+    total = 0.0
+    for j in range(d):
+        a, b = family.alpha[j], family.beta[j]
+        ones, zeros = statistics[j], statistics[d + j]
+        if ones + zeros > 0.0:
+            total += math.lgamma(a + ones) - math.lgamma(a) + math.lgamma(b + zeros) - math.lgamma(b)
+            total += math.lgamma(a + b) - math.lgamma(a + b + ones + zeros)
+    return total
+
+
+@refresh_cache.register(BernoulliBeta)
+def _(family, statistics, cache):
+    d = family.alpha.shape[0]
+    for j in range(d):
+        a = family.alpha[j] + statistics[j]
+        b = family.beta[j] + statistics[d + j]
+        log_total = math.log(a + b)
+        cache[j] = math.log(a) - log_total
+        cache[d + j] = math.log(b) - log_total
+
+
+@log_predictive.register(BernoulliBeta)
+def _(family, cache, data, item):
+    d = data.values.shape[1]
+    total = 0.0
+    for j in range(d):
+        x = data.values[item, j]
+        if x == 1.0:
+            total += cache[j]
+        elif x == 0.0:
+            total += cache[d + j]
+    return total
+
+
+@draw_parameters.register(BernoulliBeta)
+def _(family, statistics, rng, parameters):
+    d = family.alpha.shape[0]
+    for j in range(d):
+        parameters[j] = rng.beta(family.alpha[j] + statistics[j], family.beta[j] + statistics[d + j])
+
+
+@draw_item.register(BernoulliBeta)
+def _(family, parameters, rng, item, values):
+    for j in range(values.shape[0]):
+        values[j] = 1.0 if rng.random() < parameters[j] else 0.0

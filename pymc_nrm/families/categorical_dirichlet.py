@@ -1,0 +1,272 @@
+"""Categorical observations with a Dirichlet base measure, independent over features."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+
+from pymc_nrm.families.base import (
+    Hyperparameter,
+    add_item,
+    cache_size,
+    canonical,
+    check_matrix,
+    complete,
+    draw_dirichlet,
+    draw_item,
+    draw_parameters,
+    log_likelihood,
+    log_marginal,
+    log_predictive,
+    parameter_shapes,
+    parameters_size,
+    prepare_data,
+    refresh_cache,
+    statistics_size,
+    update_cache,
+)
+
+
+class CategoricalDirichlet(NamedTuple):
+    """Categorical features, each with its own Dirichlet distributed level probabilities per cluster.
+
+    ``x[i, j] ~ Categorical(p[c, j])`` on the levels 0, ..., L[j] - 1, ``p[c, j] ~ Dirichlet(alpha[j])``.  Missing
+    values (NaN) are left out of the likelihood.
+
+    Parameters
+    ----------
+    alpha : non-negative float, tensor or random variable, scalar or shape (d, L)
+        Prior number of observations of each level; a scalar stands for every level of every feature.  A level of weight
+        0 is one that the feature does not have.
+    n_levels : int or array of int, scalar or shape (d,), optional
+        Numbers of levels, constants.  Left out, they are the width L of a matrix ``alpha``; with a scalar ``alpha``
+        they are taken from the data as the largest level of each feature plus one.
+
+    Notes
+    -----
+    Log marginal of a feature with level counts n_l, N in all:
+    ``sum_l log Gamma(alpha_l + n_l) / Gamma(alpha_l) - log Gamma(A + N) / Gamma(A)`` with A the sum of the alpha_l.
+    Features with fewer levels than the widest one are padded with absent levels, alpha 0.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.CategoricalDirichlet(0.5), observed=[[0, 2], [1, 2], [1, 0]])
+    """
+
+    alpha: Any = 1.0
+    n_levels: Any = None
+
+    hyperparameters = {
+        "alpha": Hyperparameter(("d", "l"), "non-negative"),
+        "n_levels": Hyperparameter(("d",), "positive"),
+    }
+    continuous = False
+    missing_allowed = True
+
+
+class Levels(NamedTuple):
+    """Data of a kernel: levels, shape (n, d), int64, with -1 where missing."""
+
+    values: Any
+
+
+@complete.register(CategoricalDirichlet)
+def _(family, X):
+    if family.n_levels is not None or np.ndim(family.alpha) != 0:
+        return family
+    values = check_matrix(family, X, integer=True, lower=0)
+    largest = np.where(np.isnan(values), 0, values).max(axis=0, initial=0)
+    return family._replace(n_levels=largest.astype("int64") + 1)
+
+
+@canonical.register(CategoricalDirichlet)
+def _(family):
+    alpha, n_levels = family.alpha, _constant_levels(family)
+    width = _static_width(alpha) or int(n_levels.max())
+    if n_levels.max() > width:
+        raise ValueError(f"alpha of CategoricalDirichlet has {width} levels; n_levels asks for {n_levels.max()}")
+    present = np.arange(width) < n_levels[..., None]
+    return CategoricalDirichlet(alpha * present.astype("float64"), n_levels)
+
+
+def _constant_levels(family):
+    n_levels = family.n_levels
+    if n_levels is None:
+        n_levels = _static_width(family.alpha)
+    if n_levels is None:
+        raise ValueError("CategoricalDirichlet with a scalar alpha needs n_levels, or data to take it from")
+    if isinstance(n_levels, Variable):
+        n_levels = n_levels.eval()
+    n_levels = np.asarray(n_levels)
+    if not ((n_levels >= 1) & (n_levels == np.floor(n_levels))).all():
+        raise ValueError(f"n_levels of CategoricalDirichlet must be positive whole numbers; got {n_levels}")
+    return n_levels.astype("int64")
+
+
+def _static_width(alpha):
+    """Number of levels of a matrix alpha; None for a scalar, or where the shape of a tensor is not known."""
+    shape = alpha.type.shape if isinstance(alpha, Variable) else np.shape(alpha)
+    return shape[-1] if shape else None
+
+
+@prepare_data.register(CategoricalDirichlet)
+def _(family, X):
+    values = check_matrix(family, X, integer=True, lower=0)
+    n_levels = _constant_levels(family)
+    beyond = values >= n_levels
+    if beyond.any():
+        item, feature = np.argwhere(beyond)[0]
+        raise ValueError(
+            f"observed data of CategoricalDirichlet must be levels below n_levels; got {values[item, feature]} of "
+            f"feature {feature}, which has {np.broadcast_to(n_levels, values.shape[1])[feature]} levels"
+        )
+    return Levels(np.where(np.isnan(values), -1, values).astype("int64"))
+
+
+@parameter_shapes.register(CategoricalDirichlet)
+def _(family):
+    return {"probability": family.alpha.shape}
+
+
+@log_likelihood.register(CategoricalDirichlet)
+def _(family, X, labels):
+    alpha = family.alpha
+    d, width = X.shape[1], alpha.shape[1]
+    n_clusters = labels.max() + 1
+    observed = pt.invert(pt.isnan(X)) if X.dtype.startswith("float") else pt.ones_like(X, dtype="bool")
+    levels = pt.switch(observed, X, 0).astype("int64")
+    cells = (labels[:, None] * d + pt.arange(d)) * width + levels
+    counts = pt.zeros(n_clusters * d * width)[cells.ravel()].inc(observed.astype("float64").ravel())
+    counts = counts.reshape((n_clusters, d, width))
+    # An absent level adds log Gamma(1 + 0) - log Gamma(1); the gradient at alpha = 0 is then finite.
+    present = alpha > 0
+    safe = pt.switch(present, alpha, 1)
+    terms = pt.switch(present | pt.eq(counts, 0), pt.gammaln(safe + counts) - pt.gammaln(safe), -np.inf)
+    total = alpha.sum(axis=1)
+    return terms.sum() - (pt.gammaln(total + counts.sum(axis=2)) - pt.gammaln(total)).sum()
+
+
+# A row of statistics: counts (d, L), numbers of values (d).
+# A row of the cache: sum of log totals, prior totals A (d), log totals log(A + N) (d), log(alpha + counts) (d, L).
+
+
+@statistics_size.register(CategoricalDirichlet)
+def _(family):
+    return family.alpha.size + family.alpha.shape[0]
+
+
+@cache_size.register(CategoricalDirichlet)
+def _(family):
+    return 1 + 2 * family.alpha.shape[0] + family.alpha.size
+
+
+@parameters_size.register(CategoricalDirichlet)
+def _(family):
+    return family.alpha.size
+
+
+@add_item.register(CategoricalDirichlet)
+def _(family, statistics, data, item, sign):
+    d, width = family.alpha.shape
+    for j in range(d):
+        x = data.values[item, j]
+        if x >= 0:
+            statistics[j * width + x] += sign
+            statistics[d * width + j] += sign
+
+
+@log_marginal.register(CategoricalDirichlet)
+def _(family, statistics):
+    # Levels mostly share one alpha and features one total: gamma functions are computed again where these change.
+    d, width = family.alpha.shape
+    last_alpha = log_gamma_alpha = 0.0
+    last_total = last_n = log_gamma_ratio = 0.0
+    total = 0.0
+    for j in range(d):
+        n = statistics[d * width + j]
+        if n > 0.0:
+            prior_total = 0.0
+            for x in range(width):
+                alpha, count = family.alpha[j, x], statistics[j * width + x]
+                prior_total += alpha
+                if count > 0.0 and alpha > 0.0:
+                    if alpha != last_alpha:
+                        last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
+                    total += math.lgamma(alpha + count) - log_gamma_alpha
+                elif count > 0.0:
+                    return -math.inf
+            if prior_total != last_total or n != last_n:
+                last_total, last_n = prior_total, n
+                log_gamma_ratio = math.lgamma(prior_total + n) - math.lgamma(prior_total)
+            total -= log_gamma_ratio
+    return total
+
+
+@refresh_cache.register(CategoricalDirichlet)
+def _(family, statistics, cache):
+    d, width = family.alpha.shape
+    cache[0] = 0.0
+    for j in range(d):
+        prior_total = 0.0
+        for x in range(width):
+            k = j * width + x
+            prior_total += family.alpha[j, x]
+            weight = family.alpha[j, x] + statistics[k]
+            cache[1 + 2 * d + k] = math.log(weight) if weight > 0.0 else -math.inf
+        cache[1 + j] = prior_total
+        cache[1 + d + j] = math.log(prior_total + statistics[d * width + j])
+        cache[0] += cache[1 + d + j]
+
+
+@update_cache.register(CategoricalDirichlet)
+def _(family, statistics, cache, data, item, sign):
+    # One level and one total of each feature change.
+    add_item(family, statistics, data, item, sign)
+    d, width = family.alpha.shape
+    cache[0] = 0.0
+    for j in range(d):
+        x = data.values[item, j]
+        if x >= 0:
+            k = j * width + x
+            cache[1 + 2 * d + k] = math.log(family.alpha[j, x] + statistics[k])
+            cache[1 + d + j] = math.log(cache[1 + j] + statistics[d * width + j])
+        cache[0] += cache[1 + d + j]
+
+
+@log_predictive.register(CategoricalDirichlet)
+def _(family, cache, data, item):
+    d, width = family.alpha.shape
+    total = -cache[0]
+    for j in range(d):
+        x = data.values[item, j]
+        total += cache[1 + 2 * d + j * width + x] if x >= 0 else cache[1 + d + j]
+    return total
+
+
+@draw_parameters.register(CategoricalDirichlet)
+def _(family, statistics, rng, parameters):
+    d, width = family.alpha.shape
+    for j in range(d):
+        row = slice(j * width, (j + 1) * width)
+        draw_dirichlet(rng, family.alpha[j] + statistics[row], parameters[row])
+
+
+@draw_item.register(CategoricalDirichlet)
+def _(family, parameters, rng, item, values):
+    d, width = family.alpha.shape
+    for j in range(d):
+        # Rounding may leave the sum of the probabilities below the uniform: the last level drawn has positive weight.
+        remaining = rng.random()
+        for x in range(width):
+            p = parameters[j * width + x]
+            if p > 0.0:
+                values[j] = x
+                remaining -= p
+                if remaining < 0.0:
+                    break

@@ -1,0 +1,274 @@
+"""Multinomial observations with a Dirichlet base measure: documents as word counts, dense or sparse."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor.sparse as ps
+import pytensor.tensor as pt
+from pytensor.graph.basic import Constant
+from scipy import sparse
+from scipy.special import gammaln
+
+from pymc_nrm.families.base import (
+    Hyperparameter,
+    add_item,
+    cache_size,
+    canonical,
+    check_matrix,
+    complete,
+    draw_dirichlet,
+    draw_item,
+    draw_parameters,
+    log_likelihood,
+    log_marginal,
+    log_predictive,
+    parameter_shapes,
+    parameters_size,
+    prepare_data,
+    refresh_cache,
+    statistics_size,
+    update_cache,
+)
+
+
+class MultinomialDirichlet(NamedTuple):
+    """Vectors of counts, each cluster with its own Dirichlet distributed probabilities of the entries.
+
+    ``x[i] ~ Multinomial(total[i], p[c])``, ``p[c] ~ Dirichlet(alpha)``.  The data are a dense array or a SciPy sparse
+    matrix of shape (n, v), which is never made dense.
+
+    Parameters
+    ----------
+    alpha : positive float, tensor or random variable, scalar or shape (v,)
+        Prior number of observations of each entry.
+    total : int or array of int, scalar or shape (n,), optional
+        Sum of each item.  Draws of data need it; with observed data it is their row sums.
+
+    Notes
+    -----
+    Log marginal of items with column sums s, S in all:
+    ``sum_v log Gamma(alpha_v + s_v) / Gamma(alpha_v) - log Gamma(A + S) / Gamma(A)`` plus the log multinomial
+    coefficients of the items, A the sum of the alpha_v.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.MultinomialDirichlet(0.5), observed=[[0, 3, 1], [0, 4, 0], [7, 0, 1]])
+    """
+
+    alpha: Any = 1.0
+    total: Any = None
+
+    hyperparameters = {
+        "alpha": Hyperparameter(("d",), "positive"),
+        "total": Hyperparameter(("n",), "non-negative"),
+    }
+    continuous = False
+    missing_allowed = False
+
+
+class SparseCounts(NamedTuple):
+    """Data of a kernel: compressed rows, with positive values only.
+
+    Item i has the values ``values[indptr[i] : indptr[i + 1]]`` in the columns ``indices[indptr[i] : indptr[i + 1]]``;
+    ``totals`` and ``log_coefficients``, its row sum and log multinomial coefficient, have shape (n,).
+    """
+
+    indptr: Any
+    indices: Any
+    values: Any
+    totals: Any
+    log_coefficients: Any
+
+
+@complete.register(MultinomialDirichlet)
+def _(family, X):
+    if family.total is not None:
+        return family
+    return family._replace(total=np.asarray(X.sum(axis=1) if sparse.issparse(X) else np.sum(X, axis=1)).ravel())
+
+
+@canonical.register(MultinomialDirichlet)
+def _(family):
+    # A density needs no total; a draw without one is refused.
+    return family._replace(total=np.nan) if family.total is None else family
+
+
+@prepare_data.register(MultinomialDirichlet)
+def _(family, X):
+    if sparse.issparse(X):
+        rows = sparse.csr_array(X, dtype="float64", copy=True)
+        # The explicit values are all that can be wrong: a column of them is checked like a matrix.
+        check_matrix(family, rows.data[:, None], integer=True, lower=0)
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+    else:
+        rows = sparse.csr_array(check_matrix(family, X, integer=True, lower=0))
+    totals = np.asarray(rows.sum(axis=1)).ravel()
+    log_factorials = rows.copy()
+    log_factorials.data = gammaln(rows.data + 1)
+    log_coefficients = gammaln(totals + 1) - np.asarray(log_factorials.sum(axis=1)).ravel()
+    return SparseCounts(rows.indptr.astype("int64"), rows.indices.astype("int64"), rows.data, totals, log_coefficients)
+
+
+@parameter_shapes.register(MultinomialDirichlet)
+def _(family):
+    return {"probability": (family.alpha.shape[0],)}
+
+
+@log_likelihood.register(MultinomialDirichlet)
+def _(family, X, labels):
+    alpha = family.alpha
+    v = X.shape[1]
+    n_clusters = labels.max() + 1
+    if isinstance(X.type, ps.SparseTensorType):
+        rows, columns, values = _coordinates(X)
+        n_items = X.shape[0]
+        totals = pt.zeros(n_items)[rows].inc(values)
+        sums = pt.zeros(n_clusters * v)[labels[rows] * v + columns].inc(values)
+    else:
+        values = X.astype("float64")
+        totals = values.sum(axis=1)
+        sums = pt.zeros((n_clusters, v))[labels].inc(values).ravel()
+    coefficients = pt.gammaln(totals + 1).sum() - pt.gammaln(values + 1).sum()
+    # A word that a cluster does not have adds nothing, and most clusters lack most words.
+    cells = pt.nonzero(sums)[0]
+    alpha_cells = alpha[cells % v]
+    words = (pt.gammaln(alpha_cells + sums[cells]) - pt.gammaln(alpha_cells)).sum()
+    cluster_totals = pt.zeros(n_clusters)[labels].inc(totals)
+    A = alpha.sum()
+    return coefficients + words - (pt.gammaln(A + cluster_totals) - pt.gammaln(A)).sum()
+
+
+def _coordinates(X):
+    """Rows, columns and values of the entries of a sparse matrix."""
+    if isinstance(X, Constant):
+        entries = sparse.coo_array(X.data)
+        row, column = entries.coords
+        return pt.as_tensor(row), pt.as_tensor(column), pt.as_tensor(entries.data.astype("float64"))
+    values, indices, indptr, shape = ps.csm_properties(X)
+    n_major = shape[0] if X.format == "csr" else shape[1]
+    major, minor = pt.repeat(pt.arange(n_major), pt.diff(indptr)), indices
+    rows, columns = (major, minor) if X.format == "csr" else (minor, major)
+    return rows, columns, values.astype("float64")
+
+
+# A row of statistics: sums (v), total, log coefficient.
+# A row of the cache: A, A_n, log Gamma(A_n), log alpha_n (v), alpha_n (v), A_n the sum of alpha_n = alpha + sums.
+
+
+@statistics_size.register(MultinomialDirichlet)
+def _(family):
+    return family.alpha.shape[0] + 2
+
+
+@cache_size.register(MultinomialDirichlet)
+def _(family):
+    return 3 + 2 * family.alpha.shape[0]
+
+
+@parameters_size.register(MultinomialDirichlet)
+def _(family):
+    return family.alpha.shape[0]
+
+
+@add_item.register(MultinomialDirichlet)
+def _(family, statistics, data, item, sign):
+    v = family.alpha.shape[0]
+    for k in range(data.indptr[item], data.indptr[item + 1]):
+        statistics[data.indices[k]] += sign * data.values[k]
+    statistics[v] += sign * data.totals[item]
+    statistics[v + 1] += sign * data.log_coefficients[item]
+
+
+@log_marginal.register(MultinomialDirichlet)
+def _(family, statistics):
+    v = family.alpha.shape[0]
+    if statistics[v] <= 0.0:
+        return 0.0
+    prior_total = total = last_alpha = log_gamma_alpha = 0.0
+    for j in range(v):
+        alpha = family.alpha[j]
+        prior_total += alpha
+        if statistics[j] > 0.0:
+            if alpha != last_alpha:
+                last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
+            total += math.lgamma(alpha + statistics[j]) - log_gamma_alpha
+    return total + statistics[v + 1] + math.lgamma(prior_total) - math.lgamma(prior_total + statistics[v])
+
+
+@refresh_cache.register(MultinomialDirichlet)
+def _(family, statistics, cache):
+    v = family.alpha.shape[0]
+    prior_total = 0.0
+    last = log_last = 0.0
+    for j in range(v):
+        prior_total += family.alpha[j]
+        alpha_n = family.alpha[j] + statistics[j]
+        # Most words are absent from a cluster and often share one alpha.
+        if alpha_n != last:
+            last = alpha_n
+            log_last = math.log(alpha_n)
+        cache[3 + j] = log_last
+        cache[3 + v + j] = alpha_n
+    cache[0] = prior_total
+    cache[1] = prior_total + statistics[v]
+    cache[2] = math.lgamma(cache[1])
+
+
+@update_cache.register(MultinomialDirichlet)
+def _(family, statistics, cache, data, item, sign):
+    # The words of the item change, and the total.
+    add_item(family, statistics, data, item, sign)
+    v = family.alpha.shape[0]
+    for k in range(data.indptr[item], data.indptr[item + 1]):
+        j = data.indices[k]
+        alpha_n = family.alpha[j] + statistics[j]
+        cache[3 + j] = math.log(alpha_n)
+        cache[3 + v + j] = alpha_n
+    cache[1] = cache[0] + statistics[v]
+    cache[2] = math.lgamma(cache[1])
+
+
+@log_predictive.register(MultinomialDirichlet)
+def _(family, cache, data, item):
+    # Gamma(alpha_n + x) / Gamma(alpha_n) is a product of x factors, most often of one.
+    v = family.alpha.shape[0]
+    total = data.log_coefficients[item] + cache[2] - math.lgamma(cache[1] + data.totals[item])
+    product = 1.0
+    for k in range(data.indptr[item], data.indptr[item + 1]):
+        j, x = data.indices[k], data.values[k]
+        if x == 1.0:
+            total += cache[3 + j]
+        elif x <= 8.0:
+            alpha_n = cache[3 + v + j]
+            for i in range(int(x)):
+                product *= alpha_n + i
+            if not 1e-100 < product < 1e100:
+                total += math.log(product)
+                product = 1.0
+        else:
+            total += math.lgamma(cache[3 + v + j] + x) - math.lgamma(cache[3 + v + j])
+    return total + math.log(product)
+
+
+@draw_parameters.register(MultinomialDirichlet)
+def _(family, statistics, rng, parameters):
+    draw_dirichlet(rng, family.alpha + statistics[: family.alpha.shape[0]], parameters)
+
+
+@draw_item.register(MultinomialDirichlet)
+def _(family, parameters, rng, item, values):
+    if math.isnan(family.total[item]):
+        raise ValueError("MultinomialDirichlet needs total, the sum of each item, to draw data")
+    # Given the earlier entries, an entry is binomial.
+    remaining, mass = int(family.total[item]), 1.0
+    for j in range(values.shape[0]):
+        p = min(1.0, parameters[j] / mass) if mass > 0.0 else 1.0
+        values[j] = rng.binomial(remaining, p) if j < values.shape[0] - 1 else remaining
+        remaining -= int(values[j])
+        mass -= parameters[j]

@@ -1,0 +1,396 @@
+"""Multivariate normal observations with a normal-Wishart base measure: full covariances."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.gradient import disconnected_grad
+
+from pymc_nrm.families.base import (
+    Centred,
+    Hyperparameter,
+    add_item,
+    cache_size,
+    check_matrix,
+    draw_item,
+    draw_parameters,
+    localise,
+    log_likelihood,
+    log_marginal,
+    log_predictive,
+    parameter_shapes,
+    parameters_size,
+    prepare_data,
+    refresh_cache,
+    restore_parameters,
+    segment_sum,
+    statistics_size,
+    update_cache,
+)
+from pymc_nrm.generic import kernel
+
+
+class NormalWishart(NamedTuple):
+    """Multivariate normal data, each cluster with its own mean and full covariance.
+
+    ``x[i] ~ N(m[c], inverse(Lambda[c]))``, ``m ~ N(mu, inverse(kappa Lambda))``, ``Lambda ~ Wishart(nu, inverse(Psi))``,
+    so that the prior mean of the covariance is ``Psi / (nu - d - 1)``.
+
+    Parameters
+    ----------
+    mu : float, tensor or random variable, scalar or shape (d,)
+        Prior mean, in the units of the data.
+    kappa : positive float, tensor or random variable
+        Prior number of observations behind ``mu``.
+    Psi : positive definite tensor or random variable, shape (d, d)
+        Prior scatter, in squared units of the data.
+    nu : float, tensor or random variable, greater than d - 1
+        Degrees of freedom.
+
+    Notes
+    -----
+    With n points of mean m and scatter S about it, ``kappa_n = kappa + n``, ``nu_n = nu + n`` and
+    ``Psi_n = Psi + S + kappa n / kappa_n (m - mu)(m - mu)'``, the log marginal is
+    ``-n d/2 log pi + d/2 log(kappa / kappa_n) + nu/2 log|Psi| - nu_n/2 log|Psi_n| + log Gamma_d(nu_n/2) / Gamma_d(nu/2)``
+    (Murphy 2007, "Conjugate Bayesian analysis of the Gaussian distribution", eq. 266); the predictive is a multivariate
+    Student t (eq. 258).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> X = np.random.default_rng(1).normal(size=(5, 2))
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=5)
+    ...     x = nrm.Mixture("x", z, nrm.NormalWishart(mu=[0, 0], kappa=0.1, Psi=np.eye(2), nu=8), observed=X)
+    """
+
+    mu: Any
+    kappa: Any
+    Psi: Any
+    nu: Any
+
+    hyperparameters = {
+        "mu": Hyperparameter(("d",), "real"),
+        "kappa": Hyperparameter((), "positive"),
+        "Psi": Hyperparameter(("d", "d"), "positive definite"),
+        "nu": Hyperparameter((), "greater than d - 1"),
+    }
+    continuous = True
+    missing_allowed = False
+
+    @classmethod
+    def from_data(cls, X):
+        """Weakly informative hyperparameters on the scale of the data, the defaults of Lee & Choi (2015), section 5.
+
+        ``mu`` is the sample mean, ``kappa = 0.1``, ``nu = d + 6`` and ``Psi = Sigma / (10 |Sigma|)^(1/d)`` with the
+        sample covariance Sigma, so that the determinant of Psi is 0.1 whatever the units of the data.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, d)
+
+        Returns
+        -------
+        NormalWishart
+
+        Raises
+        ------
+        ValueError
+            If the data are not a finite matrix with a positive definite sample covariance.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(1).normal(size=(50, 2))
+        >>> round(float(np.linalg.det(NormalWishart.from_data(X).Psi)), 6)
+        0.1
+        """
+        values = np.asarray(X, dtype="float64")
+        if values.ndim != 2 or not np.isfinite(values).all():
+            raise ValueError(f"X must be a matrix of finite numbers, shape (n, d); got shape {values.shape}")
+        d = values.shape[1]
+        covariance = np.cov(values, rowvar=False).reshape(d, d)
+        sign, log_determinant = np.linalg.slogdet(covariance)
+        if not (sign > 0 and np.isfinite(log_determinant)):
+            raise ValueError("X must have a positive definite sample covariance; got a singular one")
+        Psi = covariance / np.exp((math.log(10.0) + log_determinant) / d)
+        return cls(mu=values.mean(axis=0), kappa=0.1, Psi=Psi, nu=d + 6.0)
+
+
+@prepare_data.register(NormalWishart)
+def _(family, X):
+    values = check_matrix(family, X)
+    center = values.mean(axis=0) if len(values) else np.zeros(values.shape[1])
+    return Centred(values - center, center)
+
+
+@localise.register(NormalWishart)
+def _(family, data):
+    return family._replace(mu=family.mu - data.center)
+
+
+@restore_parameters.register(NormalWishart)
+def _(family, data, parameters):
+    restored = np.array(parameters)
+    restored[..., : len(data.center)] += data.center
+    return restored
+
+
+@parameter_shapes.register(NormalWishart)
+def _(family):
+    d = len(family.mu)
+    return {"mean": (d,), "covariance": (d, d)}
+
+
+@log_likelihood.register(NormalWishart)
+def _(family, X, labels):
+    mu, kappa, Psi, nu = family
+    n_clusters = labels.max() + 1
+    d = X.shape[1]
+    # A common shift of data and mu changes nothing, and a scatter is stationary in the point it is taken about:
+    # both centres are constants for the gradient, and no large second moments are ever subtracted.
+    center = disconnected_grad(X.mean(axis=0))
+    X, mu = X - center, mu - center
+    counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)
+    means = segment_sum(X, labels, n_clusters) / pt.maximum(counts, 1)[:, None]
+    residuals = X - disconnected_grad(means)[labels]
+    scatter = segment_sum(residuals[:, :, None] * residuals[:, None, :], labels, n_clusters)
+    shift = means - mu
+    shrinkage = (kappa * counts / (kappa + counts))[:, None, None]
+    Psi_n = Psi + scatter + shrinkage * shift[:, :, None] * shift[:, None, :]
+    halves = pt.arange(d) / 2
+    log_gamma_ratio = pt.gammaln((nu + counts)[:, None] / 2 - halves) - pt.gammaln(nu / 2 - halves)
+    return (
+        -counts * d / 2 * np.log(np.pi)
+        + d / 2 * (pt.log(kappa) - pt.log(kappa + counts))
+        + nu / 2 * _log_determinant(Psi)
+        - (nu + counts) / 2 * _log_determinant(Psi_n)
+        + log_gamma_ratio.sum(axis=1)
+    ).sum()
+
+
+def _log_determinant(matrices):
+    factors = pt.linalg.cholesky(matrices)
+    return 2 * pt.log(pt.diagonal(factors, axis1=-2, axis2=-1)).sum(axis=-1)
+
+
+# A row of statistics: count, sums (d), second moments (lower triangle, by rows).
+# A row of the cache: log constant, (nu_n + 1)/2, kappa_n/(kappa_n + 1), mean (d), inverse of the Cholesky factor of Psi_n
+# (lower triangle, by rows), workspace (2 d).  The predictive is
+#     constant - (nu_n + 1)/2 log(1 + kappa_n/(kappa_n + 1) |W (x - m_n)|^2),   W' W = inverse(Psi_n).
+
+
+@statistics_size.register(NormalWishart)
+def _(family):
+    d = family.mu.shape[0]
+    return 1 + d + d * (d + 1) // 2
+
+
+@cache_size.register(NormalWishart)
+def _(family):
+    d = family.mu.shape[0]
+    return 3 + 3 * d + d * (d + 1) // 2
+
+
+@parameters_size.register(NormalWishart)
+def _(family):
+    d = family.mu.shape[0]
+    return d + d * d
+
+
+@add_item.register(NormalWishart)
+def _(family, statistics, data, item, sign):
+    d = data.values.shape[1]
+    statistics[0] += sign
+    k = 1 + d
+    for i in range(d):
+        x = sign * data.values[item, i]
+        statistics[1 + i] += x
+        for j in range(i + 1):
+            statistics[k + j] += x * data.values[item, j]
+        k += i + 1
+
+
+@kernel
+def posterior_factor(family, statistics, mean, factor):
+    """Write the posterior mean (d,) and the lower Cholesky factor of Psi_n (d, d); a numerically lost pivot is nan."""
+    d = mean.shape[0]
+    n = statistics[0]
+    kappa_n = family.kappa + n
+    for i in range(d):
+        mean[i] = (family.kappa * family.mu[i] + statistics[1 + i]) / kappa_n
+    k = 1 + d
+    for i in range(d):
+        for j in range(i + 1):
+            total = family.Psi[i, j] + statistics[k + j]
+            total += family.kappa * family.mu[i] * family.mu[j] - kappa_n * mean[i] * mean[j]
+            for m in range(j):
+                total -= factor[i, m] * factor[j, m]
+            factor[i, j] = math.sqrt(total) if i == j else total / factor[j, j]
+        k += i + 1
+
+
+@log_marginal.register(NormalWishart)
+def _(family, statistics):
+    d = family.mu.shape[0]
+    n = statistics[0]
+    if n <= 0.0:
+        return 0.0
+    mean, factor, empty = np.empty(d), np.empty((d, d)), np.zeros(statistics.shape[0])
+    nu, nu_n = family.nu, family.nu + n
+    total = -0.5 * n * d * math.log(math.pi) + 0.5 * d * math.log(family.kappa / (family.kappa + n))
+    posterior_factor(family, empty, mean, factor)
+    for i in range(d):
+        total += nu * math.log(factor[i, i]) + math.lgamma(0.5 * (nu_n - i)) - math.lgamma(0.5 * (nu - i))
+    posterior_factor(family, statistics, mean, factor)
+    for i in range(d):
+        total -= nu_n * math.log(factor[i, i])
+    return total
+
+
+@kernel
+def set_constants(family, n, d, cache):
+    """Compute the first three entries of the cache from the count and the inverse factor in it."""
+    kappa_n, half = family.kappa + n, 0.5 * (family.nu + n + 1.0)
+    ratio = kappa_n / (kappa_n + 1.0)
+    # Gamma(half) / Gamma(half - d/2) is a product of d/2 factors for even d: one logarithm of one product, taken in
+    # parts before it can overflow.
+    total = 0.0
+    product = 1.0
+    if d % 2 == 1:
+        total += math.lgamma(half) - math.lgamma(half - 0.5 * d) + 0.5 * d * math.log(ratio / math.pi)
+    else:
+        for i in range(d // 2):
+            product *= (half - 1.0 - i) * ratio / math.pi
+            if not 1e-100 < product < 1e100:
+                total += math.log(product)
+                product = 1.0
+    k = 3 + d
+    for i in range(d):
+        product *= cache[k + i]
+        k += i + 1
+        if not 1e-100 < product < 1e100:
+            total += math.log(product)
+            product = 1.0
+    cache[0] = total + math.log(product)
+    cache[1] = half
+    cache[2] = ratio
+
+
+@refresh_cache.register(NormalWishart)
+def _(family, statistics, cache):
+    d = family.mu.shape[0]
+    factor = np.empty((d, d))
+    posterior_factor(family, statistics, cache[3 : 3 + d], factor)
+    k = 3 + d
+    for i in range(d):
+        for j in range(i):
+            total = 0.0
+            start = 3 + d + j * (j + 1) // 2 + j
+            step = j + 1
+            for m in range(j, i):
+                total -= factor[i, m] * cache[start]
+                start += step
+                step += 1
+            cache[k + j] = total / factor[i, i]
+        cache[k + i] = 1.0 / factor[i, i]
+        k += i + 1
+    set_constants(family, statistics[0], d, cache)
+
+
+@update_cache.register(NormalWishart)
+def _(family, statistics, cache, data, item, sign):
+    # Psi changes by weight * v v', v = x - mean.  With y = W v, the factor of I + weight y y' has the pivots
+    # sqrt(s_i / s_(i-1)), s_i = 1 + weight (y_1^2 + ... + y_i^2); dividing W by it row by row costs O(d^2).
+    d = data.values.shape[1]
+    kappa_n = family.kappa + statistics[0]
+    add_item(family, statistics, data, item, sign)
+    weight = sign * kappa_n / (kappa_n + sign)
+    y, carried = cache.shape[0] - 2 * d, cache.shape[0] - d
+    k = 3 + d
+    for i in range(d):
+        total = 0.0
+        for j in range(i + 1):
+            total += cache[k + j] * (data.values[item, j] - cache[3 + j])
+        cache[y + i] = total
+        cache[carried + i] = 0.0
+        k += i + 1
+    k = 3 + d
+    s = 1.0
+    for i in range(d):
+        y_i = cache[y + i]
+        s_next = s + weight * y_i * y_i
+        if not s_next > 1e-10 * s:
+            refresh_cache(family, statistics, cache)
+            return
+        inverse_pivot = math.sqrt(s / s_next)
+        carry = y_i / math.sqrt(s * s_next)
+        for j in range(i + 1):
+            w = (cache[k + j] - weight * y_i * cache[carried + j]) * inverse_pivot
+            cache[k + j] = w
+            cache[carried + j] += carry * w
+        s = s_next
+        k += i + 1
+    step = sign / (kappa_n + sign)
+    for j in range(d):
+        cache[3 + j] += step * (data.values[item, j] - cache[3 + j])
+    set_constants(family, statistics[0], d, cache)
+
+
+@log_predictive.register(NormalWishart)
+def _(family, cache, data, item):
+    d = data.values.shape[1]
+    distance = 0.0
+    k = 3 + d
+    for i in range(d):
+        total = 0.0
+        for j in range(i + 1):
+            total += cache[k + j] * (data.values[item, j] - cache[3 + j])
+        distance += total * total
+        k += i + 1
+    return cache[0] - cache[1] * math.log(1.0 + cache[2] * distance)
+
+
+@draw_parameters.register(NormalWishart)
+def _(family, statistics, rng, parameters):
+    # Bartlett: Lambda = inverse(F)' A A' inverse(F) for F the factor of Psi_n, so F inverse(A)' is a square root of the
+    # covariance.
+    d = family.mu.shape[0]
+    factor, bartlett, root = np.empty((d, d)), np.zeros((d, d)), np.zeros((d, d))
+    posterior_factor(family, statistics, parameters[:d], factor)
+    nu_n, kappa_n = family.nu + statistics[0], family.kappa + statistics[0]
+    for i in range(d):
+        bartlett[i, i] = math.sqrt(rng.chisquare(nu_n - i))
+        for j in range(i):
+            bartlett[i, j] = rng.standard_normal()
+    # root A' = F row by row; A' is upper triangular.
+    for i in range(d):
+        for j in range(d):
+            total = factor[i, j] if j <= i else 0.0
+            for m in range(j):
+                total -= root[i, m] * bartlett[j, m]
+            root[i, j] = total / bartlett[j, j]
+    for i in range(d):
+        for j in range(d):
+            total = 0.0
+            for m in range(d):
+                total += root[i, m] * root[j, m]
+            parameters[d + i * d + j] = total
+    for j in range(d):
+        noise = rng.standard_normal() / math.sqrt(kappa_n)
+        for i in range(d):
+            parameters[i] += root[i, j] * noise
+
+
+@draw_item.register(NormalWishart)
+def _(family, parameters, rng, item, values):
+    d = values.shape[0]
+    factor = np.linalg.cholesky(parameters[d:].copy().reshape((d, d)))
+    for i in range(d):
+        values[i] = parameters[i]
+    for j in range(d):
+        noise = rng.standard_normal()
+        for i in range(j, d):
+            values[i] += factor[i, j] * noise

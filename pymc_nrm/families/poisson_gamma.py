@@ -1,0 +1,213 @@
+"""Poisson observations with a Gamma base measure, independent over features."""
+
+import math
+from typing import Any, NamedTuple
+
+import pytensor.tensor as pt
+from scipy.special import gammaln
+
+from pymc_nrm.families.base import (
+    Hyperparameter,
+    add_item,
+    cache_size,
+    check_matrix,
+    draw_item,
+    draw_parameters,
+    log_likelihood,
+    log_marginal,
+    log_predictive,
+    parameter_shapes,
+    parameters_size,
+    prepare_data,
+    refresh_cache,
+    segment_sum,
+    statistics_size,
+    update_cache,
+)
+from pymc_nrm.generic import kernel
+
+
+class PoissonGamma(NamedTuple):
+    """Counts, each feature with its own Gamma distributed rate per cluster.
+
+    ``x[i, j] ~ Poisson(rate[c, j])``, ``rate[c, j] ~ Gamma(alpha[j], rate beta[j])``.
+
+    Parameters
+    ----------
+    alpha, beta : positive float, tensor or random variable, scalar or shape (d,)
+        Prior sum of counts, and prior number of observations behind it.
+
+    Notes
+    -----
+    Log marginal of n counts with sums s:
+    ``sum_j log Gamma(alpha + s) / Gamma(alpha) + alpha log beta - (alpha + s) log(beta + n)`` minus the sum of all
+    ``log x!``.  The predictive is negative binomial.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[[0, 3], [1, 4], [7, 0]])
+    """
+
+    alpha: Any = 1.0
+    beta: Any = 1.0
+
+    hyperparameters = {
+        "alpha": Hyperparameter(("d",), "positive"),
+        "beta": Hyperparameter(("d",), "positive"),
+    }
+    continuous = False
+    missing_allowed = False
+
+
+class Counts(NamedTuple):
+    """Data of a kernel: counts, shape (n, d), and the sum of log x! over the features of an item, shape (n,)."""
+
+    values: Any
+    log_factorials: Any
+
+
+@prepare_data.register(PoissonGamma)
+def _(family, X):
+    values = check_matrix(family, X, integer=True, lower=0)
+    return Counts(values, gammaln(values + 1).sum(axis=1))
+
+
+@parameter_shapes.register(PoissonGamma)
+def _(family):
+    return {"rate": (family.alpha.shape[0],)}
+
+
+@log_likelihood.register(PoissonGamma)
+def _(family, X, labels):
+    alpha, beta = family
+    n_clusters = labels.max() + 1
+    X = X.astype("float64")
+    counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)[:, None]
+    sums = segment_sum(X, labels, n_clusters)
+    terms = pt.gammaln(alpha + sums) - pt.gammaln(alpha) + alpha * pt.log(beta)
+    return (terms - (alpha + sums) * pt.log(beta + counts)).sum() - pt.gammaln(X + 1).sum()
+
+
+# A row of statistics: sums (d), count, sum of log x!.
+# A row of the cache: constant, alpha_n (d), log Gamma(alpha_n) (d), log(beta_n + 1) (d), with the constant
+# sum_j alpha_n log(beta_n / (beta_n + 1)).
+
+
+@statistics_size.register(PoissonGamma)
+def _(family):
+    return family.alpha.shape[0] + 2
+
+
+@cache_size.register(PoissonGamma)
+def _(family):
+    return 1 + 3 * family.alpha.shape[0]
+
+
+@parameters_size.register(PoissonGamma)
+def _(family):
+    return family.alpha.shape[0]
+
+
+@add_item.register(PoissonGamma)
+def _(family, statistics, data, item, sign):
+    d = data.values.shape[1]
+    for j in range(d):
+        statistics[j] += sign * data.values[item, j]
+    statistics[d] += sign
+    statistics[d + 1] += sign * data.log_factorials[item]
+
+
+@log_marginal.register(PoissonGamma)
+def _(family, statistics):
+    d = family.alpha.shape[0]
+    n = statistics[d]
+    if n <= 0.0:
+        return 0.0
+    total = -statistics[d + 1]
+    last_alpha = log_gamma_alpha = last_beta = log_beta = log_beta_n = 0.0
+    for j in range(d):
+        alpha, beta, alpha_n = family.alpha[j], family.beta[j], family.alpha[j] + statistics[j]
+        if alpha != last_alpha:
+            last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
+        if beta != last_beta:
+            last_beta, log_beta, log_beta_n = beta, math.log(beta), math.log(beta + n)
+        if statistics[j] > 0.0:
+            total += math.lgamma(alpha_n) - log_gamma_alpha
+        total += alpha * log_beta - alpha_n * log_beta_n
+    return total
+
+
+@kernel
+def set_rates(family, statistics, cache):
+    """Compute the entries of the cache that depend on the count, given alpha_n in it."""
+    d = family.alpha.shape[0]
+    n = statistics[d]
+    constant = last_beta = log_odds = log_next = 0.0
+    for j in range(d):
+        if family.beta[j] != last_beta:
+            last_beta = family.beta[j]
+            log_next = math.log(last_beta + n + 1.0)
+            log_odds = math.log(last_beta + n) - log_next
+        cache[1 + 2 * d + j] = log_next
+        constant += cache[1 + j] * log_odds
+    cache[0] = constant
+
+
+@refresh_cache.register(PoissonGamma)
+def _(family, statistics, cache):
+    d = family.alpha.shape[0]
+    for j in range(d):
+        cache[1 + j] = family.alpha[j] + statistics[j]
+        cache[1 + d + j] = math.lgamma(cache[1 + j])
+    set_rates(family, statistics, cache)
+
+
+@update_cache.register(PoissonGamma)
+def _(family, statistics, cache, data, item, sign):
+    # The gamma function of a feature changes only where the item's count is positive.
+    add_item(family, statistics, data, item, sign)
+    d = family.alpha.shape[0]
+    for j in range(d):
+        if data.values[item, j] > 0.0:
+            cache[1 + j] = family.alpha[j] + statistics[j]
+            cache[1 + d + j] = math.lgamma(cache[1 + j])
+    set_rates(family, statistics, cache)
+
+
+@log_predictive.register(PoissonGamma)
+def _(family, cache, data, item):
+    # Gamma(alpha_n + x) / Gamma(alpha_n) is a product of x factors: one logarithm for all small counts of an item.
+    d = data.values.shape[1]
+    total = cache[0] - data.log_factorials[item]
+    product = 1.0
+    for j in range(d):
+        x = data.values[item, j]
+        if x > 0.0:
+            alpha_n = cache[1 + j]
+            total -= x * cache[1 + 2 * d + j]
+            if x <= 8.0:
+                for i in range(int(x)):
+                    product *= alpha_n + i
+                if not 1e-100 < product < 1e100:
+                    total += math.log(product)
+                    product = 1.0
+            else:
+                total += math.lgamma(alpha_n + x) - cache[1 + d + j]
+    return total + math.log(product)
+
+
+@draw_parameters.register(PoissonGamma)
+def _(family, statistics, rng, parameters):
+    d = family.alpha.shape[0]
+    for j in range(d):
+        parameters[j] = rng.standard_gamma(family.alpha[j] + statistics[j]) / (family.beta[j] + statistics[d])
+
+
+@draw_item.register(PoissonGamma)
+def _(family, parameters, rng, item, values):
+    for j in range(values.shape[0]):
+        values[j] = rng.poisson(parameters[j])

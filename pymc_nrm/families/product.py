@@ -1,0 +1,174 @@
+"""Several data sets on the same items: given the partition they are independent."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.families.base import (
+    add_item,
+    cache_size,
+    draw_parameters,
+    localise,
+    log_marginal,
+    log_predictive,
+    parameter_shapes,
+    parameters_size,
+    prepare_data,
+    refresh_cache,
+    restore_parameters,
+    statistics_size,
+    update_cache,
+)
+
+
+class Product(NamedTuple):
+    """Two families as one, for the samplers of a partition on which several mixtures depend.
+
+    Rows of statistics, cache and parameters are those of the first family followed by those of the second.  Nested
+    products hold more than two.  The symbolic log-likelihood and draws of data belong to each family alone.
+
+    Parameters
+    ----------
+    first, second : Family
+    """
+
+    first: Any
+    second: Any
+
+
+class ProductData(NamedTuple):
+    """Data of a kernel: the data of the first and of the second family."""
+
+    first: Any
+    second: Any
+
+
+def product(families):
+    """Fold a list of families into one.
+
+    Parameters
+    ----------
+    families : sequence of Family
+        At least one.
+
+    Returns
+    -------
+    Family
+        The family itself if there is only one, else ``Product(families[0], Product(families[1], ...))``.
+
+    Examples
+    --------
+    >>> product(["a", "b", "c"])
+    Product(first='a', second=Product(first='b', second='c'))
+    """
+    return _fold(Product, list(families))
+
+
+def product_data(data):
+    """Fold a list of prepared data in the same way as :func:`product` folds their families.
+
+    Parameters
+    ----------
+    data : sequence of NamedTuple
+
+    Returns
+    -------
+    NamedTuple
+
+    Examples
+    --------
+    >>> product_data(["a", "b"])
+    ProductData(first='a', second='b')
+    """
+    return _fold(ProductData, list(data))
+
+
+def _fold(pair, values):
+    if not values:
+        raise ValueError("a product needs at least one family")
+    folded = values[-1]
+    for value in values[-2::-1]:
+        folded = pair(value, folded)
+    return folded
+
+
+@prepare_data.register(Product)
+def _(family, X):
+    return ProductData(prepare_data(family.first, X[0]), prepare_data(family.second, X[1]))
+
+
+@localise.register(Product)
+def _(family, data):
+    return Product(localise(family.first, data.first), localise(family.second, data.second))
+
+
+@restore_parameters.register(Product)
+def _(family, data, parameters):
+    size = parameters_size(family.first)
+    first = restore_parameters(family.first, data.first, parameters[..., :size])
+    second = restore_parameters(family.second, data.second, parameters[..., size:])
+    return np.concatenate([first, second], axis=-1)
+
+
+@parameter_shapes.register(Product)
+def _(family):
+    first, second = parameter_shapes(family.first), parameter_shapes(family.second)
+    return {f"first.{name}": shape for name, shape in first.items()} | {
+        f"second.{name}": shape for name, shape in second.items()
+    }
+
+
+@statistics_size.register(Product)
+def _(family):
+    return statistics_size(family.first) + statistics_size(family.second)
+
+
+@cache_size.register(Product)
+def _(family):
+    return cache_size(family.first) + cache_size(family.second)
+
+
+@parameters_size.register(Product)
+def _(family):
+    return parameters_size(family.first) + parameters_size(family.second)
+
+
+@add_item.register(Product)
+def _(family, statistics, data, item, sign):
+    size = statistics_size(family.first)
+    add_item(family.first, statistics[:size], data.first, item, sign)
+    add_item(family.second, statistics[size:], data.second, item, sign)
+
+
+@log_marginal.register(Product)
+def _(family, statistics):
+    size = statistics_size(family.first)
+    return log_marginal(family.first, statistics[:size]) + log_marginal(family.second, statistics[size:])
+
+
+@refresh_cache.register(Product)
+def _(family, statistics, cache):
+    size, split = statistics_size(family.first), cache_size(family.first)
+    refresh_cache(family.first, statistics[:size], cache[:split])
+    refresh_cache(family.second, statistics[size:], cache[split:])
+
+
+@update_cache.register(Product)
+def _(family, statistics, cache, data, item, sign):
+    size, split = statistics_size(family.first), cache_size(family.first)
+    update_cache(family.first, statistics[:size], cache[:split], data.first, item, sign)
+    update_cache(family.second, statistics[size:], cache[split:], data.second, item, sign)
+
+
+@log_predictive.register(Product)
+def _(family, cache, data, item):
+    split = cache_size(family.first)
+    first = log_predictive(family.first, cache[:split], data.first, item)
+    return first + log_predictive(family.second, cache[split:], data.second, item)
+
+
+@draw_parameters.register(Product)
+def _(family, statistics, rng, parameters):
+    size, split = statistics_size(family.first), parameters_size(family.first)
+    draw_parameters(family.first, statistics[:size], rng, parameters[:split])
+    draw_parameters(family.second, statistics[size:], rng, parameters[split:])

@@ -1,0 +1,267 @@
+"""Numerics of the generalized gamma measures, in their two parameters alpha and sigma.
+
+A measure of this class registers :func:`stable_parameters` and calls :func:`implement_generalized_gamma` on its type.
+``L`` stands for ``log(1 + u)`` throughout.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc_nrm.generic import generic, kernel
+from pymc_nrm.measures import base
+from pymc_nrm.measures.quadrature import expm1_ratio, find_window, log_integral, log_integrand, symbolic_log_integral
+from pymc_nrm.special import draw_log_concave, log_density, log_density_derivative, log_gamma, softplus
+
+N_FORWARD_NODES = 512
+
+# Nodes are laid anew when the weight at an end of the grid exceeds this share of the whole.
+_LARGEST_END = 1e-15
+
+
+@generic
+def stable_parameters(measure):
+    """The pair (alpha, sigma) of a generalized gamma measure."""
+    raise NotImplementedError
+
+
+def implement_generalized_gamma(measure_type):
+    """Register the implementations of this file for a measure that has :func:`stable_parameters`."""
+    for function, implementation in _IMPLEMENTATIONS:
+        function.register(measure_type)(implementation)
+
+
+def _log_levy_intensity(measure, w):
+    alpha, sigma = stable_parameters(measure)
+    return np.log(alpha) - log_gamma(1.0 - sigma) - (1.0 + sigma) * np.log(w) - w
+
+
+def _laplace_exponent(measure, u):
+    alpha, sigma = stable_parameters(measure)
+    L = np.log1p(u)
+    return alpha * (np.expm1(sigma * L) / sigma if sigma > 0.0 else L)
+
+
+def _log_tilted_moment(measure, m, u):
+    alpha, sigma = stable_parameters(measure)
+    return np.log(alpha) + log_gamma(m - sigma) - log_gamma(1.0 - sigma) + (sigma - m) * np.log1p(u)
+
+
+def _log_u_prior_term(measure, n, log_u):
+    alpha, sigma = stable_parameters(measure)
+    return (n - 1.0) * log_u - alpha * expm1_ratio(sigma, softplus(log_u)) - math.lgamma(n)
+
+
+def _draw_log_u(measure, n, n_clusters, rng):
+    alpha, sigma = stable_parameters(measure)
+    return draw_log_concave(rng, LogU(float(n), float(n_clusters), float(alpha), float(sigma)))
+
+
+def _weights(measure, n, log_u):
+    alpha, sigma = stable_parameters(measure)
+    return _weights_kernel(float(alpha), float(sigma), n, float(log_u))
+
+
+def _log_eppf(measure, counts):
+    alpha, sigma = stable_parameters(measure)
+    return _log_eppf_kernel(float(alpha), float(sigma), np.asarray(counts))
+
+
+def _symbolic_log_eppf(measure, counts):
+    alpha, sigma = (base.as_float64_scalar(value) for value in stable_parameters(measure))
+    counts = pt.as_tensor(counts)
+    n, k = counts.sum(), counts.shape[0]
+    # As sigma tends to 1, lgamma(1 - sigma) diverges, yet cancels for clusters of one item, and for others leaves
+    # lgamma(m - sigma) - lgamma(1 - sigma) = lgamma(m - sigma) - lgamma(2 - sigma) + log(1 - sigma).
+    sizes = pt.gammaln(pt.maximum(counts, 2) - sigma).sum() - k * pt.gammaln(2.0 - sigma)
+    sizes += pt.gt(counts, 1).sum() * pt.log1p(-sigma)
+    return k * pt.log(alpha) + sizes - pt.gammaln(n) + symbolic_log_integral(n, k, alpha, sigma)
+
+
+def _n_clusters_log_pmf(measure, n):
+    alpha, sigma = stable_parameters(measure)
+    return _n_clusters_kernel(float(alpha), float(sigma), n)
+
+
+def _draw_partition(measure, n, rng):
+    alpha, sigma = stable_parameters(measure)
+    return _draw_partition_kernel(float(alpha), float(sigma), n, rng)
+
+
+_IMPLEMENTATIONS = [
+    (base.log_levy_intensity, _log_levy_intensity),
+    (base.laplace_exponent, _laplace_exponent),
+    (base.log_tilted_moment, _log_tilted_moment),
+    (base.log_u_prior_term, _log_u_prior_term),
+    (base.draw_log_u, _draw_log_u),
+    (base.weights, _weights),
+    (base.log_eppf, _log_eppf),
+    (base.symbolic_log_eppf, _symbolic_log_eppf),
+    (base.n_clusters_log_pmf, _n_clusters_log_pmf),
+    (base.draw_partition, _draw_partition),
+]
+
+
+class LogU(NamedTuple):
+    """Conditional law of s = log u given n items in k clusters; its log density is concave in s.
+
+    ``n s + (k sigma - n) softplus(s) - alpha expm1(sigma softplus(s)) / sigma``, from the joint density of partition
+    and u (Favaro & Teh 2013, section 3.2).
+    """
+
+    n: float
+    k: float
+    alpha: float
+    sigma: float
+
+
+@log_density.register(LogU)
+def _(target, s):
+    # n s - n softplus(s) = -n softplus(-s)
+    L = softplus(s)
+    if target.sigma * L > 700.0:
+        return -math.inf
+    return -target.n * softplus(-s) + target.k * target.sigma * L - target.alpha * expm1_ratio(target.sigma, L)
+
+
+@log_density_derivative.register(LogU)
+def _(target, s):
+    L = softplus(s)
+    if target.sigma * L > 700.0:
+        return -math.inf
+    share = math.exp(s - L)
+    slope = target.k * target.sigma - target.alpha * math.exp(target.sigma * L)
+    return target.n * math.exp(-L) + share * slope
+
+
+@kernel
+def _weights_kernel(alpha, sigma, n, log_u):
+    L = softplus(log_u)
+    join = np.empty(n + 1)
+    moment = np.empty(n + 1)
+    join[0] = math.log(alpha) + (sigma - 1.0) * L
+    moment[0] = 0.0
+    for m in range(1, n + 1):
+        join[m] = math.log(m - sigma) - L
+        moment[m] = moment[m - 1] + join[m - 1]
+    return base.Weights(join, moment)
+
+
+@kernel
+def _log_eppf_kernel(alpha, sigma, counts):
+    n, k = 0, counts.shape[0]
+    if k == 0:
+        return 0.0
+    sizes = 0.0
+    for m in counts:
+        n += m
+        if m > 1:
+            sizes += math.lgamma(m - sigma) - math.lgamma(2.0 - sigma) + math.log1p(-sigma)
+    return k * math.log(alpha) + sizes - math.lgamma(n) + log_integral(n, k, alpha, sigma)
+
+
+@kernel
+def _n_clusters_kernel(alpha, sigma, n):
+    """Log probabilities of 1..n clusters: ``V(n, k) S(n, k)``, ``V(n, k) = alpha^k I(n, k) / Gamma(n)``.
+
+    ``S(i+1, k) = S(i, k-1) + (i - k sigma) S(i, k)`` are sums over partitions of ``prod_c (1 - sigma)_(n_c - 1)``
+    (generalized Stirling numbers, Favaro & Teh 2013, section 2).  Each is kept as ``mantissa * 2^(512 power)``.
+    """
+    mantissa = np.zeros(n + 1)
+    power = np.zeros(n + 1, dtype=np.int64)
+    shrink, limit = 2.0**-512, 2.0**256
+    mantissa[1] = 1.0
+    for i in range(1, n):
+        mantissa[i + 1] = mantissa[i]
+        power[i + 1] = power[i]
+        for k in range(i, 0, -1):
+            here, p = mantissa[k] * (i - k * sigma), power[k]
+            left, q = mantissa[k - 1], power[k - 1]
+            if left > 0.0 and q != p:
+                if q > p:
+                    here *= shrink if q == p + 1 else 0.0
+                    p = q
+                else:
+                    left *= shrink if q == p - 1 else 0.0
+            here += left
+            if here > limit:
+                here *= shrink
+                p += 1
+            elif here < 1.0 / limit:
+                here /= shrink
+                p -= 1
+            mantissa[k], power[k] = here, p
+    log_pmf = np.empty(n)
+    log_unit = 512.0 * math.log(2.0)
+    for k in range(1, n + 1):
+        log_stirling = math.log(mantissa[k]) + power[k] * log_unit
+        log_pmf[k - 1] = k * math.log(alpha) - math.lgamma(n) + log_stirling + log_integral(n, k, alpha, sigma)
+    return log_pmf
+
+
+@kernel
+def _lay_nodes(n, k, alpha, sigma, weight, decay, growth):
+    """Nodes for stage (n, k): integrand, ``1 - exp(-L)`` and ``exp(sigma L)``, each up to a constant factor."""
+    low, high = find_window(n, k, alpha, sigma)
+    spacing = (high - low) / (weight.shape[0] - 1)
+    largest = -math.inf
+    for j in range(weight.shape[0]):
+        L, _, weight[j] = log_integrand(n, k, alpha, sigma, low + j * spacing)
+        decay[j] = -math.expm1(-L)
+        growth[j] = sigma * L
+        largest = max(largest, weight[j])
+    for j in range(weight.shape[0]):
+        weight[j] = math.exp(weight[j] - largest)
+        growth[j] = math.exp(growth[j])
+
+
+@kernel
+def _draw_partition_kernel(alpha, sigma, n, rng):
+    """Draw items one by one from ``V(i+1, k+1) / V(i, k)`` and ``(n_c - sigma) V(i+1, k) / V(i, k)``.
+
+    From stage (i, k) to (i+1, k) the integrand is multiplied by ``1 - e^-L``, to (i+1, k+1) by
+    ``(1 - e^-L) e^(sigma L)``: on fixed nodes this needs no transcendental function.  Nodes are laid anew when the
+    integrand has moved towards an end of the grid, or n has grown by a quarter.
+    """
+    labels = np.zeros(n, dtype=np.int64)
+    counts = np.zeros(n, dtype=np.int64)
+    weight = np.empty(N_FORWARD_NODES)
+    decay = np.empty(N_FORWARD_NODES)
+    growth = np.empty(N_FORWARD_NODES)
+    if n > 0:
+        counts[0] = 1
+    k = 1
+    expiry = 0.0
+    stale = True
+    for i in range(1, n):
+        if stale or i > expiry:
+            _lay_nodes(i, k, alpha, sigma, weight, decay, growth)
+            expiry = 1.25 * i
+        total_old, total_new = 0.0, 0.0
+        for j in range(N_FORWARD_NODES):
+            weight[j] *= decay[j]
+            total_old += weight[j]
+            total_new += weight[j] * growth[j]
+        chance_old = (i - k * sigma) * total_old
+        chance_new = alpha * total_new
+        if rng.random() * (chance_old + chance_new) < chance_new:
+            labels[i] = k
+            k += 1
+            for j in range(N_FORWARD_NODES):
+                weight[j] *= growth[j]
+            total_old = total_new
+        else:
+            # A cluster of m items is proposed with probability m / i and accepted with (m - sigma) / m.
+            label = labels[rng.integers(0, i)]
+            while rng.random() * counts[label] > counts[label] - sigma:
+                label = labels[rng.integers(0, i)]
+            labels[i] = label
+        counts[labels[i]] += 1
+        stale = (
+            weight[0] > _LARGEST_END * total_old
+            or weight[-1] > _LARGEST_END * total_old
+            or not 1e-100 < total_old < 1e100
+        )
+    return labels

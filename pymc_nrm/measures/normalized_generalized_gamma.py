@@ -1,0 +1,47 @@
+"""Normalized generalized gamma measure."""
+
+from typing import Any, NamedTuple
+
+from pymc_nrm.measures.base import Hyperparameter
+from pymc_nrm.measures.generalized_gamma import implement_generalized_gamma, stable_parameters
+
+
+class NormalizedGeneralizedGamma(NamedTuple):
+    """Normalized generalized gamma measure with total mass parameter alpha and stability sigma.
+
+    Parameters
+    ----------
+    alpha : positive float, scalar tensor or random variable
+        Factor of the Levy intensity.
+    sigma : float in [0, 1), scalar tensor or random variable
+        The number of clusters among n items grows like ``n^sigma``.  At 0 the measure is the Dirichlet process, at 1/2
+        the normalized inverse Gaussian measure.
+
+    Notes
+    -----
+    Levy intensity ``alpha / Gamma(1 - sigma) w^(-1-sigma) e^-w dw`` (Favaro & Teh 2013, section 2), whence
+    ``psi(u) = alpha / sigma ((1 + u)^sigma - 1)`` and
+    ``kappa(m, u) = alpha Gamma(m - sigma) / Gamma(1 - sigma) (1 + u)^(sigma - m)``.  Partition probabilities follow
+    from James, Lijoi & Prünster (2009).  Lee & Choi (2015) write ``alpha_LC sigma`` for what is ``alpha`` here:
+    translate with ``alpha = sigma * alpha_LC``.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import NormalizedGeneralizedGamma
+    >>> from pymc_nrm.measures.base import n_clusters_mean
+    >>> round(n_clusters_mean(NormalizedGeneralizedGamma(1.0, 0.25), 82), 6)
+    9.510427
+    """
+
+    alpha: Any = 1.0
+    sigma: Any = 0.5
+
+    hyperparameters = {"alpha": Hyperparameter((), "positive"), "sigma": Hyperparameter((), "unit interval")}
+
+
+implement_generalized_gamma(NormalizedGeneralizedGamma)
+
+
+@stable_parameters.register(NormalizedGeneralizedGamma)
+def _(measure):
+    return measure.alpha, measure.sigma

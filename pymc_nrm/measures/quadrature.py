@@ -1,0 +1,212 @@
+"""The integral over u in the partition probabilities of generalized gamma measures, in numbers and symbolically.
+
+With ``L = log(1 + u)``,
+
+    I(n, k) = int u^(n-1) (1+u)^(k sigma - n) exp(-psi(u)) du
+            = int exp{(n-1) log(1 - e^-L) + sigma k L - alpha expm1(sigma L) / sigma} dL.
+
+The integrand is log-concave in L.  The variable is t with ``log L = t - e^-t`` (Takahasi & Mori 1974, "Double
+exponential formulas for numerical integration"): the integrand in t is unimodal and decays doubly exponentially on both
+sides, so that the trapezoid rule converges exponentially over a window that stays short for any ``alpha``.
+"""
+
+import math
+from hashlib import sha256
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.gradient import disconnected_type
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
+
+from pymc_nrm.generic import kernel, source_fingerprint
+from pymc_nrm.special import trapezoid_log
+
+N_NODES = 320
+
+# The window holds all nodes where the integrand is above exp(-_DEPTH) of its maximum.
+_DEPTH = 40.0
+
+
+@kernel
+def expm1_ratio(sigma, x):
+    """``expm1(sigma x) / sigma``, which tends to x as sigma tends to 0."""
+    return np.expm1(sigma * x) / sigma if sigma > 0.0 else x
+
+
+@kernel
+def log1mexp(x):
+    """Logarithm of ``1 - exp(-x)`` for x > 0."""
+    return math.log(-math.expm1(-x)) if x < 0.7 else math.log1p(-math.exp(-x))
+
+
+@kernel
+def log_integrand(n, k, alpha, sigma, t):
+    """Point L at t, and there the logarithms of the factors ``(1 - e^-L)^(n-1) dL/dt`` and of the whole integrand."""
+    e = math.exp(-t)
+    L = math.exp(t - e)
+    fixed = (n - 1.0) * log1mexp(L) + t - e + math.log1p(e)
+    if sigma * L > 700.0:
+        return L, fixed, -math.inf
+    return L, fixed, fixed + sigma * k * L - alpha * expm1_ratio(sigma, L)
+
+
+@kernel
+def find_window(n, k, alpha, sigma):
+    """Ends of an interval of t outside of which the integrand is negligible.
+
+    The mode is above ``log L = -log(1 + alpha)`` but for a few units, and the exponent falls at least like ``-alpha L``
+    from ``L = 2 n / alpha`` on: the first grid holds the mode.  Since the integrand is unimodal, each next grid may be
+    put between the neighbours of the nodes that count.
+    """
+    low = -math.log(math.log1p(alpha) + 10.0 + _DEPTH)
+    high = max(math.log(100.0 * n + 1000.0) - math.log(alpha), 0.0) + 1.0
+    n_grid = 65
+    values = np.empty(n_grid)
+    for _ in range(5):
+        spacing = (high - low) / (n_grid - 1)
+        largest = -math.inf
+        for j in range(n_grid):
+            _, _, values[j] = log_integrand(n, k, alpha, sigma, low + j * spacing)
+            largest = max(largest, values[j])
+        first, last = 0, n_grid - 1
+        while first < n_grid - 1 and values[first] < largest - _DEPTH:
+            first += 1
+        while last > 0 and values[last] < largest - _DEPTH:
+            last -= 1
+        first, last = max(first - 1, 0), min(last + 1, n_grid - 1)
+        low, high = low + first * spacing, low + last * spacing
+        if last - first > n_grid - 8:
+            break
+    return low, high
+
+
+@kernel
+def log_integral(n, k, alpha, sigma):
+    """Logarithm of I(n, k).
+
+    Parameters
+    ----------
+    n, k : int
+        Numbers of items and of clusters.
+    alpha, sigma : float
+
+    Returns
+    -------
+    float
+        Right to about 1e-11 relative to I, but for rounding of terms as large as n.
+    """
+    low, high = find_window(n, k, alpha, sigma)
+    spacing = (high - low) / (N_NODES - 1)
+    values = np.empty(N_NODES)
+    for j in range(N_NODES):
+        _, _, values[j] = log_integrand(n, k, alpha, sigma, low + j * spacing)
+    return trapezoid_log(values, spacing)
+
+
+@kernel
+def quadrature_nodes(n, k, alpha, sigma):
+    """Nodes L, the logarithms of what does not depend on alpha and sigma, and the largest log summand.
+
+    The largest summand is taken off the second array, so that nothing overflows in
+    ``log I = largest + log sum exp(offset + sigma k L - alpha expm1(sigma L) / sigma)``.
+    """
+    low, high = find_window(n, k, alpha, sigma)
+    spacing = (high - low) / (N_NODES - 1)
+    log_spacing = math.log(spacing)
+    L = np.empty(N_NODES)
+    offset = np.empty(N_NODES)
+    largest = -math.inf
+    for j in range(N_NODES):
+        L[j], offset[j], value = log_integrand(n, k, alpha, sigma, low + j * spacing)
+        largest = max(largest, value + log_spacing)
+    for j in range(N_NODES):
+        offset[j] += log_spacing - largest
+    return L, offset, largest
+
+
+class QuadratureNodes(Op):
+    """Nodes of the quadrature as constants of differentiation.
+
+    The trapezoid rule with any fixed nodes near these gives I(n, k) to the same accuracy, hence its derivatives are
+    those of the sum over fixed nodes.
+    """
+
+    __props__ = ()
+    gufunc_signature = f"(),(),(),()->({N_NODES}),({N_NODES}),()"
+
+    def __init__(self):
+        _register_numba()
+
+    def __reduce__(self):
+        return type(self), ()
+
+    def make_node(self, n, k, alpha, sigma):
+        inputs = [pt.as_tensor(value).astype("float64") for value in (n, k, alpha, sigma)]
+        nodes = pt.TensorType("float64", shape=(N_NODES,))
+        return Apply(self, inputs, [nodes(), nodes(), pt.dscalar()])
+
+    def perform(self, node, inputs, output_storage):
+        values = quadrature_nodes(*(float(value) for value in inputs))
+        for storage, value in zip(output_storage, values, strict=True):
+            storage[0] = np.asarray(value)
+
+    def infer_shape(self, fgraph, node, input_shapes):
+        return [(N_NODES,), (N_NODES,), ()]
+
+    def connection_pattern(self, node):
+        return [[False, False, False]] * 4
+
+    def pullback(self, inputs, outputs, cotangents):
+        return [disconnected_type() for _ in inputs]
+
+
+_registered = []
+
+
+def _register_numba():
+    """Tell PyTensor about the kernel, on first use: importing its numba backend takes most of a second."""
+    if _registered:
+        return
+    from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_and_cache_key
+
+    compiled = quadrature_nodes.dispatcher
+
+    @register_funcify_and_cache_key(QuadratureNodes)
+    def _(op, node=None, **kwargs):
+        @numba_njit
+        def nodes(n, k, alpha, sigma):
+            L, offset, largest = compiled(n.item(), k.item(), alpha.item(), sigma.item())
+            return L, offset, np.asarray(largest)
+
+        return nodes, sha256(f"{QuadratureNodes.__qualname__} {source_fingerprint()}".encode()).hexdigest()
+
+    _registered.append(True)
+
+
+def symbolic_log_integral(n, k, alpha, sigma):
+    """Logarithm of I(n, k), differentiable in alpha and sigma.
+
+    Parameters
+    ----------
+    n, k : integer scalar tensor
+    alpha, sigma : float64 scalar tensor
+
+    Returns
+    -------
+    scalar tensor
+    """
+    L, offset, largest = QuadratureNodes()(n, k, alpha, sigma)
+    exponent = offset + sigma * k * L - alpha * L * _expm1_over_x(sigma * L)
+    return pt.log(pt.exp(exponent).sum()) + largest
+
+
+def _expm1_over_x(x):
+    """``expm1(x) / x`` for x >= 0, with derivatives that do not cancel near 0."""
+    small = pt.lt(x, 0.1)
+    near = pt.switch(small, x, 0.0)
+    far = pt.switch(small, 1.0, x)
+    series = 1.0
+    for order in range(10, 1, -1):
+        series = 1.0 + near / order * series
+    return pt.switch(small, series, pt.expm1(far) / far)

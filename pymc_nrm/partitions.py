@@ -1,0 +1,312 @@
+"""Partitions of n items: canonical labels, enumeration, and the state that kernels change."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.families.base import (
+    add_item,
+    cache_size,
+    draw_item,
+    draw_parameters,
+    log_marginal,
+    parameters_size,
+    refresh_cache,
+    statistics_size,
+    update_cache,
+)
+from pymc_nrm.generic import kernel
+
+__all__ = ["all_partitions", "canonical_labels", "is_canonical", "label_counts"]
+
+
+@kernel
+def _relabel(labels, offset, n_values):
+    seen = np.full(n_values, -1, dtype=np.int64)
+    canonical = np.empty(labels.shape[0], dtype=np.int64)
+    n_clusters = 0
+    for i in range(labels.shape[0]):
+        value = labels[i] - offset
+        if seen[value] < 0:
+            seen[value] = n_clusters
+            n_clusters += 1
+        canonical[i] = seen[value]
+    return canonical
+
+
+def canonical_labels(labels):
+    """Rename labels in order of appearance: the first item is in cluster 0, the next new cluster is 1, and so on.
+
+    Parameters
+    ----------
+    labels : array_like of int, shape (n,)
+        Any integers; equal integers mean the same cluster.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If the labels are not a vector of whole numbers.
+
+    Examples
+    --------
+    >>> canonical_labels([7, 7, 2, 7, 5]).tolist()
+    [0, 0, 1, 0, 2]
+    """
+    array = np.asarray(labels)
+    if array.ndim != 1:
+        raise ValueError(f"labels must have shape (n,); got shape {array.shape}")
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    whole = array.astype(np.int64) if np.isfinite(array).all() else None
+    if whole is None or (whole != array).any():
+        raise ValueError(f"labels must be whole numbers; got {array[:5]} ...")
+    least = int(whole.min())
+    if int(whole.max()) - least > 10 * whole.size + 1000:
+        whole = np.unique(whole, return_inverse=True)[1].astype(np.int64)
+        least = 0
+    return _relabel(np.ascontiguousarray(whole), least, int(whole.max()) - least + 1)
+
+
+def is_canonical(labels):
+    """Whether labels are numbered from 0 in order of appearance.
+
+    Parameters
+    ----------
+    labels : array_like of int, shape (n,)
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_canonical([0, 1, 0, 2]), is_canonical([1, 0])
+    (True, False)
+    """
+    return bool((canonical_labels(labels) == np.asarray(labels)).all())
+
+
+def label_counts(labels):
+    """Sizes of the clusters.
+
+    Parameters
+    ----------
+    labels : array_like of int, shape (n,)
+        Canonical labels.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_clusters,)
+
+    Examples
+    --------
+    >>> label_counts([0, 1, 0]).tolist()
+    [2, 1]
+    """
+    return np.bincount(np.asarray(labels)).astype(np.int64)
+
+
+def all_partitions(n):
+    """Every partition of n items, as canonical labels in lexicographic order.
+
+    Parameters
+    ----------
+    n : int
+        At most 13: the number of partitions is the Bell number of n, 27,644,437 for n = 13.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_partitions, n)
+
+    Raises
+    ------
+    ValueError
+        If n is not between 0 and 13.
+
+    Examples
+    --------
+    >>> all_partitions(3).tolist()
+    [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [0, 1, 2]]
+    """
+    if not 0 <= n <= 13:
+        raise ValueError(f"n must be between 0 and 13; got {n}")
+    rows = np.zeros((1, n), dtype=np.int64)
+    highest = np.full(1, -1, dtype=np.int64)
+    for i in range(n):
+        choices = highest + 2
+        parents = np.repeat(np.arange(len(rows)), choices)
+        value = np.arange(len(parents)) - np.repeat(np.cumsum(choices) - choices, choices)
+        rows, highest = rows[parents], np.maximum(highest[parents], value)
+        rows[:, i] = value
+    return rows
+
+
+class State(NamedTuple):
+    """What a kernel changes: the clusters live in slots, and ``active`` lists the occupied slots first.
+
+    Slots beyond the first ``size[0]`` entries of ``active`` are empty; their rows are those of a cluster without data,
+    so that the entry after the last occupied one serves as the candidate for a new cluster.
+
+    Parameters
+    ----------
+    labels : ndarray of int64, shape (n,)
+        Slot of each item.
+    counts : ndarray of int64, shape (capacity,)
+    statistics, cache : ndarray, shape (capacity, ...)
+    active, position : ndarray of int64, shape (capacity,)
+        A permutation of the slots, and its inverse.
+    size : ndarray of int64, shape (1,)
+        Number of clusters, always less than the capacity.
+    """
+
+    labels: Any
+    counts: Any
+    statistics: Any
+    cache: Any
+    active: Any
+    position: Any
+    size: Any
+
+
+@kernel
+def copy_row(target, source):
+    """Copy a row; a plain loop compiles many times faster than an assignment that may broadcast."""
+    for k in range(target.shape[0]):
+        target[k] = source[k]
+
+
+@kernel
+def build_state(labels, family, data):
+    """State of canonical labels, every sum formed anew from the data."""
+    n_clusters = labels.max() + 1 if labels.shape[0] else 0
+    capacity = n_clusters + 8 + n_clusters // 4
+    state = _empty_state(labels.copy(), capacity, family)
+    for i in range(labels.shape[0]):
+        state.counts[labels[i]] += 1
+        add_item(family, state.statistics[labels[i]], data, i, 1.0)
+    for slot in range(n_clusters):
+        refresh_cache(family, state.statistics[slot], state.cache[slot])
+    state.size[0] = n_clusters
+    return state
+
+
+@kernel
+def _empty_state(labels, capacity, family):
+    statistics = np.zeros((capacity, statistics_size(family)))
+    cache = np.zeros((capacity, cache_size(family)))
+    refresh_cache(family, statistics[0], cache[0])
+    for slot in range(1, capacity):
+        copy_row(cache[slot], cache[0])
+    return State(
+        labels,
+        np.zeros(capacity, dtype=np.int64),
+        statistics,
+        cache,
+        np.arange(capacity),
+        np.arange(capacity),
+        np.zeros(1, dtype=np.int64),
+    )
+
+
+@kernel
+def grow(state, family):
+    """A state with at least two empty slots: the same one if it has them, else a copy with twice the capacity."""
+    capacity = state.counts.shape[0]
+    if state.size[0] + 2 <= capacity:
+        return state
+    larger = _empty_state(state.labels, 2 * capacity + 2, family)
+    for slot in range(capacity):
+        larger.counts[slot] = state.counts[slot]
+        larger.active[slot] = state.active[slot]
+        larger.position[slot] = state.position[slot]
+        copy_row(larger.statistics[slot], state.statistics[slot])
+        copy_row(larger.cache[slot], state.cache[slot])
+    larger.size[0] = state.size[0]
+    return larger
+
+
+@kernel
+def open_slot(state):
+    """Make the first empty slot a cluster and return it; the caller fills its rows and ensures capacity."""
+    slot = state.active[state.size[0]]
+    state.size[0] += 1
+    return slot
+
+
+@kernel
+def close_slot(state, slot):
+    """Remove an empty cluster: its slot goes behind the occupied ones, with the rows of a cluster without data."""
+    last = state.size[0] - 1
+    here, other = state.position[slot], state.active[last]
+    state.active[here], state.active[last] = other, slot
+    state.position[other], state.position[slot] = here, last
+    state.size[0] = last
+    state.counts[slot] = 0
+    # Rounding may have left traces in the rows; another empty slot has none.
+    pristine = state.active[last + 1]
+    copy_row(state.statistics[slot], state.statistics[pristine])
+    copy_row(state.cache[slot], state.cache[pristine])
+
+
+@kernel
+def attach(state, item, slot, family, data):
+    """Put an item that is in no cluster into a slot."""
+    update_cache(family, state.statistics[slot], state.cache[slot], data, item, 1.0)
+    state.counts[slot] += 1
+    state.labels[item] = slot
+
+
+@kernel
+def ordered_labels(state):
+    """Canonical labels of a state, shape (n,)."""
+    n = state.labels.shape[0]
+    names = np.full(state.counts.shape[0], -1, dtype=np.int64)
+    labels = np.empty(n, dtype=np.int64)
+    n_clusters = 0
+    for i in range(n):
+        slot = state.labels[i]
+        if names[slot] < 0:
+            names[slot] = n_clusters
+            n_clusters += 1
+        labels[i] = names[slot]
+    return labels
+
+
+@kernel
+def log_target(state, weights, family):
+    """Sum over clusters of log kappa(size, u) + log marginal: the log target given u, up to terms in n and u."""
+    total = 0.0
+    for k in range(state.size[0]):
+        slot = state.active[k]
+        total += weights.moment[state.counts[slot]] + log_marginal(family, state.statistics[slot])
+    return total
+
+
+@kernel
+def entropy(counts):
+    """Entropy of the cluster proportions, in nats."""
+    n = counts.sum()
+    total = 0.0
+    for count in counts:
+        if count > 0:
+            total -= count / n * math.log(count / n)
+    return total
+
+
+@kernel
+def draw_data(family, labels, rng, n_features):
+    """Data drawn given the partition, shape (n, d): parameters of each cluster from the base measure, then its items."""
+    n_clusters = labels.max() + 1 if labels.shape[0] else 0
+    empty = np.zeros(statistics_size(family))
+    parameters = np.empty((n_clusters, parameters_size(family)))
+    for cluster in range(n_clusters):
+        draw_parameters(family, empty, rng, parameters[cluster])
+    values = np.empty((labels.shape[0], n_features))
+    for item in range(labels.shape[0]):
+        draw_item(family, parameters[labels[item]], rng, item, values[item])
+    return values

@@ -1,0 +1,102 @@
+"""Marginal Gibbs sampling: every item is moved, one at a time, given all others."""
+
+import math
+
+import numpy as np
+
+from pymc_nrm.families.base import log_predictive, update_cache
+from pymc_nrm.generic import kernel
+from pymc_nrm.partitions import attach, close_slot, copy_row, grow, open_slot
+
+
+@kernel
+def random_items(rng, n, n_items):
+    """``n_items`` different items of n in uniformly random order, shape (n_items,)."""
+    order = np.arange(n)
+    for i in range(n_items):
+        j = i + int(rng.random() * (n - i))
+        order[i], order[j] = order[j], order[i]
+    return order[:n_items]
+
+
+@kernel
+def gibbs_sweep(rng, state, weights, family, data, items):
+    """Redraw the cluster of each of the given items, in their order.
+
+    Leaves the target given u invariant for any fixed ``items``, and hence for random ones drawn without looking at the
+    partition; irreducible when the items are all of them (Neal 2000, algorithm 3; Favaro & Teh 2013, section 4.1).
+
+    Returns
+    -------
+    state : State
+    n_moved : int
+        How many items changed their cluster.
+    """
+    n_done, n_moved = 0, 0
+    while n_done < items.shape[0]:
+        state = grow(state, family)
+        n_done, moved = _sweep_while_room(rng, state, weights, family, data, items, n_done)
+        n_moved += moved
+    return state, n_moved
+
+
+@kernel
+def _sweep_while_room(rng, state, weights, family, data, items, start):
+    """Gibbs updates of ``items[start:]`` until the last empty slot but one is taken; how far it came, how many moved.
+
+    Arrays that never change identity inside the loop stay in registers: growing here would cost a quarter of the speed.
+    """
+    labels, counts, active, size = state.labels, state.counts, state.active, state.size
+    statistics, cache, join = state.statistics, state.cache, weights.join
+    capacity, n_statistics, n_cached = counts.shape[0], statistics.shape[1], cache.shape[1]
+    log_weights = np.empty(capacity)
+    # Most items stay where they were.  Keeping their cluster's rows is cheaper than computing them again, unless the
+    # rows are long and their changes sparse.
+    keep = n_statistics + n_cached <= 512
+    kept_statistics = np.empty(n_statistics if keep else 0)
+    kept_cache = np.empty(n_cached if keep else 0)
+    n_moved = 0
+    for index in range(start, items.shape[0]):
+        if size[0] + 2 > capacity:
+            return index, n_moved
+        item = items[index]
+        old = labels[item]
+        alone = counts[old] == 1
+        if alone:
+            close_slot(state, old)
+        else:
+            if keep:
+                copy_row(kept_statistics, statistics[old])
+                copy_row(kept_cache, cache[old])
+            counts[old] -= 1
+            update_cache(family, statistics[old], cache[old], data, item, -1.0)
+        n_clusters = size[0]
+        # The entry behind the occupied slots is an empty one, of weight join[0]: the new cluster.
+        highest = -np.inf
+        for k in range(n_clusters + 1):
+            slot = active[k]
+            value = join[counts[slot]] + log_predictive(family, cache[slot], data, item)
+            log_weights[k] = value
+            if value > highest:
+                highest = value
+        total = 0.0
+        for k in range(n_clusters + 1):
+            total += math.exp(log_weights[k] - highest)
+            log_weights[k] = total
+        threshold = rng.random() * total
+        chosen = 0
+        while chosen < n_clusters and log_weights[chosen] <= threshold:
+            chosen += 1
+        slot = active[chosen]
+        if chosen == n_clusters:
+            open_slot(state)
+            n_moved += not alone
+        else:
+            n_moved += slot != old or alone
+        if slot == old and keep and not alone:
+            copy_row(statistics[old], kept_statistics)
+            copy_row(cache[old], kept_cache)
+            counts[old] += 1
+        else:
+            attach(state, item, slot, family, data)
+    return items.shape[0], n_moved

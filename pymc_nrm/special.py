@@ -1,0 +1,434 @@
+"""Numerics that run inside kernels: sums and draws from logarithms, rank-one changes of Cholesky factors, exact draws
+from log-concave densities.
+
+Every function is callable from Python and from a kernel.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import gammaln
+
+from pymc_nrm.generic import generic, kernel
+
+__all__ = [
+    "cholesky_downdate",
+    "cholesky_update",
+    "draw_categorical",
+    "draw_log_concave",
+    "log_density",
+    "log_density_derivative",
+    "log_gamma",
+    "log_rising_factorial",
+    "log_sum_exp",
+    "softplus",
+    "trapezoid_log",
+]
+
+# Below this share of a squared diagonal element left by a downdate, fewer than about six digits are right.
+_LEAST_SHARE = 1e-10
+
+# Envelopes of log-concave densities touch the density where it has dropped by an amount in this range.
+_LEAST_DROP, _LARGEST_DROP = 0.5, 2.0
+
+
+@generic
+def log_gamma(x):
+    """Logarithm of the gamma function.
+
+    Parameters
+    ----------
+    x : positive float, or array in Python
+
+    Returns
+    -------
+    float or ndarray
+
+    Examples
+    --------
+    >>> log_gamma(1.0)
+    0.0
+    """
+    return math.lgamma(x)
+
+
+@log_gamma.register(np.ndarray)
+def _(x):
+    return gammaln(x)
+
+
+@kernel
+def softplus(x):
+    """Logarithm of ``1 + exp(x)``, without overflow.
+
+    Parameters
+    ----------
+    x : float
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> softplus(1000.0)
+    1000.0
+    """
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+@kernel
+def log_rising_factorial(a, n):
+    """Logarithm of ``a (a + 1) ... (a + n - 1)``, also where ``lgamma(a + n) - lgamma(a)`` would cancel.
+
+    Parameters
+    ----------
+    a : positive float
+    n : int
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(log_rising_factorial(2.0, 3), 12) == round(math.log(24.0), 12)
+    True
+    """
+    if a < 100.0:
+        return math.lgamma(a + n) - math.lgamma(a)
+    # Stirling's series; its fourth correction is below 1e-17 here.
+    return (a + n - 0.5) * math.log1p(n / a) + n * (math.log(a) - 1.0) + _stirling(a + n) - _stirling(a)
+
+
+@kernel
+def _stirling(x):
+    inverse = 1.0 / x
+    square = inverse * inverse
+    return inverse * (1.0 / 12.0 - square * (1.0 / 360.0 - square / 1260.0))
+
+
+@kernel
+def log_sum_exp(x):
+    """Logarithm of the sum of exponentials.
+
+    Parameters
+    ----------
+    x : ndarray, shape (n,)
+        Logarithms; entries may be -inf.
+
+    Returns
+    -------
+    float
+        -inf if there is no entry above -inf.
+
+    Examples
+    --------
+    >>> round(log_sum_exp(np.log(np.array([1.0, 2.0]))), 12) == round(math.log(3.0), 12)
+    True
+    """
+    largest = -math.inf
+    for value in x:
+        if value > largest or math.isnan(value):
+            largest = value
+    if math.isinf(largest):
+        return largest
+    total = 0.0
+    for value in x:
+        total += math.exp(value - largest)
+    return largest + math.log(total)
+
+
+@kernel
+def trapezoid_log(log_values, spacing):
+    """Logarithm of an integral by the trapezoid rule, for an integrand that vanishes at both ends.
+
+    Parameters
+    ----------
+    log_values : ndarray, shape (n,)
+        Logarithms of the integrand on an even grid.
+    spacing : float
+        Distance of neighbouring nodes.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> x = np.linspace(-10, 10, 41)
+    >>> round(2 * trapezoid_log(-0.5 * x**2, 0.5), 9) == round(math.log(2 * math.pi), 9)
+    True
+    """
+    return log_sum_exp(log_values) + math.log(spacing)
+
+
+@kernel
+def draw_categorical(rng, log_weights, n):
+    """Draw an index from unnormalised log weights, and overwrite them.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    log_weights : ndarray, at least n entries
+        Logarithms; the first n are overwritten with cumulative sums.  Entries of -inf are never drawn.
+    n : int
+        Number of entries to draw from.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If no weight is positive, or one is NaN or infinite.
+
+    Examples
+    --------
+    >>> draw_categorical(np.random.default_rng(1), np.array([-np.inf, 5.0, -np.inf]), 3)
+    1
+    """
+    largest = -math.inf
+    for i in range(n):
+        if log_weights[i] > largest:
+            largest = log_weights[i]
+    total = 0.0
+    last = 0
+    for i in range(n):
+        weight = math.exp(log_weights[i] - largest)
+        if weight > 0.0:
+            last = i
+        total += weight
+        log_weights[i] = total
+    if not (total > 0.0 and total < math.inf):
+        raise ValueError("log weights must be less than infinity, not NaN, and at least one more than -infinity")
+    threshold = rng.random() * total
+    for i in range(last):
+        if threshold < log_weights[i]:
+            return i
+    return last
+
+
+@kernel
+def cholesky_update(L, x):
+    """Turn the Cholesky factor of ``A`` into that of ``A + x x'``, in place.
+
+    Parameters
+    ----------
+    L : ndarray, shape (d, d)
+        Lower-triangular factor, overwritten; what is above the diagonal is not read.
+    x : ndarray, shape (d,)
+        Overwritten.
+
+    Examples
+    --------
+    >>> L = np.eye(2)
+    >>> cholesky_update(L, np.array([1.0, 1.0]))
+    >>> np.round(L @ L.T, 12).tolist()
+    [[2.0, 1.0], [1.0, 2.0]]
+    """
+    d = x.shape[0]
+    for k in range(d):
+        diagonal = math.hypot(L[k, k], x[k])
+        cosine = L[k, k] / diagonal
+        sine = x[k] / diagonal
+        L[k, k] = diagonal
+        for i in range(k + 1, d):
+            below = L[i, k]
+            L[i, k] = cosine * below + sine * x[i]
+            x[i] = cosine * x[i] - sine * below
+
+
+@kernel
+def cholesky_downdate(L, x):
+    """Turn the Cholesky factor of ``A`` into that of ``A - x x'``, in place.
+
+    Parameters
+    ----------
+    L : ndarray, shape (d, d)
+        Lower-triangular factor, overwritten; what is above the diagonal is not read.
+    x : ndarray, shape (d,)
+        Overwritten.
+
+    Returns
+    -------
+    bool
+        False if the result is not positive definite to about six digits; L is then of no use and must be computed
+        anew.
+
+    Examples
+    --------
+    >>> L = np.linalg.cholesky(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> cholesky_downdate(L, np.array([1.0, 1.0]))
+    True
+    >>> np.round(L @ L.T, 12).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    d = x.shape[0]
+    for k in range(d):
+        square = (L[k, k] - x[k]) * (L[k, k] + x[k])
+        if not square > _LEAST_SHARE * L[k, k] * L[k, k]:
+            return False
+        diagonal = math.sqrt(square)
+        cosine = diagonal / L[k, k]
+        sine = x[k] / L[k, k]
+        L[k, k] = diagonal
+        for i in range(k + 1, d):
+            L[i, k] = (L[i, k] - sine * x[i]) / cosine
+            x[i] = cosine * x[i] - sine * L[i, k]
+    return True
+
+
+@generic
+def log_density(target, x):
+    """Log density of a target of :func:`draw_log_concave`, up to a constant."""
+    raise NotImplementedError
+
+
+@generic
+def log_density_derivative(target, x):
+    """Derivative of :func:`log_density` in x."""
+    raise NotImplementedError
+
+
+@kernel
+def draw_log_concave(rng, target):
+    """Draw exactly from a log-concave density on the real line.
+
+    Rejection from the least of three tangents of the log density: near the mode, and on either side where it has
+    dropped by about one (after Devroye 1986, "Non-uniform random variate generation", VII.2, and Gilks & Wild 1992).
+    Any tangents bound a concave function, so the draw is exact wherever the search for these points ends.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    target : NamedTuple
+        Its type registers :func:`log_density` and :func:`log_density_derivative`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If no mode is found, or a thousand proposals are rejected: the target is not log-concave.
+
+    Examples
+    --------
+    >>> from typing import NamedTuple
+    >>> class Normal(NamedTuple):
+    ...     mean: float
+    >>> @log_density.register(Normal)
+    ... def _(target, x):
+    ...     return -0.5 * (x - target.mean) ** 2
+    >>> @log_density_derivative.register(Normal)
+    ... def _(target, x):
+    ...     return target.mean - x
+    >>> rng = np.random.default_rng(1)
+    >>> draws = [draw_log_concave(rng, Normal(30.0)) for _ in range(100)]
+    >>> 29.0 < np.mean(draws) < 31.0
+    True
+    """
+    mode, width = _near_mode(target)
+    top = log_density(target, mode)
+    a = _point_below(target, mode, top, -width)
+    b = _point_below(target, mode, top, width)
+    slope_a, slope, slope_b = (
+        log_density_derivative(target, a),
+        log_density_derivative(target, mode),
+        log_density_derivative(target, b),
+    )
+    if not (slope_a > 0.0 and slope_b < 0.0 and slope_a < math.inf and slope_b > -math.inf):
+        raise ValueError("target of draw_log_concave is not log-concave, or not a probability density")
+
+    # In coordinates relative to the mode and to the log density there.
+    height_a = log_density(target, a) - top - slope_a * (a - mode)
+    height_b = log_density(target, b) - top - slope_b * (b - mode)
+    left = min(max(height_a / (slope - slope_a), a - mode), 0.0) if slope < slope_a else 0.0
+    right = max(min(height_b / (slope - slope_b), b - mode), 0.0) if slope > slope_b else 0.0
+    mass_left = math.exp(height_a + slope_a * left) / slope_a
+    mass_right = math.exp(height_b + slope_b * right) / -slope_b
+    rise = slope * (right - left)
+    steep = abs(rise) > 1e-8
+    mass_middle = math.exp(slope * left) * (math.expm1(rise) / slope if steep else right - left)
+    total = mass_left + mass_middle + mass_right
+
+    for _ in range(1000):
+        threshold = rng.random() * total
+        uniform = 1.0 - rng.random()
+        if threshold < mass_left:
+            x = left + math.log(uniform) / slope_a
+            bound = height_a + slope_a * x
+        elif threshold < mass_left + mass_right:
+            x = right + math.log(uniform) / slope_b
+            bound = height_b + slope_b * x
+        else:
+            x = left + (math.log1p(uniform * math.expm1(rise)) / slope if steep else uniform * (right - left))
+            bound = slope * x
+        if math.log(1.0 - rng.random()) <= log_density(target, mode + x) - top - bound:
+            return mode + x
+    raise ValueError("target of draw_log_concave is not log-concave, or not a probability density")
+
+
+@kernel
+def _near_mode(target):
+    """A point where the log density is within about 0.1 of its maximum, and the width of the bracket left around it."""
+    low, high = 0.0, 0.0
+    slope_low = slope_high = log_density_derivative(target, 0.0)
+    if slope_low == 0.0:
+        return 0.0, 1.0
+    step = 1.0
+    if slope_low > 0.0:
+        while slope_high > 0.0 and step < 1e300:
+            low, slope_low = high, slope_high
+            high = low + step
+            slope_high = log_density_derivative(target, high)
+            step *= 2.0
+    else:
+        while slope_low < 0.0 and step < 1e300:
+            high, slope_high = low, slope_low
+            low = high - step
+            slope_low = log_density_derivative(target, low)
+            step *= 2.0
+    if not (slope_low >= 0.0 and slope_high <= 0.0):
+        raise ValueError("target of draw_log_concave has no mode")
+    value_low, value_high = log_density(target, low), log_density(target, high)
+    # A bracket may be as wide as the largest number and the mode as narrow as one unit in the last place.
+    for _ in range(2200):
+        # The tangents at the two ends meet above the maximum.
+        gap = value_high - value_low - slope_high * (high - low)
+        crossing = gap / (slope_low - slope_high) if slope_low > slope_high else 0.0
+        if value_low + slope_low * crossing - max(value_low, value_high) < 0.1:
+            break
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        slope = log_density_derivative(target, middle)
+        if slope > 0.0:
+            low, slope_low, value_low = middle, slope, log_density(target, middle)
+        else:
+            high, slope_high, value_high = middle, slope, log_density(target, middle)
+    return (low if value_low > value_high else high), high - low
+
+
+@kernel
+def _point_below(target, mode, top, step):
+    """A point on the side of ``step`` where the log density is about one below ``top``."""
+    near, far = 0.0, math.inf * step
+    for _ in range(2200):
+        x = mode + step
+        drop = top - log_density(target, x)
+        if drop < _LEAST_DROP:
+            near = step
+        elif drop <= _LARGEST_DROP:
+            return x
+        else:
+            far = step
+        proposal = 2.0 * near if math.isinf(far) else 0.5 * (near + far)
+        if mode + proposal == mode + near or mode + proposal == mode + far:
+            # The density drops between two neighbouring numbers.
+            return mode + (far if math.isfinite(far) else near)
+        step = proposal
+    return mode + step

@@ -1,0 +1,183 @@
+"""What single families promise beyond the properties that all share."""
+
+import numpy as np
+import pytensor
+import pytensor.sparse as ps
+import pytensor.tensor as pt
+import pytest
+from scipy import sparse, stats
+from scipy.special import gammaln
+
+from pymc_nrm.families import CategoricalDirichlet, MultinomialDirichlet, NormalGamma, PoissonGamma
+from pymc_nrm.families.base import (
+    add_item,
+    broadcast_hyperparameters,
+    complete,
+    draw_dirichlet,
+    draw_item,
+    draw_parameters,
+    localise,
+    log_likelihood,
+    log_marginal,
+    log_predictive,
+    prepare_data,
+    refresh_cache,
+    statistics_size,
+)
+
+interpreted = pytensor.compile.mode.Mode(linker="py", optimizer="fast_run")
+
+
+def marginal_of_all(family, X):
+    n, d = X.shape
+    full = broadcast_hyperparameters(complete(family, X), n, d)
+    data = prepare_data(full, X)
+    full = localise(full, data)
+    statistics = np.zeros(statistics_size(full))
+    for item in range(n):
+        add_item(full, statistics, data, item, 1.0)
+    return log_marginal(full, statistics)
+
+
+def test_normal_gamma_does_not_depend_on_the_origin():
+    X = np.random.default_rng(1).integers(-8, 9, size=(20, 2)) / 4
+    far = 2.0**30
+    near = marginal_of_all(NormalGamma(0.5, 0.1, 2.0, 1.0), X)
+    assert marginal_of_all(NormalGamma(far + 0.5, 0.1, 2.0, 1.0), far + X) == pytest.approx(near, rel=1e-12)
+
+
+def test_normal_gamma_gradients_skip_missing_values():
+    X = pt.dmatrix("X")
+    family = broadcast_hyperparameters(NormalGamma(0.0, 0.1, 2.0, 1.0), 3, 2)
+    gradient = pt.grad(log_likelihood(family, X, pt.as_tensor([0, 0, 1])), X)
+    values = pytensor.function([X], gradient, mode=interpreted)([[1.0, np.nan], [2.0, np.nan], [np.nan, 3.0]])
+    assert np.isfinite(values).all()
+    assert (values[[0, 1, 2], [1, 1, 0]] == 0).all()
+    assert (values[[0, 1, 2], [0, 0, 1]] != 0).all()
+
+
+def test_normal_gamma_from_data_follows_the_units():
+    X = np.random.default_rng(2).normal(size=(30, 2))
+    X[3, 0] = np.nan
+    family, scaled = NormalGamma.from_data(X), NormalGamma.from_data(10 * X + 5)
+    np.testing.assert_allclose(scaled.mu, 10 * family.mu + 5)
+    np.testing.assert_allclose(scaled.beta, 100 * family.beta)
+
+
+@pytest.mark.parametrize("X", [[[1.0], [1.0]], [[1.0], [np.nan]]])
+def test_normal_gamma_from_data_refuses_constant_features(X):
+    with pytest.raises(ValueError, match="NormalGamma.from_data"):
+        NormalGamma.from_data(X)
+
+
+def test_poisson_predictive_is_negative_binomial_for_large_counts():
+    alpha, beta = 0.3, 1e-3
+    X = np.array([[0], [1], [8], [9], [10_000_000]])
+    family = broadcast_hyperparameters(PoissonGamma(alpha, beta), *X.shape)
+    data = prepare_data(family, X)
+    cache = np.zeros(4)
+    refresh_cache(family, np.zeros(3), cache)
+    expected = stats.nbinom.logpmf(X[:, 0], alpha, beta / (1 + beta))
+    np.testing.assert_allclose([log_predictive(family, cache, data, i) for i in range(5)], expected, rtol=1e-9)
+
+
+def test_n_levels_come_from_the_data():
+    X = np.array([[0, 3, np.nan], [1, np.nan, 0]])
+    family = complete(CategoricalDirichlet(0.5), X)
+    np.testing.assert_array_equal(family.n_levels, [2, 4, 1])
+    full = broadcast_hyperparameters(family, 2, 3)
+    np.testing.assert_array_equal(full.alpha, 0.5 * np.array([[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]]))
+
+
+def test_n_levels_of_a_matrix_are_its_width():
+    family = complete(CategoricalDirichlet(np.ones((2, 3))), np.zeros((4, 2)))
+    assert family.n_levels is None
+    np.testing.assert_array_equal(broadcast_hyperparameters(family, 4, 2).n_levels, [3, 3])
+    with pytest.raises(ValueError, match="must be levels below n_levels; got 3"):
+        prepare_data(family, [[3, 0]])
+
+
+@pytest.mark.parametrize("n_levels", [0, 2.5, [2, -1]])
+def test_n_levels_must_be_positive_whole_numbers(n_levels):
+    with pytest.raises(ValueError, match="n_levels of CategoricalDirichlet"):
+        broadcast_hyperparameters(CategoricalDirichlet(1.0, n_levels), 3, 2)
+
+
+def test_n_levels_are_needed_without_data():
+    with pytest.raises(ValueError, match="needs n_levels"):
+        broadcast_hyperparameters(CategoricalDirichlet(1.0), 3, 2)
+    with pytest.raises(ValueError, match="has 2 levels; n_levels asks for 3"):
+        broadcast_hyperparameters(CategoricalDirichlet(np.ones((2, 2)), 3), 3, 2)
+
+
+def test_levels_of_weight_zero_are_impossible():
+    family = CategoricalDirichlet(np.array([[1.0, 0.0]]))
+    X = np.array([[0], [1]])
+    assert marginal_of_all(family, X) == -np.inf
+    full = broadcast_hyperparameters(CategoricalDirichlet(pt.as_tensor(family.alpha)), 2, 1)
+    assert log_likelihood(full, pt.as_tensor(X), pt.as_tensor([0, 0])).eval(mode=interpreted) == -np.inf
+
+
+def test_sparse_formats_equal_dense_counts():
+    dense = np.random.default_rng(3).poisson(0.5, size=(6, 5))
+    entries = sparse.coo_array(dense)
+    row, column = entries.coords
+    # Every entry twice, as two halves of twice the count, in an order that no format keeps.
+    order = np.random.default_rng(4).permutation(2 * len(row))
+    doubled = sparse.coo_array(
+        (np.tile(entries.data, 2)[order], (np.tile(row, 2)[order], np.tile(column, 2)[order])), shape=dense.shape
+    )
+    family = MultinomialDirichlet(0.5)
+    expected = prepare_data(family, 2 * dense)
+    for X in (doubled, doubled.tocsr(), doubled.tocsc(), sparse.csr_matrix(2 * dense)):
+        for field, other in zip(expected, prepare_data(family, X), strict=True):
+            np.testing.assert_allclose(field, other, rtol=1e-14)
+
+
+def test_log_coefficients_are_multinomial():
+    data = prepare_data(MultinomialDirichlet(), [[2, 0, 3], [0, 0, 0]])
+    np.testing.assert_allclose(data.log_coefficients, [gammaln(6) - gammaln(3) - gammaln(4), 0.0])
+
+
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_log_likelihood_of_a_sparse_variable_equals_the_dense_one(format):
+    counts = np.random.default_rng(5).poisson(0.7, size=(6, 5)).astype("float64")
+    labels = pt.as_tensor([0, 1, 0, 2, 1, 0])
+    family = broadcast_hyperparameters(MultinomialDirichlet(pt.as_tensor(0.3)), 6, 5)
+    X = ps.matrix(format, name="X", dtype="float64")
+    function = pytensor.function([X], log_likelihood(family, X, labels), mode=interpreted)
+    expected = log_likelihood(family, pt.as_tensor(counts), labels).eval(mode=interpreted)
+    assert function(getattr(sparse, f"{format}_matrix")(counts)) == pytest.approx(expected, rel=1e-13)
+
+
+def test_draws_of_counts_need_a_total():
+    family = broadcast_hyperparameters(MultinomialDirichlet(1.0), 2, 3)
+    with pytest.raises(ValueError, match="needs total"):
+        draw_item(family, np.full(3, 1 / 3), np.random.default_rng(6), 0, np.zeros(3))
+
+
+def test_drawn_counts_add_up_to_the_total():
+    family = broadcast_hyperparameters(MultinomialDirichlet(0.1, [7, 40]), 2, 50)
+    rng = np.random.default_rng(7)
+    probabilities, values = np.zeros(50), np.zeros(50)
+    for item, total in ((0, 7), (1, 40)):
+        draw_parameters(family, np.zeros(52), rng, probabilities)
+        draw_item(family, probabilities, rng, item, values)
+        assert values.sum() == total
+
+
+def test_dirichlet_draws_of_tiny_concentration_are_corners():
+    rng = np.random.default_rng(8)
+    probabilities = np.zeros(4)
+    corners = []
+    for _ in range(200):
+        draw_dirichlet(rng, np.array([1e-4, 1e-4, 0.0, 1e-4]), probabilities)
+        assert probabilities.sum() == pytest.approx(1.0)
+        assert probabilities[2] == 0.0
+        corners.append(probabilities.argmax())
+    assert set(corners) == {0, 1, 3}
+
+
+def test_too_many_dimensions_are_refused():
+    with pytest.raises(ValueError, match="alpha of PoissonGamma has 2 dimensions"):
+        broadcast_hyperparameters(PoissonGamma(np.ones((2, 2)), 1.0), 3, 2)

@@ -1,0 +1,95 @@
+"""A product of families is the families side by side."""
+
+import numpy as np
+import pytest
+
+from pymc_nrm.families import BernoulliBeta, NormalGamma, PoissonGamma
+from pymc_nrm.families.base import (
+    add_item,
+    broadcast_hyperparameters,
+    cache_size,
+    draw_parameters,
+    localise,
+    log_marginal,
+    log_predictive,
+    parameter_shapes,
+    parameters_size,
+    prepare_data,
+    refresh_cache,
+    restore_parameters,
+    statistics_size,
+    update_cache,
+)
+from pymc_nrm.families.product import Product, product, product_data
+from pymc_nrm.generic import kernel
+
+
+@kernel
+def walk(family, data, n):
+    """Sequential predictives with one item added and removed again, the marginal, the rows at the end."""
+    statistics, cache = np.zeros(statistics_size(family)), np.zeros(cache_size(family))
+    refresh_cache(family, statistics, cache)
+    add_item(family, statistics, data, 0, 1.0)
+    add_item(family, statistics, data, 0, -1.0)
+    sequential = 0.0
+    for item in range(n):
+        sequential += log_predictive(family, cache, data, item)
+        update_cache(family, statistics, cache, data, item, 1.0)
+    return sequential, log_marginal(family, statistics), statistics, cache
+
+
+@kernel
+def draw(family, statistics, rng):
+    parameters = np.zeros(parameters_size(family))
+    draw_parameters(family, statistics, rng, parameters)
+    return parameters
+
+
+@pytest.fixture(scope="module")
+def parts():
+    rng = np.random.default_rng(1)
+    data = [rng.normal(50, 1, size=(9, 2)), rng.integers(0, 2, size=(9, 3)), rng.poisson(3, size=(9, 1))]
+    families = [NormalGamma(49.0, 0.1, 2.0, 1.0), BernoulliBeta(1.0, 2.0), PoissonGamma(1.0, 0.5)]
+    full = [broadcast_hyperparameters(family, *X.shape) for family, X in zip(families, data, strict=True)]
+    return full, [prepare_data(family, X) for family, X in zip(full, data, strict=True)], data
+
+
+def test_rows_are_concatenated_and_densities_add_up(parts):
+    families, data, _ = parts
+    whole, whole_data = product(families), product_data(data)
+    sequential, marginal, statistics, cache = walk(localise(whole, whole_data), whole_data, 9)
+    single = [walk(localise(f, x), x, 9) for f, x in zip(families, data, strict=True)]
+    assert sequential == pytest.approx(marginal, rel=1e-12)
+    assert marginal == pytest.approx(sum(part[1] for part in single), rel=1e-13)
+    np.testing.assert_array_equal(statistics, np.concatenate([part[2] for part in single]))
+    np.testing.assert_array_equal(cache, np.concatenate([part[3] for part in single]))
+
+
+def test_parameters_are_drawn_and_restored_side_by_side(parts):
+    families, data, _ = parts
+    whole, whole_data = product(families), product_data(data)
+    statistics = walk(localise(whole, whole_data), whole_data, 9)[2]
+    parameters = draw(localise(whole, whole_data), statistics, np.random.default_rng(2))
+    restored = restore_parameters(whole, whole_data, np.stack([parameters, parameters]))
+    assert parameter_shapes(whole) == {
+        "first.mean": (2,),
+        "first.variance": (2,),
+        "second.first.probability": (3,),
+        "second.second.rate": (1,),
+    }
+    np.testing.assert_allclose(restored[1, :2], parameters[:2] + data[0].center)
+    np.testing.assert_array_equal(restored[:, 2:], [parameters[2:]] * 2)
+    assert abs(restored[0, 0] - 50) < 3
+
+
+def test_data_are_prepared_in_pairs(parts):
+    families, data, raw = parts
+    prepared = prepare_data(Product(families[0], families[1]), (raw[0], raw[1]))
+    np.testing.assert_array_equal(prepared.first.values, data[0].values)
+    np.testing.assert_array_equal(prepared.second.values, data[1].values)
+
+
+def test_one_family_is_its_own_product(parts):
+    assert product(parts[0][:1]) is parts[0][0]
+    with pytest.raises(ValueError, match="at least one"):
+        product([])
