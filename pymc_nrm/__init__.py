@@ -1,6 +1,15 @@
 """Normalized random measure mixtures in PyMC, with exact samplers of the partition."""
 
+from pymc.step_methods import STEP_METHODS
+
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.families import *  # noqa: F403
 from pymc_nrm.measures import *  # noqa: F403
+from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
+from pymc_nrm.samplers.split_merge import SplitMerge
+from pymc_nrm.sampling import sample
+
+for _step in (SplitMerge, MarginalGibbs):
+    if _step not in STEP_METHODS:
+        STEP_METHODS.append(_step)

@@ -9,7 +9,7 @@ from pytensor.graph.basic import Variable
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_nrm.distributions.numba_dispatch import register_numba
-from pymc_nrm.distributions.observed import as_observed, numeric_data
+from pymc_nrm.distributions.observed import as_observed, numeric_data, sparse_origin
 from pymc_nrm.distributions.partition import PartitionRV, known_length
 from pymc_nrm.distributions.supports import check_constants, with_conditions
 from pymc_nrm.families.base import broadcast_hyperparameters, canonical, complete, log_likelihood, prepare_data
@@ -125,7 +125,7 @@ class Mixture(Distribution):
             missing = [name for name, value in canonical(family)._asdict().items() if value is None]
             raise ValueError(f"{type(family).__name__} without observed data needs {', '.join(missing)}; got None")
         univariate = n_features is None or (shape is not None and len(shape) == 1)
-        full = broadcast_hyperparameters(family, partition.shape[0], 1 if n_features is None else n_features)
+        full = broadcast_hyperparameters(family, partition.owner.inputs[2], 1 if n_features is None else n_features)
         dtype = dtype or ("float64" if family.continuous else "int64")
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
         register_numba(MixtureRV, _numba_draw)
@@ -144,12 +144,7 @@ def _check_kinds(partition, family):
 
 def _check_data(family, X):
     """Whether values are missing; data outside the support of the family raise an error."""
-    d = X.shape[1]
-    full = canonical(family)
-    numbers = {name: getattr(value, "data", value) for name, value in full._asdict().items()}
-    static = {name: value for name, value in numbers.items() if not isinstance(value, Variable)}
-    full = broadcast_hyperparameters(full._replace(**static), X.shape[0], d)
-    prepare_data(full, X)
+    prepare_data(broadcast_hyperparameters(family, *X.shape), X)
     return not hasattr(X, "tocsr") and bool(np.isnan(X).any())
 
 
@@ -171,7 +166,7 @@ def _n_features(family, shape):
 def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     [value] = values
     family = op.family_class(*hyperparameters)
-    X = value[:, None] if op.univariate else value
+    X = value[:, None] if op.univariate else sparse_origin(value)
     return with_conditions(log_likelihood(family, X, labels), family, d=X.shape[1])
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
+from pytensor.sparse import DenseFromSparse, as_sparse_variable, dense_from_sparse
 from scipy import sparse
 
 
@@ -16,7 +17,7 @@ def numeric_data(observed):
 
     Returns
     -------
-    ndarray or scipy.sparse.csr_array
+    ndarray or scipy.sparse.csr_matrix
 
     Raises
     ------
@@ -31,7 +32,7 @@ def numeric_data(observed):
         else:
             raise TypeError(f"observed must be data, pm.Data or a constant; got the symbolic tensor {observed}")
     if sparse.issparse(observed):
-        return sparse.csr_array(observed)
+        return sparse.csr_matrix(observed)
     if isinstance(observed, np.ma.MaskedArray):
         observed = observed.astype("float64").filled(np.nan)
     values = observed.to_numpy() if hasattr(observed, "to_numpy") else np.asarray(observed)
@@ -46,21 +47,41 @@ def numeric_data(observed):
 def as_observed(observed, values, dtype):
     """What to register with PyMC.
 
-    PyMC would mask missing values and impute them; a constant tensor keeps them as NaN, for the family to leave out.
+    PyMC would mask missing values and impute them; a constant tensor keeps them as NaN, for the family to leave out.  A
+    sparse matrix becomes the dense form of a sparse constant: log-probabilities and samplers read the constant, and the
+    dense form is computed only where PyMC stores observed data.
 
     Parameters
     ----------
     observed : object
         What the user gave.
-    values : ndarray or csr_array
+    values : ndarray or csr_matrix
         Its values, from :func:`numeric_data`.
     dtype : str
         Type of the random variable.
 
     Returns
     -------
-    Variable or csr_array
+    Variable
     """
-    if isinstance(observed, SharedVariable) or sparse.issparse(values):
-        return observed if isinstance(observed, SharedVariable) else values.astype(dtype)
+    if isinstance(observed, SharedVariable):
+        return observed
+    if sparse.issparse(values):
+        return dense_from_sparse(as_sparse_variable(values.astype(dtype)))
     return pt.constant(np.asarray(values).astype(dtype))
+
+
+def sparse_origin(value):
+    """The sparse constant behind an observed value, or the value itself.
+
+    Parameters
+    ----------
+    value : Variable
+
+    Returns
+    -------
+    Variable
+    """
+    if value.owner is not None and isinstance(value.owner.op, DenseFromSparse):
+        return value.owner.inputs[0]
+    return value

@@ -7,4 +7,11 @@ from pymc_nrm.families.normal_gamma import NormalGamma
 from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.families.poisson_gamma import PoissonGamma
 
-__all__ = ["BernoulliBeta", "CategoricalDirichlet", "MultinomialDirichlet", "NormalGamma", "NormalWishart", "PoissonGamma"]
+__all__ = [
+    "BernoulliBeta",
+    "CategoricalDirichlet",
+    "MultinomialDirichlet",
+    "NormalGamma",
+    "NormalWishart",
+    "PoissonGamma",
+]

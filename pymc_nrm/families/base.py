@@ -84,7 +84,7 @@ def canonical(family):
     Returns
     -------
     Family
-        No field is None; fields broadcast against their core dimensions.
+        Fields broadcast against their core dimensions; None is left only where nothing but data can tell.
     """
     return family
 
@@ -259,9 +259,12 @@ def broadcast_hyperparameters(family, n, d):
     Raises
     ------
     ValueError
-        If a hyperparameter has too many dimensions.
+        If a hyperparameter has too many dimensions, or is None.
     """
     family = canonical(family)
+    for name, value in family._asdict().items():
+        if value is None:
+            raise ValueError(f"{type(family).__name__} needs {name}; got None")
     symbolic = any(isinstance(value, Variable) for value in (*family, n, d))
     fields = []
     for name, value in family._asdict().items():

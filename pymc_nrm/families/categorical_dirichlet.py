@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
+from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
 
 from pymc_nrm.families.base import (
@@ -102,7 +103,7 @@ def _constant_levels(family):
     if n_levels is None:
         raise ValueError("CategoricalDirichlet with a scalar alpha needs n_levels, or data to take it from")
     if isinstance(n_levels, Variable):
-        n_levels = n_levels.eval()
+        n_levels = n_levels.eval(mode=Mode(linker="py", optimizer=None))
     n_levels = np.asarray(n_levels)
     if not ((n_levels >= 1) & (n_levels == np.floor(n_levels))).all():
         raise ValueError(f"n_levels of CategoricalDirichlet must be positive whole numbers; got {n_levels}")

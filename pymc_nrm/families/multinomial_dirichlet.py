@@ -14,7 +14,6 @@ from pymc_nrm.families.base import (
     Hyperparameter,
     add_item,
     cache_size,
-    canonical,
     check_matrix,
     complete,
     draw_dirichlet,
@@ -90,12 +89,6 @@ def _(family, X):
     if family.total is not None:
         return family
     return family._replace(total=np.asarray(X.sum(axis=1) if sparse.issparse(X) else np.sum(X, axis=1)).ravel())
-
-
-@canonical.register(MultinomialDirichlet)
-def _(family):
-    # A density needs no total; a draw without one is refused.
-    return family._replace(total=np.nan) if family.total is None else family
 
 
 @prepare_data.register(MultinomialDirichlet)
@@ -263,8 +256,6 @@ def _(family, statistics, rng, parameters):
 
 @draw_item.register(MultinomialDirichlet)
 def _(family, parameters, rng, item, values):
-    if math.isnan(family.total[item]):
-        raise ValueError("MultinomialDirichlet needs total, the sum of each item, to draw data")
     # Given the earlier entries, an entry is binomial.
     remaining, mass = int(family.total[item]), 1.0
     for j in range(values.shape[0]):

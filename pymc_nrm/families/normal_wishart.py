@@ -149,13 +149,13 @@ def _(family, X, labels):
     mu, kappa, Psi, nu = family
     n_clusters = labels.max() + 1
     d = X.shape[1]
-    # A common shift of data and mu changes nothing, and a scatter is stationary in the point it is taken about:
-    # both centres are constants for the gradient, and no large second moments are ever subtracted.
+    # A common shift of data and mu changes nothing, so that the centre is a constant for the gradient; residuals about
+    # cluster means keep large second moments from being subtracted.
     center = disconnected_grad(X.mean(axis=0))
     X, mu = X - center, mu - center
     counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)
     means = segment_sum(X, labels, n_clusters) / pt.maximum(counts, 1)[:, None]
-    residuals = X - disconnected_grad(means)[labels]
+    residuals = X - means[labels]
     scatter = segment_sum(residuals[:, :, None] * residuals[:, None, :], labels, n_clusters)
     shift = means - mu
     shrinkage = (kappa * counts / (kappa + counts))[:, None, None]

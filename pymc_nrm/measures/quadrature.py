@@ -151,7 +151,7 @@ class QuadratureNodes(Op):
         for storage, value in zip(output_storage, values, strict=True):
             storage[0] = np.asarray(value)
 
-    def infer_shape(self, fgraph, node, input_shapes):
+    def infer_shape(self, node, input_shapes):
         return [(N_NODES,), (N_NODES,), ()]
 
     def connection_pattern(self, node):

@@ -5,8 +5,9 @@ import math
 import numpy as np
 
 from pymc_nrm.families.base import log_predictive, update_cache
-from pymc_nrm.generic import kernel
+from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.partitions import attach, close_slot, copy_row, grow, open_slot
+from pymc_nrm.samplers.base import PartitionStep, check_count
 
 
 @kernel
@@ -100,3 +101,60 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
         else:
             attach(state, item, slot, family, data)
     return items.shape[0], n_moved
+
+
+class MarginalGibbs(PartitionStep):
+    """Gibbs sampling of a partition, one item at a time, component parameters integrated out.
+
+    Leaves the posterior invariant.  A full sweep is irreducible; so are sweeps over random subsets.
+
+    Parameters
+    ----------
+    vars : list of Partition
+    n_items : int, optional
+        Number of items to move per draw, chosen anew at random without regard to the partition; all by default.
+    **kwargs
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If ``n_items`` is not between 1 and the number of items, or something in the model uses the labels in a way that
+        the step does not understand.
+
+    References
+    ----------
+    Neal (2000), "Markov chain sampling methods for Dirichlet process mixture models", algorithm 3; Favaro & Teh (2013),
+    "MCMC for normalized random measure mixture models", section 4.1.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+    ...     step = nrm.MarginalGibbs([z])
+    """
+
+    name = "marginal_gibbs"
+    stats_dtypes_shapes = {**PartitionStep.common_stats, "n_moved": (np.int64, [])}
+
+    def __init__(self, vars=None, *, n_items=None, **kwargs):
+        super().__init__(vars, options={"n_items": n_items}, **kwargs)
+
+    def check_options(self, n):
+        """Check the options against the number of items."""
+        check_count("n_items", self.options["n_items"], 1, n)
+
+    def precompile_moves(self, state, table, family, data):
+        """Compile the kernels for the types at hand."""
+        precompile(random_items, self.rng, 2, 1)
+        precompile(gibbs_sweep, self.rng, state, table, family, data, state.labels)
+
+    def moves(self, state, table, family, data):
+        """One sweep; the new state and the statistics of the moves."""
+        n = len(state.labels)
+        items = random_items(self.rng, n, self.options["n_items"] or n)
+        state, n_moved = gibbs_sweep(self.rng, state, table, family, data, items)
+        return state, {"n_moved": n_moved}

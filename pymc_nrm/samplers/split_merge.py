@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from pymc.step_methods.compound import Competence
 
 from pymc_nrm.families.base import (
     cache_size,
@@ -13,9 +14,10 @@ from pymc_nrm.families.base import (
     statistics_size,
     update_cache,
 )
-from pymc_nrm.generic import kernel
+from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.partitions import close_slot, copy_row, grow, open_slot
-from pymc_nrm.samplers.marginal_gibbs import random_items
+from pymc_nrm.samplers.base import PartitionStep, check_count, is_partition
+from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items
 
 
 class Halves(NamedTuple):
@@ -164,3 +166,118 @@ def split_merge(rng, state, weights, family, data, options):
             copy_row(state.statistics[target], halves.statistics[side])
             copy_row(state.cache[target], halves.cache[side])
     return state, 1 + 2 * merging
+
+
+@kernel
+def split_merge_moves(rng, state, weights, family, data, options):
+    """``options.n_moves`` split-merge moves; the state and how often each outcome came, shape (4,)."""
+    outcomes = np.zeros(4, dtype=np.int64)
+    for _ in range(options.n_moves):
+        state, outcome = split_merge(rng, state, weights, family, data, options)
+        outcomes[outcome] += 1
+    return state, outcomes
+
+
+class SplitMergeOptions(NamedTuple):
+    """Options of the kernel: moves per draw, kind of allocation, restricted scans before the last one."""
+
+    n_moves: int
+    sequential: bool
+    n_scans: int
+
+
+class SplitMerge(PartitionStep):
+    """Split-merge moves between random pairs of items, followed by Gibbs updates.
+
+    Leaves the posterior invariant; irreducible through the Gibbs updates.
+
+    Parameters
+    ----------
+    vars : list of Partition
+    n_moves : int
+        Split-merge moves per draw.
+    proposal : {"sequential", "restricted_gibbs"}
+        How a split allocates items: sequentially in random order (Dahl 2005), or by restricted Gibbs scans from a random
+        launch state (Jain & Neal 2004).
+    n_scans : int
+        Restricted Gibbs scans of the launch state, for ``proposal="restricted_gibbs"``.
+    n_items : int, optional
+        Number of random items in the Gibbs update that follows; all by default.
+    **kwargs
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If an option is outside its range, or something in the model uses the labels in a way that the step does not
+        understand.
+
+    References
+    ----------
+    Jain & Neal (2004), "A split-merge Markov chain Monte Carlo procedure for the Dirichlet process mixture model",
+    section 4.2; Dahl (2005), "Sequentially-allocated merge-split sampler for conjugate and nonconjugate Dirichlet process
+    mixture models", section 3.  Both are extended to normalized random measures by working given u.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.NormalizedInverseGaussian(1.0), n=4)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+    ...     step = nrm.SplitMerge([z], n_moves=10)
+    """
+
+    name = "split_merge"
+    stats_dtypes_shapes = {
+        **PartitionStep.common_stats,
+        "n_moved": (np.int64, []),
+        "n_splits_proposed": (np.int64, []),
+        "n_splits_accepted": (np.int64, []),
+        "n_merges_proposed": (np.int64, []),
+        "n_merges_accepted": (np.int64, []),
+        "acceptance_rate": (np.float64, []),
+    }
+
+    def __init__(self, vars=None, *, n_moves=5, proposal="sequential", n_scans=5, n_items=None, **kwargs):
+        if proposal not in ("sequential", "restricted_gibbs"):
+            raise ValueError(f"proposal must be 'sequential' or 'restricted_gibbs'; got {proposal!r}")
+        check_count("n_moves", n_moves, 0)
+        check_count("n_scans", n_scans, 0)
+        options = {"n_moves": n_moves, "proposal": proposal, "n_scans": n_scans, "n_items": n_items}
+        self._kernel_options = SplitMergeOptions(n_moves, proposal == "sequential", n_scans)
+        super().__init__(vars, options=options, **kwargs)
+
+    def check_options(self, n):
+        """Check the options against the number of items."""
+        check_count("n_items", self.options["n_items"], 1, n)
+
+    def precompile_moves(self, state, table, family, data):
+        """Compile the kernels for the types at hand."""
+        precompile(random_items, self.rng, 2, 1)
+        precompile(split_merge_moves, self.rng, state, table, family, data, self._kernel_options)
+        precompile(gibbs_sweep, self.rng, state, table, family, data, state.labels)
+
+    def moves(self, state, table, family, data):
+        """Split-merge moves and a sweep; the new state and the statistics of the moves."""
+        n = len(state.labels)
+        n_moves = self.options["n_moves"] if n > 1 else 0
+        outcomes = np.zeros(4, dtype=np.int64)
+        if n_moves:
+            state, outcomes = split_merge_moves(self.rng, state, table, family, data, self._kernel_options)
+        items = random_items(self.rng, n, self.options["n_items"] or n)
+        state, n_moved = gibbs_sweep(self.rng, state, table, family, data, items)
+        splits_rejected, splits, merges_rejected, merges = map(int, outcomes)
+        return state, {
+            "n_moved": n_moved,
+            "n_splits_proposed": splits + splits_rejected,
+            "n_splits_accepted": splits,
+            "n_merges_proposed": merges + merges_rejected,
+            "n_merges_accepted": merges,
+            "acceptance_rate": (splits + merges) / n_moves if n_moves else np.nan,
+        }
+
+    @staticmethod
+    def competence(var, has_grad):
+        """The default for partitions."""
+        return Competence.IDEAL if is_partition(var) else Competence.INCOMPATIBLE

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, MultinomialDirichlet, NormalGamma, PoissonGamma
+from pymc_nrm.families import (
+    BernoulliBeta,
+    CategoricalDirichlet,
+    MultinomialDirichlet,
+    NormalGamma,
+    NormalWishart,
+    PoissonGamma,
+)
 from pymc_nrm.families.base import broadcast_hyperparameters, complete, localise, prepare_data
 
 
@@ -83,9 +90,9 @@ def grid(axes, weights):
     return np.array(list(product(*axes)), dtype="float64"), np.prod(list(product(*weights)), axis=1)
 
 
-def real_line(X):
+def real_line(X, reach=9, n_nodes=301):
     # x = center + scale sinh(t), trapezoid rule in t: algebraic tails become exponential ones.
-    t = np.linspace(-9, 9, 301)
+    t = np.linspace(-reach, reach, n_nodes)
     centers, scales = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
     weights = np.cosh(t) * (t[1] - t[0])
     return grid([c + s * np.sinh(t) for c, s in zip(centers, scales, strict=True)], [s * weights for s in scales])
@@ -114,6 +121,23 @@ def normal_gamma_posterior(family, X):
         rate = prior_beta + 0.5 * ((x - x.mean()) ** 2).sum() + 0.5 * weight * (x.mean() - mu) ** 2
         beta.append(rate / (prior_alpha + 0.5 * len(x) - 1))
     return {"mean": np.array(mean), "variance": np.array(beta)}
+
+
+def normal_wishart_log_density(parameters, X):
+    residuals = X - parameters["mean"][:, None]
+    precision = np.linalg.inv(parameters["covariance"])
+    distance = np.einsum("kni,kij,knj->kn", residuals, precision, residuals)
+    log_determinant = np.linalg.slogdet(2 * np.pi * parameters["covariance"])[1]
+    return -0.5 * (distance + log_determinant[:, None])
+
+
+def normal_wishart_posterior(family, X):
+    n, d = X.shape
+    mean, kappa_n = X.mean(axis=0), family.kappa + n
+    shift = mean - family.mu
+    scatter = (X - mean).T @ (X - mean) + family.kappa * n / kappa_n * np.outer(shift, shift)
+    covariance = (family.Psi + scatter) / (family.nu + n - d - 1)
+    return {"mean": (family.kappa * family.mu + n * mean) / kappa_n, "covariance": covariance}
 
 
 def categorical_log_density(parameters, X):
@@ -192,6 +216,21 @@ normal_gamma = Row(
         (sparse.csr_array([[1.0]]), "NormalGamma.*dense"),
     ],
 )
+normal_wishart = Row(
+    name="NormalWishart",
+    family=NormalWishart(mu=np.array([98.0, 0.0]), kappa=0.5, Psi=np.array([[2.0, 0.5], [0.5, 9.0]]), nu=6.0),
+    simulate=simulate_normal,
+    log_density=normal_wishart_log_density,
+    posterior_mean=normal_wishart_posterior,
+    item_moments=lambda p, family: (p["mean"], np.diag(p["covariance"])),
+    support=real_line,
+    bad=[
+        ([[np.inf, 0.0]], "NormalWishart.*infinite"),
+        ([[np.nan, 0.0]], "NormalWishart.*NaN"),
+        ([0.5, 1.0], "NormalWishart.*shape"),
+        (sparse.csr_array([[1.0, 2.0]]), "NormalWishart.*dense"),
+    ],
+)
 poisson = Row(
     name="PoissonGamma",
     family=PoissonGamma(np.array([1.5, 4.0]), 0.8),
@@ -251,6 +290,13 @@ multinomial = Row(
 FAMILIES = [
     bernoulli,
     bernoulli._replace(name="BernoulliBeta, missing", simulate=lambda rng: with_missing(bernoulli.simulate(rng))),
+    normal_wishart,
+    normal_wishart._replace(
+        name="NormalWishart, three features",
+        family=NormalWishart(mu=1.0, kappa=2.0, Psi=np.eye(3) + 0.2, nu=9.0),
+        simulate=lambda rng: rng.normal(size=(12, 3)),
+        support=lambda X: real_line(X, reach=6, n_nodes=81),
+    ),
     normal_gamma,
     normal_gamma._replace(name="NormalGamma, missing", simulate=lambda rng: with_missing(simulate_normal(rng))),
     poisson,

@@ -143,17 +143,27 @@ def test_log_coefficients_are_multinomial():
 def test_log_likelihood_of_a_sparse_variable_equals_the_dense_one(format):
     counts = np.random.default_rng(5).poisson(0.7, size=(6, 5)).astype("float64")
     labels = pt.as_tensor([0, 1, 0, 2, 1, 0])
-    family = broadcast_hyperparameters(MultinomialDirichlet(pt.as_tensor(0.3)), 6, 5)
+    family = broadcast_hyperparameters(MultinomialDirichlet(pt.as_tensor(0.3), 0), 6, 5)
     X = ps.matrix(format, name="X", dtype="float64")
     function = pytensor.function([X], log_likelihood(family, X, labels), mode=interpreted)
     expected = log_likelihood(family, pt.as_tensor(counts), labels).eval(mode=interpreted)
     assert function(getattr(sparse, f"{format}_matrix")(counts)) == pytest.approx(expected, rel=1e-13)
 
 
-def test_draws_of_counts_need_a_total():
-    family = broadcast_hyperparameters(MultinomialDirichlet(1.0), 2, 3)
-    with pytest.raises(ValueError, match="needs total"):
-        draw_item(family, np.full(3, 1 / 3), np.random.default_rng(6), 0, np.zeros(3))
+def test_totals_come_from_the_data():
+    X = np.array([[2, 0, 3], [0, 0, 1]])
+    for data in (X, sparse.csr_array(X)):
+        np.testing.assert_array_equal(complete(MultinomialDirichlet(), data).total, [5, 1])
+    np.testing.assert_array_equal(complete(MultinomialDirichlet(1.0, 7), X).total, 7)
+    with pytest.raises(ValueError, match="MultinomialDirichlet needs total; got None"):
+        broadcast_hyperparameters(MultinomialDirichlet(1.0), 2, 3)
+
+
+def test_n_levels_of_a_family_of_tensors_are_read():
+    family = broadcast_hyperparameters(CategoricalDirichlet(pt.dscalar("alpha"), [2, 3]), 4, 2)
+    np.testing.assert_array_equal(prepare_data(family, [[1, 2]]).values, [[1, 2]])
+    with pytest.raises(ValueError, match="got 2.0 of feature 0, which has 2 levels"):
+        prepare_data(family, [[2, 2]])
 
 
 def test_drawn_counts_add_up_to_the_total():

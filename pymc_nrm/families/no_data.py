@@ -1,0 +1,54 @@
+"""The family of a partition without data, so that a sampler can also draw from the prior."""
+
+from typing import Any, NamedTuple
+
+from pymc_nrm.families.base import (
+    add_item,
+    cache_size,
+    log_marginal,
+    log_predictive,
+    refresh_cache,
+    statistics_size,
+)
+
+
+class NoData(NamedTuple):
+    """Family whose likelihood is one; the field has no meaning."""
+
+    unused: Any
+
+
+class NoRows(NamedTuple):
+    """Data of :class:`NoData`; the field has no meaning."""
+
+    unused: Any
+
+
+@statistics_size.register(NoData)
+def _(family):
+    return 0
+
+
+@cache_size.register(NoData)
+def _(family):
+    return 0
+
+
+@add_item.register(NoData)
+def _(family, statistics, data, item, sign):
+    pass
+
+
+@refresh_cache.register(NoData)
+def _(family, statistics, cache):
+    pass
+
+
+@log_marginal.register(NoData)
+def _(family, statistics):
+    return 0.0
+
+
+@log_predictive.register(NoData)
+def _(family, cache, data, item):
+    return 0.0

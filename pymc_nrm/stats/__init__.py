@@ -1,0 +1,1 @@
+"""Computations on draws that are already there: NumPy and xarray only."""

@@ -1,0 +1,20 @@
+"""Tests of exactness, for the samplers of this package and for families, measures and models of your own."""
+
+from pymc_nrm.partitions import all_partitions
+from pymc_nrm.testing.enumeration import exact_posterior, kernel_inputs, total_variation
+from pymc_nrm.testing.forward import ForwardDraw, geweke
+from pymc_nrm.testing.scores import largest_z, mean_and_error, partition_frequencies, partition_index, z_scores
+
+__all__ = [
+    "ForwardDraw",
+    "all_partitions",
+    "exact_posterior",
+    "geweke",
+    "kernel_inputs",
+    "largest_z",
+    "mean_and_error",
+    "partition_frequencies",
+    "partition_index",
+    "total_variation",
+    "z_scores",
+]

@@ -1,0 +1,139 @@
+"""Posterior laws of partitions of a few items, by enumeration."""
+
+import numpy as np
+from scipy import sparse
+
+from pymc_nrm.distributions.mixture import kernel_family
+from pymc_nrm.families.base import (
+    add_item,
+    broadcast_hyperparameters,
+    complete,
+    localise,
+    log_marginal,
+    prepare_data,
+    statistics_size,
+)
+from pymc_nrm.families.product import product, product_data
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.partitions import all_partitions, label_counts
+
+
+def kernel_inputs(family, X):
+    """Family and data as kernels take them, from what a user writes.
+
+    Parameters
+    ----------
+    family : Family or list of Family
+        Hyperparameters are numbers and arrays.  A list stands for several data sets on the same items.
+    X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
+
+    Returns
+    -------
+    family, data : NamedTuple
+
+    Raises
+    ------
+    ValueError
+        If data are outside the support of their family, or there are not as many families as data sets.
+
+    Examples
+    --------
+    >>> from pymc_nrm.families import PoissonGamma
+    >>> family, data = kernel_inputs(PoissonGamma(1.0, 1.0), [0, 1, 8])
+    >>> family.alpha.tolist(), data.values.shape
+    ([1.0], (3, 1))
+    """
+    if isinstance(family, list):
+        pairs = [kernel_inputs(*pair) for pair in zip(family, X, strict=True)]
+        return product([family for family, _ in pairs]), product_data([data for _, data in pairs])
+    if not sparse.issparse(X):
+        X = np.asarray(X)
+        X = X[:, None] if X.ndim == 1 else X
+    full = kernel_family(type(family), broadcast_hyperparameters(complete(family, X), *X.shape))
+    data = prepare_data(full, X)
+    return localise(full, data), data
+
+
+def exact_posterior(measure, family, X):
+    """Probabilities of all partitions of a few items given their data, by enumeration.
+
+    Parameters
+    ----------
+    measure : Measure
+        With fields that are numbers.
+    family : Family or list of Family
+        With fields that are numbers and arrays.  A list stands for several data sets on the same items.
+    X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
+        Data of at most 10 items.
+
+    Returns
+    -------
+    partitions : ndarray of int64, shape (n_partitions, n)
+        In the order of :func:`all_partitions`.
+    probabilities : ndarray, shape (n_partitions,)
+
+    Raises
+    ------
+    ValueError
+        If there are more than 10 items, or data are outside the support of their family.
+
+    Examples
+    --------
+    >>> from pymc_nrm.families import PoissonGamma
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> partitions, probabilities = exact_posterior(DirichletProcess(1.0), PoissonGamma(1.0, 1.0), [0, 9])
+    >>> partitions.tolist(), probabilities.round(3).tolist()
+    ([[0, 0], [0, 1]], [0.034, 0.966])
+    """
+    first = X[0] if isinstance(family, list) else X
+    n = first.shape[0] if sparse.issparse(first) else len(first)
+    if not 1 <= n <= 10:
+        raise ValueError(f"enumeration is for 1 to 10 items; got {n}")
+    family, data = kernel_inputs(family, X)
+    partitions = all_partitions(n)
+    bits = 1 << np.arange(n)
+    marginals = {}
+    eppf = {}
+    log_p = np.zeros(len(partitions))
+    for row, labels in enumerate(partitions):
+        counts = label_counts(labels)
+        sizes = tuple(np.sort(counts).tolist())
+        if sizes not in eppf:
+            eppf[sizes] = log_eppf(measure, counts)
+        log_p[row] = eppf[sizes]
+        for cluster in range(len(counts)):
+            members = labels == cluster
+            subset = int(bits[members].sum())
+            if subset not in marginals:
+                marginals[subset] = _log_marginal_of(family, data, np.flatnonzero(members))
+            log_p[row] += marginals[subset]
+    probabilities = np.exp(log_p - log_p.max())
+    return partitions, probabilities / probabilities.sum()
+
+
+def _log_marginal_of(family, data, items):
+    statistics = np.zeros(statistics_size(family))
+    for item in items:
+        add_item(family, statistics, data, item, 1.0)
+    return log_marginal(family, statistics)
+
+
+def total_variation(p, q):
+    """Total variation distance of two laws on the same finite set.
+
+    Parameters
+    ----------
+    p, q : array_like, shape (m,)
+        Probabilities.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> total_variation([0.5, 0.5, 0.0], [0.25, 0.5, 0.25])
+    0.25
+    """
+    return float(0.5 * np.abs(np.asarray(p) - np.asarray(q)).sum())

@@ -1,0 +1,164 @@
+"""Joint distribution tests: a model and its steps against draws made forward from the model."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.model import modelcontext
+from pymc.pytensorf import compile as compile_function
+from pymc.step_methods.compound import BlockedStep, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator, get_value_vars_from_user_vars
+from pytensor.graph.traversal import ancestors
+
+from pymc_nrm.distributions.mixture import MixtureRV
+from pymc_nrm.distributions.partition import PartitionRV
+from pymc_nrm.testing.scores import mean_and_error
+
+
+@dataclass_state
+class ForwardDrawState(StepMethodState):
+    """What the step needs to go on where it stopped."""
+
+
+class ForwardDraw(BlockedStep):
+    """Draw variables from their law given the variables they depend on, without regard to those that depend on them.
+
+    With the other steps of a model it leaves the *prior* of all its variables invariant, provided that nothing depends
+    on the variables it draws; :func:`geweke` builds a test on that.
+
+    Parameters
+    ----------
+    vars : list of random variables
+    **kwargs
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If another random variable or a potential depends on one of the variables.
+
+    Examples
+    --------
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), shape=(3,))
+    ...     step = ForwardDraw([x])
+    """
+
+    name = "forward_draw"
+    _state_class = ForwardDrawState
+    default_blocked = False
+
+    def __init__(self, vars, *, model=None, rng=None, initial_point=None, compile_kwargs=None, blocked=False):
+        model = modelcontext(model)
+        [self._value] = self.vars = get_value_vars_from_user_vars(vars, model)
+        variable = model.values_to_rvs[self._value]
+        others = [rv for rv in [*model.basic_RVs, *model.potentials] if rv is not variable]
+        if any(variable in set(ancestors([rv])) for rv in others):
+            raise ValueError(f"something depends on {variable.name!r}: it cannot be drawn forward")
+        self.rng = get_random_generator(rng)
+        _, size, *parameters = variable.owner.inputs
+        rng_in = pt.random.type.random_generator_type("rng")
+        drawn = variable.owner.op.make_node(rng_in, size, *model.replace_rvs_by_values(parameters)).outputs
+        graph_inputs = set(ancestors(drawn))
+        inputs = [value for value in model.value_vars if value in graph_inputs]
+        self._names = [value.name for value in inputs]
+        self._draw = compile_function([rng_in, *inputs], drawn, on_unused_input="ignore", **(compile_kwargs or {}))
+
+    def step(self, point):
+        self.rng, value = self._draw(self.rng, *[point[name] for name in self._names])
+        return {**point, self._value.name: value}, [{}]
+
+
+def geweke(model, functionals=None, *, draws=1000, tune=500, chains=4, step=None, random_seed=None, **kwargs):
+    """Joint distribution test of a model and the steps that sample it (Geweke 2004).
+
+    The model holds its data as latent variables: every ``Mixture`` without ``observed``.  A chain that alternates
+    between redrawing the data forward and the model's own steps has the prior as its stationary law.  Means over that
+    chain are compared with means over draws made forward from the model.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        With latent mixtures on which nothing else depends.
+    functionals : dict, optional
+        Name to function of an ``xarray.Dataset`` with dimensions ``chain`` and ``draw``, which returns an array with
+        these two.  By default: every scalar variable and its square, the number of clusters and the entropy of every
+        partition, and the mean absolute value of the data of every mixture, with values beyond 10 cut off.
+    draws, tune, chains : int
+        As for ``pm.sample``; there are as many forward draws as draws of all chains.
+    step : step or list of steps, optional
+        Other steps than those which PyMC assigns.
+    random_seed : int, optional
+    **kwargs
+        More arguments of ``pm.sample``.
+
+    Returns
+    -------
+    dict
+        Name to z-score; compare with :func:`largest_z`.
+
+    Raises
+    ------
+    ValueError
+        If the model has observed variables, or no latent mixture.
+
+    References
+    ----------
+    Geweke (2004), "Getting it right: joint distribution tests of posterior simulators", JASA 99, 799-804.
+
+    Examples
+    --------
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), shape=(3,))
+    >>> z_scores = geweke(model, draws=200, tune=0, chains=2, random_seed=1)  # doctest: +SKIP
+    """
+    mixtures = [rv for rv in model.free_RVs if isinstance(rv.owner.op, MixtureRV)]
+    if model.observed_RVs or not mixtures:
+        raise ValueError("geweke needs a model with latent mixtures and without observed variables")
+    functionals = _default_functionals(model) if functionals is None else functionals
+    seeds = np.random.SeedSequence(random_seed).generate_state(2)
+    free = [rv.name for rv in model.free_RVs]
+    names = free + [variable.name for variable in model.deterministics]
+    with model:
+        # Names of variables alone: transformed values belong to the sampler.
+        forward = pm.sample_prior_predictive(chains * draws, var_names=names, random_seed=int(seeds[0])).prior.dataset
+        starts = [{name: forward[name].values[0, chain] for name in free} for chain in range(chains)]
+        steps = [ForwardDraw(mixtures)] + ([] if step is None else list(np.atleast_1d(step)))
+        kwargs = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "cores": 1} | kwargs
+        sampled = pm.sample(
+            draws, tune=tune, chains=chains, step=steps, initvals=starts, random_seed=int(seeds[1]), **kwargs
+        ).posterior.dataset
+    scores = {}
+    for name, functional in functionals.items():
+        mean, error, _ = mean_and_error(functional(sampled))
+        expected = np.asarray(functional(forward)).ravel()
+        scores[name] = float((mean - expected.mean()) / np.hypot(error, expected.std(ddof=1) / np.sqrt(expected.size)))
+    return scores
+
+
+def _default_functionals(model):
+    functionals = {}
+    for rv in model.free_RVs:
+        name, op = rv.name, rv.owner.op
+        if isinstance(op, PartitionRV):
+            functionals[f"{name}: n_clusters"] = lambda draws, name=name: draws[name].values.max(axis=-1) + 1
+            functionals[f"{name}: entropy"] = lambda draws, name=name: _entropies(draws[name].values)
+        elif isinstance(op, MixtureRV):
+            functionals[f"{name}: size"] = lambda draws, name=name: _mean_size(draws[name].values)
+        elif rv.ndim == 0:
+            functionals[name] = lambda draws, name=name: draws[name].values
+            functionals[f"{name} squared"] = lambda draws, name=name: draws[name].values ** 2
+    return functionals
+
+
+def _entropies(labels):
+    shares = (labels[..., None] == np.arange(labels.shape[-1])).mean(axis=-2)
+    return -(shares * np.log(np.where(shares > 0.0, shares, 1.0))).sum(axis=-1)
+
+
+def _mean_size(values):
+    return np.minimum(np.abs(values), 10.0).mean(axis=tuple(range(2, values.ndim)))

@@ -1,0 +1,186 @@
+"""Standardised differences between chains and the laws that they should have.
+
+Standard errors come from the means of long batches of a chain, and so allow for its autocorrelation.
+"""
+
+import numpy as np
+from scipy import stats
+
+
+def partition_index(labels, partitions):
+    """Row of each draw in a table of partitions.
+
+    Parameters
+    ----------
+    labels : array_like of int, shape (..., n)
+        Labels in order of appearance.
+    partitions : ndarray of int, shape (n_partitions, n)
+        From :func:`all_partitions`.
+
+    Returns
+    -------
+    ndarray of int64, shape (...)
+
+    Raises
+    ------
+    ValueError
+        If a draw is none of the partitions, for example because its labels are not in order of appearance.
+
+    Examples
+    --------
+    >>> from pymc_nrm.partitions import all_partitions
+    >>> partition_index([[0, 0], [0, 1]], all_partitions(2)).tolist()
+    [0, 1]
+    """
+    labels = np.asarray(labels)
+    n = partitions.shape[1]
+    place = np.maximum(n, 2) ** np.arange(n, dtype=np.int64)
+    codes = partitions @ place
+    order = np.argsort(codes)
+    row = order[np.minimum(np.searchsorted(codes, labels @ place, sorter=order), len(codes) - 1)]
+    known = (partitions[row] == labels).all(axis=-1)
+    if not known.all():
+        raise ValueError(f"labels {labels[~known][0].tolist()} are none of the partitions")
+    return row
+
+
+def partition_frequencies(labels, partitions):
+    """Share of each partition among draws.
+
+    Parameters
+    ----------
+    labels : array_like of int, shape (..., n)
+        Labels in order of appearance.
+    partitions : ndarray of int, shape (n_partitions, n)
+
+    Returns
+    -------
+    ndarray, shape (n_partitions,)
+
+    Examples
+    --------
+    >>> from pymc_nrm.partitions import all_partitions
+    >>> partition_frequencies([[0, 0], [0, 1], [0, 1], [0, 1]], all_partitions(2)).tolist()
+    [0.25, 0.75]
+    """
+    index = partition_index(labels, partitions)
+    return np.bincount(index.ravel(), minlength=len(partitions)) / index.size
+
+
+def mean_and_error(values):
+    """Mean over chains and draws, and its standard error from the means of batches.
+
+    Parameters
+    ----------
+    values : array_like, shape (chains, draws, ...)
+
+    Returns
+    -------
+    mean, error : ndarray, shape (...)
+    degrees_of_freedom : int
+        Of the error: the number of batches less one.
+
+    Notes
+    -----
+    Batches have about ``draws ** (2/3)`` draws, so that the bias from their dependence and the noise of the error both
+    vanish for long chains.
+
+    Examples
+    --------
+    >>> mean, error, degrees_of_freedom = mean_and_error(np.random.default_rng(1).normal(size=(4, 1000)))
+    >>> bool(abs(mean) < 5 * error), degrees_of_freedom
+    (True, 39)
+    """
+    values = np.asarray(values, dtype="float64")
+    chains, draws = values.shape[:2]
+    n_batches = _number_of_batches(draws)
+    length = draws // n_batches
+    kept = values[:, : n_batches * length].reshape(chains * n_batches, length, *values.shape[2:])
+    means = kept.mean(axis=1)
+    return values.mean(axis=(0, 1)), means.std(axis=0, ddof=1) / np.sqrt(len(means)), len(means) - 1
+
+
+def _number_of_batches(draws):
+    return max(int(draws / np.ceil(draws ** (2 / 3))), 2)
+
+
+def z_scores(labels, partitions, probabilities, least=None):
+    """Standardised differences between the frequencies of partitions in chains and their probabilities.
+
+    Parameters
+    ----------
+    labels : array_like of int, shape (chains, draws, n)
+        Labels in order of appearance.
+    partitions : ndarray of int, shape (n_partitions, n)
+    probabilities : ndarray, shape (n_partitions,)
+        What the frequencies should be.
+    least : float, optional
+        Partitions are merged, the rarest first, until no group is less likely than this; by default, until each is
+        expected to have 50 draws.
+
+    Returns
+    -------
+    ndarray, shape (n_groups,)
+        Compare with :func:`largest_z`.
+
+    Examples
+    --------
+    >>> from pymc_nrm.partitions import all_partitions
+    >>> partitions = all_partitions(2)
+    >>> labels = partitions[np.random.default_rng(1).integers(0, 2, size=(4, 1000))]
+    >>> z = z_scores(labels, partitions, np.array([0.5, 0.5]))
+    >>> bool(abs(z).max() < largest_z(labels.shape, z.size))
+    True
+    """
+    index = partition_index(labels, partitions)
+    least = 50.0 / index.size if least is None else least
+    groups = _merge_rare(np.asarray(probabilities), least)
+    shape = (*index.shape, groups.max() + 1)
+    if shape[-1] == 1:
+        return np.zeros(1)
+    indicators = groups[index][..., None] == np.arange(shape[-1])
+    expected = np.bincount(groups, weights=probabilities)
+    mean, error, _ = mean_and_error(indicators)
+    # A group of no draw, or of all draws, shows no error; that of independent draws is the least it can be.
+    floor = np.sqrt(expected * (1.0 - expected) / index.size)
+    return (mean - expected) / np.where(error > 0.0, error, floor)
+
+
+def _merge_rare(probabilities, least):
+    """Group of each outcome: rarest outcomes together, until every group has probability ``least``."""
+    groups = np.empty(len(probabilities), dtype=np.int64)
+    group, total = 0, 0.0
+    order = np.argsort(probabilities)
+    remaining = probabilities.sum()
+    for outcome in order:
+        if total >= least and remaining >= least:
+            group, total = group + 1, 0.0
+        groups[outcome] = group
+        total += probabilities[outcome]
+        remaining -= probabilities[outcome]
+    return groups
+
+
+def largest_z(shape, n_scores, level=1e-5):
+    """Largest of several absolute z-scores that a right sampler exceeds with probability at most ``level``.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of the draws behind the scores, (chains, draws, ...).
+    n_scores : int
+    level : float
+
+    Returns
+    -------
+    float
+        Bonferroni bound from Student's t, with as many degrees of freedom as :func:`mean_and_error` has.
+
+    Examples
+    --------
+    >>> round(largest_z((4, 10_000), 50), 2)
+    5.67
+    """
+    chains, draws = shape[:2]
+    n_batches = _number_of_batches(draws)
+    return float(stats.t.isf(level / (2 * n_scores), chains * n_batches - 1))

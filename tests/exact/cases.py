@@ -1,0 +1,103 @@
+"""The tables behind the exactness tests: a new sampler configuration, measure or family is tested by one more row."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from pymc_nrm.families import (
+    BernoulliBeta,
+    CategoricalDirichlet,
+    MultinomialDirichlet,
+    NormalGamma,
+    NormalWishart,
+    PoissonGamma,
+)
+from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
+from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
+from pymc_nrm.samplers.split_merge import SplitMerge, SplitMergeOptions
+
+
+class Sampler(NamedTuple):
+    """One configuration of a step.
+
+    Parameters
+    ----------
+    step : type
+        Step of PyMC.
+    options : dict
+        Its options by name.
+    split_merge : SplitMergeOptions
+        What its kernel of split-merge moves gets; no moves for a Gibbs sampler.
+    n_items : int or None
+        Items of the Gibbs update; None for all.
+    """
+
+    step: type
+    options: dict
+    split_merge: SplitMergeOptions
+    n_items: int | None
+
+
+SAMPLERS = {
+    "gibbs": Sampler(MarginalGibbs, {}, SplitMergeOptions(0, True, 0), None),
+    "gibbs of 2 items": Sampler(MarginalGibbs, {"n_items": 2}, SplitMergeOptions(0, True, 0), 2),
+    "sequential": Sampler(SplitMerge, {"n_moves": 2}, SplitMergeOptions(2, True, 5), None),
+    "sequential, gibbs of 1 item": Sampler(SplitMerge, {"n_moves": 3, "n_items": 1}, SplitMergeOptions(3, True, 5), 1),
+    **{
+        f"{n_scans} scans": Sampler(
+            SplitMerge,
+            {"n_moves": 2, "proposal": "restricted_gibbs", "n_scans": n_scans, "n_items": 1},
+            SplitMergeOptions(2, False, n_scans),
+            1,
+        )
+        for n_scans in (0, 1, 3)
+    },
+}
+
+MEASURES = {
+    "DP": DirichletProcess(1.0),
+    "NIG": NormalizedInverseGaussian(0.6),
+    "NGG": NormalizedGeneralizedGamma(0.5, 0.3),
+}
+
+
+class Data(NamedTuple):
+    """Family and data as a user writes them; lists for several families on one partition."""
+
+    family: Any
+    X: Any
+
+
+_nan = np.nan
+
+FAMILIES = {
+    "NormalWishart": Data(
+        NormalWishart(mu=[0.0, 1.0], kappa=0.3, Psi=[[1.5, 0.4], [0.4, 1.0]], nu=4.0),
+        np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]]),
+    ),
+    "NormalWishart, vector": Data(
+        NormalWishart(mu=20.0, kappa=0.2, Psi=np.eye(1), nu=3.0), np.array([19.1, 20.3, 21.8, 20.7, 18.0])
+    ),
+    "NormalGamma, missing": Data(
+        NormalGamma(mu=[5.0, 0.0], kappa=0.3, alpha=1.5, beta=[0.8, 1.2]),
+        np.array([[4.2, _nan], [5.6, 0.3], [_nan, -1.5], [6.3, 1.1], [_nan, _nan]]),
+    ),
+    "BernoulliBeta, missing": Data(
+        BernoulliBeta(0.6, [0.5, 0.8, 0.6, 0.7]),
+        np.array([[0, 1, 1, 0], [0, 1, _nan, 1], [1, 0, 1, 0], [1, _nan, 0, 0], [0, 1, 0, 0]]),
+    ),
+    "PoissonGamma": Data(PoissonGamma([1.2, 0.8], 0.4), np.array([[1, 4], [3, 2], [5, 4], [2, 0]])),
+    "CategoricalDirichlet, missing": Data(
+        CategoricalDirichlet(0.5), np.array([[0, 1, 2], [0, _nan, 2], [1, 0, 0], [0, 1, 1], [1, 1, 2]])
+    ),
+    "MultinomialDirichlet": Data(MultinomialDirichlet(0.9), np.array([[2, 1, 0], [1, 2, 1], [0, 1, 3], [2, 0, 1]])),
+    "MultinomialDirichlet, sparse": Data(
+        MultinomialDirichlet([0.9, 1.1, 0.4]),
+        sparse.csr_array(np.array([[2, 1, 0], [1, 2, 1], [0, 1, 3], [2, 0, 1], [0, 0, 0]])),
+    ),
+    "two families": Data(
+        [NormalGamma(mu=0.0, kappa=0.5, alpha=2.0, beta=1.0), PoissonGamma(1.0, 0.5)],
+        [np.array([-0.9, _nan, 0.4, 1.5]), np.array([[1, 3], [0, 2], [4, 3], [3, 1]])],
+    ),
+}

@@ -1,0 +1,69 @@
+"""Compiled loops over the kernels of the steps, one iteration doing what a step does at one draw.
+
+Given the number of clusters, u does not depend on the partition.  Weights are therefore drawn beforehand, for every
+number of clusters and every iteration: the loops then compile once per family, whatever the measure.
+"""
+
+import numpy as np
+
+from pymc_nrm.generic import kernel
+from pymc_nrm.measures.base import Weights
+from pymc_nrm.partitions import build_state, ordered_labels
+from pymc_nrm.samplers.base import draw_weights
+from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items
+from pymc_nrm.samplers.split_merge import split_merge_moves
+
+
+@kernel
+def draw_tables(rng, measure, n, n_tables):
+    """Weights given 1, ..., n clusters, u drawn anew for each table, two arrays of shape (n, n_tables, n + 1)."""
+    join = np.empty((n, n_tables, n + 1))
+    moment = np.empty((n, n_tables, n + 1))
+    for k in range(n):
+        for t in range(n_tables):
+            table, _, _ = draw_weights(rng, measure, n, k + 1)
+            join[k, t] = table.join
+            moment[k, t] = table.moment
+    return Weights(join, moment)
+
+
+@kernel
+def gibbs_chain(rng, labels, tables, family, data, n_items, n_draws):
+    """Labels after each of ``n_draws`` Gibbs updates of ``n_items`` items, shape (n_draws, n)."""
+    n = labels.shape[0]
+    draws = np.empty((n_draws, n), dtype=np.int64)
+    for t in range(n_draws):
+        k = labels.max()
+        weights = Weights(tables.join[k, t % tables.join.shape[1]], tables.moment[k, t % tables.join.shape[1]])
+        state = build_state(labels, family, data)
+        state, _ = gibbs_sweep(rng, state, weights, family, data, random_items(rng, n, n_items))
+        labels = ordered_labels(state)
+        draws[t] = labels
+    return draws
+
+
+@kernel
+def split_merge_chain(rng, labels, tables, family, data, options, n_items, n_draws):
+    """Labels after each of ``n_draws`` rounds of split-merge moves and a Gibbs update, shape (n_draws, n)."""
+    n = labels.shape[0]
+    draws = np.empty((n_draws, n), dtype=np.int64)
+    for t in range(n_draws):
+        k = labels.max()
+        weights = Weights(tables.join[k, t % tables.join.shape[1]], tables.moment[k, t % tables.join.shape[1]])
+        state = build_state(labels, family, data)
+        state, _ = split_merge_moves(rng, state, weights, family, data, options)
+        state, _ = gibbs_sweep(rng, state, weights, family, data, random_items(rng, n, n_items))
+        labels = ordered_labels(state)
+        draws[t] = labels
+    return draws
+
+
+@kernel
+def split_merge_once(rng, starts, weights, family, data, options):
+    """Labels after the split-merge moves alone, from each of the given starts, shape of ``starts``."""
+    ends = np.empty_like(starts)
+    for t in range(starts.shape[0]):
+        state = build_state(starts[t], family, data)
+        state, _ = split_merge_moves(rng, state, weights, family, data, options)
+        ends[t] = ordered_labels(state)
+    return ends

@@ -1,0 +1,69 @@
+"""The table of measures: to test a new one, add a row.
+
+A row is a measure with float fields.  All tests that take ``measure`` run on every row.
+"""
+
+import numpy as np
+import pytest
+
+from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
+
+MEASURES = [
+    DirichletProcess(0.02),
+    DirichletProcess(1.0),
+    DirichletProcess(500.0),
+    NormalizedInverseGaussian(0.05),
+    NormalizedInverseGaussian(3.0),
+    NormalizedGeneralizedGamma(1.5, 0.0),
+    NormalizedGeneralizedGamma(1.5, 1e-9),
+    NormalizedGeneralizedGamma(0.3, 0.25),
+    NormalizedGeneralizedGamma(40.0, 0.5),
+    NormalizedGeneralizedGamma(1.0, 0.9),
+    NormalizedGeneralizedGamma(0.1, 0.999),
+]
+
+
+@pytest.fixture(params=MEASURES, ids=repr)
+def measure(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def set_partitions():
+    """All partitions of n items as restricted growth strings, by extension of those of n - 1."""
+
+    def enumerate_partitions(n):
+        partitions = [(0,)]
+        for _ in range(n - 1):
+            partitions = [(*labels, new) for labels in partitions for new in range(max(labels) + 2)]
+        return [np.array(labels) for labels in partitions]
+
+    return enumerate_partitions
+
+
+@pytest.fixture(scope="session")
+def integrate():
+    """Log of the integral of exp(f) over the line, and means of functions under exp(f), by Gauss-Legendre panels.
+
+    f is log-concave and takes arrays.  Panels have equal widths where f is within 60 of its maximum, and shorter ones
+    near 0.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    half = np.geomspace(1e-3, 1e14, 8001)
+    grid = np.concatenate([-half[::-1], half])
+
+    def log_integral(f, *functions):
+        values = f(grid)
+        kept = np.flatnonzero(values > values.max() - 60.0)
+        low, high = grid[max(kept[0] - 1, 0)], grid[min(kept[-1] + 1, len(grid) - 1)]
+        edges = np.union1d(np.linspace(low, high, 300), np.linspace(max(low, -60.0), min(high, 60.0), 300))
+        edges = edges[(edges >= low) & (edges <= high)]
+        width = np.diff(edges) / 2.0
+        x = (edges[1:] + edges[:-1])[:, None] / 2.0 + width[:, None] * nodes
+        terms = f(x)
+        largest = terms.max()
+        mass = np.exp(terms - largest) * weights * width[:, None]
+        means = [(mass * function(x)).sum() / mass.sum() for function in functions]
+        return largest + np.log(mass.sum()), *means
+
+    return log_integral

@@ -1,0 +1,195 @@
+"""The auxiliary variable u: definitions, tables of weights, exact draws, and the joint density."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from pymc_nrm.generic import kernel
+from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
+from pymc_nrm.measures.base import (
+    draw_log_u,
+    draw_partition,
+    laplace_exponent,
+    log_eppf,
+    log_levy_intensity,
+    log_tilted_moment,
+    log_u_prior_term,
+    weights,
+)
+
+
+def integrate_over_jumps(f):
+    """Integral over w in (0, inf), in log w."""
+    return quad(lambda t: f(math.exp(t)) * math.exp(t), -700.0, 8.0, points=[-300, -50, -10, -2, 0, 2], limit=1000)[0]
+
+
+@pytest.mark.parametrize("u", [0.0, 0.3, 20.0])
+@pytest.mark.parametrize("m", [1, 2, 7])
+def test_tilted_moments_are_integrals_of_the_levy_intensity(measure, m, u):
+    exact = integrate_over_jumps(lambda w: math.exp(m * math.log(w) - u * w + log_levy_intensity(measure, w)))
+    tolerance = 1e-6
+    if getattr(measure, "sigma", 0.0) > 0.99 and m == 1:
+        # What jumps below exp(-700) add.
+        tolerance = 1.0
+    assert math.exp(log_tilted_moment(measure, m, u)) == pytest.approx(exact, rel=tolerance)
+
+
+@pytest.mark.parametrize("u", [0.3, 20.0])
+def test_tilted_moments_are_derivatives_of_the_laplace_exponent(measure, u):
+    h = 1e-5 * u
+    slope = (laplace_exponent(measure, u + h) - laplace_exponent(measure, u - h)) / (2 * h)
+    assert math.exp(log_tilted_moment(measure, 1, u)) == pytest.approx(slope, rel=1e-6)
+    second = (log_tilted_moment(measure, 1, u + h) - log_tilted_moment(measure, 1, u - h)) / (2 * h)
+    ratio = math.exp(log_tilted_moment(measure, 2, u) - log_tilted_moment(measure, 1, u))
+    assert ratio == pytest.approx(-second, rel=1e-6)
+
+
+def test_laplace_exponent_takes_arrays_and_vanishes_at_zero(measure):
+    values = laplace_exponent(measure, np.array([0.0, 1.0]))
+    assert values[0] == 0.0
+    assert values[1] == laplace_exponent(measure, 1.0)
+    sizes = np.array([1.0, 4.0])
+    expected = [log_tilted_moment(measure, m, 2.0) for m in sizes]
+    np.testing.assert_allclose(log_tilted_moment(measure, sizes, 2.0), expected, rtol=1e-13)
+
+
+def test_sigma_zero_is_the_dirichlet_process():
+    zero, dirichlet = NormalizedGeneralizedGamma(0.7, 0.0), DirichletProcess(0.7)
+    for function, arguments in [
+        (log_levy_intensity, (0.4,)),
+        (laplace_exponent, (2.5,)),
+        (log_tilted_moment, (4, 2.5)),
+        (log_u_prior_term, (6, -1.2)),
+    ]:
+        assert function(zero, *arguments) == pytest.approx(function(dirichlet, *arguments), rel=1e-13)
+    for one, other in zip(weights(zero, 6, 1.5), weights(dirichlet, 6, 1.5), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+@pytest.mark.parametrize("log_u", [-40.0, 0.0, 3.0, 300.0])
+def test_weights_are_tilted_moments(measure, log_u):
+    n = 30
+    table = weights(measure, n, log_u)
+    moments = [log_tilted_moment(measure, m, math.exp(log_u)) for m in range(1, n + 2)]
+    assert table.moment[0] == 0.0
+    assert table.join.shape == table.moment.shape == (n + 1,)
+    np.testing.assert_allclose(table.moment[1:], moments[:n], rtol=1e-11, atol=1e-10)
+    np.testing.assert_allclose(table.join, [moments[0], *np.diff(moments)], rtol=1e-9, atol=1e-10)
+
+
+def test_weights_are_finite_where_u_overflows(measure):
+    table = weights(measure, 5, 1e6)
+    assert np.isfinite(table.join).all() and np.isfinite(table.moment).all()
+
+
+def integral_in_log_u(log_f):
+    """Integral of ``exp(log_f(log u)) du``: trapezoid rule in log u where the integrand is not negligible."""
+
+    def f(s):
+        return log_f(float(s)) + s
+
+    coarse = np.concatenate([-np.geomspace(100.0, 0.1, 80), np.geomspace(0.1, 1e5, 200)])
+    values = np.array([f(s) for s in coarse])
+    kept = np.flatnonzero(values > values.max() - 40.0)
+    grid = np.linspace(coarse[kept[0] - 1], coarse[kept[-1] + 1], 4001)
+    return math.fsum(math.exp(f(s)) for s in grid) * (grid[1] - grid[0])
+
+
+@pytest.mark.parametrize("counts", [[1], [3, 1], [2, 2, 1]])
+def test_joint_density_integrates_to_the_partition_probability(measure, counts):
+    def log_joint(log_u):
+        table = weights(measure, max(counts), log_u)
+        return log_u_prior_term(measure, sum(counts), log_u) + sum(table.moment[m] for m in counts)
+
+    exact = math.exp(log_eppf(measure, np.array(counts)))
+    assert integral_in_log_u(log_joint) == pytest.approx(exact, rel=1e-6)
+
+
+def test_joint_density_sums_and_integrates_to_one(measure, set_partitions):
+    n = 4
+    partitions = np.array([np.bincount(labels, minlength=n) for labels in set_partitions(n)])
+
+    def log_total(log_u):
+        # Empty clusters have moment[0] = 0.
+        moments = weights(measure, n, log_u).moment[partitions].sum(axis=1)
+        return log_u_prior_term(measure, n, log_u) + np.logaddexp.reduce(moments)
+
+    assert integral_in_log_u(log_total) == pytest.approx(1.0, abs=1e-6)
+
+
+def kolmogorov_distance(draws, f, low, high):
+    """Largest difference between the empirical distribution and that of the log density f on [low, high]."""
+    grid = np.linspace(low, high, 400_001)
+    density = np.exp(f(grid) - f(grid).max())
+    cdf = np.cumsum(density)
+    at = np.sort(np.interp(draws, grid, cdf / cdf[-1]))
+    n = len(at)
+    return max(np.max(np.arange(1, n + 1) / n - at), np.max(at - np.arange(n) / n))
+
+
+@pytest.mark.parametrize(
+    "n, k, alpha, sigma",
+    [
+        (1, 1, 1.0, 0.5),
+        (10, 3, 1.0, 0.0),
+        (10, 3, 1.0, 1e-9),
+        (10, 10, 0.01, 0.25),
+        (1000, 40, 5.0, 0.5),
+        (1000, 1, 1e-6, 0.0),
+        (1000, 1, 1e-6, 0.9),
+        (100_000, 200, 1.0, 0.25),
+        (5, 2, 1e6, 0.5),
+        (100_000, 99_999, 1e-6, 0.999),
+    ],
+)
+def test_log_u_has_the_conditional_law(n, k, alpha, sigma):
+    def f(s):
+        L = np.logaddexp(0.0, s)
+        growth = np.expm1(np.minimum(sigma * L, 500.0)) / sigma if sigma > 0.0 else L
+        return -n * np.logaddexp(0.0, -s) + k * sigma * L - alpha * growth
+
+    rng = np.random.default_rng(41)
+    n_draws = 4000
+    coarse = np.concatenate([-np.geomspace(200, 1e-3, 20001), np.geomspace(1e-3, 1e10, 40001)])
+    kept = coarse[f(coarse) > f(coarse).max() - 40.0]
+    targets = [NormalizedGeneralizedGamma(alpha, sigma)]
+    targets += [DirichletProcess(alpha)] if sigma == 0.0 else []
+    targets += [NormalizedInverseGaussian(alpha)] if sigma == 0.5 else []
+    for measure in targets:
+        draws = np.array([draw_log_u(measure, n, k, rng) for _ in range(n_draws)])
+        # Exceeded with probability 0.001.
+        assert kolmogorov_distance(draws, f, kept[0], kept[-1]) < 1.95 / math.sqrt(n_draws)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-2, 1.0, 1e6])
+@pytest.mark.parametrize("sigma", [0.0, 1e-12, 1e-5, 0.5, 1.0 - 1e-6])
+@pytest.mark.parametrize("n, k", [(1, 1), (2, 2), (100_000, 1), (100_000, 100_000)])
+def test_draws_of_log_u_are_finite_for_extreme_hyperparameters(alpha, sigma, n, k):
+    rng = np.random.default_rng(3)
+    assert all(math.isfinite(draw_log_u(NormalizedGeneralizedGamma(alpha, sigma), n, k, rng)) for _ in range(50))
+    assert math.isfinite(draw_log_u(DirichletProcess(alpha), n, k, rng))
+
+
+@kernel
+def everything(measure, rng):
+    counts = np.array([3, 2, 1])
+    table = weights(measure, 6, 0.5)
+    return (
+        log_levy_intensity(measure, 0.4),
+        laplace_exponent(measure, 2.0),
+        log_tilted_moment(measure, 3, 2.0),
+        log_u_prior_term(measure, 6, 0.5),
+        log_eppf(measure, counts),
+        table.join[2],
+        table.moment[4],
+        draw_log_u(measure, 6, 3, rng),
+        draw_partition(measure, 50, rng).sum(),
+    )
+
+
+def test_kernels_and_python_agree(measure):
+    in_kernel = everything(measure, np.random.default_rng(8))
+    in_python = everything.__wrapped__(measure, np.random.default_rng(8))
+    np.testing.assert_allclose(in_kernel, in_python, rtol=1e-12)

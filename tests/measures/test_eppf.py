@@ -1,0 +1,157 @@
+"""Partition probabilities: their sum, known figures, limits, and the agreement of numbers and graphs."""
+
+import math
+import pickle
+import time
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import pytest
+
+from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
+from pymc_nrm.measures.base import log_eppf, n_clusters_log_pmf, n_clusters_mean, symbolic_log_eppf
+from pymc_nrm.measures.quadrature import QuadratureNodes
+
+
+@pytest.fixture(scope="module")
+def symbolic():
+    """Value, derivative in alpha and derivative in sigma of the symbolic log EPPF as functions of numbers."""
+    alpha, sigma = pt.dscalars("alpha", "sigma")
+    counts = pt.lvector("counts")
+    value = symbolic_log_eppf(NormalizedGeneralizedGamma(alpha, sigma), counts)
+    return pytensor.function([alpha, sigma, counts], [value, *pt.grad(value, [alpha, sigma])])
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+def test_sums_to_one_over_all_partitions(measure, set_partitions, n):
+    total = math.fsum(math.exp(log_eppf(measure, np.bincount(labels))) for labels in set_partitions(n))
+    assert total == pytest.approx(1.0, abs=1e-9)
+
+
+def test_log_pmf_of_n_clusters_is_the_sum_over_partitions(measure, set_partitions):
+    n = 6
+    pmf = np.zeros(n)
+    for labels in set_partitions(n):
+        pmf[labels.max()] += math.exp(log_eppf(measure, np.bincount(labels)))
+    np.testing.assert_allclose(np.exp(n_clusters_log_pmf(measure, n)), pmf, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "measure, n, mean",
+    [
+        (DirichletProcess(1.0), 82, 4.990020),
+        (NormalizedGeneralizedGamma(1.0, 0.25), 82, 9.510427),
+        (NormalizedInverseGaussian(1.0), 82, 19.192724),
+        (DirichletProcess(1.0), 1000, 7.485471),
+        (NormalizedGeneralizedGamma(1.0, 0.25), 1000, 21.214497),
+        (NormalizedInverseGaussian(1.0), 1000, 71.774851),
+    ],
+)
+def test_mean_of_n_clusters_has_the_known_value(measure, n, mean):
+    assert n_clusters_mean(measure, n) == pytest.approx(mean, abs=1e-6)
+
+
+def test_pmf_of_many_items_sums_to_one_and_has_the_mean(measure):
+    pmf = np.exp(n_clusters_log_pmf(measure, 600))
+    assert pmf.sum() == pytest.approx(1.0, abs=1e-9)
+    assert pmf @ np.arange(1, 601) == pytest.approx(n_clusters_mean(measure, 600), rel=1e-9)
+
+
+@pytest.mark.parametrize("alpha, sigma", [(1e6, 0.5), (1e-6, 0.5), (1e3, 1e-9), (1e-6, 0.999999), (1e6, 0.0)])
+def test_pmf_for_extreme_hyperparameters_sums_to_one(alpha, sigma):
+    pmf = np.exp(n_clusters_log_pmf(NormalizedGeneralizedGamma(alpha, sigma), 300))
+    assert pmf.sum() == pytest.approx(1.0, abs=1e-9)
+
+
+def test_pmf_of_a_thousand_items_is_fast():
+    measure = NormalizedGeneralizedGamma(1.0, 0.25)
+    n_clusters_log_pmf(measure, 10)
+    start = time.perf_counter()
+    n_clusters_log_pmf(measure, 1000)
+    assert time.perf_counter() - start < 1.0
+
+
+def test_one_item_is_certain(measure):
+    assert log_eppf(measure, np.array([1])) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_order_of_clusters_does_not_matter(measure):
+    counts = np.array([7, 1, 3, 2])
+    assert log_eppf(measure, counts) == pytest.approx(log_eppf(measure, counts[::-1].copy()), abs=1e-10)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 0.1, 1.0, 300.0, 1e6])
+@pytest.mark.parametrize("counts", [[1], [3], [1, 1, 1, 1], [60, 30, 9, 1], [99_000, 999, 1]])
+@pytest.mark.parametrize("sigma, tolerance", [(0.0, 1e-9), (1e-10, 1e-2)])
+def test_sigma_zero_is_the_dirichlet_process(alpha, counts, sigma, tolerance, symbolic):
+    counts = np.array(counts)
+    exact = len(counts) * math.log(alpha) - math.fsum(np.log(alpha + np.arange(counts.sum())))
+    exact += math.fsum(math.lgamma(m) for m in counts)
+    # With sigma = 1e-10 the first-order term, about sigma k / alpha, is what remains.
+    assert log_eppf(DirichletProcess(alpha), counts) == pytest.approx(exact, abs=1e-9, rel=1e-13)
+    assert log_eppf(NormalizedGeneralizedGamma(alpha, sigma), counts) == pytest.approx(exact, abs=tolerance, rel=1e-13)
+    assert symbolic(alpha, sigma, counts)[0] == pytest.approx(exact, abs=tolerance, rel=1e-13)
+
+
+def test_inverse_gaussian_is_generalized_gamma_with_sigma_one_half():
+    counts = np.array([5, 2, 2, 1])
+    half = log_eppf(NormalizedGeneralizedGamma(0.7, 0.5), counts)
+    assert log_eppf(NormalizedInverseGaussian(0.7), counts) == pytest.approx(half, abs=1e-12)
+
+
+@pytest.mark.parametrize("counts", [[1], [4], [1, 1, 1], [30, 20, 5, 1, 1, 1], [50_000, 49_998, 1, 1]])
+def test_symbolic_value_is_the_numeric_value(measure, counts):
+    counts = np.array(counts)
+    symbolic_value = symbolic_log_eppf(measure, pt.as_tensor(counts)).eval(mode="FAST_COMPILE")
+    assert symbolic_value == pytest.approx(log_eppf(measure, counts), abs=1e-9, rel=1e-13)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 0.05, 1.0, 50.0, 1e6])
+@pytest.mark.parametrize("sigma", [0.0, 1e-10, 1e-4, 0.2, 0.5, 0.9, 1.0 - 1e-6])
+@pytest.mark.parametrize("counts", [[1], [2], [1, 1], [6, 3, 1], [40] * 10, [50_000, 49_998, 1, 1]])
+def test_gradient_is_the_slope(symbolic, alpha, sigma, counts):
+    counts = np.array(counts)
+    _, slope_alpha, slope_sigma = symbolic(alpha, sigma, counts)
+
+    def at(log_factor, shift):
+        return log_eppf(NormalizedGeneralizedGamma(alpha * math.exp(log_factor), sigma + shift), counts)
+
+    # Five-point differences; rounding of values as large as n limits what they can tell.
+    size = abs(at(0.0, 0.0))
+    h = 1e-3
+    numeric = (8 * (at(h, 0) - at(-h, 0)) - at(2 * h, 0) + at(-2 * h, 0)) / (12 * h)
+    assert alpha * slope_alpha == pytest.approx(numeric, rel=1e-7, abs=1e-8 + 1e-11 * size)
+    # The scale of sigma on which the probabilities change, shorter for small alpha: growth by e^(sigma / alpha).
+    h = 1e-3 * min(alpha, 1.0, 1.0 - sigma) / len(counts)
+    if sigma >= 2 * h:
+        numeric = (8 * (at(0, h) - at(0, -h)) - at(0, 2 * h) + at(0, -2 * h)) / (12 * h)
+    else:
+        numeric = (-25 * at(0, 0) + 48 * at(0, h) - 36 * at(0, 2 * h) + 16 * at(0, 3 * h) - 3 * at(0, 4 * h)) / (12 * h)
+    assert slope_sigma == pytest.approx(numeric, rel=1e-5, abs=1e-6 + (1e-14 * size + 1e-13) / h)
+
+
+def test_gradient_of_the_dirichlet_process_is_the_slope():
+    alpha = pt.dscalar("alpha")
+    value = symbolic_log_eppf(DirichletProcess(alpha), pt.as_tensor(np.array([5, 3, 1])))
+    slope = pytensor.function([alpha], pt.grad(value, alpha))
+    exact = 3 / 0.4 - sum(1 / (0.4 + i) for i in range(9))
+    assert slope(0.4) == pytest.approx(exact, rel=1e-12)
+
+
+def test_second_derivatives_are_finite_and_right():
+    alpha = pt.dscalar("alpha")
+    value = symbolic_log_eppf(NormalizedGeneralizedGamma(alpha, 0.3), pt.as_tensor(np.array([5, 3, 1])))
+    slope = pt.grad(value, alpha)
+    first, second = (pytensor.function([alpha], f) for f in (slope, pt.grad(slope, alpha)))
+    assert second(0.8) == pytest.approx((first(0.8 + 1e-5) - first(0.8 - 1e-5)) / 2e-5, rel=1e-6)
+
+
+def test_graph_of_nodes_survives_pickling_and_runs_without_numba():
+    op = pickle.loads(pickle.dumps(QuadratureNodes()))
+    assert op == QuadratureNodes()
+    outputs = op(10, 3, 0.7, 0.2)
+    for python, compiled in zip(
+        pytensor.function([], outputs, mode="FAST_COMPILE")(), pytensor.function([], outputs)(), strict=True
+    ):
+        np.testing.assert_allclose(python, compiled, rtol=1e-12)
