@@ -18,7 +18,8 @@ from pymc_nrm.generic import kernel
 from pymc_nrm.measures.base import log_eppf, n_clusters_log_pmf
 from pymc_nrm.partitions import build_state, label_counts
 
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#8C8C8C"
+# Colours that people with any colour vision tell apart (Okabe & Ito).
+BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 
 
 def build_model(velocities):
@@ -27,7 +28,7 @@ def build_model(velocities):
         sigma = pm.Beta("sigma", 1, 4)
         z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(alpha, sigma), dims="galaxy")
         scale = pm.LogNormal("scale", 0, 1)
-        family = nrm.NormalGamma(mu=velocities.mean(), kappa=0.02, alpha=2, beta=scale)
+        family = nrm.NormalGamma(mu=velocities.mean(), kappa=0.1, alpha=2, beta=scale)
         nrm.Mixture("velocity", z, family, observed=velocities, dims="galaxy")
     return model
 
@@ -38,7 +39,7 @@ def predictive_densities(posterior, velocities, grid):
     densities = []
     for labels, alpha, sigma, scale in zip(*(flat[name].values for name in ("z", "alpha", "sigma", "scale")), strict=True):
         chances = chances_of_next(nrm.NormalizedGeneralizedGamma(alpha, sigma), labels)
-        family = nrm.NormalGamma(mu=velocities.mean(), kappa=0.02, alpha=2, beta=scale)
+        family = nrm.NormalGamma(mu=velocities.mean(), kappa=0.1, alpha=2, beta=scale)
         densities.append(mixture_density(family, labels, chances, velocities, grid))
     return np.array(densities)
 
@@ -90,19 +91,18 @@ def plot(idata, model, velocities, path):
     left.set(xlabel="velocity (1000 km/s)", ylabel="density", title="Velocity of one more galaxy", xlim=(6, 38))
     left.legend(frameon=False)
 
-    k = np.arange(1, 31)
+    k = np.arange(1, 41)
     n_clusters = idata.posterior["z_n_clusters"].values
-    posterior = np.bincount(n_clusters.ravel(), minlength=31)[1:31] / n_clusters.size
+    posterior = np.bincount(n_clusters.ravel(), minlength=41)[1:41] / n_clusters.size
     middle.bar(k, posterior, color=BLUE, alpha=0.8, label="posterior")
-    middle.plot(k, prior_of_n_clusters(model, len(velocities))[:30], "o-", color=ORANGE, markersize=4, label="prior")
+    middle.plot(k, prior_of_n_clusters(model, len(velocities))[:40], "o-", color=ORANGE, markersize=3, label="prior")
     middle.set(xlabel="number of clusters", ylabel="probability", title="Clusters among 82 galaxies")
-    middle.set_xticks([1, 5, 10, 15, 20, 25, 30])
+    middle.set_xticks([1, 10, 20, 30, 40])
     middle.legend(frameon=False)
 
-    for chain, color, offset in zip(idata.sample_stats.chain, [BLUE, ORANGE, GREY, "black"], range(4), strict=False):
-        trace = idata.sample_stats["log_joint"].sel(chain=chain).values
-        right.plot(trace, color=color, linewidth=0.5, alpha=0.8, zorder=4 - offset)
-    right.set(xlabel="draw", ylabel="log joint density", title="Trace of every chain")
+    for trace, color in zip(idata.sample_stats["log_joint"].values, [BLUE, ORANGE, GREEN, PURPLE], strict=True):
+        right.plot(trace, color=color, linewidth=0.4, alpha=0.8)
+    right.set(xlabel="draw", ylabel="log p(data, partition, u)", title="Log joint density, four chains")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
 

@@ -164,11 +164,27 @@ def precompile(compiled, *arguments):
 
 @functools.cache
 def _source_cache():
-    from numba.core.caching import FunctionCache
+    from numba.core.caching import FunctionCache, IndexDataCacheFile
 
     class SourceCache(FunctionCache):
         def _index_key(self, sig, codegen):
             return (*super()._index_key(sig, codegen), source_fingerprint(), *_foreign_fingerprints(sig))
+
+        def load_overload(self, sig, target_context):
+            self._choose_file(sig)
+            return super().load_overload(sig, target_context)
+
+        def save_overload(self, sig, data):
+            self._choose_file(sig)
+            super().save_overload(sig, data)
+
+        def _choose_file(self, sig):
+            # An index is unpickled as a whole, and with it the types of all its signatures: those of a script or a
+            # notebook cannot be imported elsewhere, and must not be in the index that every process reads.
+            foreign = "".join(_foreign_fingerprints(getattr(sig, "args", sig)))
+            suffix = f".{hashlib.sha256(foreign.encode()).hexdigest()[:16]}" if foreign else ""
+            stamp = self._impl.locator.get_source_stamp()
+            self._cache_file = IndexDataCacheFile(self._cache_path, self._impl.filename_base + suffix, stamp)
 
     return SourceCache
 

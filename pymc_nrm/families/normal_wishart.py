@@ -28,6 +28,7 @@ from pymc_nrm.families.base import (
     statistics_size,
     update_cache,
 )
+from pymc_nrm.families.scatter import second_moments
 from pymc_nrm.generic import kernel
 
 
@@ -156,7 +157,7 @@ def _(family, X, labels):
     counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)
     means = segment_sum(X, labels, n_clusters) / pt.maximum(counts, 1)[:, None]
     residuals = X - means[labels]
-    scatter = segment_sum(residuals[:, :, None] * residuals[:, None, :], labels, n_clusters)
+    scatter = second_moments(residuals, labels, n_clusters)
     shift = means - mu
     shrinkage = (kappa * counts / (kappa + counts))[:, None, None]
     Psi_n = Psi + scatter + shrinkage * shift[:, :, None] * shift[:, None, :]

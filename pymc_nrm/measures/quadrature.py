@@ -11,15 +11,14 @@ sides, so that the trapezoid rule converges exponentially over a window that sta
 """
 
 import math
-from hashlib import sha256
 
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_type
 from pytensor.graph.basic import Apply
-from pytensor.graph.op import Op
 
-from pymc_nrm.generic import kernel, source_fingerprint
+from pymc_nrm.generic import kernel
+from pymc_nrm.kernel_op import KernelOp
 from pymc_nrm.special import trapezoid_log
 
 N_NODES = 320
@@ -125,31 +124,26 @@ def quadrature_nodes(n, k, alpha, sigma):
     return L, offset, largest
 
 
-class QuadratureNodes(Op):
+@kernel
+def _nodes_of_arrays(n, k, alpha, sigma):
+    L, offset, largest = quadrature_nodes(n.item(), k.item(), alpha.item(), sigma.item())
+    return L, offset, np.asarray(largest)
+
+
+class QuadratureNodes(KernelOp):
     """Nodes of the quadrature as constants of differentiation.
 
     The trapezoid rule with any fixed nodes near these gives I(n, k) to the same accuracy, hence its derivatives are
     those of the sum over fixed nodes.
     """
 
-    __props__ = ()
+    kernel = _nodes_of_arrays
     gufunc_signature = f"(),(),(),()->({N_NODES}),({N_NODES}),()"
-
-    def __init__(self):
-        _register_numba()
-
-    def __reduce__(self):
-        return type(self), ()
 
     def make_node(self, n, k, alpha, sigma):
         inputs = [pt.as_tensor(value).astype("float64") for value in (n, k, alpha, sigma)]
         nodes = pt.TensorType("float64", shape=(N_NODES,))
         return Apply(self, inputs, [nodes(), nodes(), pt.dscalar()])
-
-    def perform(self, node, inputs, output_storage):
-        values = quadrature_nodes(*(float(value) for value in inputs))
-        for storage, value in zip(output_storage, values, strict=True):
-            storage[0] = np.asarray(value)
 
     def infer_shape(self, node, input_shapes):
         return [(N_NODES,), (N_NODES,), ()]
@@ -159,29 +153,6 @@ class QuadratureNodes(Op):
 
     def pullback(self, inputs, outputs, cotangents):
         return [disconnected_type() for _ in inputs]
-
-
-_registered = []
-
-
-def _register_numba():
-    """Tell PyTensor about the kernel, on first use: importing its numba backend takes most of a second."""
-    if _registered:
-        return
-    from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_and_cache_key
-
-    compiled = quadrature_nodes.dispatcher
-
-    @register_funcify_and_cache_key(QuadratureNodes)
-    def _(op, node=None, **kwargs):
-        @numba_njit
-        def nodes(n, k, alpha, sigma):
-            L, offset, largest = compiled(n.item(), k.item(), alpha.item(), sigma.item())
-            return L, offset, np.asarray(largest)
-
-        return nodes, sha256(f"{QuadratureNodes.__qualname__} {source_fingerprint()}".encode()).hexdigest()
-
-    _registered.append(True)
 
 
 def symbolic_log_integral(n, k, alpha, sigma):

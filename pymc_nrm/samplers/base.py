@@ -45,6 +45,12 @@ def draw_weights(rng, measure, n, n_clusters):
     return weights(measure, n, log_u), log_u, log_u_prior_term(measure, n, log_u)
 
 
+def _exp(log_u):
+    # For small alpha, u itself may be above the largest float, while its logarithm is what the kernels use.
+    with np.errstate(over="ignore"):
+        return float(np.exp(log_u))
+
+
 @dataclass_state
 class PartitionStepState(StepMethodState):
     """What a chain needs to go on where it stopped; the rest follows from the point."""
@@ -59,7 +65,9 @@ class PartitionStep(BlockedStep):
     both invariant.  Nothing but the labels in the point is carried from one draw to the next: sums are formed anew, so
     that rounding cannot build up and a chain can start again from any draw.
 
-    Subclasses define ``name``, ``stats_dtypes_shapes``, :meth:`moves` and :meth:`kernels`.
+    Subclasses define ``name``, ``stats_dtypes_shapes`` and the methods ``check_options(n)``,
+    ``precompile_moves(state, table, family, data)`` and ``moves(state, table, family, data)``, which gives the new state
+    and a dict of statistics.
 
     Parameters
     ----------
@@ -92,7 +100,6 @@ class PartitionStep(BlockedStep):
             raise TypeError(f"{type(self).__name__} samples partitions; {partition.name!r} is not a Partition")
         self.options = options
         self.rng = get_random_generator(rng)
-        self.tune = True
         point = model.initial_point() if initial_point is None else initial_point
         self.target = Target(model, partition, point, compile_kwargs)
         self._compile(point)
@@ -109,6 +116,10 @@ class PartitionStep(BlockedStep):
         precompile(log_target, state, table, family)
         self.precompile_moves(state, table, family, data)
 
+    def setup_chain(self, rng, tune, draws):
+        super().setup_chain(rng, tune, draws)
+        self.target.refresh()
+
     def step(self, point):
         labels = canonical_labels(point[self._value.name])
         measure, family, data = self.target.at(point)
@@ -122,7 +133,7 @@ class PartitionStep(BlockedStep):
         stats |= {
             "n_clusters": int(state.size[0]),
             "log_joint": u_term + log_target(state, table, family),
-            "u": float(np.exp(log_u)),
+            "u": _exp(log_u),
             "entropy": float(abs((proportions * np.log(proportions)).sum())),
         }
         return {**point, self._value.name: labels}, [stats]

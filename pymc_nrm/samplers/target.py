@@ -40,6 +40,11 @@ class Target:
         self._prepared = [None] * len(self.mixtures)
         self.at(point)
 
+    def refresh(self):
+        """Read data and constants again, which ``pm.set_data`` may have changed."""
+        self._evaluate.refresh()
+        self._prepared = [None] * len(self.mixtures)
+
     def at(self, point):
         """Measure, family and data at a point.
 
@@ -83,11 +88,16 @@ class _Evaluator:
         self.varies = [any(value in set(ancestors([graph])) for value in inputs) for graph in graphs]
         moving = [graph for graph, varies in zip(graphs, self.varies, strict=True) if varies]
         fixed = [graph for graph, varies in zip(graphs, self.varies, strict=True) if not varies]
+        self._fixed_graphs = fixed
         self._fixed = [_constant_value(graph) for graph in fixed]
         self._function = None
         if moving:
             self._function = compile_function(inputs, moving, **(compile_kwargs or {}))
             self._function.trust_input = True
+
+    def refresh(self):
+        """Read values again that ``pm.set_data`` may have changed."""
+        self._fixed = [_constant_value(graph) for graph in self._fixed_graphs]
 
     def __call__(self, point):
         moving = iter(self._function(*[point[name] for name in self._names]) if self._function else ())

@@ -28,28 +28,16 @@ def draw_tables(rng, measure, n, n_tables):
 
 
 @kernel
-def gibbs_chain(rng, labels, tables, family, data, n_items, n_draws):
-    """Labels after each of ``n_draws`` Gibbs updates of ``n_items`` items, shape (n_draws, n)."""
-    n = labels.shape[0]
+def chain(rng, labels, tables, family, data, options, n_items, n_draws):
+    """Labels after each of ``n_draws`` rounds of split-merge moves and a Gibbs update, shape (n_draws, n).
+
+    Tables of weights are used in turn; a single one for each number of clusters means that u is fixed.
+    """
+    n, n_tables = labels.shape[0], tables.join.shape[1]
     draws = np.empty((n_draws, n), dtype=np.int64)
     for t in range(n_draws):
         k = labels.max()
-        weights = Weights(tables.join[k, t % tables.join.shape[1]], tables.moment[k, t % tables.join.shape[1]])
-        state = build_state(labels, family, data)
-        state, _ = gibbs_sweep(rng, state, weights, family, data, random_items(rng, n, n_items))
-        labels = ordered_labels(state)
-        draws[t] = labels
-    return draws
-
-
-@kernel
-def split_merge_chain(rng, labels, tables, family, data, options, n_items, n_draws):
-    """Labels after each of ``n_draws`` rounds of split-merge moves and a Gibbs update, shape (n_draws, n)."""
-    n = labels.shape[0]
-    draws = np.empty((n_draws, n), dtype=np.int64)
-    for t in range(n_draws):
-        k = labels.max()
-        weights = Weights(tables.join[k, t % tables.join.shape[1]], tables.moment[k, t % tables.join.shape[1]])
+        weights = Weights(tables.join[k, t % n_tables], tables.moment[k, t % n_tables])
         state = build_state(labels, family, data)
         state, _ = split_merge_moves(rng, state, weights, family, data, options)
         state, _ = gibbs_sweep(rng, state, weights, family, data, random_items(rng, n, n_items))

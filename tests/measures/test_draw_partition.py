@@ -25,7 +25,7 @@ def test_frequencies_are_the_probabilities(measure, set_partitions):
     counts = np.append(counts[common], counts[~common].sum())
     expected = n_draws * np.append(probabilities[common], probabilities[~common].sum())
     kept = expected > 1.0
-    statistic = ((counts - expected) ** 2 / expected)[kept].sum()
+    statistic = ((counts - expected)[kept] ** 2 / expected[kept]).sum()
     assert stats.chi2(max(kept.sum() - 1, 1)).sf(statistic) > 1e-4
 
 

@@ -1,0 +1,49 @@
+"""PyTensor operations whose values a kernel computes, in Python and in PyTensor's numba backend alike."""
+
+import functools
+import hashlib
+
+import numpy as np
+from pytensor.graph.op import Op
+
+from pymc_nrm.generic import source_fingerprint
+
+__all__ = ["KernelOp"]
+
+
+class KernelOp(Op):
+    """Base of operations that call one kernel; subclasses define ``kernel``, ``make_node`` and ``pullback``.
+
+    The kernel takes arrays, scalars as arrays without dimensions, and gives an array or a tuple of arrays.
+    """
+
+    __props__ = ()
+    kernel = None
+
+    def __init__(self):
+        _register_numba(type(self))
+
+    def __reduce__(self):
+        return type(self), ()
+
+    def perform(self, node, inputs, output_storage):
+        values = type(self).kernel(*[np.asarray(value) for value in inputs])
+        values = values if isinstance(values, tuple) else (values,)
+        for storage, value in zip(output_storage, values, strict=True):
+            storage[0] = value
+
+
+@functools.cache
+def _register_numba(op_class):
+    # On first use only: importing PyTensor's numba backend takes most of a second.
+    from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_and_cache_key
+
+    compiled = op_class.kernel.dispatcher
+    arguments = ", ".join(compiled.py_func.__code__.co_varnames[: compiled.py_func.__code__.co_argcount])
+    environment = {"compiled": compiled}
+    exec(f"def call({arguments}):\n    return compiled({arguments})\n", environment)
+
+    @register_funcify_and_cache_key(op_class)
+    def _(op, node=None, **kwargs):
+        key = f"{op_class.__module__}.{op_class.__qualname__} {source_fingerprint()}"
+        return numba_njit(environment["call"]), hashlib.sha256(key.encode()).hexdigest()

@@ -1,0 +1,51 @@
+"""Exact laws of the cases, and what is prepared once for all tests of them."""
+
+import functools
+
+import numpy as np
+from cases import FAMILIES, MEASURES
+from chains import draw_tables
+
+from pymc_nrm.measures.base import log_eppf, log_tilted_moment
+from pymc_nrm.partitions import label_counts
+from pymc_nrm.testing import exact_posterior, kernel_inputs, largest_z, z_scores
+
+CHAINS, DRAWS = 4, 8_000
+
+
+@functools.cache
+def inputs(family):
+    """Family and data of kernels, by name."""
+    return kernel_inputs(*FAMILIES[family])
+
+
+@functools.cache
+def posterior(measure, family):
+    """All partitions and their exact probabilities, by names."""
+    return exact_posterior(MEASURES[measure], *FAMILIES[family])
+
+
+@functools.cache
+def tables(measure, n):
+    """Weights for every number of clusters and every draw of every chain."""
+    rng = np.random.default_rng([7, n, *measure.encode()])
+    return [draw_tables(rng, MEASURES[measure], n, DRAWS) for _ in range(CHAINS)]
+
+
+@functools.cache
+def law_given_u(measure, family, u):
+    """Probabilities of all partitions given their data and u."""
+    partitions, probabilities = posterior(measure, family)
+    log_p = np.log(probabilities)
+    for row, labels in enumerate(partitions):
+        counts = label_counts(labels)
+        log_p[row] += sum(log_tilted_moment(MEASURES[measure], m, u) for m in counts)
+        log_p[row] -= log_eppf(MEASURES[measure], counts)
+    p = np.exp(log_p - log_p.max())
+    return partitions, p / p.sum()
+
+
+def assert_law(labels, partitions, probabilities):
+    """Assert that chains of labels, shape (chains, draws, n), have the given law."""
+    scores = z_scores(labels, partitions, probabilities)
+    assert np.abs(scores).max() < largest_z(labels.shape, scores.size)

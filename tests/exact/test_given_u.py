@@ -1,0 +1,49 @@
+"""Kernels alone, u held fixed: Gibbs sweeps as chains, split-merge moves from exact draws."""
+
+import zlib
+
+import numpy as np
+import pytest
+from cases import MEASURES, SAMPLERS
+from chains import chain, split_merge_once
+from laws import CHAINS, DRAWS, assert_law, inputs, law_given_u
+
+from pymc_nrm.measures.base import Weights, weights
+from pymc_nrm.samplers.split_merge import SplitMergeOptions
+
+U = 2.5
+N_STARTS = 40_000
+
+MOVES = {
+    "sequential": SplitMergeOptions(1, True, 0),
+    "0 scans": SplitMergeOptions(1, False, 0),
+    "1 scan": SplitMergeOptions(1, False, 1),
+    "3 scans": SplitMergeOptions(1, False, 3),
+    "three moves": SplitMergeOptions(3, True, 0),
+}
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_chain_has_the_law_given_u(family, sampler):
+    measure = "NGG"
+    partitions, probabilities = law_given_u(measure, family, U)
+    n = partitions.shape[1]
+    row = SAMPLERS[sampler]
+    table = weights(MEASURES[measure], n, np.log(U))
+    fixed = Weights(*[np.broadcast_to(values, (n, 1, n + 1)).copy() for values in table])
+    rngs = np.random.default_rng(zlib.crc32(f"{family} {sampler}".encode())).spawn(CHAINS)
+    draws = [
+        chain(rng, np.arange(n), fixed, *inputs(family), row.split_merge, row.n_items or n, DRAWS) for rng in rngs
+    ]
+    assert_law(np.array(draws)[:, 20:], partitions, probabilities)
+
+
+@pytest.mark.parametrize("moves", MOVES)
+def test_split_merge_moves_leave_the_law_given_u_invariant(family, measure, moves):
+    partitions, probabilities = law_given_u(measure, family, U)
+    rng = np.random.default_rng(zlib.crc32(f"{family} {measure} {moves}".encode()))
+    starts = partitions[rng.choice(len(partitions), size=N_STARTS, p=probabilities)]
+    table = weights(MEASURES[measure], partitions.shape[1], np.log(U))
+    ends = split_merge_once(rng, starts, table, *inputs(family), MOVES[moves])
+    assert (ends != starts).any(axis=1).mean() > 0.02
+    assert_law(ends.reshape(CHAINS, -1, starts.shape[1]), partitions, probabilities)
