@@ -1,4 +1,7 @@
-"""Kernels alone, u held fixed: Gibbs sweeps as chains, split-merge moves from exact draws."""
+"""The kernels of every sampler, for every measure and family, against the enumerated posterior.
+
+One file, so that one worker compiles each kernel once.
+"""
 
 import zlib
 
@@ -6,7 +9,7 @@ import numpy as np
 import pytest
 from cases import MEASURES, SAMPLERS
 from chains import chain, split_merge_once
-from laws import CHAINS, DRAWS, assert_law, inputs, law_given_u
+from laws import CHAINS, DRAWS, assert_law, inputs, law_given_u, posterior, tables
 
 from pymc_nrm.measures.base import Weights, weights
 from pymc_nrm.samplers.split_merge import SplitMergeOptions
@@ -23,6 +26,31 @@ MOVES = {
 }
 
 
+def starts(n):
+    """One cluster, every item alone, and two in between."""
+    return [np.zeros(n, dtype=np.int64), np.arange(n), np.arange(n) % 2, np.arange(n) // 2]
+
+
+def test_posterior_is_spread_out(family, measure):
+    _, probabilities = posterior(measure, family)
+    assert probabilities.max() < 0.4
+    assert probabilities.min() > 1e-6
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_chain_has_the_posterior_law(family, measure, sampler):
+    partitions, probabilities = posterior(measure, family)
+    n = partitions.shape[1]
+    row = SAMPLERS[sampler]
+    seed = zlib.crc32(f"{family} {measure} {sampler}".encode())
+    rngs = np.random.default_rng(seed).spawn(CHAINS)
+    draws = [
+        chain(rng, start, table, *inputs(family), row.split_merge, row.n_items or n, DRAWS)
+        for rng, start, table in zip(rngs, starts(n), tables(measure, n), strict=True)
+    ]
+    assert_law(np.array(draws)[:, 20:], partitions, probabilities)
+
+
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_chain_has_the_law_given_u(family, sampler):
     measure = "NGG"
@@ -32,9 +60,7 @@ def test_chain_has_the_law_given_u(family, sampler):
     table = weights(MEASURES[measure], n, np.log(U))
     fixed = Weights(*[np.broadcast_to(values, (n, 1, n + 1)).copy() for values in table])
     rngs = np.random.default_rng(zlib.crc32(f"{family} {sampler}".encode())).spawn(CHAINS)
-    draws = [
-        chain(rng, np.arange(n), fixed, *inputs(family), row.split_merge, row.n_items or n, DRAWS) for rng in rngs
-    ]
+    draws = [chain(rng, np.arange(n), fixed, *inputs(family), row.split_merge, row.n_items or n, DRAWS) for rng in rngs]
     assert_law(np.array(draws)[:, 20:], partitions, probabilities)
 
 

@@ -1,0 +1,185 @@
+"""Merges of clusters that fit together, and splits along blocks of a guide tree: the two directions of one move."""
+
+import math
+
+import numpy as np
+
+from pymc_nrm.families.base import log_marginal
+from pymc_nrm.generic import kernel
+from pymc_nrm.partitions import copy_row, grow
+from pymc_nrm.samplers.guide import lowest_common_ancestor, n_separating_levels
+from pymc_nrm.samplers.subtree_gibbs import sum_rows
+from pymc_nrm.samplers.tree_split_merge import (
+    allocate,
+    apply_merge,
+    apply_split,
+    log_likelihood_ratio,
+    make_units,
+    sides_of_units,
+    start_sides,
+)
+
+
+@kernel
+def cluster_weights(weights, family, state):
+    """Log of L = kappa(size, u) p(X) of every occupied slot, shape (capacity,)."""
+    values = np.zeros(state.counts.shape[0])
+    for k in range(state.size[0]):
+        slot = state.active[k]
+        values[slot] = weights.moment[state.counts[slot]] + log_marginal(family, state.statistics[slot])
+    return values
+
+
+@kernel
+def affinity(weights, family, row, count, log_weight, other_row, other_count, other_log_weight, union):
+    """``1 / (1 + d0) + 1e-6`` of two clusters, ``d0 = L(a) L(b) / L(a + b)``; the logs of L of both are given."""
+    sum_rows(union, row, other_row)
+    log_d = log_weight + other_log_weight - weights.moment[count + other_count] - log_marginal(family, union)
+    return (1.0 / (1.0 + math.exp(log_d)) if log_d < 700.0 else 0.0) + 1e-6
+
+
+@kernel
+def affinities(weights, family, state, log_weights, row, count, log_weight, skip, other_skip, union, values):
+    """Affinities of a cluster with all clusters but two slots, in the order of ``active``; their sum."""
+    total = 0.0
+    for k in range(state.size[0]):
+        slot = state.active[k]
+        values[k] = 0.0
+        if slot != skip and slot != other_skip:
+            values[k] = affinity(
+                weights, family, row, count, log_weight, state.statistics[slot], state.counts[slot], log_weights[slot], union
+            )
+        total += values[k]
+    return total
+
+
+@kernel
+def item_of(state, slot, rank):
+    """The item of the given rank, 0 to count - 1, in a cluster."""
+    for item in range(state.labels.shape[0]):
+        if state.labels[item] == slot:
+            if rank == 0:
+                return item
+            rank -= 1
+    return -1
+
+
+@kernel
+def choose_split(rng, state):
+    """Cluster with probability ``s(c) = (1/K + |c|/n)/2``, and two different items of it; -1 if it has one item."""
+    if rng.random() < 0.5:
+        slot = state.active[int(rng.random() * state.size[0])]
+    else:
+        slot = state.labels[int(rng.random() * state.labels.shape[0])]
+    count = state.counts[slot]
+    if count < 2:
+        return -1, -1
+    first, second = int(rng.random() * count), int(rng.random() * (count - 1))
+    second += second >= first
+    return item_of(state, slot, first), item_of(state, slot, second)
+
+
+@kernel
+def choose_merge(rng, state, weights, family, log_weights):
+    """A uniform cluster, a partner drawn by affinity, and an item of each; -1 if there is one cluster alone."""
+    n_clusters = state.size[0]
+    if n_clusters < 2:
+        return -1, -1
+    slot = state.active[int(rng.random() * n_clusters)]
+    union, values = np.empty(state.statistics.shape[1]), np.empty(n_clusters)
+    row, count = state.statistics[slot], state.counts[slot]
+    total = affinities(weights, family, state, log_weights, row, count, log_weights[slot], slot, slot, union, values)
+    threshold = rng.random() * total
+    chosen = 0
+    total = 0.0
+    for k in range(n_clusters):
+        if values[k] > 0.0:
+            chosen = k
+            total += values[k]
+            if total > threshold:
+                break
+    partner = state.active[chosen]
+    first = item_of(state, slot, int(rng.random() * count))
+    return first, item_of(state, partner, int(rng.random() * state.counts[partner]))
+
+
+@kernel
+def informed_split_merge(rng, state, weights, family, data, guide, log_weights):
+    """With probability 1/2 propose to merge two clusters chosen by affinity, else to split one along the guide tree.
+
+    A merge takes a uniform cluster a and a partner b with probability w(b|a) proportional to their affinity, and an
+    anchor in each; a split takes a cluster with probability s(c) and two anchors in it.  The level is uniform among
+    those that separate the anchors, the allocation of units that of :func:`tree_split_merge`.  A split of A into a and
+    b, from K to K + 1 clusters, has the Metropolis-Hastings ratio
+
+        L(a) L(b) / L(A) * (w(b|a) + w(a|b)) / ((K + 1) |a| |b|) / (s(A) 2 / (|A| (|A| - 1)) q),
+
+    w in the split state, and a merge its inverse.  Leaves the target given u invariant; not irreducible alone.
+
+    Returns
+    -------
+    state : State
+    outcome : int
+        0 split rejected, 1 split accepted, 2 merge rejected, 3 merge accepted.
+    """
+    n = state.labels.shape[0]
+    merging = rng.random() < 0.5
+    if merging:
+        first, second = choose_merge(rng, state, weights, family, log_weights)
+    else:
+        first, second = choose_split(rng, state)
+    if first < 0:
+        return state, 2 * merging
+    slot, other = state.labels[first], state.labels[second]
+    level = int(rng.random() * n_separating_levels(guide, lowest_common_ancestor(guide, first, second)))
+    single = level == 0
+    units = make_units(state, guide, level, first, second)
+    placed = np.zeros(units.glued.shape[0], dtype=np.int64)
+    if merging and not sides_of_units(state, units, slot, other, placed):
+        return state, 2
+    sides = start_sides(family, data, first, second, single)
+    log_q = allocate(rng, sides, weights, family, data, units, placed, single, merging)
+    if log_q == -np.inf:
+        return state, 2
+    union, scratch = np.empty(state.statistics.shape[1]), np.empty(state.statistics.shape[1])
+    if merging:
+        sum_rows(union, state.statistics[slot], state.statistics[other])
+    else:
+        copy_row(union, state.statistics[slot])
+    rows, counts = sides.statistics, sides.counts
+    log_a = weights.moment[counts[0]] + log_marginal(family, rows[0])
+    log_b = weights.moment[counts[1]] + log_marginal(family, rows[1])
+    pair = affinity(weights, family, rows[0], counts[0], log_a, rows[1], counts[1], log_b, scratch)
+    values = np.empty(state.size[0])
+    probability = 0.0
+    for side, log_weight in ((0, log_a), (1, log_b)):
+        rest = affinities(
+            weights, family, state, log_weights, rows[side], counts[side], log_weight, slot, other, scratch, values
+        )
+        probability += pair / (rest + pair)
+    n_merged = state.size[0] - merging
+    total = float(counts[0] + counts[1])
+    log_ratio = log_likelihood_ratio(weights, family, sides, single, union) - log_q
+    log_ratio += math.log(probability / ((n_merged + 1.0) * counts[0] * counts[1]))
+    log_ratio -= math.log((1.0 / n_merged + total / n) / (total * (total - 1.0)))
+    if math.log(rng.random()) >= (-log_ratio if merging else log_ratio):
+        return state, 2 * merging
+    if merging:
+        apply_merge(state, family, union, slot, other)
+    else:
+        state = grow(state, family)
+        apply_split(state, family, sides, units, placed, slot, second)
+    return state, 1 + 2 * merging
+
+
+@kernel
+def informed_split_merge_moves(rng, state, weights, family, data, guide, n_moves):
+    """Several moves of :func:`informed_split_merge`; the state and how often each outcome came, shape (4,)."""
+    outcomes = np.zeros(4, dtype=np.int64)
+    log_weights = cluster_weights(weights, family, state)
+    for _ in range(n_moves):
+        state, outcome = informed_split_merge(rng, state, weights, family, data, guide, log_weights)
+        outcomes[outcome] += 1
+        if outcome % 2 == 1:
+            log_weights = cluster_weights(weights, family, state)
+    return state, outcomes

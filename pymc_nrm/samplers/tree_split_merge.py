@@ -1,0 +1,259 @@
+"""Split-merge moves that allocate blocks of a guide tree in place of single items."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.families.base import (
+    add_item,
+    cache_size,
+    log_marginal,
+    log_predictive,
+    refresh_cache,
+    statistics_size,
+    update_cache,
+)
+from pymc_nrm.generic import kernel
+from pymc_nrm.partitions import close_slot, copy_row, grow, open_slot
+from pymc_nrm.samplers.guide import draw_internal_node, draw_leaf, n_separating_levels
+from pymc_nrm.samplers.marginal_gibbs import random_items
+from pymc_nrm.samplers.subtree_gibbs import draw_from_logs, sum_rows
+
+
+class Units(NamedTuple):
+    """Items of one or two clusters in leaf order, cut into the traces of the blocks of a level.
+
+    Parameters
+    ----------
+    items : ndarray of int64
+        All items but the two anchors.
+    start : ndarray of int64, shape (n_units + 1,)
+        Where each unit begins in ``items``.
+    glued : ndarray of int64, shape (n_units,)
+        0 or 1 where a unit shares its block with the first or the second anchor, else -1.
+    """
+
+    items: Any
+    start: Any
+    glued: Any
+
+
+@kernel
+def make_units(state, guide, level, first, second):
+    """Units of the clusters of two anchors; anchors must be in different blocks of the level."""
+    labels, block = state.labels, guide.block[level]
+    slot, other = labels[first], labels[second]
+    size = state.counts[slot] + (state.counts[other] if slot != other else 0) - 2
+    items = np.empty(size, dtype=np.int64)
+    start = np.empty(size + 1, dtype=np.int64)
+    glued = np.empty(size, dtype=np.int64)
+    block_of_first, block_of_second = block[guide.position[first]], block[guide.position[second]]
+    n_units, count, current = 0, 0, -1
+    for p in range(guide.order.shape[0]):
+        item = guide.order[p]
+        if (labels[item] != slot and labels[item] != other) or item == first or item == second:
+            continue
+        if block[p] != current:
+            current = block[p]
+            start[n_units] = count
+            glued[n_units] = 0 if current == block_of_first else (1 if current == block_of_second else -1)
+            n_units += 1
+        items[count] = item
+        count += 1
+    start[n_units] = count
+    return Units(items, start[: n_units + 1], glued[:n_units])
+
+
+class Sides(NamedTuple):
+    """Two clusters under construction, one about each anchor: rows 0 and 1 of each array.
+
+    ``marginal`` holds the log marginals; caches are kept up to date only where single items are allocated.
+    """
+
+    counts: Any
+    statistics: Any
+    cache: Any
+    marginal: Any
+
+
+@kernel
+def start_sides(family, data, first, second, single):
+    """Two clusters of one anchor each."""
+    counts = np.ones(2, dtype=np.int64)
+    statistics = np.zeros((2, statistics_size(family)))
+    cache = np.zeros((2, cache_size(family)))
+    marginal = np.zeros(2)
+    if single:
+        refresh_cache(family, statistics[0], cache[0])
+        copy_row(cache[1], cache[0])
+    for side, item in ((0, first), (1, second)):
+        if single:
+            update_cache(family, statistics[side], cache[side], data, item, 1.0)
+        else:
+            add_item(family, statistics[side], data, item, 1.0)
+            marginal[side] = log_marginal(family, statistics[side])
+    return Sides(counts, statistics, cache, marginal)
+
+
+@kernel
+def allocate(rng, sides, weights, family, data, units, placed, single, forced):
+    """Allocate units one after the other in fresh random order; the log probability of the outcome.
+
+    Units with an anchor's block go to that anchor first, without a choice.  ``placed`` receives the side of each unit,
+    or holds it when ``forced``; -inf when a forced unit would have to leave its anchor.
+    """
+    n_units = units.glued.shape[0]
+    row = np.empty(sides.statistics.shape[1])
+    joined = np.empty((2, sides.statistics.shape[1]))
+    marginals = np.empty(2)
+    log_weights = np.empty(2)
+    log_q = 0.0
+    order = random_items(rng, n_units, n_units)
+    for attach_glued in (True, False):
+        for k in order:
+            glued = units.glued[k]
+            if (glued >= 0) != attach_glued:
+                continue
+            if attach_glued:
+                if forced and placed[k] != glued:
+                    return -np.inf
+                placed[k] = glued
+            begin, end = units.start[k], units.start[k + 1]
+            size = end - begin
+            if single:
+                item = units.items[begin]
+                for side in range(2):
+                    log_weights[side] = weights.join[sides.counts[side]] + log_predictive(
+                        family, sides.cache[side], data, item
+                    )
+            else:
+                for m in range(row.shape[0]):
+                    row[m] = 0.0
+                for m in range(begin, end):
+                    add_item(family, row, data, units.items[m], 1.0)
+                for side in range(2):
+                    count = sides.counts[side]
+                    sum_rows(joined[side], sides.statistics[side], row)
+                    marginals[side] = log_marginal(family, joined[side])
+                    log_weights[side] = weights.moment[count + size] - weights.moment[count]
+                    log_weights[side] += marginals[side] - sides.marginal[side]
+            if not attach_glued:
+                difference = log_weights[1] - log_weights[0]
+                if not forced:
+                    placed[k] = draw_from_logs(rng, log_weights, 2)
+                # log of 1 / (1 + exp(x)) for the log odds x against the side taken.
+                against = difference if placed[k] == 0 else -difference
+                log_q -= max(against, 0.0) + math.log1p(math.exp(-abs(against)))
+            side = placed[k]
+            if single:
+                update_cache(family, sides.statistics[side], sides.cache[side], data, units.items[begin], 1.0)
+            else:
+                copy_row(sides.statistics[side], joined[side])
+                sides.marginal[side] = marginals[side]
+            sides.counts[side] += size
+    return log_q
+
+
+@kernel
+def sides_of_units(state, units, slot, other, placed):
+    """Write the side of every unit of two clusters; False if a unit has items of both."""
+    for k in range(units.glued.shape[0]):
+        label = state.labels[units.items[units.start[k]]]
+        placed[k] = label == other
+        for m in range(units.start[k] + 1, units.start[k + 1]):
+            if state.labels[units.items[m]] != label:
+                return False
+    return True
+
+
+@kernel
+def log_likelihood_ratio(weights, family, sides, single, union):
+    """Log of L(a) L(b) / L(a + b), the dissimilarity of two clusters."""
+    value = -weights.moment[sides.counts[0] + sides.counts[1]] - log_marginal(family, union)
+    for side in range(2):
+        marginal = log_marginal(family, sides.statistics[side]) if single else sides.marginal[side]
+        value += weights.moment[sides.counts[side]] + marginal
+    return value
+
+
+@kernel
+def apply_split(state, family, sides, units, placed, slot, second):
+    """Move the second side to a new slot; the state must have room for one."""
+    new = open_slot(state)
+    state.labels[second] = new
+    for k in range(placed.shape[0]):
+        if placed[k] == 1:
+            for m in range(units.start[k], units.start[k + 1]):
+                state.labels[units.items[m]] = new
+    for side, target in ((0, slot), (1, new)):
+        state.counts[target] = sides.counts[side]
+        copy_row(state.statistics[target], sides.statistics[side])
+        refresh_cache(family, state.statistics[target], state.cache[target])
+
+
+@kernel
+def apply_merge(state, family, union, slot, other):
+    """Move all items of one cluster to another."""
+    for item in range(state.labels.shape[0]):
+        if state.labels[item] == other:
+            state.labels[item] = slot
+    state.counts[slot] += state.counts[other]
+    copy_row(state.statistics[slot], union)
+    refresh_cache(family, state.statistics[slot], state.cache[slot])
+    close_slot(state, other)
+
+
+@kernel
+def tree_split_merge_moves(rng, state, weights, family, data, guide, n_moves):
+    """Several moves of :func:`tree_split_merge`; the state and how often each outcome came, shape (4,)."""
+    outcomes = np.zeros(4, dtype=np.int64)
+    for _ in range(n_moves):
+        state, outcome = tree_split_merge(rng, state, weights, family, data, guide)
+        outcomes[outcome] += 1
+    return state, outcomes
+
+
+@kernel
+def tree_split_merge(rng, state, weights, family, data, guide):
+    """One split-merge move between two anchors below the children of a node of the guide tree.
+
+    Given node, anchors, level and order of units, the union of the anchors' clusters and its units are the same before
+    and after: Metropolis-Hastings on two partitions.  Leaves the target given u invariant; not irreducible alone.
+
+    Returns
+    -------
+    state : State
+    outcome : int
+        0 split rejected, 1 split accepted, 2 merge rejected, 3 merge accepted.
+    """
+    node = draw_internal_node(rng, guide)
+    first, second = draw_leaf(rng, guide, guide.left[node]), draw_leaf(rng, guide, guide.right[node])
+    level = int(rng.random() * n_separating_levels(guide, node))
+    single = level == 0
+    slot, other = state.labels[first], state.labels[second]
+    merging = slot != other
+    units = make_units(state, guide, level, first, second)
+    placed = np.zeros(units.glued.shape[0], dtype=np.int64)
+    if merging and not sides_of_units(state, units, slot, other, placed):
+        return state, 2
+    sides = start_sides(family, data, first, second, single)
+    log_q = allocate(rng, sides, weights, family, data, units, placed, single, merging)
+    if log_q == -np.inf:
+        return state, 2
+    union = np.empty(state.statistics.shape[1])
+    if merging:
+        sum_rows(union, state.statistics[slot], state.statistics[other])
+    else:
+        copy_row(union, state.statistics[slot])
+    log_ratio = log_likelihood_ratio(weights, family, sides, single, union) - log_q
+    if math.log(rng.random()) >= (-log_ratio if merging else log_ratio):
+        return state, 2 * merging
+    if merging:
+        apply_merge(state, family, union, slot, other)
+    else:
+        state = grow(state, family)
+        apply_split(state, family, sides, units, placed, slot, second)
+    return state, 1 + 2 * merging
+
+

@@ -1,0 +1,1 @@
+"""Binary merge trees: Bayesian hierarchical clustering, incremental and greedy, and guide trees for samplers."""

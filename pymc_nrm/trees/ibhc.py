@@ -1,0 +1,171 @@
+"""Incremental Bayesian hierarchical clustering (Lee & Choi 2014): one item after another finds its place."""
+
+import math
+
+import numpy as np
+
+from pymc_nrm.generic import kernel
+from pymc_nrm.trees.forest import (
+    absorb,
+    add_root,
+    attach,
+    detach_smaller,
+    empty_forest,
+    form_node,
+    joint_log_marginal,
+    pair_log_d,
+    post_order,
+    set_potential,
+)
+
+# A tree that was cut off is inserted again, and may cause further cuts; after this many, what is cut off stays alone.
+MOST_REINSERTIONS = 16
+
+
+@kernel
+def _nearest_root(forest, x, moment, family, data):
+    """The root of least d to a tree, this log d, and the log marginal of both as one cluster."""
+    best, best_log_d, best_joint = -1, math.inf, 0.0
+    for k in range(forest.n_roots[0]):
+        v = forest.roots[k]
+        joint = joint_log_marginal(forest, v, x, family, data)
+        log_d = pair_log_d(forest, v, x, joint, moment)
+        if log_d < best_log_d:
+            best, best_log_d, best_joint = v, log_d, joint
+    return best, best_log_d, best_joint
+
+
+@kernel
+def _descend(forest, v, x, joint, moment, family, data):
+    """Insert x below or beside node v and return the new node; the nodes above it know of x, but for potentials.
+
+    Of the three pairs among the children l, r and x the one of least d is joined first: if it is (l, r), x goes beside
+    v, else below it.
+    """
+    n = forest.roots.shape[0]
+    while v >= n:
+        a, b = forest.left[v], forest.right[v]
+        joint_a = joint_log_marginal(forest, a, x, family, data)
+        joint_b = joint_log_marginal(forest, b, x, family, data)
+        log_d_a = pair_log_d(forest, a, x, joint_a, moment)
+        log_d_b = pair_log_d(forest, b, x, joint_b, moment)
+        if forest.log_dissimilarity[v] <= min(log_d_a, log_d_b):
+            break
+        absorb(forest, v, x, joint, family, data)
+        v, joint = (a, joint_a) if log_d_a <= log_d_b else (b, joint_b)
+    return attach(forest, v, x, joint, family, data)
+
+
+@kernel
+def _settle(forest, v, moment, family, data):
+    """Update potentials from a node up to its root, and take apart every node with d > 1 on the way."""
+    changed = False
+    while v >= 0:
+        if changed:
+            form_node(forest, v, family, data)
+        if set_potential(forest, v, moment) > 0.0:
+            v = detach_smaller(forest, v, family, data)
+            changed = True
+        v = forest.parent[v]
+
+
+@kernel
+def _insert_tree(forest, x, moment, family, data):
+    """Insert a tree into the nearest one if d <= 1, else list it as a tree of its own."""
+    nearest, log_d, joint = _nearest_root(forest, x, moment, family, data)
+    if nearest < 0 or log_d > 0.0:
+        add_root(forest, x, family, data)
+    else:
+        v = _descend(forest, nearest, x, joint, moment, family, data)
+        _settle(forest, v, moment, family, data)
+
+
+@kernel
+def _insert_pending(forest, n_insertions, moment, family, data):
+    """Insert the trees that wait, the last first; at most so many of them may join others."""
+    while forest.n_pending[0] > 0:
+        forest.n_pending[0] -= 1
+        x = forest.pending[forest.n_pending[0]]
+        if n_insertions > 0:
+            _insert_tree(forest, x, moment, family, data)
+            n_insertions -= 1
+        else:
+            add_root(forest, x, family, data)
+
+
+@kernel
+def insert_items(forest, weights, family, data, items):
+    """Insert items that are not in the forest yet, in the given order.
+
+    Afterwards no internal node of the forest has d > 1.
+
+    Parameters
+    ----------
+    forest : Forest
+        Changed in place.
+    weights : Weights
+        Tables of the u with which the forest was grown so far.
+    family, data : NamedTuple
+        As kernels take them.
+    items : ndarray of int64
+    """
+    for i in items:
+        forest.pending[0] = i
+        forest.n_pending[0] = 1
+        _insert_pending(forest, 1 + MOST_REINSERTIONS, weights.moment, family, data)
+
+
+@kernel
+def grow_forest(rng, weights, family, data, n):
+    """Forest of n items inserted in random order: one pass of incremental clustering.
+
+    Nothing but the order is random.  Memory for n + 2 rows of statistics and cache, and about 200 n bytes.
+    """
+    forest = empty_forest(n, weights, family, data)
+    insert_items(forest, weights, family, data, random_order(rng, n))
+    return forest
+
+
+@kernel
+def random_order(rng, n):
+    """A uniformly random permutation of 0..n - 1."""
+    order = np.arange(n)
+    for i in range(n - 1):
+        j = i + int(rng.random() * (n - i))
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+@kernel
+def regrow_forest(forest, weights, family, data, n):
+    """The same forest with room for n items, everything computed anew for these data and this u.
+
+    Nodes with d > 1 under the new u are taken apart and their smaller children inserted again.
+    """
+    larger = empty_forest(n, weights, family, data)
+    old = forest.roots.shape[0]
+    n_rows = 0
+    nodes = post_order(forest)
+    # Internal nodes get the numbers n, n + 1, ... in order, children before parents.
+    name = np.arange(2 * old)
+    for v in nodes:
+        if v >= old:
+            name[v] = n + n_rows
+            n_rows += 1
+    larger.n_free[0] = n - n_rows
+    for k in range(n - n_rows):
+        larger.free[k] = n - 1 - k
+    for v in nodes:
+        if v >= old:
+            p, a, b = name[v], name[forest.left[v]], name[forest.right[v]]
+            larger.row[p] = p - n
+            larger.left[p], larger.right[p] = a, b
+            larger.parent[a] = larger.parent[b] = p
+    for k in range(forest.n_roots[0]):
+        add_root(larger, name[forest.roots[k]], family, data)
+    for p in range(n, n + n_rows):
+        form_node(larger, p, family, data)
+        if set_potential(larger, p, weights.moment) > 0.0:
+            detach_smaller(larger, p, family, data)
+    _insert_pending(larger, larger.n_pending[0] * MOST_REINSERTIONS, weights.moment, family, data)
+    return larger

@@ -1,0 +1,180 @@
+"""Potentials of trees and dissimilarities of nodes, all in logarithms, given u.
+
+For a node c with children l and r, ``phi(X_c | h_c) = kappa(|c|, u) p(X_c)`` is the weight of one cluster,
+``phi(X_c | t_c) = phi(X_c | h_c) + phi(X_l | t_l) phi(X_r | t_r)`` the weight of all partitions that the tree is
+consistent with, and ``d(l, r) = phi(X_l | t_l) phi(X_r | t_r) / phi(X_c | h_c)`` (Lee & Choi 2014, section 3).
+``1 / (1 + d)`` is the probability of a single cluster among these partitions: the merge probability of Heller &
+Ghahramani (2005).
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.families.base import add_item, log_marginal, statistics_size
+from pymc_nrm.generic import kernel
+from pymc_nrm.special import softplus
+
+__all__ = ["Potentials", "log_dissimilarity", "log_potential", "tree_log_potential", "tree_potentials"]
+
+
+class Potentials(NamedTuple):
+    """Logarithms for every node of a tree.
+
+    Parameters
+    ----------
+    log_marginal : ndarray, shape (2n - 1,)
+        ``log p(X_v)``: the leaves below v as one cluster.
+    log_potential : ndarray, shape (2n - 1,)
+        ``log phi(X_v | t_v)``.
+    log_dissimilarity : ndarray, shape (2n - 1,)
+        log d of the children of v; 0 at leaves.
+    """
+
+    log_marginal: Any
+    log_potential: Any
+    log_dissimilarity: Any
+
+
+@kernel
+def log_dissimilarity(log_apart, log_together):
+    """Log d from the weights of two trees apart and of their union as one cluster.
+
+    Parameters
+    ----------
+    log_apart : float
+        ``log phi(X_l | t_l) + log phi(X_r | t_r)``.
+    log_together : float
+        ``log phi(X_c | h_c)``; if rounding has left nothing of it, nan stands for a weight of 0.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> log_dissimilarity(-3.0, -5.0), log_dissimilarity(-3.0, math.nan)
+    (2.0, inf)
+    """
+    difference = log_apart - log_together
+    return math.inf if math.isnan(difference) else difference
+
+
+@kernel
+def log_potential(log_apart, log_d):
+    """Log potential of a tree: ``phi(t) = phi(l) phi(r) (1 + 1/d)``.
+
+    Parameters
+    ----------
+    log_apart : float
+        ``log phi(X_l | t_l) + log phi(X_r | t_r)``.
+    log_d : float
+        From :func:`log_dissimilarity`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(log_potential(-3.0, 0.0) - math.log(2.0), 12)
+    -3.0
+    """
+    return log_apart + softplus(-log_d)
+
+
+@kernel
+def tree_log_marginals(tree, family, data):
+    """Log marginals of the leaves below every node, shape (2n - 1,).
+
+    Memory for at most n/2 + 1 rows of statistics: a node takes over the row of a child.
+    """
+    n = tree.order.shape[0]
+    log_p = np.empty(2 * n - 1)
+    rows = np.zeros((n // 2 + 1, statistics_size(family)))
+    row = np.full(2 * n - 1, -1, dtype=np.int64)
+    free = np.arange(rows.shape[0])[::-1].copy()
+    n_free = free.shape[0]
+    for v in range(2 * n - 1):
+        if v < n:
+            statistics = rows[free[n_free - 1]]
+            statistics[:] = 0.0
+            add_item(family, statistics, data, v, 1.0)
+            log_p[v] = log_marginal(family, statistics)
+            continue
+        a, b = tree.left[v], tree.right[v]
+        if row[a] < 0:
+            a, b = b, a
+        if row[a] < 0:
+            n_free -= 1
+            row[a] = free[n_free]
+            rows[row[a], :] = 0.0
+            add_item(family, rows[row[a]], data, a, 1.0)
+        statistics = rows[row[a]]
+        if b < n:
+            add_item(family, statistics, data, b, 1.0)
+        else:
+            statistics += rows[row[b]]
+            free[n_free] = row[b]
+            n_free += 1
+        row[v] = row[a]
+        log_p[v] = log_marginal(family, statistics)
+    return log_p
+
+
+@kernel
+def tree_potentials(tree, weights, family, data):
+    """Potentials of every node of a tree, computed from the data.
+
+    Parameters
+    ----------
+    tree : Tree
+        Its own ``log_dissimilarity`` is not read.
+    weights : Weights
+        Tables given u, for sizes of up to n.
+    family, data : NamedTuple
+        As kernels take them.
+
+    Returns
+    -------
+    Potentials
+    """
+    return potentials_from_marginals(tree, weights.moment, tree_log_marginals(tree, family, data))
+
+
+@kernel
+def potentials_from_marginals(tree, moment, log_p):
+    """Potentials of every node given u, from its log marginals and the table of ``log kappa(m, u)``."""
+    n = tree.order.shape[0]
+    log_phi = np.empty(2 * n - 1)
+    log_d = np.zeros(2 * n - 1)
+    for v in range(2 * n - 1):
+        together = moment[tree.size[v]] + log_p[v]
+        if v < n:
+            log_phi[v] = together
+        else:
+            apart = log_phi[tree.left[v]] + log_phi[tree.right[v]]
+            log_d[v] = log_dissimilarity(apart, together)
+            log_phi[v] = log_potential(apart, log_d[v])
+    return Potentials(log_p, log_phi, log_d)
+
+
+def tree_log_potential(tree, weights, family, data):
+    """Log potential of a whole tree given u.
+
+    With ``log_u_prior_term`` of the measure it is a lower bound of the log joint density of data and u: the joint
+    density summed over the partitions that the tree is consistent with.
+
+    Parameters
+    ----------
+    tree : Tree
+    weights : Weights
+    family, data : NamedTuple
+        As kernels take them.
+
+    Returns
+    -------
+    float
+    """
+    return float(tree_potentials(tree, weights, family, data).log_potential[-1])

@@ -1,0 +1,242 @@
+"""``pm.sample`` against numerical integration: what NUTS and the steps of partitions do together."""
+
+import itertools
+
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import integrate, stats
+
+import pymc_nrm as nrm
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.partitions import all_partitions, canonical_labels, label_counts
+from pymc_nrm.testing import exact_posterior, largest_z, mean_and_error, z_scores
+
+QUIET = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "cores": 1}
+
+galaxies = np.array([9.17, 9.35, 10.23, 16.08, 19.05])
+galaxy_family = nrm.NormalGamma(mu=14.0, kappa=0.3, alpha=2.0, beta=1.5)
+counts = np.array([[1, 4], [3, 2], [5, 4], [2, 0]])
+count_family = nrm.PoissonGamma(1.0, 0.4)
+
+
+def assert_means(values, expected):
+    """Assert that the means of functionals, each of shape (chains, draws), are what they should be."""
+    shape = next(iter(values.values())).shape
+    for name, draws in values.items():
+        mean, error, _ = mean_and_error(draws)
+        assert abs(mean - expected[name]) / error < largest_z(shape, len(values)), (name, mean, expected[name], error)
+
+
+def marginal_likelihoods(family, X):
+    """Partitions, and the likelihood of each up to a common factor."""
+    partitions, probabilities = exact_posterior(nrm.DirichletProcess(1.0), family, X)
+    return partitions, probabilities / eppf(nrm.DirichletProcess(1.0), partitions)
+
+
+def eppf(measure, partitions):
+    values = {}
+    for labels in partitions:
+        sizes = tuple(np.sort(label_counts(labels)))
+        if sizes not in values:
+            values[sizes] = np.exp(log_eppf(measure, np.array(sizes)))
+    return np.array([values[tuple(np.sort(label_counts(labels)))] for labels in partitions])
+
+
+def quantiles(law, m):
+    """Points of equal weight."""
+    return law.ppf((np.arange(m) + 0.5) / m)
+
+
+def test_alpha_and_sigma_by_nuts_have_their_marginal_posterior():
+    partitions, likelihood = marginal_likelihoods(galaxy_family, galaxies)
+    n_clusters = partitions.max(axis=1) + 1
+    grid = list(itertools.product(quantiles(stats.gamma(2), 60), quantiles(stats.beta(1.5, 3), 30)))
+    alpha, sigma = np.array(grid).T
+    joint = np.array([eppf(nrm.NormalizedGeneralizedGamma(a, s), partitions) * likelihood for a, s in grid])
+    weights = joint.sum(axis=1) / joint.sum()
+    partition_law = joint.sum(axis=0) / joint.sum()
+    expected = {
+        "alpha": weights @ alpha,
+        "alpha below 1": weights @ (alpha < 1),
+        "sigma": weights @ sigma,
+        "sigma squared": weights @ sigma**2,
+        "n_clusters": partition_law @ n_clusters,
+        "alpha and n_clusters": (joint / joint.sum() * alpha[:, None] * n_clusters).sum(),
+    }
+    # The data must tell something about the hyperparameters, or the test would not see a wrong coupling.
+    assert expected["alpha and n_clusters"] > 1.02 * expected["alpha"] * expected["n_clusters"]
+    with pm.Model():
+        a, s = pm.Gamma("alpha", 2, 1), pm.Beta("sigma", 1.5, 3)
+        z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(a, s), n=5)
+        nrm.Mixture("x", z, galaxy_family, observed=galaxies)
+        draws = pm.sample(1500, tune=700, chains=4, random_seed=11, **QUIET).posterior
+    k = draws["z_n_clusters"].values
+    values = {
+        "alpha": draws["alpha"].values,
+        "alpha below 1": draws["alpha"].values < 1,
+        "sigma": draws["sigma"].values,
+        "sigma squared": draws["sigma"].values ** 2,
+        "n_clusters": k,
+        "alpha and n_clusters": draws["alpha"].values * k,
+    }
+    assert_means(values, expected)
+    scores = z_scores(draws["z"].values, partitions, partition_law, least=0.01)
+    assert np.abs(scores).max() < largest_z(k.shape, scores.size)
+
+
+def test_hyperparameter_of_the_family_by_nuts_has_its_marginal_posterior():
+    scale = quantiles(stats.gamma(2), 200)
+    laws = [marginal_likelihoods(galaxy_family._replace(beta=b), galaxies) for b in scale]
+    partitions = laws[0][0]
+    # Common factors differ between scales: the probability of one cluster fixes them.
+    evidence = []
+    for b, (_, likelihood) in zip(scale, laws, strict=True):
+        one = np.exp(log_marginal_of_one_cluster(galaxy_family._replace(beta=b), galaxies))
+        evidence.append(likelihood / likelihood[0] * one * eppf(nrm.NormalizedInverseGaussian(0.5), partitions))
+    evidence = np.array(evidence)
+    weights = evidence.sum(axis=1) / evidence.sum()
+    with pm.Model():
+        beta = pm.Gamma("beta", 2, 1)
+        z = nrm.Partition("z", nrm.NormalizedInverseGaussian(0.5), n=5)
+        nrm.Mixture("x", z, galaxy_family._replace(beta=beta), observed=galaxies)
+        draws = pm.sample(1500, tune=500, chains=4, random_seed=12, **QUIET).posterior
+    k = draws["z_n_clusters"].values
+    expected = {
+        "beta": weights @ scale,
+        "log beta": weights @ np.log(scale),
+        "n_clusters": evidence.sum(axis=0) / evidence.sum() @ (partitions.max(axis=1) + 1),
+    }
+    b = draws["beta"].values
+    assert_means({"beta": b, "log beta": np.log(b), "n_clusters": k}, expected)
+
+
+def log_marginal_of_one_cluster(family, x):
+    """Normal data with normal-gamma prior: a multivariate Student t (Murphy 2007, section 3.4)."""
+    n = len(x)
+    shape = family.beta / family.alpha * (np.eye(n) + 1.0 / family.kappa)
+    return stats.multivariate_t.logpdf(x, np.full(n, family.mu), shape, df=2 * family.alpha)
+
+
+def test_latent_mixture_has_its_exact_posterior():
+    """Clustered random effects: given the precision of its cluster everything is Gaussian, which leaves one integral."""
+    y, noise = np.array([-1.0, 0.4, 2.2]), 0.7
+    family = nrm.NormalGamma(mu=0.5, kappa=0.5, alpha=3.0, beta=2.0)
+    precision = stats.gamma(family.alpha, scale=1 / family.beta)
+
+    def moments(items):
+        """Evidence of a cluster, and the integral of each effect against it."""
+        size = len(items)
+        residual = y[list(items)] - family.mu
+
+        def integrand(value):
+            covariance = (np.eye(size) + 1 / family.kappa) / value
+            total = covariance + noise**2 * np.eye(size)
+            density = precision.pdf(value) * stats.multivariate_normal.pdf(residual, np.zeros(size), total)
+            return density * np.append(1.0, family.mu + covariance @ np.linalg.solve(total, residual))
+
+        return integrate.quad_vec(integrand, 0, 30, epsrel=1e-9)[0]
+
+    measure = nrm.DirichletProcess(1.0)
+    partitions = all_partitions(3)
+    law, effects = np.zeros(5), np.zeros((5, 3))
+    for row, labels in enumerate(partitions):
+        clusters = [np.flatnonzero(labels == c) for c in range(labels.max() + 1)]
+        parts = [moments(tuple(items)) for items in clusters]
+        law[row] = np.exp(log_eppf(measure, label_counts(labels))) * np.prod([part[0] for part in parts])
+        for items, part in zip(clusters, parts, strict=True):
+            effects[row, items] = part[1:] / part[0]
+    law /= law.sum()
+
+    with pm.Model():
+        z = nrm.Partition("z", measure, n=3)
+        effect = nrm.Mixture("effect", z, family, shape=(3,))
+        pm.Normal("y", effect, noise, observed=y)
+        draws = pm.sample(2500, tune=700, chains=4, random_seed=3, **QUIET).posterior
+    labels = draws["z"].values
+    scores = z_scores(labels, partitions, law)
+    assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
+    assert_means({i: draws["effect"].values[..., i] for i in range(3)}, {i: law @ effects[:, i] for i in range(3)})
+
+
+def test_two_mixtures_on_one_partition():
+    families, data = [galaxy_family, count_family], [galaxies[:4], counts]
+    partitions, probabilities = exact_posterior(nrm.NormalizedInverseGaussian(1.0), families, data)
+    with pm.Model():
+        z = nrm.Partition("z", nrm.NormalizedInverseGaussian(1.0), n=4)
+        for name, family, X in zip("xy", families, data, strict=True):
+            nrm.Mixture(name, z, family, observed=X)
+        labels = pm.sample(4000, tune=20, chains=4, random_seed=3, **QUIET).posterior["z"].values
+    scores = z_scores(labels, partitions, probabilities)
+    assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
+
+
+def test_two_partitions_that_share_a_hyperparameter():
+    first, likelihood_1 = marginal_likelihoods(galaxy_family, galaxies)
+    second, likelihood_2 = marginal_likelihoods(count_family, counts)
+    grid = quantiles(stats.gamma(2), 400)
+    evidence_1, evidence_2 = (
+        np.array([eppf(nrm.DirichletProcess(a), partitions) @ likelihood for a in grid])
+        for partitions, likelihood in ((first, likelihood_1), (second, likelihood_2))
+    )
+    weights = evidence_1 * evidence_2 / (evidence_1 @ evidence_2)
+    law_1, law_2 = (
+        sum(
+            w * eppf(nrm.DirichletProcess(a), partitions) * likelihood / e
+            for w, a, e in zip(weights, grid, evidence, strict=True)
+        )
+        for partitions, likelihood, evidence in ((first, likelihood_1, evidence_1), (second, likelihood_2, evidence_2))
+    )
+    with pm.Model():
+        alpha = pm.Gamma("alpha", 2, 1)
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=5)
+        w = nrm.Partition("w", nrm.DirichletProcess(alpha), n=4)
+        nrm.Mixture("x", z, galaxy_family, observed=galaxies)
+        nrm.Mixture("y", w, count_family, observed=counts)
+        draws = pm.sample(2000, tune=500, chains=4, random_seed=5, **QUIET).posterior
+    assert_means({"alpha": draws["alpha"].values}, {"alpha": weights @ grid})
+    for name, partitions, law in (("z", first, law_1), ("w", second, law_2)):
+        labels = draws[name].values
+        scores = z_scores(labels, partitions, law, least=0.01)
+        assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [nrm.DirichletProcess(1.5), nrm.NormalizedInverseGaussian(0.5), nrm.NormalizedGeneralizedGamma(1.0, 0.4)],
+    ids=lambda measure: type(measure).__name__,
+)
+def test_a_partition_alone_has_its_prior(measure):
+    partitions = all_partitions(4)
+    probabilities = eppf(measure, partitions)
+    assert probabilities.sum() == pytest.approx(1.0)
+    with pm.Model():
+        z = nrm.Partition("z", measure, n=4)
+        labels = pm.sample(3000, tune=0, chains=4, random_seed=3, **QUIET).posterior["z"].values
+        forward = pm.draw(z, 20_000, random_seed=1)
+    for draws in (labels, forward.reshape(4, -1, 4)):
+        scores = z_scores(draws, partitions, probabilities)
+        assert np.abs(scores).max() < largest_z(draws.shape, scores.size)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_items(n):
+    x = galaxies[:n]
+    partitions, probabilities = exact_posterior(nrm.NormalizedInverseGaussian(1.0), galaxy_family, x)
+    for step in (nrm.SplitMerge, nrm.MarginalGibbs):
+        with pm.Model():
+            z = nrm.Partition("z", nrm.NormalizedInverseGaussian(1.0), n=n)
+            nrm.Mixture("x", z, galaxy_family, observed=x)
+            labels = pm.sample(2000, tune=0, chains=2, step=step([z]), random_seed=4, **QUIET).posterior["z"].values
+        scores = z_scores(labels, partitions, probabilities)
+        assert np.abs(scores).max() < largest_z(labels.shape, max(scores.size, 1))
+
+
+def test_start_with_every_item_alone():
+    x = np.concatenate([galaxies, galaxies + 0.01, galaxies - 0.02])
+    with pm.Model():
+        z = nrm.Partition("z", nrm.DirichletProcess(0.5), n=15, initval=np.arange(15)[::-1])
+        nrm.Mixture("x", z, galaxy_family, observed=x)
+        draws = pm.sample(200, tune=0, chains=1, random_seed=4, **QUIET).posterior["z"].values[0]
+    assert draws[-100:].max() < 14
+    assert all((canonical_labels(labels) == labels).all() for labels in draws)

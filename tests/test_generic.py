@@ -1,0 +1,268 @@
+"""Dispatch in Python and in numba, and machine code on disk that cannot be out of date."""
+
+import pathlib
+import pickle
+import shutil
+import subprocess
+import sys
+import textwrap
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import pymc_nrm
+from pymc_nrm.generic import class_fingerprint, generic, kernel, precompile
+
+
+class Square(NamedTuple):
+    side: float
+
+
+class Rectangle(NamedTuple):
+    width: float
+    height: float
+
+
+class Polygon(NamedTuple):
+    corners: np.ndarray
+    scale: float
+
+
+class Pair(NamedTuple):
+    first: Square
+    second: Rectangle
+
+
+@generic
+def area(shape):
+    raise NotImplementedError
+
+
+@generic
+def perimeter(shape, unit):
+    return -1.0 * unit
+
+
+@area.register(Square)
+def _(shape):
+    return shape.side**2
+
+
+@area.register(Rectangle)
+def _(shape):
+    return shape.width * shape.height
+
+
+@area.register(Polygon)
+def _(shape):
+    x, y = shape.corners[:, 0], shape.corners[:, 1]
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i - 1] * y[i] - x[i] * y[i - 1]
+    return 0.5 * total * shape.scale**2
+
+
+@area.register(Pair)
+def _(shape):
+    return area(shape.first) + area(shape.second)
+
+
+@kernel
+def twice_the_area(shape):
+    """Doc of the kernel."""
+    return 2.0 * area(shape)
+
+
+@kernel
+def area_and_perimeter(shape):
+    return twice_the_area(shape) / 2.0, perimeter(shape, 3.0)
+
+
+@kernel
+def count_corners(shape):
+    return corners(shape)
+
+
+SHAPES = [
+    (Square(3.0), 9.0),
+    (Rectangle(2.0, 5.0), 10.0),
+    (Rectangle(2, 5.0), 10.0),
+    (Polygon(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), 2.0), 4.0),
+    (Pair(Square(3.0), Rectangle(2.0, 5.0)), 19.0),
+]
+
+
+@pytest.mark.parametrize(("shape", "value"), SHAPES)
+def test_dispatch_is_the_same_in_python_and_in_kernels(shape, value):
+    assert area(shape) == pytest.approx(value)
+    assert twice_the_area(shape) == pytest.approx(2 * value)
+    assert area_and_perimeter(shape) == pytest.approx((value, -3.0))
+
+
+def test_a_type_that_registered_nothing_gets_the_default():
+    class Circle(NamedTuple):
+        radius: float
+
+    assert perimeter(Circle(1.0), 2.0) == -2.0
+    with pytest.raises(NotImplementedError):
+        area(Circle(1.0))
+    with pytest.raises(Exception, match=r"NotImplementedError|Failed in nopython mode"):
+        twice_the_area(Circle(1.0))
+
+
+def test_a_generic_function_may_come_after_the_first_compilation():
+    global corners
+    twice_the_area(Square(1.0))
+    corners = generic(lambda shape: 4)
+    assert count_corners(Square(2.0)) == 4
+
+
+def test_kernels_are_pickled_by_name():
+    assert pickle.loads(pickle.dumps(twice_the_area)) is twice_the_area
+    assert twice_the_area.__doc__ == "Doc of the kernel."
+
+
+def test_precompile_does_not_run():
+    ran = np.zeros(1)
+
+    @kernel
+    def touch(x, shape):
+        x[0] += area(shape)
+
+    precompile(touch, ran, Square(2.0))
+    assert ran[0] == 0.0
+    assert len(touch.dispatcher.signatures) == 1
+    touch(ran, Square(2.0))
+    assert ran[0] == 4.0
+    assert len(touch.dispatcher.signatures) == 1
+
+
+def test_nan_and_infinity_keep_their_meaning():
+    @kernel
+    def compare(x):
+        return np.isnan(x[0]), np.isinf(x[1]), x[2] / 0.0, x[1] > 1e300
+
+    assert compare(np.array([np.nan, np.inf, 1.0])) == (True, True, np.inf, True)
+
+
+NOTEBOOK = """
+class Local(NamedTuple):
+    x: float
+
+@size.register(Local)
+def _(first):
+    def inner(y):
+        return y + {constant}
+
+    return inner(1)
+"""
+
+
+def test_fingerprint_of_a_class_without_a_file():
+    size = generic(lambda first: 0)
+
+    def fingerprint(constant):
+        environment = {"size": size, "NamedTuple": NamedTuple}
+        exec(NOTEBOOK.format(constant=constant), environment)
+        return class_fingerprint(environment["Local"])
+
+    assert fingerprint(1) == fingerprint(1)
+    assert fingerprint(1) != fingerprint(2)
+
+
+SCRIPT = """
+    import pathlib, sys, types
+    import numpy as np
+
+    package = types.ModuleType("pymc_nrm")  # without the imports of the package's own __init__, which take long
+    package.__path__ = [str(pathlib.Path("pymc_nrm").resolve())]
+    sys.modules["pymc_nrm"] = package
+
+    from pymc_nrm.partitions import build_state, log_target
+    from pymc_nrm.measures.base import Weights
+    {family}
+    labels = np.array([0, 0, 1])
+    state = build_state(labels, family, data)
+    value = log_target(state, Weights(np.zeros(4), np.zeros(4)), family)
+    hits = sum(log_target.dispatcher.stats.cache_hits.values())
+    print(value, hits)
+"""
+
+BUILT_IN = """
+    from pymc_nrm.families.poisson_gamma import PoissonGamma
+    from pymc_nrm.families.base import prepare_data
+    family = PoissonGamma(np.ones(1), np.ones(1))
+    data = prepare_data(family, np.array([[0.0], [1.0], [8.0]]))
+"""
+
+FOREIGN = """
+    from foreign import Constant
+    from pymc_nrm.families.base import Dense
+    family, data = Constant(1.0), Dense(np.zeros((3, 1)))
+"""
+
+FOREIGN_MODULE = """
+    from typing import NamedTuple
+    from pymc_nrm.families.base import add_item, cache_size, log_marginal, refresh_cache, statistics_size
+
+    class Constant(NamedTuple):
+        value: float
+
+    @statistics_size.register(Constant)
+    def _(family):
+        return 1
+
+    @cache_size.register(Constant)
+    def _(family):
+        return 1
+
+    @add_item.register(Constant)
+    def _(family, statistics, data, item, sign):
+        statistics[0] += sign
+
+    @refresh_cache.register(Constant)
+    def _(family, statistics, cache):
+        pass
+
+    @log_marginal.register(Constant)
+    def _(family, statistics):
+        return 10.0
+"""
+
+
+@pytest.fixture
+def copied_package(tmp_path):
+    source = pathlib.Path(pymc_nrm.__file__).parent
+    shutil.copytree(source, tmp_path / "pymc_nrm", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def run(folder, family, monkeypatch):
+    """Value of a kernel, and how many times its machine code came from the disk, in a new process."""
+    for name in ("NUMBA_CACHE_DIR", "PYTHONPATH"):
+        monkeypatch.delenv(name, raising=False)
+    script = folder / "script.py"
+    script.write_text(textwrap.dedent(SCRIPT.format(family=family)))
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    value, hits = done.stdout.split()
+    return float(value), int(hits)
+
+
+def test_machine_code_follows_edits_of_other_files_of_the_package(copied_package, monkeypatch):
+    value, hits = run(copied_package, BUILT_IN, monkeypatch)
+    assert hits == 0
+    assert run(copied_package, BUILT_IN, monkeypatch) == (value, 1)
+    with (copied_package / "pymc_nrm" / "families" / "poisson_gamma.py").open("a") as file:
+        file.write("\n\n@log_marginal.register(PoissonGamma)\ndef _(family, statistics):\n    return -1000.0\n")
+    assert run(copied_package, BUILT_IN, monkeypatch) == (-2000.0, 0)
+
+
+def test_machine_code_follows_edits_of_a_family_defined_elsewhere(copied_package, monkeypatch):
+    module = copied_package / "foreign.py"
+    module.write_text(textwrap.dedent(FOREIGN_MODULE))
+    assert run(copied_package, FOREIGN, monkeypatch) == (20.0, 0)
+    assert run(copied_package, FOREIGN, monkeypatch) == (20.0, 1)
+    module.write_text(textwrap.dedent(FOREIGN_MODULE).replace("10.0", "11.0"))
+    assert run(copied_package, FOREIGN, monkeypatch) == (22.0, 0)

@@ -1,0 +1,108 @@
+"""Imports point downwards only, so that the order of reading is the order of importing."""
+
+import ast
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import pymc_nrm
+
+ROOT = pathlib.Path(pymc_nrm.__file__).parent
+SOURCES = sorted(ROOT.rglob("*.py"))
+
+# Each layer: what it may import from the package, beside itself.
+BELOW = {
+    "generic": set(),
+    "special": {"generic"},
+    "kernel_op": {"generic"},
+    "measures": {"generic", "special", "kernel_op"},
+    "families": {"generic", "special", "kernel_op"},
+    "partitions": {"generic", "special", "measures", "families"},
+    "trees": {"generic", "special", "measures", "families", "partitions"},
+    "distributions": {"generic", "special", "measures", "families", "partitions", "trees"},
+    "samplers": {"generic", "special", "measures", "families", "partitions", "trees", "distributions"},
+    "stats": {"generic"},
+    "plots": {"generic", "stats"},
+    "datasets": set(),
+}
+BELOW["testing"] = set(BELOW["samplers"])
+BELOW["hierarchy"] = BELOW["samplers"] | {"samplers"}
+BELOW["sampling"] = BELOW["hierarchy"] | {"stats"}
+
+WITHOUT_PYMC = {"generic", "special", "kernel_op", "measures", "families", "partitions", "trees", "stats", "datasets"}
+
+
+def layer(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return parts[0]
+
+
+def imported_modules(path):
+    """Full names of all modules that a file imports, in functions as well."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def layers_imported(path):
+    names = [name.split(".") for name in imported_modules(path)]
+    return {name[1] for name in names if name[0] == "pymc_nrm" and len(name) > 1}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_file(path):
+    own = layer(path)
+    assert len(path.read_text().splitlines()) <= 500
+    if own == "__init__":
+        return
+    above = layers_imported(path) - {own} - BELOW[own]
+    assert not above, f"{own} must not import {sorted(above)}"
+    if own in WITHOUT_PYMC:
+        assert not [name for name in imported_modules(path) if name.split(".")[0] == "pymc"]
+
+
+@pytest.mark.parametrize("folder", ["measures", "families"])
+def test_members_of_a_kind_do_not_import_each_other(folder):
+    """What several of them share lies in a file that defines none of them: base classes, quadrature, products."""
+    public = {
+        path.stem
+        for path in (ROOT / folder).glob("*.py")
+        if any(
+            isinstance(node, ast.ClassDef) and node.name in dir(pymc_nrm) for node in ast.parse(path.read_text()).body
+        )
+    }
+    assert len(public) >= 3
+    for name in public:
+        modules = {
+            module.split(".")[2]
+            for module in imported_modules(ROOT / folder / f"{name}.py")
+            if module.startswith(f"pymc_nrm.{folder}.")
+        }
+        assert not modules & public - {name}
+
+
+def loaded_by(statement):
+    """Top-level names of all modules that a statement loads in a new process."""
+    code = f"import sys; {statement}; print(*{{name.split('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("module", ["generic", "special", "measures", "families", "partitions"])
+def test_mathematics_does_not_load_pymc(module):
+    # The package's own __init__ imports everything: here it is replaced by an empty one.
+    stub = f"import types; p = types.ModuleType('pymc_nrm'); p.__path__ = [{str(ROOT)!r}]; sys.modules['pymc_nrm'] = p"
+    loaded = loaded_by(f"{stub}; import pymc_nrm.{module}")
+    assert "pymc" not in loaded
+    assert "numba" not in loaded - loaded_by("import pytensor.tensor")
+
+
+def test_import_does_not_load_numba():
+    """Numba takes as long to import as all the rest; it waits for the first kernel."""
+    assert "numba" not in loaded_by("import pymc_nrm") - loaded_by("import pymc")

@@ -1,0 +1,176 @@
+"""Canonical labels, enumeration, and the state that kernels change."""
+
+import numpy as np
+import pytest
+
+from pymc_nrm.families import PoissonGamma
+from pymc_nrm.families.base import log_marginal, refresh_cache, update_cache
+from pymc_nrm.measures import NormalizedGeneralizedGamma
+from pymc_nrm.measures.base import weights
+from pymc_nrm.partitions import (
+    all_partitions,
+    attach,
+    build_state,
+    canonical_labels,
+    close_slot,
+    draw_data,
+    entropy,
+    grow,
+    is_canonical,
+    label_counts,
+    log_target,
+    open_slot,
+    ordered_labels,
+)
+from pymc_nrm.testing import kernel_inputs
+
+BELL = [1, 1, 2, 5, 15, 52, 203, 877, 4140, 21147]
+
+
+@pytest.mark.parametrize("scale", [1, 50, 10**12])
+def test_canonical_labels_keep_the_partition(rng, scale):
+    for n in (1, 2, 7, 40):
+        labels = (rng.integers(0, 6, size=n) - 2) * scale
+        canonical = canonical_labels(labels)
+        np.testing.assert_array_equal(canonical[:, None] == canonical, labels[:, None] == labels)
+        assert canonical.dtype == np.int64
+        assert canonical[0] == 0
+        _, first = np.unique(canonical, return_index=True)
+        assert (np.diff(first) > 0).all()
+        np.testing.assert_array_equal(np.unique(canonical), np.arange(canonical.max() + 1))
+        np.testing.assert_array_equal(canonical_labels(canonical), canonical)
+        assert is_canonical(canonical)
+
+
+def test_canonical_labels_take_any_numbers_that_are_whole():
+    assert canonical_labels([2.0, 2.0, -1.0]).tolist() == [0, 0, 1]
+    assert canonical_labels(np.array([True, False, True])).tolist() == [0, 1, 0]
+    assert canonical_labels([]).tolist() == []
+    assert canonical_labels(np.arange(10)[::-3]).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("labels", [[0.5, 1.0], [np.nan, 0.0], [np.inf, 0.0]])
+def test_labels_must_be_whole_numbers(labels):
+    with pytest.raises(ValueError, match="whole numbers"):
+        canonical_labels(labels)
+
+
+@pytest.mark.parametrize("labels", [3, [[0, 1], [1, 0]]])
+def test_labels_must_be_a_vector(labels):
+    with pytest.raises(ValueError, match="shape"):
+        canonical_labels(labels)
+
+
+def test_not_canonical():
+    assert not is_canonical([1, 0])
+    assert not is_canonical([0, 2, 1])
+    assert not is_canonical([0, 0, 2])
+
+
+def test_label_counts():
+    assert label_counts([0, 1, 0, 2, 1, 0]).tolist() == [3, 2, 1]
+
+
+@pytest.mark.parametrize("n", range(10))
+def test_all_partitions_are_there_once(n):
+    partitions = all_partitions(n)
+    assert partitions.shape == (BELL[n], n)
+    assert all(is_canonical(labels) for labels in partitions[:: max(len(partitions) // 200, 1)])
+    rows = [tuple(labels) for labels in partitions]
+    assert rows == sorted(set(rows))
+
+
+@pytest.mark.parametrize("n", [-1, 14])
+def test_enumeration_has_bounds(n):
+    with pytest.raises(ValueError, match="between 0 and 13"):
+        all_partitions(n)
+
+
+def test_entropy():
+    assert entropy(np.array([4])) == pytest.approx(0.0)
+    assert entropy(np.array([1, 1, 0, 2])) == pytest.approx(1.5 * np.log(2))
+
+
+@pytest.fixture(scope="module")
+def poisson():
+    X = np.random.default_rng(3).poisson([2.0, 9.0, 0.5], size=(25, 3))
+    return kernel_inputs(PoissonGamma([1.0, 2.0, 0.5], 0.7), X)
+
+
+def check(state, family, data):
+    """Everything that a state promises; items with label -1 are in no cluster."""
+    size, capacity = state.size[0], len(state.counts)
+    assert size < capacity
+    np.testing.assert_array_equal(np.sort(state.active), np.arange(capacity))
+    np.testing.assert_array_equal(state.position[state.active], np.arange(capacity))
+    occupied, empty = state.active[:size], state.active[size:]
+    assert (state.counts[empty] == 0).all()
+    for slot in occupied:
+        items = np.flatnonzero(state.labels == slot)
+        assert state.counts[slot] == len(items) > 0
+        np.testing.assert_allclose(state.statistics[slot, : data.values.shape[1]], data.values[items].sum(axis=0))
+        cache = np.zeros_like(state.cache[slot])
+        refresh_cache(family, state.statistics[slot], cache)
+        np.testing.assert_allclose(state.cache[slot], cache, rtol=1e-10)
+    cache = np.zeros_like(state.cache[0])
+    refresh_cache(family, np.zeros_like(state.statistics[0]), cache)
+    for slot in empty:
+        assert (state.statistics[slot] == 0.0).all()
+        np.testing.assert_array_equal(state.cache[slot], state.cache[empty[0]])
+        np.testing.assert_allclose(state.cache[slot], cache, rtol=1e-12)
+
+
+def test_state_keeps_its_promises_under_random_operations(rng, poisson):
+    family, data = poisson
+    n = len(data.values)
+    state = build_state(np.zeros(n, dtype=np.int64), family, data)
+    check(state, family, data)
+    largest = 0
+    for step in range(400):
+        item = rng.integers(n)
+        old = state.labels[item]
+        update_cache(family, state.statistics[old], state.cache[old], data, item, -1.0)
+        state.counts[old] -= 1
+        state.labels[item] = -1
+        if state.counts[old] == 0:
+            close_slot(state, old)
+        before = len(state.counts)
+        state = grow(state, family)
+        assert state.size[0] + 2 <= len(state.counts)
+        assert len(state.counts) in (before, 2 * before + 2)
+        slot = open_slot(state) if rng.random() < 0.6 else state.active[rng.integers(max(state.size[0], 1))]
+        attach(state, item, slot, family, data)
+        largest = max(largest, state.size[0])
+        if step % 20 == 0 or before != len(state.counts):
+            check(state, family, data)
+            labels = ordered_labels(state)
+            assert is_canonical(labels)
+            np.testing.assert_array_equal(labels[:, None] == labels, state.labels[:, None] == state.labels)
+    assert largest > 12
+
+
+def test_log_target_is_the_sum_over_clusters(rng, poisson):
+    family, data = poisson
+    labels = canonical_labels(rng.integers(0, 5, size=25))
+    state = build_state(labels, family, data)
+    table = weights(NormalizedGeneralizedGamma(1.2, 0.4), 25, 0.3)
+    expected = sum(table.moment[state.counts[k]] + log_marginal(family, state.statistics[k]) for k in range(5))
+    assert log_target(state, table, family) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("labels", [np.zeros(3, dtype=np.int64), np.arange(3), np.zeros(1, dtype=np.int64)])
+def test_state_of_one_cluster_and_of_items_alone(labels):
+    family, data = kernel_inputs(PoissonGamma(1.0, 1.0), np.arange(len(labels)))
+    state = build_state(labels, family, data)
+    check(state, family, data)
+    np.testing.assert_array_equal(ordered_labels(state), labels)
+
+
+def test_items_of_a_cluster_share_their_parameters(poisson):
+    family, _ = poisson
+    labels = np.repeat([0, 1, 2], 2000)
+    values = draw_data(family._replace(beta=np.full(3, 0.01)), labels, np.random.default_rng(4), 3)
+    means = values.reshape(3, 2000, 3).mean(axis=1)
+    within = values.reshape(3, 2000, 3).var(axis=1)
+    np.testing.assert_allclose(within / means, 1.0, atol=0.2)
+    assert (means.std(axis=0) > 10).all()
