@@ -44,8 +44,9 @@ class MixtureRV(RandomVariable):
 
 def kernel_family(family_class, hyperparameters):
     """Family with the field types that kernels expect: floats and contiguous float64 arrays."""
+    # Copies: read-only views are another type to numba, for which every kernel would be compiled again.
     return family_class(
-        *[float(h) if np.ndim(h) == 0 else np.ascontiguousarray(h, dtype="float64") for h in hyperparameters]
+        *[float(h) if np.ndim(h) == 0 else np.array(h, dtype="float64", order="C") for h in hyperparameters]
     )
 
 

@@ -13,10 +13,9 @@ class Guide(NamedTuple):
 
     Parameters
     ----------
-    left, right, parent, size, first : ndarray of int64, shape (2 n - 1,)
-        Children (-1 at leaves), parent (-1 at the root), number of leaves and start of the leaves in ``order``.
-    order, position : ndarray of int64, shape (n,)
-        Items in leaf order, and the place of each item in it.
+    tree : Tree
+    position : ndarray of int64, shape (n,)
+        The place of each item in the tree's ``order``.
     granularity : ndarray of int64, shape (levels,)
         1, 4, 16, ... below n; for one item, 1 alone.
     block : ndarray of int64, shape (levels, n)
@@ -25,12 +24,7 @@ class Guide(NamedTuple):
         Cumulative probabilities with which internal nodes are drawn for split-merge moves.
     """
 
-    left: Any
-    right: Any
-    parent: Any
-    size: Any
-    first: Any
-    order: Any
+    tree: Any
     position: Any
     granularity: Any
     block: Any
@@ -38,7 +32,8 @@ class Guide(NamedTuple):
 
 
 @kernel
-def _tables(parent, size, first, order, granularity):
+def _tables(tree, granularity):
+    size, parent, first, order = tree.size, tree.parent, tree.first, tree.order
     n = order.shape[0]
     position = np.empty(n, dtype=np.int64)
     for p in range(n):
@@ -72,42 +67,32 @@ def make_guide(tree):
     n = len(tree.order)
     levels = max(1, math.ceil(math.log(n, 4) - 1e-9)) if n > 1 else 1
     granularity = 4 ** np.arange(levels, dtype=np.int64)
-    position, block = _tables(tree.parent, tree.size, tree.first, tree.order, granularity)
+    position, block = _tables(tree, granularity)
     weights = 1.0 / (1.0 + np.abs(tree.log_dissimilarity[n:]) / 5.0)
     probabilities = 0.5 / max(n - 1, 1) + 0.5 * weights / max(weights.sum(), 1e-300)
     cumulative = np.cumsum(probabilities)
     if n > 1:
         cumulative /= cumulative[-1]
-    nodes = (tree.left, tree.right, tree.parent, tree.size, tree.first)
-    return Guide(*nodes, tree.order, position, granularity, block, cumulative)
+    return Guide(tree, position, granularity, block, cumulative)
 
 
 @kernel
 def draw_internal_node(rng, guide):
     """An internal node, by the cumulative probabilities of the guide."""
-    n = guide.order.shape[0]
+    n = guide.tree.order.shape[0]
     return n + min(np.searchsorted(guide.cumulative, rng.random(), side="right"), n - 2)
 
 
 @kernel
 def draw_leaf(rng, guide, node):
     """A uniformly random leaf below a node."""
-    return guide.order[guide.first[node] + int(rng.random() * guide.size[node])]
-
-
-@kernel
-def lowest_common_ancestor(guide, i, j):
-    """The smallest node that holds both items."""
-    node, place = i, guide.position[j]
-    while not guide.first[node] <= place < guide.first[node] + guide.size[node]:
-        node = guide.parent[node]
-    return node
+    return guide.tree.order[guide.tree.first[node] + int(rng.random() * guide.tree.size[node])]
 
 
 @kernel
 def n_separating_levels(guide, node):
     """How many levels of granularity are below the size of a node."""
     count = 0
-    while count < guide.granularity.shape[0] and guide.granularity[count] < guide.size[node]:
+    while count < guide.granularity.shape[0] and guide.granularity[count] < guide.tree.size[node]:
         count += 1
     return count

@@ -7,7 +7,7 @@ import numpy as np
 from pymc_nrm.families.base import log_marginal
 from pymc_nrm.generic import kernel
 from pymc_nrm.partitions import copy_row, grow
-from pymc_nrm.samplers.guide import lowest_common_ancestor, n_separating_levels
+from pymc_nrm.samplers.guide import n_separating_levels
 from pymc_nrm.samplers.subtree_gibbs import sum_rows
 from pymc_nrm.samplers.tree_split_merge import (
     allocate,
@@ -18,6 +18,7 @@ from pymc_nrm.samplers.tree_split_merge import (
     sides_of_units,
     start_sides,
 )
+from pymc_nrm.trees.tree import lowest_common_ancestor
 
 
 @kernel
@@ -131,7 +132,7 @@ def informed_split_merge(rng, state, weights, family, data, guide, log_weights):
     if first < 0:
         return state, 2 * merging
     slot, other = state.labels[first], state.labels[second]
-    level = int(rng.random() * n_separating_levels(guide, lowest_common_ancestor(guide, first, second)))
+    level = int(rng.random() * n_separating_levels(guide, lowest_common_ancestor(guide.tree, first, second)))
     single = level == 0
     units = make_units(state, guide, level, first, second)
     placed = np.zeros(units.glued.shape[0], dtype=np.int64)

@@ -78,10 +78,10 @@ def put_block(state, family, data, slot, items, block):
 def find_block(state, guide, node, anchor, marks, stamp):
     """Items below a node that share the anchor's cluster; the slots of all other items there get ``marks == stamp``."""
     own = state.labels[anchor]
-    items = np.empty(guide.size[node], dtype=np.int64)
+    items = np.empty(guide.tree.size[node], dtype=np.int64)
     size = 0
-    for p in range(guide.first[node], guide.first[node] + guide.size[node]):
-        item = guide.order[p]
+    for p in range(guide.tree.first[node], guide.tree.first[node] + guide.tree.size[node]):
+        item = guide.tree.order[p]
         slot = state.labels[item]
         if slot == own:
             items[size] = item
@@ -97,16 +97,16 @@ def draw_references(rng, guide, node, n_ancestors, n_uniform):
     references = np.empty(n_ancestors + n_uniform, dtype=np.int64)
     count = 0
     child = node
-    while count < n_ancestors and guide.parent[child] >= 0:
-        parent = guide.parent[child]
-        sibling = guide.left[parent] if guide.right[parent] == child else guide.right[parent]
+    while count < n_ancestors and guide.tree.parent[child] >= 0:
+        parent = guide.tree.parent[child]
+        sibling = guide.tree.left[parent] if guide.tree.right[parent] == child else guide.tree.right[parent]
         references[count] = draw_leaf(rng, guide, sibling)
         count += 1
         child = parent
     for _ in range(n_uniform):
-        p = int(rng.random() * guide.order.shape[0])
-        if not guide.first[node] <= p < guide.first[node] + guide.size[node]:
-            references[count] = guide.order[p]
+        p = int(rng.random() * guide.tree.order.shape[0])
+        if not guide.tree.first[node] <= p < guide.tree.first[node] + guide.tree.size[node]:
+            references[count] = guide.tree.order[p]
             count += 1
     return references[:count]
 
@@ -158,7 +158,7 @@ def subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
         state = grow(state, family)
         if marks.shape[0] < state.counts.shape[0]:
             marks = np.full(state.counts.shape[0], -1, dtype=np.int64)
-        node = int(rng.random() * guide.size.shape[0])
+        node = int(rng.random() * guide.tree.size.shape[0])
         anchor = draw_leaf(rng, guide, node)
         old = state.labels[anchor]
         items = find_block(state, guide, node, anchor, marks, move)
@@ -198,7 +198,7 @@ def reference_subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
         state = grow(state, family)
         if marks.shape[0] < state.counts.shape[0]:
             marks = np.full(state.counts.shape[0], -1, dtype=np.int64)
-        node = int(rng.random() * guide.size.shape[0])
+        node = int(rng.random() * guide.tree.size.shape[0])
         anchor = draw_leaf(rng, guide, node)
         references = draw_references(rng, guide, node, 8, 4)
         old = state.labels[anchor]

@@ -50,8 +50,8 @@ def make_units(state, guide, level, first, second):
     glued = np.empty(size, dtype=np.int64)
     block_of_first, block_of_second = block[guide.position[first]], block[guide.position[second]]
     n_units, count, current = 0, 0, -1
-    for p in range(guide.order.shape[0]):
-        item = guide.order[p]
+    for p in range(guide.tree.order.shape[0]):
+        item = guide.tree.order[p]
         if (labels[item] != slot and labels[item] != other) or item == first or item == second:
             continue
         if block[p] != current:
@@ -228,7 +228,7 @@ def tree_split_merge(rng, state, weights, family, data, guide):
         0 split rejected, 1 split accepted, 2 merge rejected, 3 merge accepted.
     """
     node = draw_internal_node(rng, guide)
-    first, second = draw_leaf(rng, guide, guide.left[node]), draw_leaf(rng, guide, guide.right[node])
+    first, second = draw_leaf(rng, guide, guide.tree.left[node]), draw_leaf(rng, guide, guide.tree.right[node])
     level = int(rng.random() * n_separating_levels(guide, node))
     single = level == 0
     slot, other = state.labels[first], state.labels[second]

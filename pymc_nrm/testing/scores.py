@@ -93,15 +93,16 @@ def mean_and_error(values):
     """
     values = np.asarray(values, dtype="float64")
     chains, draws = values.shape[:2]
-    n_batches = _number_of_batches(draws)
-    length = draws // n_batches
+    n_batches, length = _batches(draws)
     kept = values[:, : n_batches * length].reshape(chains * n_batches, length, *values.shape[2:])
     means = kept.mean(axis=1)
     return values.mean(axis=(0, 1)), means.std(axis=0, ddof=1) / np.sqrt(len(means)), len(means) - 1
 
 
-def _number_of_batches(draws):
-    return max(int(draws / np.ceil(draws ** (2 / 3))), 2)
+def _batches(draws):
+    """Number and length of the batches of a chain."""
+    n_batches = max(int(draws / np.ceil(draws ** (2 / 3))), 2)
+    return n_batches, draws // n_batches
 
 
 def z_scores(labels, partitions, probabilities, least=None):
@@ -135,12 +136,15 @@ def z_scores(labels, partitions, probabilities, least=None):
     index = partition_index(labels, partitions)
     least = 50.0 / index.size if least is None else least
     groups = _merge_rare(np.asarray(probabilities), least)
-    shape = (*index.shape, groups.max() + 1)
-    if shape[-1] == 1:
+    n_groups = groups.max() + 1
+    if n_groups == 1:
         return np.zeros(1)
-    indicators = groups[index][..., None] == np.arange(shape[-1])
     expected = np.bincount(groups, weights=probabilities)
-    mean, error, _ = mean_and_error(indicators)
+    (chains, draws), (n_batches, length) = index.shape, _batches(index.shape[1])
+    kept = groups[index[:, : n_batches * length]].reshape(chains * n_batches, length)
+    cells = kept + n_groups * np.arange(len(kept))[:, None]
+    means = np.bincount(cells.ravel(), minlength=len(kept) * n_groups).reshape(-1, n_groups) / length
+    mean, error = means.mean(axis=0), means.std(axis=0, ddof=1) / np.sqrt(len(means))
     # A group of no draw, or of all draws, shows no error; that of independent draws is the least it can be.
     floor = np.sqrt(expected * (1.0 - expected) / index.size)
     return (mean - expected) / np.where(error > 0.0, error, floor)
@@ -182,5 +186,4 @@ def largest_z(shape, n_scores, level=1e-5):
     5.67
     """
     chains, draws = shape[:2]
-    n_batches = _number_of_batches(draws)
-    return float(stats.t.isf(level / (2 * n_scores), chains * n_batches - 1))
+    return float(stats.t.isf(level / (2 * n_scores), chains * _batches(draws)[0] - 1))

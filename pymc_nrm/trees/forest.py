@@ -14,7 +14,6 @@ from pymc_nrm.families.base import (
     update_cache,
 )
 from pymc_nrm.generic import kernel
-from pymc_nrm.partitions import copy_row
 from pymc_nrm.trees.potentials import log_dissimilarity, log_potential
 
 
@@ -22,8 +21,8 @@ class Forest(NamedTuple):
     """Binary trees over some of n items.
 
     Nodes 0..n - 1 are the items.  Internal node n + r owns row r of statistics and cache, and numbers of internal nodes
-    are used again after they become free, in no particular order.  A leaf has a row only while it is a root: it then
-    holds the number n + r back.  So n rows are always enough: with m items in K trees there are m - K internal nodes.
+    are used again after they become free, in no particular order.  A leaf has a row only while it is a root.  So n rows are always enough: m items in K trees
+    make m - K internal nodes.
 
     Parameters
     ----------
@@ -33,8 +32,8 @@ class Forest(NamedTuple):
         As in :class:`~pymc_nrm.trees.potentials.Potentials`.
     row : ndarray of int64, shape (2n,)
         Row of a node; -1 for leaves below a root.
-    statistics, cache : ndarray, shape (n + 2, ...)
-        The last two rows are for work.
+    statistics, cache : ndarray, shape (n + 1, ...)
+        The last row is for work.
     roots, position : ndarray of int64, shape (n,), (2n,)
         The first ``n_roots`` entries list the roots; their place in this list.
     free, pending : ndarray of int64, shape (n,), (n + 1,)
@@ -65,8 +64,8 @@ class Forest(NamedTuple):
 @kernel
 def empty_forest(n, weights, family, data):
     """A forest without trees, for n items whose own potentials are computed here."""
-    statistics = np.zeros((n + 2, statistics_size(family)))
-    cache = np.zeros((n + 2, cache_size(family)))
+    statistics = np.zeros((n + 1, statistics_size(family)))
+    cache = np.zeros((n + 1, cache_size(family)))
     log_p, log_phi = np.zeros(2 * n), np.zeros(2 * n)
     work = statistics[n]
     for i in range(n):
@@ -97,6 +96,80 @@ def empty_forest(n, weights, family, data):
 
 
 @kernel
+def take_row(forest):
+    """An unused row."""
+    forest.n_free[0] -= 1
+    return forest.free[forest.n_free[0]]
+
+
+@kernel
+def give_row(forest, v):
+    """Make the row of a node unused, if it has one."""
+    if forest.row[v] >= 0:
+        forest.free[forest.n_free[0]] = forest.row[v]
+        forest.n_free[0] += 1
+        forest.row[v] = -1
+
+
+@kernel
+def add_root(forest, v):
+    """Make a node that has no parent and is not listed a tree of its own."""
+    k = forest.n_roots[0]
+    forest.roots[k] = v
+    forest.position[v] = k
+    forest.parent[v] = -1
+    forest.n_roots[0] = k + 1
+
+
+@kernel
+def replace_child(forest, old, new):
+    """Put a node into the place of another, below its parent or in the list of roots."""
+    up = forest.parent[old]
+    forest.parent[new] = up
+    if up < 0:
+        k = forest.position[old]
+        forest.roots[k] = new
+        forest.position[new] = k
+    elif forest.left[up] == old:
+        forest.left[up] = new
+    else:
+        forest.right[up] = new
+
+
+@kernel
+def attach(forest, v, x):
+    """Join a node v of a tree with a tree x that is not listed; their new parent, which :func:`form_node` completes.
+
+    Everything but the shape of the tree is left to the caller.
+    """
+    n = forest.roots.shape[0]
+    if v < n:
+        give_row(forest, v)
+    r = take_row(forest)
+    p = n + r
+    forest.row[p] = r
+    replace_child(forest, v, p)
+    forest.left[p], forest.right[p] = v, x
+    forest.parent[v] = forest.parent[x] = p
+    return p
+
+
+@kernel
+def detach_smaller(forest, v):
+    """Take a node apart: its larger child takes its place, the smaller waits to be inserted; which child stayed."""
+    keep, off = forest.left[v], forest.right[v]
+    if forest.size[keep] < forest.size[off]:
+        keep, off = off, keep
+    replace_child(forest, v, keep)
+    give_row(forest, v)
+    forest.parent[off] = -1
+    forest.pending[forest.n_pending[0]] = off
+    forest.n_pending[0] += 1
+    forest.n_cuts[0] += 1
+    return keep
+
+
+@kernel
 def add_node(row, forest, v, family, data):
     """Add the leaves of a node to a row of statistics."""
     if v < forest.roots.shape[0]:
@@ -119,77 +192,17 @@ def fill_row(forest, r, a, b, family, data):
 
 
 @kernel
-def take_row(forest):
-    """An unused row."""
-    forest.n_free[0] -= 1
-    return forest.free[forest.n_free[0]]
-
-
-@kernel
-def give_row(forest, r):
-    """Make a row unused."""
-    forest.free[forest.n_free[0]] = r
-    forest.n_free[0] += 1
-
-
-@kernel
-def add_root(forest, v, family, data):
-    """Make a node that has no parent and is not listed a tree of its own."""
-    k = forest.n_roots[0]
-    forest.roots[k] = v
-    forest.position[v] = k
-    forest.parent[v] = -1
-    forest.n_roots[0] = k + 1
-    if v < forest.roots.shape[0]:
-        forest.row[v] = take_row(forest)
-        fill_row(forest, forest.row[v], v, -1, family, data)
-
-
-@kernel
-def replace_child(forest, old, new):
-    """Put a node into the place of another, below its parent or in the list of roots."""
-    up = forest.parent[old]
-    forest.parent[new] = up
-    if up < 0:
-        k = forest.position[old]
-        forest.roots[k] = new
-        forest.position[new] = k
-    elif forest.left[up] == old:
-        forest.left[up] = new
-    else:
-        forest.right[up] = new
-
-
-@kernel
-def joint_log_marginal(forest, v, x, family, data):
-    """Log marginal of the leaves of two disjoint nodes as one cluster.
-
-    One predictive density if x is a leaf, and v has a row or is a leaf too.
-    """
-    n = forest.roots.shape[0]
-    work = forest.statistics[n]
-    if x >= n:
-        work[:] = 0.0
-        add_node(work, forest, v, family, data)
-        add_node(work, forest, x, family, data)
-        return log_marginal(family, work)
-    r = forest.row[v]
-    if r < 0:
-        r = n
-        fill_row(forest, n, v, -1, family, data)
-    return forest.log_marginal[v] + log_predictive(family, forest.cache[r], data, x)
-
-
-@kernel
-def pair_log_d(forest, v, x, log_marginal_joint, moment):
-    """Log d of two nodes, given the log marginal of their union."""
-    together = moment[forest.size[v] + forest.size[x]] + log_marginal_joint
-    return log_dissimilarity(forest.log_potential[v] + forest.log_potential[x], together)
+def form_node(forest, v, family, data):
+    """Form the row, the size and the log marginal of an internal node from its children anew."""
+    a, b = forest.left[v], forest.right[v]
+    fill_row(forest, forest.row[v], a, b, family, data)
+    forest.size[v] = forest.size[a] + forest.size[b]
+    forest.log_marginal[v] = log_marginal(family, forest.statistics[forest.row[v]])
 
 
 @kernel
 def absorb(forest, v, x, log_marginal_joint, family, data):
-    """Add the leaves of x to the row, the size and the log marginal of a node that is to be above it."""
+    """Add the leaves of x to the row, the size and the log marginal of an internal node that is to be above it."""
     r = forest.row[v]
     statistics, cache = forest.statistics[r], forest.cache[r]
     if x < forest.roots.shape[0]:
@@ -202,60 +215,32 @@ def absorb(forest, v, x, log_marginal_joint, family, data):
 
 
 @kernel
-def attach(forest, v, x, log_marginal_joint, family, data):
-    """Join a node v of a tree with a tree x that is not listed, and return their new parent.
+def joint_log_marginal(forest, v, x, family, data):
+    """Log marginal of the leaves of two disjoint nodes as one cluster.
 
-    Sizes, rows and log marginals of the nodes above v are left to the caller, potentials to :func:`set_potential`.
+    One predictive density if x is a leaf.  A leaf v that is a root keeps the row that was made for this.
     """
     n = forest.roots.shape[0]
-    if v < n and forest.row[v] >= 0:
-        r = forest.row[v]
-        forest.row[v] = -1
-    else:
-        r = take_row(forest)
-        if v < n:
-            fill_row(forest, r, v, -1, family, data)
-        else:
-            copy_row(forest.statistics[r], forest.statistics[forest.row[v]])
-            copy_row(forest.cache[r], forest.cache[forest.row[v]])
-    p = n + r
-    forest.row[p] = r
-    replace_child(forest, v, p)
-    forest.left[p], forest.right[p] = v, x
-    forest.parent[v] = forest.parent[x] = p
-    forest.size[p] = forest.size[v]
-    absorb(forest, p, x, log_marginal_joint, family, data)
-    return p
+    work = forest.statistics[n]
+    if x >= n:
+        work[:] = 0.0
+        add_node(work, forest, v, family, data)
+        add_node(work, forest, x, family, data)
+        return log_marginal(family, work)
+    r = forest.row[v]
+    if r < 0:
+        r = n
+        if forest.parent[v] < 0:
+            r = forest.row[v] = take_row(forest)
+        fill_row(forest, r, v, -1, family, data)
+    return forest.log_marginal[v] + log_predictive(family, forest.cache[r], data, x)
 
 
 @kernel
-def detach_smaller(forest, v, family, data):
-    """Take a node apart: its larger child takes its place, the smaller waits to be inserted; which child stayed."""
-    n = forest.roots.shape[0]
-    keep, off = forest.left[v], forest.right[v]
-    if forest.size[keep] < forest.size[off]:
-        keep, off = off, keep
-    replace_child(forest, v, keep)
-    forest.parent[off] = -1
-    if keep < n and forest.parent[keep] < 0:
-        forest.row[keep] = forest.row[v]
-        fill_row(forest, forest.row[keep], keep, -1, family, data)
-    else:
-        give_row(forest, forest.row[v])
-    forest.row[v] = -1
-    forest.pending[forest.n_pending[0]] = off
-    forest.n_pending[0] += 1
-    forest.n_cuts[0] += 1
-    return keep
-
-
-@kernel
-def form_node(forest, v, family, data):
-    """Form the row, the size and the log marginal of an internal node from its children anew."""
-    a, b = forest.left[v], forest.right[v]
-    fill_row(forest, forest.row[v], a, b, family, data)
-    forest.size[v] = forest.size[a] + forest.size[b]
-    forest.log_marginal[v] = log_marginal(family, forest.statistics[forest.row[v]])
+def pair_log_d(forest, v, x, log_marginal_joint, moment):
+    """Log d of two nodes, given the log marginal of their union."""
+    together = moment[forest.size[v] + forest.size[x]] + log_marginal_joint
+    return log_dissimilarity(forest.log_potential[v] + forest.log_potential[x], together)
 
 
 @kernel

@@ -53,49 +53,25 @@ def _descend(forest, v, x, joint, moment, family, data):
             break
         absorb(forest, v, x, joint, family, data)
         v, joint = (a, joint_a) if log_d_a <= log_d_b else (b, joint_b)
-    return attach(forest, v, x, joint, family, data)
+    return attach(forest, v, x)
 
 
 @kernel
 def _settle(forest, v, moment, family, data):
-    """Update potentials from a node up to its root, and take apart every node with d > 1 on the way."""
-    changed = False
+    """Complete a new node, update potentials from there to the root, and take apart every node with d > 1 on the way."""
+    new, changed = v, False
     while v >= 0:
-        if changed:
+        if changed or v == new:
             form_node(forest, v, family, data)
         if set_potential(forest, v, moment) > 0.0:
-            v = detach_smaller(forest, v, family, data)
+            v = detach_smaller(forest, v)
             changed = True
         v = forest.parent[v]
 
 
 @kernel
-def _insert_tree(forest, x, moment, family, data):
-    """Insert a tree into the nearest one if d <= 1, else list it as a tree of its own."""
-    nearest, log_d, joint = _nearest_root(forest, x, moment, family, data)
-    if nearest < 0 or log_d > 0.0:
-        add_root(forest, x, family, data)
-    else:
-        v = _descend(forest, nearest, x, joint, moment, family, data)
-        _settle(forest, v, moment, family, data)
-
-
-@kernel
-def _insert_pending(forest, n_insertions, moment, family, data):
-    """Insert the trees that wait, the last first; at most so many of them may join others."""
-    while forest.n_pending[0] > 0:
-        forest.n_pending[0] -= 1
-        x = forest.pending[forest.n_pending[0]]
-        if n_insertions > 0:
-            _insert_tree(forest, x, moment, family, data)
-            n_insertions -= 1
-        else:
-            add_root(forest, x, family, data)
-
-
-@kernel
 def insert_items(forest, weights, family, data, items):
-    """Insert items that are not in the forest yet, in the given order.
+    """Insert trees that wait in the forest, then items that are not in it yet, in the given order.
 
     Afterwards no internal node of the forest has d > 1.
 
@@ -109,38 +85,31 @@ def insert_items(forest, weights, family, data, items):
         As kernels take them.
     items : ndarray of int64
     """
-    for i in items:
-        forest.pending[0] = i
-        forest.n_pending[0] = 1
-        _insert_pending(forest, 1 + MOST_REINSERTIONS, weights.moment, family, data)
-
-
-@kernel
-def grow_forest(rng, weights, family, data, n):
-    """Forest of n items inserted in random order: one pass of incremental clustering.
-
-    Nothing but the order is random.  Memory for n + 2 rows of statistics and cache, and about 200 n bytes.
-    """
-    forest = empty_forest(n, weights, family, data)
-    insert_items(forest, weights, family, data, random_order(rng, n))
-    return forest
-
-
-@kernel
-def random_order(rng, n):
-    """A uniformly random permutation of 0..n - 1."""
-    order = np.arange(n)
-    for i in range(n - 1):
-        j = i + int(rng.random() * (n - i))
-        order[i], order[j] = order[j], order[i]
-    return order
+    n_insertions = MOST_REINSERTIONS * forest.n_pending[0]
+    for k in range(-1, items.shape[0]):
+        if k >= 0:
+            forest.pending[0] = items[k]
+            forest.n_pending[0] = 1
+            n_insertions = 1 + MOST_REINSERTIONS
+        while forest.n_pending[0] > 0:
+            forest.n_pending[0] -= 1
+            x = forest.pending[forest.n_pending[0]]
+            nearest, log_d, joint = -1, 0.0, 0.0
+            if n_insertions > 0:
+                n_insertions -= 1
+                nearest, log_d, joint = _nearest_root(forest, x, weights.moment, family, data)
+            if nearest < 0 or log_d > 0.0:
+                add_root(forest, x)
+            else:
+                v = _descend(forest, nearest, x, joint, weights.moment, family, data)
+                _settle(forest, v, weights.moment, family, data)
 
 
 @kernel
 def regrow_forest(forest, weights, family, data, n):
     """The same forest with room for n items, everything computed anew for these data and this u.
 
-    Nodes with d > 1 under the new u are taken apart and their smaller children inserted again.
+    Nodes with d > 1 under the new u are taken apart; their smaller children wait for :func:`insert_items`.
     """
     larger = empty_forest(n, weights, family, data)
     old = forest.roots.shape[0]
@@ -162,10 +131,27 @@ def regrow_forest(forest, weights, family, data, n):
             larger.left[p], larger.right[p] = a, b
             larger.parent[a] = larger.parent[b] = p
     for k in range(forest.n_roots[0]):
-        add_root(larger, name[forest.roots[k]], family, data)
+        add_root(larger, name[forest.roots[k]])
     for p in range(n, n + n_rows):
         form_node(larger, p, family, data)
         if set_potential(larger, p, weights.moment) > 0.0:
-            detach_smaller(larger, p, family, data)
-    _insert_pending(larger, larger.n_pending[0] * MOST_REINSERTIONS, weights.moment, family, data)
+            detach_smaller(larger, p)
     return larger
+
+
+def grow_forest(rng, weights, family, data, n):
+    """Forest of n items inserted in random order: one pass of incremental clustering.
+
+    Nothing but the order is random.  Memory for n + 1 rows of statistics and cache, and about 150 n bytes.
+    """
+    forest = empty_forest(n, weights, family, data)
+    insert_items(forest, weights, family, data, rng.permutation(n))
+    return forest
+
+
+def extend_forest(rng, forest, weights, family, data, n):
+    """The forest of the first items and, inserted in random order, the further ones up to n; all under a new u."""
+    old = len(forest.roots)
+    forest = regrow_forest(forest, weights, family, data, n)
+    insert_items(forest, weights, family, data, old + rng.permutation(n - old))
+    return forest

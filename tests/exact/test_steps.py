@@ -14,7 +14,7 @@ from pymc_nrm.measures.base import log_eppf, log_tilted_moment, log_u_prior_term
 from pymc_nrm.partitions import all_partitions, label_counts
 from pymc_nrm.samplers.split_merge import SplitMerge
 
-CHAINS, DRAWS = 2, 4_000
+CHAINS, DRAWS = 2, 2_500
 
 
 def make_model(measure, family):

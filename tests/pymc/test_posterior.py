@@ -119,7 +119,7 @@ def log_marginal_of_one_cluster(family, x):
 
 
 def test_latent_mixture_has_its_exact_posterior():
-    """Clustered random effects: given the precision of its cluster everything is Gaussian, which leaves one integral."""
+    """Clustered random effects: all is Gaussian given the precisions of the clusters, which leaves one integral each."""
     y, noise = np.array([-1.0, 0.4, 2.2]), 0.7
     family = nrm.NormalGamma(mu=0.5, kappa=0.5, alpha=3.0, beta=2.0)
     precision = stats.gamma(family.alpha, scale=1 / family.beta)

@@ -1,0 +1,214 @@
+"""Mistakes of users: each a clear error before sampling."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+from scipy import sparse
+
+import pymc_nrm as nrm
+
+X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6]])
+measure = nrm.DirichletProcess(1.0)
+normal = nrm.NormalGamma(mu=0.0, kappa=1.0, alpha=1.0, beta=1.0)
+wishart = nrm.NormalWishart(mu=[0.0, 0.0], kappa=1.0, Psi=np.eye(2), nu=4.0)
+
+
+@pytest.mark.parametrize(
+    ("family", "observed", "message"),
+    [
+        (normal, X[:2], r"one row for each of the 3 items.*\(2, 2\)"),
+        (normal, X[None], r"shape \(n, d\).*\(1, 3, 2\)"),
+        (normal, np.where(X > 1, np.inf, X), "NormalGamma.*infinite"),
+        (wishart, np.where(X > 1, np.nan, X), "NormalWishart.*NaN.*no missing"),
+        (wishart, np.where(X > 1, -np.inf, X), "NormalWishart.*infinite"),
+        (nrm.PoissonGamma(1.0, 1.0), [0.5, 1, 2], "PoissonGamma.*whole numbers.*0.5"),
+        (nrm.PoissonGamma(1.0, 1.0), [-1, 1, 2], "PoissonGamma.*-1"),
+        (nrm.PoissonGamma(1.0, 1.0), [np.nan, 1, 2], "PoissonGamma.*NaN"),
+        (nrm.BernoulliBeta(1.0, 1.0), [0, 1, 2], "BernoulliBeta.*2"),
+        (nrm.CategoricalDirichlet(1.0, 2), [0, 1, 2], "CategoricalDirichlet.*2"),
+        (nrm.CategoricalDirichlet(1.0), [0, 1, 1.5], "CategoricalDirichlet.*1.5"),
+        (nrm.MultinomialDirichlet(1.0), [[0, 1], [2, 1], [0, 0.5]], "MultinomialDirichlet.*0.5"),
+        (nrm.MultinomialDirichlet(1.0), sparse.csr_array([[0, 1], [2, 1], [0, -3]]), "MultinomialDirichlet.*-3"),
+        (normal, sparse.csr_array(X), "NormalGamma.*dense"),
+    ],
+)
+def test_data(family, observed, message):
+    with pm.Model():
+        z = nrm.Partition("z", measure, n=3)
+        with pytest.raises(ValueError, match=message):
+            nrm.Mixture("x", z, family, observed=observed)
+
+
+@pytest.mark.parametrize(
+    ("family", "message"),
+    [
+        (normal._replace(kappa=0.0), "kappa of NormalGamma.*above 0; got 0.0"),
+        (normal._replace(kappa=[1.0, -2.0]), "kappa of NormalGamma"),
+        (normal._replace(mu=np.nan), "mu of NormalGamma.*finite"),
+        (normal._replace(beta=np.inf), "beta of NormalGamma"),
+        (normal._replace(alpha="a"), "alpha of NormalGamma"),
+        (normal._replace(mu=[0.0, 0.0, 0.0]), "mu of NormalGamma|broadcast"),
+        (wishart._replace(nu=1.0), "nu of NormalWishart"),
+        (wishart._replace(Psi=-np.eye(2)), "Psi of NormalWishart.*positive definite"),
+        (wishart._replace(Psi=[[1.0, 0.5], [0.0, 1.0]]), "Psi of NormalWishart.*symmetric"),
+        (wishart._replace(Psi=np.eye(3)), "Psi|broadcast"),
+    ],
+)
+def test_hyperparameters_of_a_family(family, message):
+    with pm.Model():
+        z = nrm.Partition("z", measure, n=3)
+        with pytest.raises(ValueError, match=message):
+            nrm.Mixture("x", z, family, observed=X)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (nrm.DirichletProcess(0.0), "alpha of DirichletProcess.*above 0; got 0.0"),
+        (nrm.NormalizedInverseGaussian(np.nan), "alpha of NormalizedInverseGaussian"),
+        (nrm.NormalizedGeneralizedGamma(1.0, 1.0), r"sigma of NormalizedGeneralizedGamma.*\[0, 1\)"),
+        (nrm.NormalizedGeneralizedGamma(1.0, -0.1), "sigma of NormalizedGeneralizedGamma"),
+        (nrm.DirichletProcess([1.0, 2.0]), "scalar"),
+    ],
+)
+def test_hyperparameters_of_a_measure(bad, message):
+    with pm.Model(), pytest.raises(ValueError, match=message):
+        nrm.Partition("z", bad, n=3)
+
+
+def test_kinds():
+    with pm.Model():
+        z = nrm.Partition("z", measure, n=3)
+        with pytest.raises(TypeError, match="measure must be a measure"):
+            nrm.Partition("w", 1.0, n=3)
+        with pytest.raises(TypeError, match="family must be a family"):
+            nrm.Mixture("x", z, pm.Normal.dist(), observed=X)
+        with pytest.raises(TypeError, match="partition must be a Partition"):
+            nrm.Mixture("x", np.zeros(3, dtype=int), normal, observed=X)
+        with pytest.raises(TypeError, match="numbers"):
+            nrm.Mixture("x", z, normal, observed=np.array(["a", "b", "c"]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "number of items"),
+        ({"dims": "absent"}, "number of items"),
+        ({"n": 0}, "at least 1"),
+        ({"n": 2.5}, "whole number"),
+        ({"n": 4, "dims": "obs"}, "n=4.*3"),
+        ({"dims": ("obs", "feature")}, "one name"),
+        ({"n": 3, "initval": [0, 1]}, "each of its 3 items"),
+        ({"n": 3, "initval": [0, 1, 0.5]}, "whole numbers"),
+        ({"n": 3, "observed": [0, 1, 0, 1]}, "each of its 3 items"),
+        ({"n": 3, "shape": 3}, "does not take shape"),
+    ],
+)
+def test_partition(arguments, message):
+    with pm.Model(coords={"obs": range(3), "feature": range(2)}), pytest.raises(ValueError, match=message):
+        nrm.Partition("z", measure, **arguments)
+
+
+def sample(**kwargs):
+    return pm.sample(5, tune=5, chains=1, cores=1, progressbar=False, quiet=True, **kwargs)
+
+
+def test_labels_in_an_ordinary_likelihood():
+    with pm.Model():
+        z = nrm.Partition("z", measure, n=3)
+        mu = pm.Normal("mu", shape=3)
+        pm.Normal("y", mu[z], 1.0, observed=[0.0, 1.0, 2.0])
+        with pytest.raises(ValueError, match="'y' depends on the labels of partition 'z'"):
+            sample()
+
+
+def test_labels_in_a_potential_or_in_a_prior():
+    with pm.Model():
+        z = nrm.Partition("z", measure, n=3)
+        pm.Potential("bonus", pt.eq(z[0], z[1]).astype("float64"))
+        with pytest.raises(ValueError, match="'bonus' depends on the labels"):
+            sample()
+    with pm.Model():
+        z = nrm.Partition("z", measure, n=3)
+        pm.Normal("effect", z.max(), 1.0)
+        with pytest.raises(ValueError, match="'effect' depends on the labels"):
+            sample()
+
+
+def test_labels_in_the_hyperparameters_of_a_mixture():
+    with pm.Model():
+        z = nrm.Partition("z", measure, n=3)
+        nrm.Mixture("x", z, normal._replace(beta=1.0 + z.max()), observed=X)
+        with pytest.raises(ValueError, match="'x' depends on the labels"):
+            sample()
+
+
+def test_labels_in_a_deterministic_below_a_likelihood():
+    with pm.Model():
+        z = nrm.Partition("z", measure, n=3)
+        k = pm.Deterministic("k", z.max() + 1.0)
+        pm.Poisson("y", k, observed=2)
+        with pytest.raises(ValueError, match="'y' depends on the labels"):
+            sample()
+
+
+@pytest.mark.parametrize("options", [{"n_items": 0}, {"n_items": 4}, {"n_items": 1.5}, {"n_items": True}])
+@pytest.mark.parametrize("step", [nrm.MarginalGibbs, nrm.SplitMerge])
+def test_number_of_items(step, options):
+    with pm.Model():
+        z = nrm.Partition("z", measure, n=3)
+        with pytest.raises(ValueError, match="n_items must be a whole number between 1 and 3"):
+            step([z], **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_moves": -1}, "n_moves must be a whole number of at least 0; got -1"),
+        ({"n_scans": 0.5}, "n_scans must be a whole number"),
+        ({"proposal": "random"}, "proposal must be .*'sequential'.*'random'"),
+    ],
+)
+def test_options_of_split_merge(options, message):
+    with pm.Model():
+        z = nrm.Partition("z", measure, n=3)
+        with pytest.raises(ValueError, match=message):
+            nrm.SplitMerge([z], **options)
+        with pytest.raises(ValueError, match=message):
+            sample(split_merge=options)
+
+
+def test_unknown_options():
+    with pm.Model():
+        z = nrm.Partition("z", measure, n=3)
+        with pytest.raises(TypeError, match="n_movs"):
+            nrm.SplitMerge([z], n_movs=3)
+        with pytest.raises(TypeError, match="n_movs"):
+            sample(split_merge={"n_movs": 3})
+        with pytest.raises((TypeError, ValueError), match="splitmerge"):
+            sample(splitmerge={"n_moves": 3})
+
+
+def test_steps_sample_partitions_only():
+    with pm.Model():
+        y = pm.Poisson("y", 2.0)
+        for step in (nrm.MarginalGibbs, nrm.SplitMerge):
+            with pytest.raises(TypeError, match="'y' is not a Partition"):
+                step([y])
+
+
+def test_external_samplers():
+    with pm.Model():
+        alpha = pm.Gamma("alpha", 2, 1)
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=3)
+        nrm.Mixture("x", z, normal, observed=X)
+        with pytest.raises(ValueError, match="nutpie.*not assigned to another step"):
+            sample(nuts_sampler="nutpie")
+
+
+def test_latent_mixture_without_a_number_of_levels():
+    with pm.Model():
+        z = nrm.Partition("z", measure, n=3)
+        with pytest.raises(ValueError, match="n_levels"):
+            nrm.Mixture("x", z, nrm.CategoricalDirichlet(1.0), shape=(3, 2))
