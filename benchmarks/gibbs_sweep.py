@@ -21,7 +21,7 @@ from pymc_nrm.measures.base import weights
 from pymc_nrm.partitions import build_state
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items
 
-N_REPEATS, N_SWEEPS, N_BURN = 7, 3000, 500
+N_REPEATS, N_SWEEPS, N_BURN = 7, 5000, 1000
 
 
 @kernel
@@ -61,7 +61,9 @@ def program(source, path, folder):
     def measure(seed):
         command = [str(binary), str(path), str(N_SWEEPS), str(N_BURN), str(seed)]
         report = subprocess.run(command, check=True, capture_output=True, text=True).stderr
-        return tuple(float(number) for number in re.search(r"([\d.]+) s/1000 sweeps\s+E\[K\]=([\d.]+)", report).groups())
+        return tuple(
+            float(number) for number in re.search(r"([\d.]+) s/1000 sweeps\s+E\[K\]=([\d.]+)", report).groups()
+        )
 
     return measure
 

@@ -37,7 +37,9 @@ def predictive_densities(posterior, velocities, grid):
     """Density of the velocity of one more galaxy, on a grid, for each draw; shape (n_draws, n_grid)."""
     flat = posterior.dataset.stack(sample=("chain", "draw")).transpose("sample", ...)
     densities = []
-    for labels, alpha, sigma, scale in zip(*(flat[name].values for name in ("z", "alpha", "sigma", "scale")), strict=True):
+    for labels, alpha, sigma, scale in zip(
+        *(flat[name].values for name in ("z", "alpha", "sigma", "scale")), strict=True
+    ):
         chances = chances_of_next(nrm.NormalizedGeneralizedGamma(alpha, sigma), labels)
         family = nrm.NormalGamma(mu=velocities.mean(), kappa=0.1, alpha=2, beta=scale)
         densities.append(mixture_density(family, labels, chances, velocities, grid))

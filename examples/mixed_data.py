@@ -1,7 +1,7 @@
 """Clusters of patients from mixed data with gaps, and a regression with clustered random effects, in one model.
 
-Every patient has two blood values, three questionnaire answers and a number of earlier admissions, some of them missing,
-and six visits with an outcome.  One partition of the patients stands behind all of it.  The outcome follows
+Every patient has two blood values and three questionnaire answers, some of them missing, a number of admissions, and
+six visits with an outcome.  One partition of the patients stands behind all of it.  The outcome follows
 ``outcome = slope' covariates + effect[patient] + noise``, where the effects are clustered as well.
 
 Data are simulated, so that the truth is known.  Run with ``python examples/mixed_data.py [FILE.png]``.
@@ -149,7 +149,9 @@ def plot(idata, data, best, together, path):
     for edge in np.cumsum(np.bincount(data["group"]))[:-1]:
         middle.axhline(edge - 0.5, color=COLORS[1], linewidth=0.8)
         middle.axvline(edge - 0.5, color=COLORS[1], linewidth=0.8)
-    middle.set(xlabel="patient, by true group", ylabel="patient, by true group", title="Probability of sharing a cluster")
+    middle.set(
+        xlabel="patient, by true group", ylabel="patient, by true group", title="Probability of sharing a cluster"
+    )
     figure.colorbar(image, ax=middle, shrink=0.9)
 
     effects = idata.posterior["effect"]

@@ -2,13 +2,40 @@
 
 from pymc.step_methods import STEP_METHODS
 
+from pymc_nrm import datasets, trees
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.distributions.partition import Partition
-from pymc_nrm.families import *  # noqa: F403
-from pymc_nrm.measures import *  # noqa: F403
+from pymc_nrm.families import (
+    BernoulliBeta,
+    CategoricalDirichlet,
+    MultinomialDirichlet,
+    NormalGamma,
+    NormalWishart,
+    PoissonGamma,
+)
+from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
 from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
 from pymc_nrm.samplers.split_merge import SplitMerge
 from pymc_nrm.sampling import sample
+
+__all__ = [
+    "BernoulliBeta",
+    "CategoricalDirichlet",
+    "DirichletProcess",
+    "MarginalGibbs",
+    "Mixture",
+    "MultinomialDirichlet",
+    "NormalGamma",
+    "NormalWishart",
+    "NormalizedGeneralizedGamma",
+    "NormalizedInverseGaussian",
+    "Partition",
+    "PoissonGamma",
+    "SplitMerge",
+    "datasets",
+    "sample",
+    "trees",
+]
 
 for _step in (SplitMerge, MarginalGibbs):
     if _step not in STEP_METHODS:

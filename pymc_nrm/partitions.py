@@ -300,7 +300,7 @@ def entropy(counts):
 
 @kernel
 def draw_data(family, labels, rng, n_features):
-    """Data drawn given the partition, shape (n, d): parameters of each cluster from the base measure, then its items."""
+    """Draw data given the partition, shape (n, d): parameters of clusters from the base measure, then their items."""
     n_clusters = labels.max() + 1 if labels.shape[0] else 0
     empty = np.zeros(statistics_size(family))
     parameters = np.empty((n_clusters, parameters_size(family)))

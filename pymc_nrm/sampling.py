@@ -65,15 +65,14 @@ def sample(draws=1000, *, model=None, initvals=None, compute_convergence_checks=
     nuts_sampler = kwargs.get("nuts_sampler")
     if partitions and nuts_sampler not in (None, "pymc"):
         raise ValueError(
-            f"nuts_sampler={nuts_sampler!r} cannot sample the partition {partitions[0]!r}; only 'pymc', the default, can"
+            f"nuts_sampler={nuts_sampler!r} cannot sample the partition {partitions[0]!r}; "
+            "allowed is 'pymc', the default"
         )
     if initvals is not None:
         is_one = isinstance(initvals, dict)
         renamed = [_with_canonical_labels(values, partitions) for values in ([initvals] if is_one else initvals)]
         initvals = renamed[0] if is_one else renamed
-    idata = pm.sample(
-        draws, model=model, initvals=initvals, compute_convergence_checks=False, quiet=quiet, **kwargs
-    )
+    idata = pm.sample(draws, model=model, initvals=initvals, compute_convergence_checks=False, quiet=quiet, **kwargs)
     if compute_convergence_checks and not quiet and isinstance(idata, DataTree):
         log_warnings([*warn_divergences(idata), *warn_treedepth(idata)])
         for message in convergence_messages(idata, partitions):

@@ -1,7 +1,6 @@
 """Data given a random partition, as a PyMC random variable: component parameters are integrated out."""
 
 import numpy as np
-import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Distribution, _support_point
 from pymc.logprob.abstract import _logprob
@@ -79,8 +78,8 @@ class Mixture(Distribution):
     Notes
     -----
     Forward draws, as in ``pm.sample_prior_predictive``, draw the parameters of each cluster afresh from the base
-    measure.  That is right for the prior predictive; ``pm.sample_posterior_predictive`` does the same, so that its draws
-    are new data for the same partition from *new* clusters, not replications of the clusters found.
+    measure.  That is right for the prior predictive; ``pm.sample_posterior_predictive`` does the same, so that its
+    draws are new data for the same partition from *new* clusters, not replications of the clusters found.
 
     Examples
     --------

@@ -140,7 +140,9 @@ def _renamed(labels, n, argument):
         return labels
     canonical = canonical_labels(labels)
     if len(canonical) != n:
-        raise ValueError(f"{argument} of a Partition must hold one label for each of its {n} items; got {len(canonical)}")
+        raise ValueError(
+            f"{argument} of a Partition must hold one label for each of its {n} items; got {len(canonical)}"
+        )
     return canonical
 
 

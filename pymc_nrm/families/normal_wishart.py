@@ -35,8 +35,8 @@ from pymc_nrm.generic import kernel
 class NormalWishart(NamedTuple):
     """Multivariate normal data, each cluster with its own mean and full covariance.
 
-    ``x[i] ~ N(m[c], inverse(Lambda[c]))``, ``m ~ N(mu, inverse(kappa Lambda))``, ``Lambda ~ Wishart(nu, inverse(Psi))``,
-    so that the prior mean of the covariance is ``Psi / (nu - d - 1)``.
+    ``x[i] ~ N(m[c], inverse(Lambda[c]))``, ``m ~ N(mu, inverse(kappa Lambda))``, ``Lambda ~ Wishart(nu,
+    inverse(Psi))``, so that the prior mean of the covariance is ``Psi / (nu - d - 1)``.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ class NormalWishart(NamedTuple):
     -----
     With n points of mean m and scatter S about it, ``kappa_n = kappa + n``, ``nu_n = nu + n`` and
     ``Psi_n = Psi + S + kappa n / kappa_n (m - mu)(m - mu)'``, the log marginal is
-    ``-n d/2 log pi + d/2 log(kappa / kappa_n) + nu/2 log|Psi| - nu_n/2 log|Psi_n| + log Gamma_d(nu_n/2) / Gamma_d(nu/2)``
-    (Murphy 2007, "Conjugate Bayesian analysis of the Gaussian distribution", eq. 266); the predictive is a multivariate
-    Student t (eq. 258).
+    ``-n d/2 log pi + d/2 log(kappa / kappa_n) + nu/2 log|Psi| - nu_n/2 log|Psi_n| + log Gamma_d(nu_n/2) /
+    Gamma_d(nu/2)`` (Murphy 2007, "Conjugate Bayesian analysis of the Gaussian distribution", eq. 266); the predictive
+    is a multivariate Student t (eq. 258).
 
     Examples
     --------
@@ -178,8 +178,8 @@ def _log_determinant(matrices):
 
 
 # A row of statistics: count, sums (d), second moments (lower triangle, by rows).
-# A row of the cache: log constant, (nu_n + 1)/2, kappa_n/(kappa_n + 1), mean (d), inverse of the Cholesky factor of Psi_n
-# (lower triangle, by rows), workspace (2 d).  The predictive is
+# A row of the cache: log constant, (nu_n + 1)/2, kappa_n/(kappa_n + 1), mean (d), inverse of the Cholesky factor of
+# Psi_n # (lower triangle, by rows), workspace (2 d).  The predictive is
 #     constant - (nu_n + 1)/2 log(1 + kappa_n/(kappa_n + 1) |W (x - m_n)|^2),   W' W = inverse(Psi_n).
 
 

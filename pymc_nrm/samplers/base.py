@@ -66,8 +66,8 @@ class PartitionStep(BlockedStep):
     that rounding cannot build up and a chain can start again from any draw.
 
     Subclasses define ``name``, ``stats_dtypes_shapes`` and the methods ``check_options(n)``,
-    ``precompile_moves(state, table, family, data)`` and ``moves(state, table, family, data)``, which gives the new state
-    and a dict of statistics.
+    ``precompile_moves(state, table, family, data)`` and ``moves(state, table, family, data)``, which gives the new
+    state and a dict of statistics.
 
     Parameters
     ----------
@@ -100,6 +100,8 @@ class PartitionStep(BlockedStep):
             raise TypeError(f"{type(self).__name__} samples partitions; {partition.name!r} is not a Partition")
         self.options = options
         self.rng = get_random_generator(rng)
+        # One cluster is where a chain starts when nobody said anything else.
+        self.may_choose_start = model.rvs_to_initial_values.get(partition) is None
         point = model.initial_point() if initial_point is None else initial_point
         self.target = Target(model, partition, point, compile_kwargs)
         self._compile(point)

@@ -1,4 +1,4 @@
-"""What tree-guided moves read of a guide tree: a function of the data and of private randomness, never of the partition."""
+"""What tree-guided moves read of a guide tree, which is a function of data and randomness, never of the partition."""
 
 import math
 from typing import Any, NamedTuple

@@ -48,7 +48,15 @@ def affinities(weights, family, state, log_weights, row, count, log_weight, skip
         values[k] = 0.0
         if slot != skip and slot != other_skip:
             values[k] = affinity(
-                weights, family, row, count, log_weight, state.statistics[slot], state.counts[slot], log_weights[slot], union
+                weights,
+                family,
+                row,
+                count,
+                log_weight,
+                state.statistics[slot],
+                state.counts[slot],
+                log_weights[slot],
+                union,
             )
         total += values[k]
     return total

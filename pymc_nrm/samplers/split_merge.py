@@ -81,8 +81,8 @@ def allocate_sequentially(rng, halves, weights, family, data, items, sides, forc
 def allocate_by_scans(rng, halves, weights, family, data, items, sides, forced, n_scans):
     """Random launch state, restricted Gibbs scans, and the log probability of the last scan (Jain & Neal 2004).
 
-    The launch state does not depend on ``sides``, so a forced last scan gives the probability of the reverse move.  Each
-    scan has a fresh random order: an order with memory would bias the move.
+    The launch state does not depend on ``sides``, so a forced last scan gives the probability of the reverse move.
+    Each scan has a fresh random order: an order with memory would bias the move.
     """
     n = items.shape[0]
     wanted = sides.copy()
@@ -197,8 +197,8 @@ class SplitMerge(PartitionStep):
     n_moves : int
         Split-merge moves per draw.
     proposal : {"sequential", "restricted_gibbs"}
-        How a split allocates items: sequentially in random order (Dahl 2005), or by restricted Gibbs scans from a random
-        launch state (Jain & Neal 2004).
+        How a split allocates items: sequentially in random order (Dahl 2005), or by restricted Gibbs scans from a
+        random launch state (Jain & Neal 2004).
     n_scans : int
         Restricted Gibbs scans of the launch state, for ``proposal="restricted_gibbs"``.
     n_items : int, optional
@@ -215,8 +215,8 @@ class SplitMerge(PartitionStep):
     References
     ----------
     Jain & Neal (2004), "A split-merge Markov chain Monte Carlo procedure for the Dirichlet process mixture model",
-    section 4.2; Dahl (2005), "Sequentially-allocated merge-split sampler for conjugate and nonconjugate Dirichlet process
-    mixture models", section 3.  Both are extended to normalized random measures by working given u.
+    section 4.2; Dahl (2005), "Sequentially-allocated merge-split sampler for conjugate and nonconjugate Dirichlet
+    process mixture models", section 3.  Both are extended to normalized random measures by working given u.
 
     Examples
     --------

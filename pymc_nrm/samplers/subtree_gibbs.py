@@ -93,7 +93,7 @@ def find_block(state, guide, node, anchor, marks, stamp):
 
 @kernel
 def draw_references(rng, guide, node, n_ancestors, n_uniform):
-    """Items not below a node, drawn from the tree alone: one below each sibling on the way up, and some uniform ones."""
+    """Draw items not below a node from the tree alone: one below each sibling on the way up, and some uniform ones."""
     references = np.empty(n_ancestors + n_uniform, dtype=np.int64)
     count = 0
     child = node
@@ -139,11 +139,11 @@ def sum_block(family, data, items, block):
 def subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
     """Draw nodes uniformly; below each, redraw the cluster of the part of one cluster that lies there.
 
-    A node v and a leaf i below it are drawn; b is the part of i's cluster below v.  It is put alone, or into any cluster
-    of the rest that has no item below v, with probability proportional to L(b) or L(c + b) / L(c).  In each of these
-    states i's cluster meets the leaves of v in exactly b, so that b, the rest and the alternatives are the same from all
-    of them: a Gibbs draw on a block of partitions.  Leaves the target given u invariant; irreducible alone, since nodes
-    may be leaves.
+    A node v and a leaf i below it are drawn; b is the part of i's cluster below v.  It is put alone, or into any
+    cluster of the rest that has no item below v, with probability proportional to L(b) or L(c + b) / L(c).  In each of
+    these states i's cluster meets the leaves of v in exactly b, so that b, the rest and the alternatives are the same
+    from all of them: a Gibbs draw on a block of partitions.  Leaves the target given u invariant; irreducible alone,
+    since nodes may be leaves.
 
     Returns
     -------
@@ -182,9 +182,9 @@ def reference_subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
     """As :func:`subtree_gibbs`, but a block may only join clusters of a few reference items, so that K costs nothing.
 
     References are drawn from the tree, outside the node; their labels do not change with the block.  Alternatives are
-    their clusters that have no item below the node, and the block alone.  Where the present cluster without the block is
-    neither empty nor among them, nothing is done.  Leaves the target given u invariant; irreducible alone, since a block
-    may always be put alone and any item may be a reference.
+    their clusters that have no item below the node, and the block alone.  Where the present cluster without the block
+    is neither empty nor among them, nothing is done.  Leaves the target given u invariant; irreducible alone, since a
+    block may always be put alone and any item may be a reference.
 
     Returns
     -------

@@ -52,7 +52,7 @@ def make_units(state, guide, level, first, second):
     n_units, count, current = 0, 0, -1
     for p in range(guide.tree.order.shape[0]):
         item = guide.tree.order[p]
-        if (labels[item] != slot and labels[item] != other) or item == first or item == second:
+        if labels[item] not in (slot, other) or item in (first, second):
             continue
         if block[p] != current:
             current = block[p]
@@ -255,5 +255,3 @@ def tree_split_merge(rng, state, weights, family, data, guide):
         state = grow(state, family)
         apply_split(state, family, sides, units, placed, slot, second)
     return state, 1 + 2 * merging
-
-

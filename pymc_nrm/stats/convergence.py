@@ -1,6 +1,5 @@
 """Convergence of quantities that do not depend on how clusters are named."""
 
-import arviz_stats
 import numpy as np
 import xarray as xr
 
@@ -39,6 +38,8 @@ def convergence_table(quantities):
 
 
 def _worst(array):
+    import arviz_stats  # which takes most of a second to import, and is needed after sampling only
+
     stacked = array.transpose("chain", "draw", ...).values
     elements = stacked.reshape(*stacked.shape[:2], -1)
     # A quantity that never changes has no R-hat: the ratio of its variances is 0 / 0.

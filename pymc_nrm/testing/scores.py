@@ -140,7 +140,7 @@ def z_scores(labels, partitions, probabilities, least=None):
     if n_groups == 1:
         return np.zeros(1)
     expected = np.bincount(groups, weights=probabilities)
-    (chains, draws), (n_batches, length) = index.shape, _batches(index.shape[1])
+    chains, (n_batches, length) = len(index), _batches(index.shape[1])
     kept = groups[index[:, : n_batches * length]].reshape(chains * n_batches, length)
     cells = kept + n_groups * np.arange(len(kept))[:, None]
     means = np.bincount(cells.ravel(), minlength=len(kept) * n_groups).reshape(-1, n_groups) / length

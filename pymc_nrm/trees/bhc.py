@@ -80,6 +80,8 @@ def join_units(units, weights, family):
     merges : ndarray of int64, shape (k - 1, 2)
         Units are 0..k - 1, row j makes node k + j.
     log_d : ndarray, shape (k - 1,)
+    last : int
+        The entry of ``units`` that is the whole now.
     """
     k = units.size.shape[0]
     moment = weights.moment
@@ -121,7 +123,7 @@ def join_units(units, weights, family):
                 nearest[c] = _nearest(log_d, active, n_active, c)
             elif log_d[c, a] < log_d[c, nearest[c]]:
                 nearest[c] = a
-    return merges, merge_log_d
+    return merges, merge_log_d, active[0]
 
 
 @kernel

@@ -20,8 +20,8 @@ from pymc_nrm.trees.potentials import log_dissimilarity, log_potential
 class Forest(NamedTuple):
     """Binary trees over some of n items.
 
-    Nodes 0..n - 1 are the items.  Internal node n + r owns row r of statistics and cache, and numbers of internal nodes
-    are used again after they become free, in no particular order.  A leaf has a row only while it is a root.  So n rows are always enough: m items in K trees
+    Nodes 0..n - 1 are the items.  Internal node n + r owns row r of statistics and cache, and its number is used again
+    after it became free.  A leaf has a row only while it is a root.  So n rows are always enough: m items in K trees
     make m - K internal nodes.
 
     Parameters

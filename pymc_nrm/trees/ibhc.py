@@ -21,6 +21,11 @@ from pymc_nrm.trees.forest import (
 # A tree that was cut off is inserted again, and may cause further cuts; after this many, what is cut off stays alone.
 MOST_REINSERTIONS = 16
 
+# Within a cluster the published rule builds a chain, the outermost item at its top, and time grows with the square of
+# the size of clusters.  Below this depth items prefer a child with less than a quarter of the leaves instead.
+BALANCE_DEPTH = 64
+LEAST_SHARE = 0.25
+
 
 @kernel
 def _nearest_root(forest, x, moment, family, data):
@@ -36,29 +41,37 @@ def _nearest_root(forest, x, moment, family, data):
 
 
 @kernel
-def _descend(forest, v, x, joint, moment, family, data):
+def _descend(forest, v, x, joint, moment, family, data, balance_depth):
     """Insert x below or beside node v and return the new node; the nodes above it know of x, but for potentials.
 
     Of the three pairs among the children l, r and x the one of least d is joined first: if it is (l, r), x goes beside
-    v, else below it.
+    v, else below it.  Deep down, x goes to a child that is much smaller than the other whenever d <= 1.
     """
     n = forest.roots.shape[0]
+    depth = 0
     while v >= n:
         a, b = forest.left[v], forest.right[v]
         joint_a = joint_log_marginal(forest, a, x, family, data)
         joint_b = joint_log_marginal(forest, b, x, family, data)
         log_d_a = pair_log_d(forest, a, x, joint_a, moment)
         log_d_b = pair_log_d(forest, b, x, joint_b, moment)
-        if forest.log_dissimilarity[v] <= min(log_d_a, log_d_b):
+        to_left = log_d_a <= log_d_b
+        smaller_is_left = forest.size[a] < forest.size[b]
+        smaller, log_d_smaller = (a, log_d_a) if smaller_is_left else (b, log_d_b)
+        uneven = forest.size[smaller] < LEAST_SHARE * forest.size[v]
+        if depth >= balance_depth and uneven and log_d_smaller <= 0.0:
+            to_left = smaller_is_left
+        elif forest.log_dissimilarity[v] <= min(log_d_a, log_d_b):
             break
         absorb(forest, v, x, joint, family, data)
-        v, joint = (a, joint_a) if log_d_a <= log_d_b else (b, joint_b)
+        v, joint = (a, joint_a) if to_left else (b, joint_b)
+        depth += 1
     return attach(forest, v, x)
 
 
 @kernel
 def _settle(forest, v, moment, family, data):
-    """Complete a new node, update potentials from there to the root, and take apart every node with d > 1 on the way."""
+    """Complete a new node, update potentials up to the root, and take apart every node with d > 1 on the way."""
     new, changed = v, False
     while v >= 0:
         if changed or v == new:
@@ -70,7 +83,7 @@ def _settle(forest, v, moment, family, data):
 
 
 @kernel
-def insert_items(forest, weights, family, data, items):
+def insert_items(forest, weights, family, data, items, balance_depth):
     """Insert trees that wait in the forest, then items that are not in it yet, in the given order.
 
     Afterwards no internal node of the forest has d > 1.
@@ -84,6 +97,8 @@ def insert_items(forest, weights, family, data, items):
     family, data : NamedTuple
         As kernels take them.
     items : ndarray of int64
+    balance_depth : int
+        Depth below which chains are avoided.
     """
     n_insertions = MOST_REINSERTIONS * forest.n_pending[0]
     for k in range(-1, items.shape[0]):
@@ -101,7 +116,7 @@ def insert_items(forest, weights, family, data, items):
             if nearest < 0 or log_d > 0.0:
                 add_root(forest, x)
             else:
-                v = _descend(forest, nearest, x, joint, weights.moment, family, data)
+                v = _descend(forest, nearest, x, joint, weights.moment, family, data, balance_depth)
                 _settle(forest, v, weights.moment, family, data)
 
 
@@ -139,19 +154,19 @@ def regrow_forest(forest, weights, family, data, n):
     return larger
 
 
-def grow_forest(rng, weights, family, data, n):
+def grow_forest(rng, weights, family, data, n, balance_depth=BALANCE_DEPTH):
     """Forest of n items inserted in random order: one pass of incremental clustering.
 
     Nothing but the order is random.  Memory for n + 1 rows of statistics and cache, and about 150 n bytes.
     """
     forest = empty_forest(n, weights, family, data)
-    insert_items(forest, weights, family, data, rng.permutation(n))
+    insert_items(forest, weights, family, data, rng.permutation(n), balance_depth)
     return forest
 
 
-def extend_forest(rng, forest, weights, family, data, n):
+def extend_forest(rng, forest, weights, family, data, n, balance_depth=BALANCE_DEPTH):
     """The forest of the first items and, inserted in random order, the further ones up to n; all under a new u."""
     old = len(forest.roots)
     forest = regrow_forest(forest, weights, family, data, n)
-    insert_items(forest, weights, family, data, old + rng.permutation(n - old))
+    insert_items(forest, weights, family, data, old + rng.permutation(n - old), balance_depth)
     return forest

@@ -7,7 +7,7 @@ import numpy as np
 from pymc_nrm.generic import kernel
 from pymc_nrm.partitions import canonical_labels
 
-__all__ = ["Tree", "build_tree", "check_tree", "cut_tree", "leaves", "lowest_common_ancestor", "mean_depth", "node_depths"]
+__all__ = ["Tree", "build_tree", "check_tree", "cut_tree", "leaves", "lowest_common_ancestor", "mean_depth"]
 
 
 class Tree(NamedTuple):
@@ -194,26 +194,27 @@ def mean_depth(tree):
 @kernel
 def _cut_tree_kernel(tree, log_threshold):
     n = tree.order.shape[0]
-    whole = np.ones(2 * n - 1, dtype=np.bool_)
-    for v in range(n, 2 * n - 1):
-        # Not a simple comparison: an undefined log d separates.
-        below = tree.log_dissimilarity[v] <= log_threshold
-        whole[v] = below and whole[tree.left[v]] and whole[tree.right[v]]
     top = np.arange(2 * n - 1)
-    for v in range(2 * n - 3, -1, -1):
-        if whole[tree.parent[v]]:
-            top[v] = top[tree.parent[v]]
+    inside = np.zeros(2 * n - 1, dtype=np.bool_)
+    for v in range(2 * n - 2, -1, -1):
+        up = tree.parent[v]
+        if up >= 0 and inside[up]:
+            top[v], inside[v] = top[up], True
+        else:
+            inside[v] = v < n or tree.log_dissimilarity[v] <= log_threshold
     return top[:n].copy()
 
 
 def cut_tree(tree, log_threshold=0.0):
-    """Labels of the largest subtrees in which no merge has log d above a threshold.
+    """Labels of the largest subtrees whose log d is at most a threshold, whatever that of the nodes below is.
+
+    Given that the partition is consistent with the tree and joins a subtree with nothing else, d = 1 is where the
+    subtree is as probably one cluster as not (Heller & Ghahramani 2005, section 2).
 
     Parameters
     ----------
     tree : Tree
     log_threshold : float
-        0 stands for d = 1: the two sides are as probable apart as together.
 
     Returns
     -------

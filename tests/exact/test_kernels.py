@@ -15,7 +15,8 @@ from pymc_nrm.measures.base import Weights, weights
 from pymc_nrm.samplers.split_merge import SplitMergeOptions
 
 U = 2.5
-N_STARTS = 40_000
+DRAWS_GIVEN_U = 30_000
+N_STARTS = 80_000
 
 MOVES = {
     "sequential": SplitMergeOptions(1, True, 0),
@@ -60,7 +61,10 @@ def test_chain_has_the_law_given_u(family, sampler):
     table = weights(MEASURES[measure], n, np.log(U))
     fixed = Weights(*[np.broadcast_to(values, (n, 1, n + 1)).copy() for values in table])
     rngs = np.random.default_rng(zlib.crc32(f"{family} {sampler}".encode())).spawn(CHAINS)
-    draws = [chain(rng, np.arange(n), fixed, *inputs(family), row.split_merge, row.n_items or n, DRAWS) for rng in rngs]
+    draws = [
+        chain(rng, np.arange(n), fixed, *inputs(family), row.split_merge, row.n_items or n, DRAWS_GIVEN_U)
+        for rng in rngs
+    ]
     assert_law(np.array(draws)[:, 20:], partitions, probabilities)
 
 

@@ -200,8 +200,8 @@ def test_python_and_numba_agree(case):
     statistics = all_statistics(case)
     assert marginal(case.local, statistics) == pytest.approx(log_marginal(case.local, statistics), rel=1e-13)
     rows, items = [], []
-    for function in (draw_many_parameters, draw_many_parameters.__wrapped__):
-        rows.append(function(case.local, statistics, np.random.default_rng(9), 3))
+    functions = (draw_many_parameters, draw_many_parameters.__wrapped__)
+    rows.extend(function(case.local, statistics, np.random.default_rng(9), 3) for function in functions)
     for function in (draw_many_items, draw_many_items.__wrapped__):
         items.append(np.zeros((3, case.dense.shape[1])))
         function(case.local, rows[0][0], np.random.default_rng(9), items[-1])

@@ -27,7 +27,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def sampled(model):
-    with model, pytest.MonkeyPatch.context():
+    with model:
         return pm.sample(
             50, tune=50, chains=2, cores=1, random_seed=1, progressbar=False, quiet=True,
             compute_convergence_checks=False,

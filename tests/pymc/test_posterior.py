@@ -70,7 +70,7 @@ def test_alpha_and_sigma_by_nuts_have_their_marginal_posterior():
         a, s = pm.Gamma("alpha", 2, 1), pm.Beta("sigma", 1.5, 3)
         z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(a, s), n=5)
         nrm.Mixture("x", z, galaxy_family, observed=galaxies)
-        draws = pm.sample(1500, tune=700, chains=4, random_seed=11, **QUIET).posterior
+        draws = pm.sample(1000, tune=500, chains=4, random_seed=11, **QUIET).posterior
     k = draws["z_n_clusters"].values
     values = {
         "alpha": draws["alpha"].values,
@@ -100,7 +100,7 @@ def test_hyperparameter_of_the_family_by_nuts_has_its_marginal_posterior():
         beta = pm.Gamma("beta", 2, 1)
         z = nrm.Partition("z", nrm.NormalizedInverseGaussian(0.5), n=5)
         nrm.Mixture("x", z, galaxy_family._replace(beta=beta), observed=galaxies)
-        draws = pm.sample(1500, tune=500, chains=4, random_seed=12, **QUIET).posterior
+        draws = pm.sample(1000, tune=400, chains=4, random_seed=12, **QUIET).posterior
     k = draws["z_n_clusters"].values
     expected = {
         "beta": weights @ scale,
@@ -119,7 +119,7 @@ def log_marginal_of_one_cluster(family, x):
 
 
 def test_latent_mixture_has_its_exact_posterior():
-    """Clustered random effects: all is Gaussian given the precisions of the clusters, which leaves one integral each."""
+    """Clustered random effects: all is Gaussian given the precision of each cluster, which leaves one integral."""
     y, noise = np.array([-1.0, 0.4, 2.2]), 0.7
     family = nrm.NormalGamma(mu=0.5, kappa=0.5, alpha=3.0, beta=2.0)
     precision = stats.gamma(family.alpha, scale=1 / family.beta)
@@ -152,7 +152,7 @@ def test_latent_mixture_has_its_exact_posterior():
         z = nrm.Partition("z", measure, n=3)
         effect = nrm.Mixture("effect", z, family, shape=(3,))
         pm.Normal("y", effect, noise, observed=y)
-        draws = pm.sample(2500, tune=700, chains=4, random_seed=3, **QUIET).posterior
+        draws = pm.sample(1500, tune=500, chains=4, random_seed=3, **QUIET).posterior
     labels = draws["z"].values
     scores = z_scores(labels, partitions, law)
     assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
@@ -166,7 +166,7 @@ def test_two_mixtures_on_one_partition():
         z = nrm.Partition("z", nrm.NormalizedInverseGaussian(1.0), n=4)
         for name, family, X in zip("xy", families, data, strict=True):
             nrm.Mixture(name, z, family, observed=X)
-        labels = pm.sample(4000, tune=20, chains=4, random_seed=3, **QUIET).posterior["z"].values
+        labels = pm.sample(1500, tune=20, chains=4, random_seed=3, **QUIET).posterior["z"].values
     scores = z_scores(labels, partitions, probabilities)
     assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
 
@@ -193,7 +193,7 @@ def test_two_partitions_that_share_a_hyperparameter():
         w = nrm.Partition("w", nrm.DirichletProcess(alpha), n=4)
         nrm.Mixture("x", z, galaxy_family, observed=galaxies)
         nrm.Mixture("y", w, count_family, observed=counts)
-        draws = pm.sample(2000, tune=500, chains=4, random_seed=5, **QUIET).posterior
+        draws = pm.sample(1000, tune=400, chains=4, random_seed=5, **QUIET).posterior
     assert_means({"alpha": draws["alpha"].values}, {"alpha": weights @ grid})
     for name, partitions, law in (("z", first, law_1), ("w", second, law_2)):
         labels = draws[name].values
@@ -212,7 +212,7 @@ def test_a_partition_alone_has_its_prior(measure):
     assert probabilities.sum() == pytest.approx(1.0)
     with pm.Model():
         z = nrm.Partition("z", measure, n=4)
-        labels = pm.sample(3000, tune=0, chains=4, random_seed=3, **QUIET).posterior["z"].values
+        labels = pm.sample(1500, tune=0, chains=4, random_seed=3, **QUIET).posterior["z"].values
         forward = pm.draw(z, 20_000, random_seed=1)
     for draws in (labels, forward.reshape(4, -1, 4)):
         scores = z_scores(draws, partitions, probabilities)
@@ -227,7 +227,7 @@ def test_few_items(n):
         with pm.Model():
             z = nrm.Partition("z", nrm.NormalizedInverseGaussian(1.0), n=n)
             nrm.Mixture("x", z, galaxy_family, observed=x)
-            labels = pm.sample(2000, tune=0, chains=2, step=step([z]), random_seed=4, **QUIET).posterior["z"].values
+            labels = pm.sample(1000, tune=0, chains=2, step=step([z]), random_seed=4, **QUIET).posterior["z"].values
         scores = z_scores(labels, partitions, probabilities)
         assert np.abs(scores).max() < largest_z(labels.shape, max(scores.size, 1))
 

@@ -1,0 +1,218 @@
+"""Tree-guided sampling of a partition: blocks of a guide tree move, split and merge together, exactly."""
+
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+from pymc.step_methods.compound import Competence
+from pymc.step_methods.state import dataclass_state
+
+from pymc_nrm.generic import precompile
+from pymc_nrm.measures.base import Weights
+from pymc_nrm.partitions import build_state
+from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, check_count, is_partition
+from pymc_nrm.samplers.guide import make_guide
+from pymc_nrm.samplers.informed_split_merge import informed_split_merge_moves
+from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items
+from pymc_nrm.samplers.subtree_gibbs import reference_subtree_gibbs, subtree_gibbs
+from pymc_nrm.samplers.tree_split_merge import tree_split_merge_moves
+from pymc_nrm.trees.guide import guide_tree
+from pymc_nrm.trees.tree import cut_tree
+
+# Moves along the guide tree: name, kernel, and whether it counts outcomes of Metropolis-Hastings steps.
+TREE_MOVES = {
+    "informed_split_merge": (informed_split_merge_moves, True),
+    "tree_split_merge": (tree_split_merge_moves, True),
+    "subtree_gibbs": (subtree_gibbs, False),
+    "reference_subtree_gibbs": (reference_subtree_gibbs, False),
+}
+
+# Parts of tuning at whose ends guide trees are grown again, at the hyperparameters of that time.
+_REBUILDS = (0.1, 0.25, 0.5)
+
+# Above so many clusters, moves whose cost does not grow with their number replace most of the others.
+_MANY_CLUSTERS = 50
+
+
+@dataclass_state
+class TreeGuidedState(PartitionStepState):
+    """What a chain needs to go on: beside the options, its guide trees and how far tuning has come."""
+
+    guides: list = field(default_factory=list)
+    n_steps: int = 0
+    n_tune: int = 0
+    tuning: bool = True
+    n_moves: Any = None
+
+
+class TreeGuided(PartitionStep):
+    """Tree-guided sampling of a partition: the default step.
+
+    Each draw is a cycle of moves given u: merges of clusters that fit together and splits along blocks of a guide tree;
+    split-merge moves between the children of a node of the tree; Gibbs updates of blocks of the tree; Gibbs updates of
+    random items.  Guide trees are grown by incremental Bayesian hierarchical clustering from the data, at the
+    hyperparameters at hand, in random order; they are grown again a few times during tuning and kept afterwards.  They
+    never depend on the partition, so that every move, and the cycle, leaves the posterior invariant; the Gibbs updates
+    make it irreducible.  A bad tree makes the sampler slower, not wrong.
+
+    Parameters
+    ----------
+    vars : list of Partition
+    moves : dict of str to int or float, optional
+        How often each move is made per draw, by name: ``"informed_split_merge"``, ``"tree_split_merge"``,
+        ``"subtree_gibbs"``, ``"reference_subtree_gibbs"`` and ``"marginal_gibbs"``.  A float stands for that share of
+        the number of items; for ``"marginal_gibbs"`` the number of items to update, at most all of them.  Moves that
+        are left out keep their default number.
+    n_trees : int
+        Number of guide trees; one of them is drawn for each draw.
+    **kwargs
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If a name or a number of ``moves`` is not allowed, no move of a kind that makes the sampler irreducible is left,
+        or something in the model uses the labels in a way that the step does not understand.
+
+    Notes
+    -----
+    Without ``initval`` a chain starts from the clusters that incremental hierarchical clustering finds, each chain in
+    its own random order.
+
+    The published tree-guided sampler (Lee & Choi 2015, "Tree-guided MCMC inference for normalized random measure
+    mixture models") builds its trees from the current partition and does not leave the posterior invariant; the moves
+    here keep its idea and satisfy detailed balance.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+    ...     step = nrm.TreeGuided([z], moves={"tree_split_merge": 5})
+    """
+
+    name = "tree_guided"
+    _state_class = TreeGuidedState
+    stats_dtypes_shapes = {
+        **PartitionStep.common_stats,
+        "n_moved": (np.int64, []),
+        "n_blocks_moved": (np.int64, []),
+        "n_splits_proposed": (np.int64, []),
+        "n_splits_accepted": (np.int64, []),
+        "n_merges_proposed": (np.int64, []),
+        "n_merges_accepted": (np.int64, []),
+        "acceptance_rate": (np.float64, []),
+    }
+
+    def __init__(self, vars=None, *, moves=None, n_trees=2, **kwargs):
+        moves = {} if moves is None else dict(moves)
+        _check_moves(moves)
+        check_count("n_trees", n_trees, 1)
+        self.guides, self.n_steps, self.n_tune, self.tuning, self.n_moves = [], 0, 0, True, None
+        super().__init__(vars, options={"moves": moves, "n_trees": n_trees}, **kwargs)
+
+    def setup_chain(self, rng, tune, draws):
+        super().setup_chain(rng, tune, draws)
+        self.guides, self.n_steps, self.n_tune, self.tuning, self.n_moves = [], 0, tune, tune > 0, None
+
+    def stop_tuning(self):
+        self.tuning = False
+
+    def check_options(self, n):
+        """Check the options against the number of items."""
+        count = self.options["moves"].get("marginal_gibbs", 0)
+        if not isinstance(count, float):
+            check_count("marginal_gibbs in moves", count, 0, n)
+        self._n = n
+
+    def precompile_moves(self, state, table, family, data):
+        """Compile the kernels for the types at hand, on a tree of two items."""
+        rng = np.random.default_rng(0)
+        small = Weights(table.join[:3], table.moment[:3]) if self._n > 1 else table
+        guide = make_guide(guide_tree(rng, small, family, data))
+        for move, _ in TREE_MOVES.values():
+            precompile(move, self.rng, state, table, family, data, guide, 1)
+        precompile(random_items, self.rng, 2, 1)
+        precompile(gibbs_sweep, self.rng, state, table, family, data, state.labels)
+
+    def moves(self, state, table, family, data):
+        """One cycle of moves; the new state and their statistics."""
+        n = self._n
+        if n > 1 and self._trees_are_due():
+            self._grow_guides(table, family, data)
+            if self.n_steps == 0 and self.may_choose_start and state.size[0] == 1:
+                state = build_state(cut_tree(self.guides[0].tree), family, data)
+        if self.n_moves is None or self.tuning:
+            self.n_moves = self._numbers_of_moves(int(state.size[0]))
+        self.n_steps += 1
+        outcomes = np.zeros(4, dtype=np.int64)
+        n_blocks_moved = 0
+        if n > 1:
+            guide = self.guides[int(self.rng.integers(len(self.guides)))]
+            for name, (move, has_outcomes) in TREE_MOVES.items():
+                if self.n_moves[name] == 0:
+                    continue
+                state, result = move(self.rng, state, table, family, data, guide, self.n_moves[name])
+                if has_outcomes:
+                    outcomes += result
+                else:
+                    n_blocks_moved += result
+        items = random_items(self.rng, n, self.n_moves["marginal_gibbs"])
+        state, n_moved = gibbs_sweep(self.rng, state, table, family, data, items)
+        splits_rejected, splits, merges_rejected, merges = map(int, outcomes)
+        total = int(outcomes.sum())
+        return state, {
+            "n_moved": n_moved,
+            "n_blocks_moved": n_blocks_moved,
+            "n_splits_proposed": splits + splits_rejected,
+            "n_splits_accepted": splits,
+            "n_merges_proposed": merges + merges_rejected,
+            "n_merges_accepted": merges,
+            "acceptance_rate": (splits + merges) / total if total else np.nan,
+        }
+
+    def _trees_are_due(self):
+        if not self.guides:
+            return True
+        return self.tuning and self.n_steps in {int(part * self.n_tune) for part in _REBUILDS}
+
+    def _grow_guides(self, table, family, data):
+        n_trees = self.options["n_trees"]
+        self.guides = [make_guide(guide_tree(self.rng, table, family, data)) for _ in range(n_trees)]
+
+    def _numbers_of_moves(self, n_clusters):
+        """How often each move is made; the number of clusters counts until the end of tuning."""
+        n, many = self._n, n_clusters > _MANY_CLUSTERS
+        share = n // 16 if many else n // 4
+        defaults = {
+            "informed_split_merge": 15,
+            "tree_split_merge": 10,
+            "subtree_gibbs": share,
+            "reference_subtree_gibbs": n // 4 if many else 0,
+            "marginal_gibbs": max(share, min(n, 200)),
+        }
+        chosen = defaults | self.options["moves"]
+        return {name: round(count * n) if isinstance(count, float) else count for name, count in chosen.items()}
+
+    @staticmethod
+    def competence(var, has_grad):
+        """The default for partitions."""
+        return Competence.IDEAL if is_partition(var) else Competence.INCOMPATIBLE
+
+
+def _check_moves(moves):
+    names = [*TREE_MOVES, "marginal_gibbs"]
+    for name, count in moves.items():
+        if name not in names:
+            raise ValueError(f"moves has the unknown name {name!r}; allowed are {', '.join(names)}")
+        if not isinstance(count, float):
+            check_count(f"{name} in moves", count, 0)
+        elif not 0.0 <= count < np.inf or (name == "marginal_gibbs" and count > 1.0):
+            raise ValueError(f"{name} in moves must be a share of the items, at least 0; got {count}")
+    irreducible = ("subtree_gibbs", "reference_subtree_gibbs", "marginal_gibbs")
+    if all(moves.get(name, 1) == 0 for name in irreducible):
+        raise ValueError(
+            f"moves must leave one of {', '.join(irreducible)} above 0, or some partitions cannot be reached"
+        )

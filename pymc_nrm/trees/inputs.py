@@ -1,0 +1,137 @@
+"""What a user gives to the functions of this folder, in the form that kernels take."""
+
+import numpy as np
+from pytensor.graph.basic import Variable
+from scipy import sparse
+
+from pymc_nrm.families.base import broadcast_hyperparameters, complete, localise, log_marginal, prepare_data
+from pymc_nrm.families.product import product, product_data
+from pymc_nrm.measures.base import check_measure, weights
+
+_SUPPORTS = {
+    "real": lambda value, d: True,
+    "positive": lambda value, d: value > 0,
+    "non-negative": lambda value, d: value >= 0,
+    "unit interval": lambda value, d: (value >= 0) & (value < 1),
+    "greater than d - 1": lambda value, d: value > d - 1,
+    "positive definite": lambda value, d: np.linalg.eigvalsh(value) > 0 if np.allclose(value, value.T) else False,
+}
+
+
+def measure_of_numbers(measure):
+    """Check a measure whose hyperparameters must be numbers, and turn them into floats.
+
+    Parameters
+    ----------
+    measure : Measure
+
+    Returns
+    -------
+    Measure
+
+    Raises
+    ------
+    TypeError
+        If it is not a measure, or a hyperparameter is a tensor or random variable.
+    ValueError
+        If a hyperparameter is outside its support.
+    """
+    if type(measure) not in weights.registry:
+        raise TypeError(f"measure must be a measure such as DirichletProcess(1.0); got {measure!r}")
+    _reject_tensors(measure)
+    check_measure(measure)
+    return type(measure)(*[float(value) for value in measure])
+
+
+def family_and_data(family, X):
+    """Check a family whose hyperparameters must be numbers and its data, and put them into the form of kernels.
+
+    Parameters
+    ----------
+    family : Family or list of Family
+        A list stands for several data sets on the same items.
+    X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
+        NaN means missing, where the family allows it.
+
+    Returns
+    -------
+    family, data : NamedTuple
+    n : int
+        Number of items.
+
+    Raises
+    ------
+    TypeError
+        If it is not a family, or a hyperparameter is a tensor or random variable.
+    ValueError
+        If a hyperparameter or the data are outside their support, or there are no items.
+    """
+    if isinstance(family, list):
+        if not family or not isinstance(X, list) or len(X) != len(family):
+            raise ValueError("a list of families needs a list of as many data sets")
+        families, data, sizes = zip(*(family_and_data(*pair) for pair in zip(family, X, strict=True)), strict=True)
+        if len(set(sizes)) > 1:
+            raise ValueError(f"data sets must have one row for each of the same items; got {list(sizes)} rows")
+        return product(families), product_data(data), sizes[0]
+    if type(family) not in log_marginal.registry or not hasattr(family, "hyperparameters"):
+        raise TypeError(f"family must be a family such as NormalWishart(...); got {family!r}")
+    _reject_tensors(family)
+    X = as_rows(X)
+    n, d = X.shape
+    if n == 0:
+        raise ValueError("a tree needs at least one item; got data without rows")
+    full = broadcast_hyperparameters(complete(family, X), n, d)
+    for name, value in full._asdict().items():
+        array, support = np.asarray(value), full.hyperparameters[name].support
+        if not (np.isfinite(array).all() and np.all(_SUPPORTS[support](array, d))):
+            raise ValueError(f"{name} of {type(full).__name__} must be finite and {support}; got {value!r}")
+    data = prepare_data(full, X)
+    return localise(full, data), data, n
+
+
+def select_items(family, X, items):
+    """The same families for some of the items, and their data.
+
+    Parameters
+    ----------
+    family : Family or list of Family
+    X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
+    items : ndarray of int
+
+    Returns
+    -------
+    family, X
+    """
+    if isinstance(family, list):
+        families, parts = zip(*(select_items(*pair, items) for pair in zip(family, X, strict=True)), strict=True)
+        return list(families), list(parts)
+    changed = {}
+    for name, value in family._asdict().items():
+        core = family.hyperparameters[name].core
+        if value is not None and core[:1] == ("n",) and np.ndim(value) == len(core):
+            changed[name] = np.asarray(value)[items]
+    return family._replace(**changed), as_rows(X)[items]
+
+
+def as_rows(X):
+    """Data as a matrix, sparse or dense, with one row per item; masked values become NaN.
+
+    Examples
+    --------
+    >>> as_rows([1, 2, 3]).shape
+    (3, 1)
+    """
+    if sparse.issparse(X):
+        return sparse.csr_array(X)
+    if isinstance(X, np.ma.MaskedArray):
+        X = X.astype("float64").filled(np.nan)
+    X = np.asarray(X)
+    if X.ndim not in (1, 2):
+        raise ValueError(f"data must have shape (n, d) or (n,); got shape {X.shape}")
+    return X[:, None] if X.ndim == 1 else X
+
+
+def _reject_tensors(parameters):
+    for name, value in parameters._asdict().items():
+        if isinstance(value, Variable):
+            raise TypeError(f"{name} of {type(parameters).__name__} must be a number or an array here; got {value}")

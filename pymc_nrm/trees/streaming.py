@@ -1,0 +1,119 @@
+"""Incremental clustering of data that arrive in batches."""
+
+import numpy as np
+from scipy import sparse
+
+from pymc_nrm.measures.base import draw_log_u, weights
+from pymc_nrm.trees.clustering import checked_depth, checked_log_u, pilot_log_u
+from pymc_nrm.trees.dendrogram import make_dendrogram
+from pymc_nrm.trees.ibhc import BALANCE_DEPTH, extend_forest, grow_forest
+from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers
+from pymc_nrm.trees.join import join_forest
+
+
+class IncrementalClustering:
+    """Incremental Bayesian hierarchical clustering of a stream of data.
+
+    Every batch is inserted into the forest that the earlier ones have left, see :func:`~pymc_nrm.trees.ibhc`.  Before
+    that u is drawn anew for the new number of items, all potentials are computed under it, and nodes that now have
+    d > 1 are taken apart.
+
+    Parameters
+    ----------
+    family : Family or list of Family
+        Hyperparameters are numbers and arrays.
+    measure : Measure
+        Hyperparameters are numbers.
+    u : positive float, optional
+        Auxiliary variable, by default drawn anew at every batch.
+    balance_depth : int or None
+        As for :func:`~pymc_nrm.trees.ibhc`.
+    random_seed : int, numpy.random.Generator, optional
+
+    Notes
+    -----
+    A batch costs time in proportion to all items so far, beside the time for inserting its own.  All data are kept.
+
+    Examples
+    --------
+    >>> from pymc_nrm.families import PoissonGamma
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> clustering = IncrementalClustering(PoissonGamma(1.0, 0.1), DirichletProcess(1.0), random_seed=1)
+    >>> clustering.partial_fit([0, 90]).partial_fit([1, 95]).dendrogram().labels.tolist()
+    [0, 1, 0, 1]
+    """
+
+    def __init__(self, family, measure, *, u=None, balance_depth=BALANCE_DEPTH, random_seed=None):
+        self.family = family
+        self.measure = measure_of_numbers(measure)
+        self._fixed_log_u = None if u is None else checked_log_u(u)
+        self._balance_depth = checked_depth(balance_depth)
+        self._rng = np.random.default_rng(random_seed)
+        self._X = self._forest = self._inputs = None
+
+    def partial_fit(self, X):
+        """Insert further items.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
+            One row for each new item.
+
+        Returns
+        -------
+        IncrementalClustering
+            Itself.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If data or hyperparameters are outside their support; the items so far are kept.
+        """
+        X = _append(self.family, self._X, X)
+        family, data, n = family_and_data(self.family, X)
+        rng = self._rng
+        log_u = self._fixed_log_u
+        if self._forest is None:
+            log_u = pilot_log_u(rng, self.measure, self.family, X) if log_u is None else log_u
+            table = weights(self.measure, n, log_u)
+            forest = grow_forest(rng, table, family, data, n, self._balance_depth)
+        else:
+            if log_u is None:
+                log_u = float(draw_log_u(self.measure, n, int(self._forest.n_roots[0]), rng))
+            table = weights(self.measure, n, log_u)
+            forest = extend_forest(rng, self._forest, table, family, data, n, self._balance_depth)
+        self._X, self._forest, self._inputs = X, forest, (log_u, table, family, data)
+        return self
+
+    def dendrogram(self):
+        """The forest so far, its roots joined by greedy clustering.
+
+        Returns
+        -------
+        Dendrogram
+
+        Raises
+        ------
+        ValueError
+            If there are no data yet.
+        """
+        if self._forest is None:
+            raise ValueError("there are no data yet; call partial_fit first")
+        log_u, table, family, data = self._inputs
+        tree = join_forest(self._rng, self._forest, table, family, data)
+        return make_dendrogram(tree, self.measure, log_u, family, data, fixed_u=self._fixed_log_u is not None)
+
+
+def _append(family, old, new):
+    """Data with further rows at the end; a list of data sets for a list of families."""
+    if isinstance(family, list):
+        if not isinstance(new, list) or len(new) != len(family):
+            raise ValueError("a list of families needs a list of as many data sets")
+        parts = [None] * len(new) if old is None else old
+        return [_append(*triple) for triple in zip(family, parts, new, strict=True)]
+    rows = as_rows(new)
+    if old is None:
+        return rows
+    if old.shape[1] != rows.shape[1]:
+        raise ValueError(f"new data must have {old.shape[1]} features like those before; got {rows.shape[1]}")
+    return sparse.vstack([old, rows], format="csr") if sparse.issparse(old) else np.concatenate([old, rows])

@@ -1,0 +1,183 @@
+"""Identical draws for identical seeds, however the chains are run, stopped and continued."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pymc as pm
+import pytest
+from pymc.step_methods import CompoundStep
+
+import pymc_nrm as nrm
+
+X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]])
+QUIET = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
+
+
+def make_model():
+    with pm.Model() as model:
+        alpha = pm.Gamma("alpha", 2, 1)
+        z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(alpha, 0.3), n=5)
+        nrm.Mixture("x", z, nrm.NormalGamma(0.0, 0.3, 2.0, 1.0), observed=X)
+    return model
+
+
+def assert_same(first, second):
+    for name in ("alpha", "z"):
+        np.testing.assert_array_equal(first.posterior[name], second.posterior[name])
+    np.testing.assert_array_equal(first.sample_stats["log_joint"], second.sample_stats["log_joint"])
+
+
+@pytest.fixture(scope="module")
+def reference():
+    with make_model():
+        return pm.sample(30, tune=30, chains=2, cores=1, random_seed=3, **QUIET)
+
+
+def test_same_seed_same_draws(reference):
+    with make_model():
+        again = pm.sample(30, tune=30, chains=2, cores=1, random_seed=3, **QUIET)
+        other = pm.sample(30, tune=30, chains=2, cores=1, random_seed=4, **QUIET)
+    assert_same(reference, again)
+    assert (reference.posterior["z"] != other.posterior["z"]).any()
+    assert (reference.posterior["z"][0] != reference.posterior["z"][1]).any()
+
+
+def test_two_processes_give_the_draws_of_one(reference):
+    with make_model():
+        parallel = pm.sample(30, tune=30, chains=2, cores=2, random_seed=3, mp_ctx="fork", **QUIET)
+    assert_same(reference, parallel)
+
+
+SCRIPT = """
+    import sys
+    import numpy as np
+    import pymc as pm
+    import pymc_nrm as nrm
+
+    if __name__ == "__main__":
+        with pm.Model():
+            alpha = pm.Gamma("alpha", 2, 1)
+            z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=4)
+            nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+            cores, context = int(sys.argv[1]), sys.argv[2]
+            draws = pm.sample(
+                20, tune=20, chains=2, cores=cores, mp_ctx=context, random_seed=3, progressbar=False, quiet=True,
+                compute_convergence_checks=False,
+            )
+        print(draws.posterior["z"].values.ravel().tolist(), draws.posterior["alpha"].values.sum().hex())
+"""
+
+
+def test_every_way_to_start_processes(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(SCRIPT))
+    paths = [str(pathlib.Path(nrm.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    outputs = {}
+    for start in (("1", "fork"), ("2", "fork"), ("2", "spawn"), ("2", "forkserver")):
+        done = subprocess.run([sys.executable, script, *start], capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        outputs[start] = done.stdout
+    assert len(set(outputs.values())) == 1, outputs
+
+
+@pytest.mark.parametrize("method", [nrm.SplitMerge, nrm.MarginalGibbs])
+def test_sampling_state_continues_a_chain(method):
+    def run(step, point, n_draws):
+        draws = []
+        for _ in range(n_draws):
+            point, [stats] = step.step(point)
+            draws.append((*point["z"], stats["u"], stats["log_joint"]))
+        return point, draws
+
+    def make_step():
+        model = make_model()
+        with model:
+            step = method([model["z"]], rng=1)
+        step.setup_chain(np.random.default_rng(2), 0, 20)
+        return step, model.initial_point()
+
+    step, point = make_step()
+    _, uninterrupted = run(step, point, 20)
+    step, point = make_step()
+    point, first = run(step, point, 8)
+    state = step.sampling_state
+    run(step, point, 5)
+    other, _ = make_step()
+    other.setup_chain(np.random.default_rng(99), 0, 20)
+    other.sampling_state = state
+    _, second = run(other, point, 12)
+    np.testing.assert_array_equal(first + second, uninterrupted)
+
+
+def test_sampling_state_belongs_to_its_options():
+    model = make_model()
+    with model:
+        state = nrm.SplitMerge([model["z"]], n_moves=3).sampling_state
+        with pytest.raises(ValueError, match="options"):
+            nrm.SplitMerge([model["z"]], n_moves=4).sampling_state = state
+
+
+def test_a_step_is_reset_between_chains():
+    model = make_model()
+    with model:
+        step = nrm.SplitMerge([model["z"]], rng=1)
+
+    def run():
+        step.setup_chain(np.random.default_rng(5), 0, 10)
+        point = model.initial_point()
+        return [step.step(point)[0]["z"].tolist() for _ in range(10)]
+
+    assert run() == run()
+
+
+def make_trace():
+    """A trace in memory; PyMC's needs a version of zarr before 3."""
+    from pymc.backends.zarr import ZarrTrace
+
+    try:
+        return ZarrTrace(draws_per_chunk=1, include_transformed=True)
+    except RuntimeError:
+        pytest.skip("needs a version of zarr that PyMC supports")
+
+
+@pytest.mark.filterwarnings("ignore:.*return_inferencedata=False.*:FutureWarning")
+def test_chain_stopped_and_continued_from_a_zarr_trace_is_an_uninterrupted_one(monkeypatch):
+    trace = make_trace()
+    # The state of a step is pickled.  This process wrote it itself, into memory, and may therefore read it.
+    monkeypatch.setattr("numcodecs.pickles.ALLOW_UNSAFE_PICKLE_DECODE", True, raising=False)
+    tune, draws, stop_at = 30, 30, 44
+
+    def make_steps(model):
+        with model:
+            return [pm.NUTS([model["alpha"]]), nrm.SplitMerge([model["z"]])]
+
+    def stop(trace, draw):
+        if draw.draw_idx == stop_at:
+            raise KeyboardInterrupt
+
+    kwargs = QUIET | {"tune": tune, "chains": 1, "cores": 1, "random_seed": 3, "discard_tuned_samples": False}
+    model = make_model()
+    with model:
+        uninterrupted = pm.sample(draws, step=make_steps(model), **kwargs)
+    model = make_model()
+    with model:
+        pm.sample(draws, step=make_steps(model), trace=trace, callback=stop, return_inferencedata=False, **kwargs)
+    assert int(trace._sampling_state.draw_idx[0]) == stop_at + 1
+
+    model = make_model()
+    step = CompoundStep(make_steps(model))
+    step.sampling_state = trace._sampling_state.sampling_state[0]
+    last = stop_at - tune
+    point = {
+        "alpha_log__": trace.unconstrained_posterior["alpha_log__"][0, last],
+        "z": trace.posterior["z"][0, last],
+    }
+    for t in range(last + 1, draws):
+        point, _ = step.step(point)
+        np.testing.assert_array_equal(point["z"], uninterrupted.posterior["z"][0, t])
+        assert np.exp(point["alpha_log__"]) == pytest.approx(float(uninterrupted.posterior["alpha"][0, t]), rel=1e-14)

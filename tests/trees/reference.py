@@ -1,0 +1,106 @@
+"""Slow and plain computations that the trees are compared with."""
+
+import collections
+import functools
+import itertools
+import math
+
+import numpy as np
+from scipy import sparse
+
+from pymc_nrm.families import MultinomialDirichlet, NormalGamma
+from pymc_nrm.families.base import add_item, log_marginal, statistics_size
+from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
+from pymc_nrm.measures.base import log_eppf, log_tilted_moment
+from pymc_nrm.partitions import all_partitions
+from pymc_nrm.trees.inputs import family_and_data
+
+MEASURES = {
+    "DP": DirichletProcess(1.3),
+    "NIG": NormalizedInverseGaussian(0.6),
+    "NGG": NormalizedGeneralizedGamma(0.5, 0.3),
+}
+
+_generator = np.random.default_rng(5)
+_points = _generator.normal(size=(6, 2)) + np.array([0.0, 0, 0, 3, 3, 9])[:, None]
+_points[2, 1] = np.nan
+
+FAMILIES = {
+    "NormalGamma": (NormalGamma(0.5, 0.2, 1.5, [0.8, 1.2]), _points),
+    "MultinomialDirichlet": (MultinomialDirichlet(0.7), sparse.csr_array(_generator.poisson(1.5, size=(6, 4)))),
+}
+
+
+@functools.cache
+def marginals(name):
+    """Log marginals of all sets of items, by frozenset, and the family and the data as kernels take them."""
+    family, data, n = family_and_data(*FAMILIES[name])
+    table = {}
+    for size in range(1, n + 1):
+        for items in itertools.combinations(range(n), size):
+            statistics = np.zeros(statistics_size(family))
+            for item in items:
+                add_item(family, statistics, data, item, 1.0)
+            table[frozenset(items)] = float(log_marginal(family, statistics))
+    return table, family, data
+
+
+def greedy(log_p, n, log_kappa):
+    """Greedy clustering of items 0..n - 1 with weights in the open: sets in order of merging, log d, log potentials."""
+    trees = {frozenset([i]): log_kappa(1) + log_p[frozenset([i])] for i in range(n)}
+    sets, log_d = [], []
+    while len(trees) > 1:
+        d, a, b = min(
+            (trees[a] + trees[b] - log_kappa(len(a | b)) - log_p[a | b], sorted(a), sorted(b))
+            for a, b in itertools.combinations(trees, 2)
+        )
+        a, b = frozenset(a), frozenset(b)
+        apart = trees.pop(a) + trees.pop(b)
+        trees[a | b] = float(np.logaddexp(log_kappa(len(a | b)) + log_p[a | b], apart))
+        sets.append(a | b)
+        log_d.append(d)
+    return sets, log_d, next(iter(trees.values()))
+
+
+def below(tree):
+    """The set of items below every node."""
+    n = len(tree.order)
+    sets = [frozenset([i]) for i in range(n)]
+    for v in range(n, 2 * n - 1):
+        sets.append(sets[tree.left[v]] | sets[tree.right[v]])
+    return sets
+
+
+def clusters(labels):
+    """The clusters of a partition as frozensets."""
+    return [frozenset(np.flatnonzero(labels == k).tolist()) for k in range(max(labels) + 1)]
+
+
+def log_sum(values):
+    """Log of a sum of exponentials."""
+    top = max(values)
+    return top + math.log(sum(math.exp(value - top) for value in values))
+
+
+def log_joint_given_u(log_p, n, measure, u):
+    """``log sum over partitions of prod_c kappa(|c|, u) p(X_c)``, by enumeration."""
+    kappa = [log_tilted_moment(measure, m, u) if m else 0.0 for m in range(n + 1)]
+    return log_sum([sum(kappa[len(c)] + log_p[c] for c in clusters(labels)) for labels in all_partitions(n)])
+
+
+def log_evidence(log_p, n, measure, sets=None):
+    """``log sum over partitions of p(partition) p(X | partition)``, all of them or those made of the given sets."""
+    terms = []
+    for labels in all_partitions(n):
+        parts = clusters(labels)
+        if sets is None or all(part in sets for part in parts):
+            terms.append(log_eppf(measure, np.array([len(c) for c in parts])) + sum(log_p[c] for c in parts))
+    return log_sum(terms)
+
+
+def adjusted_rand(a, b):
+    """Adjusted Rand index of two partitions."""
+    pairs = lambda values: sum(math.comb(v, 2) for v in collections.Counter(values).values())  # noqa: E731
+    together, of_a, of_b = pairs(zip(a, b, strict=True)), pairs(a), pairs(b)
+    expected = of_a * of_b / math.comb(len(a), 2)
+    return (together - expected) / ((of_a + of_b) / 2 - expected)

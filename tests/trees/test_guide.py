@@ -1,0 +1,161 @@
+"""Guide trees, features, linkage matrices and checks of arguments."""
+
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import sparse
+from scipy.cluster.hierarchy import fcluster, is_monotonic, is_valid_linkage
+
+from pymc_nrm.families import (
+    BernoulliBeta,
+    CategoricalDirichlet,
+    MultinomialDirichlet,
+    NormalGamma,
+    NormalWishart,
+    PoissonGamma,
+)
+from pymc_nrm.families.no_data import NoData, NoRows
+from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
+from pymc_nrm.measures.base import weights
+from pymc_nrm.partitions import canonical_labels
+from pymc_nrm.trees import bhc, guide, guide_tree, ibhc
+from pymc_nrm.trees.features import features
+from pymc_nrm.trees.inputs import family_and_data
+from pymc_nrm.trees.tree import build_tree, check_tree, cut_tree, leaves, mean_depth
+
+MEASURE = NormalizedGeneralizedGamma(0.8, 0.3)
+GAUSS = NormalGamma(0.0, 0.1, 2.0, 0.5)
+
+_rng = np.random.default_rng(3)
+_half = np.arange(40) % 2
+DATA = {
+    "NormalGamma": (NormalGamma(0.0, 0.1, 2.0, 0.5), 9.0 * _half[:, None] + _rng.normal(size=(40, 2))),
+    "BernoulliBeta": (BernoulliBeta(0.5, 0.5), (_rng.random((40, 30)) < 0.1 + 0.8 * _half[:, None]).astype(float)),
+    "PoissonGamma": (PoissonGamma(0.5, 0.1), _rng.poisson(2.0 + 40.0 * _half[:, None], size=(40, 2))),
+    "CategoricalDirichlet": (
+        CategoricalDirichlet(0.5),
+        np.where(_rng.random((40, 20)) < 0.1, np.nan, 2.0 * _half[:, None] + (_rng.random((40, 20)) < 0.2)),
+    ),
+    "MultinomialDirichlet": (
+        MultinomialDirichlet(0.1),
+        sparse.csr_array(_rng.poisson(0.02 + 0.5 * (np.arange(400) % 2 == _half[:, None]))),
+    ),
+}
+DATA["several"] = ([DATA[k][0] for k in ("NormalGamma", "PoissonGamma")], [DATA[k][1] for k in DATA][0:3:2])
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_features_separate_what_is_apart(name):
+    _, data, n = family_and_data(*DATA[name])
+    X = features(data, np.random.default_rng(0))
+    assert X.shape[0] == n and np.isfinite(X).all()
+    tree = build_tree(guide.ward_merges(np.random.default_rng(0), X))
+    assert len(set(_half[leaves(tree, tree.left[-1])])) == 1
+    assert len(set(_half[leaves(tree, tree.right[-1])])) == 1
+
+
+def test_features_of_odd_data():
+    values = np.array([[1.0, np.nan, np.nan], [1.0, 2.0, np.nan], [1.0, 4.0, np.nan]])
+    _, data, _ = family_and_data(GAUSS, values)
+    np.testing.assert_allclose(features(data, None)[:, 1], [0.0, -(1.5**0.5), 1.5**0.5])
+    assert not features(data, None)[:, [0, 2]].any()
+    _, data, _ = family_and_data(MultinomialDirichlet(1.0), np.zeros((3, 4), dtype=int))
+    assert not features(data, None).any()
+
+
+@pytest.mark.parametrize("kind", ["ibhc", "ward"])
+@pytest.mark.parametrize("n", [1, 2, 3, 40])
+def test_guide_trees(kind, n, rng):
+    family, X = DATA["NormalGamma"]
+    family, data, n = family_and_data(family, X[:n])
+    tree = guide_tree(rng, weights(MEASURE, n, 1.0), family, data, kind)
+    check_tree(tree)
+    if n == 40:
+        assert cut_tree(tree).tolist() == _half.tolist()
+
+
+def test_guide_tree_without_data(rng):
+    for kind in ("ibhc", "ward"):
+        check_tree(guide_tree(rng, weights(MEASURE, 50, 1.0), NoData(0.0), NoRows(0.0), kind))
+
+
+def test_unknown_kind(rng):
+    family, data, n = family_and_data(GAUSS, [0.0, 1.0])
+    with pytest.raises(ValueError, match="ibhc"):
+        guide_tree(rng, weights(MEASURE, n, 1.0), family, data, "single")
+
+
+@pytest.mark.parametrize("kind", ["spread", "few values", "one value"])
+def test_ward_of_many_points(kind, monkeypatch, rng):
+    monkeypatch.setattr(guide, "MOST_WARD_ITEMS", 100)
+    n = 3_000
+    X = {
+        "spread": rng.normal(size=(n, 2)),
+        "few values": rng.integers(3, size=(n, 1)) * 1.0,
+        "one value": np.ones((n, 1)),
+    }
+    tree = build_tree(guide.ward_merges(rng, X[kind]))
+    check_tree(tree)
+    assert mean_depth(tree) < 100
+
+
+@pytest.mark.parametrize("algorithm", [bhc, ibhc])
+@pytest.mark.parametrize("scale", [0.3, 3.0, 1e5])
+def test_linkage(algorithm, scale, rng):
+    X = scale * rng.normal(size=(60, 2))
+    for u in (1.0, 1e4):
+        result = algorithm(X, GAUSS, MEASURE, u=u, random_seed=1)
+        Z = result.to_linkage()
+        assert is_valid_linkage(Z, throw=True) and is_monotonic(Z)
+        assert Z[:, 2].min() >= 1.0
+        flat = fcluster(Z, result.cut_height, criterion="distance")
+        assert canonical_labels(flat).tolist() == result.labels.tolist()
+        # The same nodes as in the tree, whatever their numbers.
+        tree = build_tree(Z[:, :2].astype(int))
+        ours, theirs = ({frozenset(leaves(t, v)) for v in range(60, 119)} for t in (result.tree, tree))
+        assert ours == theirs
+
+
+def test_linkage_of_one_item():
+    assert bhc([1.0], GAUSS, MEASURE, random_seed=1).to_linkage().shape == (0, 4)
+
+
+@pytest.mark.parametrize("algorithm", [bhc, ibhc])
+@pytest.mark.parametrize(
+    "X, family, measure, options, error, message",
+    [
+        ([1.0, 2.0], GAUSS, DirichletProcess(-1.0), {}, ValueError, "alpha of DirichletProcess"),
+        ([1.0, 2.0], GAUSS, "DP", {}, TypeError, "must be a measure"),
+        ([1.0, 2.0], "gauss", MEASURE, {}, TypeError, "must be a family"),
+        ([1.0, 2.0], NormalGamma(0.0, -1.0, 2.0, 1.0), MEASURE, {}, ValueError, "kappa of NormalGamma"),
+        ([1.0, 2.0], NormalGamma(np.nan, 1.0, 2.0, 1.0), MEASURE, {}, ValueError, "mu of NormalGamma"),
+        ([[1.0, 2.0]], NormalWishart(0.0, 1.0, -np.eye(2), 4.0), MEASURE, {}, ValueError, "Psi of NormalWishart"),
+        ([[1.0, 2.0]], NormalWishart(0.0, 1.0, np.eye(2), 1.0), MEASURE, {}, ValueError, "nu of NormalWishart"),
+        ([], GAUSS, MEASURE, {}, ValueError, "at least one item"),
+        (np.zeros((2, 2, 2)), GAUSS, MEASURE, {}, ValueError, "shape"),
+        ([1.0, np.inf], GAUSS, MEASURE, {}, ValueError, "infinite"),
+        ([1.0, 2.0], [GAUSS], MEASURE, {}, ValueError, "list"),
+        ([[1.0], [1.0, 2.0]], [GAUSS, GAUSS], MEASURE, {}, ValueError, "same items"),
+        ([1.0, 2.0], GAUSS, MEASURE, {"u": 0.0}, ValueError, "u must be"),
+        ([1.0, 2.0], GAUSS, MEASURE, {"u": "large"}, ValueError, "u must be"),
+    ],
+)
+def test_bad_arguments(algorithm, X, family, measure, options, error, message):
+    with pytest.raises(error, match=message):
+        algorithm(X, family, measure, **options)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [({"n_passes": 0}, "n_passes"), ({"n_passes": 1.5}, "n_passes"), ({"balance_depth": -1}, "balance_depth")],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        ibhc([1.0, 2.0], GAUSS, MEASURE, **options)
+
+
+def test_random_variables_are_refused():
+    alpha = pm.Gamma.dist(1.0, 1.0)
+    for family, measure in ((GAUSS, DirichletProcess(alpha)), (NormalGamma(alpha, 1.0, 1.0, 1.0), MEASURE)):
+        with pytest.raises(TypeError, match="must be a number"):
+            bhc([1.0, 2.0], family, measure)

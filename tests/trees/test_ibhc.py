@@ -1,0 +1,190 @@
+"""Incremental clustering: what holds after any sequence of insertions."""
+
+import numpy as np
+import pytest
+from reference import MEASURES, adjusted_rand
+from scipy import sparse
+
+from pymc_nrm.families import MultinomialDirichlet, NormalGamma, NormalWishart
+from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
+from pymc_nrm.measures.base import weights
+from pymc_nrm.trees import IncrementalClustering, ibhc, join
+from pymc_nrm.trees.forest import empty_forest, post_order
+from pymc_nrm.trees.ibhc import extend_forest, grow_forest, insert_items
+from pymc_nrm.trees.inputs import family_and_data
+from pymc_nrm.trees.join import join_forest
+from pymc_nrm.trees.potentials import tree_potentials
+from pymc_nrm.trees.tree import check_tree, cut_tree
+
+_generator = np.random.default_rng(11)
+_centres = _generator.normal(size=(5, 2), scale=3.0)
+POINTS = _centres[_generator.integers(5, size=150)] + _generator.normal(size=(150, 2))
+POINTS[7, 1] = np.nan
+GAUSS = NormalGamma(0.0, 0.1, 2.0, [0.5, 1.0])
+TOPICS = _generator.dirichlet(np.full(12, 0.2), size=4)
+WORDS = sparse.csr_array(np.array([_generator.multinomial(20, TOPICS[i % 4]) for i in range(60)]))
+
+CASES = {
+    "points": (GAUSS, POINTS, MEASURES["NGG"], 3.0, 64),
+    "points, shallow": (GAUSS, POINTS, MEASURES["DP"], 100.0, 3),
+    "all apart": (NormalGamma(0.0, 10.0, 50.0, 1e-6), POINTS, MEASURES["NIG"], 1e6, 64),
+    "overlap": (GAUSS, _generator.normal(size=(150, 2)), MEASURES["NIG"], 5.0, 64),
+    "duplicates": (GAUSS, np.tile(POINTS[8:20], (12, 1)), MEASURES["NGG"], 3.0, 64),
+    "one point": (GAUSS, np.ones((80, 2)), DirichletProcess(1.0), 3.0, 8),
+    "constant feature": (GAUSS, POINTS * np.array([1.0, 0.0]), MEASURES["NGG"], 3.0, 64),
+    "far apart": (NormalGamma(0.0, 1e-3, 2.0, 1.0), 1e6 * POINTS, MEASURES["NGG"], 3.0, 64),
+    "words": (MultinomialDirichlet(0.3), WORDS, MEASURES["NGG"], 3.0, 64),
+}
+
+
+def assert_sound(forest, n_items, table, family, data):
+    """Check pointers, rows and potentials of a forest, the latter against a computation from the data."""
+    n = len(forest.roots)
+    nodes = post_order(forest)
+    roots = forest.roots[: forest.n_roots[0]]
+    assert len(np.unique(nodes)) == len(nodes) == 2 * n_items - len(roots)
+    assert (forest.parent[roots] == -1).all()
+    internal = nodes[nodes >= n]
+    for v in internal:
+        assert forest.parent[forest.left[v]] == forest.parent[forest.right[v]] == v
+        assert forest.size[v] == forest.size[forest.left[v]] + forest.size[forest.right[v]]
+        assert forest.row[v] == v - n
+    rows = forest.row[nodes]
+    rows = rows[rows >= 0]
+    assert len(np.unique(rows)) == len(rows) == n - forest.n_free[0]
+    assert not set(rows) & set(forest.free[: forest.n_free[0]])
+    assert (forest.log_dissimilarity[internal] <= 0.0).all()
+    if n_items == n:
+        assert len(nodes[nodes < n]) == n
+        tree = join_forest(np.random.default_rng(0), forest, table, family, data)
+        check_tree(tree)
+        exact = tree_potentials(tree, table, family, data)
+        scale = 1e-9 * (1.0 + np.abs(exact.log_marginal).max())
+        np.testing.assert_allclose(tree.log_dissimilarity, exact.log_dissimilarity, atol=scale)
+        # The join keeps internal nodes in the order of `nodes`.
+        k = n + np.arange(len(internal))
+        np.testing.assert_allclose(forest.log_potential[internal], exact.log_potential[k], atol=scale)
+        np.testing.assert_allclose(forest.log_marginal[internal], exact.log_marginal[k], atol=scale)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_forest_is_sound(case):
+    family, X, measure, u, depth = CASES[case]
+    family, data, n = family_and_data(family, X)
+    table = weights(measure, n, np.log(u))
+    for seed in range(3):
+        assert_sound(grow_forest(np.random.default_rng(seed), table, family, data, n, depth), n, table, family, data)
+
+
+def test_cases_cover_the_extremes():
+    def forest(case):
+        family, X, measure, u, depth = CASES[case]
+        family, data, n = family_and_data(family, X)
+        table = weights(measure, n, np.log(u))
+        forests = [grow_forest(np.random.default_rng(seed), table, family, data, n, depth) for seed in range(3)]
+        return forests, join_forest(np.random.default_rng(0), forests[0], table, family, data)
+
+    forests, _ = forest("all apart")
+    assert forests[0].n_roots[0] == 150
+    forests, _ = forest("one point")
+    assert forests[0].n_roots[0] == 1
+    forests, _ = forest("points")
+    assert sum(f.n_cuts[0] for f in forests) > 0
+    _, tree = forest("far apart")
+    assert np.abs(tree.log_dissimilarity).max() > 100.0
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("measure", MEASURES)
+def test_few_items(n, measure):
+    for seed in range(5):
+        result = ibhc(POINTS[:n], GAUSS, MEASURES[measure], random_seed=seed)
+        check_tree(result.tree)
+        assert len(result.labels) == n
+        assert np.isfinite([result.log_evidence, result.log_u]).all()
+
+
+def test_insertion_in_parts():
+    family, data, n = family_and_data(GAUSS, POINTS)
+    table = weights(MEASURES["NGG"], n, 1.0)
+    forest = empty_forest(n, table, family, data)
+    for done in range(0, n, 30):
+        insert_items(forest, table, family, data, np.arange(done, done + 30), 64)
+        assert_sound(forest, done + 30, table, family, data)
+
+
+def test_new_u_takes_nodes_apart():
+    family, data, n = family_and_data(GAUSS, POINTS)
+    few, many = (weights(MEASURES["NIG"], n, log_u) for log_u in (0.0, 12.0))
+    rng = np.random.default_rng(0)
+    forest = grow_forest(rng, few, family, data, n)
+    changed = extend_forest(rng, forest, many, family, data, n)
+    assert changed.n_cuts[0] > 0
+    assert changed.n_roots[0] > forest.n_roots[0]
+    assert_sound(changed, n, many, family, data)
+
+
+def test_many_roots_are_joined_in_groups(monkeypatch):
+    monkeypatch.setattr(join, "MOST_UNITS", 20)
+    family, X, measure, u, depth = CASES["all apart"]
+    family, data, n = family_and_data(family, X)
+    table = weights(measure, n, np.log(u))
+    assert_sound(grow_forest(np.random.default_rng(0), table, family, data, n, depth), n, table, family, data)
+
+
+def test_passes_keep_the_best_tree():
+    measure = NormalizedGeneralizedGamma(1.0, 0.25)
+    one = ibhc(POINTS, GAUSS, measure, random_seed=4)
+    many = ibhc(POINTS, GAUSS, measure, n_passes=6, random_seed=4)
+    assert many.log_evidence >= one.log_evidence
+    fixed = ibhc(POINTS, GAUSS, measure, n_passes=2, u=7.0, random_seed=4)
+    assert fixed.u == pytest.approx(7.0)
+
+
+def test_seed_fixes_everything():
+    a, b, c = (ibhc(POINTS, GAUSS, MEASURES["NGG"], random_seed=seed) for seed in (1, 1, 2))
+    assert np.array_equal(a.tree.left, b.tree.left) and a.log_u == b.log_u
+    assert not np.array_equal(a.tree.left, c.tree.left)
+
+
+@pytest.mark.parametrize("depth", [None, 64, 4])
+def test_depth_changes_shape_not_clusters(depth):
+    X = np.concatenate([_generator.normal(size=(200, 1)), 50.0 + _generator.normal(size=(100, 1))])
+    result = ibhc(X, NormalGamma(20.0, 0.1, 2.0, 1.0), DirichletProcess(1.0), balance_depth=depth, random_seed=1)
+    assert result.labels.tolist() == [0] * 200 + [1] * 100
+
+
+@pytest.mark.parametrize(
+    "family, X", [(GAUSS, POINTS), (MultinomialDirichlet(0.3), WORDS), ([GAUSS, GAUSS], [POINTS, POINTS[:, ::-1]])]
+)
+def test_streaming(family, X):
+    clustering = IncrementalClustering(family, MEASURES["NGG"], random_seed=2)
+    with pytest.raises(ValueError, match="no data"):
+        clustering.dendrogram()
+    for rows in (slice(0, 1), slice(1, 25), slice(25, 60)):
+        clustering.partial_fit([x[rows] for x in X] if isinstance(X, list) else X[rows])
+    result = clustering.dendrogram()
+    check_tree(result.tree)
+    assert len(result.labels) == 60
+    assert result.n_clusters < 60
+
+
+def test_streaming_ends_near_the_batch():
+    truth = np.repeat(np.arange(4), 50)[_generator.permutation(200)]
+    X = 20.0 * truth[:, None] + _generator.normal(size=(200, 1))
+    clustering = IncrementalClustering(NormalGamma(30.0, 0.01, 2.0, 1.0), DirichletProcess(1.0), random_seed=2)
+    for start in range(0, 200, 40):
+        clustering.partial_fit(X[start : start + 40])
+    assert adjusted_rand(clustering.dendrogram().labels, truth) == 1.0
+    with pytest.raises(ValueError, match="1 features"):
+        clustering.partial_fit(POINTS[:2])
+
+
+def test_published_toy_data(shared):
+    folder = shared / "data" / "lee_choi_toy"
+    if not folder.is_dir():
+        pytest.skip("needs lee_choi_toy")
+    X, truth = np.loadtxt(folder / "X.txt"), np.loadtxt(folder / "gt_labels.txt")
+    result = ibhc(X, NormalWishart.from_data(X), DirichletProcess(1.0), n_passes=5, random_seed=1)
+    assert adjusted_rand(result.labels, truth) > 0.9
+    assert cut_tree(result.tree).tolist() == result.labels.tolist()
