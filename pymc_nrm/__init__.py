@@ -16,6 +16,7 @@ from pymc_nrm.families import (
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
 from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
 from pymc_nrm.samplers.split_merge import SplitMerge
+from pymc_nrm.samplers.tree_guided import TreeGuided
 from pymc_nrm.sampling import sample
 
 __all__ = [
@@ -32,11 +33,12 @@ __all__ = [
     "Partition",
     "PoissonGamma",
     "SplitMerge",
+    "TreeGuided",
     "datasets",
     "sample",
     "trees",
 ]
 
-for _step in (SplitMerge, MarginalGibbs):
+for _step in (TreeGuided, SplitMerge, MarginalGibbs):
     if _step not in STEP_METHODS:
         STEP_METHODS.append(_step)

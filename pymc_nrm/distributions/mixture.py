@@ -10,8 +10,9 @@ from pytensor.tensor.random.op import RandomVariable
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.observed import as_observed, numeric_data, sparse_origin
 from pymc_nrm.distributions.partition import PartitionRV, known_length
-from pymc_nrm.distributions.supports import check_constants, with_conditions
+from pymc_nrm.distributions.supports import with_conditions
 from pymc_nrm.families.base import broadcast_hyperparameters, canonical, complete, log_likelihood, prepare_data
+from pymc_nrm.families.supports import check_constants
 from pymc_nrm.partitions import draw_data
 
 
@@ -44,6 +45,7 @@ class MixtureRV(RandomVariable):
 def kernel_family(family_class, hyperparameters):
     """Family with the field types that kernels expect: floats and contiguous float64 arrays."""
     # Copies: read-only views are another type to numba, for which every kernel would be compiled again.
+    # Copies: constants of a graph may be read-only arrays, for which kernels would be compiled again.
     return family_class(
         *[float(h) if np.ndim(h) == 0 else np.array(h, dtype="float64", order="C") for h in hyperparameters]
     )

@@ -285,7 +285,8 @@ def _broadcast(tensor, core, sizes, symbolic):
     if symbolic:
         tensor = tensor.astype("float64")
         return pt.broadcast_to(tensor, shape) if core else tensor
-    return np.ascontiguousarray(np.broadcast_to(tensor, shape)) if core else float(tensor)
+    # A copy: views made by broadcasting are read-only, for which kernels would be compiled again.
+    return np.array(np.broadcast_to(tensor, shape), order="C") if core else float(tensor)
 
 
 def segment_sum(x, labels, n_clusters):

@@ -4,7 +4,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from pymc.step_methods.compound import Competence
 
 from pymc_nrm.families.base import (
     cache_size,
@@ -16,7 +15,7 @@ from pymc_nrm.families.base import (
 )
 from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.partitions import close_slot, copy_row, grow, open_slot
-from pymc_nrm.samplers.base import PartitionStep, check_count, is_partition
+from pymc_nrm.samplers.base import PartitionStep, check_count
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items
 
 
@@ -276,8 +275,3 @@ class SplitMerge(PartitionStep):
             "n_merges_accepted": merges,
             "acceptance_rate": (splits + merges) / n_moves if n_moves else np.nan,
         }
-
-    @staticmethod
-    def competence(var, has_grad):
-        """The default for partitions."""
-        return Competence.IDEAL if is_partition(var) else Competence.INCOMPATIBLE

@@ -36,32 +36,43 @@ def sum_rows(target, first, second):
 
 
 @kernel
-def block_weight(weights, family, data, state, slot, items, block, scratch):
+def log_marginals(family, state):
+    """Log marginal of the cluster in every slot, 0 for empty ones, shape (capacity,)."""
+    values = np.zeros(state.counts.shape[0])
+    for k in range(state.size[0]):
+        values[state.active[k]] = log_marginal(family, state.statistics[state.active[k]])
+    return values
+
+
+@kernel
+def block_weight(weights, family, data, state, marginals, slot, items, block, scratch):
     """Log of L(c + b) / L(c) for a cluster c, the empty one included, and a block b that is not in it."""
     size, count = items.shape[0], state.counts[slot]
     if size == 1:
         return weights.join[count] + log_predictive(family, state.cache[slot], data, items[0])
     sum_rows(scratch, state.statistics[slot], block)
-    value = weights.moment[count + size] - weights.moment[count] + log_marginal(family, scratch)
-    return value - log_marginal(family, state.statistics[slot])
+    return weights.moment[count + size] - weights.moment[count] + log_marginal(family, scratch) - marginals[slot]
 
 
 @kernel
-def take_block(state, family, data, slot, items, block):
+def take_block(state, family, data, marginals, slot, items, block):
     """Remove a block from its cluster; the cluster is closed if nothing is left."""
     state.counts[slot] -= items.shape[0]
     if state.counts[slot] == 0:
         close_slot(state, slot)
-    elif items.shape[0] == 1:
+        marginals[slot] = 0.0
+        return
+    if items.shape[0] == 1:
         update_cache(family, state.statistics[slot], state.cache[slot], data, items[0], -1.0)
     else:
         for k in range(block.shape[0]):
             state.statistics[slot, k] -= block[k]
         refresh_cache(family, state.statistics[slot], state.cache[slot])
+    marginals[slot] = log_marginal(family, state.statistics[slot])
 
 
 @kernel
-def put_block(state, family, data, slot, items, block):
+def put_block(state, family, data, marginals, slot, items, block):
     """Add a block that is in no cluster to a slot."""
     if items.shape[0] == 1:
         update_cache(family, state.statistics[slot], state.cache[slot], data, items[0], 1.0)
@@ -69,6 +80,7 @@ def put_block(state, family, data, slot, items, block):
         for k in range(block.shape[0]):
             state.statistics[slot, k] += block[k]
         refresh_cache(family, state.statistics[slot], state.cache[slot])
+    marginals[slot] = log_marginal(family, state.statistics[slot])
     state.counts[slot] += items.shape[0]
     for item in items:
         state.labels[item] = slot
@@ -112,16 +124,16 @@ def draw_references(rng, guide, node, n_ancestors, n_uniform):
 
 
 @kernel
-def redraw_block(rng, state, weights, family, data, items, block, slots):
+def redraw_block(rng, state, weights, family, data, marginals, items, block, slots):
     """Put a block that is in no cluster into one of the slots given, or alone; the slot chosen."""
     scratch = np.empty(block.shape[0])
     log_weights = np.empty(slots.shape[0])
     for k in range(slots.shape[0]):
-        log_weights[k] = block_weight(weights, family, data, state, slots[k], items, block, scratch)
+        log_weights[k] = block_weight(weights, family, data, state, marginals, slots[k], items, block, scratch)
     chosen = slots[draw_from_logs(rng, log_weights, slots.shape[0])]
     if state.counts[chosen] == 0:
         open_slot(state)
-    put_block(state, family, data, chosen, items, block)
+    put_block(state, family, data, marginals, chosen, items, block)
     return chosen
 
 
@@ -153,18 +165,21 @@ def subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
     """
     n_moved = 0
     block = np.empty(state.statistics.shape[1])
+    state = grow(state, family)
     marks = np.full(state.counts.shape[0], -1, dtype=np.int64)
+    marginals = log_marginals(family, state)
     for move in range(n_moves):
         state = grow(state, family)
         if marks.shape[0] < state.counts.shape[0]:
             marks = np.full(state.counts.shape[0], -1, dtype=np.int64)
+            marginals = log_marginals(family, state)
         node = int(rng.random() * guide.tree.size.shape[0])
         anchor = draw_leaf(rng, guide, node)
         old = state.labels[anchor]
         items = find_block(state, guide, node, anchor, marks, move)
         sum_block(family, data, items, block)
         was_alone = state.counts[old] == items.shape[0]
-        take_block(state, family, data, old, items, block)
+        take_block(state, family, data, marginals, old, items, block)
         slots = np.empty(state.size[0] + 1, dtype=np.int64)
         n_slots = 0
         for k in range(state.size[0] + 1):
@@ -172,7 +187,7 @@ def subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
                 slots[n_slots] = state.active[k]
                 n_slots += 1
         new = state.active[state.size[0]]
-        chosen = redraw_block(rng, state, weights, family, data, items, block, slots[:n_slots])
+        chosen = redraw_block(rng, state, weights, family, data, marginals, items, block, slots[:n_slots])
         n_moved += not was_alone if chosen == new else was_alone or chosen != old
     return state, n_moved
 
@@ -193,11 +208,14 @@ def reference_subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
     """
     n_moved = 0
     block = np.empty(state.statistics.shape[1])
+    state = grow(state, family)
     marks = np.full(state.counts.shape[0], -1, dtype=np.int64)
+    marginals = log_marginals(family, state)
     for move in range(n_moves):
         state = grow(state, family)
         if marks.shape[0] < state.counts.shape[0]:
             marks = np.full(state.counts.shape[0], -1, dtype=np.int64)
+            marginals = log_marginals(family, state)
         node = int(rng.random() * guide.tree.size.shape[0])
         anchor = draw_leaf(rng, guide, node)
         references = draw_references(rng, guide, node, 8, 4)
@@ -217,9 +235,9 @@ def reference_subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
         if not home:
             continue
         sum_block(family, data, items, block)
-        take_block(state, family, data, old, items, block)
+        take_block(state, family, data, marginals, old, items, block)
         new = state.active[state.size[0]]
         slots[n_slots] = new
-        chosen = redraw_block(rng, state, weights, family, data, items, block, slots[: n_slots + 1])
+        chosen = redraw_block(rng, state, weights, family, data, marginals, items, block, slots[: n_slots + 1])
         n_moved += not was_alone if chosen == new else was_alone or chosen != old
     return state, n_moved

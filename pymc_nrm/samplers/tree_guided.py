@@ -185,13 +185,12 @@ class TreeGuided(PartitionStep):
     def _numbers_of_moves(self, n_clusters):
         """How often each move is made; the number of clusters counts until the end of tuning."""
         n, many = self._n, n_clusters > _MANY_CLUSTERS
-        share = n // 16 if many else n // 4
         defaults = {
-            "informed_split_merge": 15,
-            "tree_split_merge": 10,
-            "subtree_gibbs": share,
-            "reference_subtree_gibbs": n // 4 if many else 0,
-            "marginal_gibbs": max(share, min(n, 200)),
+            "informed_split_merge": 8,
+            "tree_split_merge": 4,
+            "subtree_gibbs": 5 if many else max(5, n // 64),
+            "reference_subtree_gibbs": n // 16 if many else 0,
+            "marginal_gibbs": n if n <= 2000 else max(2000, n // 4),
         }
         chosen = defaults | self.options["moves"]
         return {name: round(count * n) if isinstance(count, float) else count for name, count in chosen.items()}

@@ -54,9 +54,10 @@ def bhc(X, family, measure, *, u=None, random_seed=None):
 
     Examples
     --------
-    >>> from pymc_nrm.families import PoissonGamma
+    >>> from pymc_nrm.families import NormalGamma
     >>> from pymc_nrm.measures import DirichletProcess
-    >>> bhc([0, 90, 1, 95], PoissonGamma(1.0, 0.1), DirichletProcess(1.0), random_seed=1).labels.tolist()
+    >>> family = NormalGamma(mu=5.0, kappa=0.01, alpha=2.0, beta=0.1)
+    >>> bhc([0.0, 9.0, 0.3, 9.1], family, DirichletProcess(1.0), random_seed=1).labels.tolist()
     [0, 1, 0, 1]
     """
     measure = measure_of_numbers(measure)
@@ -122,9 +123,10 @@ def ibhc(X, family, measure, *, n_passes=1, u=None, balance_depth=BALANCE_DEPTH,
 
     Examples
     --------
-    >>> from pymc_nrm.families import PoissonGamma
+    >>> from pymc_nrm.families import NormalGamma
     >>> from pymc_nrm.measures import DirichletProcess
-    >>> ibhc([0, 90, 1, 95], PoissonGamma(1.0, 0.1), DirichletProcess(1.0), random_seed=1).labels.tolist()
+    >>> family = NormalGamma(mu=5.0, kappa=0.01, alpha=2.0, beta=0.1)
+    >>> ibhc([0.0, 9.0, 0.3, 9.1], family, DirichletProcess(1.0), random_seed=1).labels.tolist()
     [0, 1, 0, 1]
     """
     measure = measure_of_numbers(measure)
@@ -151,7 +153,7 @@ def pilot_log_u(rng, measure, family, X):
     number of trees that incremental clustering leaves would not do: where u is too large, items that belong together
     stay alone, and more trees give an even larger u.
     """
-    first = X[0] if isinstance(X, list) else X
+    first = X[0] if isinstance(family, list) else X
     n = as_rows(first).shape[0]
     items = rng.permutation(n)[:_PILOT_ITEMS]
     family, data, n_pilot = family_and_data(*select_items(family, X, items))

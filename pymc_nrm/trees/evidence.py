@@ -6,10 +6,12 @@ from pymc_nrm.measures.base import log_u_prior_term, weights
 from pymc_nrm.special import log_sum_exp
 from pymc_nrm.trees.potentials import potentials_from_marginals
 
-# Nodes lie at most half a standard deviation apart: the trapezoid rule has an error of exp(-8 pi^2) for a normal
-# density # and of about exp(-2 pi^2 / spacing) where 1 + u vanishes at log u = i pi.  Terms below exp(-30) of the
-# largest are # left # out.
-_LEAST_DROP, _LARGEST_DROP, _NEGLIGIBLE = 0.012, 0.12, 30.0
+# Nodes lie at most half a standard deviation apart, for which the trapezoid rule has an error of exp(-8 pi^2) with a
+# normal density, and at most 3/4: the error is exp(-2 pi^2 / spacing) where 1 + u vanishes at log u = i pi.
+_LARGEST_DROP, _LARGEST_STEP = 0.12, 0.75
+
+# Terms below exp(-30) of the largest are left out.
+_NEGLIGIBLE = 30.0
 
 
 def integrate_u(measure, tree, log_marginal, log_u):
@@ -52,27 +54,32 @@ def integrate_u(measure, tree, log_marginal, log_u):
 
     mode, spacing = _mode_and_spacing(log_integrand, log_u)
     top = log_integrand(mode)
-    terms = [top]
-    for step in (-spacing, spacing):
-        s, term = mode + step, top
-        while term > top - _NEGLIGIBLE and len(terms) < 10_000:
-            term = log_integrand(s)
-            terms.append(term)
-            s += step
+    terms = [top, *_tail(log_integrand, mode, -spacing), *_tail(log_integrand, mode, spacing)]
     return mode, float(log_sum_exp(np.array(terms)) + np.log(spacing))
+
+
+def _tail(log_integrand, mode, step):
+    """Terms on one side of the mode, the last of which stands for the rest where this is a geometric series."""
+    terms = [log_integrand(mode)]
+    while terms[0] - terms[-1] < _NEGLIGIBLE:
+        terms.append(log_integrand(mode + len(terms) * step))
+        ratios = np.diff(terms[-3:])
+        if len(terms) > 3 and ratios[1] < 0.0 and abs(ratios[1] - ratios[0]) < 1e-10 * abs(terms[-1]):
+            terms.append(terms[-1] + ratios[1] - np.log(-np.expm1(ratios[1])))
+            break
+    return terms[1:]
 
 
 def _mode_and_spacing(log_integrand, s):
     """A point near the mode, and a step over which the logarithm drops there by an amount in a fixed range."""
-    step = 1.0
-    for _ in range(200):
+    step = _LARGEST_STEP
+    for _ in range(500):
         left, here, right = log_integrand(s - step), log_integrand(s), log_integrand(s + step)
+        drop = here - 0.5 * (left + right)
         if max(left, right) > here:
             s += step if right > left else -step
-        elif here - max(left, right) > _LARGEST_DROP or here - min(left, right) > 10.0 * _LARGEST_DROP:
+        elif not drop <= _LARGEST_DROP:
             step /= 2.0
-        elif here - min(left, right) < _LEAST_DROP and step < 1e6:
-            step *= 2.0
         else:
             break
     return s, step

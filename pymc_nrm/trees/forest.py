@@ -273,12 +273,3 @@ def post_order(forest):
                 stack[height], stack[height + 1] = forest.left[v], forest.right[v]
                 height += 2
     return nodes[count:].copy()
-
-
-@kernel
-def forest_log_potential(forest):
-    """Sum of the log potentials of the trees."""
-    total = 0.0
-    for k in range(forest.n_roots[0]):
-        total += forest.log_potential[forest.roots[k]]
-    return total

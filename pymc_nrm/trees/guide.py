@@ -50,14 +50,14 @@ def guide_tree(rng, weights, family, data, kind="ibhc", *, balance_depth=GUIDE_B
     Examples
     --------
     >>> import numpy as np
-    >>> from pymc_nrm.families import PoissonGamma
+    >>> from pymc_nrm.families import NormalGamma
     >>> from pymc_nrm.measures import DirichletProcess
     >>> from pymc_nrm.measures.base import weights
     >>> from pymc_nrm.trees.inputs import family_and_data
-    >>> family, data, n = family_and_data(PoissonGamma(1.0, 0.1), [0, 90, 1, 95])
+    >>> family, data, n = family_and_data(NormalGamma(5.0, 0.01, 2.0, 0.1), [0.0, 9.0, 0.3, 9.1])
     >>> tree = guide_tree(np.random.default_rng(1), weights(DirichletProcess(1.0), n, 1.0), family, data, "ward")
-    >>> sorted(tree.order[:2].tolist()), sorted(tree.order[2:].tolist())
-    ([0, 2], [1, 3])
+    >>> tree.left[4:].tolist(), tree.right[4:].tolist()
+    ([1, 0, 4], [3, 2, 5])
     """
     n = len(weights.moment) - 1
     if kind == "ibhc":

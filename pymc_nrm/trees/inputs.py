@@ -6,16 +6,8 @@ from scipy import sparse
 
 from pymc_nrm.families.base import broadcast_hyperparameters, complete, localise, log_marginal, prepare_data
 from pymc_nrm.families.product import product, product_data
+from pymc_nrm.families.supports import check_constants
 from pymc_nrm.measures.base import check_measure, weights
-
-_SUPPORTS = {
-    "real": lambda value, d: True,
-    "positive": lambda value, d: value > 0,
-    "non-negative": lambda value, d: value >= 0,
-    "unit interval": lambda value, d: (value >= 0) & (value < 1),
-    "greater than d - 1": lambda value, d: value > d - 1,
-    "positive definite": lambda value, d: np.linalg.eigvalsh(value) > 0 if np.allclose(value, value.T) else False,
-}
 
 
 def measure_of_numbers(measure):
@@ -81,10 +73,7 @@ def family_and_data(family, X):
     if n == 0:
         raise ValueError("a tree needs at least one item; got data without rows")
     full = broadcast_hyperparameters(complete(family, X), n, d)
-    for name, value in full._asdict().items():
-        array, support = np.asarray(value), full.hyperparameters[name].support
-        if not (np.isfinite(array).all() and np.all(_SUPPORTS[support](array, d))):
-            raise ValueError(f"{name} of {type(full).__name__} must be finite and {support}; got {value!r}")
+    check_constants(full, d)
     data = prepare_data(full, X)
     return localise(full, data), data, n
 

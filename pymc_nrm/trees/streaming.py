@@ -36,10 +36,11 @@ class IncrementalClustering:
 
     Examples
     --------
-    >>> from pymc_nrm.families import PoissonGamma
+    >>> from pymc_nrm.families import NormalGamma
     >>> from pymc_nrm.measures import DirichletProcess
-    >>> clustering = IncrementalClustering(PoissonGamma(1.0, 0.1), DirichletProcess(1.0), random_seed=1)
-    >>> clustering.partial_fit([0, 90]).partial_fit([1, 95]).dendrogram().labels.tolist()
+    >>> family = NormalGamma(mu=5.0, kappa=0.01, alpha=2.0, beta=0.1)
+    >>> clustering = IncrementalClustering(family, DirichletProcess(1.0), random_seed=1)
+    >>> clustering.partial_fit([0.0, 9.0]).partial_fit([0.3, 9.1]).dendrogram().labels.tolist()
     [0, 1, 0, 1]
     """
 

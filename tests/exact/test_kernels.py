@@ -7,9 +7,10 @@ import zlib
 
 import numpy as np
 import pytest
-from cases import MEASURES, SAMPLERS
+from cases import FAMILIES, MEASURES, SAMPLERS
 from chains import chain, split_merge_once
 from laws import CHAINS, DRAWS, assert_law, inputs, law_given_u, posterior, tables
+from models import check_step
 
 from pymc_nrm.measures.base import Weights, weights
 from pymc_nrm.samplers.split_merge import SplitMergeOptions
@@ -78,3 +79,8 @@ def test_split_merge_moves_leave_the_law_given_u_invariant(family, moves):
     ends = split_merge_once(rng, starts, table, *inputs(family), MOVES[moves])
     assert (ends != starts).any(axis=1).mean() > 0.02
     assert_law(ends.reshape(CHAINS, -1, starts.shape[1]), partitions, probabilities)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_split_merge_step_has_the_posterior_law(family):
+    check_step("NGG", family, "sequential")

@@ -1,73 +1,24 @@
 """The steps themselves, called on points of a PyMC model as ``pm.sample`` calls them."""
 
-import zlib
-
 import numpy as np
 import pymc as pm
 import pytest
-from cases import FAMILIES, MEASURES, SAMPLERS
+from cases import MEASURES, SAMPLERS
 from laws import assert_law, posterior
+from models import check_step, make_model, run
 
-from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.measures.base import log_eppf, log_tilted_moment, log_u_prior_term
 from pymc_nrm.partitions import all_partitions, label_counts
 from pymc_nrm.samplers.split_merge import SplitMerge
 
-CHAINS, DRAWS = 2, 2_500
-
-
-def make_model(measure, family):
-    """Model of a case; two mixtures where there are two families."""
-    families, data = FAMILIES[family]
-    if not isinstance(families, list):
-        families, data = [families], [data]
-    with pm.Model() as model:
-        z = Partition("z", MEASURES[measure], n=data[0].shape[0])
-        for i, (one, X) in enumerate(zip(families, data, strict=True)):
-            Mixture(f"x{i}", z, one, observed=X)
-    return model
-
-
-def run(step, n, rng):
-    """Labels of several chains of one step, shape (CHAINS, DRAWS, n), and its statistics."""
-    chains, statistics = [], []
-    for start in (np.zeros(n, dtype=np.int64), np.arange(n)):
-        step.setup_chain(rng.spawn(1)[0], 0, DRAWS)
-        point = {"z": start}
-        draws = []
-        for _ in range(DRAWS):
-            point, [stats] = step.step(point)
-            draws.append(point["z"])
-            statistics.append(stats)
-        chains.append(draws)
-    return np.array(chains), statistics
-
-
-def check(measure, family, sampler):
-    model = make_model(measure, family)
-    partitions, probabilities = posterior(measure, family)
-    row = SAMPLERS[sampler]
-    with model:
-        step = row.step([model["z"]], rng=1, **row.options)
-    rng = np.random.default_rng(zlib.crc32(f"{measure} {family} {sampler}".encode()))
-    labels, statistics = run(step, partitions.shape[1], rng)
-    assert_law(labels, partitions, probabilities)
-    return labels, statistics
-
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_step_has_the_posterior_law(sampler, measure):
-    labels, statistics = check(measure, "PoissonGamma", sampler)
+    labels, statistics = check_step(measure, "PoissonGamma", sampler)
     n_clusters = [stats["n_clusters"] for stats in statistics]
     np.testing.assert_array_equal(n_clusters, labels.max(axis=-1).ravel() + 1)
     assert all(set(stats) == set(SAMPLERS[sampler].step.stats_dtypes_shapes) for stats in statistics)
-
-
-@pytest.mark.parametrize("family", [family for family in FAMILIES if family != "PoissonGamma"])
-def test_default_step_has_the_posterior_law(family):
-    assert SAMPLERS["sequential"].step is SplitMerge
-    check("NGG", family, "sequential")
 
 
 def test_log_probability_of_the_model_is_the_enumerated_one(family, measure):

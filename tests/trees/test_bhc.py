@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from reference import FAMILIES, MEASURES, below, greedy, log_evidence, log_joint_given_u, marginals
+from tree_reference import FAMILIES, MEASURES, below, greedy, log_evidence, log_joint_given_u, marginals
 
 from pymc_nrm.measures.base import log_tilted_moment, log_u_prior_term, weights
 from pymc_nrm.trees import bhc, ibhc

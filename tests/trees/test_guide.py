@@ -29,7 +29,7 @@ GAUSS = NormalGamma(0.0, 0.1, 2.0, 0.5)
 _rng = np.random.default_rng(3)
 _half = np.arange(40) % 2
 DATA = {
-    "NormalGamma": (NormalGamma(0.0, 0.1, 2.0, 0.5), 9.0 * _half[:, None] + _rng.normal(size=(40, 2))),
+    "NormalGamma": (NormalGamma(4.5, 0.01, 2.0, 2.0), 9.0 * _half[:, None] + _rng.normal(size=(40, 2))),
     "BernoulliBeta": (BernoulliBeta(0.5, 0.5), (_rng.random((40, 30)) < 0.1 + 0.8 * _half[:, None]).astype(float)),
     "PoissonGamma": (PoissonGamma(0.5, 0.1), _rng.poisson(2.0 + 40.0 * _half[:, None], size=(40, 2))),
     "CategoricalDirichlet": (
@@ -89,12 +89,12 @@ def test_unknown_kind(rng):
 def test_ward_of_many_points(kind, monkeypatch, rng):
     monkeypatch.setattr(guide, "MOST_WARD_ITEMS", 100)
     n = 3_000
-    X = {
+    points = {
         "spread": rng.normal(size=(n, 2)),
-        "few values": rng.integers(3, size=(n, 1)) * 1.0,
+        "few values": rng.integers(3, size=(n, 1)) / 2.0,
         "one value": np.ones((n, 1)),
     }
-    tree = build_tree(guide.ward_merges(rng, X[kind]))
+    tree = build_tree(guide.ward_merges(rng, points[kind]))
     check_tree(tree)
     assert mean_depth(tree) < 100
 

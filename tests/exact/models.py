@@ -1,0 +1,73 @@
+"""Models of the cases, and runs of steps on their points as ``pm.sample`` makes them."""
+
+import functools
+import zlib
+
+import numpy as np
+import pymc as pm
+from cases import FAMILIES, MEASURES, SAMPLERS
+from laws import assert_law, posterior
+
+from pymc_nrm.distributions.mixture import Mixture
+from pymc_nrm.distributions.partition import Partition
+from pymc_nrm.measures.base import log_tilted_moment, log_u_prior_term
+from pymc_nrm.testing import largest_z, mean_and_error
+
+CHAINS, DRAWS = 2, 2_500
+
+
+def make_model(measure, family):
+    """Model of a case; two mixtures where there are two families."""
+    families, data = FAMILIES[family]
+    if not isinstance(families, list):
+        families, data = [families], [data]
+    with pm.Model() as model:
+        z = Partition("z", MEASURES[measure], n=data[0].shape[0])
+        for i, (one, X) in enumerate(zip(families, data, strict=True)):
+            Mixture(f"x{i}", z, one, observed=X)
+    return model
+
+
+def run(step, n, rng):
+    """Labels of several chains of one step, shape (CHAINS, DRAWS, n), and its statistics."""
+    chains, statistics = [], []
+    for start in (np.zeros(n, dtype=np.int64), np.arange(n)):
+        step.setup_chain(rng.spawn(1)[0], 0, DRAWS)
+        point = {"z": start}
+        draws = []
+        for _ in range(DRAWS):
+            point, [stats] = step.step(point)
+            draws.append(point["z"])
+            statistics.append(stats)
+        chains.append(draws)
+    return np.array(chains), statistics
+
+
+def check_step(measure, family, sampler):
+    """Assert that a step draws partitions and u from their posterior; the draws, and the statistics of the step."""
+    model = make_model(measure, family)
+    partitions, probabilities = posterior(measure, family)
+    row = SAMPLERS[sampler]
+    with model:
+        step = row.step([model["z"]], rng=1, **row.options)
+    rng = np.random.default_rng(zlib.crc32(f"{measure} {family} {sampler}".encode()))
+    labels, statistics = run(step, partitions.shape[1], rng)
+    assert_law(labels, partitions, probabilities)
+    # Every draw of u is given the partition before the moves: its law is that of u given the data as well.
+    u = np.array([stats["u"] for stats in statistics]).reshape(labels.shape[:2])
+    n = partitions.shape[1]
+    expected = probabilities @ [share_of_u(measure, n, labels.max() + 1) for labels in partitions]
+    mean, error, _ = mean_and_error(u / (1.0 + u))
+    assert abs(mean - expected) < largest_z(labels.shape, 1) * error
+    return labels, statistics
+
+
+@functools.cache
+def share_of_u(measure, n, n_clusters):
+    """Mean of u / (1 + u) given n items in a number of clusters; their sizes only change a constant factor."""
+    log_u = np.linspace(-25.0, 25.0, 5001)
+    sizes = [n - n_clusters + 1] + [1] * (n_clusters - 1)
+    log_p = np.array([log_u_prior_term(MEASURES[measure], n, s) + s for s in log_u])
+    log_p += sum(log_tilted_moment(MEASURES[measure], m, np.exp(log_u)) for m in sizes)
+    p = np.exp(log_p - log_p.max())
+    return p @ (1.0 / (1.0 + np.exp(-log_u))) / p.sum()

@@ -1,0 +1,75 @@
+"""Proposals of split-merge moves, to machine precision: a forced allocation has the probability of a free one."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from pymc_nrm.families import NormalWishart, PoissonGamma
+from pymc_nrm.measures import NormalizedGeneralizedGamma
+from pymc_nrm.measures.base import weights
+from pymc_nrm.samplers.split_merge import allocate_by_scans, allocate_sequentially, start_halves
+from pymc_nrm.testing import kernel_inputs
+
+N = 7
+CASES = {
+    "PoissonGamma": (PoissonGamma(1.0, 0.3), np.array([0, 9, 3, 4, 5, 2, 6])),
+    "NormalWishart": (
+        NormalWishart(mu=0.0, kappa=0.2, Psi=np.eye(2), nu=4.0),
+        np.array([[0, 0], [3, 2], [1, 0.5], [2, 0.4], [1.5, 2], [-1, 0.2], [1.4, 1.1]]),
+    ),
+}
+
+
+def allocate(case, n_scans, seed, sides, forced):
+    """Halves about items 0 and 1, sides of the other items, and the log probability of the allocation."""
+    family, data = kernel_inputs(*CASES[case])
+    table = weights(NormalizedGeneralizedGamma(0.8, 0.4), N, 0.3)
+    halves = start_halves(family, data, 0, 1)
+    sides = np.array(sides, dtype=np.int64)
+    arguments = (np.random.default_rng(seed), halves, table, family, data, np.arange(2, N), sides, forced)
+    log_q = allocate_sequentially(*arguments) if n_scans is None else allocate_by_scans(*arguments, n_scans)
+    return halves, sides, log_q
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    return request.param
+
+
+# None stands for sequential allocation.
+@pytest.fixture(params=[None, 0, 1, 3], ids=lambda n_scans: f"{n_scans} scans" if n_scans is not None else "sequential")
+def n_scans(request):
+    return request.param
+
+
+def test_forced_allocation_has_the_probability_of_the_free_one(case, n_scans):
+    """With one seed, orders and launch states agree: a free run draws its choices of the last scan after them."""
+    probabilities = set()
+    for seed in range(40):
+        halves, sides, log_q = allocate(case, n_scans, seed, np.zeros(N - 2), False)
+        again, same, log_p = allocate(case, n_scans, seed, sides, True)
+        assert log_p == pytest.approx(log_q, rel=1e-10, abs=1e-10)
+        np.testing.assert_array_equal(same, sides)
+        for first, second in zip(halves, again, strict=True):
+            np.testing.assert_allclose(first, second, rtol=1e-9, atol=1e-12)
+        probabilities.add(round(log_q, 8))
+    assert len(probabilities) > 10
+
+
+def test_probabilities_of_all_allocations_sum_to_one(case, n_scans):
+    for seed in range(10):
+        log_q = [allocate(case, n_scans, seed, sides, True)[2] for sides in product((0, 1), repeat=N - 2)]
+        assert np.exp(log_q).sum() == pytest.approx(1.0, rel=1e-10)
+
+
+def test_halves_hold_their_items(case, n_scans):
+    family, data = kernel_inputs(*CASES[case])
+    for seed in range(10):
+        halves, sides, _ = allocate(case, n_scans, seed, np.zeros(N - 2), False)
+        members = np.concatenate([[0, 1], sides])
+        np.testing.assert_array_equal(halves.counts, np.bincount(members, minlength=2))
+        single = [start_halves(family, data, i, i).statistics[0] for i in range(N)]
+        for side in (0, 1):
+            total = sum(single[i] for i in np.flatnonzero(members == side))
+            np.testing.assert_allclose(halves.statistics[side], total, rtol=1e-9, atol=1e-12)

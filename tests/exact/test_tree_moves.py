@@ -1,0 +1,169 @@
+"""Every move along a guide tree alone, and their cycle as a step, against the enumerated posterior."""
+
+import zlib
+
+import numpy as np
+import pymc as pm
+import pytest
+from cases import FAMILIES, MEASURES
+from laws import CHAINS, assert_law, inputs, law_given_u, posterior
+from test_steps import make_model, run
+
+from pymc_nrm.distributions.partition import Partition
+from pymc_nrm.generic import kernel
+from pymc_nrm.measures.base import weights
+from pymc_nrm.partitions import build_state, ordered_labels
+from pymc_nrm.samplers.guide import make_guide
+from pymc_nrm.samplers.informed_split_merge import informed_split_merge_moves
+from pymc_nrm.samplers.subtree_gibbs import reference_subtree_gibbs, subtree_gibbs
+from pymc_nrm.samplers.tree_guided import TREE_MOVES, TreeGuided
+from pymc_nrm.samplers.tree_split_merge import tree_split_merge_moves
+from pymc_nrm.testing import largest_z, total_variation, z_scores
+from pymc_nrm.trees.tree import build_tree
+
+U = 2.5
+N_STARTS, N_DRAWS = 40_000, 8_000
+MOVES = list(TREE_MOVES)
+
+# Configurations of the step: the default, and each kind of move made often beside one item of Gibbs updates.
+QUIET = dict.fromkeys(MOVES, 0) | {"marginal_gibbs": 1}
+CYCLES = {"default": {}, **{name: QUIET | {name: 4} for name in MOVES}}
+
+
+@kernel
+def move_once(rng, start, weights, family, data, guide, which, n_moves):
+    """Labels after moves of one kind, by its place in ``MOVES``."""
+    state = build_state(start, family, data)
+    if which == 0:
+        state, _ = informed_split_merge_moves(rng, state, weights, family, data, guide, n_moves)
+    elif which == 1:
+        state, _ = tree_split_merge_moves(rng, state, weights, family, data, guide, n_moves)
+    elif which == 2:
+        state, _ = subtree_gibbs(rng, state, weights, family, data, guide, n_moves)
+    else:
+        state, _ = reference_subtree_gibbs(rng, state, weights, family, data, guide, n_moves)
+    return ordered_labels(state)
+
+
+@kernel
+def move_all(rng, starts, weights, family, data, guide, which, n_moves):
+    """Labels after moves of one kind from each start, shape of ``starts``."""
+    ends = np.empty_like(starts)
+    for t in range(starts.shape[0]):
+        ends[t] = move_once(rng, starts[t], weights, family, data, guide, which, n_moves)
+    return ends
+
+
+@kernel
+def move_chain(rng, labels, weights, family, data, guide, which, n_draws):
+    """Chain of single moves of one kind, shape (n_draws, n)."""
+    draws = np.empty((n_draws, labels.shape[0]), dtype=np.int64)
+    for t in range(n_draws):
+        labels = move_once(rng, labels, weights, family, data, guide, which, 3)
+        draws[t] = labels
+    return draws
+
+
+def random_guide(rng, n):
+    """Any tree will do: it decides how fast moves mix, never what they keep."""
+    roots, merges = list(range(n)), []
+    for k in range(n - 1):
+        i, j = rng.choice(len(roots), size=2, replace=False)
+        merges.append((roots[i], roots[j]))
+        roots = [root for position, root in enumerate(roots) if position not in (i, j)] + [n + k]
+    return make_guide(build_tree(merges, rng.normal(size=n - 1)))
+
+
+# Kernels take long to compile: the other families are left to the slow tests.
+FAST = ("NormalWishart", "NormalGamma, missing", "PoissonGamma", "two families")
+
+
+@pytest.fixture(params=[pytest.param(name, marks=() if name in FAST else pytest.mark.slow) for name in FAMILIES])
+def family(request):
+    return request.param
+
+
+def rng_of(*names):
+    return np.random.default_rng(zlib.crc32(" ".join(map(str, names)).encode()))
+
+
+@pytest.mark.parametrize("n_moves", [1, 3])
+@pytest.mark.parametrize("move", MOVES)
+def test_move_leaves_the_law_given_u_invariant(family, move, n_moves):
+    partitions, probabilities = law_given_u("NGG", family, U)
+    n = partitions.shape[1]
+    rng = rng_of(family, move, n_moves)
+    starts = partitions[rng.choice(len(partitions), size=N_STARTS, p=probabilities)]
+    table = weights(MEASURES["NGG"], n, np.log(U))
+    parts = [
+        move_all(rng, part, table, *inputs(family), random_guide(rng, n), MOVES.index(move), n_moves)
+        for part in np.split(starts, CHAINS)
+    ]
+    ends = np.array(parts)
+    assert (ends.reshape(starts.shape) != starts).any(axis=1).mean() > 0.02
+    assert_law(ends, partitions, probabilities)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("move", ["subtree_gibbs", "reference_subtree_gibbs"])
+def test_gibbs_moves_alone_reach_the_law_given_u(measure, move):
+    family = "NormalWishart"
+    partitions, probabilities = law_given_u(measure, family, U)
+    n = partitions.shape[1]
+    table = weights(MEASURES[measure], n, np.log(U))
+    draws = []
+    for start, rng in zip((np.zeros(n, dtype=np.int64), np.arange(n)), rng_of(measure, move).spawn(2), strict=True):
+        guide = random_guide(rng, n)
+        draws.append(move_chain(rng, start, table, *inputs(family), guide, MOVES.index(move), N_DRAWS))
+    assert_law(np.array(draws)[:, 20:], partitions, probabilities)
+
+
+def check(measure, family, moves):
+    model = make_model(measure, family)
+    partitions, probabilities = posterior(measure, family)
+    with model:
+        step = TreeGuided([model["z"]], rng=1, moves=moves)
+    labels, statistics = run(step, partitions.shape[1], rng_of(measure, family, moves))
+    assert_law(labels, partitions, probabilities)
+    assert all(set(stats) == set(TreeGuided.stats_dtypes_shapes) for stats in statistics)
+
+
+@pytest.mark.parametrize("cycle", CYCLES)
+def test_cycle_has_the_posterior_law(cycle, measure):
+    check(measure, "PoissonGamma", CYCLES[cycle])
+
+
+def test_default_cycle_has_the_posterior_law_of_every_family(family):
+    check("NGG", family, {})
+
+
+def test_test_has_power():
+    """A guide tree that looks at the partition biases the moves, and the z-scores see it."""
+    family, n = "NormalWishart", 5
+    partitions, probabilities = law_given_u("NGG", family, U)
+    table = weights(MEASURES["NGG"], n, np.log(U))
+    rng = np.random.default_rng(3)
+    labels, draws = np.zeros(n, dtype=np.int64), []
+    for _ in range(20_000):
+        # Items of the present clusters are joined first.
+        items = sorted(range(n), key=lambda i: labels[i])
+        merges = [(items[0], items[1])] + [(n + k - 1, items[k + 1]) for k in range(1, n - 1)]
+        guide = make_guide(build_tree(merges, np.zeros(n - 1)))
+        labels = move_once(rng, labels, table, *inputs(family), guide, MOVES.index("subtree_gibbs"), 1)
+        draws.append(labels)
+    scores = z_scores(np.array(draws)[None], partitions, probabilities)
+    assert np.abs(scores).max() > largest_z((1, len(draws), n), scores.size)
+    codes, counts = np.unique(np.array(draws), axis=0, return_counts=True)
+    frequencies = np.zeros(len(partitions))
+    for row, count in zip(codes, counts, strict=True):
+        frequencies[(partitions == row).all(axis=1)] = count / len(draws)
+    assert total_variation(frequencies, probabilities) > 0.02
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_step_works_on_few_items(n):
+    with pm.Model():
+        z = Partition("z", MEASURES["NGG"], n=n)
+        step = TreeGuided([z], rng=1)
+    labels, _ = run(step, n, np.random.default_rng(5))
+    assert labels.max() == n - 1
