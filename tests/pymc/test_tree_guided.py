@@ -1,0 +1,145 @@
+"""The default step beyond its law: start, options, guide trees, going on after a stop, awkward data."""
+
+from pathlib import Path
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_nrm as nrm
+from pymc_nrm.partitions import is_canonical
+
+SHARED = Path(__file__).resolve().parents[3] / "shared"
+
+
+def make_model(X, measure=None, **prior):
+    with pm.Model() as model:
+        z = nrm.Partition("z", measure or nrm.DirichletProcess(1.0), n=len(X), **prior)
+        nrm.Mixture("x", z, nrm.NormalGamma(mu=0.0, kappa=0.1, alpha=2.0, beta=1.0), observed=X)
+    return model
+
+
+def groups(n_groups=4, size=10, spread=0.3):
+    rng = np.random.default_rng(4)
+    return np.repeat(np.arange(n_groups) * 10.0, size) + rng.normal(0, spread, n_groups * size)
+
+
+def make_step(model, **options):
+    with model:
+        return nrm.TreeGuided([model["z"]], rng=1, **options)
+
+
+def run(step, point, n_draws):
+    draws = []
+    for _ in range(n_draws):
+        point, [stats] = step.step(point)
+        draws.append(point["z"])
+    return np.array(draws), point, stats
+
+
+def test_is_the_default_and_takes_options():
+    with make_model(groups()):
+        idata = pm.sample(
+            20,
+            tune=10,
+            chains=1,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+            tree_guided={"moves": {"informed_split_merge": 3, "tree_split_merge": 4}},
+        )
+    stats = idata.sample_stats
+    assert (stats["n_splits_proposed"] + stats["n_merges_proposed"] == 7).all()
+    assert all(is_canonical(labels) for labels in idata.posterior["z"].values[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"moves": {"split": 1}}, "unknown name 'split'; allowed are"),
+        ({"moves": {"tree_split_merge": -1}}, "tree_split_merge in moves .* -1"),
+        ({"moves": {"subtree_gibbs": float("nan")}}, "subtree_gibbs in moves .* nan"),
+        ({"moves": {"marginal_gibbs": 1.5}}, "marginal_gibbs in moves .* 1.5"),
+        ({"moves": {"marginal_gibbs": 41}}, "marginal_gibbs in moves .* 41"),
+        ({"moves": {"subtree_gibbs": 0, "reference_subtree_gibbs": 0, "marginal_gibbs": 0}}, "cannot be reached"),
+        ({"n_trees": 0}, "n_trees .* 0"),
+    ],
+)
+def test_wrong_options_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_step(make_model(groups()), **options)
+
+
+def test_starts_from_hierarchical_clusters():
+    step = make_step(make_model(groups(), measure=nrm.DirichletProcess(0.01)))
+    step.setup_chain(np.random.default_rng(0), 10, 10)
+    quiet = dict.fromkeys(["informed_split_merge", "tree_split_merge", "subtree_gibbs", "reference_subtree_gibbs"], 0)
+    step.options["moves"] = quiet | {"marginal_gibbs": 1}
+    draws, _, _ = run(step, {"z": np.zeros(40, dtype=np.int64)}, 1)
+    assert draws[0].max() + 1 >= 3
+
+
+def test_start_of_the_user_is_kept():
+    labels = np.arange(40) // 20
+    step = make_step(make_model(groups(), initval=labels))
+    step.setup_chain(np.random.default_rng(0), 10, 10)
+    assert not step.may_choose_start
+
+
+def test_trees_are_frozen_after_tuning():
+    step = make_step(make_model(groups()))
+    step.setup_chain(np.random.default_rng(0), 20, 50)
+    point, seen = {"z": np.zeros(40, dtype=np.int64)}, []
+    for draw in range(40):
+        if draw == 20:
+            step.stop_tuning()
+        _, point, _ = run(step, point, 1)
+        seen.append(id(step.guides[0]))
+    assert len(set(seen[:20])) == 4
+    assert len(set(seen[10:])) == 1
+
+
+def test_goes_on_where_it_stopped():
+    model, start = make_model(groups(spread=3.0)), {"z": np.zeros(40, dtype=np.int64)}
+    whole, other = make_step(model), make_step(model)
+    whole.setup_chain(np.random.default_rng(0), 10, 30)
+    first, point, _ = run(whole, start, 15)
+    other.sampling_state = whole.sampling_state
+    expected, _, _ = run(whole, point, 15)
+    found, _, _ = run(other, point, 15)
+    np.testing.assert_array_equal(found, expected)
+    assert (first[-1] != expected[-1]).any()
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros(12),
+        np.repeat([1.0, 5.0], 6),
+        np.linspace(0, 1e6, 12),
+        np.array([[0.0, 1.0]] * 6 + [[0.0, 3.0]] * 6),
+    ],
+    ids=["equal", "duplicates", "far apart", "constant feature"],
+)
+@pytest.mark.parametrize("measure", [nrm.DirichletProcess(1.0), nrm.NormalizedGeneralizedGamma(1e-3, 0.9)])
+def test_awkward_data(X, measure):
+    step = make_step(make_model(X, measure=measure))
+    for start in (np.zeros(12, dtype=np.int64), np.arange(12)):
+        step.setup_chain(np.random.default_rng(0), 5, 20)
+        draws, _, stats = run(step, {"z": start}, 25)
+        assert all(is_canonical(labels) for labels in draws)
+        assert np.isfinite(stats["log_joint"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.exists(), reason="the data of the experiments are not here")
+def test_expected_number_of_clusters_of_the_toy_set():
+    """The exact posterior mean is 13.60 for the Dirichlet process with the defaults of Lee & Choi (2015)."""
+    X = np.loadtxt(SHARED / "data" / "lee_choi_toy" / "X.txt")
+    with pm.Model():
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=len(X))
+        nrm.Mixture("x", z, nrm.NormalWishart.from_data(X), observed=X)
+        idata = nrm.sample(4000, tune=200, chains=2, random_seed=1, progressbar=False)
+    # An effective sample size above 2000 leaves a standard error below 0.02.
+    assert float(idata.posterior["z_n_clusters"].mean()) == pytest.approx(13.60, abs=0.08)
