@@ -36,7 +36,7 @@ def sample(draws=1000, *, model=None, initvals=None, compute_convergence_checks=
     quiet : bool
         Whether to log nothing and show no progress.
     **kwargs
-        All other arguments of ``pm.sample``; options of a step by its name, as in ``split_merge={"n_moves": 10}``.
+        All other arguments of ``pm.sample``; options of a step by its name, as in ``tree_guided={"n_trees": 1}``.
 
     Returns
     -------

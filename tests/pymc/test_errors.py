@@ -175,8 +175,6 @@ def test_options_of_split_merge(options, message):
         z = nrm.Partition("z", measure, n=3)
         with pytest.raises(ValueError, match=message):
             nrm.SplitMerge([z], **options)
-        with pytest.raises(ValueError, match=message):
-            sample(split_merge=options)
 
 
 def test_unknown_options():
@@ -185,7 +183,7 @@ def test_unknown_options():
         with pytest.raises(TypeError, match="n_movs"):
             nrm.SplitMerge([z], n_movs=3)
         with pytest.raises(TypeError, match="n_movs"):
-            sample(split_merge={"n_movs": 3})
+            sample(tree_guided={"n_movs": 3})
         with pytest.raises((TypeError, ValueError), match="splitmerge"):
             sample(splitmerge={"n_moves": 3})
 
@@ -193,7 +191,7 @@ def test_unknown_options():
 def test_steps_sample_partitions_only():
     with pm.Model():
         y = pm.Poisson("y", 2.0)
-        for step in (nrm.MarginalGibbs, nrm.SplitMerge):
+        for step in (nrm.MarginalGibbs, nrm.SplitMerge, nrm.TreeGuided):
             with pytest.raises(TypeError, match="'y' is not a Partition"):
                 step([y])
 

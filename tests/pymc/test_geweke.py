@@ -13,7 +13,7 @@ def assert_scores(scores, chains, draws):
     assert max(map(abs, scores.values())) < limit, scores
 
 
-@pytest.mark.parametrize("step", [nrm.SplitMerge, nrm.MarginalGibbs])
+@pytest.mark.parametrize("step", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs])
 def test_fixed_hyperparameters(step):
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.NormalizedInverseGaussian(0.8), n=6)

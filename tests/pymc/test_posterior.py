@@ -223,7 +223,7 @@ def test_a_partition_alone_has_its_prior(measure):
 def test_few_items(n):
     x = galaxies[:n]
     partitions, probabilities = exact_posterior(nrm.NormalizedInverseGaussian(1.0), galaxy_family, x)
-    for step in (nrm.SplitMerge, nrm.MarginalGibbs):
+    for step in (nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs):
         with pm.Model():
             z = nrm.Partition("z", nrm.NormalizedInverseGaussian(1.0), n=n)
             nrm.Mixture("x", z, galaxy_family, observed=x)

@@ -24,16 +24,12 @@ def sample(model, draws=30, **kwargs):
 
 
 def test_registered_once():
+    assert STEP_METHODS.count(nrm.TreeGuided) == 1
     assert STEP_METHODS.count(nrm.SplitMerge) == 1
     assert STEP_METHODS.count(nrm.MarginalGibbs) == 1
 
 
-def test_split_merge_is_the_default():
-    stats = sample(make_model()).sample_stats
-    assert stats["n_splits_proposed"].dims == ("chain", "draw")
-
-
-@pytest.mark.parametrize("step", [nrm.SplitMerge, nrm.MarginalGibbs])
+@pytest.mark.parametrize("step", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs])
 def test_statistics(step):
     model = make_model()
     with model:
@@ -52,7 +48,9 @@ def test_statistics(step):
 
 
 def test_move_counts_add_up():
-    stats = sample(make_model(), split_merge={"n_moves": 7}).sample_stats
+    model = make_model()
+    with model:
+        stats = sample(model, step=nrm.SplitMerge([model["z0"]], n_moves=7)).sample_stats
     proposed = stats["n_splits_proposed"] + stats["n_merges_proposed"]
     accepted = stats["n_splits_accepted"] + stats["n_merges_accepted"]
     assert (proposed == 7).all()
@@ -62,8 +60,11 @@ def test_move_counts_add_up():
     assert stats["n_moved"].max() <= 6
 
 
-def test_options_by_name():
-    stats = sample(make_model(), split_merge={"n_moves": 0, "n_items": 2, "proposal": "restricted_gibbs"}).sample_stats
+def test_no_moves_but_gibbs_of_some_items():
+    model = make_model()
+    with model:
+        step = nrm.SplitMerge([model["z0"]], n_moves=0, n_items=2, proposal="restricted_gibbs")
+        stats = sample(model, step=step).sample_stats
     assert (stats["n_splits_proposed"] + stats["n_merges_proposed"] == 0).all()
     assert stats["acceptance_rate"].isnull().all()
     assert stats["n_moved"].max() <= 2
@@ -107,7 +108,7 @@ def test_data_and_hyperparameters_may_be_changed_between_runs():
     assert sample(model, 100).posterior["z_n_clusters"].values[0, -50:].mean() < 1.1
 
 
-@pytest.mark.parametrize("step", [nrm.SplitMerge, nrm.MarginalGibbs])
+@pytest.mark.parametrize("step", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs])
 def test_progress_bar_shows_the_number_of_clusters(step):
     columns, stats = step._progressbar_config(3)
     assert stats == {"n_clusters": [0, 0, 0]}
