@@ -15,6 +15,7 @@ from pymc_nrm.families import (
 )
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
 from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
+from pymc_nrm.samplers.published_tree_guided import PublishedTreeGuided
 from pymc_nrm.samplers.split_merge import SplitMerge
 from pymc_nrm.samplers.tree_guided import TreeGuided
 from pymc_nrm.sampling import sample
@@ -32,6 +33,7 @@ __all__ = [
     "NormalizedInverseGaussian",
     "Partition",
     "PoissonGamma",
+    "PublishedTreeGuided",
     "SplitMerge",
     "TreeGuided",
     "datasets",
@@ -39,6 +41,6 @@ __all__ = [
     "trees",
 ]
 
-for _step in (TreeGuided, SplitMerge, MarginalGibbs):
+for _step in (TreeGuided, SplitMerge, MarginalGibbs, PublishedTreeGuided):
     if _step not in STEP_METHODS:
         STEP_METHODS.append(_step)

@@ -7,7 +7,7 @@ import pymc as pm
 import pytest
 from cases import FAMILIES, MEASURES
 from laws import CHAINS, assert_law, inputs, law_given_u, posterior
-from test_steps import make_model, run
+from models import make_model, run
 
 from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.generic import kernel
