@@ -112,11 +112,9 @@ def picture(results, name, path):
     figure, axis = plt.subplots(figsize=(8, 4.5), layout="constrained")
     for (label, rows), (color, style) in zip(results.items(), STYLES, strict=True):
         axis.plot(rows[:, 0], rows[:, 1], style, color=color, label=label, linewidth=1.2)
-    ends = np.array([rows[-1, 1] for rows in results.values()])
-    axis.set_ylim(ends.min() - 2 * np.ptp(ends) - 20, ends.max() + 0.2 * np.ptp(ends) + 20)
     axis.set_xscale("log")
     axis.set(xlabel="CPU time (s)", ylabel="log p(data, partition, u)", title=f"{name}: chains of each sampler")
-    axis.legend(loc="lower right", fontsize=8)
+    figure.legend(loc="outside lower center", ncols=3, fontsize=8)
     axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)
 
