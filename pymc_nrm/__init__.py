@@ -2,7 +2,7 @@
 
 from pymc.step_methods import STEP_METHODS
 
-from pymc_nrm import datasets, trees
+from pymc_nrm import datasets, plots, trees
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.families import (
@@ -37,6 +37,7 @@ __all__ = [
     "SplitMerge",
     "TreeGuided",
     "datasets",
+    "plots",
     "sample",
     "trees",
 ]

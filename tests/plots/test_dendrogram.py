@@ -1,0 +1,179 @@
+"""Structure of the dendrogram on the backend that draws nothing."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from pymc_nrm.families import NormalGamma
+from pymc_nrm.measures import DirichletProcess
+from pymc_nrm.plots import plot_dendrogram
+from pymc_nrm.plots.dendrogram import ABOVE_COLOR, CLUSTER_COLORS, MAX_NAMES, branch_coordinates
+from pymc_nrm.trees import bhc
+from pymc_nrm.trees.dendrogram import Dendrogram
+from pymc_nrm.trees.tree import build_tree, cut_tree
+
+azp = pytest.importorskip("arviz_plots")
+
+
+def dendrogram_of(merges, log_d):
+    tree = build_tree(merges, log_d)
+    nothing = np.zeros(len(tree.parent))
+    return Dendrogram(tree, cut_tree(tree), nothing, nothing, 0.0, 0.0)
+
+
+def caterpillar(n, log_d):
+    return dendrogram_of([[0, 1]] + [[n + k, k + 2] for k in range(n - 2)], log_d)
+
+
+def random_dendrogram(n, rng):
+    nodes, merges = list(range(n)), []
+    for k in range(n - 1):
+        merges.append([nodes.pop(rng.integers(len(nodes))) for _ in range(2)])
+        nodes.append(n + k)
+    return dendrogram_of(merges, rng.normal(-1.0, 3.0, n - 1))
+
+
+def clustered(n_clusters):
+    rng = np.random.default_rng(3)
+    x = rng.permutation(np.repeat(100.0 * np.arange(n_clusters), 4)) + rng.normal(0.0, 0.3, 4 * n_clusters)
+    family = NormalGamma(mu=float(x.mean()), kappa=1e-5, alpha=2.0, beta=0.2)
+    return bhc(x, family, DirichletProcess(1.0), random_seed=1)
+
+
+def lines_of(pc):
+    return list(pc.viz["branches"]["dendrogram"].values)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_coordinates(seed):
+    rng = np.random.default_rng(seed)
+    n = 60
+    dendrogram = random_dendrogram(n, rng)
+    corners, cluster = branch_coordinates(dendrogram)
+    linkage = dendrogram.to_linkage()
+    (x0, x1, x2, x3), (y0, top, other_top, y3) = corners.transpose(1, 2, 0)
+    np.testing.assert_array_equal(x0, x1)
+    np.testing.assert_array_equal(x2, x3)
+    np.testing.assert_array_equal(top, other_top)
+    np.testing.assert_array_equal(top, linkage[:, 2])
+    assert (x1 < x2).all()
+    assert (top >= np.maximum(y0, y3)).all()
+    # Feet on the ground are the leaves, every one once.
+    feet = np.concatenate([x0[y0 == 0], x3[y3 == 0]])
+    assert sorted(feet) == list(range(n))
+    # Other feet stand on the middle of the merge below, which is there once.
+    standing = sorted([*zip(x0[y0 > 0], y0[y0 > 0], strict=True), *zip(x3[y3 > 0], y3[y3 > 0], strict=True)])
+    assert standing == sorted(zip((x1 + x2)[:-1] / 2, top[:-1], strict=True))
+    np.testing.assert_array_equal(cluster >= 0, top <= dendrogram.cut_height)
+
+
+def test_coordinates_agree_with_scipy():
+    from scipy.cluster.hierarchy import dendrogram as scipy_dendrogram
+
+    # Here a right child is always a leaf or made later, so that SciPy has the same order of leaves.
+    ours = dendrogram_of([[0, 1], [2, 3], [4, 5]], [-1.0, -0.5, 2.0])
+    theirs = scipy_dendrogram(ours.to_linkage(), no_plot=True)
+    assert theirs["leaves"] == ours.tree.order.tolist()
+    corners, _ = branch_coordinates(ours)
+    expected = np.stack([(np.array(theirs["icoord"]) - 5) / 10, theirs["dcoord"]], axis=1)
+    np.testing.assert_allclose(corners, expected)
+
+
+def test_one_line_for_each_colour():
+    dendrogram = clustered(3)
+    assert dendrogram.n_clusters == 3
+    pc = plot_dendrogram(dendrogram, backend="none")
+    assert isinstance(pc, azp.PlotCollection)
+    lines = lines_of(pc)
+    assert [line["color"] for line in lines] == [ABOVE_COLOR, *CLUSTER_COLORS[:3]]
+    n = len(dendrogram.labels)
+    assert sum(np.isnan(line["x"]).sum() for line in lines) == n - 1  # one gap after every bracket
+    place = dendrogram.tree.order
+    for k, line in enumerate(lines[1:]):
+        feet = line["x"][line["y"] == 0].astype("int64")
+        assert sorted(place[feet]) == np.flatnonzero(dendrogram.labels == k).tolist()
+        assert np.nanmax(line["y"]) <= dendrogram.cut_height
+    assert pc.viz["cut"]["dendrogram"].item()["y"] == dendrogram.cut_height
+    assert "asinh(log d)" in pc.viz["ylabel"]["dendrogram"].item()["string"]
+
+
+def test_colours_are_used_again():
+    dendrogram = clustered(10)
+    assert dendrogram.n_clusters == 10
+    lines = lines_of(plot_dendrogram(dendrogram, backend="none"))
+    assert [line["color"] for line in lines] == [ABOVE_COLOR, *CLUSTER_COLORS]
+    feet = lines[1]["x"][lines[1]["y"] == 0].astype("int64")
+    assert set(dendrogram.labels[dendrogram.tree.order[feet]]) == {0, 8}
+
+
+def test_names():
+    dendrogram = clustered(3)
+    names = [f"item {i}" for i in range(12)]
+    ticks = plot_dendrogram(dendrogram, names=names, backend="none").viz["leaves"]["dendrogram"].item()
+    assert ticks["labels"] == [names[i] for i in dendrogram.tree.order]
+    np.testing.assert_array_equal(ticks["ticks"], np.arange(12))
+    unnamed = plot_dendrogram(dendrogram, backend="none").viz["leaves"]["dendrogram"].item()
+    assert len(unnamed["ticks"]) == len(unnamed["labels"]) == 0
+    with pytest.raises(ValueError, match="names must have one entry for each of the 12 items; got 2"):
+        plot_dendrogram(dendrogram, names=["a", "b"], backend="none")
+
+
+def test_names_of_many_leaves_are_left_out():
+    n = MAX_NAMES + 1
+    dendrogram = caterpillar(n, np.linspace(-2.0, 2.0, n - 1))
+    pc = plot_dendrogram(dendrogram, names=[str(i) for i in range(n)], backend="none")
+    assert len(pc.viz["leaves"]["dendrogram"].item()["labels"]) == 0
+
+
+@pytest.mark.parametrize("backend", ["none", "matplotlib"])
+def test_caterpillar(backend):
+    n = 5000
+    if backend == "matplotlib":
+        pytest.importorskip("matplotlib").use("Agg")
+    pc = plot_dendrogram(caterpillar(n, np.linspace(-5.0, 5.0, n - 1)), backend=backend)
+    lines = lines_of(pc)
+    xy = [line.get_data() if backend == "matplotlib" else (line["x"], line["y"]) for line in lines]
+    feet = np.concatenate([np.asarray(x)[np.asarray(y) == 0] for x, y in xy])
+    assert sorted(feet) == list(range(n))
+    if backend == "matplotlib":
+        from matplotlib import pyplot
+
+        pyplot.close(pc.viz["figure"].item())
+
+
+def test_single_item():
+    pc = plot_dendrogram(dendrogram_of([], None), names=["a"], backend="none")
+    assert lines_of(pc) == []
+    assert pc.viz["leaves"]["dendrogram"].item()["labels"] == ["a"]
+
+
+def test_into_a_plot_collection_of_the_caller():
+    import xarray as xr
+
+    whole = azp.PlotCollection.grid(xr.Dataset({"dendrogram": 0.0}), backend="none")
+    assert plot_dendrogram(clustered(3), plot_collection=whole) is whole
+    assert len(lines_of(whole)) == 4
+
+
+def test_visuals():
+    off = dict.fromkeys(["cut", "cut_label", "ylabel", "leaves"], False)
+    pc = plot_dendrogram(clustered(3), backend="none", visuals=off | {"branches": {"above_color": "red", "alpha": 0.5}})
+    assert not set(off) & set(pc.viz.children)
+    assert [line["color"] for line in lines_of(pc)] == ["red", *CLUSTER_COLORS[:3]]
+    assert all(line["alpha"] == 0.5 for line in lines_of(pc))
+    with pytest.raises(ValueError, match="visuals must be among .*; got lines"):
+        plot_dendrogram(clustered(3), backend="none", visuals={"lines": False})
+
+
+def test_without_arviz_plots(monkeypatch):
+    monkeypatch.setitem(sys.modules, "arviz_plots", None)
+    with pytest.raises(ImportError, match=r"requires arviz-plots.*pymc-nrm\[plots\]"):
+        plot_dendrogram(caterpillar(3, [-1.0, 1.0]), backend="none")
+
+
+def test_import_does_not_load_matplotlib():
+    code = "import sys, pymc; before = set(sys.modules); import pymc_nrm.plots; print(*set(sys.modules) - before)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not [name for name in loaded if name.split(".")[0] in ("arviz_plots", "matplotlib")]
