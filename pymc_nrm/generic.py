@@ -14,6 +14,20 @@ __all__ = ["Kernel", "generic", "kernel", "precompile"]
 
 _generics = []
 
+# Where kernels stand, in the order of imports: a kernel calls nothing of a later place.
+KERNEL_LAYERS = (
+    "generic",
+    "special",
+    "kernel_op",
+    "measures",
+    "families",
+    "partitions",
+    "trees",
+    "distributions",
+    "samplers",
+    "predictions",
+)
+
 # Contraction and reassociation change the last bits only; nan and inf keep their meaning.
 _jit_options = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
 
@@ -100,8 +114,10 @@ class Kernel:
         from numba import njit
 
         dispatcher = njit(**_jit_options)(self.__wrapped__)
-        if pathlib.Path(self.__wrapped__.__code__.co_filename).is_file():
+        file = pathlib.Path(self.__wrapped__.__code__.co_filename)
+        if file.is_file():
             dispatcher._cache = _source_cache()(self.__wrapped__)
+            dispatcher._cache.layer = _layer(file)
         return dispatcher
 
     def __call__(self, *arguments):
@@ -115,8 +131,8 @@ def kernel(function):
     """Compile a function with numba and keep the machine code on disk.
 
     Numba's own cache looks at the file of the function alone.  The key used here also covers every source file of this
-    package and, for types defined elsewhere, the file and the registered implementations of the type: whatever is
-    edited or upgraded, old machine code is never loaded.
+    package that the function can call and, for types defined elsewhere, the file and the registered implementations of
+    the type: whatever is edited or upgraded, old machine code is never loaded.
 
     Parameters
     ----------
@@ -168,7 +184,7 @@ def _source_cache():
 
     class SourceCache(FunctionCache):
         def _index_key(self, sig, codegen):
-            return (*super()._index_key(sig, codegen), source_fingerprint(), *_foreign_fingerprints(sig))
+            return (*super()._index_key(sig, codegen), source_fingerprint(self.layer), *_foreign_fingerprints(sig))
 
         def load_overload(self, sig, target_context):
             self._choose_file(sig)
@@ -189,25 +205,42 @@ def _source_cache():
     return SourceCache
 
 
+def _layer(path):
+    """The folder or file directly below the package in which a file stands; None for files elsewhere."""
+    root = pathlib.Path(__file__).parent
+    path = pathlib.Path(path)
+    return path.relative_to(root).with_suffix("").parts[0] if path.is_relative_to(root) else None
+
+
 @functools.cache
-def source_fingerprint():
-    """Hash of every source file of the package.
+def source_fingerprint(layer=None):
+    """Hash of the source files that kernels of one layer may call.
+
+    Parameters
+    ----------
+    layer : str, optional
+        A member of ``KERNEL_LAYERS``, for its files and those of the layers before it; ``"stats"``, for its files and
+        the two below it; by default the whole package.
 
     Returns
     -------
     str
-        Hexadecimal digest; it changes when any ``.py`` file of the package does.
+        Hexadecimal digest; it changes when one of the ``.py`` files does.
 
     Examples
     --------
-    >>> len(source_fingerprint())
-    64
+    >>> source_fingerprint() == source_fingerprint("special")
+    False
     """
     digest = hashlib.sha256()
     root = pathlib.Path(__file__).parent
+    below = KERNEL_LAYERS[: KERNEL_LAYERS.index(layer) + 1] if layer in KERNEL_LAYERS else None
+    if layer == "stats":
+        below = ("generic", "special", "stats")
     for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode())
-        digest.update(path.read_bytes())
+        if below is None or _layer(path) in below:
+            digest.update(str(path.relative_to(root)).encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

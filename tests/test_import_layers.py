@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import pymc_nrm
+from pymc_nrm.generic import KERNEL_LAYERS
 
 ROOT = pathlib.Path(pymc_nrm.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
@@ -23,11 +24,12 @@ BELOW = {
     "trees": {"generic", "special", "measures", "families", "partitions"},
     "distributions": {"generic", "special", "measures", "families", "partitions", "trees"},
     "samplers": {"generic", "special", "measures", "families", "partitions", "trees", "distributions"},
-    "stats": {"generic"},
-    "plots": {"generic", "stats"},
+    "stats": {"generic", "special"},
+    "plots": {"generic", "special", "stats"},
     "datasets": set(),
 }
 BELOW["testing"] = set(BELOW["samplers"])
+BELOW["predictions"] = BELOW["samplers"] | {"samplers"}
 BELOW["hierarchy"] = BELOW["samplers"] | {"samplers"}
 BELOW["sampling"] = BELOW["hierarchy"] | {"stats"}
 
@@ -65,6 +67,11 @@ def test_file(path):
     assert not above, f"{own} must not import {sorted(above)}"
     if own in WITHOUT_PYMC:
         assert not [name for name in imported_modules(path) if name.split(".")[0] == "pymc"]
+
+
+def test_machine_code_is_keyed_on_all_that_a_kernel_may_call():
+    for k, name in enumerate(KERNEL_LAYERS):
+        assert set(KERNEL_LAYERS[:k]) >= BELOW[name]
 
 
 @pytest.mark.parametrize("folder", ["measures", "families"])
