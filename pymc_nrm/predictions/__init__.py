@@ -1,1 +1,21 @@
 """What follows from draws of a partition and the model: parameters, predictions, densities."""
+
+from pymc_nrm.predictions.components import sample_components
+from pymc_nrm.predictions.log_likelihood import compute_log_likelihood
+from pymc_nrm.predictions.measure_functionals import measure_cdf, measure_density, measure_mean
+from pymc_nrm.predictions.new_labels import predict_labels
+from pymc_nrm.predictions.posterior_predictive import sample_posterior_predictive
+from pymc_nrm.predictions.predictive_density import density
+from pymc_nrm.predictions.random_measure import sample_random_measure
+
+__all__ = [
+    "compute_log_likelihood",
+    "density",
+    "measure_cdf",
+    "measure_density",
+    "measure_mean",
+    "predict_labels",
+    "sample_components",
+    "sample_posterior_predictive",
+    "sample_random_measure",
+]

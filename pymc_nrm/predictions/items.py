@@ -1,0 +1,88 @@
+"""Data of items that the model has not seen, in the form that kernels read."""
+
+import numpy as np
+import xarray as xr
+from scipy import sparse
+
+from pymc_nrm.families.base import Centred, prepare_data
+
+
+def prepare_new_items(family, data, X):
+    """Check new data and prepare them in the coordinates of the prepared data of a mixture.
+
+    Parameters
+    ----------
+    family : Family
+        Of full shape.
+    data : NamedTuple of arrays
+        Prepared data of the mixture.
+    X : ndarray or sparse matrix, shape (m, d)
+
+    Returns
+    -------
+    NamedTuple of arrays
+        For which caches of clusters of ``data`` are right.
+
+    Raises
+    ------
+    ValueError
+        If a value is outside the support of the family.
+
+    Examples
+    --------
+    >>> from pymc_nrm.families import NormalGamma
+    >>> from pymc_nrm.testing.enumeration import kernel_inputs
+    >>> family, data = kernel_inputs(NormalGamma(0.0, 1.0, 1.0, 1.0), [1.0, 3.0])
+    >>> prepare_new_items(family, data, np.array([[10.0]])).values.tolist()
+    [[8.0]]
+    """
+    prepared = prepare_data(family, X)
+    if isinstance(prepared, Centred):
+        return Centred(np.ascontiguousarray(X, dtype="float64") - data.center, data.center)
+    return prepared
+
+
+def as_rows(X, n_features, argument, names=None):
+    """Data of new items as a matrix.
+
+    Parameters
+    ----------
+    X : array_like, sparse matrix, DataArray, or Dataset with one variable per feature
+    n_features : int
+    argument : str
+        Name for messages.
+    names : sequence of str, optional
+        Names of the features; a Dataset that has them all is put into their order.
+
+    Returns
+    -------
+    ndarray or sparse matrix, shape (m, n_features)
+
+    Raises
+    ------
+    TypeError
+        If values are not numbers.
+    ValueError
+        If the shape is wrong, or there are no rows.
+
+    Examples
+    --------
+    >>> as_rows([1.0, 2.0], 1, "grid").shape
+    (2, 1)
+    """
+    if isinstance(X, xr.Dataset):
+        columns = list(X.data_vars)
+        if names is not None and set(map(str, names)) == set(map(str, columns)):
+            columns = [next(c for c in columns if str(c) == str(name)) for name in names]
+        X = np.stack(np.broadcast_arrays(*[X[c].to_numpy() for c in columns]), axis=-1) if columns else np.empty((0, 0))
+    if not sparse.issparse(X):
+        X = np.asarray(X)
+        if X.dtype.kind not in "biuf":
+            raise TypeError(f"{argument} must be numbers; got an array of {X.dtype}")
+    rows = X[:, None] if X.ndim == 1 and n_features == 1 else X
+    if rows.ndim != 2 or rows.shape[1] != n_features:
+        allowed = f"(m, {n_features})" + (" or (m,)" if n_features == 1 else "")
+        raise ValueError(f"{argument} must have shape {allowed}, one column per feature; got shape {X.shape}")
+    if rows.shape[0] == 0:
+        raise ValueError(f"{argument} must have at least one row; got shape {X.shape}")
+    return rows

@@ -1,0 +1,96 @@
+"""Laws of the next items of a partition, u integrated out."""
+
+import functools
+import math
+
+import numpy as np
+
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.measures.generalized_gamma import stable_parameters
+from pymc_nrm.measures.quadrature import log_integral
+
+
+def log_join_probabilities(measure, counts):
+    """Log probabilities that one more item joins each cluster, or opens a new one, before its data are seen.
+
+    Parameters
+    ----------
+    measure : Measure
+        With float fields.
+    counts : ndarray of int, shape (n_clusters,)
+        Sizes of the clusters, all positive; may be empty.
+
+    Returns
+    -------
+    ndarray, shape (n_clusters + 1,)
+        The last entry is for a new cluster; the probabilities sum to one.
+
+    Notes
+    -----
+    These are ratios of partition probabilities, ``EPPF(counts with the item) / EPPF(counts)``.  For generalized gamma
+    measures they are ``(n_c - sigma) V(n+1, k) / V(n, k)`` and ``V(n+1, k+1) / V(n, k)`` (Lijoi, Mena & Prünster 2007,
+    "Controlling the reinforcement in Bayesian non-parametric mixture models", section 2).  Weights of clusters *given*
+    u would not do after u has been drawn given the partition of n items: that of the next item changes the law of u.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> np.exp(log_join_probabilities(DirichletProcess(1.0), np.array([2, 1]))).round(3).tolist()
+    [0.5, 0.25, 0.25]
+    """
+    counts = np.asarray(counts, dtype=np.int64)
+    weights = np.empty(len(counts) + 1)
+    if stable_parameters.dispatch(type(measure)) is not stable_parameters.dispatch(object):
+        alpha, sigma = (float(value) for value in stable_parameters(measure))
+        weights[:-1] = np.log(counts - sigma)
+        weights[-1] = _log_new_weight(alpha, sigma, int(counts.sum()), len(counts))
+    else:
+        for size in np.unique(counts):
+            same = counts == size
+            weights[:-1][same] = log_eppf(measure, counts + (np.arange(len(counts)) == np.argmax(same)))
+        weights[-1] = log_eppf(measure, np.append(counts, 1))
+    weights -= weights.max()
+    return weights - np.log(np.exp(weights).sum())
+
+
+@functools.lru_cache(maxsize=4096)
+def _log_new_weight(alpha, sigma, n, k):
+    """Log of ``V(n+1, k+1) / V(n+1, k)``: the weight of a new cluster where one of m items has weight m - sigma."""
+    if sigma == 0.0 or k == 0:
+        return math.log(alpha)
+    return math.log(alpha) + log_integral(n + 1, k + 1, alpha, sigma) - log_integral(n + 1, k, alpha, sigma)
+
+
+def draw_new_labels(measure, counts, n_new, rng):
+    """Draw the labels of new items one after the other from their predictive law.
+
+    Parameters
+    ----------
+    measure : Measure
+        With float fields.
+    counts : ndarray of int, shape (n_clusters,)
+        Sizes of the clusters.
+    n_new : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of int64, shape (n_new,)
+        Labels below ``n_clusters`` are old clusters; new ones follow in order of appearance.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> draw_new_labels(DirichletProcess(1e9), np.array([2, 1]), 3, np.random.default_rng(1)).tolist()
+    [2, 3, 4]
+    """
+    counts = [int(count) for count in counts]
+    labels = np.empty(n_new, dtype=np.int64)
+    for i in range(n_new):
+        cumulative = np.cumsum(np.exp(log_join_probabilities(measure, np.array(counts, dtype=np.int64))))
+        label = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+        labels[i] = label = min(label, len(counts))
+        if label == len(counts):
+            counts.append(0)
+        counts[label] += 1
+    return labels

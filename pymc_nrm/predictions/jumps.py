@@ -1,0 +1,191 @@
+"""Jumps of a random measure given a partition and u.
+
+Given the partition and u, the measure before normalisation has a jump at the atom of each cluster c, a gamma variable
+of shape ``n_c - sigma`` and rate ``1 + u``.  Independently of these it has the jumps of a measure with Levy intensity
+``exp(-u w) rho(w)``, at atoms that are independent draws from the base measure (James, Lijoi & Prünster 2009,
+"Posterior analysis for normalized random measures with independent increments", theorem 1).  All masses are
+logarithms, since u may overflow.
+"""
+
+import math
+
+import numpy as np
+
+from pymc_nrm.generic import kernel
+from pymc_nrm.measures.generalized_gamma import stable_parameters
+from pymc_nrm.predictions.levy_tail import log_mass_below, log_tail_inverse
+from pymc_nrm.predictions.tilted_stable import draw_log_tilted_stable
+from pymc_nrm.special import softplus
+
+
+def _parameters(measure):
+    if type(measure) not in stable_parameters.registry:
+        raise NotImplementedError(
+            f"jumps of {type(measure).__name__} are not implemented; only generalized gamma measures, which register "
+            "stable_parameters, have them"
+        )
+    return tuple(float(value) for value in stable_parameters(measure))
+
+
+def draw_log_remaining_mass(rng, measure, log_u):
+    """Draw the total mass of all jumps outside of the clusters, given u.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    measure : Measure
+        With fields that are numbers.
+    log_u : float
+        Logarithm of the auxiliary variable; -inf gives the total mass of the prior.
+
+    Returns
+    -------
+    float
+        Logarithm of the mass, on the same scale as the other draws of this file.
+
+    Raises
+    ------
+    NotImplementedError
+        If the measure is no generalized gamma measure.
+
+    Notes
+    -----
+    The Laplace transform is ``exp(-alpha/sigma ((1+u+s)^sigma - (1+u)^sigma))``, and for the Dirichlet process
+    ``(1 + s/(1+u))^-alpha``.  The draw is exact, at a cost bounded over all hyperparameters and u.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import NormalizedInverseGaussian
+    >>> rng = np.random.default_rng(1)
+    >>> bool(np.isfinite(draw_log_remaining_mass(rng, NormalizedInverseGaussian(1.0), log_u=3.0)))
+    True
+    """
+    return _draw_log_remaining_mass(rng, *_parameters(measure), float(log_u))
+
+
+def draw_log_fixed_jumps(rng, measure, log_u, counts):
+    """Draw the jumps at the atoms of the clusters, given u.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    measure : Measure
+        With fields that are numbers.
+    log_u : float
+        Logarithm of the auxiliary variable.
+    counts : array_like of int, shape (n_clusters,)
+        Sizes of the clusters, at least 1.
+
+    Returns
+    -------
+    ndarray, shape (n_clusters,)
+        Logarithms of independent gamma variables of shape ``counts - sigma`` and rate ``1 + u``.
+
+    Raises
+    ------
+    NotImplementedError
+        If the measure is no generalized gamma measure.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> rng = np.random.default_rng(1)
+    >>> draw_log_fixed_jumps(rng, DirichletProcess(1.0), log_u=0.0, counts=[3, 1]).shape
+    (2,)
+    """
+    _, sigma = _parameters(measure)
+    return _draw_log_fixed_jumps(rng, sigma, float(log_u), np.array(counts, dtype="int64"))
+
+
+def draw_log_remaining_jumps(rng, measure, log_u, log_other_mass, tail_mass, max_jumps):
+    """Draw the largest jumps outside of the clusters, given u, from the largest on (Ferguson & Klass 1972).
+
+    The i-th jump w solves ``N(w) = t_i``, where ``N(w) = alpha (1+u)^sigma Gamma(-sigma, (1+u) w) / Gamma(1-sigma)`` is
+    the expected number of jumps above w, ``alpha E1((1+u) w)`` for the Dirichlet process, and t_i are the arrival times
+    of a Poisson process of rate 1.  Jumps end when ``m / (m + s) <= tail_mass``, with s the mass so far, that of the
+    clusters included, and ``m = alpha (1+u)^(sigma-1) P(1-sigma, (1+u) w)`` the expected mass of all jumps below the
+    last one, P the regularised incomplete gamma function.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    measure : Measure
+        With fields that are numbers.
+    log_u : float
+        Logarithm of the auxiliary variable.
+    log_other_mass : float
+        Logarithm of the mass of all other jumps, -inf if there are none.
+    tail_mass : float
+        Share of the whole mass that the jumps left out may have, between 0 and 1.
+    max_jumps : int
+        Largest number of jumps; with it reached, the tail is larger than asked for.
+
+    Returns
+    -------
+    log_jumps : ndarray, shape (n_jumps,)
+        Logarithms of the jumps, falling.
+    log_tail_mass : float
+        Logarithm of m, the expected mass of the jumps left out.
+
+    Raises
+    ------
+    NotImplementedError
+        If the measure is no generalized gamma measure.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> rng = np.random.default_rng(1)
+    >>> log_jumps, log_tail_mass = draw_log_remaining_jumps(rng, DirichletProcess(2.0), 0.0, 0.0, 1e-3, 1000)
+    >>> bool((np.diff(log_jumps) < 0).all()), log_tail_mass < -6.0
+    (True, True)
+    """
+    alpha, sigma = _parameters(measure)
+    return _draw_log_remaining_jumps(
+        rng, alpha, sigma, float(log_u), float(log_other_mass), float(tail_mass), int(max_jumps)
+    )
+
+
+@kernel
+def _draw_log_remaining_mass(rng, alpha, sigma, log_u):
+    # (1 + u) times the mass has the law of draw_log_tilted_stable with a = alpha (1 + u)^sigma.
+    L = softplus(log_u)
+    return draw_log_tilted_stable(rng, alpha * math.exp(sigma * L), sigma) - L
+
+
+@kernel
+def _draw_log_fixed_jumps(rng, sigma, log_u, counts):
+    log_jumps = np.empty(counts.shape[0])
+    L = softplus(log_u)
+    for c in range(counts.shape[0]):
+        # G_s = G_(s+1) U^(1/s) does not underflow in logs.
+        shape = counts[c] - sigma
+        log_jumps[c] = math.log(rng.standard_gamma(shape + 1.0)) + math.log1p(-rng.random()) / shape - L
+    return log_jumps
+
+
+@kernel
+def _draw_log_remaining_jumps(rng, alpha, sigma, log_u, log_other_mass, tail_mass, max_jumps):
+    L = softplus(log_u)
+    log_a = math.log(alpha) + sigma * L
+    log_jumps = np.empty(16)
+    n_jumps = 0
+    arrival = 0.0
+    # In units of 1 / (1 + u).
+    log_x = math.inf
+    log_mass = log_other_mass + L
+    log_left = log_a
+    log_odds = math.log(tail_mass) - math.log1p(-tail_mass)
+    while n_jumps < max_jumps and not log_left - log_mass <= log_odds:
+        arrival += rng.standard_exponential()
+        log_x = log_tail_inverse(sigma, math.log(arrival) - log_a, log_x)
+        if n_jumps == log_jumps.shape[0]:
+            longer = np.empty(2 * n_jumps)
+            longer[:n_jumps] = log_jumps
+            log_jumps = longer
+        log_jumps[n_jumps] = log_x - L
+        n_jumps += 1
+        largest = max(log_mass, log_x)
+        log_mass = largest + math.log1p(math.exp(-abs(log_mass - log_x)))
+        log_left = log_a + log_mass_below(sigma, log_x)
+    return log_jumps[:n_jumps].copy(), log_left - L

@@ -1,0 +1,134 @@
+"""Dimensions and coordinates of what is predicted, as the model names them."""
+
+import numpy as np
+import xarray as xr
+
+from pymc_nrm.distributions.mixture import MixtureRV
+from pymc_nrm.families.base import parameter_shapes
+from pymc_nrm.predictions.draws import find_variable
+
+
+class MixtureLayout:
+    """Names of the dimensions of one mixture.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    name : str, optional
+        Name of the mixture; the only one of the model by default.
+
+    Attributes
+    ----------
+    name, partition : str
+    univariate : bool
+        Whether the data are a vector.
+    item_dim : str
+    feature_dim : str or None
+        None for a vector.
+    dtype : str
+    observed : bool
+    """
+
+    def __init__(self, model, name=None):
+        rv = find_variable(model, MixtureRV, name)
+        self.name, self.partition = rv.name, rv.owner.inputs[2].name
+        self.univariate, self.dtype = rv.owner.op.univariate, rv.dtype
+        self.observed = rv in model.observed_RVs
+        self.family_class = rv.owner.op.family_class
+        self._feature_axis = rv.owner.op.feature_axis
+        named = model.named_vars_to_dims.get(self.name) or (None,) * rv.ndim
+        dims = [dim if dim is not None else f"{self.name}_dim_{axis}" for axis, dim in enumerate(named)]
+        self.item_dim, self.feature_dim = dims[0], None if self.univariate else dims[1]
+        self._coords = {dim: values for dim, values in model.coords.items() if values is not None}
+
+    def n_features(self, family):
+        """Number of features of a family of full shape."""
+        position, axis = self._feature_axis
+        return np.shape(family[position])[axis]
+
+    def feature_names(self):
+        """Names of the features, or None."""
+        return self._coords.get(self.feature_dim)
+
+    def data_dims(self, item_dim):
+        """Dimensions of data of items."""
+        return (item_dim,) if self.univariate else (item_dim, self.feature_dim)
+
+    def coords(self, dims):
+        """Coordinates of those dimensions that have some; ``<dim>_other`` has those of ``<dim>``."""
+        known = {dim: self._coords.get(dim, self._coords.get(dim.removesuffix("_other"))) for dim in dims}
+        return {dim: np.asarray(values) for dim, values in known.items() if values is not None}
+
+    def parameters(self, family):
+        """Slices, shapes and dimensions of the parameters of one cluster.
+
+        Parameters
+        ----------
+        family : Family
+            Of full shape.
+
+        Returns
+        -------
+        dict of {str : (slice, shape, dims)}
+            Axes of length one that stand for the single feature of a vector are left out.
+        """
+        letters = {letter for spec in self.family_class.hyperparameters.values() for letter in spec.core}
+        d = self.n_features(family)
+        layout, start = {}, 0
+        for name, shape in parameter_shapes(family).items():
+            dims = []
+            for axis, length in enumerate(shape):
+                if axis == 0 and length == d:
+                    dims.append(self.feature_dim)
+                elif axis == 1 and "l" in letters:
+                    dims.append("level")
+                elif axis == 1 and length == d:
+                    dims.append(f"{self.feature_dim}_other" if self.feature_dim else None)
+                else:
+                    dims.append(f"{name}_dim_{axis}")
+            size = int(np.prod(shape))
+            kept = [(length, dim) for length, dim in zip(shape, dims, strict=True) if dim is not None]
+            layout[name] = (slice(start, start + size), tuple(n for n, _ in kept), tuple(dim for _, dim in kept))
+            start += size
+        return layout
+
+
+def draws_dataset(posterior, variables, coords, attrs=None):
+    """Dataset of arrays over draws.
+
+    Parameters
+    ----------
+    posterior : Dataset
+        The coordinates of ``chain`` and ``draw`` are kept.
+    variables : dict of {str : (dims, ndarray)}
+        Dimensions behind the draws, and arrays of shape (chains * draws, ...).
+    coords : dict
+    attrs : dict, optional
+
+    Returns
+    -------
+    Dataset
+        Variables with dimensions (chain, draw, ...).
+    """
+    shape = posterior.sizes["chain"], posterior.sizes["draw"]
+    arrays = {
+        name: (("chain", "draw", *dims), values.reshape(*shape, *values.shape[1:]))
+        for name, (dims, values) in variables.items()
+    }
+    own = {dim: posterior[dim] for dim in ("chain", "draw") if dim in posterior.coords}
+    used = {dim for dims, _ in arrays.values() for dim in dims}
+    kept = {}
+    for name, values in coords.items():
+        dims = values[0] if isinstance(values, tuple) else name
+        if dims in used:
+            kept[name] = values
+    return xr.Dataset(arrays, coords={**own, **kept}, attrs=attrs)
+
+
+def partition_coords(draws):
+    """Coordinates of the items of a partition, from its draws or from the model."""
+    dim = draws.item_dim
+    if dim in draws.posterior.coords:
+        return {dim: draws.posterior[dim].to_numpy()}
+    values = draws.model.coords.get(dim)
+    return {} if values is None else {dim: np.asarray(values)}

@@ -1,0 +1,148 @@
+"""Tails of the Levy intensity of generalized gamma measures: numbers of jumps above a size, and their mass below it.
+
+For the intensity ``x^(-1-sigma) e^-x / Gamma(1-sigma)`` on (0, inf), to which a change of units brings every measure of
+the class and its tilted versions.  Sizes are given as logarithms: where sigma is small, most jumps would underflow.
+"""
+
+import math
+
+from pymc_nrm.generic import kernel
+from pymc_nrm.measures.quadrature import expm1_ratio
+
+_EULER = 0.5772156649015329
+
+
+@kernel
+def _log_gamma_ratio(y):
+    """``log Gamma(1 + y) / y`` for y > -1, also where y tends to 0."""
+    if abs(y) > 0.02:
+        return math.lgamma(1.0 + y) / y
+    # -Euler + sum over k >= 2 of zeta(k)/k (-1)^k y^(k-1)
+    series = 0.14404989676884614 - y * (0.12550966952474304 - y * 0.11133426586956469)
+    series = 0.27058080842778454 - y * (0.207385551028674 - y * (0.16955717699740822 - y * series))
+    return y * (0.8224670334241132 - y * (0.40068563438653143 - y * series)) - _EULER
+
+
+@kernel
+def _log_upper_gamma(sigma, log_x):
+    """Log of the upper incomplete gamma function ``Gamma(-sigma, x)``, sigma in [0, 1)."""
+    x = math.exp(log_x)
+    if x >= 1.0:
+        # Continued fraction, modified Lentz: 1 / (x+1+sigma - 1(1+sigma) / (x+3+sigma - 2(2+sigma) / ...)).
+        b = x + 1.0 + sigma
+        d = 1.0 / b
+        c = math.inf
+        value = d
+        for k in range(1, 500):
+            term = -k * (k + sigma)
+            b += 2.0
+            d = 1.0 / (term * d + b)
+            c = b + term / c
+            value *= c * d
+            if abs(c * d - 1.0) < 1e-16:
+                break
+        return math.log(value) - x - sigma * log_x
+    if -sigma * log_x > 300.0:
+        return -sigma * log_x - math.log(sigma)
+    # Gamma(-sigma) - sum_k (-1)^k x^(k-sigma) / (k! (k - sigma)).  Terms that diverge as sigma tends to 0 are k = 0 and
+    # Gamma(-sigma), as it tends to 1 they are k = 1 and Gamma(-sigma): both are combined beforehand.
+    rest = 1.0 - sigma
+    total = expm1_ratio(sigma, -log_x)
+    if sigma <= 0.5:
+        total -= expm1_ratio(sigma, -_log_gamma_ratio(-sigma))
+        series = x / rest
+    else:
+        total += expm1_ratio(rest, log_x) - expm1_ratio(rest, _log_gamma_ratio(rest)) / sigma
+        series = 0.0
+    term = -x
+    for k in range(2, 30):
+        term *= -x / k
+        series -= term / (k - sigma)
+    return math.log(total + series * math.exp(-sigma * log_x))
+
+
+@kernel
+def log_tail(sigma, log_x):
+    """Log of the expected number of jumps above x, ``Gamma(-sigma, x) / Gamma(1-sigma)``.
+
+    Parameters
+    ----------
+    sigma : float in [0, 1)
+    log_x : float
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from scipy.special import exp1
+    >>> round(math.exp(log_tail(0.0, math.log(0.5))), 12) == round(float(exp1(0.5)), 12)
+    True
+    """
+    return _log_upper_gamma(sigma, log_x) - math.lgamma(1.0 - sigma)
+
+
+@kernel
+def log_tail_inverse(sigma, log_number, log_above):
+    """Log of the size x above which the expected number of jumps is given: the inverse of :func:`log_tail`.
+
+    The tail is log-concave in log x, so that Newton steps from the right never pass the root.
+
+    Parameters
+    ----------
+    sigma : float in [0, 1)
+    log_number : float
+    log_above : float
+        Log of any size known to be larger; inf if none is.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(log_tail_inverse(0.5, log_tail(0.5, -30.0), math.inf), 9)
+    -30.0
+    """
+    # Above 1 the tail is less than exp(-x).
+    log_x = log_above if log_above < math.inf else math.log(max(1.0, -log_number))
+    log_gamma = math.lgamma(1.0 - sigma)
+    for _ in range(500):
+        log_value = _log_upper_gamma(sigma, log_x)
+        excess = log_value - log_gamma - log_number
+        step = excess * math.exp(log_value + sigma * log_x + math.exp(log_x))
+        log_x += step
+        if abs(step) <= 4e-15 * (1.0 + abs(log_x)):
+            break
+    return log_x
+
+
+@kernel
+def log_mass_below(sigma, log_x):
+    """Log of the expected mass of jumps below x, the regularised incomplete gamma function ``P(1 - sigma, x)``.
+
+    Parameters
+    ----------
+    sigma : float in [0, 1)
+    log_x : float
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(math.exp(log_mass_below(0.0, math.log(0.5))), 12) == round(-math.expm1(-0.5), 12)
+    True
+    """
+    rest, x = 1.0 - sigma, math.exp(log_x)
+    if x < 1.0:
+        total = term = 1.0
+        for k in range(1, 30):
+            term *= x / (k + rest)
+            total += term
+        return rest * log_x - x - math.lgamma(1.0 + rest) + math.log(total)
+    # Gamma(1 - sigma, x) = x^-sigma e^-x - sigma Gamma(-sigma, x)
+    above = math.exp(-sigma * log_x - x) - sigma * math.exp(_log_upper_gamma(sigma, log_x))
+    return math.log1p(-above * math.exp(-math.lgamma(1.0 - sigma)))

@@ -1,0 +1,145 @@
+"""Pointwise log-likelihood for leave-one-out cross-validation."""
+
+import numpy as np
+import xarray as xr
+from pymc.model import modelcontext
+
+from pymc_nrm.distributions.mixture import MixtureRV
+from pymc_nrm.partitions import label_counts
+from pymc_nrm.predictions.draws import PartitionDraws, mixtures_of
+from pymc_nrm.predictions.join import log_join_probabilities
+from pymc_nrm.predictions.layout import draws_dataset, partition_coords
+from pymc_nrm.predictions.tables import log_leave_one_out_table, log_sum_rows
+
+
+def compute_log_likelihood(idata, model, *, var_name=None, extend_inferencedata=True):
+    """Log-likelihood of each item for ``arviz.loo``, to compare measures and families by ``arviz.compare``.
+
+    An item is left out with its label: its value in a draw is its predictive density given the other items, their
+    partition and the hyperparameters, with its own label and all parameters of clusters integrated out.
+
+    Parameters
+    ----------
+    idata : DataTree
+        Posterior draws.
+    model : pymc.Model
+        The model that was sampled.
+    var_name : str, optional
+        Name of the partition, or of the Mixture if the partition has no other; the only partition by default.
+    extend_inferencedata : bool
+        Whether to add the result to the group ``log_likelihood`` of ``idata``, which must then be a DataTree.
+
+    Returns
+    -------
+    DataTree or Dataset
+        ``idata`` itself, or the Dataset.  The variable has dims (chain, draw, item) and the name of the mixture; where
+        several share the partition, it is the joint density of all data of an item and has the name of the partition.
+
+    Raises
+    ------
+    TypeError
+        If ``idata`` is to be extended and is not a DataTree.
+    ValueError
+        If a mixture over the partition is latent, the partition has no mixture, or the draws or the model lack a
+        variable.
+
+    Notes
+    -----
+    Write z for the partition, h for hyperparameters, -i for all items but i.  Summing over the label of item i,
+
+        ``p(z[-i], h | x) = p(z[-i], h | x[-i]) p(x[i] | z[-i], x[-i], h) / p(x[i] | x[-i])``,
+
+    so that draws given all data become draws given x[-i] with the importance weights ``1 / p(x[i] | z[-i], x[-i], h)``,
+    whose integrand is the same density: this is what Pareto-smoothed importance sampling does with the values given
+    here (integrated importance sampling, Li, Qiu, Zhang & Feng 2016, "Approximating cross-validatory predictive
+    evaluation in Bayesian latent variables models with integrated IS and WAIC"; Vehtari, Gelman & Gabry 2017).  It is
+    exact as the number of draws grows, for every measure, and
+
+        ``p(x[i] | z[-i], x[-i], h) = sum_k P(join k) p(x[i] | items of cluster k but i) + P(new) p(x[i] | base)``.
+
+    The density of an item given its own label, ``p(x[i] | z, x[-i])``, would not do: a singleton has the density of the
+    base measure there, though the rest of the data may predict it well, and the label itself was drawn given x[i].
+    Nor is it needed to draw parameters and weights of the random measure, which would only add noise.
+
+    ``elpd_loo``, its standard error, the Pareto k and comparisons have their usual meaning.  ``p_loo`` does not count
+    the parameters of clusters, which are integrated out on both sides; WAIC is not defined by these values.  ArviZ
+    refuses values with many ties, which arise if no hyperparameter is sampled and the draws are a few partitions over
+    and over.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import xarray as xr
+    >>> import pymc_nrm as nrm
+    >>> from pymc_nrm.predictions import compute_log_likelihood
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
+    >>> idata = xr.DataTree.from_dict({"posterior": posterior})
+    >>> compute_log_likelihood(idata, model)["log_likelihood"]["x"].round(2).values.tolist()
+    [[[-1.97, -2.06, -5.83], [-1.82, -1.46, -5.83]]]
+    """
+    model = modelcontext(model)
+    if extend_inferencedata and not (isinstance(idata, xr.DataTree) and "posterior" in idata.children):
+        raise TypeError(
+            "idata must be a DataTree with the group posterior to be extended; give extend_inferencedata=False to get "
+            f"a Dataset of its own. Got {type(idata).__name__}"
+        )
+    draws = PartitionDraws(idata, model, _partition_name(model, var_name))
+    if not draws.mixtures:
+        raise ValueError(f"no Mixture depends on partition {draws.partition!r}: its items have no likelihood")
+    latent = [name for name in draws.mixtures if model[name] not in model.observed_RVs]
+    if latent:
+        raise ValueError(
+            f"Mixture {latent[0]!r} is latent: the likelihood of its items is that of the variables that depend on it; "
+            "use pm.compute_log_likelihood for those"
+        )
+    values = np.empty((len(draws), draws.n_items))
+    for s, draw in enumerate(draws):
+        table = log_leave_one_out_table(draw.labels, draw.family, draw.family_data)
+        values[s] = log_sum_rows(table + _log_join_without(draw.measure, draw.labels)[draw.labels])
+    name = draws.mixtures[0] if len(draws.mixtures) == 1 else draws.partition
+    dataset = draws_dataset(draws.posterior, {name: ((draws.item_dim,), values)}, partition_coords(draws))
+    if not extend_inferencedata:
+        return dataset
+    if "log_likelihood" in idata.children:
+        dataset = idata["log_likelihood"].to_dataset().drop_vars(name, errors="ignore").merge(dataset)
+    idata["log_likelihood"] = xr.DataTree(dataset)
+    return idata
+
+
+def _partition_name(model, var_name):
+    """Name of the partition from its own name, or from that of its only mixture."""
+    rv = next((rv for rv in model.basic_RVs if rv.name == var_name), None)
+    if rv is None or not isinstance(rv.owner.op, MixtureRV):
+        return var_name
+    partition = rv.owner.inputs[2]
+    others = [mixture.name for mixture in mixtures_of(model, partition) if mixture is not rv]
+    if others:
+        raise ValueError(
+            f"var_name={var_name!r} shares partition {partition.name!r} with {others}: items are left out as a whole; "
+            f"give var_name={partition.name!r}"
+        )
+    return partition.name
+
+
+def _log_join_without(measure, labels):
+    """Log probabilities of the label of a left-out item of each cluster, shape (n_clusters, n_clusters + 1)."""
+    counts = label_counts(labels)
+    n_clusters = len(counts)
+    rows = np.full((n_clusters, n_clusters + 1), -np.inf)
+    for size in np.unique(counts):
+        # Clusters of one size are interchangeable: one computation with the first of them serves all.
+        members = np.flatnonzero(counts == size)
+        first = members[0]
+        remaining = counts.copy()
+        remaining[first] -= 1
+        kept = remaining > 0
+        log_p = log_join_probabilities(measure, remaining[kept])
+        row = np.full(n_clusters + 1, -np.inf)
+        row[np.append(kept, True)] = log_p
+        for own in members:
+            rows[own] = row
+            rows[own, first], rows[own, own] = row[own], row[first]
+    return rows

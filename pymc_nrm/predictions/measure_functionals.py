@@ -1,0 +1,216 @@
+"""Density, distribution function and mean of draws of the random measure."""
+
+import numpy as np
+from pymc.model import modelcontext
+
+from pymc_nrm.distributions.mixture import kernel_family
+from pymc_nrm.families.base import Centred, parameter_shapes, prepare_data
+from pymc_nrm.predictions.draws import posterior_of
+from pymc_nrm.predictions.item_density import component_cdf, component_mean, mixture_density
+from pymc_nrm.predictions.items import as_rows
+from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset
+
+
+def measure_density(measure_draws, model, grid):
+    """Density of the data of one item under each draw of the random measure: ``sum_h weight_h p(x | theta_h)``.
+
+    Parameters
+    ----------
+    measure_draws : Dataset
+        From :func:`~pymc_nrm.predictions.random_measure.sample_random_measure`; draws may be selected or thinned.
+    model : pymc.Model
+        The model that was sampled.
+    grid : array_like, sparse matrix, DataArray or Dataset, shape (m, d), or (m,) for one feature
+        Points in the units of the data, as in :func:`~pymc_nrm.predictions.predictive_density.density`.
+
+    Returns
+    -------
+    Dataset
+        ``density``, dims (chain, draw, point), per unit of the data and not in logs; a probability for discrete
+        families.  Points have the coordinates of :func:`~pymc_nrm.predictions.predictive_density.density`.
+
+    Raises
+    ------
+    ValueError
+        If the grid has another number of features than the mixture or values outside the support of the family, or the
+        Dataset holds no draws of a random measure.
+
+    Notes
+    -----
+    The spread over draws is the posterior spread of the random density; ``density``, which integrates the measure out
+    given the partition, has the same mean and less spread.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import xarray as xr
+    >>> import pymc_nrm as nrm
+    >>> from pymc_nrm.predictions.random_measure import sample_random_measure
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
+    >>> measures = sample_random_measure(posterior, model, random_seed=1)
+    >>> measure_density(measures, model, np.arange(1000)).density.sum("point").values.round(6).tolist()
+    [[1.0, 1.0]]
+    """
+    draws = _MeasureDraws(measure_draws, model)
+    layout, d = draws.layout, draws.n_features
+    rows = as_rows(grid, d, "grid", layout.feature_names())
+    points = prepare_data(draws.family, rows)
+    if isinstance(points, Centred):
+        points = Centred(np.array(rows, dtype="float64", order="C"), np.zeros(d))
+    values = np.empty((len(draws.weights), rows.shape[0]))
+    for s, weights in enumerate(draws.weights):
+        kept = weights > 0.0
+        values[s] = mixture_density(draws.family, weights[kept], draws.rows(s, kept), points, rows.shape[0])
+    coords = {"point": rows[:, 0]} if d == 1 and isinstance(rows, np.ndarray) else {}
+    if d > 1 and isinstance(rows, np.ndarray):
+        coords = {f"x_{j}": ("point", rows[:, j]) for j in range(d)}
+    kind = "density" if layout.family_class.continuous else "probability"
+    attrs = {"variable": layout.name, "kind": kind}
+    return draws_dataset(draws.dataset, {"density": (("point",), values)}, coords, attrs)
+
+
+def measure_cdf(measure_draws, model, grid, *, feature=0):
+    """Marginal distribution function of one feature under each draw of the random measure.
+
+    Parameters
+    ----------
+    measure_draws : Dataset
+        From :func:`~pymc_nrm.predictions.random_measure.sample_random_measure`.
+    model : pymc.Model
+        The model that was sampled.
+    grid : array_like, shape (m,)
+        Values of the feature.
+    feature : int
+        Position of the feature.
+
+    Returns
+    -------
+    Dataset
+        ``cdf``, dims (chain, draw, point): the probability that the feature is at most the value at ``point``.
+
+    Raises
+    ------
+    NotImplementedError
+        For families of categories or of vectors of counts.
+    ValueError
+        If the grid is no vector of numbers, there is no such feature, or the Dataset holds no draws of a random
+        measure.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import xarray as xr
+    >>> import pymc_nrm as nrm
+    >>> from pymc_nrm.predictions.random_measure import sample_random_measure
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.NormalGamma(0.0, 1.0, 2.0, 1.0), observed=[-1.0, 0.0, 9.0])
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
+    >>> measures = sample_random_measure(posterior, model, random_seed=1)
+    >>> measure_cdf(measures, model, [-1e9, 1e9]).cdf.values.round(3).tolist()
+    [[[0.0, 1.0], [0.0, 1.0]]]
+    """
+    draws = _MeasureDraws(measure_draws, model)
+    x = np.asarray(grid)
+    if x.ndim != 1 or not x.size or x.dtype.kind not in "biuf" or np.isnan(x).any():
+        raise ValueError(f"grid must be a vector of numbers, shape (m,); got shape {x.shape} of {x.dtype}, or NaN")
+    if not 0 <= feature < draws.n_features:
+        raise ValueError(f"feature must be between 0 and {draws.n_features - 1}; got {feature!r}")
+    x = x.astype("float64")
+    values = np.empty((len(draws.weights), len(x)))
+    for s, weights in enumerate(draws.weights):
+        kept = weights > 0.0
+        values[s] = weights[kept] @ component_cdf(draws.family, draws.parameters(s, kept), feature, x)
+    attrs = {"variable": draws.layout.name, "feature": feature}
+    return draws_dataset(draws.dataset, {"cdf": (("point",), values)}, {"point": x}, attrs)
+
+
+def measure_mean(measure_draws, model):
+    """Mean of the data of one item under each draw of the random measure.
+
+    Parameters
+    ----------
+    measure_draws : Dataset
+        From :func:`~pymc_nrm.predictions.random_measure.sample_random_measure`.
+    model : pymc.Model
+        The model that was sampled.
+
+    Returns
+    -------
+    Dataset
+        ``mean``, dims (chain, draw) and that of the features, in the units of the data.
+
+    Raises
+    ------
+    NotImplementedError
+        For families of categories or of vectors of counts.
+    ValueError
+        If the Dataset holds no draws of a random measure.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import xarray as xr
+    >>> import pymc_nrm as nrm
+    >>> from pymc_nrm.predictions.random_measure import sample_random_measure
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
+    >>> measures = sample_random_measure(posterior, model, random_seed=1)
+    >>> measure_mean(measures, model)["mean"].shape
+    (1, 2)
+    """
+    draws = _MeasureDraws(measure_draws, model)
+    values = np.empty((len(draws.weights), draws.n_features))
+    for s, weights in enumerate(draws.weights):
+        kept = weights > 0.0
+        values[s] = weights[kept] @ component_mean(draws.family, draws.parameters(s, kept))
+    layout = draws.layout
+    dims = () if layout.univariate else (layout.feature_dim,)
+    variable = (dims, values[:, 0] if layout.univariate else values)
+    return draws_dataset(draws.dataset, {"mean": variable}, layout.coords(dims), {"variable": layout.name})
+
+
+class _MeasureDraws:
+    """Weights and parameters of draws of a random measure, and a family of their shapes."""
+
+    def __init__(self, measure_draws, model):
+        self.dataset = posterior_of(measure_draws)
+        name = self.dataset.attrs.get("variable")
+        if name is None or "weight" not in self.dataset or "atom" not in self.dataset["weight"].dims:
+            raise ValueError(
+                "measure_draws must come from sample_random_measure, with the variable weight and the attribute "
+                f"variable; got variables {sorted(map(str, self.dataset.data_vars))}"
+            )
+        self.layout = MixtureLayout(modelcontext(model), name)
+        self.n_features = 1 if self.layout.univariate else self.dataset.sizes[self.layout.feature_dim]
+        self.family = self._family()
+        self.weights = self._stacked("weight", ())
+        shapes = parameter_shapes(self.family)
+        self._parameters = {name: self._stacked(name, shape) for name, shape in shapes.items()}
+
+    def _family(self):
+        """A family of full shape; the values of its hyperparameters do not matter for items given parameters."""
+        sizes = {"n": 1, "d": self.n_features, "l": self.dataset.sizes.get("level", 1)}
+        cores = [spec.core for spec in self.layout.family_class.hyperparameters.values()]
+        fields = [np.full([sizes[axis] for axis in core], float(sizes["l"])) for core in cores]
+        return kernel_family(self.layout.family_class, fields)
+
+    def _stacked(self, name, shape):
+        if name not in self.dataset:
+            raise ValueError(f"measure_draws lack the variable {name!r}; they have {sorted(map(str, self.dataset))}")
+        values = self.dataset[name].transpose("chain", "draw", "atom", ...).to_numpy()
+        return values.reshape(-1, self.dataset.sizes["atom"], *shape)
+
+    def parameters(self, s, kept):
+        """Parameters of the kept atoms of draw s by their names."""
+        return {name: values[s, kept] for name, values in self._parameters.items()}
+
+    def rows(self, s, kept):
+        """Parameters of the kept atoms of draw s, one row each."""
+        parts = [values.reshape(kept.sum(), -1) for values in self.parameters(s, kept).values()]
+        return np.concatenate(parts, axis=1)

@@ -1,0 +1,167 @@
+"""Clusters that new items join."""
+
+import numpy as np
+import xarray as xr
+from pymc.model import modelcontext
+
+from pymc_nrm.distributions.partition import PartitionRV
+from pymc_nrm.families.product import product, product_data
+from pymc_nrm.partitions import canonical_labels, label_counts
+from pymc_nrm.predictions.draws import PartitionDraws, find_variable
+from pymc_nrm.predictions.items import as_rows, prepare_new_items
+from pymc_nrm.predictions.join import log_join_probabilities
+from pymc_nrm.predictions.layout import MixtureLayout
+from pymc_nrm.predictions.tables import log_predictive_table, log_sum_rows
+
+
+def predict_labels(idata, model, X_new, estimate, *, var_name=None):
+    """Probabilities that new items belong to the clusters of a point estimate, given their data.
+
+    Parameters
+    ----------
+    idata : DataTree or Dataset
+        Posterior draws.
+    model : pymc.Model
+        The model that was sampled.
+    X_new : array_like, sparse matrix, DataArray or Dataset, shape (m, d) or (m,), or dict of them by mixture
+        Data of the new items, each predicted on its own.  With several mixtures over the partition, a dict by their
+        names; those left out count as unknown.
+    estimate : array_like of int, DataArray, or Dataset with the variable ``labels``, shape (n,)
+        Labels of the old items, such as the result of ``point_estimate``.
+    var_name : str, optional
+        Name of the partition; the only one of the model by default.
+
+    Returns
+    -------
+    Dataset
+        ``probability``, dims (new item, cluster), for the labels of the estimate in the coordinate ``cluster``;
+        ``new_cluster_probability``, dims (new item); both add up to one for each item.  ``labels``, the most probable
+        cluster of each item, -1 for a new one.  The dimension of new items is that of a DataArray or Dataset, else
+        ``new_<dim of the partition's items>``.
+
+    Raises
+    ------
+    TypeError
+        If data are not numbers.
+    ValueError
+        If the estimate has another number of items than the partition, new data have the wrong shape or values outside
+        the support of their family, or the draws or the model lack a variable.
+
+    Notes
+    -----
+    In a draw, the new item joins cluster k with probability r_k proportional to ``P(join k) p(x | items of k)``, u and
+    the parameters integrated out.  The clusters of the draw are not those of the estimate.  An item that joins k is
+    counted towards cluster c of the estimate in proportion to the members that k has in c,
+
+        ``P(c) = mean over draws of sum_k r_k |k and c| / |k|``:
+
+    the probability that a cluster mate of the new item, picked at random, is of cluster c.  Where the draws agree with
+    the estimate, this is the mean of r.  A draw that merges two clusters of the estimate splits r_k between them by
+    their sizes, however close the item is to one of them; probabilities far from zero and one may so stem from doubt
+    about the old items.  Draws that split a cluster of the estimate add up.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import xarray as xr
+    >>> import pymc_nrm as nrm
+    >>> from pymc_nrm.predictions import predict_labels
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
+    >>> predicted = predict_labels(posterior, model, [0, 10], estimate=[0, 0, 1])
+    >>> predicted.probability.round(2).values.tolist()
+    [[0.5, 0.06], [0.21, 0.56]]
+    >>> predicted.labels.values.tolist()
+    [0, 1]
+    """
+    model = modelcontext(model)
+    partition = find_variable(model, PartitionRV, var_name)
+    draws = PartitionDraws(idata, model, partition.name)
+    labels, names = _estimate_labels(estimate, draws)
+    given = _by_mixture(X_new, draws)
+    layouts = [MixtureLayout(model, name) for name in given]
+    positions = [draws.mixtures.index(name) for name in given]
+    rows = points = total = None
+    for s, draw in enumerate(draws):
+        families, data = [draw.families[k] for k in positions], [draw.data[k] for k in positions]
+        if s == 0:
+            rows = _rows(given, layouts, families)
+            total = np.zeros((rows[0].shape[0], len(names) + 1))
+        if s == 0 or not all(layout.observed for layout in layouts):
+            points = [prepare_new_items(*one) for one in zip(families, data, rows, strict=True)]
+        table = log_predictive_table(
+            draw.labels, product(families), product_data(data), product_data(points), len(total)
+        )
+        counts = label_counts(draw.labels)
+        table += log_join_probabilities(draw.measure, counts)
+        joined = np.exp(table - log_sum_rows(table)[:, None])
+        cells = np.bincount(draw.labels * len(names) + labels, minlength=len(counts) * len(names))
+        total[:, :-1] += joined[:, :-1] @ (cells.reshape(len(counts), len(names)) / counts[:, None])
+        total[:, -1] += joined[:, -1]
+    total /= len(draws)
+    dim, coords = _new_dim(X_new, given, draws.item_dim)
+    best = np.argmax(total, axis=1)
+    return xr.Dataset(
+        {
+            "probability": ((dim, "cluster"), total[:, :-1]),
+            "new_cluster_probability": ((dim,), total[:, -1]),
+            "labels": ((dim,), np.append(names, -1)[best]),
+        },
+        coords={**coords, "cluster": names},
+    )
+
+
+def _estimate_labels(estimate, draws):
+    """Labels 0, 1, ... of the items in the estimate, and the names of its clusters in that order."""
+    if isinstance(estimate, xr.Dataset):
+        if "labels" not in estimate:
+            raise ValueError(f"estimate must have the variable labels; it has {sorted(map(str, estimate.data_vars))}")
+        estimate = estimate["labels"]
+    values = np.asarray(estimate)
+    if values.shape != (draws.n_items,):
+        raise ValueError(
+            f"estimate must hold one label for each of the {draws.n_items} items; got shape {values.shape}"
+        )
+    labels = canonical_labels(values)
+    names, first = np.unique(values, return_index=True)
+    names = names[np.argsort(first)].astype("int64")
+    if (names < 0).any():
+        raise ValueError(f"estimate must have labels of at least 0, since -1 means a new cluster; got {names.min()}")
+    return labels, names
+
+
+def _by_mixture(X_new, draws):
+    if not draws.mixtures:
+        raise ValueError(f"no Mixture depends on partition {draws.partition!r}: new items have no data")
+    if not isinstance(X_new, dict):
+        if len(draws.mixtures) > 1:
+            raise ValueError(f"X_new must be a dict with data of one or more of the mixtures {draws.mixtures}")
+        return {draws.mixtures[0]: X_new}
+    unknown = set(X_new) - set(draws.mixtures)
+    if unknown or not X_new:
+        raise ValueError(
+            f"X_new must have data of mixtures over {draws.partition!r}, {draws.mixtures}; got {sorted(X_new)}"
+        )
+    return X_new
+
+
+def _rows(given, layouts, families):
+    rows = [
+        as_rows(X, layout.n_features(family), f"X_new of {name!r}", layout.feature_names())
+        for (name, X), layout, family in zip(given.items(), layouts, families, strict=True)
+    ]
+    lengths = {one.shape[0] for one in rows}
+    if len(lengths) > 1:
+        raise ValueError(f"X_new must have the same number of items for every mixture; got {sorted(lengths)}")
+    return rows
+
+
+def _new_dim(X_new, given, item_dim):
+    """Name and coordinates of the new items."""
+    for X in (X_new, *given.values()):
+        if isinstance(X, xr.DataArray | xr.Dataset):
+            dim = next(iter(X.dims))
+            return dim, {dim: X[dim]} if dim in X.coords else {}
+    return f"new_{item_dim}", {}

@@ -1,0 +1,160 @@
+"""Replications of the data from the clusters found, and new items."""
+
+import numpy as np
+import xarray as xr
+from pymc.model import modelcontext
+from pymc.util import get_random_generator
+
+from pymc_nrm.distributions.mixture import MixtureRV
+from pymc_nrm.families.base import draw_item, restore_parameters
+from pymc_nrm.generic import kernel
+from pymc_nrm.partitions import label_counts
+from pymc_nrm.predictions.components import draw_component_rows
+from pymc_nrm.predictions.draws import PartitionDraws
+from pymc_nrm.predictions.join import draw_new_labels
+from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, partition_coords
+
+
+@kernel
+def draw_items(rng, family, labels, parameters, values):
+    """Draw the data of items given their labels and the parameters of clusters, and write them into ``values``."""
+    for item in range(labels.shape[0]):
+        draw_item(family, parameters[labels[item]], rng, item, values[item])
+
+
+def sample_posterior_predictive(idata, model, *, new_items=0, var_names=None, random_seed=None):
+    """Draw replications of the data from the clusters of every posterior draw, and the data of new items.
+
+    In contrast to ``pm.sample_posterior_predictive``, whose clusters have new parameters from the base measure,
+    parameters are drawn given the partition and the data.
+
+    Parameters
+    ----------
+    idata : DataTree or Dataset
+        Posterior draws.
+    model : pymc.Model
+        The model that was sampled.
+    new_items : int
+        Number of new items, for every partition that is involved.
+    var_names : str or sequence of str, optional
+        Names of mixtures.  By default all that are observed, or all if none is.
+    random_seed : int or numpy.random.Generator, optional
+
+    Returns
+    -------
+    DataTree
+        ``posterior_predictive`` has the replications, dims (chain, draw, ...) and those of the mixture.
+        ``predictions``, with new items only, has their data and their labels under the name of the partition, with the
+        dimension ``new_<dim of the partition's items>``.  ``observed_data`` is that of ``idata``, if it has one.
+
+    Raises
+    ------
+    ValueError
+        If the draws or the model lack a variable, ``new_items`` is not a whole number of at least 0, or a
+        hyperparameter has one value for each item, which new items have none of.
+
+    Notes
+    -----
+    Labels of new items follow the predictive law of the partition, one item after the other with u integrated out
+    (ratios of partition probabilities).  Labels below the number of clusters of the draw are its clusters; the next
+    ones are clusters that new items open and may share, with parameters from the base measure.  Mixtures over the same
+    partition share these labels.
+
+    Entries that are missing in the data are drawn as well: given the partition and the parameters, they are
+    imputations.  ``MultinomialDirichlet`` replicates the row sums of the data; new items need row sums that are all
+    equal.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import xarray as xr
+    >>> import pymc_nrm as nrm
+    >>> from pymc_nrm.predictions import sample_posterior_predictive
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
+    >>> drawn = sample_posterior_predictive(posterior, model, new_items=2, random_seed=1)
+    >>> dict(drawn["posterior_predictive"].sizes)
+    {'chain': 1, 'draw': 2, 'x_dim_0': 3}
+    >>> dict(drawn["predictions"].sizes)
+    {'chain': 1, 'draw': 2, 'new_item': 2}
+    """
+    model = modelcontext(model)
+    if isinstance(new_items, bool) or not isinstance(new_items, int | np.integer) or new_items < 0:
+        raise ValueError(f"new_items must be a whole number of at least 0; got {new_items!r}")
+    layouts = _layouts(model, var_names)
+    rng = get_random_generator(random_seed)
+    replicated, predicted, coords, new_coords = {}, {}, {}, {}
+    for partition in dict.fromkeys(layout.partition for layout in layouts):
+        draws = PartitionDraws(idata, model, partition)
+        group = [layout for layout in layouts if layout.partition == partition]
+        new_dim = f"new_{draws.item_dim}"
+        labels, results = _draw(draws, group, new_items, rng)
+        predicted[partition] = ((new_dim,), labels)
+        for layout, values in zip(group, results, strict=True):
+            dims = layout.data_dims(layout.item_dim)
+            values = values[..., 0] if layout.univariate else values
+            replicated[layout.name] = (dims, values[:, : draws.n_items])
+            predicted[layout.name] = (layout.data_dims(new_dim), values[:, draws.n_items :])
+            new_coords |= layout.coords(dims[1:])
+            coords |= partition_coords(draws) | layout.coords(dims)
+    tree = {"posterior_predictive": draws_dataset(draws.posterior, replicated, coords)}
+    if new_items:
+        tree["predictions"] = draws_dataset(draws.posterior, predicted, new_coords)
+    if isinstance(idata, xr.DataTree) and "observed_data" in idata.children:
+        tree["observed_data"] = idata["observed_data"].to_dataset()
+    return xr.DataTree.from_dict(tree)
+
+
+def _layouts(model, var_names):
+    if var_names is None:
+        names = [rv.name for rv in model.basic_RVs if isinstance(rv.owner.op, MixtureRV)]
+        layouts = [MixtureLayout(model, name) for name in names]
+        if not layouts:
+            raise ValueError("the model has no Mixture")
+        return [layout for layout in layouts if layout.observed] or layouts
+    names = [var_names] if isinstance(var_names, str) else list(var_names)
+    if not names:
+        raise ValueError("var_names must name at least one Mixture; got none")
+    return [MixtureLayout(model, name) for name in dict.fromkeys(names)]
+
+
+def _draw(draws, layouts, new_items, rng):
+    """Labels of new items, and for each mixture the data of old items followed by those of new ones."""
+    new_labels = np.empty((len(draws), new_items), dtype=np.int64)
+    results = [None] * len(layouts)
+    positions = [draws.mixtures.index(layout.name) for layout in layouts]
+    for s, draw in enumerate(draws):
+        counts = label_counts(draw.labels)
+        new_labels[s] = draw_new_labels(draw.measure, counts, new_items, rng)
+        labels = np.concatenate([draw.labels, new_labels[s]])
+        n_new = int(labels.max()) + 1 - len(counts)
+        for i, (layout, k) in enumerate(zip(layouts, positions, strict=True)):
+            family, data = draw.families[k], draw.data[k]
+            if s == 0:
+                shape = len(draws), len(labels), layout.n_features(family)
+                results[i] = np.empty(shape, dtype=layout.dtype)
+            parameters = restore_parameters(family, data, draw_component_rows(rng, draw.labels, family, data, n_new))
+            values = np.empty(results[i].shape[1:])
+            draw_items(rng, _with_new_items(family, new_items), labels, parameters, values)
+            results[i][s] = values
+    return new_labels, results
+
+
+def _with_new_items(family, new_items):
+    """The family of old and new items, where hyperparameters have one value per item."""
+    if not new_items:
+        return family
+    changed = {}
+    for name, spec in family.hyperparameters.items():
+        if "n" in spec.core:
+            values = np.moveaxis(getattr(family, name), spec.core.index("n"), 0)
+            if (values != values[:1]).any():
+                raise ValueError(
+                    f"{name} of {type(family).__name__} differs between items: new items have no value of it; use "
+                    "new_items=0"
+                )
+            longer = np.concatenate([values, np.repeat(values[:1], new_items, axis=0)])
+            changed[name] = np.ascontiguousarray(np.moveaxis(longer, 0, spec.core.index("n")))
+    return family._replace(**changed)

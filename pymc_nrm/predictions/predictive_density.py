@@ -1,0 +1,95 @@
+"""Predictive density of one more item."""
+
+import numpy as np
+from pymc.model import modelcontext
+
+from pymc_nrm.partitions import label_counts
+from pymc_nrm.predictions.draws import PartitionDraws
+from pymc_nrm.predictions.items import as_rows, prepare_new_items
+from pymc_nrm.predictions.join import log_join_probabilities
+from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset
+from pymc_nrm.predictions.tables import log_predictive_table, log_sum_rows
+
+
+def density(idata, model, grid, *, var_name=None):
+    """Predictive density of the data of one more item, for every posterior draw, at the points of a grid.
+
+    Parameters
+    ----------
+    idata : DataTree or Dataset
+        Posterior draws.
+    model : pymc.Model
+        The model that was sampled.
+    grid : array_like, sparse matrix, DataArray or Dataset, shape (m, d), or (m,) for one feature
+        Points in the units of the data; whole numbers for families of counts.  A Dataset has one variable per feature.
+        Where the family allows missing values, NaN in a point leaves that feature out: the density is a marginal one.
+    var_name : str, optional
+        Name of the Mixture; the only one of the model by default.
+
+    Returns
+    -------
+    Dataset
+        ``density``, dims (chain, draw, point), per unit of the data and not in logs; a probability for discrete
+        families.  ``new_cluster_weight``, dims (chain, draw): the probability that the item opens a new cluster before
+        its data are seen.  The coordinate of ``point`` is the grid for one feature; otherwise points have the
+        coordinates ``x_0``, ``x_1``, ... (not for sparse grids).
+
+    Raises
+    ------
+    ValueError
+        If the grid has another number of features than the mixture or values outside the support of the family, or the
+        draws or the model lack a variable.
+
+    Notes
+    -----
+    For each draw this is ``sum_k P(join k) p(x | items of cluster k) + P(new) p(x | base measure)`` with the parameters
+    of clusters and u integrated out.  The mean over draws is the posterior predictive density; its spread is that of
+    conditional expectations of the random density given the partition and the hyperparameters, and is less than the
+    posterior spread of the random density itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import xarray as xr
+    >>> import pymc_nrm as nrm
+    >>> from pymc_nrm.predictions import density
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
+    >>> predicted = density(posterior, model, np.arange(1000))
+    >>> predicted.density.sum("point").values.round(6).tolist()
+    [[1.0, 1.0]]
+    >>> predicted.new_cluster_weight.values.tolist()
+    [[0.25, 0.25]]
+    """
+    model = modelcontext(model)
+    layout = MixtureLayout(model, var_name)
+    draws = PartitionDraws(idata, model, layout.partition)
+    k = draws.mixtures.index(layout.name)
+    rows = points = values = None
+    new_weight = np.empty(len(draws))
+    for s, draw in enumerate(draws):
+        family, data = draw.families[k], draw.data[k]
+        if rows is None:
+            rows = as_rows(grid, layout.n_features(family), "grid", layout.feature_names())
+            values = np.empty((len(draws), rows.shape[0]))
+        if s == 0 or not layout.observed:
+            points = prepare_new_items(family, data, rows)
+        log_p = log_join_probabilities(draw.measure, label_counts(draw.labels))
+        table = log_predictive_table(draw.labels, family, data, points, rows.shape[0])
+        values[s] = np.exp(log_sum_rows(table + log_p))
+        new_weight[s] = np.exp(log_p[-1])
+    variables = {"density": (("point",), values), "new_cluster_weight": ((), new_weight)}
+    continuous = layout.family_class.continuous
+    attrs = {"variable": layout.name, "kind": "density" if continuous else "probability"}
+    return draws_dataset(draws.posterior, variables, _point_coords(rows), attrs)
+
+
+def _point_coords(rows):
+    if not isinstance(rows, np.ndarray):
+        return {}
+    if rows.shape[1] == 1:
+        return {"point": rows[:, 0]}
+    return {f"x_{j}": ("point", rows[:, j]) for j in range(rows.shape[1])}

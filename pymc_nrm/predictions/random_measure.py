@@ -1,0 +1,169 @@
+"""Posterior draws of the random measure itself."""
+
+import warnings
+
+import numpy as np
+from pymc.model import modelcontext
+from pymc.util import get_random_generator
+
+from pymc_nrm.families.base import restore_parameters
+from pymc_nrm.measures.base import draw_log_u
+from pymc_nrm.partitions import label_counts
+from pymc_nrm.predictions.components import draw_component_rows
+from pymc_nrm.predictions.draws import PartitionDraws
+from pymc_nrm.predictions.jumps import draw_log_fixed_jumps, draw_log_remaining_jumps
+from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset
+from pymc_nrm.special import log_sum_exp
+
+
+def sample_random_measure(idata, model, *, var_name=None, tail_mass=1e-3, max_new_atoms=1000, random_seed=None):
+    """Draw the random measure of a mixture, one for every posterior draw of the partition.
+
+    The measure is ``sum_h weight_h delta(theta_h)``.  Each cluster has an atom, whose parameters are drawn given the
+    items of the cluster.  All other atoms are new: their parameters are drawn from the base measure.  There are
+    infinitely many of these, of which the largest are kept.
+
+    Parameters
+    ----------
+    idata : DataTree or Dataset
+        Posterior draws.
+    model : pymc.Model
+        The model that was sampled.
+    var_name : str, optional
+        Name of the Mixture; the only one of the model by default.
+    tail_mass : float
+        Expected share of the mass that the atoms left out may have in each draw, between 0 and 1.
+    max_new_atoms : int
+        Largest number of new atoms of a draw.
+    random_seed : int or numpy.random.Generator, optional
+        With the same whole number, calls for several mixtures over one partition give measures with the same weights:
+        the draws of one joint measure.
+
+    Returns
+    -------
+    Dataset
+        Dimensions (chain, draw, atom).  Atoms of clusters come first, then new ones, each part by falling weight.
+
+        - ``weight``: the weights, which sum to one; 0 beyond the last atom.
+        - the parameters of the family by their names, for example ``mean`` and ``covariance``, in the units of the
+          data, dims (chain, draw, atom, ...); NaN beyond the last atom.
+        - ``is_new``: whether an atom belongs to no cluster.
+        - ``label``: the cluster of an atom; -1 for new atoms and beyond the last one.
+        - ``tail_mass``, dims (chain, draw): expected share of the mass of the atoms left out, given those kept.
+        - ``log_mass``, ``log_u``, dims (chain, draw): log of the mass of the kept atoms before normalisation, and of u.
+
+    Raises
+    ------
+    NotImplementedError
+        If the measure is no generalized gamma measure.
+    ValueError
+        If the draws or the model lack a variable, or an option is outside its range.
+
+    Warns
+    -----
+    UserWarning
+        If ``max_new_atoms`` is reached in a draw, so that its ``tail_mass`` is larger than asked for.
+
+    Notes
+    -----
+    Given the partition and u, the jump of cluster c before normalisation is a gamma variable of shape ``n_c - sigma``
+    and rate ``1 + u``, and new jumps have the Levy intensity ``exp(-u w) rho(w)`` (James, Lijoi & Prünster 2009,
+    theorem 1); u is drawn exactly.  New jumps come from the largest on (Ferguson & Klass 1972).  The number needed
+    grows like ``tail_mass^(-sigma / (1 - sigma))``, times a factor that grows with ``alpha (1 + u)^sigma``: a few tens
+    for the Dirichlet process, hundreds to thousands for sigma = 1/2, and more than can be kept for sigma near 1.
+
+    Memory: 8 bytes for each draw, parameter and atom (the largest number of any draw), twice that while they are put
+    together.  Thin the draws, or lower ``max_new_atoms``, where that is too much.
+
+    References
+    ----------
+    Ferguson, T. S., & Klass, M. J. (1972). A representation of independent increment processes without Gaussian
+    components. Annals of Mathematical Statistics, 43, 1634-1643.
+
+    James, L. F., Lijoi, A., & Prünster, I. (2009). Posterior analysis for normalized random measures with independent
+    increments. Scandinavian Journal of Statistics, 36, 76-97.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import xarray as xr
+    >>> import pymc_nrm as nrm
+    >>> from pymc_nrm.predictions.random_measure import sample_random_measure
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
+    >>> measures = sample_random_measure(posterior, model, random_seed=1)
+    >>> measures.weight.sum("atom").values.round(6).tolist()
+    [[1.0, 1.0]]
+    >>> (measures.label >= 0).sum("atom").values.tolist()
+    [[1, 2]]
+    """
+    if not 0.0 < tail_mass < 1.0:
+        raise ValueError(f"tail_mass must be between 0 and 1; got {tail_mass!r}")
+    if int(max_new_atoms) != max_new_atoms or max_new_atoms < 1:
+        raise ValueError(f"max_new_atoms must be a whole number of at least 1; got {max_new_atoms!r}")
+    model = modelcontext(model)
+    layout = MixtureLayout(model, var_name)
+    draws = PartitionDraws(idata, model, layout.partition)
+    position = draws.mixtures.index(layout.name)
+    # Jumps have a generator of their own, so that they do not depend on the family.
+    rng_jumps, rng_atoms = get_random_generator(random_seed).spawn(2)
+    weights, rows, labels, names = [], [], [], None
+    tails, log_masses, log_us = np.empty(len(draws)), np.empty(len(draws)), np.empty(len(draws))
+    for s, draw in enumerate(draws):
+        family, data = draw.families[position], draw.data[position]
+        if s == 0:
+            names = layout.parameters(family)
+        counts = label_counts(draw.labels)
+        log_u = draw_log_u(draw.measure, draws.n_items, len(counts), rng_jumps)
+        fixed = draw_log_fixed_jumps(rng_jumps, draw.measure, log_u, counts)
+        new, log_tail = draw_log_remaining_jumps(
+            rng_jumps, draw.measure, log_u, log_sum_exp(fixed), tail_mass, max_new_atoms
+        )
+        order = np.argsort(-fixed)
+        jumps = np.concatenate([fixed[order], new])
+        atoms = restore_parameters(family, data, draw_component_rows(rng_atoms, draw.labels, family, data, len(new)))
+        atoms[: len(counts)] = atoms[order]
+        log_us[s], log_masses[s] = log_u, log_sum_exp(jumps)
+        tails[s] = np.exp(log_tail - np.logaddexp(log_masses[s], log_tail))
+        weights.append(np.exp(jumps - log_masses[s]))
+        labels.append(np.concatenate([order, np.full(len(new), -1)]))
+        rows.append(atoms)
+    _warn_of_tails(tails, tail_mass, max_new_atoms)
+
+    n_atoms = np.array([len(weight) for weight in weights])
+    label = _padded(labels, -1)
+    exists = np.arange(label.shape[1]) < n_atoms[:, None]
+    variables = {
+        "weight": (("atom",), _padded(weights, 0.0)),
+        "is_new": (("atom",), exists & (label < 0)),
+        "label": (("atom",), label),
+        "tail_mass": ((), tails),
+        "log_mass": ((), log_masses),
+        "log_u": ((), log_us),
+    }
+    parameters = _padded(rows, np.nan)
+    for name, (columns, shape, dims) in names.items():
+        variables[name] = (("atom", *dims), parameters[..., columns].reshape(*label.shape, *shape))
+    coords = layout.coords({dim for _, _, dims in names.values() for dim in dims})
+    return draws_dataset(draws.posterior, variables, coords, {"variable": layout.name})
+
+
+def _warn_of_tails(tails, tail_mass, max_new_atoms):
+    too_large = tails > tail_mass
+    if too_large.any():
+        warnings.warn(
+            f"max_new_atoms={max_new_atoms} was reached in {too_large.sum()} of {len(tails)} draws: the expected share "
+            f"of the atoms left out is up to {tails.max():.2g} there, not {tail_mass:.2g}; see the variable tail_mass",
+            stacklevel=3,
+        )
+
+
+def _padded(arrays, fill):
+    """Arrays of different lengths in one, shape (len(arrays), longest, ...)."""
+    longest = max(len(array) for array in arrays)
+    table = np.full((len(arrays), longest, *arrays[0].shape[1:]), fill, dtype=arrays[0].dtype)
+    for row, array in zip(table, arrays, strict=True):
+        row[: len(array)] = array
+    return table

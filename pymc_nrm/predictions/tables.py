@@ -1,0 +1,65 @@
+"""Kernels: predictive densities of items in the clusters of one draw."""
+
+import numpy as np
+
+from pymc_nrm.families.base import add_item, log_predictive, refresh_cache
+from pymc_nrm.generic import kernel
+from pymc_nrm.partitions import build_state, copy_row
+
+
+@kernel
+def log_predictive_table(labels, family, data, points, n_points):
+    """Log predictive density of new items in each cluster, and in a new one, shape (n_points, n_clusters + 1)."""
+    state = build_state(labels, family, data)
+    n_clusters = state.size[0]
+    table = np.empty((n_points, n_clusters + 1))
+    for k in range(n_clusters + 1):
+        # The slot behind the last occupied one holds the cache of a cluster without data.
+        cache = state.cache[state.active[k]]
+        for j in range(n_points):
+            table[j, k] = log_predictive(family, cache, points, j)
+    return table
+
+
+@kernel
+def log_leave_one_out_table(labels, family, data):
+    """Log predictive density of each item in each cluster without it, and in a new one, shape (n, n_clusters + 1)."""
+    state = build_state(labels, family, data)
+    n, n_clusters = labels.shape[0], state.size[0]
+    statistics = np.empty(state.statistics.shape[1])
+    cache = np.empty(state.cache.shape[1])
+    table = np.empty((n, n_clusters + 1))
+    for i in range(n):
+        for k in range(n_clusters + 1):
+            table[i, k] = log_predictive(family, state.cache[state.active[k]], data, i)
+        own = labels[i]
+        if state.counts[own] == 1:
+            table[i, own] = table[i, n_clusters]
+            continue
+        copy_row(statistics, state.statistics[own])
+        add_item(family, statistics, data, i, -1.0)
+        refresh_cache(family, statistics, cache)
+        table[i, own] = log_predictive(family, cache, data, i)
+    return table
+
+
+def log_sum_rows(table):
+    """Log of the sums of the exponentials of each row; minus infinity for rows of nothing else.
+
+    Parameters
+    ----------
+    table : ndarray, shape (m, k)
+
+    Returns
+    -------
+    ndarray, shape (m,)
+
+    Examples
+    --------
+    >>> log_sum_rows(np.array([[0.0, 0.0], [-np.inf, -np.inf]])).round(3).tolist()
+    [0.693, -inf]
+    """
+    largest = table.max(axis=1)
+    shift = np.where(np.isfinite(largest), largest, 0.0)
+    with np.errstate(divide="ignore"):
+        return shift + np.log(np.exp(table - shift[:, None]).sum(axis=1))

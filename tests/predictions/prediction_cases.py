@@ -1,0 +1,114 @@
+"""Small models, and their joint law by enumeration."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+from scipy import sparse
+
+import pymc_nrm as nrm
+from pymc_nrm.families.base import add_item, log_marginal, statistics_size
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.partitions import all_partitions, label_counts
+from pymc_nrm.testing.enumeration import kernel_inputs
+
+MEASURES = {"DP": nrm.DirichletProcess(0.8), "NGG": nrm.NormalizedGeneralizedGamma(0.6, 0.35)}
+
+_nan = np.nan
+
+
+class Case(NamedTuple):
+    """A family with data of four items, and data of new ones."""
+
+    family: Any
+    X: Any
+    new: Any
+
+
+CASES = {
+    "NormalGamma, missing": Case(
+        nrm.NormalGamma(mu=[5.0, 0.0], kappa=0.3, alpha=2.5, beta=[0.8, 1.2]),
+        np.array([[104.2, _nan], [105.6, 0.3], [_nan, -1.5], [106.3, 1.1]]),
+        np.array([[105.0, 0.5], [50.0, _nan]]),
+    ),
+    "NormalGamma, vector": Case(
+        nrm.NormalGamma(mu=0.0, kappa=0.3, alpha=2.5, beta=0.8),
+        np.array([-0.4, 0.3, 1.5, 4.0]),
+        np.array([0.7, -2.0]),
+    ),
+    "NormalWishart": Case(
+        nrm.NormalWishart(mu=[0.0, 1.0], kappa=0.3, Psi=[[1.5, 0.4], [0.4, 1.0]], nu=6.0),
+        np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2]]),
+        np.array([[0.3, 0.2], [7.0, -5.0]]),
+    ),
+    "PoissonGamma": Case(
+        nrm.PoissonGamma([1.2, 0.8], 0.4), np.array([[1, 4], [3, 2], [5, 4], [2, 0]]), np.array([[1, 1], [12, 0]])
+    ),
+    "BernoulliBeta, missing": Case(
+        nrm.BernoulliBeta(0.6, [0.5, 0.8, 0.6]),
+        np.array([[0, 1, 1], [0, 1, _nan], [1, 0, 1], [1, _nan, 0]]),
+        np.array([[0, 0, 1], [1, _nan, 0]]),
+    ),
+}
+
+SLOW_CASES = {
+    "CategoricalDirichlet": Case(
+        nrm.CategoricalDirichlet(np.full((2, 3), 0.5)),
+        np.array([[0, 1], [0, _nan], [1, 0], [2, 1]]),
+        np.array([[0, 2], [_nan, 1]]),
+    ),
+    "MultinomialDirichlet, sparse": Case(
+        nrm.MultinomialDirichlet([0.9, 1.1, 0.4]),
+        sparse.csr_array(np.array([[2, 1, 0], [1, 2, 1], [0, 1, 3], [2, 0, 1]])),
+        sparse.csr_array(np.array([[4, 1, 0], [0, 0, 2]])),
+    ),
+}
+
+
+def make_model(measure, case):
+    """Model of a case with fixed hyperparameters."""
+    n = case.X.shape[0]
+    dims = ("item", "feature") if case.X.ndim == 2 else ("item",)
+    coords = {"item": list("abcdef")[:n]}
+    if case.X.ndim == 2:
+        coords["feature"] = [f"feature {j}" for j in range(case.X.shape[1])]
+    with pm.Model(coords=coords) as model:
+        z = nrm.Partition("z", measure, dims="item")
+        nrm.Mixture("x", z, case.family, observed=case.X, dims=dims)
+    return model
+
+
+def draws_of(labels, **variables):
+    """Posterior with one chain of given labels, and other variables."""
+    labels = np.asarray(labels)
+    arrays = {name: (("chain", "draw"), np.asarray(values)[None]) for name, values in variables.items()}
+    posterior = xr.Dataset({"z": (("chain", "draw", "item"), labels[None]), **arrays})
+    posterior = posterior.assign_coords(chain=[0], draw=np.arange(len(labels)), item=list("abcdef")[: labels.shape[1]])
+    return xr.DataTree.from_dict({"posterior": posterior})
+
+
+def joint_table(measure, family, X):
+    """All partitions of the items of X, and the log joint densities of partition and data."""
+    family, data = kernel_inputs(family, X)
+    first = X[0] if isinstance(X, list) else X
+    partitions = all_partitions(first.shape[0])
+    log_p = np.empty(len(partitions))
+    for row, labels in enumerate(partitions):
+        log_p[row] = log_eppf(measure, label_counts(labels))
+        for cluster in range(labels.max() + 1):
+            statistics = np.zeros(statistics_size(family))
+            for item in np.flatnonzero(labels == cluster):
+                add_item(family, statistics, data, item, 1.0)
+            log_p[row] += log_marginal(family, statistics)
+    return partitions, log_p
+
+
+def stack(X, row):
+    """Data with one more item."""
+    return sparse.vstack([X, row]) if sparse.issparse(X) else np.concatenate([X, row])
+
+
+def extensions(partitions, labels):
+    """Rows of those partitions that continue the given labels."""
+    return np.flatnonzero((partitions[:, : len(labels)] == labels).all(axis=1))

@@ -1,0 +1,223 @@
+"""What posterior draws say about partitions: hyperparameters, data, labels."""
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+from prediction_cases import CASES, draws_of, make_model
+from scipy import sparse
+
+import pymc_nrm as nrm
+from pymc_nrm.distributions.partition import PartitionRV
+from pymc_nrm.families import NormalGamma
+from pymc_nrm.families.no_data import NoData
+from pymc_nrm.families.product import Product
+from pymc_nrm.predictions import density, predict_labels, sample_components, sample_posterior_predictive
+from pymc_nrm.predictions.draws import PartitionDraws, find_variable
+from pymc_nrm.samplers.target import Target
+
+LABELS = np.array([[0, 0, 1], [0, 1, 1], [0, 1, 2]])
+RNG = np.random.default_rng(1)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Two mixtures over one partition, one of them latent; a second partition with sparse and with exchanged data."""
+    with pm.Model(coords={"item": list("abc"), "feature": ["u", "v"]}) as model:
+        alpha = pm.Gamma("alpha", 2, 1)
+        z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(alpha, pm.Beta("sigma", 1, 2)), dims="item")
+        scale = pm.LogNormal("scale", 0, 1, dims="feature")
+        beta = pm.Deterministic("beta", scale**2 + alpha)
+        nrm.Mixture("x", z, nrm.NormalGamma(50.0, 0.1, 2.0, beta), observed=50 + RNG.normal(size=(3, 2)))
+        effect = nrm.Mixture("effect", z, nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), dims="item")
+        pm.Normal("y", effect, 1.0, observed=np.zeros(3))
+        w = nrm.Partition("w", nrm.DirichletProcess(1.0), n=4)
+        counts = sparse.csr_array([[1, 0, 2], [0, 0, 1], [3, 0, 0], [1, 1, 1]])
+        nrm.Mixture("words", w, nrm.MultinomialDirichlet(0.5), observed=counts)
+        nrm.Mixture("counts", w, nrm.PoissonGamma(alpha, 0.5), observed=pm.Data("counts_data", [1, 0, 4, 2]))
+    return model
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    sizes = {"sigma": (), "alpha": (), "scale": (2,), "effect": (3,)}
+    arrays = {name: RNG.uniform(0.1, 0.9, size=(1, 3, *size)) for name, size in sizes.items()}
+    arrays["z"] = LABELS[None]
+    arrays["w"] = np.array([[[0, 0, 0, 1], [0, 1, 2, 3], [0, 0, 0, 0]]])
+    dims = {"z": "item", "scale": "feature", "effect": "item", "w": "w_dim_0"}
+    return xr.Dataset(
+        {name: (("chain", "draw", *([dims[name]] if name in dims else [])), a) for name, a in arrays.items()}
+    )
+
+
+def same(a, b):
+    """Whether two nested named tuples hold the same numbers."""
+    if hasattr(a, "_fields"):
+        return type(a) is type(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    return np.allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["z", "w"])
+def test_draws_are_what_samplers_see(model, posterior, name):
+    draws = PartitionDraws(posterior, model, name)
+    target = Target(model, model[name], model.initial_point())
+    assert len(draws) == 3
+    for s, draw in enumerate(draws):
+        values = posterior.isel(chain=0, draw=s)
+        point = {
+            "alpha_log__": np.array(np.log(values.alpha)),
+            "sigma_logodds__": np.array(np.log(values.sigma / (1 - values.sigma))),
+            "scale_log__": np.log(values["scale"].values),
+            **{other: values[other].values for other in ("z", "w", "effect")},
+        }
+        measure, family, data = target.at(point)
+        assert draw.labels.tolist() == posterior[name].values[0, s].tolist()
+        assert same(draw.measure, measure)
+        assert type(draw.family) is Product
+        assert same(draw.family, family)
+        assert same(draw.family_data, data)
+
+
+def test_names(model, posterior):
+    draws = PartitionDraws(posterior, model, "z")
+    assert (draws.mixtures, draws.item_dim, draws.n_items) == (["effect", "x"], "item", 3)
+    assert PartitionDraws(posterior, model, "w").mixtures == ["words", "counts"]
+
+
+def test_data_are_those_of_the_model_now(model, posterior):
+    try:
+        with model:
+            pm.set_data({"counts_data": np.array([7, 7, 7, 7])})
+        first = next(iter(PartitionDraws(posterior, model, "w")))
+        assert first.data[1].values.ravel().tolist() == [7.0] * 4
+        with model:
+            pm.set_data({"counts_data": np.array([7, 7])})
+        with pytest.raises(ValueError, match="'counts' has 2 rows, partition 'w' 4 items"):
+            next(iter(PartitionDraws(posterior, model, "w")))
+    finally:
+        with model:
+            pm.set_data({"counts_data": np.array([1, 0, 4, 2])})
+
+
+def test_labels_of_other_origin_are_renamed():
+    model = make_model(nrm.DirichletProcess(1.0), CASES["PoissonGamma"])
+    [draw] = PartitionDraws(draws_of([[5, 2, 5, 0]]), model)
+    assert draw.labels.tolist() == [0, 1, 0, 2]
+
+
+def test_partition_without_data():
+    with pm.Model() as model:
+        nrm.Partition("z", nrm.DirichletProcess(2.0), n=3)
+    [*draws] = PartitionDraws(draws_of(LABELS), model)
+    assert draws[0].family == NoData(0.0)
+    assert draws[0].measure == nrm.DirichletProcess(2.0)
+
+
+def test_known_partition():
+    with pm.Model(coords={"item": list("abc")}) as model:
+        mu = pm.Normal("mu")
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), dims="item", observed=[4, 4, 1])
+        nrm.Mixture("x", z, NormalGamma(mu, 1.0, 2.0, 1.0), observed=[0.0, 0.1, 3.0])
+    posterior = xr.Dataset({"mu": (("chain", "draw"), [[0.0, 1.0]])})
+    draws = list(PartitionDraws(posterior, model))
+    assert [draw.labels.tolist() for draw in draws] == [[0, 0, 1]] * 2
+    assert draws[1].families[0].mu - draws[0].families[0].mu == pytest.approx(1.0)
+    assert sample_components(posterior, model, random_seed=1).item_mean.dims == ("chain", "draw", "item")
+
+
+def test_chains_and_thinned_draws_keep_their_coordinates(model, posterior):
+    several = xr.concat([posterior, posterior.isel(draw=[2, 1, 0])], dim="chain").assign_coords(
+        chain=[3, 5], draw=[10, 20, 30], item=list("abc")
+    )
+    thinned = several.isel(draw=[0, 2])
+    grid = np.array([[50.0, 50.0]])
+    whole, part = density(several, model, grid, var_name="x"), density(thinned, model, grid, var_name="x")
+    xr.testing.assert_allclose(whole.isel(draw=[0, 2]), part)
+    assert part.chain.values.tolist() == [3, 5]
+    assert part.draw.values.tolist() == [10, 30]
+
+
+@pytest.mark.filterwarnings("ignore:Consolidated metadata")
+def test_results_stored_on_disk(model, posterior, tmp_path):
+    grid = np.array([[50.0, 50.0]])
+    expected = density(posterior, model, grid, var_name="x")
+    # This format has no int64.
+    posterior.to_netcdf(tmp_path / "draws.nc", engine="scipy")
+    loaded = xr.open_dataset(tmp_path / "draws.nc")
+    assert loaded.z.dtype == np.int32
+    xr.testing.assert_allclose(density(loaded, model, grid, var_name="x"), expected)
+    pytest.importorskip("zarr")
+    xr.DataTree.from_dict({"posterior": posterior}).to_zarr(tmp_path / "draws.zarr")
+    tree = xr.open_datatree(tmp_path / "draws.zarr", engine="zarr")
+    xr.testing.assert_allclose(density(tree, model, grid, var_name="x"), expected)
+
+
+def test_latent_mixtures_have_components_and_new_items(model, posterior):
+    components = sample_components(posterior, model, var_name="effect", random_seed=1)
+    assert components.item_mean.dims == ("chain", "draw", "item")
+    idata = xr.DataTree.from_dict({"posterior": posterior})
+    drawn = sample_posterior_predictive(idata, model, new_items=2, var_names=["effect", "x"], random_seed=1)
+    assert drawn["predictions"]["effect"].dims == ("chain", "draw", "new_item")
+    assert drawn["predictions"]["x"].dims == ("chain", "draw", "new_item", "x_dim_1")
+    assert set(drawn["posterior_predictive"].data_vars) == {"effect", "x"}
+    assert density(idata, model, [0.0], var_name="effect").density.shape == (1, 3, 1)
+
+
+def test_latent_data_are_those_of_each_draw():
+    """Every draw of a latent mixture is as good as an observed one with the same values."""
+    rng = np.random.default_rng(3)
+    values, labels = 100 * np.arange(2)[:, None] + rng.normal(size=(2, 3)), LABELS[:2]
+    family = nrm.NormalGamma(50.0, 0.1, 2.0, 1.0)
+    with pm.Model() as latent:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+        pm.Normal("y", nrm.Mixture("x", z, family, shape=(3,)), 1.0, observed=np.zeros(3))
+    posterior = draws_of(labels)["posterior"].to_dataset()
+    posterior["x"] = ("chain", "draw", "x_dim_0"), values[None]
+    grid = [0.0, 70.0, 101.0]
+    densities = density(posterior, latent, grid).density
+    for s in (0, 1):
+        with pm.Model() as observed:
+            z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+            nrm.Mixture("x", z, family, observed=values[s])
+        one = posterior.isel(draw=[s])
+        np.testing.assert_allclose(densities[:, s], density(one, observed, grid).density[:, 0], rtol=1e-9)
+        assert predict_labels(one, latent, grid, [0, 1, 1]).equals(predict_labels(one, observed, grid, [0, 1, 1]))
+    both = predict_labels(posterior, latent, grid, [0, 1, 1]).probability
+    each = [predict_labels(posterior.isel(draw=[s]), latent, grid, [0, 1, 1]).probability for s in (0, 1)]
+    np.testing.assert_allclose(both, (each[0] + each[1]) / 2)
+    means = sample_components(posterior, latent, random_seed=1).item_mean
+    assert (abs(means.mean("item")[0] - [0, 100]) < 20).all()
+
+
+@pytest.mark.parametrize(
+    ("drop", "message"),
+    [("alpha", "the posterior has no draws of 'alpha'"), ("effect", "no draws of 'effect'"), ("z", "no draws of 'z'")],
+)
+def test_missing_draws(model, posterior, drop, message):
+    with pytest.raises(ValueError, match=message):
+        PartitionDraws(posterior.drop_vars(drop), model, "z")
+
+
+def test_wrong_arguments(model, posterior):
+    with pytest.raises(ValueError, match=r"several of kind Partition: give the name of one of \['w', 'z'\]"):
+        PartitionDraws(posterior, model)
+    with pytest.raises(ValueError, match="'q' is no Partition"):
+        PartitionDraws(posterior, model, "q")
+    with pytest.raises(ValueError, match="several of kind Mixture"):
+        sample_components(posterior, model)
+    with pytest.raises(TypeError, match="idata must be a DataTree or a Dataset of posterior draws; got dict"):
+        PartitionDraws({}, model, "z")
+    with pytest.raises(ValueError, match=r"must have the group posterior; it has \['prior'\]"):
+        PartitionDraws(xr.DataTree.from_dict({"prior": posterior}), model, "z")
+    with pytest.raises(ValueError, match="dimensions chain and draw"):
+        PartitionDraws(posterior.isel(draw=0), model, "z")
+    with pytest.raises(ValueError, match="each of the 3 of the model"):
+        PartitionDraws(
+            posterior.assign(z=posterior.z.isel(item=[0, 1]).drop_vars("item", errors="ignore").rename(item="i")),
+            model,
+            "z",
+        )
+    with pytest.raises(ValueError, match="whole numbers"):
+        PartitionDraws(posterior.assign(z=posterior.z + 0.5), model, "z")
+    with pm.Model() as empty, pytest.raises(ValueError, match="the model has no Partition"):
+        find_variable(empty, PartitionRV)

@@ -1,0 +1,98 @@
+"""Probabilities that new items join clusters of an estimate."""
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+from prediction_cases import CASES, MEASURES, SLOW_CASES, draws_of, extensions, joint_table, make_model, stack
+
+import pymc_nrm as nrm
+from pymc_nrm.partitions import all_partitions
+from pymc_nrm.predictions import predict_labels
+
+ALL = ["NormalGamma, missing", "PoissonGamma", *[pytest.param(name, marks=pytest.mark.slow) for name in SLOW_CASES]]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_probabilities_are_those_of_a_random_cluster_mate(name):
+    case = (CASES | SLOW_CASES)[name]
+    measure, estimate = MEASURES["NGG"], np.array([0, 1, 1, 0])
+    draws = all_partitions(4)[[0, 3, 3, 9, 14]]
+    predicted = predict_labels(draws_of(draws), make_model(measure, case), case.new, estimate)
+    for j in range(case.new.shape[0]):
+        longer, log_p = joint_table(measure, case.family, stack(case.X, case.new[j : j + 1]))
+        expected = np.zeros(3)
+        for labels in draws:
+            rows = extensions(longer, labels)
+            p = np.exp(log_p[rows] - log_p[rows].max())
+            for row, probability in zip(rows, p / p.sum(), strict=True):
+                mates = np.flatnonzero(longer[row, :4] == longer[row, 4])
+                for mate in mates:
+                    expected[estimate[mate]] += probability / len(mates) / len(draws)
+                if not len(mates):
+                    expected[2] += probability / len(draws)
+        np.testing.assert_allclose(predicted.probability[j], expected[:2], atol=1e-10)
+        assert predicted.new_cluster_probability[j].item() == pytest.approx(expected[2])
+        assert predicted.labels[j] == (0, 1, -1)[np.argmax(expected)]
+
+
+def test_estimates_of_all_kinds():
+    case = CASES["PoissonGamma"]
+    model, idata = make_model(MEASURES["DP"], case), draws_of(all_partitions(4))
+    expected = predict_labels(idata, model, case.new, [0, 1, 1, 0])
+    labels = xr.DataArray([0, 1, 1, 0], dims="item", coords={"item": list("abcd")})
+    for estimate in (labels, xr.Dataset({"labels": labels, "n_clusters": 2}), np.array([0, 1, 1, 0])):
+        xr.testing.assert_equal(predict_labels(idata, model, case.new, estimate), expected)
+    renamed = predict_labels(idata, model, case.new, [7, 2, 2, 7])
+    assert renamed.cluster.values.tolist() == [7, 2]
+    np.testing.assert_array_equal(renamed.probability, expected.probability)
+    assert set(renamed.labels.values) <= {7, 2, -1}
+
+
+def test_names_of_new_items():
+    case = CASES["PoissonGamma"]
+    model, idata = make_model(MEASURES["DP"], case), draws_of([[0, 0, 1, 1]])
+    assert predict_labels(idata, model, case.new, [0, 0, 1, 1]).labels.dims == ("new_item",)
+    X = xr.DataArray(case.new, dims=("patient", "feature"), coords={"patient": ["p", "q"]})
+    predicted = predict_labels(idata, model, X, [0, 0, 1, 1])
+    assert predicted.probability.dims == ("patient", "cluster")
+    assert predicted.patient.values.tolist() == ["p", "q"]
+
+
+def test_several_mixtures():
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(0.1), n=4)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.1), observed=[0, 1, 30, 28])
+        nrm.Mixture("y", z, nrm.PoissonGamma(1.0, 0.1), observed=[0, 1, 2, 0])
+    idata, estimate = draws_of([[0, 0, 1, 1]] * 2), [0, 0, 1, 1]
+    both = predict_labels(idata, model, {"y": [1, 1, 1], "x": [0, 29, 400]}, estimate)
+    assert both.labels.values.tolist() == [0, 1, -1]
+    one = predict_labels(idata, model, {"y": [1]}, estimate)
+    assert one.probability.values.max() < 0.7
+    with pytest.raises(ValueError, match=r"X_new must be a dict with data of one or more of the mixtures \['x', 'y'\]"):
+        predict_labels(idata, model, [1], estimate)
+    with pytest.raises(ValueError, match=r"got \['q'\]"):
+        predict_labels(idata, model, {"q": [1]}, estimate)
+    with pytest.raises(ValueError, match="same number of items for every mixture"):
+        predict_labels(idata, model, {"x": [1], "y": [1, 2]}, estimate)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "message"),
+    [
+        ([0, 0, 1], "one label for each of the 4 items"),
+        ([0, 0, 1, -1], "at least 0"),
+        ([0, 0, 1, 0.5], "whole numbers"),
+        (xr.Dataset({"z": ("item", [0, 0, 0, 0])}), r"must have the variable labels; it has \['z'\]"),
+    ],
+)
+def test_bad_estimates(estimate, message):
+    model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
+    with pytest.raises(ValueError, match=message):
+        predict_labels(draws_of([[0, 0, 0, 0]]), model, [[1, 1]], estimate)
+
+
+def test_bad_data():
+    model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
+    with pytest.raises(ValueError, match=r"X_new of 'x' must have shape \(m, 2\)"):
+        predict_labels(draws_of([[0, 0, 0, 0]]), model, [1, 1], [0, 0, 0, 0])

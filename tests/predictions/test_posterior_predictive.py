@@ -1,0 +1,177 @@
+"""Replicated data and new items against their laws."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+from prediction_cases import CASES, MEASURES, Case, draws_of, extensions, make_model
+from scipy import sparse
+
+import pymc_nrm as nrm
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.partitions import all_partitions, label_counts
+from pymc_nrm.predictions import density, sample_posterior_predictive
+from pymc_nrm.predictions.join import draw_new_labels, log_join_probabilities
+from pymc_nrm.testing import largest_z, z_scores
+
+
+class Foreign(NamedTuple):
+    """A measure of which only the partition probability is known."""
+
+    alpha: float
+    sigma: float
+
+
+@log_eppf.register(Foreign)
+def _(measure, counts):
+    return log_eppf(nrm.NormalizedGeneralizedGamma(*measure), counts)
+
+
+# The same numbers in several measures: fields of one must never be taken for those of another.
+JOIN_MEASURES = [
+    *MEASURES.values(),
+    nrm.DirichletProcess(0.3),
+    nrm.NormalizedInverseGaussian(0.3),
+    nrm.NormalizedGeneralizedGamma(0.3, 0.0),
+]
+
+
+@pytest.mark.parametrize("measure", JOIN_MEASURES, ids=str)
+@pytest.mark.parametrize("counts", [[1], [3, 1, 1], [40, 2, 7, 2, 1]])
+def test_join_probabilities_are_ratios_of_partition_probabilities(measure, counts):
+    counts = np.array(counts)
+    steps = np.eye(len(counts) + 1, dtype=int)
+    longer = [np.append(counts, 0) + step for step in steps]
+    expected = [log_eppf(measure, c[c > 0]) - log_eppf(measure, counts) for c in longer]
+    np.testing.assert_allclose(log_join_probabilities(measure, counts), expected, atol=1e-9)
+
+
+def test_join_probabilities_of_any_measure():
+    counts = np.array([3, 1, 4, 1])
+    expected = log_join_probabilities(nrm.NormalizedGeneralizedGamma(0.6, 0.35), counts)
+    np.testing.assert_allclose(log_join_probabilities(Foreign(0.6, 0.35), counts), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_labels_of_new_items(measure):
+    measure, labels, rng = MEASURES[measure], np.array([0, 1, 0]), np.random.default_rng(2)
+    longer = all_partitions(6)
+    log_p = np.array([log_eppf(measure, label_counts(row)) for row in longer[extensions(longer, labels)]])
+    probabilities = np.exp(log_p - log_eppf(measure, label_counts(labels)))
+    assert probabilities.sum() == pytest.approx(1.0)
+    draws = np.array([draw_new_labels(measure, label_counts(labels), 3, rng) for _ in range(8000)])
+    drawn = np.concatenate([np.broadcast_to(labels, (8000, 3)), draws], axis=1).reshape(2, 4000, 6)
+    z = z_scores(drawn, longer[extensions(longer, labels)], probabilities)
+    assert abs(z).max() < largest_z(drawn.shape, z.size)
+
+
+def test_replications_have_the_law_of_their_cluster():
+    """Two items of one cluster share a rate: negative binomial margins with a positive covariance."""
+    case, labels = CASES["PoissonGamma"], [0, 1, 0, 0]
+    idata = draws_of([labels] * 6000)
+    drawn = sample_posterior_predictive(idata, make_model(MEASURES["DP"], case), random_seed=1)
+    x = drawn["posterior_predictive"]["x"]
+    assert x.dims == ("chain", "draw", "item", "feature")
+    assert x.dtype == np.int64
+    assert x["item"].values.tolist() == list("abcd")
+    assert "predictions" not in drawn.children
+    shape = np.asarray(case.family.alpha) + case.X[[0, 2, 3]].sum(axis=0)
+    rate = case.family.beta + 3
+    values = x.values[0, :, :, 0].astype(float)
+    for observed, expected in [
+        (values[:, 0], shape[0] / rate),
+        (values[:, 0] * values[:, 2], shape[0] * (shape[0] + 1) / rate**2),
+        (values[:, 0] ** 2, shape[0] * (shape[0] + 1) / rate**2 + shape[0] / rate),
+        (values[:, 1], (case.family.alpha[0] + 3) / (case.family.beta + 1)),
+    ]:
+        assert abs(observed.mean() - expected) < 4.5 * observed.std() / np.sqrt(len(observed))
+
+
+@pytest.mark.parametrize("name", ["PoissonGamma", "NormalWishart"])
+def test_data_of_new_items_follow_the_predictive_density(name):
+    case = CASES[name]
+    model, idata = make_model(MEASURES["NGG"], case), draws_of([[0, 1, 0, 0]] * 6000)
+    drawn = sample_posterior_predictive(idata, model, new_items=2, random_seed=3)["predictions"]
+    assert drawn["x"].dims == ("chain", "draw", "new_item", "feature")
+    if name == "PoissonGamma":
+        grid = np.stack(np.meshgrid(np.arange(60), np.arange(60)), axis=-1).reshape(-1, 2)
+        weight = 1.0
+    else:
+        t = np.linspace(-6, 6, 121)
+        grid = np.stack(np.meshgrid(np.sinh(t), np.sinh(t)), axis=-1).reshape(-1, 2)
+        weight = np.sqrt(1 + grid**2).prod(axis=1) * (t[1] - t[0]) ** 2
+    one = idata.isel(draw=slice(1))
+    p = density(one, model, grid).density.values[0, 0] * weight
+    assert p.sum() == pytest.approx(1.0, abs=1e-4)
+    for new in (0, 1):
+        x = drawn["x"].values[0, :, new]
+        for function in (lambda y: y[:, 0] > 1.5, lambda y: y[:, 0] + y[:, 1] > 3.2, lambda y: np.exp(-(y[:, 1] ** 2))):
+            values = function(x).astype(float)
+            difference = values.mean() - p @ function(grid)
+            # The trapezoid rule is coarse where the function jumps.
+            tolerance = 0.01 if name == "NormalWishart" else 0.0
+            assert abs(difference) < 4.5 * values.std() / np.sqrt(len(values)) + tolerance
+
+
+def test_new_items_of_two_mixtures_share_labels():
+    with pm.Model(coords={"item": list("abcd")}) as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(0.01), dims="item")
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.1), observed=[0, 1000, 1, 1003])
+        nrm.Mixture("y", z, nrm.PoissonGamma(1.0, 0.1), observed=[1000, 0, 1003, 1])
+        w = nrm.Partition("w", nrm.DirichletProcess(1.0), n=2)
+        nrm.Mixture("v", w, nrm.PoissonGamma(1.0, 0.1), observed=[0, 1])
+    posterior = draws_of([[0, 1, 0, 1]] * 100)["posterior"].to_dataset()
+    posterior["w"] = ("chain", "draw", "w_dim_0"), np.zeros((1, 100, 2), dtype=int)
+    drawn = sample_posterior_predictive(posterior, model, new_items=3, random_seed=1)
+    new = drawn["predictions"]
+    assert set(new.data_vars) == {"z", "w", "x", "y", "v"}
+    assert new["v"].dims == new["w"].dims == ("chain", "draw", "new_w_dim_0")
+    assert new["z"].dtype == np.int64
+    old = (new["z"] < 2).values
+    assert old.mean() > 0.9
+    assert ((new["x"] > 500) == (new["z"] == 1)).values[old].all()
+    assert ((new["y"] > 500) == (new["z"] == 0)).values[old].all()
+    assert drawn["posterior_predictive"]["x"].values[0, :, 3].min() > 500
+    only = sample_posterior_predictive(posterior, model, new_items=1, var_names="v", random_seed=1)
+    assert set(only["predictions"].data_vars) == {"w", "v"}
+
+
+def test_observed_data_are_kept_for_comparison():
+    model, idata = make_model(MEASURES["DP"], CASES["PoissonGamma"]), draws_of([[0, 0, 0, 1]])
+    idata["observed_data"] = xr.DataTree(xr.Dataset({"x": (("item", "feature"), CASES["PoissonGamma"].X)}))
+    drawn = sample_posterior_predictive(idata, model, random_seed=1)
+    xr.testing.assert_equal(drawn["observed_data"].to_dataset(), idata["observed_data"].to_dataset())
+
+
+@pytest.mark.slow
+def test_row_sums_of_documents():
+    words = sparse.csr_array([[2, 0, 1], [1, 2, 0], [0, 4, 0]])
+    model = make_model(MEASURES["DP"], Case(nrm.MultinomialDirichlet(0.5), words, None))
+    drawn = sample_posterior_predictive(draws_of([[0, 0, 1]] * 20), model, random_seed=1)
+    assert (drawn["posterior_predictive"]["x"].sum("feature") == [3, 3, 4]).all()
+    with pytest.raises(ValueError, match="total of MultinomialDirichlet differs between items"):
+        sample_posterior_predictive(draws_of([[0, 0, 1]]), model, new_items=1)
+    model = make_model(MEASURES["DP"], Case(nrm.MultinomialDirichlet(0.5), words[:2], None))
+    drawn = sample_posterior_predictive(draws_of([[0, 0]] * 20), model, new_items=2, random_seed=1)
+    assert (drawn["predictions"]["x"].sum("feature") == 3).all()
+
+
+@pytest.mark.parametrize("new_items", [-1, 1.5, True, "2"])
+def test_bad_number_of_new_items(new_items):
+    model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
+    with pytest.raises(ValueError, match="new_items must be a whole number of at least 0"):
+        sample_posterior_predictive(draws_of([[0, 0, 0, 1]]), model, new_items=new_items)
+
+
+def test_bad_names():
+    model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
+    with pytest.raises(ValueError, match="'q' is no Mixture"):
+        sample_posterior_predictive(draws_of([[0, 0, 0, 1]]), model, var_names=["x", "q"])
+    with pytest.raises(ValueError, match="at least one Mixture"):
+        sample_posterior_predictive(draws_of([[0, 0, 0, 1]]), model, var_names=[])
+    with pm.Model() as model:
+        nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+    with pytest.raises(ValueError, match="the model has no Mixture"):
+        sample_posterior_predictive(draws_of([[0, 0, 0, 1]]), model)

@@ -1,0 +1,269 @@
+"""Draws of the random measure against predictive laws, in which the measure is integrated out."""
+
+import math
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+from prediction_cases import CASES, SLOW_CASES, draws_of, make_model
+from scipy.stats import norm
+
+import pymc_nrm as nrm
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.partitions import label_counts
+from pymc_nrm.predictions.components import draw_component_rows
+from pymc_nrm.predictions.draws import PartitionDraws
+from pymc_nrm.predictions.item_density import mixture_density
+from pymc_nrm.predictions.join import log_join_probabilities
+from pymc_nrm.predictions.measure_functionals import measure_cdf, measure_density, measure_mean
+from pymc_nrm.predictions.predictive_density import density
+from pymc_nrm.predictions.random_measure import sample_random_measure
+from pymc_nrm.predictions.tables import log_predictive_table
+
+MEASURES = {
+    "DP": nrm.DirichletProcess(0.8),
+    "NIG": nrm.NormalizedInverseGaussian(0.3),
+    "NGG": nrm.NormalizedGeneralizedGamma(0.6, 0.35),
+}
+LABELS = np.array([0, 0, 1, 0])
+N_DRAWS = 2500
+
+
+def z_scores(draws, expected):
+    """Standardised differences of means over the first axis; at most about 4 when the means are right."""
+    return (np.mean(draws, axis=0) - expected) / (np.std(draws, axis=0) / math.sqrt(len(draws)))
+
+
+@pytest.fixture(scope="module", params=MEASURES)
+def sampled(request):
+    """Many measures given one partition."""
+    measure, case = MEASURES[request.param], CASES["PoissonGamma"]
+    model, idata = make_model(measure, case), draws_of(np.tile(LABELS, (N_DRAWS, 1)))
+    return (
+        measure,
+        model,
+        idata,
+        sample_random_measure(idata, model, tail_mass=3e-3, max_new_atoms=100_000, random_seed=1),
+    )
+
+
+def eppf_ratio(measure, *added):
+    """Probability that further items join clusters in turn; cluster 2 is the first new one."""
+    counts = label_counts(LABELS)
+    larger = np.append(counts, 0)
+    for cluster in added:
+        larger[cluster] += 1
+    return math.exp(log_eppf(measure, larger[larger > 0]) - log_eppf(measure, counts))
+
+
+def test_weights_of_clusters_have_the_moments_of_partition_probabilities(sampled):
+    """E[w_c] and E[w_c w_d] given the partition, u integrated out, are chances of the next items."""
+    measure, _, _, draws = sampled
+    w = np.stack([draws.weight.where(draws.label == c, 0).sum("atom").values[0] for c in (0, 1)], axis=1)
+    expected = np.exp(log_join_probabilities(measure, label_counts(LABELS)))
+    assert np.abs(z_scores(w, expected[:2])).max() < 4
+    products = np.stack([w[:, 0] ** 2, w[:, 1] ** 2, w[:, 0] * w[:, 1]], axis=1)
+    expected = [eppf_ratio(measure, 0, 0), eppf_ratio(measure, 1, 1), eppf_ratio(measure, 0, 1)]
+    assert np.abs(z_scores(products, expected)).max() < 4
+
+
+def test_weights_of_new_atoms_have_the_moments_of_partition_probabilities(sampled):
+    """The chances that the next item opens a cluster, and that two or three further items share one new cluster."""
+    measure, _, _, draws = sampled
+    new = draws.weight.where(draws.is_new, 0).values[0]
+    sums = np.stack([(new**power).sum(axis=1) for power in (1, 2, 3)], axis=1)
+    expected = [eppf_ratio(measure, *[2] * power) for power in (1, 2, 3)]
+    # The atoms left out bias the first moment by a share of at most tail_mass.
+    bias = np.array([3e-3, 0.0, 0.0])
+    error = np.abs(sums.mean(axis=0) - expected) - bias
+    assert (error < 4 * sums.std(axis=0) / math.sqrt(N_DRAWS)).all()
+
+
+def test_mean_density_is_the_predictive_density(sampled):
+    _, model, idata, draws = sampled
+    points = [[1, 4], [0, 0], [6, 1], [20, 0]]
+    random = measure_density(draws, model, points).density.values[0]
+    expected = density(idata.isel(draw=slice(1)), model, points).density.values[0, 0]
+    assert np.abs(z_scores(random, expected)).max() < 4
+    assert random.std(axis=0).min() > 0
+
+
+def test_structure(sampled):
+    _, _, idata, draws = sampled
+    weight, label = draws.weight.values[0], draws.label.values[0]
+    np.testing.assert_allclose(weight.sum(axis=1), 1.0)
+    assert (draws.is_new.values[0] == ((weight > 0) & (label < 0))).all()
+    np.testing.assert_array_equal(np.sort(label[:, :2], axis=1), np.tile([0, 1], (N_DRAWS, 1)))
+    assert (label[:, 2:] == -1).all()
+    assert (weight[:, 0] > weight[:, 1]).all() and (np.diff(weight[:, 2:], axis=1) <= 0).all()
+    assert (draws.tail_mass.values <= 3e-3).all() and (draws.tail_mass.values > 0).all()
+    assert np.isnan(draws.rate.values[0]).any(axis=-1).tolist() == (weight == 0).tolist()
+    assert draws.rate.dims == ("chain", "draw", "atom", "feature")
+    assert draws.weight.dims == ("chain", "draw", "atom")
+    xr.testing.assert_equal(draws.draw, idata["posterior"].draw)
+
+
+def test_atoms_of_clusters_are_drawn_given_their_items(sampled):
+    _, _, _, draws = sampled
+    rates = [draws.rate.where(draws.label == c).sum("atom").values[0] for c in (0, 1)]
+    X, alpha = CASES["PoissonGamma"].X, np.array([1.2, 0.8])
+    for c, rate in enumerate(rates):
+        members = X[c == LABELS]
+        shape, scale = alpha + members.sum(axis=0), 0.4 + len(members)
+        assert np.abs(z_scores(rate, shape / scale)).max() < 4
+        assert np.abs(z_scores(rate**2, shape * (shape + 1) / scale**2)).max() < 4
+    first_new = draws.rate.where(draws.is_new).isel(atom=2).values[0]
+    assert np.abs(z_scores(first_new, alpha / 0.4)).max() < 4
+
+
+ALL = [*CASES, *[pytest.param(name, marks=pytest.mark.slow) for name in SLOW_CASES]]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_densities_given_parameters_average_to_the_predictive_density(name):
+    """The mean of p(x | theta) over the posterior of a cluster, and over the base measure."""
+    case = (CASES | SLOW_CASES)[name]
+    model, idata = make_model(MEASURES["DP"], case), draws_of([LABELS])
+    draw = next(iter(PartitionDraws(idata, model)))
+    family, data = draw.family, draw.family_data
+    n_draws, rng, labels = 4000, np.random.default_rng(3), np.zeros(4, dtype=np.int64)
+    rows = np.stack([draw_component_rows(rng, labels, family, data, 1) for _ in range(n_draws)])
+    expected = np.exp(log_predictive_table(labels, family, data, data, 4))
+    for k in range(2):
+        values = [mixture_density(family, np.ones(1), rows[s, k : k + 1], data, 4) for s in range(n_draws)]
+        # Where the mean is that of a far tail, few draws carry it.
+        near = expected[:, k] > 1e-6
+        assert near.all() or k == 1
+        assert np.abs(z_scores(values, expected[:, k])[near]).max(initial=0) < 4.5
+
+
+def few_measures(name, measure="NGG"):
+    case = (CASES | SLOW_CASES)[name]
+    model, idata = make_model(MEASURES[measure], case), draws_of([LABELS, [0, 1, 2, 0], [0, 0, 0, 0]])
+    return model, sample_random_measure(idata, model, tail_mass=0.01, random_seed=2)
+
+
+def test_density_distribution_function_and_mean_of_one_real_feature_agree():
+    model, draws = few_measures("NormalGamma, vector")
+    t = np.linspace(-9, 9, 20_001)
+    grid = np.sinh(t)
+    dx = np.cosh(t) * (t[1] - t[0])
+    values = measure_density(draws, model, grid).density.values[0]
+    np.testing.assert_allclose(values @ dx, 1.0, atol=1e-3)
+    cdf = measure_cdf(draws, model, grid)
+    assert cdf.cdf.dims == ("chain", "draw", "point") and cdf.point.values.tolist() == grid.tolist()
+    np.testing.assert_allclose(np.cumsum(values * dx, axis=1), cdf.cdf.values[0], atol=2e-3)
+    mean = measure_mean(draws, model)["mean"]
+    assert mean.dims == ("chain", "draw")
+    np.testing.assert_allclose(values @ (grid * dx), mean.values[0], atol=0.02)
+
+
+def test_density_distribution_function_and_mean_of_counts_agree():
+    model, draws = few_measures("PoissonGamma")
+    points = np.stack(np.meshgrid(np.arange(80), np.arange(80), indexing="ij"), axis=-1).reshape(-1, 2)
+    p = measure_density(draws, model, points).density.values[0].reshape(3, 80, 80)
+    np.testing.assert_allclose(p.sum(axis=(1, 2)), 1.0, atol=1e-9)
+    for feature, marginal in enumerate([p.sum(axis=2), p.sum(axis=1)]):
+        cdf = measure_cdf(draws, model, [-1.0, 0.0, 2.5, 79.0], feature=feature).cdf.values[0]
+        sums = marginal.cumsum(axis=1)
+        np.testing.assert_allclose(cdf, np.stack([0 * sums[:, 0], sums[:, 0], sums[:, 2], sums[:, -1]], axis=1))
+        mean = measure_mean(draws, model)["mean"].isel(feature=feature)
+        np.testing.assert_allclose(marginal @ np.arange(80), mean.values[0])
+
+
+def test_distribution_functions_of_the_other_families():
+    model, draws = few_measures("NormalWishart")
+    wide = measure_cdf(draws, model, [-1e9, 0.0, 1e9], feature=1).cdf.values[0]
+    np.testing.assert_allclose(wide[:, [0, 2]], [[0.0, 1.0]] * 3, atol=1e-6)
+    # The marginal of the second feature, from weights and parameters of the atoms.
+    spread = np.sqrt(draws.covariance.isel(feature=1, feature_other=1))
+    above = draws["mean"].isel(feature=1) / spread
+    expected = (draws.weight * xr.apply_ufunc(norm.sf, above)).sum("atom").values[0]
+    np.testing.assert_allclose(wide[:, 1], expected)
+    model, draws = few_measures("BernoulliBeta, missing")
+    one = measure_mean(draws, model)["mean"].isel(feature=2).values[0]
+    cdf = measure_cdf(draws, model, [-0.5, 0.0, 0.5, 1.0], feature=2).cdf.values[0]
+    np.testing.assert_allclose(cdf, np.stack([0 * one, 1 - one, 1 - one, 0 * one + 1], axis=1))
+
+
+def test_functionals_take_selected_and_saved_draws(tmp_path):
+    model, draws = few_measures("PoissonGamma")
+    whole = measure_density(draws, model, [[1, 2]])
+    with (tmp_path / "measures.nc").open("wb") as file:
+        file.write(draws.to_netcdf(engine="scipy"))
+    loaded = xr.load_dataset(tmp_path / "measures.nc", engine="scipy")
+    xr.testing.assert_allclose(measure_density(loaded.isel(draw=[2]), model, [[1, 2]]), whole.isel(draw=[2]))
+
+
+def test_categories_have_a_density_but_no_mean():
+    model, draws = few_measures("MultinomialDirichlet, sparse")
+    with pytest.raises(NotImplementedError, match="MultinomialDirichlet have no mean"):
+        measure_mean(draws, model)
+    with pytest.raises(NotImplementedError, match="distribution functions of MultinomialDirichlet"):
+        measure_cdf(draws, model, [0.0])
+
+
+def test_mixtures_over_one_partition_share_weights_for_one_seed():
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9, 2])
+        nrm.Mixture("y", z, nrm.NormalGamma(0.0, 1.0, 2.0, 1.0), observed=[1.0, 0.0, 9.0, 2.0])
+    idata = draws_of([LABELS, LABELS])
+    x, again = (sample_random_measure(idata, model, var_name="x", random_seed=seed) for seed in (7, 7))
+    y, other = (sample_random_measure(idata, model, var_name="y", random_seed=seed) for seed in (7, 8))
+    xr.testing.assert_identical(x, again)
+    xr.testing.assert_identical(x.weight, y.weight)
+    assert not np.array_equal(y.log_u, other.log_u)
+    assert list(x.data_vars)[-1] == "rate" and list(y.data_vars)[-2:] == ["mean", "variance"]
+
+
+def test_hyperparameters_of_the_measure_follow_the_draws():
+    with pm.Model() as model:
+        alpha = pm.Gamma("alpha", 1, 1)
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=4)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9, 2])
+    idata = draws_of([LABELS] * 400, alpha=np.repeat([0.1, 40.0], 200))
+    draws = sample_random_measure(idata, model, random_seed=1)
+    new = draws.weight.where(draws.is_new, 0).sum("atom").values[0].reshape(2, 200)
+    # The share of new atoms is Beta(alpha, n).
+    for shares, value in zip(new, [0.1, 40.0], strict=True):
+        assert abs(z_scores(shares, value / (value + 4))) < 4
+
+
+def test_a_cap_on_atoms_is_reported():
+    case = CASES["PoissonGamma"]
+    model, idata = make_model(MEASURES["NIG"], case), draws_of([LABELS, LABELS])
+    with pytest.warns(UserWarning, match=r"max_new_atoms=5 was reached in 2 of 2 draws.*not 0.001"):
+        draws = sample_random_measure(idata, model, max_new_atoms=5, random_seed=1)
+    assert draws.sizes["atom"] == 7 and (draws.tail_mass > 1e-3).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tail_mass": 0.0}, "tail_mass must be between 0 and 1; got 0.0"),
+        ({"tail_mass": float("nan")}, "tail_mass must be between 0 and 1; got nan"),
+        ({"max_new_atoms": 0}, "max_new_atoms must be a whole number of at least 1; got 0"),
+        ({"max_new_atoms": 2.5}, "max_new_atoms must be a whole number"),
+        ({"var_name": "y"}, "'y' is no Mixture of the model"),
+    ],
+)
+def test_bad_options(options, message):
+    model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
+    with pytest.raises(ValueError, match=message):
+        sample_random_measure(draws_of([LABELS]), model, **options)
+
+
+def test_bad_arguments_of_functionals():
+    model, draws = few_measures("PoissonGamma")
+    with pytest.raises(ValueError, match="must come from sample_random_measure"):
+        measure_mean(draws_of([LABELS]), model)
+    with pytest.raises(ValueError, match="measure_draws lack the variable 'rate'"):
+        measure_mean(draws.drop_vars("rate"), model)
+    with pytest.raises(ValueError, match="feature must be between 0 and 1; got 2"):
+        measure_cdf(draws, model, [0.0], feature=2)
+    with pytest.raises(ValueError, match="grid must be a vector of numbers"):
+        measure_cdf(draws, model, [[0.0]])
+    with pytest.raises(ValueError, match="whole numbers"):
+        measure_density(draws, model, [[0.5, 1.0]])
