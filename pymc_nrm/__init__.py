@@ -2,7 +2,7 @@
 
 from pymc.step_methods import STEP_METHODS
 
-from pymc_nrm import datasets, plots, trees
+from pymc_nrm import datasets, plots, stats, trees
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.families import (
@@ -14,11 +14,23 @@ from pymc_nrm.families import (
     PoissonGamma,
 )
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
+from pymc_nrm.predictions import (
+    compute_log_likelihood,
+    density,
+    measure_cdf,
+    measure_density,
+    measure_mean,
+    predict_labels,
+    sample_components,
+    sample_posterior_predictive,
+    sample_random_measure,
+)
 from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
 from pymc_nrm.samplers.published_tree_guided import PublishedTreeGuided
 from pymc_nrm.samplers.split_merge import SplitMerge
 from pymc_nrm.samplers.tree_guided import TreeGuided
 from pymc_nrm.sampling import sample
+from pymc_nrm.stats import add_diagnostics, partition_convergence, summary
 
 __all__ = [
     "BernoulliBeta",
@@ -36,9 +48,22 @@ __all__ = [
     "PublishedTreeGuided",
     "SplitMerge",
     "TreeGuided",
+    "add_diagnostics",
+    "compute_log_likelihood",
     "datasets",
+    "density",
+    "measure_cdf",
+    "measure_density",
+    "measure_mean",
+    "partition_convergence",
     "plots",
+    "predict_labels",
     "sample",
+    "sample_components",
+    "sample_posterior_predictive",
+    "sample_random_measure",
+    "stats",
+    "summary",
     "trees",
 ]
 

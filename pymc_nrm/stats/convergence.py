@@ -1,27 +1,32 @@
 """Convergence of quantities that do not depend on how clusters are named."""
 
+import contextlib
+import warnings
+
 import numpy as np
 import xarray as xr
 
 
 def convergence_table(quantities):
-    """R-hat and effective sample sizes of scalar and array quantities.
+    """R-hat, effective sample sizes and Monte Carlo standard errors of scalar and array quantities.
 
     Parameters
     ----------
-    quantities : dict of str to DataArray
+    quantities : mapping of str to DataArray
         Each with dimensions ``chain`` and ``draw``, and any others.
 
     Returns
     -------
     Dataset
-        Dimension ``quantity``; variables ``rhat``, ``ess_bulk`` and ``ess_tail``, the worst over all elements of a
-        quantity, and ``constant``, whether no element varies over all draws (then the others are NaN).
+        Dimension ``quantity``; variables ``rhat``, ``ess_bulk``, ``ess_tail`` and ``mcse_mean``, the worst over all
+        elements of a quantity, and ``constant``, whether no element varies over all draws (then the others are NaN).
+        With fewer than four draws per chain the first four are NaN.
 
     Notes
     -----
     Rank-normalised split R-hat, bulk and tail effective sample sizes of Vehtari et al. (2021), "Rank-normalization,
-    folding, and localization: an improved R-hat".
+    folding, and localization: an improved R-hat".  R-hat is infinite where chains are constant at different values.
+    A single chain is cut into halves for R-hat, which are split again.
 
     Examples
     --------
@@ -30,7 +35,7 @@ def convergence_table(quantities):
     True
     """
     rows = {name: _worst(array) for name, array in quantities.items()}
-    columns = ("rhat", "ess_bulk", "ess_tail", "constant")
+    columns = ("rhat", "ess_bulk", "ess_tail", "mcse_mean", "constant")
     return xr.Dataset(
         {column: ("quantity", [row[k] for row in rows.values()]) for k, column in enumerate(columns)},
         coords={"quantity": list(rows)},
@@ -38,18 +43,71 @@ def convergence_table(quantities):
 
 
 def _worst(array):
-    import arviz_stats  # which takes most of a second to import, and is needed after sampling only
-
     stacked = array.transpose("chain", "draw", ...).values
     elements = stacked.reshape(*stacked.shape[:2], -1)
     # A quantity that never changes has no R-hat: the ratio of its variances is 0 / 0.
     varying = elements[:, :, (elements != elements[:1, :1]).any(axis=(0, 1))]
     if varying.shape[2] == 0:
-        return np.nan, np.nan, np.nan, True
-    data = xr.Dataset({"x": (("chain", "draw", "element"), varying.astype("float64"))})
-    return (
-        float(arviz_stats.rhat(data)["x"].max()),
-        float(arviz_stats.ess(data, method="bulk")["x"].min()),
-        float(arviz_stats.ess(data, method="tail")["x"].min()),
-        False,
+        return np.nan, np.nan, np.nan, np.nan, True
+    values = (
+        sampling_diagnostic("rhat", varying if len(varying) > 1 else halves(varying)).max(),
+        sampling_diagnostic("ess", varying, method="bulk").min(),
+        sampling_diagnostic("ess", varying, method="tail").min(),
+        sampling_diagnostic("mcse", varying, method="mean").max(),
     )
+    return *(float(value) for value in values), False
+
+
+def halves(draws):
+    """First and second half of a single chain as two chains; the draw in the middle of an odd number is left out.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (1, n_draws, ...)
+
+    Returns
+    -------
+    ndarray, shape (2, n_draws // 2, ...)
+
+    Examples
+    --------
+    >>> halves(np.arange(5)[None])
+    array([[0, 1], [3, 4]])
+    """
+    n_draws = draws.shape[1]
+    half = n_draws // 2
+    return np.concatenate([draws[:, :half], draws[:, n_draws - half :]])
+
+
+@contextlib.contextmanager
+def suppress_division_warnings():
+    """Chains that are constant at different values have no variance within: R-hat is infinite, as it should be."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "divide by zero|invalid value", RuntimeWarning)
+        yield
+
+
+def sampling_diagnostic(name, draws, **kwargs):
+    """``arviz_stats.rhat``, ``ess`` or ``mcse`` of every element of an array of draws.
+
+    Parameters
+    ----------
+    name : {"rhat", "ess", "mcse"}
+    draws : array_like, shape (n_chains, n_draws, n_elements)
+    **kwargs
+        Passed on, as ``method``.
+
+    Returns
+    -------
+    ndarray, shape (n_elements,)
+
+    Examples
+    --------
+    >>> sampling_diagnostic("rhat", np.repeat([0.0, 1.0], 8).reshape(2, 8, 1))
+    array([inf])
+    """
+    import arviz_stats  # which takes most of a second to import, and is needed after sampling only
+
+    data = xr.Dataset({"x": (("chain", "draw", "element"), np.asarray(draws, dtype="float64"))})
+    with suppress_division_warnings():
+        return getattr(arviz_stats, name)(data, **kwargs)["x"].values

@@ -1,0 +1,311 @@
+"""Diagnostics of partitions that do not depend on how clusters are named, as groups of the result."""
+
+import re
+
+import numpy as np
+import xarray as xr
+from scipy.special import xlogy
+
+from pymc_nrm.stats.convergence import convergence_table
+from pymc_nrm.stats.draws import partition_draws, partition_names
+from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of
+
+__all__ = ["add_diagnostics", "cluster_sizes", "diagnose", "partition_quantities"]
+
+GROUP = "partition_stats"
+
+# Scalars of each draw, in the order in which they are shown; a partition may lack the last one.
+SCALARS = ("n_clusters", "entropy", "largest_cluster", "log_joint")
+
+
+def cluster_sizes(labels):
+    """Sizes of the clusters of each partition, the largest first.
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (S, n)
+        Labels 0, 1, ... in any order.
+
+    Returns
+    -------
+    ndarray of int64, shape (S, K)
+        K is the largest number of clusters of a row; rows with fewer clusters end in zeros.
+
+    Examples
+    --------
+    >>> cluster_sizes(np.array([[0, 1, 1, 2], [0, 0, 0, 0]])).tolist()
+    [[2, 1, 1], [4, 0, 0]]
+    """
+    n_rows, n = labels.shape
+    n_labels = int(labels.max()) + 1 if labels.size else 0
+    sizes = np.empty((n_rows, n_labels), dtype=np.int64)
+    step = max(1, 2**22 // max(n, 1))
+    for start in range(0, n_rows, step):
+        block = labels[start : start + step]
+        flat = (block + n_labels * np.arange(len(block))[:, None]).ravel()
+        counts = np.bincount(flat, minlength=len(block) * n_labels).reshape(len(block), n_labels)
+        sizes[start : start + step] = -np.sort(-counts, axis=1)
+    return sizes
+
+
+def partition_quantities(idata, var_name=None):
+    """Quantities of each draw of a partition that do not depend on how clusters are named.
+
+    Parameters
+    ----------
+    idata : DataTree, Dataset or DataArray
+        Draws of a partition.
+    var_name : str, optional
+        Name of the partition; by default the only one.
+
+    Returns
+    -------
+    Dataset
+        Dimensions ``chain`` and ``draw``: ``n_clusters``, ``entropy`` of the cluster proportions (nats),
+        ``largest_cluster`` (its size), and ``log_joint``, the log density of data, partition and u given everything
+        else, from ``sample_stats``.  ``cluster_sizes`` has the further dimension ``rank``, 1 for the largest cluster;
+        draws with fewer clusters are filled up with zeros.
+
+        ``log_joint`` is left out where it is not known to belong to these draws of this partition; attribute
+        ``log_joint`` says why.
+
+    Raises
+    ------
+    ValueError
+        If there is no such partition, or several to choose from.
+
+    Notes
+    -----
+    PyMC stores statistics of the same name from several steps side by side, without saying which is whose.  The ones of
+    this partition are those whose number of clusters and entropy equal, in every draw, what its labels give.  If none
+    or several fit, nothing is taken.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> draws = xr.DataArray([[[0, 0, 1], [0, 1, 2]]], dims=("chain", "draw", "item"), name="z")
+    >>> quantities = partition_quantities(draws)
+    >>> quantities.n_clusters.values.tolist(), quantities.cluster_sizes.values.tolist()
+    ([[2, 3]], [[[2, 1, 0], [1, 1, 1]]])
+    """
+    return quantities_of(partition_draws(idata, var_name), idata)
+
+
+def quantities_of(draws, idata):
+    """:func:`partition_quantities` of what :func:`~pymc_nrm.stats.draws.partition_draws` gave for a result."""
+    result = _label_quantities(draws)
+    stats, column, reason = _statistics_of(idata, result)
+    if stats is not None and _n_columns(stats, "log_joint") != _n_columns(stats, "n_clusters"):
+        reason = "left out: not every step that reports a number of clusters reports it"
+    if reason:
+        return result.assign_attrs(log_joint=reason)
+    return result.assign(log_joint=(("chain", "draw"), _column(stats, "log_joint", column)))
+
+
+def _label_quantities(draws):
+    labels = draws.values
+    sizes = cluster_sizes(labels.reshape(-1, labels.shape[2])).reshape(*labels.shape[:2], -1)
+    proportions = sizes / labels.shape[2]
+    sample = ("chain", "draw")
+    return xr.Dataset(
+        {
+            "n_clusters": (sample, (sizes > 0).sum(axis=2)),
+            # The absolute value turns -0 into 0.
+            "entropy": (sample, np.abs(xlogy(proportions, proportions).sum(axis=2))),
+            "largest_cluster": (sample, sizes[:, :, 0]),
+            "cluster_sizes": ((*sample, "rank"), sizes),
+        },
+        coords={dim: draws[dim].values for dim in sample if dim in draws.coords}
+        | {"rank": np.arange(1, sizes.shape[2] + 1)},
+        attrs={"partition": str(draws.name)},
+    )
+
+
+def _n_columns(stats, name):
+    """How many steps report a statistic."""
+    if name not in stats:
+        return 0
+    return int(np.prod(stats[name].shape[2:], dtype=int))
+
+
+def _column(stats, name, column):
+    array = stats[name].transpose("chain", "draw", ...).values
+    return array.reshape(*array.shape[:2], -1)[:, :, column]
+
+
+def _statistics_of(idata, quantities):
+    """Statistics of the steps at the given draws, and which step is that of the partition.
+
+    Returns
+    -------
+    stats : Dataset or None
+    column : int
+    reason : str
+        Why the step could not be found; empty if it was.
+    """
+    if not isinstance(idata, xr.DataTree) or "sample_stats" not in idata.children:
+        return None, -1, "left out: there is no group sample_stats"
+    stats = idata["sample_stats"].to_dataset()
+    if not {"n_clusters", "entropy"} <= set(stats.data_vars):
+        return None, -1, "left out: sample_stats has no number of clusters and entropy"
+    if "chain" not in stats.dims:  # one chain was selected
+        stats = stats.drop_vars("chain", errors="ignore").expand_dims("chain")
+    for dim in ("chain", "draw"):
+        if dim in stats.indexes and dim in quantities.indexes:
+            wanted, there = quantities.indexes[dim], stats.indexes[dim]
+            if not wanted.equals(there) and there.is_unique and wanted.isin(there).all():
+                stats = stats.sel({dim: wanted})
+    if (stats.sizes["chain"], stats.sizes["draw"]) != (quantities.sizes["chain"], quantities.sizes["draw"]):
+        return None, -1, "left out: sample_stats and posterior have different draws"
+    columns = range(min(_n_columns(stats, "n_clusters"), _n_columns(stats, "entropy")))
+    fitting = [
+        column
+        for column in columns
+        if np.array_equal(_column(stats, "n_clusters", column), quantities.n_clusters)
+        and np.allclose(_column(stats, "entropy", column), quantities.entropy, rtol=0, atol=1e-9)
+    ]
+    if len(fitting) == 1:
+        return stats, fitting[0], ""
+    if fitting:
+        return None, -1, "left out: several steps report the same numbers of clusters and entropies"
+    return None, -1, "left out: the numbers of clusters in sample_stats are not those of the labels"
+
+
+def acceptance(idata, quantities):
+    """What the moves of the step of a partition did: acceptance rates and numbers of moves.
+
+    Parameters
+    ----------
+    idata : DataTree
+    quantities : Dataset
+        What :func:`partition_quantities` gave for the partition.
+
+    Returns
+    -------
+    Dataset
+        Dimensions ``chain`` and ``kind`` ("split", "merge", ...): ``n_proposed``, ``n_accepted`` and
+        ``acceptance_rate`` (NaN if none was proposed).  Dimension ``chain``: means over draws such as
+        ``n_moved_per_draw``, items that Gibbs moved.  Only what the step reports; attribute ``left_out`` names
+        statistics that may be those of another step.
+    """
+    stats, column, reason = _statistics_of(idata, quantities)
+    if reason:
+        return xr.Dataset(attrs={"left_out": reason})
+    n_steps = _n_columns(stats, "n_clusters")
+    pattern = r"n_\w+_(proposed|accepted)|n_(\w+_)?moved"
+    names = sorted(str(name) for name in stats.data_vars if re.fullmatch(pattern, str(name)))
+    # One column per step that reports a statistic: with fewer columns than steps, whose they are is not known.
+    known = {name: _column(stats, name, column) for name in names if _n_columns(stats, name) == n_steps}
+    kinds = [
+        name.removeprefix("n_").removesuffix("_proposed")
+        for name in known
+        if name.endswith("_proposed") and name.removesuffix("proposed") + "accepted" in known
+    ]
+    result = xr.Dataset(attrs={"left_out": ", ".join(sorted(set(names) - set(known)))})
+    if "chain" in quantities.coords:
+        result = result.assign_coords(chain=quantities["chain"].values)
+    if kinds:
+        proposed, accepted = (
+            np.stack([known[f"n_{kind}_{what}"].sum(axis=1) for kind in kinds], axis=1)
+            for what in ("proposed", "accepted")
+        )
+        rate = np.where(proposed > 0, accepted / np.maximum(proposed, 1), np.nan)
+        values = {"n_proposed": proposed, "n_accepted": accepted, "acceptance_rate": rate}
+        result = result.assign({name: (("chain", "kind"), value) for name, value in values.items()})
+        result = result.assign_coords(kind=[kind.removesuffix("s") for kind in kinds])
+    moved = {f"{name}_per_draw": ("chain", known[name].mean(axis=1)) for name in known if name.endswith("moved")}
+    return result.assign(moved)
+
+
+def diagnose(idata, var_name=None, *, n_pairs=N_PAIRS, random_seed=0):
+    """Diagnostics of one partition as a tree of its own; see :func:`add_diagnostics` for what is in it.
+
+    Parameters
+    ----------
+    idata : DataTree
+        Result of sampling.
+    var_name : str, optional
+        Name of the partition; by default the only one.
+    n_pairs, random_seed
+        As in :func:`~pymc_nrm.stats.partition_convergence.partition_convergence`.
+
+    Returns
+    -------
+    DataTree
+
+    Raises
+    ------
+    ValueError
+        If there is no such partition, or several to choose from.
+    """
+    draws = partition_draws(idata, var_name)
+    quantities = quantities_of(draws, idata)
+    scalars = {name: quantities[name] for name in SCALARS if name in quantities}
+    tree = xr.DataTree(quantities)
+    tree["convergence"] = xr.DataTree(convergence_table(scalars))
+    tree["pairs"] = xr.DataTree(convergence_of(draws, n_pairs, random_seed))
+    tree["acceptance"] = xr.DataTree(acceptance(idata, quantities))
+    return tree
+
+
+def add_diagnostics(idata, var_name=None, *, n_pairs=N_PAIRS, random_seed=0):
+    """Put diagnostics of partitions into a result, in place.
+
+    :func:`~pymc_nrm.sample` does this by itself.  Call it again after selecting draws: groups are not updated.
+
+    Parameters
+    ----------
+    idata : DataTree
+        Result of sampling, with group ``posterior``.
+    var_name : str, optional
+        Name of a partition; by default all partitions.
+    n_pairs : int
+        Number of pairs of items in ``pairs``.
+    random_seed : int, Generator or None
+        Seed of their choice.
+
+    Returns
+    -------
+    DataTree
+        The same object, with one group ``partition_stats/<name>`` for each partition; an older one is replaced:
+
+        * its variables, with dimensions ``chain`` and ``draw``, are ``n_clusters``, ``entropy`` (nats),
+          ``largest_cluster``, ``log_joint``, and ``cluster_sizes``, with the further dimension ``rank``; see
+          :func:`~pymc_nrm.stats.diagnostics.partition_quantities`,
+        * ``convergence``: R-hat, effective sample sizes and Monte Carlo standard errors of the scalars,
+        * ``pairs``: what :func:`~pymc_nrm.stats.partition_convergence.partition_convergence` gives,
+        * ``acceptance``: acceptance rates by kind of move.
+
+    Raises
+    ------
+    TypeError
+        If ``idata`` is not a DataTree.
+    ValueError
+        If there is no partition, or none of that name.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> labels = np.random.default_rng(1).integers(2, size=(2, 200, 3))
+    >>> labels = np.where(labels == labels[..., :1], 0, 1)
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), labels)})
+    >>> idata = add_diagnostics(xr.DataTree.from_dict({"posterior": posterior}))
+    >>> idata["partition_stats/z/convergence"]["quantity"].values.tolist()
+    ['n_clusters', 'entropy', 'largest_cluster']
+    """
+    if not isinstance(idata, xr.DataTree):
+        raise TypeError(f"idata must be a DataTree; got {type(idata).__name__}")
+    names = partition_names(idata) if var_name is None else [var_name]
+    if not names:
+        raise ValueError("idata must hold a partition in its group posterior; found none")
+    trees = {name: diagnose(idata, name, n_pairs=n_pairs, random_seed=random_seed) for name in names}
+    attach(idata, trees, replace_all=var_name is None)
+    return idata
+
+
+def attach(idata, trees, *, replace_all):
+    """Put trees of diagnostics, by name of the partition, below the group of diagnostics."""
+    if replace_all and GROUP in idata.children:
+        del idata[GROUP]
+    for name, tree in trees.items():
+        idata[f"{GROUP}/{name}"] = tree

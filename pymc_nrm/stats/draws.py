@@ -1,0 +1,204 @@
+"""Draws of partitions in the results of sampling."""
+
+import numpy as np
+import xarray as xr
+
+from pymc_nrm.generic import kernel
+
+__all__ = ["partition_draws", "partition_names", "stack_draws"]
+
+SAMPLE_DIMS = ("chain", "draw")
+# Entries looked at together, so that temporary arrays stay small beside the draws.
+BLOCK = 2**22
+
+
+def partition_names(idata):
+    """Names of the posterior variables that are partitions.
+
+    Parameters
+    ----------
+    idata : DataTree or Dataset
+        Result of sampling, or its group ``posterior``.
+
+    Returns
+    -------
+    list of str
+        Variables of integers with dimensions ``chain``, ``draw`` and one more, whose labels are 0, 1, ... in order of
+        appearance in every draw.
+
+    Raises
+    ------
+    TypeError
+        If ``idata`` is neither a DataTree nor a Dataset.
+    ValueError
+        If a DataTree has no group ``posterior``.
+
+    Examples
+    --------
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1], [0, 1, 2]]])})
+    >>> partition_names(posterior)
+    ['z']
+    """
+    variables = _posterior(idata).data_vars
+    return [str(name) for name, array in variables.items() if _is_partition(array)]
+
+
+def partition_draws(idata, var_name=None):
+    """Draws of one partition.
+
+    Parameters
+    ----------
+    idata : DataTree, Dataset or DataArray
+        Result of sampling, its group ``posterior``, or the draws themselves.  Without dimension ``chain``, draws count
+        as one chain.
+    var_name : str, optional
+        Name of the partition; by default the only one.
+
+    Returns
+    -------
+    DataArray of int64
+        Dimensions ``chain``, ``draw`` and that of the items; coordinates are kept.  Labels are 0, 1, ... in order of
+        appearance: those of a named variable or a DataArray are renamed where they are not, as in a selection of items.
+
+    Raises
+    ------
+    TypeError
+        If ``idata`` is of another type, or the variable does not hold integers.
+    ValueError
+        If there is no such partition or, without ``var_name``, none or several; if there are no draws or no items; if
+        dimensions are others; or if labels are negative, or larger than ten times the number of items plus 1000.
+
+    Examples
+    --------
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1], [0, 1, 2]]])})
+    >>> partition_draws(posterior).dims
+    ('chain', 'draw', 'item')
+
+    Labels of a selection of items are renamed:
+
+    >>> partition_draws(posterior.isel(item=[1, 2]), "z").values.tolist()
+    [[[0, 1], [0, 1]]]
+    """
+    array = idata if isinstance(idata, xr.DataArray) else _variable(_posterior(idata), var_name)
+    if isinstance(idata, xr.DataArray) and var_name is not None and idata.name not in (None, var_name):
+        raise ValueError(f"var_name must be the name of the DataArray, {idata.name!r}; got {var_name!r}")
+    name = array.name if array.name is not None else "draws"
+    if "chain" not in array.dims:
+        array = array.drop_vars("chain", errors="ignore").expand_dims("chain")
+    if "draw" not in array.dims or array.ndim != 3:
+        raise ValueError(f"{name} must have dimensions chain, draw and one of items; got {array.dims}")
+    if not np.issubdtype(array.dtype, np.integer):
+        raise TypeError(f"{name} must hold integers; got {array.dtype}")
+    if array.size == 0:
+        raise ValueError(f"{name} must have at least one draw and one item; got sizes {dict(array.sizes)}")
+    array = array.transpose(*SAMPLE_DIMS, ...)
+    values = np.ascontiguousarray(array.values, dtype=np.int64)
+    if not _is_canonical(values):
+        least, largest, n = int(values.min()), int(values.max()), values.shape[2]
+        if least < 0 or largest > 10 * n + 1000:
+            raise ValueError(f"labels of {name} must be from 0 to {10 * n + 1000}; got {least} to {largest}")
+        values = relabel_rows(values.reshape(-1, n), largest + 1).reshape(values.shape)
+    return array.copy(data=values)
+
+
+def stack_draws(draws):
+    """Draws of all chains, one chain after the other.
+
+    Parameters
+    ----------
+    draws : DataArray
+        What :func:`partition_draws` returns.
+
+    Returns
+    -------
+    ndarray of int64, shape (S, n)
+        S is the number of chains times the number of draws of a chain.
+
+    Examples
+    --------
+    >>> draws = xr.DataArray([[[0, 0]], [[0, 1]]], dims=("chain", "draw", "item"))
+    >>> stack_draws(draws).tolist()
+    [[0, 0], [0, 1]]
+    """
+    values = draws.transpose(*SAMPLE_DIMS, ...).values
+    return np.ascontiguousarray(values.reshape(-1, values.shape[2]), dtype=np.int64)
+
+
+def item_dimension(draws):
+    """Name of the dimension of the items of :func:`partition_draws`."""
+    return next(dim for dim in draws.dims if dim not in SAMPLE_DIMS)
+
+
+def item_coords(draws):
+    """Coordinates of the items of :func:`partition_draws`, as a dict for a result along their dimension."""
+    dim = item_dimension(draws)
+    return {name: coord for name, coord in draws.coords.items() if coord.dims == (dim,)}
+
+
+def _posterior(idata):
+    if isinstance(idata, xr.Dataset):
+        return idata
+    if not isinstance(idata, xr.DataTree):
+        raise TypeError(f"idata must be a DataTree, a Dataset or a DataArray; got {type(idata).__name__}")
+    if "posterior" in idata.children:
+        return idata["posterior"].to_dataset()
+    if idata.data_vars:  # the group itself
+        return idata.to_dataset()
+    raise ValueError(f"idata must have a group posterior; got groups {', '.join(idata.children) or 'none'}")
+
+
+def _variable(posterior, var_name):
+    if var_name is not None:
+        if var_name not in posterior.data_vars:
+            names = ", ".join(map(repr, partition_names(posterior))) or "none"
+            raise ValueError(f"var_name must be a variable of the posterior; got {var_name!r}; partitions are: {names}")
+        return posterior[var_name]
+    names = partition_names(posterior)
+    if len(names) == 1:
+        return posterior[names[0]]
+    if names:
+        raise ValueError(f"var_name must be given, one of {', '.join(map(repr, names))}: there are several partitions")
+    variables = ", ".join(map(repr, posterior.data_vars)) or "none"
+    raise ValueError(
+        "idata has no partition: no variable of integers with dimensions chain, draw and one of items, and labels in "
+        f"order of appearance; variables are: {variables}"
+    )
+
+
+def _is_partition(array):
+    dims = [dim for dim in array.dims if dim != "chain"]
+    if not np.issubdtype(array.dtype, np.integer) or "draw" not in dims or len(dims) != 2 or array.size == 0:
+        return False
+    item = next(dim for dim in dims if dim != "draw")
+    return _is_canonical(array.transpose(..., "draw", item).values)
+
+
+def _is_canonical(values):
+    """Whether each label along the last axis is at most one more than the largest before it, and the first is 0."""
+    rows = values.reshape(-1, values.shape[-1])
+    step = max(1, BLOCK // rows.shape[1])
+    for start in range(0, len(rows), step):
+        block = rows[start : start + step]
+        if (block[:, 0] != 0).any() or (block < 0).any():
+            return False
+        if (block[:, 1:] > np.maximum.accumulate(block, axis=1)[:, :-1] + 1).any():
+            return False
+    return True
+
+
+@kernel
+def relabel_rows(labels, n_values):
+    """Labels of each row in order of appearance; ``labels`` (S, n) are from 0 to ``n_values`` - 1."""
+    n_rows, n = labels.shape
+    seen = np.empty(n_values, dtype=np.int64)
+    canonical = np.empty((n_rows, n), dtype=np.int64)
+    for s in range(n_rows):
+        seen[:] = -1
+        n_clusters = 0
+        for i in range(n):
+            value = labels[s, i]
+            if seen[value] < 0:
+                seen[value] = n_clusters
+                n_clusters += 1
+            canonical[s, i] = seen[value]
+    return canonical

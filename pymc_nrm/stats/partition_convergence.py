@@ -1,0 +1,295 @@
+"""Do chains agree about which items belong together?  Convergence of the indicators of random pairs of items."""
+
+import math
+
+import numpy as np
+import xarray as xr
+from scipy import integrate, special
+
+from pymc_nrm.stats.convergence import halves, sampling_diagnostic
+from pymc_nrm.stats.draws import item_dimension, partition_draws
+
+__all__ = ["expected_largest_z", "partition_convergence", "random_pairs"]
+
+N_PAIRS = 500
+
+
+def random_pairs(n, n_pairs=N_PAIRS, random_seed=0):
+    """Distinct pairs of items, chosen at random without a look at any labels; all pairs if there are no more.
+
+    Parameters
+    ----------
+    n : int
+        Number of items.
+    n_pairs : int
+        Number of pairs, at least 1.
+    random_seed : int, Generator or None
+        Seed of the choice; the default always gives the same pairs.
+
+    Returns
+    -------
+    ndarray of int64, shape (min(n_pairs, n (n - 1) / 2), 2)
+        The first item of a pair comes before the second; pairs in increasing order.
+
+    Raises
+    ------
+    ValueError
+        If ``n_pairs`` is not a whole number of at least 1.
+
+    Examples
+    --------
+    >>> random_pairs(3).tolist()
+    [[0, 1], [0, 2], [1, 2]]
+    >>> random_pairs(10_000, 4).shape
+    (4, 2)
+    """
+    if not isinstance(n_pairs, int | np.integer) or isinstance(n_pairs, bool) or n_pairs < 1:
+        raise ValueError(f"n_pairs must be a whole number of at least 1; got {n_pairs!r}")
+    total = n * (n - 1) // 2
+    if total <= n_pairs:
+        return np.column_stack(np.triu_indices(n, 1)).astype("int64")
+    chosen = np.sort(np.random.default_rng(random_seed).choice(total, n_pairs, replace=False))
+    # Pair number k is second (second - 1) / 2 + first.
+    second = np.array([(1 + math.isqrt(1 + 8 * k)) // 2 for k in chosen.tolist()])
+    pairs = np.column_stack([chosen - second * (second - 1) // 2, second])
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+
+def expected_largest_z(n_scores):
+    """Mean of the largest absolute value of independent standard normal scores.
+
+    Parameters
+    ----------
+    n_scores : int
+        Number of scores; NaN is returned for none.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    Scores that depend on each other have a smaller largest value in law, if they are jointly normal (Sidak 1967,
+    "Rectangular confidence regions for the means of multivariate normal distributions").
+
+    Examples
+    --------
+    >>> round(expected_largest_z(1), 3), round(expected_largest_z(1000), 3)
+    (0.798, 3.435)
+    """
+    if n_scores == 0:
+        return math.nan
+    z = np.linspace(0.0, 12.0, 4801)
+    return float(integrate.simpson(1.0 - special.erf(z / math.sqrt(2.0)) ** n_scores, x=z))
+
+
+def largest_z_quantile(n_scores, probability):
+    """Quantile of the largest absolute value of independent standard normal scores."""
+    tail = -math.expm1(math.log(probability) / n_scores)
+    return float(-special.ndtri(tail / 2))
+
+
+def pair_convergence(together):
+    """Convergence of indicators: one for each pair of items.
+
+    Parameters
+    ----------
+    together : array_like of bool, shape (n_parts, n_draws, n_pairs)
+        Whether the items of a pair are in one cluster.  Parts are chains, or halves of one chain.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Of shape (n_pairs,): ``rhat``, ``ess``, ``mcse`` of the probability; ``discrepancy``, the largest difference of
+        the frequencies of two parts, ``discrepancy_se``, its standard error, and ``z``, their ratio.  All but
+        the discrepancy are NaN for an indicator that is constant over all draws, or with fewer than four draws.
+        Of shape (n_parts, n_pairs): ``probability_by_part``.
+
+    Notes
+    -----
+    The standard error of a difference is sqrt(2 V / ESS), with the mean V of the variances within parts and the
+    effective sample size ESS of one part, from autocovariances about the mean of each part, averaged over parts.  Under
+    agreement all parts estimate the same law, and a single one would often hold too few changes of a rare indicator.
+    An indicator has two values, which rank normalisation and folding only relabel: R-hat is the split R-hat, and bulk
+    and mean effective sample sizes are the same.
+
+    Examples
+    --------
+    >>> result = pair_convergence(np.array([[[1], [0], [1], [0]], [[1], [1], [1], [0]]]))
+    >>> result["discrepancy"].tolist()
+    [0.25]
+    """
+    values = np.asarray(together, dtype="float64")
+    n_parts, n_draws, n_pairs = values.shape
+    # Half of a chain of one draw is empty.
+    means = values.mean(axis=1) if n_draws else np.full((n_parts, n_pairs), np.nan)
+    nothing = np.full(n_pairs, np.nan)
+    result = {"rhat": nothing, "ess": nothing, "mcse": nothing}
+    result["discrepancy"] = means.max(axis=0) - means.min(axis=0)
+    result |= {"discrepancy_se": nothing, "z": nothing, "probability_by_part": means}
+    varying = (values != values[:1, :1]).any(axis=(0, 1))
+    if n_draws < 4 or not varying.any():
+        return result
+    values, means = values[:, :, varying], means[:, varying]
+    within = means * (1 - means) * n_draws / (n_draws - 1)
+    centred = sampling_diagnostic("ess", values - means[:, None], method="identity")
+    error = np.sqrt(2 * within.mean(axis=0) / (centred / n_parts))
+    with np.errstate(divide="ignore"):
+        z = result["discrepancy"][varying] / error
+    found = {
+        "rhat": sampling_diagnostic("rhat", values, method="split"),
+        "ess": sampling_diagnostic("ess", values, method="mean"),
+        "mcse": sampling_diagnostic("mcse", values, method="mean"),
+        "discrepancy_se": error,
+        "z": z,
+    }
+    for name, elements in found.items():
+        result[name] = nothing.copy()
+        result[name][varying] = elements
+    return result
+
+
+def partition_convergence(idata, var_name=None, *, n_pairs=N_PAIRS, random_seed=0):
+    """Whether chains agree about a partition: the probabilities that pairs of items share a cluster, chain by chain.
+
+    Numbers and sizes of clusters may agree between chains that have found different clusters.  Here the indicators
+    "items i and j are in one cluster" of a random set of pairs are compared.  The pairs are chosen without looking at
+    the labels, so that scores are not biased by the choice.
+
+    Parameters
+    ----------
+    idata : DataTree, Dataset or DataArray
+        Draws of a partition.
+    var_name : str, optional
+        Name of the partition; by default the only one.
+    n_pairs : int
+        Number of pairs; all are taken if there are no more.
+    random_seed : int, Generator or None
+        Seed of the choice of pairs; the default always gives the same ones.
+
+    Returns
+    -------
+    Dataset
+        With dimension ``pair``, and the numbers of its items from 0 as coordinates ``item`` and ``item_other``
+        (their names ``item_name`` and ``item_name_other``, if they have some):
+
+        * ``probability``: frequency with which they share a cluster, and its standard error ``mcse``,
+        * ``rhat`` (split R-hat) and ``ess`` of the indicator,
+        * ``probability_by_part``, dimension ``part``: the frequency in each chain,
+        * ``discrepancy``: largest difference of frequencies between two chains, its standard error
+          ``discrepancy_se``, and ``z``, their ratio.
+
+        Scalars:
+
+        * ``max_discrepancy``, its standard error ``max_discrepancy_se``, and ``max_discrepancy_pair``, its place along
+          ``pair``,
+        * ``max_z``, its place ``max_z_pair``, the number of differences compared ``n_scores``, and
+          ``expected_max_z``, the mean of the largest absolute value of that many independent standard normal scores,
+        * ``max_rhat``, ``min_ess``, ``max_mcse``, and ``n_constant``, the number of pairs that are always together
+          or never: these have NaN above and do not count.
+
+        Attribute ``parts`` is ``"chains"``, or ``"halves"`` if there is one chain only: then its first half is compared
+        with its second.
+
+    Raises
+    ------
+    ValueError
+        If there is no such partition, several to choose from, or ``n_pairs`` is not a whole number of at least 1.
+
+    Notes
+    -----
+    Scores of pairs depend on each other, which makes the largest of normal scores smaller than for independent ones:
+    ``max_z`` well above ``expected_max_z`` means that chains disagree.  Scores are only asymptotically normal: the
+    standard errors of slowly mixing chains are too small.  The converse does not hold: pairs that were not chosen, and
+    clusters that no chain has found, are not seen.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> labels = np.random.default_rng(1).integers(2, size=(2, 200, 3))
+    >>> labels = np.where(labels == labels[..., :1], 0, 1)
+    >>> draws = xr.DataArray(labels, dims=("chain", "draw", "item"), name="z")
+    >>> result = partition_convergence(draws)
+    >>> result.sizes["pair"], bool(result.max_rhat < 1.05)
+    (3, True)
+    """
+    return convergence_of(partition_draws(idata, var_name), n_pairs, random_seed)
+
+
+def convergence_of(draws, n_pairs, random_seed):
+    """:func:`partition_convergence` of what :func:`~pymc_nrm.stats.draws.partition_draws` gave."""
+    labels = draws.values
+    pairs = random_pairs(labels.shape[2], n_pairs, random_seed)
+    together = _indicators(labels, pairs)
+    several = labels.shape[0] > 1
+    found = pair_convergence(together if several else halves(together))
+    parts = draws["chain"].values if several else np.arange(2)
+    result = xr.Dataset(
+        {"probability": ("pair", together.mean(axis=(0, 1)))}
+        | {name: ("pair", found[name]) for name in ("mcse", "rhat", "ess", "discrepancy", "discrepancy_se", "z")}
+        | {"probability_by_part": (("part", "pair"), found["probability_by_part"])},
+        coords={"part": parts} | _coordinates(draws, pairs),
+        attrs={"parts": "chains" if several else "halves"},
+    )
+    return result.assign(_extremes(result))
+
+
+def _indicators(labels, pairs):
+    """Whether the items of pairs share a cluster, shape (n_chains, n_draws, n_pairs)."""
+    together = np.empty((*labels.shape[:2], len(pairs)), dtype=bool)
+    # Columns of a large array are far apart in memory: rows are read one block at a time.
+    step = max(1, 2**22 // max(labels.shape[2], 1))
+    for chain, rows in zip(labels, together, strict=True):
+        for start in range(0, len(chain), step):
+            block = chain[start : start + step]
+            rows[start : start + step] = block[:, pairs[:, 0]] == block[:, pairs[:, 1]]
+    return together
+
+
+def _coordinates(draws, pairs):
+    """Numbers of the items of pairs and, if the items have names that files can hold, their names."""
+    dim = item_dimension(draws)
+    coords = {"item": pairs[:, 0], "item_other": pairs[:, 1]}
+    if dim in draws.coords:
+        names = draws[dim].values
+        storable = names.dtype.kind in "iufbUMT" or all(isinstance(name, str) for name in names)
+        if storable and not np.array_equal(names, np.arange(len(names))):
+            coords |= {"item_name": names[pairs[:, 0]], "item_name_other": names[pairs[:, 1]]}
+    return {name: ("pair", values) for name, values in coords.items()}
+
+
+def pair_name(pair):
+    """Names of the two items of one pair of :func:`partition_convergence`, their numbers if they have none."""
+    stem = "item_name" if "item_name" in pair.coords else "item"
+    return f"{pair[stem].item()}, {pair[stem + '_other'].item()}"
+
+
+def _extremes(result):
+    """Scalars of :func:`partition_convergence`."""
+    n_parts = result.sizes["part"]
+    n_scores = int(result.z.notnull().sum()) * n_parts * (n_parts - 1) // 2
+    scalars = {
+        "max_rhat": _extreme(np.max, result.rhat),
+        "min_ess": _extreme(np.min, result.ess),
+        "max_mcse": _extreme(np.max, result.mcse),
+        "n_constant": int(result.probability.isin([0.0, 1.0]).sum()),
+        "max_z": _extreme(np.max, result.z),
+        "max_z_pair": _place(result.z),
+        "n_scores": n_scores,
+        "expected_max_z": expected_largest_z(n_scores),
+        "max_discrepancy": _extreme(np.max, result.discrepancy),
+        "max_discrepancy_pair": _place(result.discrepancy),
+    }
+    place = scalars["max_discrepancy_pair"]
+    scalars["max_discrepancy_se"] = float(result.discrepancy_se[place]) if place >= 0 else math.nan
+    return scalars
+
+
+def _extreme(function, array):
+    values = array.values[~np.isnan(array.values)]
+    return float(function(values)) if values.size else math.nan
+
+
+def _place(array):
+    """Where the largest value is, the first of several; -1 if there is none."""
+    return int(np.nanargmax(array.values)) if array.notnull().any() else -1

@@ -1,0 +1,111 @@
+"""One table of all that was sampled: parameters as usual, partitions by what does not depend on labels."""
+
+import numpy as np
+import xarray as xr
+
+from pymc_nrm.stats.convergence import suppress_division_warnings
+from pymc_nrm.stats.diagnostics import quantities_of
+from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names
+from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, pair_name
+
+__all__ = ["summary"]
+
+
+def summary(idata, var_names=None, *, n_sizes=3, n_pairs=N_PAIRS, random_seed=0, **kwargs):
+    """Summarise a result in one table: ``az.summary`` of the parameters, then rows for each partition.
+
+    Labels are names, so that their means and R-hat say nothing.  In place of them, a partition ``z`` has the rows
+
+    * ``z[n_clusters]``, ``z[entropy]`` (nats), ``z[log_joint]`` (where ``sample_stats`` tells), and ``z[size 1]``,
+      ``z[size 2]``, ..., the sizes of its largest clusters, 0 in draws with fewer clusters,
+    * ``z[worst R-hat: i, j]`` and ``z[largest z: i, j]``: indicators that items i and j share a cluster, for the pairs,
+      of those that :func:`~pymc_nrm.stats.partition_convergence.partition_convergence` compares, with the largest R-hat
+      and the largest standardised difference between chains.  The mean is the probability that they do.
+
+    Parameters
+    ----------
+    idata : DataTree or Dataset
+        Result of sampling, or its group ``posterior``.
+    var_names : str or list of str, optional
+        Parameters and partitions to show; all by default, except ``z_n_clusters``, which equals ``z[n_clusters]``.
+    n_sizes : int
+        How many sizes to show of each partition, if there are so many clusters.
+    n_pairs : int
+        Number of pairs of items to compare.
+    random_seed : int, Generator or None
+        Seed of their choice.
+    **kwargs
+        Passed to ``arviz_stats.summary``, as ``kind``, ``ci_prob``, ``ci_kind``, ``round_to``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With the columns of ``az.summary``: mean, sd, interval, ess_bulk, ess_tail, r_hat, mcse_mean, mcse_sd.
+
+    Raises
+    ------
+    ValueError
+        If a name is not in the posterior, or ``n_sizes`` is not a whole number of at least 0.
+
+    Notes
+    -----
+    Everything is computed from the draws that are given, at each call, and nothing is read from the group
+    ``partition_stats``: the table is right for slices and thinned draws too.  R-hat of a single chain is NaN, as in
+    ``az.summary``.
+
+    The two pairs are the worst of many, so that their R-hat is larger and their effective sample size smaller than that
+    of a typical pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> labels = rng.integers(2, size=(2, 200, 3))
+    >>> labels = np.where(labels == labels[..., :1], 0, 1)
+    >>> sample = ("chain", "draw")
+    >>> posterior = xr.Dataset({"x": (sample, rng.normal(size=(2, 200))), "z": ((*sample, "item"), labels)})
+    >>> summary(posterior).index.tolist()[:5]
+    ['x', 'z[n_clusters]', 'z[entropy]', 'z[size 1]', 'z[size 2]']
+    """
+    import arviz_stats
+
+    if not isinstance(n_sizes, int | np.integer) or isinstance(n_sizes, bool) or n_sizes < 0:
+        raise ValueError(f"n_sizes must be a whole number of at least 0; got {n_sizes!r}")
+    posterior = idata["posterior"].to_dataset() if isinstance(idata, xr.DataTree) else idata
+    if "chain" not in posterior.dims:
+        posterior = posterior.drop_vars("chain", errors="ignore").expand_dims("chain")
+    partitions = partition_names(idata)
+    if var_names is None:
+        derived = {f"{name}_n_clusters" for name in partitions}
+        shown = [name for name in posterior.data_vars if name not in derived]
+    else:
+        shown = [var_names] if isinstance(var_names, str) else list(var_names)
+        unknown = [name for name in shown if name not in posterior.data_vars]
+        if unknown:
+            raise ValueError(f"var_names must be in the posterior, {list(posterior.data_vars)}; got {unknown[0]!r}")
+    table = posterior[[name for name in shown if name not in partitions]]
+    for name in shown:
+        if name in partitions:
+            rows = _rows(idata, name, n_sizes, n_pairs, random_seed)
+            table = table.assign({f"{name}[{row}]": array for row, array in rows.items()})
+    with suppress_division_warnings():
+        return arviz_stats.summary(table, **kwargs)
+
+
+def _rows(idata, name, n_sizes, n_pairs, random_seed):
+    """Scalars of each draw of a partition, by the names of their rows."""
+    draws = partition_draws(idata, name)
+    quantities = quantities_of(draws, idata)
+    rows = {
+        quantity: quantities[quantity] for quantity in ("n_clusters", "entropy", "log_joint") if quantity in quantities
+    }
+    sizes = quantities["cluster_sizes"]
+    rows |= {f"size {rank}": sizes.sel(rank=rank, drop=True) for rank in sizes["rank"].values[:n_sizes]}
+    pairs = convergence_of(draws, n_pairs, random_seed)
+    for title, statistic in (("worst R-hat", "rhat"), ("largest z", "z")):
+        if pairs[statistic].notnull().any():
+            worst = pairs.isel(pair=int(np.nanargmax(pairs[statistic].values)))
+            dim = item_dimension(draws)
+            first, second = (draws.isel({dim: int(worst[place])}, drop=True) for place in ("item", "item_other"))
+            rows[f"{title}: {pair_name(worst)}"] = (first == second).astype("float64")
+    return rows

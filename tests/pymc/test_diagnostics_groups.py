@@ -1,0 +1,181 @@
+"""What ``nrm.sample`` adds to a result and says about it, with real steps."""
+
+import logging
+import warnings
+
+import arviz_plots
+import arviz_stats
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+from scipy.special import gammaln
+
+import pymc_nrm as nrm
+from pymc_nrm.partitions import label_counts
+from pymc_nrm.sampling import pair_messages
+from pymc_nrm.stats.diagnostics import add_diagnostics, diagnose, partition_quantities
+from pymc_nrm.stats.partition_convergence import partition_convergence
+from pymc_nrm.stats.summary import summary
+
+DATA = {"z": np.array([0, 1, 9, 8, 30, 28]), "w": np.array([2, 3, 40, 38])}
+ALPHA, SHAPE, RATE = 0.7, 1.0, 0.1
+
+
+def sample(draws=200, *, chains=2, tune=20, **kwargs):
+    """Draws of two partitions, whose steps run in the order w, z."""
+    with pm.Model(coords={"site": list("abcdef")}):
+        z = nrm.Partition("z", nrm.DirichletProcess(ALPHA), dims="site")
+        w = nrm.Partition("w", nrm.DirichletProcess(ALPHA), n=4)
+        pm.Normal("x")
+        for name, partition in (("z", z), ("w", w)):
+            nrm.Mixture(f"data_{name}", partition, nrm.PoissonGamma(SHAPE, RATE), observed=DATA[name])
+        steps = [nrm.SplitMerge([w]), nrm.SplitMerge([z])]
+        settings = {"step": steps, "random_seed": 1, "cores": 1, "progressbar": False}
+        return nrm.sample(draws, chains=chains, tune=tune, **(settings | kwargs))
+
+
+@pytest.fixture(scope="module")
+def idata():
+    return sample()
+
+
+def log_joint(labels, u, x):
+    """Log density of partition, u and data: the Dirichlet process given u, and Poisson-gamma clusters."""
+    n = len(labels)
+    total = (n - 1) * np.log(u) - ALPHA * np.log1p(u) - gammaln(n)
+    for cluster, m in enumerate(label_counts(labels)):
+        values = x[labels == cluster]
+        total += np.log(ALPHA) + gammaln(m) - m * np.log1p(u)
+        total += gammaln(SHAPE + values.sum()) - gammaln(SHAPE) + SHAPE * np.log(RATE)
+        total -= (SHAPE + values.sum()) * np.log(RATE + m) + gammaln(values + 1).sum()
+    return total
+
+
+@pytest.mark.parametrize("name, column", [("z", 1), ("w", 0)])
+def test_log_joint_is_that_of_the_partition(idata, name, column):
+    group = idata[f"partition_stats/{name}"]
+    labels = idata["posterior"][name].values[0, ::20]
+    u = idata["sample_stats"]["u"].values[0, ::20, column]
+    expected = [log_joint(*draw, DATA[name]) for draw in zip(labels, u, strict=True)]
+    np.testing.assert_allclose(group["log_joint"].values[0, ::20], expected)
+    np.testing.assert_array_equal(group["n_clusters"], idata["posterior"][f"{name}_n_clusters"])
+
+
+def test_groups(idata):
+    assert set(idata["partition_stats"].children) == {"z", "w"}
+    for name in "zw":
+        group = idata[f"partition_stats/{name}"]
+        assert "log_joint" in group["convergence"]["quantity"]
+        assert group["acceptance"]["kind"].values.tolist() == ["merge", "split"]
+        rate = group["acceptance"]["acceptance_rate"]
+        assert ((rate > 0) & (rate <= 1)).all()
+        assert group["acceptance"]["n_proposed"].sum() == 2 * 200 * 5
+    assert idata["partition_stats/z/pairs"]["item_name"].values[0] == "a"
+    again = add_diagnostics(idata.copy())
+    assert again["partition_stats"].equals(idata["partition_stats"])
+
+
+def test_arviz_works_as_before(idata):
+    without = idata.copy()
+    del without["partition_stats"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # the label of the first item is always 0
+        assert arviz_stats.summary(idata).equals(arviz_stats.summary(without))
+        assert arviz_stats.ess(idata).equals(arviz_stats.ess(without))
+        arviz_plots.plot_trace_dist(idata, var_names=["x", "z_n_clusters"], backend="none")
+    group = idata["partition_stats/z"].to_dataset()
+    table = arviz_stats.summary(group, var_names=["n_clusters", "log_joint"])
+    assert table.index.tolist() == ["n_clusters", "log_joint"]
+    arviz_plots.plot_trace_dist(group, var_names=["n_clusters", "log_joint"], backend="none")
+
+
+@pytest.mark.parametrize("engine", ["zarr", "h5netcdf"])
+@pytest.mark.filterwarnings("ignore:Consolidated metadata")
+def test_round_trips(idata, tmp_path, engine):
+    pytest.importorskip(engine)
+    path = str(tmp_path / "result")
+    if engine == "zarr":
+        idata.to_zarr(path)
+    else:
+        idata.to_netcdf(path, engine=engine)
+    with xr.open_datatree(path, engine=engine) as loaded:
+        assert loaded["partition_stats"].equals(idata["partition_stats"])
+        assert summary(loaded).sort_index().equals(summary(idata).sort_index())
+
+
+def test_summary(idata):
+    table = summary(idata)
+    rows = {"x", "z[n_clusters]", "z[entropy]", "z[log_joint]", "z[size 1]", "w[n_clusters]", "w[log_joint]"}
+    assert rows <= set(table.index)
+    assert not {"z[a]", "w[0]", "z_n_clusters"} & set(table.index)
+    thinned = idata.isel(draw=slice(None, None, 5))
+    expected = thinned["posterior"]["z_n_clusters"].mean()
+    assert float(summary(thinned).loc["z[n_clusters]", "mean"]) == pytest.approx(float(expected))
+
+
+def test_options():
+    few = sample(3, chains=1, compute_convergence_checks=False)
+    assert np.isnan(few["partition_stats/z/convergence"]["rhat"]).all()
+    assert "z[n_clusters]" in summary(few).index
+    without = sample(3, partition_diagnostics=False)
+    assert "partition_stats" not in without.children and "z[n_clusters]" in summary(without).index
+    with pytest.warns(FutureWarning, match="return_inferencedata"):
+        trace = sample(3, return_inferencedata=False)
+    assert trace["z"].shape == (6, 6)
+    tuned = sample(4, tune=6, discard_tuned_samples=False)
+    assert tuned["warmup_posterior"].sizes["draw"] == 6
+    assert tuned["partition_stats/z"].sizes["draw"] == 4
+    np.testing.assert_array_equal(tuned["partition_stats/z/n_clusters"], tuned["posterior"]["z_n_clusters"])
+    some = sample(3, var_names=["z", "x"])
+    assert set(some["partition_stats"].children) == {"z"}
+
+
+def test_a_model_without_partitions():
+    with pm.Model():
+        pm.Normal("x")
+        idata = nrm.sample(10, tune=10, chains=1, random_seed=1, quiet=True)
+    assert "partition_stats" not in idata.children
+
+
+def as_tree(labels):
+    posterior = xr.Dataset({"z": (("chain", "draw", "item"), labels)})
+    return xr.DataTree.from_dict({"posterior": posterior})
+
+
+def test_messages_about_pairs(rng):
+    """Chains that agree on numbers and sizes of clusters, but not on which items belong together."""
+    first = rng.integers(2, size=(2, 400))
+    labels = np.zeros((2, 400, 4), dtype=int)
+    labels[0, :, 2:] = 1
+    labels[1, :, 1] = labels[1, :, 3] = 1
+    labels[:, :, 3] = np.where(first, labels[:, :, 3], labels[:, :, 2])
+    pairs = partition_convergence(as_tree(labels))
+    [disagree, error] = pair_messages(pairs, "z", 2)
+    assert disagree.startswith("The chains disagree about the partition z: items 0, 1 share a cluster with frequencies")
+    assert "between 0.000 and 1.000" in disagree and "expected of the largest of" in disagree
+    assert error.startswith("The probability that items 0, 1 share a cluster in the partition z has standard error")
+
+
+def test_messages_about_each_partition(caplog):
+    """One item of the first partition is moved at each draw, so that it mixes slowly; the second one mixes well."""
+    with pm.Model():
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=6)
+        w = nrm.Partition("w", nrm.DirichletProcess(1.0), n=4)
+        for name, partition in (("z", z), ("w", w)):
+            nrm.Mixture(f"data_{name}", partition, nrm.PoissonGamma(SHAPE, RATE), observed=DATA[name] // 10)
+        steps = [nrm.SplitMerge([z], n_moves=0, n_items=1), nrm.SplitMerge([w])]
+        with caplog.at_level(logging.WARNING, logger="pymc_nrm"):
+            nrm.sample(500, tune=0, chains=2, cores=1, random_seed=2, step=steps, progressbar=False)
+    said = [record.message for record in caplog.records]
+    assert any("of the partition z is" in message for message in said)
+    assert not any("share a cluster in the partition w" in message for message in said)
+    assert not any("disagree about the partition w" in message for message in said)
+
+
+def test_nothing_is_said_about_independent_draws(rng):
+    labels = rng.integers(2, size=(4, 1000, 5))
+    labels = np.where(labels == labels[..., :1], 0, 1)
+    tree = diagnose(as_tree(labels), "z")
+    assert pair_messages(tree["pairs"].to_dataset(), "z", 4) == []
+    assert partition_quantities(as_tree(labels)).sizes["rank"] == 2

@@ -1,0 +1,268 @@
+"""Quantities of draws of partitions, whose statistics of the steps they are, and the groups of the result."""
+
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+from pymc_nrm.stats.convergence import convergence_table, halves
+from pymc_nrm.stats.diagnostics import acceptance, add_diagnostics, cluster_sizes, diagnose, partition_quantities
+
+SAMPLE = ("chain", "draw")
+
+
+def canonical(labels):
+    flat = labels.reshape(-1, labels.shape[-1])
+    rows = [np.unique(row, return_index=True, return_inverse=True) for row in flat]
+    return np.array([np.argsort(np.argsort(first))[inverse] for _, first, inverse in rows]).reshape(labels.shape)
+
+
+def make_labels(seed, n_chains=2, n_draws=60, n=6, k=4):
+    return canonical(np.random.default_rng(seed).integers(k, size=(n_chains, n_draws, n)))
+
+
+def entropy(labels):
+    return stats.entropy(np.bincount(labels))
+
+
+def step_stats(labels, seed):
+    """What the step of a partition would report."""
+    rng = np.random.default_rng(seed)
+    rows = labels.reshape(-1, labels.shape[-1])
+    shape = labels.shape[:2]
+    proposed = rng.integers(0, 4, size=shape)
+    return {
+        "n_clusters": labels.max(axis=2) + 1,
+        "entropy": np.array([entropy(row) for row in rows]).reshape(shape),
+        "log_joint": rng.normal(size=shape),
+        "n_moved": rng.integers(0, 6, size=shape),
+        "n_splits_proposed": proposed,
+        "n_splits_accepted": rng.integers(0, proposed + 1),
+    }
+
+
+def make_idata(partitions, order=None, lacking=()):
+    """A result with some partitions, and statistics of their steps as PyMC stores them."""
+    reported = [step_stats(partitions[name], seed) for seed, name in enumerate(order or partitions)]
+    for name in lacking:
+        del reported[-1][name]
+    stats_vars = {}
+    for name in reported[0]:
+        columns = [column[name] for column in reported if name in column]
+        if len(columns) == 1:
+            stats_vars[name] = (SAMPLE, columns[0])
+        else:
+            stats_vars[name] = ((*SAMPLE, f"{name}_dim_0"), np.stack(columns, axis=-1))
+    shape = next(iter(partitions.values())).shape
+    coords = {"chain": np.arange(shape[0]), "draw": np.arange(shape[1])}
+    posterior = {name: ((*SAMPLE, f"{name}_dim_0"), labels) for name, labels in partitions.items()}
+    posterior["x"] = (SAMPLE, np.random.default_rng(9).normal(size=shape[:2]))
+    groups = {"posterior": xr.Dataset(posterior, coords), "sample_stats": xr.Dataset(stats_vars, coords)}
+    return xr.DataTree.from_dict(groups), dict(zip(order or partitions, reported, strict=True))
+
+
+@pytest.fixture
+def two():
+    partitions = {"z": make_labels(1), "w": make_labels(2, n=4)}
+    # The order of the steps is not that of the variables.
+    return make_idata(partitions, order=["w", "z"])
+
+
+def test_sizes_of_clusters(rng):
+    labels = canonical(rng.integers(rng.integers(1, 9, size=(200, 1)), size=(200, 12)))
+    sizes = cluster_sizes(labels)
+    assert sizes.shape == (200, labels.max() + 1)
+    for row, expected in zip(sizes, labels, strict=True):
+        counts = np.sort(np.bincount(expected))[::-1]
+        assert row[: len(counts)].tolist() == counts.tolist() and not row[len(counts) :].any()
+
+
+def test_sizes_of_clusters_in_several_blocks(rng):
+    labels = np.concatenate([np.zeros((30, 1), dtype=int), rng.integers(3, size=(30, 300_000))], axis=1)
+    expected = [np.sort(np.bincount(row, minlength=3))[::-1] for row in labels]
+    np.testing.assert_array_equal(cluster_sizes(labels), expected)
+
+
+def test_quantities_by_hand():
+    labels = np.array([[[0, 0, 0, 0], [0, 1, 0, 1]], [[0, 1, 2, 3], [0, 0, 0, 1]]])
+    draws = xr.DataArray(labels, dims=("chain", "draw", "tree"), coords={"chain": [3, 5], "draw": [10, 12]}, name="z")
+    result = partition_quantities(draws)
+    assert result["n_clusters"].values.tolist() == [[1, 2], [4, 2]]
+    assert result["largest_cluster"].values.tolist() == [[4, 2], [1, 3]]
+    third = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
+    np.testing.assert_allclose(result["entropy"], [[0, math.log(2)], [math.log(4), third]])
+    assert not np.signbit(result["entropy"]).any()
+    assert result["cluster_sizes"].sel(rank=1).equals(result["largest_cluster"].assign_coords(rank=1))
+    assert result["cluster_sizes"].values[1].tolist() == [[1, 1, 1, 1], [3, 1, 0, 0]]
+    assert result["chain"].values.tolist() == [3, 5] and result["draw"].values.tolist() == [10, 12]
+    assert "log_joint" not in result and "no group sample_stats" in result.attrs["log_joint"]
+
+
+@pytest.mark.parametrize("name", ["z", "w"])
+def test_each_partition_has_its_own_log_joint(two, name):
+    idata, reported = two
+    result = partition_quantities(idata, name)
+    np.testing.assert_array_equal(result["log_joint"], reported[name]["log_joint"])
+    assert "log_joint" not in result.attrs
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        {"draw": slice(10, 40)},
+        {"draw": slice(None, None, 7)},
+        {"chain": [1]},
+        {"draw": [5, 2, 9], "chain": [1, 0]},
+    ],
+    ids=str,
+)
+def test_log_joint_of_selected_draws(two, select):
+    idata, reported = two
+    expected = xr.DataArray(reported["z"]["log_joint"], dims=SAMPLE).isel(select)
+    for selected in (
+        idata.isel(select),
+        # Only the posterior was thinned: statistics are looked up by the coordinates of the draws.
+        xr.DataTree.from_dict({"posterior": idata["posterior"].isel(select), "sample_stats": idata["sample_stats"]}),
+    ):
+        np.testing.assert_array_equal(partition_quantities(selected, "z")["log_joint"], expected)
+
+
+def test_one_chain_without_its_dimension(two):
+    idata, reported = two
+    result = partition_quantities(idata.isel(chain=1), "z")
+    np.testing.assert_array_equal(result["log_joint"][0], reported["z"]["log_joint"][1])
+    # The number of the chain is gone: nothing tells which statistics belong to these draws.
+    selected = xr.DataTree.from_dict(
+        {"posterior": idata["posterior"].isel(chain=1), "sample_stats": idata["sample_stats"]}
+    )
+    assert "different draws" in partition_quantities(selected, "z").attrs["log_joint"]
+    assert add_diagnostics(selected)["partition_stats/z/pairs"].attrs["parts"] == "halves"
+
+
+def test_log_joint_is_never_guessed(two):
+    idata, _ = two
+    shifted = idata["posterior"].isel(draw=slice(1, 31)).to_dataset().assign_coords(draw=np.arange(30))
+    other = xr.DataTree.from_dict({"posterior": shifted, "sample_stats": idata["sample_stats"]})
+    assert "not those of the labels" in partition_quantities(other, "z").attrs["log_joint"]
+    without = shifted.drop_vars("draw")
+    other = xr.DataTree.from_dict({"posterior": without, "sample_stats": idata["sample_stats"]})
+    assert "different draws" in partition_quantities(other, "z").attrs["log_joint"]
+    labels = make_labels(1)
+    twins, _ = make_idata({"z": labels, "w": labels})
+    assert "several steps report" in partition_quantities(twins, "z").attrs["log_joint"]
+    lacking, _ = make_idata({"z": labels, "w": make_labels(2)}, lacking=["log_joint"])
+    assert "not every step" in partition_quantities(lacking, "z").attrs["log_joint"]
+    bare = xr.DataTree.from_dict(
+        {"posterior": idata["posterior"], "sample_stats": idata["sample_stats"].to_dataset()[["n_moved"]]}
+    )
+    assert "no number of clusters" in partition_quantities(bare, "z").attrs["log_joint"]
+    for tree in (other, twins, lacking, bare):
+        assert "log_joint" not in partition_quantities(tree, "z")
+        assert "log_joint" not in diagnose(tree, "z")["convergence"]["quantity"].values
+
+
+@pytest.mark.parametrize("name", ["z", "w"])
+def test_acceptance_of_each_kind_of_move(two, name):
+    idata, reported = two
+    result = acceptance(idata, partition_quantities(idata, name))
+    assert result["kind"].values.tolist() == ["split"]
+    proposed, accepted = (reported[name][f"n_splits_{what}"].sum(axis=1) for what in ("proposed", "accepted"))
+    np.testing.assert_array_equal(result["n_proposed"].sel(kind="split"), proposed)
+    np.testing.assert_allclose(result["acceptance_rate"].sel(kind="split"), accepted / proposed)
+    np.testing.assert_allclose(result["n_moved_per_draw"], reported[name]["n_moved"].mean(axis=1))
+    assert result.attrs["left_out"] == ""
+
+
+def test_moves_of_unknown_steps_are_left_out():
+    partitions = {"z": make_labels(1), "w": make_labels(2)}
+    idata, _ = make_idata(partitions, lacking=["n_splits_proposed", "n_splits_accepted"])
+    result = acceptance(idata, partition_quantities(idata, "z"))
+    assert set(result.data_vars) == {"n_moved_per_draw"}
+    assert result.attrs["left_out"] == "n_splits_accepted, n_splits_proposed"
+
+
+def test_no_proposals_have_no_rate():
+    idata, _ = make_idata({"z": make_labels(1)})
+    for name in ("n_splits_proposed", "n_splits_accepted"):
+        idata["sample_stats"][name] = idata["sample_stats"][name] * 0
+    assert np.isnan(acceptance(idata, partition_quantities(idata))["acceptance_rate"]).all()
+
+
+def test_table_of_convergence(rng):
+    iid = rng.normal(size=(4, 1000))
+    apart = iid + 3 * np.arange(4)[:, None]
+    stuck = np.repeat([1.0, 2.0, 2.0, 2.0], 1000).reshape(4, 1000)
+    arrays = {"iid": iid, "apart": apart, "stuck": stuck, "constant": np.ones((4, 1000))}
+    table = convergence_table({name: xr.DataArray(array, dims=SAMPLE) for name, array in arrays.items()})
+    row = table.sel(quantity="iid")
+    assert abs(row.rhat - 1) < 0.01 and row.ess_bulk > 3200 and row.ess_tail > 3200
+    assert float(row.mcse_mean) == pytest.approx(1 / math.sqrt(4000), rel=0.15)
+    assert table.rhat.sel(quantity="apart") > 1.5 and table.rhat.sel(quantity="stuck") == np.inf
+    assert table["constant"].values.tolist() == [False, False, False, True]
+    assert np.isnan(
+        [table[name].sel(quantity="constant") for name in ("rhat", "ess_bulk", "ess_tail", "mcse_mean")]
+    ).all()
+
+
+def test_one_chain_has_an_r_hat(rng):
+    x = rng.normal(size=(1, 400))
+    drift = x + np.linspace(0, 4, 400)
+    table = convergence_table({name: xr.DataArray(a, dims=SAMPLE) for name, a in (("x", x), ("drift", drift))})
+    assert abs(table.rhat[0] - 1) < 0.03 and table.rhat[1] > 1.2
+    assert halves(np.arange(6)[None]).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_groups_of_the_result(two):
+    idata, reported = two
+    assert add_diagnostics(idata) is idata
+    assert set(idata["partition_stats"].children) == {"z", "w"}
+    group = idata["partition_stats/w"]
+    assert set(group.data_vars) == {"n_clusters", "entropy", "largest_cluster", "cluster_sizes", "log_joint"}
+    assert group["convergence"]["quantity"].values.tolist() == ["n_clusters", "entropy", "largest_cluster", "log_joint"]
+    assert group["pairs"].sizes["pair"] == 6
+    np.testing.assert_array_equal(group["n_clusters"], reported["w"]["n_clusters"])
+
+
+def test_groups_are_replaced(two):
+    idata, _ = two
+    add_diagnostics(idata)
+    thinned = idata.isel(draw=slice(None, 30))
+    del thinned["posterior"]["w"]
+    add_diagnostics(thinned)
+    assert set(thinned["partition_stats"].children) == {"z"}
+    expected = diagnose(thinned, "z")
+    for name in ("", "/convergence", "/pairs", "/acceptance"):
+        assert thinned[f"partition_stats/z{name}"].to_dataset().equals(expected[name or "."].to_dataset())
+    add_diagnostics(idata, "z", n_pairs=3, random_seed=5)
+    assert idata["partition_stats/z/pairs"].sizes["pair"] == 3 and idata["partition_stats/w/pairs"].sizes["pair"] == 6
+
+
+def test_wrong_arguments(two):
+    idata, _ = two
+    with pytest.raises(TypeError, match="idata must be a DataTree; got Dataset"):
+        add_diagnostics(idata["posterior"].to_dataset())
+    with pytest.raises(ValueError, match="partition"):
+        add_diagnostics(xr.DataTree.from_dict({"posterior": idata["posterior"].to_dataset()[["x"]]}))
+    with pytest.raises(ValueError, match="nothing"):
+        add_diagnostics(idata, "nothing")
+    with pytest.raises(ValueError, match="z"):
+        partition_quantities(idata)
+
+
+@pytest.mark.parametrize("engine", ["zarr", "h5netcdf"])
+@pytest.mark.filterwarnings("ignore:Consolidated metadata")
+def test_round_trips(two, tmp_path, engine):
+    pytest.importorskip(engine)
+    idata, _ = two
+    add_diagnostics(idata)
+    path = str(tmp_path / "result")
+    if engine == "zarr":
+        idata.to_zarr(path)
+    else:
+        idata.to_netcdf(path, engine=engine)
+    with xr.open_datatree(path, engine=engine) as loaded:
+        assert loaded["partition_stats"].equals(idata["partition_stats"])
+        again = add_diagnostics(loaded.load())
+        assert again["partition_stats"].equals(idata["partition_stats"])

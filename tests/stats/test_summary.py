@@ -1,0 +1,111 @@
+"""The table of parameters and partitions."""
+
+import arviz_stats
+import numpy as np
+import pytest
+import xarray as xr
+
+from pymc_nrm.stats.diagnostics import add_diagnostics, partition_quantities
+from pymc_nrm.stats.partition_convergence import partition_convergence
+from pymc_nrm.stats.summary import summary
+
+SAMPLE = ("chain", "draw")
+COLUMNS = ["mean", "sd", "eti89_lb", "eti89_ub", "ess_bulk", "ess_tail", "r_hat", "mcse_mean", "mcse_sd"]
+
+
+def make_labels(rng, n_chains, n_draws, n):
+    labels = np.zeros((n_chains, n_draws, n), dtype=int)
+    for i in range(1, n):
+        highest = labels[:, :, :i].max(axis=2)
+        labels[:, :, i] = rng.integers(np.minimum(highest, 2) + 2)
+    return labels
+
+
+def make_idata(n_chains=3, n_draws=80, n=5):
+    rng = np.random.default_rng(4)
+    z, w = make_labels(rng, n_chains, n_draws, n), make_labels(rng, n_chains, n_draws, 3)
+    posterior = {
+        "x": (SAMPLE, rng.normal(size=(n_chains, n_draws))),
+        "z": ((*SAMPLE, "city"), z),
+        "z_n_clusters": (SAMPLE, z.max(axis=2) + 1),
+        "w": ((*SAMPLE, "w_dim_0"), w),
+        "beta": ((*SAMPLE, "side"), rng.normal(size=(n_chains, n_draws, 2))),
+    }
+    coords = {"chain": np.arange(n_chains), "draw": np.arange(n_draws), "city": list("abcde")[:n], "side": ["l", "r"]}
+    return xr.DataTree.from_dict({"posterior": xr.Dataset(posterior, coords)})
+
+
+def test_rows_and_columns():
+    idata = make_idata()
+    table = summary(idata)
+    assert table.columns.tolist() == COLUMNS
+    names = table.index.tolist()
+    assert names[:3] == ["x", "beta[l]", "beta[r]"]
+    assert names[3:8] == ["z[n_clusters]", "z[entropy]", "z[size 1]", "z[size 2]", "z[size 3]"]
+    assert names[8].startswith("z[worst R-hat: ") and names[9].startswith("z[largest z: ")
+    assert names[10] == "w[n_clusters]" and len(names) == 17
+    assert not {"z[a]", "z_n_clusters", "w[0]"} & set(names)
+    assert table.notna().all(axis=None)
+
+
+def test_values_are_those_of_arviz_and_of_the_diagnostics():
+    idata = make_idata()
+    table = summary(idata, n_sizes=1)
+    posterior = idata["posterior"].to_dataset()
+    expected = arviz_stats.summary(posterior, var_names=["x", "beta", "z_n_clusters"]).astype(float)
+    for row, name in (("x", "x"), ("beta[r]", "beta[r]"), ("z[n_clusters]", "z_n_clusters")):
+        np.testing.assert_allclose(table.loc[row].astype(float), expected.loc[name])
+    quantities = partition_quantities(idata, "z")
+    assert float(table.loc["z[entropy]", "mean"]) == pytest.approx(float(quantities["entropy"].mean()))
+    assert float(table.loc["z[size 1]", "mean"]) == pytest.approx(float(quantities["largest_cluster"].mean()))
+    pairs = partition_convergence(idata, "z")
+    worst = pairs.isel(pair=int(np.argmax(pairs["rhat"].values)))
+    row = table.loc[f"z[worst R-hat: {worst['item_name'].item()}, {worst['item_name_other'].item()}]"].astype(float)
+    assert row["mean"] == pytest.approx(float(worst.probability))
+    assert row["r_hat"] == pytest.approx(float(worst.rhat)) and row["mcse_mean"] == pytest.approx(float(worst.mcse))
+
+
+@pytest.mark.parametrize("select", [{"draw": slice(None, None, 3)}, {"chain": [1]}, {"chain": 1}], ids=str)
+def test_old_diagnostics_are_not_shown(select):
+    fresh = make_idata()
+    with_group = add_diagnostics(make_idata()).isel(select)
+    assert summary(with_group).equals(summary(fresh.isel(select)))
+    assert not summary(with_group).equals(summary(fresh))
+
+
+def test_names_and_arguments():
+    idata = make_idata()
+    assert summary(idata, "x").index.tolist() == ["x"]
+    assert summary(idata, ["w", "x"], n_sizes=0).index[:3].tolist() == ["x", "w[n_clusters]", "w[entropy]"]
+    assert "z_n_clusters" in summary(idata, ["z_n_clusters"]).index
+    assert summary(idata, "x", kind="stats", ci_prob=0.5).columns.tolist() == ["mean", "sd", "eti50_lb", "eti50_ub"]
+    assert summary(idata["posterior"].to_dataset()).equals(summary(idata))
+    with pytest.raises(ValueError, match=r"var_names must be in the posterior, \['x', 'z'.*; got 'y'"):
+        summary(idata, ["x", "y"])
+    with pytest.raises(ValueError, match="n_sizes must be a whole number of at least 0; got -1"):
+        summary(idata, n_sizes=-1)
+
+
+@pytest.mark.filterwarnings("error::FutureWarning")
+def test_constant_partitions_and_few_draws():
+    idata = make_idata()
+    idata["posterior"]["z"] = idata["posterior"]["z"] * 0
+    rows = [name for name in summary(idata).index if name.startswith("z[")]
+    assert rows == ["z[n_clusters]", "z[entropy]", "z[size 1]"]
+    few = summary(make_idata(n_chains=1, n_draws=3))
+    assert "z[n_clusters]" in few.index
+
+
+@pytest.mark.parametrize("engine", ["zarr", "h5netcdf"])
+@pytest.mark.filterwarnings("ignore:Consolidated metadata")
+def test_loaded_results(tmp_path, engine):
+    pytest.importorskip(engine)
+    idata = add_diagnostics(make_idata())
+    path = str(tmp_path / "result")
+    if engine == "zarr":
+        idata.to_zarr(path)
+    else:
+        idata.to_netcdf(path, engine=engine)
+    with xr.open_datatree(path, engine=engine) as loaded:
+        # Files may hold variables in another order.
+        assert summary(loaded).sort_index().equals(summary(idata).sort_index())
