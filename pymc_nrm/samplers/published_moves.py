@@ -10,6 +10,7 @@ import numpy as np
 from pymc_nrm.families.base import add_item, log_marginal
 from pymc_nrm.generic import kernel
 from pymc_nrm.partitions import copy_row
+from pymc_nrm.samplers.marginal_gibbs import random_items
 from pymc_nrm.samplers.subtree_gibbs import draw_from_logs
 from pymc_nrm.special import softplus
 from pymc_nrm.trees.forest import (
@@ -192,14 +193,17 @@ def detach(forest, x, moment, family, data):
 
 
 @kernel
-def plant_forest(labels, weights, family, data):
-    """Forest of the clusters of canonical labels: items are inserted one after the other, in their own order."""
-    forest = empty_forest(labels.shape[0], weights, family, data)
-    for i in range(labels.shape[0]):
-        if labels[i] == forest.n_roots[0]:
+def plant_forest(rng, labels, weights, family, data):
+    """Forest of the clusters of canonical labels: items are inserted one after the other, in random order."""
+    n = labels.shape[0]
+    forest = empty_forest(n, weights, family, data)
+    root = np.full(n, -1, dtype=np.int64)
+    for i in random_items(rng, n, n):
+        if root[labels[i]] < 0:
             add_root(forest, i)
+            root[labels[i]] = i
         else:
-            insert(forest, forest.roots[labels[i]], i, weights.moment, family, data)
+            root[labels[i]] = insert(forest, root[labels[i]], i, weights.moment, family, data)
     return forest
 
 

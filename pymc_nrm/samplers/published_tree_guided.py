@@ -97,7 +97,7 @@ class PublishedTreeGuided(PartitionStep):
       place in the tree.
     - u and hyperparameters are redrawn between the draws; potentials are then computed anew and trees keep their shape.
 
-    Where labels were changed by something else, trees are built anew from the items in their order.  Without
+    Where labels were changed by something else, trees are built anew from the items in random order.  Without
     ``initval`` a chain starts from one run of incremental clustering in its own random order.
 
     With ``canonical=True`` the guide tree is grown at the first draw and once more halfway through tuning, and kept
@@ -166,7 +166,7 @@ class PublishedTreeGuided(PartitionStep):
             precompile(gibbs_sweep, self.rng, state, table, family, data, state.labels)
             return
         forest = grow_forest(rng, small, family, data, min(self._n, 2))
-        precompile(plant_forest, state.labels, table, family, data)
+        precompile(plant_forest, self.rng, state.labels, table, family, data)
         precompile(refresh_forest, forest, table, family, data)
         precompile(published_cycle, self.rng, forest, table, family, data, 1, 1)
         precompile(forest_labels, forest)
@@ -198,7 +198,7 @@ class PublishedTreeGuided(PartitionStep):
             # No depth is balanced: the published rule alone.
             self.forest = grow_forest(self.rng, table, family, data, self._n, balance_depth=self._n)
         else:
-            self.forest = plant_forest(state.labels, table, family, data)
+            self.forest = plant_forest(self.rng, state.labels, table, family, data)
         n_global, n_levels = self.options["n_global"], self.options["n_levels"]
         outcomes, log_ratio, n_moved = published_cycle(self.rng, self.forest, table, family, data, n_global, n_levels)
         labels = canonical_labels(forest_labels(self.forest))

@@ -121,7 +121,7 @@ def test_published_chain_is_found_wrong(case, measure):
     n = partitions.shape[1]
     table = weights(MEASURES[measure], n, 0.0)
     draws = [
-        published_chain(rng, plant_forest(start, table, *inputs(case)), u, *inputs(case), 20, 2, PUBLISHED_DRAWS)
+        published_chain(rng, plant_forest(rng, start, table, *inputs(case)), u, *inputs(case), 20, 2, PUBLISHED_DRAWS)
         for rng, start, u in zip(seeded(measure, case).spawn(CHAINS), starts(n), tables(measure, n), strict=True)
     ]
     labels = np.array(draws)[:, 20:]
@@ -169,7 +169,7 @@ def test_rejected_global_moves_change_nothing():
     rng = np.random.default_rng(3)
     outcomes = np.zeros(4)
     for start in all_partitions(n)[::4]:
-        forest = plant_forest(start, table, family, data)
+        forest = plant_forest(rng, start, table, family, data)
         np.testing.assert_array_equal(forest_labels(forest), start)
         for _ in range(40):
             before = snapshot(forest)
