@@ -8,6 +8,7 @@ from pymc_nrm.families.base import log_marginal
 from pymc_nrm.generic import kernel
 from pymc_nrm.partitions import copy_row, grow
 from pymc_nrm.samplers.guide import draw_level
+from pymc_nrm.samplers.split_merge_tally import count_outcome
 from pymc_nrm.samplers.subtree_gibbs import sum_rows
 from pymc_nrm.samplers.tree_split_merge import (
     allocate,
@@ -118,6 +119,8 @@ def informed_split_merge(rng, state, weights, family, data, guide, traces, log_w
     state : State
     outcome : int
         0 split rejected, 1 split accepted, 2 merge rejected, 3 merge accepted.
+    log_ratio : float
+        The log of the acceptance ratio; nan where no move was possible.
     """
     n = state.labels.shape[0]
     merging = rng.random() < 0.5
@@ -126,18 +129,18 @@ def informed_split_merge(rng, state, weights, family, data, guide, traces, log_w
     else:
         first, second = choose_split(rng, state, guide, traces)
     if first < 0:
-        return state, 2 * merging
+        return state, 2 * merging, math.nan
     slot, other = state.labels[first], state.labels[second]
     level = draw_level(rng, guide, lowest_common_ancestor(guide.tree, first, second))
     single = level == 0
     units = make_units(state, guide, traces, level, first, second)
     placed = np.zeros(units.glued.shape[0], dtype=np.int64)
     if merging and not sides_of_units(state, guide, units, other, placed):
-        return state, 2
+        return state, 2, math.nan
     sides = start_sides(family, data, first, second, single)
     log_q = allocate(rng, sides, weights, family, data, guide, units, placed, single, merging)
     if log_q == -np.inf:
-        return state, 2
+        return state, 2, math.nan
     union, scratch = np.empty(state.statistics.shape[1]), np.empty(state.statistics.shape[1])
     if merging:
         sum_rows(union, state.statistics[slot], state.statistics[other])
@@ -159,26 +162,28 @@ def informed_split_merge(rng, state, weights, family, data, guide, traces, log_w
     log_ratio = log_likelihood_ratio(weights, family, sides, single, union) - log_q
     log_ratio += math.log(probability / ((n_merged + 1.0) * counts[0] * counts[1]))
     log_ratio -= math.log((1.0 / n_merged + total / n) / (total * (total - 1.0)))
-    if math.log(rng.random()) >= (-log_ratio if merging else log_ratio):
-        return state, 2 * merging
+    if merging:
+        log_ratio = -log_ratio
+    if math.log(rng.random()) >= log_ratio:
+        return state, 2 * merging, log_ratio
     if merging:
         apply_merge(state, family, union, slot, other)
     else:
         state = grow(state, family)
         apply_split(state, family, sides, guide, units, placed, slot)
-    return state, 1 + 2 * merging
+    return state, 1 + 2 * merging, log_ratio
 
 
 @kernel
 def informed_split_merge_moves(rng, state, weights, family, data, guide, n_moves):
-    """Several moves of :func:`informed_split_merge`; the state and how often each outcome came, shape (4,)."""
-    outcomes = np.zeros(4, dtype=np.int64)
+    """Several moves of :func:`informed_split_merge`; the state and the tally of :func:`count_outcome`."""
+    tally = np.zeros(6)
     traces = find_traces(state, guide)
     log_weights = cluster_weights(weights, family, state)
     for _ in range(n_moves):
-        state, outcome = informed_split_merge(rng, state, weights, family, data, guide, traces, log_weights)
-        outcomes[outcome] += 1
+        state, outcome, log_ratio = informed_split_merge(rng, state, weights, family, data, guide, traces, log_weights)
+        count_outcome(tally, outcome, log_ratio)
         if outcome % 2 == 1:
             traces = find_traces(state, guide)
             log_weights = cluster_weights(weights, family, state)
-    return state, outcomes
+    return state, tally

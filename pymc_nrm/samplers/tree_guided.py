@@ -14,6 +14,7 @@ from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, check_coun
 from pymc_nrm.samplers.guide import block_statistics, make_guide
 from pymc_nrm.samplers.informed_split_merge import informed_split_merge_moves
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items
+from pymc_nrm.samplers.split_merge_tally import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.samplers.subtree_gibbs import reference_subtree_gibbs, subtree_gibbs
 from pymc_nrm.samplers.tree_split_merge import tree_split_merge_moves
 from pymc_nrm.trees.guide import guide_tree
@@ -39,26 +40,28 @@ def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves):
     Returns
     -------
     state : State
-    outcomes : ndarray of int64, shape (6,)
-        Splits rejected and accepted, merges rejected and accepted, blocks moved, items moved.
+    tally : ndarray, shape (6,)
+        Outcomes of split-merge moves, see :func:`~pymc_nrm.samplers.split_merge_tally.count_outcome`.
+    n_blocks_moved, n_moved : int
+        How many blocks and items changed their cluster in Gibbs moves.
     """
-    outcomes = np.zeros(6, dtype=np.int64)
+    tally = np.zeros(6)
+    n_blocks_moved = 0
     if n_moves[0] > 0:
         state, counts = informed_split_merge_moves(rng, state, weights, family, data, guide, n_moves[0])
-        outcomes[:4] += counts
+        tally += counts
     if n_moves[1] > 0:
         state, counts = tree_split_merge_moves(rng, state, weights, family, data, guide, n_moves[1])
-        outcomes[:4] += counts
+        tally += counts
     if n_moves[2] > 0:
         state, n_moved = subtree_gibbs(rng, state, weights, family, data, guide, n_moves[2])
-        outcomes[4] += n_moved
+        n_blocks_moved += n_moved
     if n_moves[3] > 0:
         state, n_moved = reference_subtree_gibbs(rng, state, weights, family, data, guide, n_moves[3])
-        outcomes[4] += n_moved
+        n_blocks_moved += n_moved
     items = random_items(rng, state.labels.shape[0], n_moves[4])
     state, n_moved = gibbs_sweep(rng, state, weights, family, data, items)
-    outcomes[5] = n_moved
-    return state, outcomes
+    return state, tally, n_blocks_moved, n_moved
 
 
 @dataclass_state
@@ -126,11 +129,7 @@ class TreeGuided(PartitionStep):
         **PartitionStep.common_stats,
         "n_moved": (np.int64, []),
         "n_blocks_moved": (np.int64, []),
-        "n_splits_proposed": (np.int64, []),
-        "n_splits_accepted": (np.int64, []),
-        "n_merges_proposed": (np.int64, []),
-        "n_merges_accepted": (np.int64, []),
-        "acceptance_rate": (np.float64, []),
+        **SPLIT_MERGE_STATS,
     }
 
     def __init__(self, vars=None, *, moves=None, n_trees=2, **kwargs):
@@ -174,18 +173,10 @@ class TreeGuided(PartitionStep):
         guide = self.guides[int(self.rng.integers(len(self.guides)))]
         if not self.target.data_are_fixed:
             guide = guide._replace(statistics=block_statistics(guide, family, data))
-        state, outcomes = tree_guided_cycle(self.rng, state, table, family, data, guide, self.n_moves)
-        splits_rejected, splits, merges_rejected, merges, n_blocks_moved, n_moved = map(int, outcomes)
-        total = splits_rejected + splits + merges_rejected + merges
-        return state, {
-            "n_moved": n_moved,
-            "n_blocks_moved": n_blocks_moved,
-            "n_splits_proposed": splits + splits_rejected,
-            "n_splits_accepted": splits,
-            "n_merges_proposed": merges + merges_rejected,
-            "n_merges_accepted": merges,
-            "acceptance_rate": (splits + merges) / total if total else np.nan,
-        }
+        state, tally, n_blocks_moved, n_moved = tree_guided_cycle(
+            self.rng, state, table, family, data, guide, self.n_moves
+        )
+        return state, {"n_moved": n_moved, "n_blocks_moved": n_blocks_moved, **split_merge_statistics(tally)}
 
     def _trees_are_due(self):
         if not self.guides:

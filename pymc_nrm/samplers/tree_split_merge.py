@@ -18,6 +18,7 @@ from pymc_nrm.generic import kernel
 from pymc_nrm.partitions import close_slot, copy_row, grow, open_slot
 from pymc_nrm.samplers.guide import draw_internal_node, draw_leaf, draw_level
 from pymc_nrm.samplers.marginal_gibbs import random_items
+from pymc_nrm.samplers.split_merge_tally import count_outcome
 from pymc_nrm.samplers.subtree_gibbs import draw_from_logs, sum_rows
 from pymc_nrm.samplers.units import (
     find_traces,
@@ -150,15 +151,15 @@ def apply_merge(state, family, union, slot, other):
 
 @kernel
 def tree_split_merge_moves(rng, state, weights, family, data, guide, n_moves):
-    """Several moves of :func:`tree_split_merge`; the state and how often each outcome came, shape (4,)."""
-    outcomes = np.zeros(4, dtype=np.int64)
+    """Several moves of :func:`tree_split_merge`; the state and the tally of :func:`count_outcome`."""
+    tally = np.zeros(6)
     traces = find_traces(state, guide)
     for _ in range(n_moves):
-        state, outcome = tree_split_merge(rng, state, weights, family, data, guide, traces)
-        outcomes[outcome] += 1
+        state, outcome, log_ratio = tree_split_merge(rng, state, weights, family, data, guide, traces)
+        count_outcome(tally, outcome, log_ratio)
         if outcome % 2 == 1:
             traces = find_traces(state, guide)
-    return state, outcomes
+    return state, tally
 
 
 @kernel
@@ -175,6 +176,8 @@ def tree_split_merge(rng, state, weights, family, data, guide, traces):
     state : State
     outcome : int
         0 split rejected, 1 split accepted, 2 merge rejected, 3 merge accepted.
+    log_ratio : float
+        The log of the acceptance ratio; nan where no move was possible.
     """
     node = draw_internal_node(rng, guide)
     first, second = draw_leaf(rng, guide, guide.tree.left[node]), draw_leaf(rng, guide, guide.tree.right[node])
@@ -185,22 +188,24 @@ def tree_split_merge(rng, state, weights, family, data, guide, traces):
     units = make_units(state, guide, traces, level, first, second)
     placed = np.zeros(units.glued.shape[0], dtype=np.int64)
     if merging and not sides_of_units(state, guide, units, other, placed):
-        return state, 2
+        return state, 2, math.nan
     sides = start_sides(family, data, first, second, single)
     log_q = allocate(rng, sides, weights, family, data, guide, units, placed, single, merging)
     if log_q == -np.inf:
-        return state, 2
+        return state, 2, math.nan
     union = np.empty(state.statistics.shape[1])
     if merging:
         sum_rows(union, state.statistics[slot], state.statistics[other])
     else:
         copy_row(union, state.statistics[slot])
     log_ratio = log_likelihood_ratio(weights, family, sides, single, union) - log_q
-    if math.log(rng.random()) >= (-log_ratio if merging else log_ratio):
-        return state, 2 * merging
+    if merging:
+        log_ratio = -log_ratio
+    if math.log(rng.random()) >= log_ratio:
+        return state, 2 * merging, log_ratio
     if merging:
         apply_merge(state, family, union, slot, other)
     else:
         state = grow(state, family)
         apply_split(state, family, sides, guide, units, placed, slot)
-    return state, 1 + 2 * merging
+    return state, 1 + 2 * merging, log_ratio

@@ -55,15 +55,15 @@ def canonical_chain(rng, starts, tables, family, data, tree, n_global, n_levels)
     The rounds follow each other from the first row of ``starts``, or, if ``n_levels < 0``, each begins at its own row
     and has no local moves.
     """
-    draws, outcomes = np.empty_like(starts), np.zeros(4, dtype=np.int64)
+    draws, outcomes = np.empty_like(starts), np.zeros(4)
     labels = starts[0]
     for t in range(starts.shape[0]):
         if n_levels < 0:
             labels = starts[t]
         k = labels.max()
         table = Weights(tables.join[k, t], tables.moment[k, t])
-        state, counts, _ = canonical_moves(rng, build_state(labels, family, data), table, family, data, tree, n_global)
-        outcomes += counts
+        state, tally = canonical_moves(rng, build_state(labels, family, data), table, family, data, tree, n_global)
+        outcomes += tally[:4]
         if n_levels >= 0:
             state, _ = gibbs_sweep(rng, state, table, family, data, canonical_items(rng, tree, n_levels))
         draws[t] = ordered_labels(state)
