@@ -3,7 +3,9 @@
 Run with ``python benchmarks/samplers.py toy`` (or ``10k``, ``documents``, or ``FILE.npz`` with a SciPy sparse matrix of
 word counts), and optionally ``--seconds``, ``--start one|chosen`` and ``--picture FILE.png``.  The toy and 10k sets are
 those of Lee & Choi (2015), read from ../shared where they are present; the documents are simulated at the size of their
-corpus.  A biased sampler is marked as such: its effective sample size says nothing about the posterior.
+corpus.  With ``--vary`` the published sampler runs with several numbers of global moves and levels instead, beside the
+exact tree-guided sampler.  A biased sampler is marked as such: its effective sample size says nothing about the
+posterior.
 """
 
 import argparse
@@ -25,7 +27,8 @@ import pymc_nrm as nrm
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 # Colours that people with any colour vision tell apart (Okabe & Ito); line styles help further.
-STYLES = [("#000000", "-"), ("#E69F00", "--"), ("#56B4E9", "-"), ("#009E73", "--"), ("#CC79A7", "-."), ("#D55E00", "-")]
+COLORS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#F0E442")
+LINES = ("-", "--", "-.", ":")
 
 
 def load(name):
@@ -52,18 +55,31 @@ def simulated_corpus(rng, n=1500, n_words=12_419, n_topics=60):
 
 def samplers(n):
     """Names, step classes and options."""
+    tenth = n // 10
     return {
         "Gibbs": (nrm.MarginalGibbs, {}),
-        "Gibbs on a tenth": (nrm.MarginalGibbs, {"n_items": n // 10}),
+        "Gibbs on a tenth": (nrm.MarginalGibbs, {"n_items": tenth}),
         "split-merge, sequential": (nrm.SplitMerge, {}),
         "split-merge, restricted Gibbs": (nrm.SplitMerge, {"proposal": "restricted_gibbs"}),
+        "split-merge and Gibbs on a tenth": (nrm.SplitMerge, {"proposal": "restricted_gibbs", "n_items": tenth}),
         "published tree-guided (biased)": (nrm.PublishedTreeGuided, {}),
         "tree-guided": (nrm.TreeGuided, {}),
     }
 
 
+def published_samplers(n):
+    """The published sampler with several numbers of global moves G and levels D, and the exact one."""
+    chosen = {
+        f"published G={n_global} D={n_levels} (biased)": {"n_global": n_global, "n_levels": n_levels}
+        for n_global in (5, 20, 80)
+        for n_levels in (0, 2, 4)
+    }
+    steps = {name: (nrm.PublishedTreeGuided, options) for name, options in chosen.items()}
+    return steps | {"tree-guided": (nrm.TreeGuided, {})}
+
+
 def run(model, step_class, options, seconds, start, rng):
-    """Times, log joint densities, numbers of clusters and acceptance rates of the draws of one chain."""
+    """Times, log joint densities, numbers of clusters and mean log acceptance ratios of the draws of one chain."""
     with model, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the published sampler says that it is biased, as the label does
         step = step_class([model["z"]], rng=rng, **options)
@@ -77,8 +93,22 @@ def run(model, step_class, options, seconds, start, rng):
     while not rows or rows[-1][0] < seconds:
         point, [stats] = step.step(point)
         elapsed = time.process_time() - begin
-        rows.append((elapsed, stats["log_joint"], stats["n_clusters"], stats.get("acceptance_rate", np.nan)))
+        ratio = stats.get("log_acceptance_ratio", np.nan)
+        rows.append((elapsed, stats["log_joint"], stats["n_clusters"], ratio))
+        progress(elapsed, seconds, stats)
+    print()
     return np.array(rows)
+
+
+def progress(elapsed, seconds, stats):
+    """Rewrite one line of a terminal about every second."""
+    if sys.stdout.isatty() and int(4 * elapsed) % 4 == 0:
+        print(
+            f"\r  {min(elapsed, seconds):5.1f} of {seconds:.0f} s, log joint {stats['log_joint']:.1f}, "
+            f"{stats['n_clusters']} clusters   ",
+            end="",
+            flush=True,
+        )
 
 
 def effective_per_second(rows):
@@ -95,28 +125,33 @@ def table(results, margin):
     """One line per sampler.  Arrived: first within the margin of the mean of the unbiased sampler that ends highest."""
     unbiased = {name: rows for name, rows in results.items() if "biased" not in name}
     target = max(rows[len(rows) // 2 :, 1].mean() for rows in unbiased.values()) - margin
-    titles = ("ms/draw", "arrived (s)", "clusters", "ESS/s log joint", "of clusters", "accepted")
-    print(f"{'sampler':<32}" + "".join(f"{title:>16}" for title in titles))
+    titles = ("ms/draw", "arrived (s)", "clusters", "ESS/s log joint", "of clusters", "log ratio")
+    print(f"{'sampler':<34}" + "".join(f"{title:>16}" for title in titles))
     for name, rows in results.items():
         arrived = rows[rows[:, 1] > target, 0]
         first = f"{arrived[0]:.2f}" if len(arrived) else "never"
         half = rows[len(rows) // 2 :]
         log_joint, clusters = effective_per_second(rows)
-        accepted = np.nanmean(half[:, 3]) if np.isfinite(half[:, 3]).any() else np.nan
-        numbers = (1e3 * rows[-1, 0] / len(rows), half[:, 2].mean(), log_joint, clusters, accepted)
+        ratio = np.nanmean(half[:, 3]) if np.isfinite(half[:, 3]).any() else np.nan
+        numbers = (1e3 * rows[-1, 0] / len(rows), half[:, 2].mean(), log_joint, clusters, ratio)
         cells = [f"{number:.3g}" for number in numbers]
-        print(f"{name:<32}" + "".join(f"{cell:>16}" for cell in (cells[0], first, *cells[1:])))
+        print(f"{name:<34}" + "".join(f"{cell:>16}" for cell in (cells[0], first, *cells[1:])))
 
 
 def picture(results, name, path):
-    figure, axis = plt.subplots(figsize=(8, 4.5), layout="constrained")
-    for (label, rows), (color, style) in zip(results.items(), STYLES, strict=True):
-        axis.plot(rows[:, 0], rows[:, 1], style, color=color, label=label, linewidth=1.2)
-    axis.set_xscale("log")
-    axis.set(xlabel="CPU time (s)", ylabel="log p(data, partition, u)", title=f"{name}: chains of each sampler")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained", sharex=True)
+    for k, (label, rows) in enumerate(results.items()):
+        style = {"color": COLORS[k % len(COLORS)], "linestyle": LINES[(k // len(COLORS) + k) % len(LINES)]}
+        width = 2.2 if label == "tree-guided" else 1.2
+        left.plot(rows[:, 0], rows[:, 1], label=label, linewidth=width, **style)
+        right.plot(rows[:, 0], rows[:, 2], linewidth=width, **style)
+    left.set(xscale="log", xlabel="CPU time (s)", ylabel="log p(data, partition, u) (nats)")
+    right.set(xlabel="CPU time (s)", ylabel="number of clusters")
+    figure.suptitle(f"{name}: one chain of each sampler")
     figure.legend(loc="outside lower center", ncols=3, fontsize=8)
-    axis.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150)
+    for axis in (left, right):
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=120)
 
 
 def main():
@@ -126,6 +161,7 @@ def main():
     parser.add_argument(
         "--start", choices=("one", "chosen"), default="one", help="one cluster, or the sampler's choice"
     )
+    parser.add_argument("--vary", action="store_true", help="vary global moves and levels of the published sampler")
     parser.add_argument("--picture", default=None, help="where to save the picture")
     arguments = parser.parse_args()
     if arguments.data in ("toy", "10k") and not SHARED.exists():
@@ -137,7 +173,7 @@ def main():
         z = nrm.Partition("z", measure, n=X.shape[0])
         nrm.Mixture("x", z, family, observed=X)
     results = {}
-    for name, (step_class, options) in samplers(X.shape[0]).items():
+    for name, (step_class, options) in (published_samplers if arguments.vary else samplers)(X.shape[0]).items():
         print(f"running {name} ...", flush=True)
         results[name] = run(model, step_class, options, arguments.seconds, arguments.start, np.random.default_rng(1))
     table(results, margin)

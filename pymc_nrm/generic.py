@@ -25,6 +25,7 @@ KERNEL_LAYERS = (
     "trees",
     "distributions",
     "samplers",
+    "stats",
     "predictions",
 )
 

@@ -29,7 +29,7 @@ BELOW = {
     "datasets": set(),
 }
 BELOW["testing"] = set(BELOW["samplers"])
-BELOW["predictions"] = BELOW["samplers"] | {"samplers"}
+BELOW["predictions"] = BELOW["samplers"] | {"samplers", "stats"}
 BELOW["hierarchy"] = BELOW["samplers"] | {"samplers"}
 BELOW["sampling"] = BELOW["hierarchy"] | {"stats"}
 

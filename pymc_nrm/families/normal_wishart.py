@@ -233,21 +233,66 @@ def posterior_factor(family, statistics, mean, factor):
         k += i + 1
 
 
+@kernel
+def log_determinant(family, statistics, prior):
+    """Log determinant of Psi (``prior``), or of Psi_n; nan where a pivot is lost numerically."""
+    d = family.mu.shape[0]
+    n = 0.0 if prior else statistics[0]
+    kappa_n = family.kappa + n
+    if d <= 2:
+        # Psi_n is Psi plus the scatter about the mean plus a rank-one term; sums of second moments cancel as in
+        # posterior_factor.
+        first, last, cross = family.Psi[0, 0], family.Psi[d - 1, d - 1], family.Psi[d - 1, 0]
+        if not prior:
+            mu = family.mu[0]
+            mean = (family.kappa * mu + statistics[1]) / kappa_n
+            first += statistics[1 + d] + family.kappa * mu * mu - kappa_n * mean * mean
+            if d == 2:
+                mu_2 = family.mu[1]
+                mean_2 = (family.kappa * mu_2 + statistics[2]) / kappa_n
+                cross += statistics[4] + family.kappa * mu * mu_2 - kappa_n * mean * mean_2
+                last += statistics[5] + family.kappa * mu_2 * mu_2 - kappa_n * mean_2 * mean_2
+        if d == 1:
+            return math.log(first)
+        return math.log(first) + math.log(last - cross * cross / first)
+    # L D L' without square roots: row i of the workspace holds the entries L_ij D_j, its diagonal D_i.
+    work = np.empty((d + 2, d))
+    mean, inverse = work[d], work[d + 1]
+    for i in range(d):
+        mean[i] = 0.0 if prior else (family.kappa * family.mu[i] + statistics[1 + i]) / kappa_n
+    total, product = 0.0, 1.0
+    k = 1 + d
+    for i in range(d):
+        for j in range(i + 1):
+            value = family.Psi[i, j]
+            if not prior:
+                value += statistics[k + j] + family.kappa * family.mu[i] * family.mu[j] - kappa_n * mean[i] * mean[j]
+            for m in range(j):
+                value -= work[i, m] * work[j, m] * inverse[m]
+            work[i, j] = value
+        inverse[i] = 1.0 / work[i, i]
+        product *= work[i, i]
+        if not 1e-100 < product < 1e100:
+            total += math.log(product)
+            product = 1.0
+        k += i + 1
+    return total + math.log(product)
+
+
 @log_marginal.register(NormalWishart)
 def _(family, statistics):
     d = family.mu.shape[0]
     n = statistics[0]
     if n <= 0.0:
         return 0.0
-    mean, factor, empty = np.empty(d), np.empty((d, d)), np.zeros(statistics.shape[0])
     nu, nu_n = family.nu, family.nu + n
-    total = -0.5 * n * d * math.log(math.pi) + 0.5 * d * math.log(family.kappa / (family.kappa + n))
-    posterior_factor(family, empty, mean, factor)
-    for i in range(d):
-        total += nu * math.log(factor[i, i]) + math.lgamma(0.5 * (nu_n - i)) - math.lgamma(0.5 * (nu - i))
-    posterior_factor(family, statistics, mean, factor)
-    for i in range(d):
-        total -= nu_n * math.log(factor[i, i])
+    total = 0.5 * d * (math.log(family.kappa / (family.kappa + n)) - n * math.log(math.pi))
+    total += 0.5 * (nu * log_determinant(family, statistics, True) - nu_n * log_determinant(family, statistics, False))
+    # Gamma(x) Gamma(x - 1/2) is Gamma(2x - 1) up to a power of 2: half as many gamma functions.
+    for i in range(0, d - 1, 2):
+        total += math.lgamma(nu_n - i - 1.0) - math.lgamma(nu - i - 1.0) - n * math.log(2.0)
+    if d % 2 == 1:
+        total += math.lgamma(0.5 * (nu_n - d + 1.0)) - math.lgamma(0.5 * (nu - d + 1.0))
     return total
 
 

@@ -14,6 +14,7 @@ from pymc_nrm.samplers.published_moves import (
     log_sum_exp,
     nodes_below,
 )
+from pymc_nrm.samplers.split_merge_tally import count_outcome
 from pymc_nrm.samplers.subtree_gibbs import draw_from_logs, sum_rows
 from pymc_nrm.samplers.tree_split_merge import apply_merge
 from pymc_nrm.special import softplus
@@ -400,22 +401,16 @@ def canonical_moves(rng, state, weights, family, data, tree, n_moves):
     Returns
     -------
     state : State
-    outcomes : ndarray of int64, shape (4,)
-        How often each outcome came.
-    log_ratio : float
-        Mean log acceptance ratio of the moves that were possible; nan if none was.
+    tally : ndarray, shape (6,)
+        See :func:`~pymc_nrm.samplers.split_merge_tally.count_outcome`.
     """
-    outcomes = np.zeros(4, dtype=np.int64)
-    total, count = 0.0, 0
+    tally = np.zeros(6)
     log_phi = np.zeros(state.counts.shape[0])
     tree_potentials_of_clusters(weights, family, data, state, tree, log_phi)
     for _ in range(n_moves):
         state, log_phi, outcome, log_ratio = canonical_split_merge(rng, state, weights, family, data, tree, log_phi)
-        outcomes[outcome] += 1
-        if not math.isnan(log_ratio):
-            total += log_ratio
-            count += 1
-    return state, outcomes, total / count if count else math.nan
+        count_outcome(tally, outcome, log_ratio)
+    return state, tally
 
 
 @kernel

@@ -5,11 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.generic import kernel
 
 
 class Guide(NamedTuple):
     """A guide tree over n items with the tables that moves need.
+
+    A *block* of a level is a largest node with at most so many leaves; the blocks of a level are a partition of the
+    items.
 
     Parameters
     ----------
@@ -19,9 +23,13 @@ class Guide(NamedTuple):
     granularity : ndarray of int64, shape (levels,)
         1, 4, 16, ... below n; for one item, 1 alone.
     block : ndarray of int64, shape (levels, n)
-        For every place in leaf order, the largest node that holds it and has at most ``granularity`` leaves.
+        For every place in leaf order, the block of the level that holds it.
     cumulative : ndarray, shape (n - 1,)
         Cumulative probabilities with which internal nodes are drawn for split-merge moves.
+    row : ndarray of int64, shape (2n - 1,)
+        The row of ``statistics`` of each block with more than one leaf, -1 for all other nodes.
+    statistics : ndarray, shape (n_rows, s)
+        Sums over the leaves of blocks.
     """
 
     tree: Any
@@ -29,6 +37,8 @@ class Guide(NamedTuple):
     granularity: Any
     block: Any
     cumulative: Any
+    row: Any
+    statistics: Any
 
 
 @kernel
@@ -45,15 +55,52 @@ def _tables(tree, granularity):
             if size[node] <= granularity[level] and (parent[node] < 0 or size[parent[node]] > granularity[level]):
                 for p in range(first[node], first[node] + size[node]):
                     block[level, p] = node
-    return position, block
+    row = np.full(size.shape[0], -1, dtype=np.int64)
+    n_rows = 0
+    for level in range(granularity.shape[0]):
+        for p in range(n):
+            node = block[level, p]
+            if size[node] > 1 and row[node] < 0:
+                row[node] = n_rows
+                n_rows += 1
+    return position, block, row, n_rows
 
 
-def make_guide(tree):
+@kernel
+def block_statistics(guide, family, data):
+    """Sums over the leaves of blocks, shape (n_rows, s): those of a level from those of the level below."""
+    tree, block, row = guide.tree, guide.block, guide.row
+    statistics = np.zeros((row.max() + 1, statistics_size(family)))
+    done = np.zeros(statistics.shape[0], dtype=np.bool_)
+    for level in range(1, block.shape[0]):
+        p = 0
+        while p < block.shape[1]:
+            node = block[level, p]
+            end = tree.first[node] + tree.size[node]
+            if row[node] < 0 or done[row[node]]:
+                p = end
+                continue
+            total = statistics[row[node]]
+            done[row[node]] = True
+            while p < end:
+                part = block[level - 1, p]
+                if row[part] < 0:
+                    add_item(family, total, data, tree.order[p], 1.0)
+                else:
+                    for k in range(total.shape[0]):
+                        total[k] += statistics[row[part], k]
+                p += tree.size[part]
+    return statistics
+
+
+def make_guide(tree, family, data):
     """Tables of a guide tree.
 
     Parameters
     ----------
     tree : Tree
+    family, data : NamedTuple
+        As kernels take them; hyperparameters are not looked at.
 
     Returns
     -------
@@ -67,13 +114,14 @@ def make_guide(tree):
     n = len(tree.order)
     levels = max(1, math.ceil(math.log(n, 4) - 1e-9)) if n > 1 else 1
     granularity = 4 ** np.arange(levels, dtype=np.int64)
-    position, block = _tables(tree, granularity)
+    position, block, row, n_rows = _tables(tree, granularity)
     weights = 1.0 / (1.0 + np.abs(tree.log_dissimilarity[n:]) / 5.0)
     probabilities = 0.5 / max(n - 1, 1) + 0.5 * weights / max(weights.sum(), 1e-300)
     cumulative = np.cumsum(probabilities)
     if n > 1:
         cumulative /= cumulative[-1]
-    return Guide(tree, position, granularity, block, cumulative)
+    guide = Guide(tree, position, granularity, block, cumulative, row, np.empty((n_rows, 0)))
+    return guide._replace(statistics=block_statistics(guide, family, data))
 
 
 @kernel
@@ -96,3 +144,13 @@ def n_separating_levels(guide, node):
     while count < guide.granularity.shape[0] and guide.granularity[count] < guide.tree.size[node]:
         count += 1
     return count
+
+
+@kernel
+def draw_level(rng, guide, node):
+    """A level among those below the size of a node, each with twice the probability of the next finer one.
+
+    A level has about four times as many units as the next coarser one, so that most of the time goes to the finest.
+    """
+    n_levels = n_separating_levels(guide, node)
+    return min(int(math.log2(1.0 + rng.random() * (2.0**n_levels - 1.0))), n_levels - 1)

@@ -7,17 +7,17 @@ import numpy as np
 from pymc_nrm.families.base import log_marginal
 from pymc_nrm.generic import kernel
 from pymc_nrm.partitions import copy_row, grow
-from pymc_nrm.samplers.guide import n_separating_levels
+from pymc_nrm.samplers.guide import draw_level
+from pymc_nrm.samplers.split_merge_tally import count_outcome
 from pymc_nrm.samplers.subtree_gibbs import sum_rows
 from pymc_nrm.samplers.tree_split_merge import (
     allocate,
     apply_merge,
     apply_split,
     log_likelihood_ratio,
-    make_units,
-    sides_of_units,
     start_sides,
 )
+from pymc_nrm.samplers.units import find_traces, item_of, make_units, sides_of_units
 from pymc_nrm.trees.tree import lowest_common_ancestor
 
 
@@ -63,18 +63,7 @@ def affinities(weights, family, state, log_weights, row, count, log_weight, skip
 
 
 @kernel
-def item_of(state, slot, rank):
-    """The item of the given rank, 0 to count - 1, in a cluster."""
-    for item in range(state.labels.shape[0]):
-        if state.labels[item] == slot:
-            if rank == 0:
-                return item
-            rank -= 1
-    return -1
-
-
-@kernel
-def choose_split(rng, state):
+def choose_split(rng, state, guide, traces):
     """Cluster with probability ``s(c) = (1/K + |c|/n)/2``, and two different items of it; -1 if it has one item."""
     if rng.random() < 0.5:
         slot = state.active[int(rng.random() * state.size[0])]
@@ -85,11 +74,11 @@ def choose_split(rng, state):
         return -1, -1
     first, second = int(rng.random() * count), int(rng.random() * (count - 1))
     second += second >= first
-    return item_of(state, slot, first), item_of(state, slot, second)
+    return item_of(guide, traces, slot, first), item_of(guide, traces, slot, second)
 
 
 @kernel
-def choose_merge(rng, state, weights, family, log_weights):
+def choose_merge(rng, state, weights, family, guide, traces, log_weights):
     """A uniform cluster, a partner drawn by affinity, and an item of each; -1 if there is one cluster alone."""
     n_clusters = state.size[0]
     if n_clusters < 2:
@@ -108,18 +97,18 @@ def choose_merge(rng, state, weights, family, log_weights):
             if total > threshold:
                 break
     partner = state.active[chosen]
-    first = item_of(state, slot, int(rng.random() * count))
-    return first, item_of(state, partner, int(rng.random() * state.counts[partner]))
+    first = item_of(guide, traces, slot, int(rng.random() * count))
+    return first, item_of(guide, traces, partner, int(rng.random() * state.counts[partner]))
 
 
 @kernel
-def informed_split_merge(rng, state, weights, family, data, guide, log_weights):
+def informed_split_merge(rng, state, weights, family, data, guide, traces, log_weights):
     """With probability 1/2 propose to merge two clusters chosen by affinity, else to split one along the guide tree.
 
     A merge takes a uniform cluster a and a partner b with probability w(b|a) proportional to their affinity, and an
-    anchor in each; a split takes a cluster with probability s(c) and two anchors in it.  The level is uniform among
-    those that separate the anchors, the allocation of units that of :func:`tree_split_merge`.  A split of A into a and
-    b, from K to K + 1 clusters, has the Metropolis-Hastings ratio
+    anchor in each; a split takes a cluster with probability s(c) and two anchors in it.  A level that separates the
+    anchors is drawn from the tree alone, and units are allocated as in :func:`tree_split_merge`.  A split of A into a
+    and b, from K to K + 1 clusters, has the Metropolis-Hastings ratio
 
         L(a) L(b) / L(A) * (w(b|a) + w(a|b)) / ((K + 1) |a| |b|) / (s(A) 2 / (|A| (|A| - 1)) q),
 
@@ -130,26 +119,28 @@ def informed_split_merge(rng, state, weights, family, data, guide, log_weights):
     state : State
     outcome : int
         0 split rejected, 1 split accepted, 2 merge rejected, 3 merge accepted.
+    log_ratio : float
+        The log of the acceptance ratio; nan where no move was possible.
     """
     n = state.labels.shape[0]
     merging = rng.random() < 0.5
     if merging:
-        first, second = choose_merge(rng, state, weights, family, log_weights)
+        first, second = choose_merge(rng, state, weights, family, guide, traces, log_weights)
     else:
-        first, second = choose_split(rng, state)
+        first, second = choose_split(rng, state, guide, traces)
     if first < 0:
-        return state, 2 * merging
+        return state, 2 * merging, math.nan
     slot, other = state.labels[first], state.labels[second]
-    level = int(rng.random() * n_separating_levels(guide, lowest_common_ancestor(guide.tree, first, second)))
+    level = draw_level(rng, guide, lowest_common_ancestor(guide.tree, first, second))
     single = level == 0
-    units = make_units(state, guide, level, first, second)
+    units = make_units(state, guide, traces, level, first, second)
     placed = np.zeros(units.glued.shape[0], dtype=np.int64)
-    if merging and not sides_of_units(state, units, slot, other, placed):
-        return state, 2
+    if merging and not sides_of_units(state, guide, units, other, placed):
+        return state, 2, math.nan
     sides = start_sides(family, data, first, second, single)
-    log_q = allocate(rng, sides, weights, family, data, units, placed, single, merging)
+    log_q = allocate(rng, sides, weights, family, data, guide, units, placed, single, merging)
     if log_q == -np.inf:
-        return state, 2
+        return state, 2, math.nan
     union, scratch = np.empty(state.statistics.shape[1]), np.empty(state.statistics.shape[1])
     if merging:
         sum_rows(union, state.statistics[slot], state.statistics[other])
@@ -171,24 +162,28 @@ def informed_split_merge(rng, state, weights, family, data, guide, log_weights):
     log_ratio = log_likelihood_ratio(weights, family, sides, single, union) - log_q
     log_ratio += math.log(probability / ((n_merged + 1.0) * counts[0] * counts[1]))
     log_ratio -= math.log((1.0 / n_merged + total / n) / (total * (total - 1.0)))
-    if math.log(rng.random()) >= (-log_ratio if merging else log_ratio):
-        return state, 2 * merging
+    if merging:
+        log_ratio = -log_ratio
+    if math.log(rng.random()) >= log_ratio:
+        return state, 2 * merging, log_ratio
     if merging:
         apply_merge(state, family, union, slot, other)
     else:
         state = grow(state, family)
-        apply_split(state, family, sides, units, placed, slot, second)
-    return state, 1 + 2 * merging
+        apply_split(state, family, sides, guide, units, placed, slot)
+    return state, 1 + 2 * merging, log_ratio
 
 
 @kernel
 def informed_split_merge_moves(rng, state, weights, family, data, guide, n_moves):
-    """Several moves of :func:`informed_split_merge`; the state and how often each outcome came, shape (4,)."""
-    outcomes = np.zeros(4, dtype=np.int64)
+    """Several moves of :func:`informed_split_merge`; the state and the tally of :func:`count_outcome`."""
+    tally = np.zeros(6)
+    traces = find_traces(state, guide)
     log_weights = cluster_weights(weights, family, state)
     for _ in range(n_moves):
-        state, outcome = informed_split_merge(rng, state, weights, family, data, guide, log_weights)
-        outcomes[outcome] += 1
+        state, outcome, log_ratio = informed_split_merge(rng, state, weights, family, data, guide, traces, log_weights)
+        count_outcome(tally, outcome, log_ratio)
         if outcome % 2 == 1:
+            traces = find_traces(state, guide)
             log_weights = cluster_weights(weights, family, state)
-    return state, outcomes
+    return state, tally

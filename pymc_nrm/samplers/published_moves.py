@@ -10,6 +10,8 @@ import numpy as np
 from pymc_nrm.families.base import add_item, log_marginal
 from pymc_nrm.generic import kernel
 from pymc_nrm.partitions import copy_row
+from pymc_nrm.samplers.marginal_gibbs import random_items
+from pymc_nrm.samplers.split_merge_tally import count_outcome
 from pymc_nrm.samplers.subtree_gibbs import draw_from_logs
 from pymc_nrm.special import softplus
 from pymc_nrm.trees.forest import (
@@ -192,14 +194,17 @@ def detach(forest, x, moment, family, data):
 
 
 @kernel
-def plant_forest(labels, weights, family, data):
-    """Forest of the clusters of canonical labels: items are inserted one after the other, in their own order."""
-    forest = empty_forest(labels.shape[0], weights, family, data)
-    for i in range(labels.shape[0]):
-        if labels[i] == forest.n_roots[0]:
+def plant_forest(rng, labels, weights, family, data):
+    """Forest of the clusters of canonical labels: items are inserted one after the other, in random order."""
+    n = labels.shape[0]
+    forest = empty_forest(n, weights, family, data)
+    root = np.full(n, -1, dtype=np.int64)
+    for i in random_items(rng, n, n):
+        if root[labels[i]] < 0:
             add_root(forest, i)
+            root[labels[i]] = i
         else:
-            insert(forest, forest.roots[labels[i]], i, weights.moment, family, data)
+            root[labels[i]] = insert(forest, root[labels[i]], i, weights.moment, family, data)
     return forest
 
 
@@ -465,22 +470,16 @@ def published_cycle(rng, forest, weights, family, data, n_global, n_levels):
 
     Returns
     -------
-    outcomes : ndarray of int64, shape (4,)
-        How often each outcome of a global move came.
-    log_ratio : float
-        Mean log acceptance ratio of the global moves; nan if none had one.
+    tally : ndarray, shape (6,)
+        Outcomes of global moves, see :func:`~pymc_nrm.samplers.split_merge_tally.count_outcome`.
     n_moved : int
         How many items changed their cluster in local moves.
     """
-    outcomes = np.zeros(4, dtype=np.int64)
-    total, count = 0.0, 0
+    tally = np.zeros(6)
     for _ in range(n_global):
         outcome, log_ratio = global_move(rng, forest, weights, family, data)
-        outcomes[outcome] += 1
-        if not math.isnan(log_ratio):
-            total += log_ratio
-            count += 1
+        count_outcome(tally, outcome, log_ratio)
     n_moved = 0
     for item in local_items(rng, forest, n_levels):
         n_moved += move_item(rng, forest, item, weights, family, data)
-    return outcomes, total / count if count else math.nan, n_moved
+    return tally, n_moved

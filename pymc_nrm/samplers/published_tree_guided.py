@@ -13,6 +13,7 @@ from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, check_coun
 from pymc_nrm.samplers.canonical_split_merge import canonical_items, canonical_moves
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep
 from pymc_nrm.samplers.published_moves import forest_labels, plant_forest, published_cycle, refresh_forest
+from pymc_nrm.samplers.split_merge_tally import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.trees.guide import guide_tree
 from pymc_nrm.trees.ibhc import grow_forest
 from pymc_nrm.trees.tree import cut_tree
@@ -97,7 +98,7 @@ class PublishedTreeGuided(PartitionStep):
       place in the tree.
     - u and hyperparameters are redrawn between the draws; potentials are then computed anew and trees keep their shape.
 
-    Where labels were changed by something else, trees are built anew from the items in their order.  Without
+    Where labels were changed by something else, trees are built anew from the items in random order.  Without
     ``initval`` a chain starts from one run of incremental clustering in its own random order.
 
     With ``canonical=True`` the guide tree is grown at the first draw and once more halfway through tuning, and kept
@@ -123,12 +124,7 @@ class PublishedTreeGuided(PartitionStep):
     stats_dtypes_shapes = {
         **PartitionStep.common_stats,
         "n_moved": (np.int64, []),
-        "n_splits_proposed": (np.int64, []),
-        "n_splits_accepted": (np.int64, []),
-        "n_merges_proposed": (np.int64, []),
-        "n_merges_accepted": (np.int64, []),
-        "acceptance_rate": (np.float64, []),
-        "log_acceptance_ratio": (np.float64, []),
+        **SPLIT_MERGE_STATS,
     }
 
     def __init__(self, vars=None, *, n_global=20, n_levels=2, canonical=False, **kwargs):
@@ -166,7 +162,7 @@ class PublishedTreeGuided(PartitionStep):
             precompile(gibbs_sweep, self.rng, state, table, family, data, state.labels)
             return
         forest = grow_forest(rng, small, family, data, min(self._n, 2))
-        precompile(plant_forest, state.labels, table, family, data)
+        precompile(plant_forest, self.rng, state.labels, table, family, data)
         precompile(refresh_forest, forest, table, family, data)
         precompile(published_cycle, self.rng, forest, table, family, data, 1, 1)
         precompile(forest_labels, forest)
@@ -174,19 +170,9 @@ class PublishedTreeGuided(PartitionStep):
     def moves(self, state, table, family, data):
         """Global moves and local moves; the new state and their statistics."""
         cycle = self._canonical_cycle if self.options["canonical"] else self._published_cycle
-        state, outcomes, log_ratio, n_moved = cycle(state, table, family, data)
+        state, tally, n_moved = cycle(state, table, family, data)
         self.n_steps += 1
-        splits_rejected, splits, merges_rejected, merges = map(int, outcomes)
-        total = int(outcomes.sum())
-        return state, {
-            "n_moved": n_moved,
-            "n_splits_proposed": splits + splits_rejected,
-            "n_splits_accepted": splits,
-            "n_merges_proposed": merges + merges_rejected,
-            "n_merges_accepted": merges,
-            "acceptance_rate": (splits + merges) / total if total else np.nan,
-            "log_acceptance_ratio": log_ratio,
-        }
+        return state, {"n_moved": n_moved, **split_merge_statistics(tally)}
 
     def _starts_alone(self, state):
         return self.n_steps == 0 and self.may_choose_start and state.size[0] == 1
@@ -198,11 +184,11 @@ class PublishedTreeGuided(PartitionStep):
             # No depth is balanced: the published rule alone.
             self.forest = grow_forest(self.rng, table, family, data, self._n, balance_depth=self._n)
         else:
-            self.forest = plant_forest(state.labels, table, family, data)
+            self.forest = plant_forest(self.rng, state.labels, table, family, data)
         n_global, n_levels = self.options["n_global"], self.options["n_levels"]
-        outcomes, log_ratio, n_moved = published_cycle(self.rng, self.forest, table, family, data, n_global, n_levels)
+        tally, n_moved = published_cycle(self.rng, self.forest, table, family, data, n_global, n_levels)
         labels = canonical_labels(forest_labels(self.forest))
-        return build_state(labels, family, data), outcomes, log_ratio, n_moved
+        return build_state(labels, family, data), tally, n_moved
 
     def _canonical_cycle(self, state, table, family, data):
         if self.tree is None or (self.tuning and self.n_steps == self.n_tune // 2):
@@ -210,7 +196,7 @@ class PublishedTreeGuided(PartitionStep):
             if self._starts_alone(state):
                 state = build_state(cut_tree(self.tree), family, data)
         n_global, n_levels = self.options["n_global"], self.options["n_levels"]
-        state, outcomes, log_ratio = canonical_moves(self.rng, state, table, family, data, self.tree, n_global)
+        state, tally = canonical_moves(self.rng, state, table, family, data, self.tree, n_global)
         items = canonical_items(self.rng, self.tree, n_levels)
         state, n_moved = gibbs_sweep(self.rng, state, table, family, data, items)
-        return state, outcomes, log_ratio, n_moved
+        return state, tally, n_moved

@@ -17,6 +17,7 @@ from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.partitions import close_slot, copy_row, grow, open_slot
 from pymc_nrm.samplers.base import PartitionStep, check_count
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items
+from pymc_nrm.samplers.split_merge_tally import SPLIT_MERGE_STATS, count_outcome, split_merge_statistics
 
 
 class Halves(NamedTuple):
@@ -112,6 +113,8 @@ def split_merge(rng, state, weights, family, data, options):
     state : State
     outcome : int
         0 split rejected, 1 split accepted, 2 merge rejected, 3 merge accepted.
+    log_ratio : float
+        The log of the acceptance ratio.
     """
     labels = state.labels
     n = labels.shape[0]
@@ -144,7 +147,7 @@ def split_merge(rng, state, weights, family, data, options):
         log_ratio = -log_ratio
     accepted = math.log(rng.random()) < log_ratio
     if not accepted:
-        return state, 2 * merging
+        return state, 2 * merging, log_ratio
     if merging:
         labels[second] = slot
         for k in range(n_items):
@@ -164,17 +167,17 @@ def split_merge(rng, state, weights, family, data, options):
             state.counts[target] = halves.counts[side]
             copy_row(state.statistics[target], halves.statistics[side])
             copy_row(state.cache[target], halves.cache[side])
-    return state, 1 + 2 * merging
+    return state, 1 + 2 * merging, log_ratio
 
 
 @kernel
 def split_merge_moves(rng, state, weights, family, data, options):
-    """``options.n_moves`` split-merge moves; the state and how often each outcome came, shape (4,)."""
-    outcomes = np.zeros(4, dtype=np.int64)
+    """``options.n_moves`` split-merge moves; the state and the tally of :func:`count_outcome`."""
+    tally = np.zeros(6)
     for _ in range(options.n_moves):
-        state, outcome = split_merge(rng, state, weights, family, data, options)
-        outcomes[outcome] += 1
-    return state, outcomes
+        state, outcome, log_ratio = split_merge(rng, state, weights, family, data, options)
+        count_outcome(tally, outcome, log_ratio)
+    return state, tally
 
 
 class SplitMergeOptions(NamedTuple):
@@ -231,11 +234,7 @@ class SplitMerge(PartitionStep):
     stats_dtypes_shapes = {
         **PartitionStep.common_stats,
         "n_moved": (np.int64, []),
-        "n_splits_proposed": (np.int64, []),
-        "n_splits_accepted": (np.int64, []),
-        "n_merges_proposed": (np.int64, []),
-        "n_merges_accepted": (np.int64, []),
-        "acceptance_rate": (np.float64, []),
+        **SPLIT_MERGE_STATS,
     }
 
     def __init__(self, vars=None, *, n_moves=5, proposal="sequential", n_scans=5, n_items=None, **kwargs):
@@ -261,17 +260,9 @@ class SplitMerge(PartitionStep):
         """Split-merge moves and a sweep; the new state and the statistics of the moves."""
         n = len(state.labels)
         n_moves = self.options["n_moves"] if n > 1 else 0
-        outcomes = np.zeros(4, dtype=np.int64)
+        tally = np.zeros(6)
         if n_moves:
-            state, outcomes = split_merge_moves(self.rng, state, table, family, data, self._kernel_options)
+            state, tally = split_merge_moves(self.rng, state, table, family, data, self._kernel_options)
         items = random_items(self.rng, n, self.options["n_items"] or n)
         state, n_moved = gibbs_sweep(self.rng, state, table, family, data, items)
-        splits_rejected, splits, merges_rejected, merges = map(int, outcomes)
-        return state, {
-            "n_moved": n_moved,
-            "n_splits_proposed": splits + splits_rejected,
-            "n_splits_accepted": splits,
-            "n_merges_proposed": merges + merges_rejected,
-            "n_merges_accepted": merges,
-            "acceptance_rate": (splits + merges) / n_moves if n_moves else np.nan,
-        }
+        return state, {"n_moved": n_moved, **split_merge_statistics(tally)}

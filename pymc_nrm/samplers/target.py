@@ -1,5 +1,6 @@
 """What a step needs of a PyMC model: the measure, the families and the data that depend on one partition."""
 
+import numpy as np
 from pymc.pytensorf import compile as compile_function
 from pytensor.compile.mode import Mode
 from pytensor.graph.traversal import ancestors
@@ -28,6 +29,11 @@ class Target:
     ------
     ValueError
         If anything but the data of a :class:`Mixture` depends on the labels.
+
+    Attributes
+    ----------
+    data_are_fixed : bool
+        Whether no mixture is a latent variable.
     """
 
     def __init__(self, model, partition, point, compile_kwargs=None):
@@ -38,6 +44,8 @@ class Target:
         self._sizes = [len(part) for part in parts]
         self._evaluate = _Evaluator(model, [variable for part in parts for variable in part], compile_kwargs)
         self._prepared = [None] * len(self.mixtures)
+        data_places = np.cumsum(self._sizes)[1:] - 1
+        self.data_are_fixed = not any(self._evaluate.varies[place] for place in data_places)
         self.at(point)
 
     def refresh(self):

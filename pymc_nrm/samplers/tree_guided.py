@@ -7,31 +7,61 @@ import numpy as np
 from pymc.step_methods.compound import Competence
 from pymc.step_methods.state import dataclass_state
 
-from pymc_nrm.generic import precompile
+from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.partitions import build_state
 from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, check_count, is_partition
-from pymc_nrm.samplers.guide import make_guide
+from pymc_nrm.samplers.guide import block_statistics, make_guide
 from pymc_nrm.samplers.informed_split_merge import informed_split_merge_moves
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items
+from pymc_nrm.samplers.split_merge_tally import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.samplers.subtree_gibbs import reference_subtree_gibbs, subtree_gibbs
 from pymc_nrm.samplers.tree_split_merge import tree_split_merge_moves
 from pymc_nrm.trees.guide import guide_tree
 from pymc_nrm.trees.tree import cut_tree
 
-# Moves along the guide tree: name, kernel, and whether it counts outcomes of Metropolis-Hastings steps.
-TREE_MOVES = {
-    "informed_split_merge": (informed_split_merge_moves, True),
-    "tree_split_merge": (tree_split_merge_moves, True),
-    "subtree_gibbs": (subtree_gibbs, False),
-    "reference_subtree_gibbs": (reference_subtree_gibbs, False),
-}
+# Names of the moves along a guide tree, in the order of a cycle.
+TREE_MOVES = ("informed_split_merge", "tree_split_merge", "subtree_gibbs", "reference_subtree_gibbs")
 
 # Parts of tuning at whose ends guide trees are grown again, at the hyperparameters of that time.
 _REBUILDS = (0.1, 0.25, 0.5)
 
 # Above so many clusters, moves whose cost does not grow with their number replace most of the others.
 _MANY_CLUSTERS = 50
+
+
+@kernel
+def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves):
+    """One cycle: so many moves of each kind of ``TREE_MOVES``, then Gibbs updates of ``n_moves[4]`` random items.
+
+    One kernel, since a call from Python costs some ten microseconds.  Leaves the target given u invariant; irreducible
+    if Gibbs moves of any kind are among them.
+
+    Returns
+    -------
+    state : State
+    tally : ndarray, shape (6,)
+        Outcomes of split-merge moves, see :func:`~pymc_nrm.samplers.split_merge_tally.count_outcome`.
+    n_blocks_moved, n_moved : int
+        How many blocks and items changed their cluster in Gibbs moves.
+    """
+    tally = np.zeros(6)
+    n_blocks_moved = 0
+    if n_moves[0] > 0:
+        state, counts = informed_split_merge_moves(rng, state, weights, family, data, guide, n_moves[0])
+        tally += counts
+    if n_moves[1] > 0:
+        state, counts = tree_split_merge_moves(rng, state, weights, family, data, guide, n_moves[1])
+        tally += counts
+    if n_moves[2] > 0:
+        state, n_moved = subtree_gibbs(rng, state, weights, family, data, guide, n_moves[2])
+        n_blocks_moved += n_moved
+    if n_moves[3] > 0:
+        state, n_moved = reference_subtree_gibbs(rng, state, weights, family, data, guide, n_moves[3])
+        n_blocks_moved += n_moved
+    items = random_items(rng, state.labels.shape[0], n_moves[4])
+    state, n_moved = gibbs_sweep(rng, state, weights, family, data, items)
+    return state, tally, n_blocks_moved, n_moved
 
 
 @dataclass_state
@@ -99,11 +129,7 @@ class TreeGuided(PartitionStep):
         **PartitionStep.common_stats,
         "n_moved": (np.int64, []),
         "n_blocks_moved": (np.int64, []),
-        "n_splits_proposed": (np.int64, []),
-        "n_splits_accepted": (np.int64, []),
-        "n_merges_proposed": (np.int64, []),
-        "n_merges_accepted": (np.int64, []),
-        "acceptance_rate": (np.float64, []),
+        **SPLIT_MERGE_STATS,
     }
 
     def __init__(self, vars=None, *, moves=None, n_trees=2, **kwargs):
@@ -131,47 +157,26 @@ class TreeGuided(PartitionStep):
         """Compile the kernels for the types at hand, on a tree of two items."""
         rng = np.random.default_rng(0)
         small = Weights(table.join[:3], table.moment[:3]) if self._n > 1 else table
-        guide = make_guide(guide_tree(rng, small, family, data))
-        for move, _ in TREE_MOVES.values():
-            precompile(move, self.rng, state, table, family, data, guide, 1)
-        precompile(random_items, self.rng, 2, 1)
-        precompile(gibbs_sweep, self.rng, state, table, family, data, state.labels)
+        guide = make_guide(guide_tree(rng, small, family, data), family, data)
+        precompile(tree_guided_cycle, self.rng, state, table, family, data, guide, np.zeros(5, dtype=np.int64))
+        precompile(block_statistics, guide, family, data)
 
     def moves(self, state, table, family, data):
         """One cycle of moves; the new state and their statistics."""
-        n = self._n
-        if n > 1 and self._trees_are_due():
+        if self._trees_are_due():
             self._grow_guides(table, family, data)
             if self.n_steps == 0 and self.may_choose_start and state.size[0] == 1:
                 state = build_state(cut_tree(self.guides[0].tree), family, data)
         if self.n_moves is None or self.tuning:
             self.n_moves = self._numbers_of_moves(int(state.size[0]))
         self.n_steps += 1
-        outcomes = np.zeros(4, dtype=np.int64)
-        n_blocks_moved = 0
-        if n > 1:
-            guide = self.guides[int(self.rng.integers(len(self.guides)))]
-            for name, (move, has_outcomes) in TREE_MOVES.items():
-                if self.n_moves[name] == 0:
-                    continue
-                state, result = move(self.rng, state, table, family, data, guide, self.n_moves[name])
-                if has_outcomes:
-                    outcomes += result
-                else:
-                    n_blocks_moved += result
-        items = random_items(self.rng, n, self.n_moves["marginal_gibbs"])
-        state, n_moved = gibbs_sweep(self.rng, state, table, family, data, items)
-        splits_rejected, splits, merges_rejected, merges = map(int, outcomes)
-        total = int(outcomes.sum())
-        return state, {
-            "n_moved": n_moved,
-            "n_blocks_moved": n_blocks_moved,
-            "n_splits_proposed": splits + splits_rejected,
-            "n_splits_accepted": splits,
-            "n_merges_proposed": merges + merges_rejected,
-            "n_merges_accepted": merges,
-            "acceptance_rate": (splits + merges) / total if total else np.nan,
-        }
+        guide = self.guides[int(self.rng.integers(len(self.guides)))]
+        if not self.target.data_are_fixed:
+            guide = guide._replace(statistics=block_statistics(guide, family, data))
+        state, tally, n_blocks_moved, n_moved = tree_guided_cycle(
+            self.rng, state, table, family, data, guide, self.n_moves
+        )
+        return state, {"n_moved": n_moved, "n_blocks_moved": n_blocks_moved, **split_merge_statistics(tally)}
 
     def _trees_are_due(self):
         if not self.guides:
@@ -180,20 +185,23 @@ class TreeGuided(PartitionStep):
 
     def _grow_guides(self, table, family, data):
         n_trees = self.options["n_trees"]
-        self.guides = [make_guide(guide_tree(self.rng, table, family, data)) for _ in range(n_trees)]
+        self.guides = [make_guide(guide_tree(self.rng, table, family, data), family, data) for _ in range(n_trees)]
 
     def _numbers_of_moves(self, n_clusters):
-        """How often each move is made; the number of clusters counts until the end of tuning."""
+        """How often each move is made, in the order of a cycle; the number of clusters counts while tuning goes on."""
         n, many = self._n, n_clusters > _MANY_CLUSTERS
         defaults = {
-            "informed_split_merge": 8,
+            "informed_split_merge": 6,
             "tree_split_merge": 4,
-            "subtree_gibbs": 5 if many else max(5, n // 64),
+            "subtree_gibbs": 5 if many else max(5, n // 128),
             "reference_subtree_gibbs": n // 16 if many else 0,
             "marginal_gibbs": n if n <= 2000 else max(2000, n // 4),
         }
         chosen = defaults | self.options["moves"]
-        return {name: round(count * n) if isinstance(count, float) else count for name, count in chosen.items()}
+        counts = [round(count * n) if isinstance(count, float) else count for count in chosen.values()]
+        if n == 1:
+            counts = [0, 0, 0, 0, counts[-1]]
+        return np.array(counts, dtype=np.int64)
 
     @staticmethod
     def competence(var, has_grad):

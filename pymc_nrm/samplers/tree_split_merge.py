@@ -16,53 +16,18 @@ from pymc_nrm.families.base import (
 )
 from pymc_nrm.generic import kernel
 from pymc_nrm.partitions import close_slot, copy_row, grow, open_slot
-from pymc_nrm.samplers.guide import draw_internal_node, draw_leaf, n_separating_levels
+from pymc_nrm.samplers.guide import draw_internal_node, draw_leaf, draw_level
 from pymc_nrm.samplers.marginal_gibbs import random_items
+from pymc_nrm.samplers.split_merge_tally import count_outcome
 from pymc_nrm.samplers.subtree_gibbs import draw_from_logs, sum_rows
-
-
-class Units(NamedTuple):
-    """Items of one or two clusters in leaf order, cut into the traces of the blocks of a level.
-
-    Parameters
-    ----------
-    items : ndarray of int64
-        All items but the two anchors.
-    start : ndarray of int64, shape (n_units + 1,)
-        Where each unit begins in ``items``.
-    glued : ndarray of int64, shape (n_units,)
-        0 or 1 where a unit shares its block with the first or the second anchor, else -1.
-    """
-
-    items: Any
-    start: Any
-    glued: Any
-
-
-@kernel
-def make_units(state, guide, level, first, second):
-    """Units of the clusters of two anchors; anchors must be in different blocks of the level."""
-    labels, block = state.labels, guide.block[level]
-    slot, other = labels[first], labels[second]
-    size = state.counts[slot] + (state.counts[other] if slot != other else 0) - 2
-    items = np.empty(size, dtype=np.int64)
-    start = np.empty(size + 1, dtype=np.int64)
-    glued = np.empty(size, dtype=np.int64)
-    block_of_first, block_of_second = block[guide.position[first]], block[guide.position[second]]
-    n_units, count, current = 0, 0, -1
-    for p in range(guide.tree.order.shape[0]):
-        item = guide.tree.order[p]
-        if labels[item] not in (slot, other) or item in (first, second):
-            continue
-        if block[p] != current:
-            current = block[p]
-            start[n_units] = count
-            glued[n_units] = 0 if current == block_of_first else (1 if current == block_of_second else -1)
-            n_units += 1
-        items[count] = item
-        count += 1
-    start[n_units] = count
-    return Units(items, start[: n_units + 1], glued[:n_units])
+from pymc_nrm.samplers.units import (
+    find_traces,
+    make_units,
+    relabel_units,
+    sides_of_units,
+    unit_size,
+    unit_statistics,
+)
 
 
 class Sides(NamedTuple):
@@ -97,7 +62,7 @@ def start_sides(family, data, first, second, single):
 
 
 @kernel
-def allocate(rng, sides, weights, family, data, units, placed, single, forced):
+def allocate(rng, sides, weights, family, data, guide, units, placed, single, forced):
     """Allocate units one after the other in fresh random order; the log probability of the outcome.
 
     Units with an anchor's block go to that anchor first, without a choice.  ``placed`` receives the side of each unit,
@@ -119,19 +84,15 @@ def allocate(rng, sides, weights, family, data, units, placed, single, forced):
                 if forced and placed[k] != glued:
                     return -np.inf
                 placed[k] = glued
-            begin, end = units.start[k], units.start[k + 1]
-            size = end - begin
+            size = unit_size(guide, units, k)
+            item = units.node[k]
             if single:
-                item = units.items[begin]
                 for side in range(2):
                     log_weights[side] = weights.join[sides.counts[side]] + log_predictive(
                         family, sides.cache[side], data, item
                     )
             else:
-                for m in range(row.shape[0]):
-                    row[m] = 0.0
-                for m in range(begin, end):
-                    add_item(family, row, data, units.items[m], 1.0)
+                unit_statistics(family, data, guide, units, k, row)
                 for side in range(2):
                     count = sides.counts[side]
                     sum_rows(joined[side], sides.statistics[side], row)
@@ -147,24 +108,12 @@ def allocate(rng, sides, weights, family, data, units, placed, single, forced):
                 log_q -= max(against, 0.0) + math.log1p(math.exp(-abs(against)))
             side = placed[k]
             if single:
-                update_cache(family, sides.statistics[side], sides.cache[side], data, units.items[begin], 1.0)
+                update_cache(family, sides.statistics[side], sides.cache[side], data, item, 1.0)
             else:
                 copy_row(sides.statistics[side], joined[side])
                 sides.marginal[side] = marginals[side]
             sides.counts[side] += size
     return log_q
-
-
-@kernel
-def sides_of_units(state, units, slot, other, placed):
-    """Write the side of every unit of two clusters; False if a unit has items of both."""
-    for k in range(units.glued.shape[0]):
-        label = state.labels[units.items[units.start[k]]]
-        placed[k] = label == other
-        for m in range(units.start[k] + 1, units.start[k + 1]):
-            if state.labels[units.items[m]] != label:
-                return False
-    return True
 
 
 @kernel
@@ -178,14 +127,10 @@ def log_likelihood_ratio(weights, family, sides, single, union):
 
 
 @kernel
-def apply_split(state, family, sides, units, placed, slot, second):
+def apply_split(state, family, sides, guide, units, placed, slot):
     """Move the second side to a new slot; the state must have room for one."""
     new = open_slot(state)
-    state.labels[second] = new
-    for k in range(placed.shape[0]):
-        if placed[k] == 1:
-            for m in range(units.start[k], units.start[k + 1]):
-                state.labels[units.items[m]] = new
+    relabel_units(state, guide, units, placed, new)
     for side, target in ((0, slot), (1, new)):
         state.counts[target] = sides.counts[side]
         copy_row(state.statistics[target], sides.statistics[side])
@@ -206,17 +151,22 @@ def apply_merge(state, family, union, slot, other):
 
 @kernel
 def tree_split_merge_moves(rng, state, weights, family, data, guide, n_moves):
-    """Several moves of :func:`tree_split_merge`; the state and how often each outcome came, shape (4,)."""
-    outcomes = np.zeros(4, dtype=np.int64)
+    """Several moves of :func:`tree_split_merge`; the state and the tally of :func:`count_outcome`."""
+    tally = np.zeros(6)
+    traces = find_traces(state, guide)
     for _ in range(n_moves):
-        state, outcome = tree_split_merge(rng, state, weights, family, data, guide)
-        outcomes[outcome] += 1
-    return state, outcomes
+        state, outcome, log_ratio = tree_split_merge(rng, state, weights, family, data, guide, traces)
+        count_outcome(tally, outcome, log_ratio)
+        if outcome % 2 == 1:
+            traces = find_traces(state, guide)
+    return state, tally
 
 
 @kernel
-def tree_split_merge(rng, state, weights, family, data, guide):
+def tree_split_merge(rng, state, weights, family, data, guide, traces):
     """One split-merge move between two anchors below the children of a node of the guide tree.
+
+    A proposal takes time in proportion to the number of units; an accepted one changes labels as well.
 
     Given node, anchors, level and order of units, the union of the anchors' clusters and its units are the same before
     and after: Metropolis-Hastings on two partitions.  Leaves the target given u invariant; not irreducible alone.
@@ -226,32 +176,36 @@ def tree_split_merge(rng, state, weights, family, data, guide):
     state : State
     outcome : int
         0 split rejected, 1 split accepted, 2 merge rejected, 3 merge accepted.
+    log_ratio : float
+        The log of the acceptance ratio; nan where no move was possible.
     """
     node = draw_internal_node(rng, guide)
     first, second = draw_leaf(rng, guide, guide.tree.left[node]), draw_leaf(rng, guide, guide.tree.right[node])
-    level = int(rng.random() * n_separating_levels(guide, node))
+    level = draw_level(rng, guide, node)
     single = level == 0
     slot, other = state.labels[first], state.labels[second]
     merging = slot != other
-    units = make_units(state, guide, level, first, second)
+    units = make_units(state, guide, traces, level, first, second)
     placed = np.zeros(units.glued.shape[0], dtype=np.int64)
-    if merging and not sides_of_units(state, units, slot, other, placed):
-        return state, 2
+    if merging and not sides_of_units(state, guide, units, other, placed):
+        return state, 2, math.nan
     sides = start_sides(family, data, first, second, single)
-    log_q = allocate(rng, sides, weights, family, data, units, placed, single, merging)
+    log_q = allocate(rng, sides, weights, family, data, guide, units, placed, single, merging)
     if log_q == -np.inf:
-        return state, 2
+        return state, 2, math.nan
     union = np.empty(state.statistics.shape[1])
     if merging:
         sum_rows(union, state.statistics[slot], state.statistics[other])
     else:
         copy_row(union, state.statistics[slot])
     log_ratio = log_likelihood_ratio(weights, family, sides, single, union) - log_q
-    if math.log(rng.random()) >= (-log_ratio if merging else log_ratio):
-        return state, 2 * merging
+    if merging:
+        log_ratio = -log_ratio
+    if math.log(rng.random()) >= log_ratio:
+        return state, 2 * merging, log_ratio
     if merging:
         apply_merge(state, family, union, slot, other)
     else:
         state = grow(state, family)
-        apply_split(state, family, sides, units, placed, slot, second)
-    return state, 1 + 2 * merging
+        apply_split(state, family, sides, guide, units, placed, slot)
+    return state, 1 + 2 * merging, log_ratio

@@ -14,7 +14,7 @@ from models import make_model, run
 from pymc_nrm.families import PoissonGamma
 from pymc_nrm.generic import kernel
 from pymc_nrm.measures.base import Weights, weights
-from pymc_nrm.partitions import all_partitions, build_state, ordered_labels
+from pymc_nrm.partitions import all_partitions, build_state, canonical_labels, ordered_labels
 from pymc_nrm.samplers.canonical_split_merge import canonical_items, canonical_moves
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep
 from pymc_nrm.samplers.published_moves import forest_labels, global_move, plant_forest, published_cycle, refresh_forest
@@ -55,15 +55,15 @@ def canonical_chain(rng, starts, tables, family, data, tree, n_global, n_levels)
     The rounds follow each other from the first row of ``starts``, or, if ``n_levels < 0``, each begins at its own row
     and has no local moves.
     """
-    draws, outcomes = np.empty_like(starts), np.zeros(4, dtype=np.int64)
+    draws, outcomes = np.empty_like(starts), np.zeros(4)
     labels = starts[0]
     for t in range(starts.shape[0]):
         if n_levels < 0:
             labels = starts[t]
         k = labels.max()
         table = Weights(tables.join[k, t], tables.moment[k, t])
-        state, counts, _ = canonical_moves(rng, build_state(labels, family, data), table, family, data, tree, n_global)
-        outcomes += counts
+        state, tally = canonical_moves(rng, build_state(labels, family, data), table, family, data, tree, n_global)
+        outcomes += tally[:4]
         if n_levels >= 0:
             state, _ = gibbs_sweep(rng, state, table, family, data, canonical_items(rng, tree, n_levels))
         draws[t] = ordered_labels(state)
@@ -121,7 +121,7 @@ def test_published_chain_is_found_wrong(case, measure):
     n = partitions.shape[1]
     table = weights(MEASURES[measure], n, 0.0)
     draws = [
-        published_chain(rng, plant_forest(start, table, *inputs(case)), u, *inputs(case), 20, 2, PUBLISHED_DRAWS)
+        published_chain(rng, plant_forest(rng, start, table, *inputs(case)), u, *inputs(case), 20, 2, PUBLISHED_DRAWS)
         for rng, start, u in zip(seeded(measure, case).spawn(CHAINS), starts(n), tables(measure, n), strict=True)
     ]
     labels = np.array(draws)[:, 20:]
@@ -169,8 +169,8 @@ def test_rejected_global_moves_change_nothing():
     rng = np.random.default_rng(3)
     outcomes = np.zeros(4)
     for start in all_partitions(n)[::4]:
-        forest = plant_forest(start, table, family, data)
-        np.testing.assert_array_equal(forest_labels(forest), start)
+        forest = plant_forest(rng, start, table, family, data)
+        np.testing.assert_array_equal(canonical_labels(forest_labels(forest)), start)
         for _ in range(40):
             before = snapshot(forest)
             outcome, _ = global_move(rng, forest, table, family, data)

@@ -64,14 +64,14 @@ def move_chain(rng, labels, weights, family, data, guide, which, n_draws):
     return draws
 
 
-def random_guide(rng, n):
+def random_guide(rng, n, family, data):
     """Any tree will do: it decides how fast moves mix, never what they keep."""
     roots, merges = list(range(n)), []
     for k in range(n - 1):
         i, j = rng.choice(len(roots), size=2, replace=False)
         merges.append((roots[i], roots[j]))
         roots = [root for position, root in enumerate(roots) if position not in (i, j)] + [n + k]
-    return make_guide(build_tree(merges, rng.normal(size=n - 1)))
+    return make_guide(build_tree(merges, rng.normal(size=n - 1)), family, data)
 
 
 # Kernels take long to compile: the other families are left to the slow tests.
@@ -96,7 +96,7 @@ def test_move_leaves_the_law_given_u_invariant(family, move, n_moves):
     starts = partitions[rng.choice(len(partitions), size=N_STARTS, p=probabilities)]
     table = weights(MEASURES["NGG"], n, np.log(U))
     parts = [
-        move_all(rng, part, table, *inputs(family), random_guide(rng, n), MOVES.index(move), n_moves)
+        move_all(rng, part, table, *inputs(family), random_guide(rng, n, *inputs(family)), MOVES.index(move), n_moves)
         for part in np.split(starts, CHAINS)
     ]
     ends = np.array(parts)
@@ -113,7 +113,7 @@ def test_gibbs_moves_alone_reach_the_law_given_u(measure, move):
     table = weights(MEASURES[measure], n, np.log(U))
     draws = []
     for start, rng in zip((np.zeros(n, dtype=np.int64), np.arange(n)), rng_of(measure, move).spawn(2), strict=True):
-        guide = random_guide(rng, n)
+        guide = random_guide(rng, n, *inputs(family))
         draws.append(move_chain(rng, start, table, *inputs(family), guide, MOVES.index(move), N_DRAWS))
     assert_law(np.array(draws)[:, 20:], partitions, probabilities)
 
@@ -148,7 +148,7 @@ def test_test_has_power():
         # Items of the present clusters are joined first.
         items = sorted(range(n), key=lambda i: labels[i])
         merges = [(items[0], items[1])] + [(n + k - 1, items[k + 1]) for k in range(1, n - 1)]
-        guide = make_guide(build_tree(merges, np.zeros(n - 1)))
+        guide = make_guide(build_tree(merges, np.zeros(n - 1)), *inputs(family))
         labels = move_once(rng, labels, table, *inputs(family), guide, MOVES.index("subtree_gibbs"), 1)
         draws.append(labels)
     scores = z_scores(np.array(draws)[None], partitions, probabilities)
