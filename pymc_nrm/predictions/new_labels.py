@@ -12,9 +12,10 @@ from pymc_nrm.predictions.items import as_rows, prepare_new_items
 from pymc_nrm.predictions.join import log_join_probabilities
 from pymc_nrm.predictions.layout import MixtureLayout
 from pymc_nrm.predictions.tables import log_predictive_table, log_sum_rows
+from pymc_nrm.stats.point_estimate import point_estimate
 
 
-def predict_labels(idata, model, X_new, estimate, *, var_name=None):
+def predict_labels(idata, model, X_new, estimate=None, *, var_name=None):
     """Probabilities that new items belong to the clusters of a point estimate, given their data.
 
     Parameters
@@ -26,8 +27,9 @@ def predict_labels(idata, model, X_new, estimate, *, var_name=None):
     X_new : array_like, sparse matrix, DataArray or Dataset, shape (m, d) or (m,), or dict of them by mixture
         Data of the new items, each predicted on its own.  With several mixtures over the partition, a dict by their
         names; those left out count as unknown.
-    estimate : array_like of int, DataArray, or Dataset with the variable ``labels``, shape (n,)
-        Labels of the old items, such as the result of ``point_estimate``.
+    estimate : array_like of int, DataArray, or Dataset with the variable ``labels``, shape (n,), optional
+        Labels of the old items; by default those of :func:`~pymc_nrm.stats.point_estimate` with seed 0,
+        or of the partition itself where it is observed.
     var_name : str, optional
         Name of the partition; the only one of the model by default.
 
@@ -79,6 +81,11 @@ def predict_labels(idata, model, X_new, estimate, *, var_name=None):
     model = modelcontext(model)
     partition = find_variable(model, PartitionRV, var_name)
     draws = PartitionDraws(idata, model, partition.name)
+    if estimate is None:
+        sampled = partition in model.free_RVs
+        estimate = (
+            point_estimate(draws.posterior[partition.name], random_seed=0) if sampled else next(iter(draws)).labels
+        )
     labels, names = _estimate_labels(estimate, draws)
     given = _by_mixture(X_new, draws)
     layouts = [MixtureLayout(model, name) for name in given]

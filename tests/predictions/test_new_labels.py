@@ -9,6 +9,7 @@ from prediction_cases import CASES, MEASURES, SLOW_CASES, draws_of, extensions, 
 import pymc_nrm as nrm
 from pymc_nrm.partitions import all_partitions
 from pymc_nrm.predictions import predict_labels
+from pymc_nrm.stats.point_estimate import point_estimate
 
 ALL = ["NormalGamma, missing", "PoissonGamma", *[pytest.param(name, marks=pytest.mark.slow) for name in SLOW_CASES]]
 
@@ -43,6 +44,9 @@ def test_estimates_of_all_kinds():
     labels = xr.DataArray([0, 1, 1, 0], dims="item", coords={"item": list("abcd")})
     for estimate in (labels, xr.Dataset({"labels": labels, "n_clusters": 2}), np.array([0, 1, 1, 0])):
         xr.testing.assert_equal(predict_labels(idata, model, case.new, estimate), expected)
+    chosen = point_estimate(idata, random_seed=0)
+    by_default = predict_labels(idata, model, case.new)
+    xr.testing.assert_equal(by_default, predict_labels(idata, model, case.new, chosen))
     renamed = predict_labels(idata, model, case.new, [7, 2, 2, 7])
     assert renamed.cluster.values.tolist() == [7, 2]
     np.testing.assert_array_equal(renamed.probability, expected.probability)
