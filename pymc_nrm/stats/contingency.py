@@ -1,0 +1,138 @@
+"""Contingency tables of pairs of partitions, and labels as compiled loops want them."""
+
+import numpy as np
+
+from pymc_nrm.generic import kernel
+from pymc_nrm.stats.draws import relabel_rows
+
+
+def as_labels(name, labels):
+    """Labels of one or many partitions, renamed in order of appearance.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for error messages.
+    labels : array_like of int, shape (n,) or (S, n)
+        Any integers; equal integers mean the same cluster.
+
+    Returns
+    -------
+    ndarray of int32, shape (1, n) or (S, n)
+
+    Raises
+    ------
+    TypeError
+        If the labels are not integers.
+    ValueError
+        If the shape is another, or there are no items.
+
+    Examples
+    --------
+    >>> as_labels("a", [7, 2, 7]).tolist()
+    [[0, 1, 0]]
+    """
+    array = np.asarray(labels)
+    if array.ndim not in (1, 2) or array.shape[-1] == 0:
+        raise ValueError(f"{name} must have shape (n,) or (S, n) with n > 0; got shape {array.shape}")
+    if not np.issubdtype(array.dtype, np.integer):
+        raise TypeError(f"{name} must hold integers; got {array.dtype}")
+    rows = np.atleast_2d(array)
+    if len(rows) == 0:
+        return np.zeros(rows.shape, dtype=np.int32)
+    least, largest = int(rows.min()), int(rows.max())
+    if largest - least > 10 * rows.shape[1] + 1000:
+        values, rows = np.unique(rows, return_inverse=True)
+        least, largest = 0, len(values) - 1
+    rows = np.ascontiguousarray(rows.reshape(-1, array.shape[-1]), dtype=np.int64) - least
+    return relabel_rows(rows, largest - least + 1).astype(np.int32)
+
+
+def entropy_table(n, base=2):
+    """Table of x log x for x = 0, ..., n."""
+    counts = np.arange(n + 1, dtype="float64")
+    counts[1:] *= np.log(counts[1:]) / np.log(base)
+    return counts
+
+
+def pair_table(n):
+    """Table of x (x - 1) / 2 for x = 0, ..., n."""
+    counts = np.arange(n + 1, dtype="float64")
+    return counts * (counts - 1) / 2
+
+
+@kernel
+def order_by_cluster(labels, order, start):
+    """Items cluster by cluster: those of cluster k are ``order[start[k] : start[k + 1]]``."""
+    n_clusters = start.shape[0] - 1
+    start[:] = 0
+    for i in range(labels.shape[0]):
+        start[labels[i] + 1] += 1
+    for k in range(n_clusters):
+        start[k + 1] += start[k]
+    for i in range(labels.shape[0]):
+        order[start[labels[i]]] = i
+        start[labels[i]] += 1
+    for k in range(n_clusters, 0, -1):
+        start[k] = start[k - 1]
+    start[0] = 0
+
+
+@kernel
+def cell_sums(a, b, table):
+    """Sums of ``table[count]`` over the cells of contingency tables, and over their margins.
+
+    Takes O(n) per pair: with many cells, counts are formed for one cluster of ``a`` at a time.
+
+    Parameters
+    ----------
+    a, b : ndarray of int32, shape (S, n) or (1, n)
+        Labels from 0; a single row goes with every row of the other.
+    table : ndarray of float64, shape (n + 1,)
+        With value 0 for count 0.
+
+    Returns
+    -------
+    ndarray, shape (S, 3)
+        Sums over cells, over clusters of a, over clusters of b.
+    """
+    n = a.shape[1]
+    sums = np.zeros((max(a.shape[0], b.shape[0]), 3))
+    order = np.empty(n, dtype=np.int64)
+    start = np.zeros(1, dtype=np.int64)
+    most = b.max() + 1 if b.size else 0
+    margin = np.zeros(most, dtype=np.int64)
+    cells = np.zeros(4 * n + most, dtype=np.int64)
+    own = 0.0
+    for s in range(sums.shape[0]):
+        x = a[s if a.shape[0] > 1 else 0]
+        y = b[s if b.shape[0] > 1 else 0]
+        if s == 0 or a.shape[0] > 1:
+            start = np.empty(x.max() + 2, dtype=np.int64)
+            order_by_cluster(x, order, start)
+            own = 0.0
+            for k in range(start.shape[0] - 1):
+                own += table[start[k + 1] - start[k]]
+        n_x, n_y = start.shape[0] - 1, y.max() + 1
+        joint = 0.0
+        if n_x * n_y <= 4 * n:
+            for i in range(n):
+                cells[x[i] * n_y + y[i]] += 1
+            for cell in range(n_x * n_y):
+                joint += table[cells[cell]]
+                cells[cell] = 0
+        else:
+            for k in range(n_x):
+                for q in range(start[k], start[k + 1]):
+                    cells[y[order[q]]] += 1
+                for q in range(start[k], start[k + 1]):
+                    joint += table[cells[y[order[q]]]]
+                    cells[y[order[q]]] = 0
+        other = 0.0
+        for i in range(n):
+            margin[y[i]] += 1
+        for k in range(n_y):
+            other += table[margin[k]]
+            margin[k] = 0
+        sums[s, 0], sums[s, 1], sums[s, 2] = joint, own, other
+    return sums

@@ -1,0 +1,124 @@
+"""Credible balls of partitions and their bounds."""
+
+import math
+import numbers
+
+import numpy as np
+import xarray as xr
+
+from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
+from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses
+from pymc_nrm.stats.point_estimate import point_estimate
+
+__all__ = ["credible_ball"]
+
+# Distances that differ by less are equal up to rounding.
+TOLERANCE = 1e-9
+
+
+def credible_ball(
+    idata,
+    estimate=None,
+    *,
+    var_name=None,
+    probability=0.95,
+    loss="variation_of_information",
+    random_seed=None,
+    **costs,
+):
+    """Smallest ball of partitions about an estimate that holds a given posterior probability, with its bounds.
+
+    Parameters
+    ----------
+    idata : DataTree, Dataset or DataArray
+        Draws of a partition.
+    estimate : array_like of int, shape (n,), or Dataset, optional
+        Centre, as labels or as the result of :func:`~pymc_nrm.stats.point_estimate.point_estimate`; by default the
+        point estimate under the same loss.
+    var_name : str, optional
+        Name of the partition; by default the only one.
+    probability : float
+        Posterior probability of the ball, above 0 and at most 1.
+    loss : str
+        Distance from the centre, which is the first argument of the loss; see :mod:`pymc_nrm.stats.losses`.
+    random_seed : int, Generator or None
+        Seed of the search for the centre, if none is given.
+    **costs
+        Further arguments of the loss: ``base``, or ``cost_false_join`` and ``cost_false_split``.
+
+    Returns
+    -------
+    Dataset
+        ``center``, labels along the dimension of the items, and ``center_n_clusters``; ``radius``; ``share`` of the
+        draws within it, at least ``probability``.  For each bound ``horizontal``, ``upper_vertical`` and
+        ``lower_vertical``: its labels, ``<bound>_distance`` from the centre and ``<bound>_n_clusters``, along a
+        dimension ``<bound>_tie`` of length one unless several partitions share the place; they are in order of
+        their first draw.  Attributes ``probability``, ``loss`` and the costs.
+
+    Raises
+    ------
+    TypeError
+        If a cost is not one of the loss.
+    ValueError
+        If there is no such partition, ``probability`` is out of range, the loss is unknown, or the estimate has another
+        number of items.
+
+    Notes
+    -----
+    Wade & Ghahramani (2018), "Bayesian cluster analysis: point estimation and credible balls", section 4.  The radius
+    is the least r such that the share of draws with distance at most r is at least ``probability``.  Bounds are draws
+    within the ball: the horizontal ones are furthest from the centre; the upper vertical ones are furthest among those
+    with the fewest clusters; the lower vertical ones are furthest among those with the most.  They are extremes of the
+    draws that there are, and move outwards as draws are added.
+
+    Binder's loss with unequal costs and one minus the adjusted Rand index are not metrics; the set of draws with losses
+    up to the radius is defined all the same.
+
+    Examples
+    --------
+    >>> labels = [[[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 2, 2], [0, 1, 2, 3]]]
+    >>> draws = xr.DataArray(labels, dims=("chain", "draw", "item"))
+    >>> ball = credible_ball(draws, [0, 0, 1, 1], probability=0.8)
+    >>> float(ball.share), ball.lower_vertical.values.tolist(), ball.lower_vertical_n_clusters.values.tolist()
+    (0.8, [[0, 1, 2, 3]], [4])
+    """
+    costs = complete_costs(loss, costs)
+    if not isinstance(probability, numbers.Real) or not 0 < probability <= 1:
+        raise ValueError(f"probability must be above 0 and at most 1; got {probability!r}")
+    draws = partition_draws(idata, var_name)
+    if estimate is None:
+        estimate = point_estimate(draws, loss=loss, random_seed=random_seed, **costs)
+    center = check_estimate(estimate, draws)
+    distances = draw_losses(center, draws, loss, costs).values.ravel()
+    partitions = draws.values.reshape(-1, draws.shape[2])
+
+    # Rounding must not ask for one more draw than probability * S.
+    needed = math.ceil(probability * len(distances) * (1 - 1e-12))
+    radius = float(np.sort(distances)[max(needed, 1) - 1])
+    inside = np.flatnonzero(distances <= radius + TOLERANCE)
+    n_clusters = partitions[inside].max(axis=1) + 1
+    bounds = {
+        "horizontal": inside,
+        "upper_vertical": inside[n_clusters == n_clusters.min()],
+        "lower_vertical": inside[n_clusters == n_clusters.max()],
+    }
+    dim = item_dimension(draws)
+    result = xr.Dataset(
+        {
+            "center": (dim, center),
+            "center_n_clusters": int(center.max()) + 1,
+            "radius": radius,
+            "share": len(inside) / len(distances),
+        },
+        coords=item_coords(draws),
+        attrs={"probability": float(probability), "loss": loss, **costs},
+    )
+    for name, among in bounds.items():
+        furthest = among[distances[among] >= distances[among].max() - TOLERANCE]
+        _, first = np.unique(partitions[furthest], axis=0, return_index=True)
+        chosen = furthest[np.sort(first)]
+        tie = f"{name}_tie"
+        result[name] = ((tie, dim), partitions[chosen])
+        result[f"{name}_distance"] = (tie, distances[chosen])
+        result[f"{name}_n_clusters"] = (tie, partitions[chosen].max(axis=1) + 1)
+    return result

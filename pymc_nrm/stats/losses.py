@@ -1,0 +1,360 @@
+"""Losses between partitions, and their posterior expectations."""
+
+import math
+import numbers
+
+import numpy as np
+import xarray as xr
+
+from pymc_nrm.stats.contingency import as_labels, cell_sums, entropy_table, pair_table
+from pymc_nrm.stats.convergence import sampling_diagnostic
+from pymc_nrm.stats.draws import item_dimension, partition_draws
+
+__all__ = [
+    "adjusted_rand",
+    "binder_loss",
+    "expected_loss",
+    "normalized_variation_of_information",
+    "one_minus_adjusted_rand",
+    "variation_of_information",
+]
+
+
+def variation_of_information(a, b, base=2):
+    """Variation of information of pairs of partitions, a metric.
+
+    Parameters
+    ----------
+    a, b : array_like of int, shape (n,) or (S, n)
+        Labels, any integers; a vector goes with every row of the other.
+    base : float
+        Base of the logarithm: 2 for bits, ``math.e`` for nats.
+
+    Returns
+    -------
+    float or ndarray, shape (S,)
+        From 0, for equal partitions, to log n.
+
+    Raises
+    ------
+    TypeError
+        If labels are not integers.
+    ValueError
+        If shapes do not go together, or the base is not greater than 1.
+
+    Notes
+    -----
+    VI(a, b) = H(a | b) + H(b | a) = 2 H(a, b) - H(a) - H(b), with the entropies of the proportions of clusters and of
+    cells of the contingency table (Meila 2007, "Comparing clusterings: an information based distance").  Takes O(n)
+    time per pair.
+
+    Examples
+    --------
+    >>> variation_of_information([0, 0, 1, 1], [0, 1, 2, 3])
+    1.0
+    >>> variation_of_information([0, 0, 1, 1], [[0, 0, 1, 1], [0, 0, 0, 0]]).tolist()
+    [0.0, 1.0]
+    """
+    return _broadcast(a, b, "variation_of_information", {"base": base})
+
+
+def normalized_variation_of_information(a, b):
+    """Variation of information divided by the joint entropy, a metric.
+
+    Parameters
+    ----------
+    a, b : array_like of int, shape (n,) or (S, n)
+        Labels, any integers; a vector goes with every row of the other.
+
+    Returns
+    -------
+    float or ndarray, shape (S,)
+        From 0, for equal partitions, to 1, for independent ones.  0 if both consist of one cluster.
+
+    Raises
+    ------
+    TypeError
+        If labels are not integers.
+    ValueError
+        If shapes do not go together.
+
+    Notes
+    -----
+    NVI(a, b) = 1 - I(a, b) / H(a, b) with the mutual information I and the joint entropy H (Vinh, Epps & Bailey 2010,
+    "Information theoretic measures for clusterings comparison", table 3, joint normalisation).
+
+    Examples
+    --------
+    >>> normalized_variation_of_information([0, 0, 1, 1], [0, 1, 2, 3])
+    0.5
+    """
+    return _broadcast(a, b, "normalized_variation_of_information", {})
+
+
+def binder_loss(a, b, cost_false_join=1.0, cost_false_split=1.0):
+    """Binder's loss: the average cost over pairs of items on which partitions disagree.
+
+    Parameters
+    ----------
+    a, b : array_like of int, shape (n,) or (S, n)
+        Labels of estimates and of true partitions, any integers; a vector goes with every row of the other.
+    cost_false_join : float
+        Cost of a pair that is together in a but not in b.
+    cost_false_split : float
+        Cost of a pair that is together in b but not in a.
+
+    Returns
+    -------
+    float or ndarray, shape (S,)
+        Sum of costs divided by the number n (n - 1) / 2 of pairs; with unit costs one minus the Rand index.  0 for a
+        single item.
+
+    Raises
+    ------
+    TypeError
+        If labels are not integers or costs not numbers.
+    ValueError
+        If shapes do not go together, or costs are not finite and positive.
+
+    Notes
+    -----
+    Binder (1978), "Bayesian cluster analysis"; Dahl, Johnson & Mueller (2022), "Search algorithms and loss functions
+    for Bayesian clustering", section 2.  Multiply by (n - 1) / n for the average over all n^2 ordered pairs, equal
+    items included.
+
+    Examples
+    --------
+    >>> binder_loss([0, 0, 1], [0, 0, 0])
+    0.6666666666666666
+    >>> binder_loss([0, 0, 1], [0, 0, 0], cost_false_split=3.0)
+    2.0
+    """
+    costs = {"cost_false_join": cost_false_join, "cost_false_split": cost_false_split}
+    return _broadcast(a, b, "binder_loss", costs)
+
+
+def adjusted_rand(a, b):
+    """Rand index adjusted for chance.
+
+    Parameters
+    ----------
+    a, b : array_like of int, shape (n,) or (S, n)
+        Labels, any integers; a vector goes with every row of the other.
+
+    Returns
+    -------
+    float or ndarray, shape (S,)
+        1 for equal partitions, 0 in the mean over random ones with the same sizes of clusters; can be negative.
+
+    Raises
+    ------
+    TypeError
+        If labels are not integers.
+    ValueError
+        If shapes do not go together.
+
+    Notes
+    -----
+    Hubert & Arabie (1985), "Comparing partitions", equation 5.
+
+    Examples
+    --------
+    >>> adjusted_rand([0, 0, 1, 1], [1, 1, 0, 0]), adjusted_rand([0, 0, 1, 1], [0, 0, 0, 0])
+    (1.0, 0.0)
+    """
+    return 1.0 - one_minus_adjusted_rand(a, b)
+
+
+def one_minus_adjusted_rand(a, b):
+    """One minus the adjusted Rand index, as a loss.
+
+    Parameters
+    ----------
+    a, b : array_like of int, shape (n,) or (S, n)
+        Labels, any integers; a vector goes with every row of the other.
+
+    Returns
+    -------
+    float or ndarray, shape (S,)
+        0 for equal partitions; see :func:`adjusted_rand`.  Not a metric.
+
+    Raises
+    ------
+    TypeError
+        If labels are not integers.
+    ValueError
+        If shapes do not go together.
+
+    Examples
+    --------
+    >>> one_minus_adjusted_rand([0, 0, 1, 1], [0, 0, 0, 0])
+    1.0
+    """
+    return _broadcast(a, b, "one_minus_adjusted_rand", {})
+
+
+def _information(cells, own, other, n, base):
+    return _positive_part(own + other - 2 * cells) / n
+
+
+def _normalized_information(cells, own, other, n):
+    joint = n * math.log2(n) - cells
+    # The least positive value of n H(a, b) is 2 (for n = 2): smaller ones are rounding.
+    return np.minimum(_positive_part(own + other - 2 * cells) / np.where(joint > 0.5, joint, np.inf), 1.0)
+
+
+def _binder(cells, own, other, n, cost_false_join, cost_false_split):
+    return (cost_false_join * (own - cells) + cost_false_split * (other - cells)) / max(math.comb(n, 2), 1)
+
+
+def _one_minus_adjusted_rand(cells, own, other, n):
+    mean = (own + other) / 2
+    at_random = own * other / max(math.comb(n, 2), 1)
+    # The denominator is 0 if both have one cluster or both n; else it is at least 1/2.
+    return (mean - cells) / np.where(mean - at_random > 0.25, mean - at_random, np.inf)
+
+
+def _positive_part(values):
+    # n times a positive variation of information is 2 bits at least, up to the base: smaller ones are rounding.
+    return np.where(values > 1e-6, values, 0.0)
+
+
+# Value of each loss from the sums of a table over cells and clusters; defaults of its arguments; whether the table is
+# x log x or the number of pairs.
+VALUES = {
+    "variation_of_information": (_information, {"base": 2}, entropy_table),
+    "normalized_variation_of_information": (_normalized_information, {}, entropy_table),
+    "binder_loss": (_binder, {"cost_false_join": 1.0, "cost_false_split": 1.0}, pair_table),
+    "one_minus_adjusted_rand": (_one_minus_adjusted_rand, {}, pair_table),
+}
+
+
+def expected_loss(estimate, idata, *, var_name=None, loss="variation_of_information", **costs):
+    """Posterior expectation of the loss of a partition, with its Monte Carlo standard error.
+
+    Parameters
+    ----------
+    estimate : array_like of int, shape (n,), or Dataset
+        Labels, any integers, or the result of :func:`~pymc_nrm.stats.point_estimate.point_estimate`.
+    idata : DataTree, Dataset or DataArray
+        Draws of a partition.
+    var_name : str, optional
+        Name of the partition; by default the only one.
+    loss : str
+        Name of a function of this module: ``"variation_of_information"``, ``"normalized_variation_of_information"``,
+        ``"binder_loss"`` or ``"one_minus_adjusted_rand"``.
+    **costs
+        Further arguments of the loss: ``base``, or ``cost_false_join`` and ``cost_false_split``.
+
+    Returns
+    -------
+    Dataset
+        ``expected_loss``, the mean over draws, and ``mcse``, its standard error from the effective sample size of the
+        losses of the draws (NaN with fewer than four draws per chain).  Attributes ``loss`` and the costs.
+
+    Raises
+    ------
+    TypeError
+        If a cost is not one of the loss.
+    ValueError
+        If the loss is unknown, or the numbers of items differ, or there is no such partition.
+
+    Notes
+    -----
+    The error is that of the mean at a given partition.  An estimate that was chosen with the same draws looks slightly
+    better than it is.
+
+    Examples
+    --------
+    >>> draws = xr.DataArray([[[0, 0, 1], [0, 0, 1], [0, 0, 0], [0, 1, 1]]], dims=("chain", "draw", "item"))
+    >>> float(expected_loss([0, 0, 0], draws, loss="binder_loss").expected_loss)
+    0.5
+    """
+    costs = complete_costs(loss, costs)
+    draws = partition_draws(idata, var_name)
+    losses = draw_losses(check_estimate(estimate, draws), draws, loss, costs)
+    return summarise_losses(losses, loss, costs)
+
+
+def complete_costs(loss, costs):
+    """Costs of a loss with its defaults, checked."""
+    if loss not in VALUES:
+        raise ValueError(f"loss must be one of {', '.join(map(repr, VALUES))}; got {loss!r}")
+    defaults = VALUES[loss][1]
+    unknown = sorted(set(costs) - set(defaults))
+    if unknown:
+        allowed = ", ".join(defaults) or "none"
+        raise TypeError(f"{loss} has no argument {', '.join(unknown)}; its arguments are: {allowed}")
+    costs = defaults | costs
+    for name, cost in costs.items():
+        if not isinstance(cost, numbers.Real) or isinstance(cost, bool):
+            raise TypeError(f"{name} must be a number; got {cost!r}")
+        least = 1 if name == "base" else 0
+        if not least < cost < math.inf:
+            raise ValueError(f"{name} must be finite and greater than {least}; got {cost!r}")
+    return costs
+
+
+def check_estimate(estimate, draws):
+    """Labels of an estimate, shape (n,), for the items of draws."""
+    if isinstance(estimate, xr.Dataset):
+        if "labels" not in estimate:
+            raise ValueError(f"estimate must have a variable labels; got variables {', '.join(map(str, estimate))}")
+        estimate = estimate["labels"]
+    dim = item_dimension(draws)
+    if (
+        isinstance(estimate, xr.DataArray)
+        and dim in estimate.indexes
+        and dim in draws.indexes
+        and not estimate.indexes[dim].equals(draws.indexes[dim])
+    ):
+        raise ValueError(f"estimate must be of the same items as the draws; coordinates {dim!r} differ")
+    labels = np.asarray(estimate)
+    if labels.shape != (draws.sizes[dim],):
+        raise ValueError(f"estimate must have shape ({draws.sizes[dim]},); got shape {labels.shape}")
+    return as_labels("estimate", labels)[0].astype(np.int64)
+
+
+def draw_losses(labels, draws, loss, costs):
+    """Losses of one partition at all draws, dimensions ``chain`` and ``draw``."""
+    values = draws.values
+    rows = values.reshape(-1, values.shape[2]).astype(np.int32)
+    losses = pair_losses(labels[None].astype(np.int32), rows, loss, costs)
+    coords = {dim: draws[dim] for dim in ("chain", "draw") if dim in draws.coords}
+    return xr.DataArray(losses.reshape(values.shape[:2]), dims=("chain", "draw"), coords=coords, name=loss)
+
+
+def summarise_losses(losses, loss, costs):
+    """Mean of losses of draws and its Monte Carlo standard error, 0 if they are constant."""
+    values = losses.values
+    if (values == values[0, 0]).all():
+        error = 0.0
+    elif values.shape[1] < 4:
+        error = math.nan
+    else:
+        error = float(sampling_diagnostic("mcse", values[:, :, None], method="mean")[0])
+    return xr.Dataset({"expected_loss": float(values.mean()), "mcse": error}, attrs={"loss": loss, **costs})
+
+
+def loss_table(n, loss, costs):
+    """Table whose sums over cells and clusters the loss is made of, shape (n + 1,)."""
+    table = VALUES[loss][2]
+    return table(n, **costs) if table is entropy_table else table(n)
+
+
+def pair_losses(a, b, loss, costs):
+    """Losses of pairs of partitions without checks: labels from 0, int32, shapes (S, n) or (1, n)."""
+    n = a.shape[1]
+    return VALUES[loss][0](*cell_sums(a, b, loss_table(n, loss, costs)).T, n, **costs)
+
+
+def _broadcast(a, b, loss, costs):
+    costs = complete_costs(loss, costs)
+    shapes = np.shape(a), np.shape(b)
+    x, y = as_labels("a", a), as_labels("b", b)
+    if x.shape[1] != y.shape[1] or (len(x) != len(y) and 1 not in (len(x), len(y))):
+        raise ValueError(f"a and b must have shapes (n,) or (S, n) with equal n and S; got {shapes[0]} and {shapes[1]}")
+    if 0 in (len(x), len(y)):
+        return np.zeros(0)
+    losses = pair_losses(x, y, loss, costs)
+    return float(losses[0]) if len(shapes[0]) == len(shapes[1]) == 1 else losses

@@ -1,0 +1,455 @@
+"""Search for the partition of least expected loss: sequential allocation, sweeps, and clusters dissolved.
+
+The search of Dahl, Johnson & Mueller (2022), "Search algorithms and loss functions for Bayesian clustering", on two
+kinds of tables: one matrix over pairs of items (Binder's loss), or counts of each draw (all losses).  A loss is linear
+if its expectation is, up to a constant, a sum of costs over clusters and cells of contingency tables.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.generic import generic, kernel
+
+LINEAR, NORMALIZED_INFORMATION, ADJUSTED_RAND = 0, 1, 2
+
+# Changes of n times the expected loss below this are rounding.
+TOLERANCE = 1e-7
+
+
+class Candidate(NamedTuple):
+    """The partition that the search changes; unlike draws it may leave items out.
+
+    Parameters
+    ----------
+    labels : ndarray of int64, shape (n,)
+        Slot of each item, -1 if left out.
+    sizes : ndarray of int64, shape (n + 2,)
+        Number of items of each slot.
+    n_slots : ndarray of int64, shape (2,)
+        Number of the last occupied slot plus one, and number of clusters.
+    """
+
+    labels: Any
+    sizes: Any
+    n_slots: Any
+
+
+class PairTable(NamedTuple):
+    """Binder's loss: expected cost of joining a pair minus that of splitting it, divided by the scale of the loss.
+
+    Parameters
+    ----------
+    costs : ndarray of float32, shape (n, n)
+    """
+
+    costs: Any
+
+
+class DrawTables(NamedTuple):
+    """Contingency tables of the candidate with each draw, and what one more item in a cell changes.
+
+    A row stands for a cluster of a draw, a column for a slot of the candidate.  Arrays have room for some slots only.
+
+    Parameters
+    ----------
+    rows : ndarray of int32, shape (n, S)
+        Row of the cluster of item i in draw s.
+    counts : ndarray of int32, shape (R, room)
+        R is the number of clusters of all draws together.
+    gains : ndarray of float64, shape (R, room)
+        ``table[counts + 1] - table[counts]``.
+    cells : ndarray of float64, shape (S,)
+        Sum of ``table`` over the cells of a draw.
+    margins : ndarray of float64, shape (S,)
+        Sum of ``table`` over the clusters of a draw.
+    table : ndarray of float64, shape (n + 2,)
+    coefficients : tuple of float
+        Of the sum over clusters of the candidate, and of the mean of sums over cells, in the linear loss.  Losses that
+        are ratios have a linear one as well, for partitions that leave items out.
+    ratio : int
+        ``LINEAR``, ``NORMALIZED_INFORMATION`` or ``ADJUSTED_RAND``.
+    """
+
+    rows: Any
+    counts: Any
+    gains: Any
+    cells: Any
+    margins: Any
+    table: Any
+    coefficients: Any
+    ratio: Any
+
+
+@generic
+def join_costs(tables, candidate, item, costs):
+    """Change of the linear loss when an item, not counting where it is, joins each slot; 0 for an empty slot."""
+    raise NotImplementedError
+
+
+@generic
+def item_losses(tables, candidate, item, costs):
+    """Loss, up to a constant, with the item in each slot, wherever it is now; no other item may be left out."""
+    raise NotImplementedError
+
+
+@generic
+def count_item(tables, candidate, item, slot, sign):
+    """Add an item to a slot of the tables (``sign`` 1), or take it out (-1), before the candidate changes."""
+    raise NotImplementedError
+
+
+@generic
+def with_room(tables, n_slots):
+    """Tables with room for at least ``n_slots`` slots: the same ones, or larger copies."""
+    raise NotImplementedError
+
+
+@generic
+def total_loss(tables, candidate):
+    """Loss of the candidate, up to a constant."""
+    raise NotImplementedError
+
+
+@join_costs.register(PairTable)
+def _(tables, candidate, item, costs):
+    row = tables.costs[item]
+    for slot in range(candidate.n_slots[0] + 1):
+        costs[slot] = 0.0
+    for other in range(row.shape[0]):
+        slot = candidate.labels[other]
+        if slot >= 0 and other != item:
+            costs[slot] += row[other]
+
+
+@item_losses.register(PairTable)
+def _(tables, candidate, item, costs):
+    join_costs(tables, candidate, item, costs)
+
+
+@count_item.register(PairTable)
+def _(tables, candidate, item, slot, sign):
+    return None
+
+
+@with_room.register(PairTable)
+def _(tables, n_slots):
+    return tables
+
+
+@total_loss.register(PairTable)
+def _(tables, candidate):
+    total = 0.0
+    for i in range(candidate.labels.shape[0]):
+        row = tables.costs[i]
+        for j in range(i):
+            if candidate.labels[i] == candidate.labels[j]:
+                total += row[j]
+    return total
+
+
+@kernel
+def sum_gains(gains, rows, n_slots, sums):
+    """Sum over draws of the gains of the slots, for the rows of one item."""
+    for slot in range(n_slots + 1):
+        sums[slot] = 0.0
+    for s in range(rows.shape[0]):
+        gain = gains[rows[s]]
+        for slot in range(n_slots):
+            sums[slot] += gain[slot]
+
+
+@join_costs.register(DrawTables)
+def _(tables, candidate, item, costs):
+    rows, table = tables.rows[item], tables.table
+    n_slots, own = candidate.n_slots[0], candidate.labels[item]
+    sum_gains(tables.gains, rows, n_slots, costs)
+    if own >= 0:
+        costs[own] = 0.0
+        for s in range(rows.shape[0]):
+            count = tables.counts[rows[s], own]
+            costs[own] += table[count] - table[count - 1]
+    for slot in range(n_slots):
+        size = candidate.sizes[slot] - (slot == own)
+        costs[slot] *= tables.coefficients[1] / rows.shape[0]
+        costs[slot] += tables.coefficients[0] * (table[size + 1] - table[size])
+    costs[n_slots] = 0.0
+
+
+@item_losses.register(DrawTables)
+def _(tables, candidate, item, costs):
+    if tables.ratio == LINEAR:
+        join_costs(tables, candidate, item, costs)
+    else:
+        ratio_losses(tables, candidate, item, costs)
+
+
+@kernel
+def ratio_losses(tables, candidate, item, losses):
+    """``n`` times the expected loss, for losses that are ratios, with the item in each slot."""
+    rows, table = tables.rows[item], tables.table
+    n_slots, own = candidate.n_slots[0], candidate.labels[item]
+    n, n_draws = tables.rows.shape
+    clusters = 0.0
+    for slot in range(n_slots):
+        clusters += table[candidate.sizes[slot] - (slot == own)]
+    joined = np.empty(n_slots + 1)
+    for slot in range(n_slots + 1):
+        size = candidate.sizes[slot] - (slot == own)
+        joined[slot] = clusters + table[size + 1] - table[size]
+        losses[slot] = 0.0
+    stay = 0.0
+    for s in range(n_draws):
+        row = rows[s]
+        count = tables.counts[row, own]
+        margin, gain = tables.margins[s], tables.gains[row]
+        # The draw without the item.
+        cells = tables.cells[s] - (table[count] - table[count - 1])
+        if tables.ratio == NORMALIZED_INFORMATION:
+            for slot in range(n_slots + 1):
+                losses[slot] += normalized_information(joined[slot], margin, cells + gain[slot], table[n])
+            stay += normalized_information(joined[own], margin, tables.cells[s], table[n])
+        else:
+            for slot in range(n_slots + 1):
+                losses[slot] += adjusted_rand_loss(joined[slot], margin, cells + gain[slot], table[n])
+            stay += adjusted_rand_loss(joined[own], margin, tables.cells[s], table[n])
+    # The gains of its own slot were computed with the item in it.
+    losses[own] = stay
+    for slot in range(n_slots + 1):
+        losses[slot] *= n / n_draws
+
+
+@kernel
+def normalized_information(clusters, margin, cells, whole):
+    """Normalised variation of information from sums of x log x; ``whole`` is n log n."""
+    joint = whole - cells
+    # The least positive value is 2, for n = 2: smaller ones are rounding.
+    return (clusters + margin - 2.0 * cells) / joint if joint > 0.5 else 0.0
+
+
+@kernel
+def adjusted_rand_loss(clusters, margin, cells, whole):
+    """One minus the adjusted Rand index from numbers of pairs; ``whole`` is the number of all pairs."""
+    mean = (clusters + margin) / 2.0
+    range_ = mean - clusters * margin / whole
+    # 1/2 at least, or 0 if both partitions have one cluster or both n.
+    return (mean - cells) / range_ if range_ > 0.25 else 0.0
+
+
+@count_item.register(DrawTables)
+def _(tables, candidate, item, slot, sign):
+    rows, table = tables.rows[item], tables.table
+    for s in range(rows.shape[0]):
+        row = rows[s]
+        before = tables.counts[row, slot]
+        after = before + sign
+        tables.counts[row, slot] = after
+        tables.gains[row, slot] = table[after + 1] - table[after]
+        tables.cells[s] += table[after] - table[before]
+
+
+@with_room.register(DrawTables)
+def _(tables, n_slots):
+    n_rows, room = tables.counts.shape
+    if n_slots <= room:
+        return tables
+    counts = np.zeros((n_rows, n_slots + 16), dtype=np.int32)
+    gains = np.zeros((n_rows, n_slots + 16))  # of empty cells: the table begins with two zeros
+    # Plain loops compile many times faster than assignments of slices.
+    for row in range(n_rows):
+        for slot in range(room):
+            counts[row, slot] = tables.counts[row, slot]
+            gains[row, slot] = tables.gains[row, slot]
+    return DrawTables(
+        tables.rows, counts, gains, tables.cells, tables.margins, tables.table, tables.coefficients, tables.ratio
+    )
+
+
+@total_loss.register(DrawTables)
+def _(tables, candidate):
+    n, n_draws = tables.rows.shape
+    clusters, total = 0.0, 0.0
+    for slot in range(candidate.n_slots[0]):
+        clusters += tables.table[candidate.sizes[slot]]
+    for s in range(n_draws):
+        cells, margin = tables.cells[s], tables.margins[s]
+        if tables.ratio == LINEAR:
+            total += tables.coefficients[1] * cells
+        elif tables.ratio == NORMALIZED_INFORMATION:
+            total += n * normalized_information(clusters, margin, cells, tables.table[n])
+        else:
+            total += n * adjusted_rand_loss(clusters, margin, cells, tables.table[n])
+    total /= n_draws
+    return total + tables.coefficients[0] * clusters if tables.ratio == LINEAR else total
+
+
+@kernel
+def shuffle(rng, items):
+    """Bring items into random order, in place."""
+    for i in range(items.shape[0] - 1, 0, -1):
+        j = int(rng.random() * (i + 1))
+        items[i], items[j] = items[j], items[i]
+
+
+@kernel
+def members(labels, slot):
+    """Items with a given label, in order."""
+    items = np.empty(labels.shape[0], dtype=np.int64)
+    n_items = 0
+    for item in range(labels.shape[0]):
+        if labels[item] == slot:
+            items[n_items] = item
+            n_items += 1
+    return items[:n_items].copy()
+
+
+@kernel
+def put(tables, candidate, item, slot):
+    """Put an item that is left out into a slot."""
+    count_item(tables, candidate, item, slot, 1)
+    candidate.labels[item] = slot
+    candidate.sizes[slot] += 1
+    candidate.n_slots[0] = max(candidate.n_slots[0], slot + 1)
+    candidate.n_slots[1] += candidate.sizes[slot] == 1
+
+
+@kernel
+def take(tables, candidate, item):
+    """Leave an item out."""
+    slot = candidate.labels[item]
+    count_item(tables, candidate, item, slot, -1)
+    candidate.labels[item] = -1
+    candidate.sizes[slot] -= 1
+    candidate.n_slots[1] -= candidate.sizes[slot] == 0
+    while candidate.n_slots[0] > 0 and candidate.sizes[candidate.n_slots[0] - 1] == 0:
+        candidate.n_slots[0] -= 1
+
+
+@kernel
+def best_slot(candidate, costs, own, max_clusters):
+    """Slot of least cost for an item; its own one, if it has one, unless another is better by more than rounding."""
+    n_others = candidate.n_slots[1]
+    if own >= 0 and candidate.sizes[own] == 1:
+        n_others -= 1
+    best, least = own, np.inf
+    if own >= 0:
+        least = costs[own] - TOLERANCE
+    offered = False
+    for slot in range(candidate.n_slots[0] + 1):
+        if slot == own:
+            continue
+        if candidate.sizes[slot] == 0:
+            # Empty slots are alike: the first one stands for all, and none is needed by an item that is alone.
+            if offered or n_others >= max_clusters or (own >= 0 and candidate.sizes[own] == 1):
+                continue
+            offered = True
+        if costs[slot] < least:
+            best, least = slot, costs[slot]
+    return best
+
+
+@kernel
+def allocate(tables, candidate, items, costs, max_clusters):
+    """Put items that are left out, one after the other, where the linear loss of those put so far is least."""
+    for item in items:
+        tables = with_room(tables, candidate.n_slots[0] + 2)
+        join_costs(tables, candidate, item, costs)
+        put(tables, candidate, item, best_slot(candidate, costs, -1, max_clusters))
+    return tables
+
+
+@kernel
+def sweep(rng, tables, candidate, costs, max_clusters, max_sweeps):
+    """Move one item after the other to its best slot, in random order, until none moves."""
+    n = candidate.labels.shape[0]
+    items = np.arange(n)
+    unchanged = 0
+    for _ in range(max_sweeps):
+        shuffle(rng, items)
+        for item in items:
+            tables = with_room(tables, candidate.n_slots[0] + 2)
+            own = candidate.labels[item]
+            item_losses(tables, candidate, item, costs)
+            slot = best_slot(candidate, costs, own, max_clusters)
+            unchanged += 1
+            if slot != own:
+                take(tables, candidate, item)
+                put(tables, candidate, item, slot)
+                unchanged = 0
+            if unchanged >= n:
+                return tables
+    return tables
+
+
+@kernel
+def dissolve(rng, tables, candidate, costs, max_clusters):
+    """Dissolve clusters in random order, allocate their items anew, and keep what is better.
+
+    Returns the tables and the number of improvements.
+    """
+    n_improved = 0
+    loss = total_loss(tables, candidate)
+    slots = np.arange(candidate.n_slots[0])
+    shuffle(rng, slots)
+    for slot in slots:
+        if candidate.sizes[slot] == 0 or candidate.n_slots[1] == 1:
+            continue
+        before = candidate.labels.copy()
+        items = members(before, slot)
+        shuffle(rng, items)
+        for item in items:
+            take(tables, candidate, item)
+        tables = allocate(tables, candidate, items, costs, max_clusters)
+        new_loss = total_loss(tables, candidate)
+        if new_loss < loss - TOLERANCE:
+            loss = new_loss
+            n_improved += 1
+        else:
+            for item in items:
+                if candidate.labels[item] != before[item]:
+                    take(tables, candidate, item)
+                    put(tables, candidate, item, before[item])
+    return tables, n_improved
+
+
+@kernel
+def place(tables, candidate, labels):
+    """Put the items that have a label, not -1, into the slot of that number."""
+    tables = with_room(tables, labels.max() + 1)
+    for item in range(labels.shape[0]):
+        if labels[item] >= 0:
+            put(tables, candidate, item, labels[item])
+    return tables
+
+
+def search(rng, labels, tables, max_clusters, max_sweeps, max_zealous):
+    """Local search from one partition, or from none.
+
+    Parameters
+    ----------
+    rng : Generator
+    labels : ndarray of int64, shape (n,)
+        Where to start; -1 for items that are to be allocated one after the other, in random order.
+    tables : PairTable or DrawTables
+        Of no partition: without room, and with sums of zero.  Changed in place.
+    max_clusters, max_sweeps, max_zealous : int
+        Limits: of clusters, of sweeps over the items, and of rounds in which each cluster is dissolved.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Labels in any order.
+    """
+    n = len(labels)
+    candidate = Candidate(np.full(n, -1), np.zeros(n + 2, dtype=np.int64), np.zeros(2, dtype=np.int64))
+    costs = np.zeros(n + 2)
+    # Not part of one kernel: its compilation would take as long as that of all others.
+    tables = place(tables, candidate, labels)
+    tables = allocate(tables, candidate, rng.permutation(np.flatnonzero(labels < 0)), costs, max_clusters)
+    tables = sweep(rng, tables, candidate, costs, max_clusters, max_sweeps)
+    for _ in range(max_zealous):
+        tables, n_improved = dissolve(rng, tables, candidate, costs, max_clusters)
+        if n_improved == 0:
+            break
+        tables = sweep(rng, tables, candidate, costs, max_clusters, max_sweeps)
+    return candidate.labels

@@ -1,0 +1,152 @@
+"""Point estimates against brute force over all partitions, and against all draws."""
+
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from pymc_nrm import stats
+from pymc_nrm.partitions import all_partitions, canonical_labels
+from pymc_nrm.stats.losses import VALUES, binder_loss, complete_costs, expected_loss
+from pymc_nrm.stats.point_estimate import make_tables, minimise, point_estimate
+from pymc_nrm.stats.search import DrawTables
+
+# The function hides the module of the same name.
+module = sys.modules[minimise.__module__]
+LOSSES = [(name, {}) for name in VALUES] + [
+    ("binder_loss", {"cost_false_join": 1.5, "cost_false_split": 0.5}),
+    ("variation_of_information", {"base": 3}),
+]
+IDS = [name + "".join(costs) for name, costs in LOSSES]
+
+
+def as_draws(partitions, **kwargs):
+    rows = np.array([canonical_labels(row) for row in partitions])
+    return xr.DataArray(rows[None], dims=("chain", "draw", "obs"), name="z", **kwargs)
+
+
+def noisy_draws(rng, n, n_draws, n_clusters, noise=0.3):
+    """Partitions scattered about one of them."""
+    center = rng.integers(n_clusters, size=n)
+    moved = rng.random((n_draws, n)) < noise
+    return as_draws(np.where(moved, rng.integers(n_clusters, size=(n_draws, n)), center))
+
+
+def mean_losses(candidates, draws, loss, costs):
+    """Expected loss of each candidate."""
+    function, rows = getattr(stats, loss), draws.values[0]
+    return np.array([function(candidate, rows, **costs).mean() for candidate in candidates])
+
+
+@pytest.mark.parametrize(("loss", "costs"), LOSSES, ids=IDS)
+def test_estimate_is_the_best_of_all_partitions(loss, costs, rng):
+    for n, n_draws in [(1, 3), (2, 1), (2, 4), (5, 2), (6, 7), (7, 30), (7, 250)]:
+        rows = all_partitions(n)
+        for draws in (as_draws(rng.choice(rows, n_draws)), noisy_draws(rng, n, n_draws, 3)):
+            best = mean_losses(rows, draws, loss, costs).min()
+            found = point_estimate(draws, loss=loss, random_seed=rng, **costs)
+            assert found.expected_loss == pytest.approx(best, abs=1e-7)
+            assert expected_loss(found, draws, loss=loss, **costs).expected_loss == found.expected_loss
+
+
+@pytest.mark.parametrize(("loss", "costs"), LOSSES, ids=IDS)
+def test_limit_of_clusters(loss, costs, rng):
+    rows = all_partitions(6)
+    for draws in (as_draws(rng.choice(rows, 9)), noisy_draws(rng, 6, 20, 4, noise=0.1)):
+        for limit in (1, 2, 3):
+            allowed = rows[rows.max(axis=1) < limit]
+            best = mean_losses(allowed, draws, loss, costs).min()
+            found = point_estimate(draws, loss=loss, max_clusters=limit, random_seed=rng, **costs)
+            assert found.expected_loss == pytest.approx(best, abs=1e-7)
+            assert found.n_clusters == found.labels.max() + 1 <= limit
+
+
+@pytest.mark.parametrize(("loss", "costs"), LOSSES, ids=IDS)
+def test_estimate_is_as_good_as_every_draw(loss, costs, rng):
+    draws = noisy_draws(rng, 40, 300, 6, noise=0.4)
+    best = mean_losses(draws.values[0], draws, loss, costs).min()
+    # A single search from nothing may end anywhere; the draws are compared with it afterwards.
+    poor = point_estimate(draws, loss=loss, n_restarts=1, max_sweeps=1, max_zealous=0, random_seed=1, **costs)
+    assert poor.expected_loss <= best + 1e-12
+    found = point_estimate(draws, loss=loss, random_seed=1, **costs)
+    assert found.expected_loss <= poor.expected_loss + 1e-12
+    assert found.restart_expected_loss.min() == pytest.approx(found.expected_loss)
+
+
+def test_draws_are_compared_when_the_search_fails(rng, monkeypatch):
+    draws = noisy_draws(rng, 12, 250, 3, noise=0.3)
+    best = mean_losses(draws.values[0], draws, "variation_of_information", {}).min()
+    monkeypatch.setattr(module, "_run", lambda rng, start, tables, limits: np.maximum(start, 0).astype(np.int32))
+    monkeypatch.setattr(module, "_starts", lambda partitions, *args: np.full((1, partitions.shape[1]), -1))
+    limits = (12, 1, 0)
+    costs = complete_costs("variation_of_information", {})
+    labels, _ = minimise(draws.values[0], "variation_of_information", costs, limits, 1, rng)
+    assert mean_losses([labels], draws, "variation_of_information", {})[0] == pytest.approx(best)
+
+
+def test_both_tables_of_binder_loss_agree(rng, monkeypatch):
+    draws = noisy_draws(rng, 40, 100, 5, noise=0.3)
+    costs = {"cost_false_join": 1.0, "cost_false_split": 2.0}
+    found = point_estimate(draws, loss="binder_loss", random_seed=1, **costs)
+    monkeypatch.setattr(module, "MAX_PAIRS", 0)
+    assert isinstance(make_tables(draws.values[0], "binder_loss", costs), DrawTables)
+    other = point_estimate(draws, loss="binder_loss", random_seed=1, **costs)
+    xr.testing.assert_equal(found.labels, other.labels)
+
+
+def test_costs_of_binder_loss_decide_between_joining_and_splitting(rng):
+    draws = noisy_draws(rng, 30, 100, 4, noise=0.4)
+    n_clusters = [
+        int(point_estimate(draws, loss="binder_loss", cost_false_join=cost, random_seed=1).n_clusters)
+        for cost in (0.02, 1.0, 50.0)
+    ]
+    assert n_clusters[0] == 1 and n_clusters[2] == 30
+    assert n_clusters == sorted(n_clusters)
+
+
+def test_room_for_many_clusters(rng):
+    """Tables grow while items are allocated."""
+    draws = as_draws(np.tile(np.arange(60) // 2, (5, 1)))
+    for loss in VALUES:
+        found = point_estimate(draws, loss=loss, n_restarts=2, random_seed=1)
+        assert found.expected_loss == found.mcse == 0
+        np.testing.assert_array_equal(found.labels, np.arange(60) // 2)
+
+
+def test_seed_and_result(rng):
+    names = [f"g{k}" for k in range(20)]
+    draws = noisy_draws(rng, 20, 50, 4).assign_coords(obs=names, group=("obs", np.arange(20) % 2))
+    found = point_estimate(draws, random_seed=3)
+    xr.testing.assert_identical(found, point_estimate(draws, random_seed=3))
+    assert found.labels.dims == ("obs",) and found.labels.sel(obs="g0") == 0
+    assert set(found.labels.coords) == {"obs", "group"}
+    assert found.attrs == {"loss": "variation_of_information", "base": 2}
+    assert found.restart_expected_loss.shape == (16,)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "error", "message"),
+    [
+        ({"loss": "binder"}, ValueError, "loss must be one of.*'binder_loss'.*got 'binder'"),
+        ({"cost_false_join": 2}, TypeError, "variation_of_information has no argument cost_false_join"),
+        ({"loss": "binder_loss", "cost_false_join": -1}, ValueError, "cost_false_join must be finite and greater"),
+        ({"loss": "binder_loss", "cost_false_join": "1"}, TypeError, "cost_false_join must be a number; got '1'"),
+        ({"base": 1}, ValueError, "base must be finite and greater than 1; got 1"),
+        ({"max_clusters": 0}, ValueError, "max_clusters must be an integer of at least 1; got 0"),
+        ({"n_restarts": 0}, ValueError, "n_restarts must be an integer of at least 1; got 0"),
+        ({"max_sweeps": 1.5}, ValueError, "max_sweeps must be an integer of at least 1; got 1.5"),
+        ({"max_zealous": -1}, ValueError, "max_zealous must be an integer of at least 0; got -1"),
+        ({"var_name": "y"}, ValueError, "var_name must be the name of the DataArray, 'z'; got 'y'"),
+    ],
+)
+def test_errors(kwargs, error, message):
+    with pytest.raises(error, match=message):
+        point_estimate(as_draws([[0, 0, 1]]), **kwargs)
+
+
+def test_binder_estimate_of_two_draws_is_one_of_them():
+    draws = as_draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]])
+    found = point_estimate(draws, loss="binder_loss", random_seed=1)
+    assert found.labels.values.tolist() == [0, 0, 1]
+    assert found.expected_loss == pytest.approx(binder_loss([0, 0, 1], [0, 1, 1]) / 3)
