@@ -1,5 +1,23 @@
 """Pictures with arviz-plots, which is imported when the first one is drawn."""
 
+from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
+from pymc_nrm.plots.clusters import plot_clusters
+from pymc_nrm.plots.credible_ball import plot_credible_ball
 from pymc_nrm.plots.dendrogram import plot_dendrogram
+from pymc_nrm.plots.density import plot_density
+from pymc_nrm.plots.distance import plot_distance
+from pymc_nrm.plots.n_clusters import plot_n_clusters
+from pymc_nrm.plots.partition_trace import plot_partition_trace
+from pymc_nrm.plots.similarity import plot_similarity
 
-__all__ = ["plot_dendrogram"]
+__all__ = [
+    "plot_cluster_sizes",
+    "plot_clusters",
+    "plot_credible_ball",
+    "plot_dendrogram",
+    "plot_density",
+    "plot_distance",
+    "plot_n_clusters",
+    "plot_partition_trace",
+    "plot_similarity",
+]

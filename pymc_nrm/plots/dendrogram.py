@@ -1,16 +1,23 @@
 """Picture of a tree over the items and of the clusters it is cut into."""
 
-import importlib
-
 import numpy as np
+import xarray as xr
+from scipy.special import expit
+
+from pymc_nrm.plots.canvas import CLUSTER_COLORS, GREY, Canvas
+from pymc_nrm.plots.visuals import points_dataset
 
 __all__ = ["plot_dendrogram"]
 
-# Eight of Paul Tol's "muted" colours, which people with colour vision deficiency can tell apart, also as thin lines.
-CLUSTER_COLORS = ("#332288", "#cc6677", "#117733", "#88ccee", "#882255", "#999933", "#44aa99", "#aa4499")
-ABOVE_COLOR = "#8c8c8c"
+ABOVE_COLOR = GREY
 MAX_NAMES = 50
-VISUALS = ("branches", "cut", "cut_label", "ylabel", "leaves")
+VISUALS = ("branches", "gains", "cut", "cut_label", "ylabel", "leaves", "legend")
+# Merge probabilities are shown by width in classes; 1/2 is that of d = 1.
+CLASS_EDGES = (0.05, 0.5, 0.95)
+CLASS_WIDTHS = (0.6, 1.2, 2.2, 3.6)
+CLASS_NAMES = ("below 0.05", "0.05 to 0.5", "0.5 to 0.95", "0.95 and above")
+GAIN_COLOR = "#d55e00"
+GAIN_AREA = 160.0
 
 
 def branch_coordinates(dendrogram):
@@ -51,19 +58,34 @@ def color_groups(cluster):
     return np.where(cluster < 0, -1, cluster % len(CLUSTER_COLORS))
 
 
-def branches(da, target, *, colors=CLUSTER_COLORS, above_color=ABOVE_COLOR, **kwargs):
-    """Visual: the brackets of a dendrogram, one line with gaps for each colour.
+def merge_nodes(dendrogram):
+    """Node of the tree that each row of ``dendrogram.to_linkage()`` makes, shape (n - 1,)."""
+    children = dendrogram.to_linkage()[:, 0].astype("int64")
+    n = len(children) + 1
+    node = np.concatenate([np.arange(n), np.empty(n - 1, dtype="int64")])
+    for v, child in enumerate(children, start=n):
+        node[v] = dendrogram.tree.parent[node[child]]
+    return node[n:]
+
+
+def branches(da, target, *, colors=CLUSTER_COLORS, above_color=ABOVE_COLOR, width=1.5, widths=None, **kwargs):
+    """Visual: the brackets of a dendrogram, one line with gaps for each colour and width.
 
     Parameters
     ----------
     da : DataArray
-        Dimensions ``merge``, ``plot_axis`` (x, y) and ``corner``; coordinate ``cluster`` along ``merge``.
+        Dimensions ``merge``, ``plot_axis`` (x, y) and ``corner``; coordinates ``cluster`` and ``width_class`` along
+        ``merge``.
     target : object
         Plot of any backend.
     colors : sequence of str
         Colours of clusters.
     above_color : str
         Colour of branches above the cut.
+    width : float
+        Width of all lines, if `widths` is None.
+    widths : sequence of float, optional
+        Width of each class of lines.
     **kwargs
         Passed to the backend's ``line``.
 
@@ -75,28 +97,34 @@ def branches(da, target, *, colors=CLUSTER_COLORS, above_color=ABOVE_COLOR, **kw
     from arviz_plots.plot_collection import backend_from_object
 
     backend = backend_from_object(target)
-    groups = color_groups(da["cluster"].values)
-    present = np.unique(groups)
+    kinds = line_kinds(da["cluster"].values, da["width_class"].values)
+    present, kind = np.unique(kinds, axis=0, return_inverse=True)
     lines = np.empty(len(present), dtype=object)
-    for k, group in enumerate(present):
-        corners = da.values[groups == group]
+    for k, (group, width_class) in enumerate(present):
+        corners = da.values[kind == k]
         x, y = np.pad(corners, [(0, 0), (0, 0), (0, 1)], constant_values=np.nan).transpose(1, 0, 2).reshape(2, -1)
         color = above_color if group < 0 else colors[group % len(colors)]
-        lines[k] = backend.line(x, y, target, color=color, **kwargs)
+        line_width = width if widths is None else widths[width_class]
+        lines[k] = backend.line(x, y, target, color=color, width=line_width, **kwargs)
     return lines
 
 
-def _import_arviz_plots():
-    try:
-        return importlib.import_module("arviz_plots")
-    except ImportError as error:
-        raise ImportError(
-            "plot_dendrogram requires arviz-plots, which is not installed. "
-            'Install it with `pip install "pymc-nrm[plots]"`.'
-        ) from error
+def line_kinds(cluster, width_class):
+    """Colour group and class of width of each merge, shape (n - 1, 2)."""
+    return np.stack([color_groups(cluster), width_class], axis=1)
 
 
-def plot_dendrogram(dendrogram, *, names=None, plot_collection=None, backend=None, visuals=None, **pc_kwargs):
+def plot_dendrogram(
+    dendrogram,
+    *,
+    names=None,
+    probabilities=False,
+    gains=None,
+    plot_collection=None,
+    backend=None,
+    visuals=None,
+    **pc_kwargs,
+):
     """Plot a dendrogram with branches coloured by cluster.
 
     Branches within cluster k have colour k of a cycle of eight that is safe for colour blindness; branches above the
@@ -108,6 +136,12 @@ def plot_dendrogram(dendrogram, *, names=None, plot_collection=None, backend=Non
         What :func:`~pymc_nrm.trees.bhc` and :func:`~pymc_nrm.trees.ibhc` return.
     names : sequence of str, shape (n,), optional
         Names of the items, written below the leaves if there are at most 50.  By default leaves are not labelled.
+    probabilities : bool
+        Whether branches are the wider the more probable their merge is, ``1 / (1 + d)``, the share of the potential of
+        the node in which its items are one cluster (Heller & Ghahramani 2005, equation 3), in four classes.
+    gains : array_like, shape (n - 1,), optional
+        A number of at least 0 for each node n, ..., 2n - 2 of the tree, for example how much an alternative subtree
+        adds to its log potential.  Merges are marked with areas in proportion.
     plot_collection : PlotCollection, optional
         Where to draw; by default a new one.
     backend : {"matplotlib", "bokeh", "plotly", "none"}, optional
@@ -115,25 +149,28 @@ def plot_dendrogram(dendrogram, *, names=None, plot_collection=None, backend=Non
     visuals : mapping of {str : mapping or False}, optional
         Arguments of each visual, or False to leave it out:
 
-        * branches -> ``line`` of the backend; also ``colors``, the cycle, and ``above_color``
+        * branches -> ``line`` of the backend; also ``colors``, the cycle, ``above_color`` and, of `probabilities`,
+          ``widths``
+        * gains -> :func:`arviz_plots.visuals.scatter_xy`
         * cut -> :func:`arviz_plots.visuals.hline`
         * cut_label -> :func:`arviz_plots.visuals.annotate_xy`
         * ylabel -> :func:`arviz_plots.visuals.labelled_y`
         * leaves -> :func:`arviz_plots.visuals.set_xticks`
+        * legend -> ``legend`` of the backend, of `probabilities` and `gains`
     **pc_kwargs
         Passed to :meth:`arviz_plots.PlotCollection.grid`.
 
     Returns
     -------
     PlotCollection
-        Lines are in ``.viz["branches"]``, one for each colour.
+        Lines are in ``.viz["branches"]``, one for each colour, or colour and class of probabilities.
 
     Raises
     ------
     ImportError
         If arviz-plots is not installed; it comes with ``pip install "pymc-nrm[plots]"``.
     ValueError
-        If the number of names is not that of items, or a visual is unknown.
+        If the number of names is not that of items, gains are not as above, or a visual is unknown.
 
     See Also
     --------
@@ -167,49 +204,47 @@ def plot_dendrogram(dendrogram, *, names=None, plot_collection=None, backend=Non
     n = len(dendrogram.labels)
     if names is not None and len(names) != n:
         raise ValueError(f"names must have one entry for each of the {n} items; got {len(names)}")
-    visuals = {} if visuals is None else visuals
-    unknown = sorted(set(visuals) - set(VISUALS))
-    if unknown:
-        raise ValueError(f"visuals must be among {', '.join(VISUALS)}; got {', '.join(unknown)}")
-    azp = _import_arviz_plots()
-    import xarray as xr
-    from arviz_base import rcParams
+    gains = None if gains is None else _checked_gains(gains, n)
+    canvas = Canvas("plot_dendrogram", VISUALS, visuals, plot_collection, backend)
 
     corners, cluster = branch_coordinates(dendrogram)
+    nodes = merge_nodes(dendrogram)
+    width_class = np.zeros(n - 1, dtype="int64")
+    if probabilities:
+        width_class = np.digitize(expit(-dendrogram.dissimilarity[nodes]), CLASS_EDGES)
     cut = dendrogram.cut_height
     data = xr.Dataset(
         {"dendrogram": (("merge", "plot_axis", "corner"), corners)},
-        coords={"plot_axis": ["x", "y"], "cluster": ("merge", cluster)},
+        coords={"plot_axis": ["x", "y"], "cluster": ("merge", cluster), "width_class": ("merge", width_class)},
     )
     cut_data = xr.Dataset({"dendrogram": cut})
-
-    if plot_collection is None:
-        backend = rcParams["plot.backend"] if backend is None else backend
-        module = importlib.import_module(f"arviz_plots.backend.{backend}")
-        figure_kwargs = dict(pc_kwargs.pop("figure_kwargs", {}))
-        figure_kwargs["figsize"] = module.scale_fig_size(
-            figure_kwargs.get("figsize"), rows=3, cols=1.5, figsize_units=figure_kwargs.get("figsize_units")
-        )
-        figure_kwargs["figsize_units"] = "dots"
-        if backend == "matplotlib":
-            figure_kwargs.setdefault("layout", "constrained")  # else long names are cut off
-        plot_collection = azp.PlotCollection.grid(data, backend=backend, figure_kwargs=figure_kwargs, **pc_kwargs)
-
-    def draw(function, name, data=cut_data, store_artist=True, artist_dims=None, **defaults):
-        kwargs = visuals.get(name, {})
-        if kwargs is not False:
-            kwargs = defaults | ({} if kwargs is True else dict(kwargs))
-            how = {"ignore_aes": "all", "store_artist": store_artist, "artist_dims": artist_dims}
-            plot_collection.map(function, name, data=data, **how, **kwargs)
+    canvas.create(data, pc_kwargs)
 
     # Room on the right for the name of the cut, where no branch can cross it.
     left, right = -0.02 * n - 0.5, 1.08 * n - 0.5
-    colors = {"color": len(np.unique(color_groups(cluster)))}
-    draw(branches, "branches", data, artist_dims=colors, width=1.5 if n <= 4 * MAX_NAMES else 0.8)
-    draw(azp.visuals.hline, "cut", color="black", linestyle=_dashes(plot_collection), width=1.0)
-    draw(
-        azp.visuals.annotate_xy,
+    artists = {"line": len(np.unique(line_kinds(cluster, width_class), axis=0))}
+    widths = {"widths": CLASS_WIDTHS} if probabilities else {"width": 1.5 if n <= 4 * MAX_NAMES else 0.8}
+    canvas.draw(branches, "branches", data, artist_dims=artists, **widths)
+    labels, entries = [], []
+    if probabilities and n > 1:
+        present = np.unique(width_class)[::-1]
+        labels += [f"merge probability {CLASS_NAMES[k]}" for k in present]
+        shown = canvas.arguments("branches", **widths)["widths"]
+        entries += [{"color": "black", "width": shown[k]} for k in present]
+    if gains is not None and (gains > 0).any():
+        gain = gains[nodes - n]
+        middle, top = corners[gain > 0, 0].mean(axis=1), corners[gain > 0, 1].max(axis=1)
+        marks = points_dataset("dendrogram", x=middle, y=top)
+        style = {"facecolor": GAIN_COLOR, "edgecolor": "white", "alpha": 0.8, "width": 0.5}
+        area = GAIN_AREA * gain[gain > 0] / gain.max()
+        canvas.draw(canvas.visuals.scatter_xy, "gains", marks, size=area, **style)
+        labels.append(f"gain (largest: {gain.max():.3g})")
+        entries.append({"color": GAIN_COLOR, "marker": "o", "linestyle": "none"})
+    canvas.draw(canvas.visuals.hline, "cut", cut_data, color="black", linestyle=canvas.dashes(), width=1.0)
+    canvas.draw(
+        canvas.visuals.annotate_xy,
         "cut_label",
+        cut_data,
         text="d = 1 ",
         x=right,
         y=cut,
@@ -217,20 +252,23 @@ def plot_dendrogram(dendrogram, *, names=None, plot_collection=None, backend=Non
         vertical_align="bottom",
         color="black",
     )
-    draw(azp.visuals.labelled_y, "ylabel", text="height, asinh(log d) made monotone")
+    canvas.label("ylabel", "height, asinh(log d) made monotone", cut_data)
     show_names = names is not None and n <= MAX_NAMES
     ticks = np.arange(n) if show_names else []
-    labels = [str(names[i]) for i in dendrogram.tree.order] if show_names else []
-    store = plot_collection.backend == "none"  # other backends return nothing or a list of unknown length
-    draw(azp.visuals.set_xticks, "leaves", store_artist=store, values=ticks, labels=labels, rotation=90)
-    for function, limits in [
-        (azp.visuals.set_xlim, (left, right)),
-        (azp.visuals.set_ylim, (0.0, 1.05 * max(cut, corners[:, 1].max(initial=0.0)))),
-    ]:
-        plot_collection.map(function, data=cut_data, ignore_aes="all", store_artist=False, limits=limits)
-    return plot_collection
+    texts = [str(names[i]) for i in dendrogram.tree.order] if show_names else []
+    store = canvas.backend == "none"  # other backends return nothing or a list of unknown length
+    canvas.draw(canvas.visuals.set_xticks, "leaves", cut_data, store=store, values=ticks, labels=texts, rotation=90)
+    canvas.legend(labels, entries, loc="outside upper center", ncols=2)
+    canvas.set(canvas.visuals.set_xlim, cut_data, limits=(left, right))
+    highest = max(cut, corners[:, 1].max(initial=0.0))
+    canvas.set(canvas.visuals.set_ylim, cut_data, limits=(0.0, 1.05 * highest))
+    return canvas.collection
 
 
-def _dashes(plot_collection):
-    module = importlib.import_module(f"arviz_plots.backend.{plot_collection.backend}")
-    return module.get_default_aes("linestyle", 2)[1]
+def _checked_gains(gains, n):
+    values = np.asarray(gains, dtype="float64")
+    if values.shape != (n - 1,) or not (np.isfinite(values) & (values >= 0)).all():
+        raise ValueError(
+            f"gains must be {n - 1} finite numbers of at least 0, one for each merge; got shape {values.shape}"
+        )
+    return values

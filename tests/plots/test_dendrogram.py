@@ -5,11 +5,20 @@ import sys
 
 import numpy as np
 import pytest
+from plot_cases import smoke
 
 from pymc_nrm.families import NormalGamma
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.plots import plot_dendrogram
-from pymc_nrm.plots.dendrogram import ABOVE_COLOR, CLUSTER_COLORS, MAX_NAMES, branch_coordinates
+from pymc_nrm.plots.dendrogram import (
+    ABOVE_COLOR,
+    CLASS_WIDTHS,
+    CLUSTER_COLORS,
+    GAIN_AREA,
+    MAX_NAMES,
+    branch_coordinates,
+    merge_nodes,
+)
 from pymc_nrm.trees import bhc
 from pymc_nrm.trees.dendrogram import Dendrogram
 from pymc_nrm.trees.tree import build_tree, cut_tree
@@ -177,3 +186,53 @@ def test_import_does_not_load_matplotlib():
     code = "import sys, pymc; before = set(sys.modules); import pymc_nrm.plots; print(*set(sys.modules) - before)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not [name for name in loaded if name.split(".")[0] in ("arviz_plots", "matplotlib")]
+
+
+def test_merge_nodes_are_those_of_the_linkage():
+    dendrogram = random_dendrogram(40, np.random.default_rng(8))
+    linkage, nodes = dendrogram.to_linkage(), merge_nodes(dendrogram)
+    assert sorted(nodes) == list(range(40, 79))
+    np.testing.assert_array_equal(dendrogram.tree.size[nodes], linkage[:, 3])
+    # Heights are asinh(log d) up to a constant, where they are not lowered to that of a merge above.
+    levels = np.arcsinh(dendrogram.dissimilarity[nodes])
+    lowered = dendrogram.cut_height + levels - linkage[:, 2]
+    assert (lowered > -1e-9).all() and (np.abs(lowered) < 1e-9).sum() > 10
+
+
+def test_widths_show_merge_probabilities():
+    log_d = np.array([-5.0, -1.0, 1.0, 5.0])  # 1 / (1 + d) of 0.993, 0.73, 0.27, 0.007
+    pc = plot_dendrogram(caterpillar(5, log_d), probabilities=True, backend="none")
+    widths = {line["width"]: (line["color"], np.isnan(line["x"]).sum()) for line in lines_of(pc)}
+    below, above = CLUSTER_COLORS[0], ABOVE_COLOR
+    assert widths == dict(zip(CLASS_WIDTHS, [(above, 1), (above, 1), (below, 1), (below, 1)], strict=True))
+    legend = pc.viz["legend"]["entries"].item()
+    assert [entry["width"] for entry in legend["properties"]] == list(CLASS_WIDTHS[::-1])
+    assert legend["labels"][0] == "merge probability 0.95 and above"
+    assert "legend" not in plot_dendrogram(caterpillar(5, log_d), backend="none").viz.children
+    wider = plot_dendrogram(
+        caterpillar(5, log_d), probabilities=True, backend="none", visuals={"branches": {"widths": (1, 2, 3, 4)}}
+    )
+    assert sorted(line["width"] for line in lines_of(wider)) == [1, 2, 3, 4]
+
+
+def test_gains_mark_their_merges():
+    dendrogram = random_dendrogram(12, np.random.default_rng(9))
+    gains = np.zeros(11)
+    gains[[3, 10]] = 1.0, 4.0
+    marks = plot_dendrogram(dendrogram, gains=gains, backend="none").viz["gains"]["dendrogram"].item()
+    assert sorted(marks["size"]) == [GAIN_AREA / 4, GAIN_AREA]
+    root = np.argmax(marks["size"])
+    corners, _ = branch_coordinates(dendrogram)
+    top = np.argmax(merge_nodes(dendrogram) == 22)
+    assert marks["y"][root] == corners[top, 1, 1]
+    assert corners[top, 0, 0] < marks["x"][root] < corners[top, 0, 3]
+    assert "gains" not in plot_dendrogram(dendrogram, gains=np.zeros(11), backend="none").viz.children
+    for wrong in [gains[:-1], -gains, np.full(11, np.inf)]:
+        with pytest.raises(ValueError, match="gains must be 11 finite numbers of at least 0"):
+            plot_dendrogram(dendrogram, gains=wrong, backend="none")
+
+
+def test_smoke():
+    dendrogram = clustered(3)
+    gains = np.linspace(0, 1, 11)
+    smoke(plot_dendrogram, dendrogram, names=["a long name"] * 12, probabilities=True, gains=gains)

@@ -1,0 +1,227 @@
+"""What all plots share: a PlotCollection, the visuals that were asked for, colours."""
+
+import importlib
+
+import numpy as np
+import xarray as xr
+
+__all__ = ["CLUSTER_COLORS", "GREY", "MARKERS", "Canvas", "backend_marker", "import_arviz_plots"]
+
+# Eight of Paul Tol's "muted" colours, which people with colour vision deficiency can tell apart, also as thin lines.
+CLUSTER_COLORS = ("#332288", "#cc6677", "#117733", "#88ccee", "#882255", "#999933", "#44aa99", "#aa4499")
+GREY = "#8c8c8c"
+# Markers of clusters, which a print without colours keeps.
+MARKERS = ("o", "s", "^", "D")
+MARKER_NAMES = {
+    "plotly": {"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "x": "x-thin-open"},
+    "bokeh": {"o": "circle", "s": "square", "^": "triangle", "D": "diamond", "x": "x"},
+}
+
+
+def import_arviz_plots(plot):
+    """The module arviz_plots.
+
+    Parameters
+    ----------
+    plot : str
+        Name of the function that needs it, for the message.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed.
+    """
+    try:
+        return importlib.import_module("arviz_plots")
+    except ImportError as error:
+        raise ImportError(
+            f'{plot} requires arviz-plots, which is not installed. Install it with `pip install "pymc-nrm[plots]"`.'
+        ) from error
+
+
+def backend_marker(marker, backend):
+    """What a backend calls a marker of matplotlib.
+
+    Examples
+    --------
+    >>> backend_marker("o", "matplotlib"), backend_marker("o", "plotly")
+    ('o', 'circle')
+    """
+    return MARKER_NAMES.get(backend, {}).get(marker, marker)
+
+
+class Canvas:
+    """A PlotCollection on which a function draws its visuals, as far as the caller wants them.
+
+    Parameters
+    ----------
+    plot : str
+        Name of the function that draws.
+    known : sequence of str
+        Names of its visuals.
+    visuals : mapping of {str : mapping or bool} or None
+        Arguments of visuals, or False to leave one out.
+    plot_collection : PlotCollection or None
+    backend : str or None
+    backends : sequence of str, optional
+        The backends it can draw on, if not all.
+
+    Attributes
+    ----------
+    collection : PlotCollection
+    visuals : module
+        The visuals of arviz-plots.
+
+    Raises
+    ------
+    ImportError
+        If arviz-plots is not installed.
+    ValueError
+        If a visual is unknown or the backend is not among those possible.
+    """
+
+    def __init__(self, plot, known, visuals, plot_collection, backend, backends=None):
+        self._requested = {} if visuals is None else visuals
+        unknown = sorted(set(self._requested) - set(known))
+        if unknown:
+            raise ValueError(f"visuals must be among {', '.join(known)}; got {', '.join(unknown)}")
+        self._known = known
+        self._arviz_plots = import_arviz_plots(plot)
+        self.visuals = self._arviz_plots.visuals
+        self.collection = plot_collection
+        if plot_collection is not None:
+            if backend not in (None, plot_collection.backend):
+                raise ValueError(f"backend must be that of plot_collection, {plot_collection.backend}; got {backend}")
+            self.backend = plot_collection.backend
+        elif backend is None:
+            from arviz_base import rcParams
+
+            self.backend = rcParams["plot.backend"]
+        else:
+            self.backend = backend
+        if backends is not None and self.backend not in backends:
+            raise ValueError(f"{plot} can be drawn on the backends {', '.join(backends)}; got {self.backend}")
+
+    @property
+    def module(self):
+        """Functions of the backend."""
+        return importlib.import_module(f"arviz_plots.backend.{self.backend}")
+
+    def create(self, data, pc_kwargs, *, width=1.5, height=3, **layout):
+        """Make the PlotCollection, unless the caller gave one.
+
+        Parameters
+        ----------
+        data : Dataset
+            Its dimensions are those of facets and of mapped aesthetics.
+        pc_kwargs : mapping
+            Arguments of the caller for :meth:`arviz_plots.PlotCollection.grid`.
+        width, height : float
+            Size, in the columns and rows of :func:`scale_fig_size` of the backend.
+        **layout
+            Defaults of `pc_kwargs`; ``figure_kwargs`` are merged.
+        """
+        if self.collection is not None:
+            if pc_kwargs:
+                given = ", ".join(sorted(pc_kwargs))
+                raise ValueError(f"plot_collection must be None with arguments for a new one; got {given}")
+            return
+        figure_kwargs = layout.pop("figure_kwargs", {}) | dict(pc_kwargs.get("figure_kwargs", {}))
+        figure_kwargs["figsize"] = self.module.scale_fig_size(
+            figure_kwargs.get("figsize"), rows=height, cols=width, figsize_units=figure_kwargs.get("figsize_units")
+        )
+        figure_kwargs["figsize_units"] = "dots"
+        if self.backend == "matplotlib":
+            figure_kwargs.setdefault("layout", "constrained")  # else long names are cut off
+        arguments = layout | dict(pc_kwargs) | {"figure_kwargs": figure_kwargs}
+        method = "wrap" if "col_wrap" in arguments else "grid"
+        self.collection = getattr(self._arviz_plots.PlotCollection, method)(data, backend=self.backend, **arguments)
+
+    def wants(self, name):
+        """Whether a visual is to be drawn."""
+        return self._requested.get(name, True) is not False
+
+    def arguments(self, name, **defaults):
+        """Arguments of a visual: defaults, replaced by those of the caller."""
+        requested = self._requested.get(name, {})
+        return defaults | ({} if requested in (True, False) else dict(requested))
+
+    def draw(self, function, name, data, *, aes=(), coords=None, store=True, artist_dims=None, **defaults):
+        """Draw a visual, if it is wanted.
+
+        Parameters
+        ----------
+        function : callable
+            Visual, called with a DataArray and the plot.
+        name : str
+            Of the visual.
+        data : Dataset
+        aes : sequence of str
+            Mapped aesthetics that it follows.
+        coords : mapping, optional
+            Facets to draw on.
+        store : bool
+            Whether the function returns one object, or an array with dimensions `artist_dims`.
+        artist_dims : mapping of {str : int}, optional
+        **defaults
+            Arguments of the visual.
+        """
+        if not self.wants(name):
+            return
+        self.collection.map(
+            function,
+            name,
+            data=data,
+            coords=coords,
+            ignore_aes=self.collection.aes_set - set(aes),
+            store_artist=store,
+            artist_dims=artist_dims,
+            **self.arguments(name, **defaults),
+        )
+
+    def set(self, function, data, *, coords=None, **arguments):
+        """Set limits, scales or ticks of the plots of the data."""
+        self.collection.map(function, data=data, coords=coords, ignore_aes="all", store_artist=False, **arguments)
+
+    def label(self, name, text, data, *, coords=None, **defaults):
+        """Write the name of an axis; that of the visual is ``xlabel`` or ``ylabel``, or begins so before ``_``."""
+        axis = {"xlabel": "labelled_x", "ylabel": "labelled_y"}[name.split("_")[0]]
+        self.draw(getattr(self.visuals, axis), name, data, coords=coords, text=text, **defaults)
+
+    def legend(self, labels, properties, *, title=None, **defaults):
+        """Draw a legend beside the plots, if it is wanted.
+
+        Parameters
+        ----------
+        labels : sequence of str
+        properties : sequence of mapping
+            ``color``, ``width``, ``linestyle`` and, where there is one, ``marker`` of each entry.
+        title : str, optional
+        **defaults
+            For the legend of the backend.
+        """
+        if not self.wants("legend") or not labels:
+            return
+        if self.backend == "matplotlib":
+            defaults = {"frameon": False} | defaults
+        else:  # their legends show lines only, at a place of their own
+            defaults = {}
+            keys = ("color", "width")
+            properties = [{key: entry[key] for key in keys if key in entry} for entry in properties]
+        arguments = self.arguments("legend", **defaults)
+        drawn = self.module.legend(
+            self.collection, properties, labels, title=title, legend_dim=(), update_visuals=False, **arguments
+        )
+        entries = {"labels": labels, "properties": properties, "title": title} if drawn is None else drawn
+        holder = np.empty((), dtype=object)
+        holder[()] = entries
+        self.collection.viz["legend"] = xr.DataTree(xr.Dataset({"entries": xr.DataArray(holder)}))
+
+    def align_labels(self):
+        """Put the names of the axes of plots above each other on one line."""
+        if self.backend == "matplotlib":
+            self.collection.viz["figure"].item().align_labels()
+
+    def dashes(self, k=1):
+        """Name of the k-th line style of the backend; 0 is solid."""
+        return self.module.get_default_aes("linestyle", k + 1)[k]

@@ -1,0 +1,207 @@
+"""Items drawn as points in the colours of their clusters."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_nrm.plots.canvas import CLUSTER_COLORS, MARKERS, backend_marker
+from pymc_nrm.plots.estimates import cluster_style
+
+__all__ = ["Groups", "feature_matrix", "group_clusters", "grouped_points", "panel_text"]
+
+OTHERS_COLOR = "#595959"
+MAX_GROUPS = len(CLUSTER_COLORS) * len(MARKERS)
+
+
+def feature_matrix(X, n, features=None):
+    """Data as a matrix of numbers with names of its columns.
+
+    Parameters
+    ----------
+    X : array_like, DataFrame or DataArray, shape (n,) or (n, d)
+        NaN means missing.
+    n : int
+        Number of items.
+    features : sequence of int or str, optional
+        Columns to keep, by place or name.
+
+    Returns
+    -------
+    values : ndarray, shape (n, d)
+    names : list of str
+        Those of a DataFrame or of the coordinate of a DataArray, else ``x_0``, ``x_1``, ...
+
+    Raises
+    ------
+    ValueError
+        If X is not numeric or has another number of rows, or a feature is not there.
+
+    Examples
+    --------
+    >>> feature_matrix([[1, 2], [3, 4]], 2, [1])
+    (array([[2.], [4.]]), ['x_1'])
+    """
+    try:
+        values = np.asarray(X, dtype="float64")
+    except (TypeError, ValueError):
+        raise ValueError(f"X must be an array of numbers; got {type(X).__name__}") from None
+    names = None
+    if hasattr(X, "columns"):
+        names = [str(name) for name in X.columns]
+    elif isinstance(X, xr.DataArray) and X.ndim == 2 and X.dims[1] in X.coords:
+        names = [str(name) for name in X[X.dims[1]].values]
+    elif values.ndim == 1:
+        names = [str(getattr(X, "name", None) or "x")]
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or values.shape[0] != n or values.shape[1] == 0:
+        raise ValueError(f"X must have one row for each of the {n} items; got shape {np.shape(X)}")
+    names = names or [f"x_{j}" for j in range(values.shape[1])]
+    if features is None:
+        return values, names
+    kept = []
+    for feature in features:
+        if feature in names:
+            kept.append(names.index(feature))
+        elif isinstance(feature, int | np.integer) and 0 <= feature < len(names):
+            kept.append(int(feature))
+        else:
+            raise ValueError(f"features must be names or places of columns of X ({', '.join(names)}); got {feature!r}")
+    return values[:, kept], [names[j] for j in kept]
+
+
+@dataclasses.dataclass(frozen=True)
+class Groups:
+    """Which items are drawn alike: clusters with a style each, then all small clusters together.
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (n,)
+        Group of each item, 0 to ``n_groups - 1``.
+    n_groups : int
+    sizes : tuple of int
+        Numbers of items of the groups.
+    n_others : int
+        Number of clusters in the last group, 0 if it is a cluster like the others.
+    others : tuple of int
+        The least and the greatest size of those clusters.
+    """
+
+    labels: Any
+    n_groups: int
+    sizes: tuple = ()
+    n_others: int = 0
+    others: tuple = (0, 0)
+
+    def style(self, group):
+        """Colour and marker of a group; the marker ``x`` is that of small clusters."""
+        if self.n_others and group == self.n_groups - 1:
+            return OTHERS_COLOR, "x"
+        return cluster_style(group)
+
+    def names(self):
+        """Texts for a legend."""
+        texts = [f"{size} item{'s' * (size > 1)}" for size in self.sizes[: self.n_groups - bool(self.n_others)]]
+        if self.n_others:
+            low, high = self.others
+            size = f"{low}" if low == high else f"{low} to {high}"
+            many = f"{self.n_others} clusters" if self.n_others > 1 else "1 cluster"
+            texts.append(f"{many} of {size} item{'s' * (high > 1)}")
+        return texts
+
+    def entries(self):
+        """Properties for a legend."""
+        styles = [self.style(group) for group in range(self.n_groups)]
+        return [{"color": color, "marker": marker, "linestyle": "none"} for color, marker in styles]
+
+
+def group_clusters(labels, min_size):
+    """Groups of items; clusters of fewer than `min_size` items, and those for which no style is left, share one.
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (n,)
+        Clusters by falling size, as of :func:`~pymc_nrm.plots.estimates.by_size`.
+    min_size : int
+
+    Returns
+    -------
+    Groups
+
+    Examples
+    --------
+    >>> group_clusters(np.array([0, 0, 0, 1, 1, 2, 3]), 2).names()
+    ['3 items', '2 items', '2 clusters of 1 item']
+    """
+    counts = np.bincount(labels)
+    own = min(int((counts >= min_size).sum()), MAX_GROUPS)
+    n_others = len(counts) - own
+    sizes = [int(count) for count in counts[:own]]
+    if n_others:
+        sizes.append(int(counts[own:].sum()))
+    others = (int(counts[-1]), int(counts[own])) if n_others else (0, 0)
+    return Groups(np.minimum(labels, own), len(sizes), tuple(sizes), n_others, others)
+
+
+def grouped_points(da, target, *, groups, alpha=None, size=22, **kwargs):
+    """Visual: points in the colour and with the marker of their group.
+
+    Parameters
+    ----------
+    da : DataArray
+        Dimensions of items and ``plot_axis`` (x, y).
+    target : object
+        Plot of any backend.
+    groups : Groups
+    alpha : ndarray, shape (n,), optional
+        Opacity of each item.
+    size : float
+        Area of a marker.
+    **kwargs
+        Passed to the backend's ``scatter``.
+
+    Returns
+    -------
+    ndarray of object, shape (n_groups,)
+        None where a group has no points.
+    """
+    from arviz_plots.plot_collection import backend_from_object
+
+    backend = backend_from_object(target)
+    backend_name = backend_from_object(target, return_module=False)
+    x, y = da.sel(plot_axis="x").values, da.sel(plot_axis="y").values
+    drawn = np.empty(groups.n_groups, dtype=object)
+    for group in range(groups.n_groups):
+        members = np.flatnonzero((groups.labels == group) & np.isfinite(x) & np.isfinite(y))
+        if len(members) == 0:
+            continue
+        color, marker = groups.style(group)
+        style = {"color": color, "marker": backend_marker(marker, backend_name), "width": 1.2 if marker == "x" else 0}
+        if alpha is not None:
+            style["alpha"] = alpha[members]
+        drawn[group] = backend.scatter(x[members], y[members], target, **{"size": size, **style, **kwargs})
+    return drawn
+
+
+def panel_text(da, target, *, texts, dims=(), kind, **kwargs):
+    """Visual: name of an axis or title of a plot among several.
+
+    Parameters
+    ----------
+    da : DataArray
+        Its scalar coordinates `dims` say which plot this is.
+    target : object
+        Plot of any backend.
+    texts : mapping of {tuple : str}
+        From values of the coordinates; other plots have no text.
+    dims : sequence of str
+    kind : {"xlabel", "ylabel", "title"}
+        Function of the backend.
+    **kwargs
+        Passed to it.
+    """
+    from arviz_plots.plot_collection import backend_from_object
+
+    text = texts.get(tuple(da[dim].item() for dim in dims))
+    return None if text is None else getattr(backend_from_object(target), kind)(text, target, **kwargs)

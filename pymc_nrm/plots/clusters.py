@@ -1,0 +1,222 @@
+"""Picture of data in the colours of the clusters of a point estimate."""
+
+import numpy as np
+import xarray as xr
+from scipy.stats import norm
+
+from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.cluster_points import feature_matrix, group_clusters, grouped_points, panel_text
+from pymc_nrm.plots.ellipses import component_moments, ellipse_dataset, empirical_moments, grouped_lines
+from pymc_nrm.plots.estimates import by_size, estimate_labels
+from pymc_nrm.plots.visuals import set_yticks
+from pymc_nrm.stats.draws import partition_draws
+from pymc_nrm.stats.point_estimate import point_estimate
+from pymc_nrm.stats.uncertainty import assignment_uncertainty
+
+__all__ = ["plot_clusters"]
+
+VISUALS = ("points", "components", "xlabel", "ylabel", "yticks", "legend")
+MAX_FEATURES = 6
+PALEST = 0.2
+
+
+def plot_clusters(
+    idata,
+    X,
+    *,
+    var_name=None,
+    estimate=None,
+    components=None,
+    uncertainty=True,
+    features=None,
+    min_size=None,
+    probability=0.9,
+    plot_collection=None,
+    backend=None,
+    visuals=None,
+    **pc_kwargs,
+):
+    """Plot data in the colours of the clusters of a point estimate, pale where the assignment is uncertain.
+
+    One feature gives one row of points for each cluster, two give a scatter plot, more give one for each pair.
+
+    Parameters
+    ----------
+    idata : DataTree, Dataset or DataArray, or None
+        Draws of a partition; None is allowed if `estimate` is given and `uncertainty` is not True.
+    X : array_like, DataFrame or DataArray, shape (n,) or (n, d)
+        Data; items are not drawn where a value is NaN.
+    var_name : str, optional
+        Name of the partition; by default the only one.
+    estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
+        By default that of :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
+    components : Dataset, optional
+        From :func:`~pymc_nrm.predictions.sample_components` for a normal family.  The lines then show the posterior
+        mean of mean and covariance of the components, averaged over the items of each cluster; by default mean and
+        covariance of the items.
+    uncertainty : bool or array_like, shape (n,)
+        Whether points are the paler the more uncertain their assignment is, by
+        :func:`~pymc_nrm.stats.assignment_uncertainty`, or the numbers to use, from 0 to 1.
+    features : sequence of int or str, optional
+        Which columns of X to show, at most 6, by place or name.
+    min_size : int, optional
+        Clusters with fewer items are grey crosses; by default of 1 % of the items, and at least 2.
+    probability : float
+        Probability of the region of a normal distribution whose boundary is drawn: an ellipse, or an interval for one
+        feature.
+    plot_collection : PlotCollection, optional
+        Where to draw; by default a new one.  One of the caller's needs dimensions ``row`` and ``column``, except for
+        one or two features.
+    backend : {"matplotlib", "bokeh", "plotly", "none"}, optional
+        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.
+    visuals : mapping of {str : mapping or False}, optional
+        Arguments of each visual, or False to leave it out:
+
+        * points -> ``scatter`` of the backend, once for each cluster
+        * components -> ``line`` of the backend, once for each cluster
+        * xlabel, ylabel, yticks -> functions of the backend with these names
+        * legend -> ``legend`` of the backend
+    **pc_kwargs
+        Passed to :meth:`arviz_plots.PlotCollection.grid`.
+
+    Returns
+    -------
+    PlotCollection
+        Points are in ``.viz["points"]``, with dimension ``group``; the last one may be that of small clusters.
+
+    Raises
+    ------
+    ImportError
+        If arviz-plots is not installed.
+    ValueError
+        If there are more than 6 features, or an argument does not fit the draws or the data.
+
+    Notes
+    -----
+    Clusters are ordered by size.  There are eight colours with four markers, so that clusters beyond the 32nd are drawn
+    as small ones.  The opacity of an item is 1 - 0.8 times its uncertainty.  Lines are left out for small clusters
+    and, without `components`, for clusters of fewer than 3 d items.
+
+    Examples
+    --------
+    >>> from pymc_nrm.plots import plot_clusters
+    >>> X = [[0.0, 0.1], [0.2, 0.0], [0.1, 0.3], [5.0, 5.1]]
+    >>> pc = plot_clusters(None, X, estimate=[0, 0, 0, 1], uncertainty=False, backend="none")
+    >>> [len(points["x"]) for points in pc.viz["points"]["X"].values.ravel()]
+    [3, 1]
+    """
+    draws = None if idata is None else partition_draws(idata, var_name)
+    if draws is None and (estimate is None or uncertainty is True):
+        raise ValueError("idata must be given unless there are an estimate and uncertainty=False or numbers")
+    n = len(X) if draws is None else draws.shape[2]
+    values, names = feature_matrix(X, n, features)
+    d = values.shape[1]
+    if d > MAX_FEATURES:
+        raise ValueError(f"X must have at most {MAX_FEATURES} features; got {d}: choose some with features")
+    if not 0 < probability < 1:
+        raise ValueError(f"probability must be between 0 and 1; got {probability!r}")
+    canvas = Canvas("plot_clusters", VISUALS, visuals, plot_collection, backend)
+    if estimate is None:
+        estimate = point_estimate(draws, random_seed=0)
+    labels = by_size(estimate_labels(estimate, n, draws))
+    opacity = item_opacity(draws, labels, uncertainty, n)
+    groups = group_clusters(labels, max(2, -(-n // 100)) if min_size is None else min_size)
+    own = groups.n_groups - bool(groups.n_others)
+    if components is None:
+        moments = empirical_moments(values, groups.labels, own)
+    else:
+        moments = component_moments(components, groups.labels, groups.n_groups, d)
+    means, covariances = moments[0][:own], moments[1][:own]
+    styles = [groups.style(k)[0] for k in range(own)]
+
+    draw = _draw_strips if d == 1 else _draw_pairs
+    draw(canvas, values, names, groups, opacity, (means, covariances, styles, probability), pc_kwargs)
+    labels, entries = groups.names(), groups.entries()
+    if canvas.wants("components") and np.isfinite(covariances).any():
+        labels.append(f"{100 * probability:.4g} % of a normal")
+        entries.append({"color": "#595959", "width": 1.2})
+    title = "clusters" if opacity is None else "clusters\n(pale: uncertain)"
+    canvas.legend(labels, entries, title=title, loc="outside right upper", fontsize="small")
+    return canvas.collection
+
+
+def item_opacity(draws, labels, uncertainty, n):
+    """Opacity of each item, or None for all the same."""
+    if uncertainty is False:
+        return None
+    if uncertainty is True:
+        uncertainty = assignment_uncertainty(draws, labels)
+    uncertainty = np.asarray(uncertainty, dtype="float64")
+    if uncertainty.shape != (n,) or not ((uncertainty >= 0) & (uncertainty <= 1 + 1e-9)).all():
+        raise ValueError(
+            f"uncertainty must be True, False or one number from 0 to 1 for each of the {n} items; "
+            f"got shape {uncertainty.shape}"
+        )
+    return 1.0 - (1.0 - PALEST) * np.minimum(uncertainty, 1.0)
+
+
+def _draw_pairs(canvas, values, names, groups, opacity, components, pc_kwargs):
+    """Scatter plots of the lower triangle of pairs: feature i + 1 against feature j in row i and column j."""
+    d = values.shape[1]
+    means, covariances, styles, probability = components
+    pairs = np.full((d - 1, d - 1, 2), -1)
+    points = np.full((d - 1, d - 1, len(values), 2), np.nan)
+    for row, column in zip(*np.tril_indices(d - 1), strict=True):
+        pairs[row, column] = column, row + 1
+        points[row, column] = values[:, [column, row + 1]]
+    coords = {"row": np.arange(d - 1), "column": np.arange(d - 1), "plot_axis": ["x", "y"]}
+    data = xr.Dataset({"X": (("row", "column", "item", "plot_axis"), points)}, coords=coords)
+    lines = ellipse_dataset("X", means, covariances, pairs, probability)
+    figure_kwargs = {"sharex": "col", "sharey": "row"} if d > 2 else {}
+    size = {"width": 1.2, "height": 2.6} if d == 2 else {"width": 0.42 * d, "height": 1.4 * (d - 1)}
+    facets = {"rows": ["row"], "cols": ["column"]} if d > 2 else {}
+    canvas.create(data, pc_kwargs, figure_kwargs=figure_kwargs, **facets, **size)
+    if d == 2:
+        data, lines = data.isel(row=0, column=0), lines.isel(row=0, column=0)
+    area = float(np.clip(5000 / len(values), 6, 24)) / (1 if d == 2 else 1.5)
+    marks = {"groups": groups, "alpha": opacity, "size": area}
+    canvas.draw(grouped_points, "points", data, artist_dims={"group": groups.n_groups}, **marks)
+    if styles:
+        artists = {"cluster": len(styles)}
+        canvas.draw(grouped_lines, "components", lines, artist_dims=artists, styles=styles, width=1.3)
+    dims = ("row", "column")
+    across = {(d - 2, j): names[j] for j in range(d - 1)}
+    canvas.draw(panel_text, "xlabel", data, texts=across, dims=dims, kind="xlabel")
+    upwards = {(i, 0): names[i + 1] for i in range(d - 1)}
+    canvas.draw(panel_text, "ylabel", data, texts=upwards, dims=dims, kind="ylabel")
+    if d > 2 and canvas.collection.facet_dims >= {"row", "column"}:
+        empty = xr.zeros_like(data.isel(item=0, plot_axis=0, drop=True))
+        above = empty["row"] < empty["column"]
+        canvas.set(canvas.visuals.remove_axis, empty.where(above), axis="both")
+        canvas.align_labels()
+
+
+def _draw_strips(canvas, values, names, groups, opacity, components, pc_kwargs):
+    """One row of points for each group, those with the least mean at the bottom."""
+    means, covariances, styles, probability = components
+    x = values[:, 0]
+    finite = np.isfinite(x)
+    sums = np.bincount(groups.labels[finite], x[finite], groups.n_groups)
+    centres = sums / np.maximum(np.bincount(groups.labels[finite], minlength=groups.n_groups), 1)
+    if groups.n_others:
+        centres[-1] = -np.inf
+    height = np.empty(groups.n_groups)
+    height[np.argsort(centres, kind="stable")] = np.arange(groups.n_groups)
+    coords = {"plot_axis": ["x", "y"]}
+    points = np.stack([x, height[groups.labels]], axis=1)
+    data = xr.Dataset({"X": (("item", "plot_axis"), points)}, coords=coords)
+    canvas.create(data, pc_kwargs, width=1.2, height=1.6 + 0.12 * groups.n_groups)
+    marks = {"groups": groups, "alpha": opacity, "size": 36}
+    canvas.draw(grouped_points, "points", data, artist_dims={"group": groups.n_groups}, **marks)
+    if styles:
+        half = norm.ppf((1 + probability) / 2) * np.sqrt(covariances[:, 0, 0])
+        ends = means[:, [0]] + half[:, None] * np.array([-1.0, 1.0])
+        lines = np.stack([ends, np.repeat(height[: len(styles), None], 2, axis=1)], axis=1)
+        lines = xr.Dataset({"X": (("cluster", "plot_axis", "corner"), lines)}, coords=coords)
+        artists = {"cluster": len(styles)}
+        canvas.draw(grouped_lines, "components", lines, artist_dims=artists, styles=styles, width=1.3)
+    canvas.label("xlabel", names[0], data)
+    canvas.label("ylabel", "cluster, by mean", data)
+    store = canvas.backend == "none"
+    canvas.draw(set_yticks, "yticks", data, store=store, values=[], labels=[])
+    canvas.set(canvas.visuals.set_ylim, data, limits=(-0.7, groups.n_groups - 0.3))

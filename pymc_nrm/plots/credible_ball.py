@@ -1,0 +1,179 @@
+"""Picture of a point estimate and the bounds of its credible ball."""
+
+import numpy as np
+import xarray as xr
+
+from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.cluster_points import Groups, feature_matrix, grouped_points, panel_text
+from pymc_nrm.plots.estimates import by_size, distance_unit, matched_labels
+from pymc_nrm.plots.visuals import IMAGE_BACKENDS, image
+
+__all__ = ["plot_credible_ball"]
+
+VISUALS = ("points", "image", "title", "xlabel", "ylabel")
+BOUNDS = {
+    "horizontal": "horizontal bound",
+    "upper_vertical": "upper vertical bound",
+    "lower_vertical": "lower vertical bound",
+}
+MAX_ITEMS = 2000
+
+
+def plot_credible_ball(
+    ball,
+    X=None,
+    *,
+    features=None,
+    plot_collection=None,
+    backend=None,
+    visuals=None,
+    **pc_kwargs,
+):
+    """Plot a point estimate beside the horizontal, upper and lower vertical bounds of its credible ball.
+
+    Parameters
+    ----------
+    ball : Dataset
+        What :func:`~pymc_nrm.stats.credible_ball` returns.  Of bounds with ties the first one is shown.
+    X : array_like, DataFrame or DataArray, shape (n,) or (n, d), optional
+        Data, drawn as points; one feature gives one row of points for each cluster.  Without it, the matrix of pairs
+        of items that are in the same cluster is drawn, in black.
+    features : sequence of int or str, optional
+        One or two columns of X, by place or name.
+    plot_collection : PlotCollection, optional
+        Where to draw; by default a new one.  One of the caller's needs the dimension ``partition``.
+    backend : {"matplotlib", "bokeh", "plotly", "none"}, optional
+        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.  Without X only
+        matplotlib and none.
+    visuals : mapping of {str : mapping or False}, optional
+        Arguments of each visual, or False to leave it out:
+
+        * points -> ``scatter`` of the backend, once for each cluster
+        * image -> :meth:`matplotlib.axes.Axes.imshow`
+        * title, xlabel, ylabel -> functions of the backend with these names
+    **pc_kwargs
+        Passed to :meth:`arviz_plots.PlotCollection.wrap`.
+
+    Returns
+    -------
+    PlotCollection
+        ``.viz["points"]`` or ``.viz["image"]`` with dimension ``partition``.
+
+    Raises
+    ------
+    ImportError
+        If arviz-plots is not installed.
+    ValueError
+        If `ball` lacks a partition, X has other items or more than two features, there are more than 2000 items for a
+        picture of pairs, or the backend cannot draw it.
+
+    Notes
+    -----
+    Clusters of a bound have the colour of the cluster of the estimate with which they share items, matched one to one;
+    items of the matrices are ordered by cluster of the estimate, then of the bounds, the same in all four.
+
+    The horizontal bound is the partition of the ball furthest from the estimate; the upper vertical bound has the
+    fewest clusters, the lower vertical one the most (Wade & Ghahramani 2018, section 4).
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from pymc_nrm.plots import plot_credible_ball
+    >>> from pymc_nrm.stats import credible_ball
+    >>> draws = xr.DataArray([[[0, 0, 1], [0, 0, 0], [0, 1, 2]]], dims=("chain", "draw", "item"), name="z")
+    >>> pc = plot_credible_ball(credible_ball(draws, [0, 0, 1]), backend="none")
+    >>> pc.viz["image"]["ball"].sel(partition="lower vertical bound").item()["image"].tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    partitions, titles = ball_partitions(ball)
+    n = len(partitions["estimate"])
+    values = None
+    if X is not None:
+        values, names = feature_matrix(X, n, features)
+        if values.shape[1] > 2:
+            raise ValueError(f"X must have one or two features; got {values.shape[1]}: choose them with features")
+    elif n > MAX_ITEMS:
+        raise ValueError(f"ball must have at most {MAX_ITEMS} items for a picture of all pairs; got {n}: give X")
+    backends = IMAGE_BACKENDS if X is None else None
+    canvas = Canvas("plot_credible_ball", VISUALS, visuals, plot_collection, backend, backends)
+    facets = {"cols": ["partition"], "col_wrap": 2}
+    keys = list(partitions)
+    if values is None:
+        place = np.lexsort([partitions[key] for key in reversed(keys)])
+        tables = np.stack([(labels[place, None] == labels[place]).astype("float64") for labels in partitions.values()])
+        data = xr.Dataset({"ball": (("partition", "row", "column"), tables)}, coords={"partition": keys})
+        canvas.create(data, pc_kwargs, width=1.1, height=4.2, **facets)
+        canvas.draw(image, "image", data)
+        across = up = f"{n} items"
+        canvas.set(canvas.visuals.remove_ticks, data, axis="both")
+    else:
+        points = [ball_points(values, labels) for labels in partitions.values()]
+        data = xr.Dataset(
+            {"ball": (("partition", "item", "plot_axis"), np.stack(points))},
+            coords={"partition": keys, "plot_axis": ["x", "y"]},
+        )
+        figure_kwargs = {"sharex": True, "sharey": values.shape[1] == 2}
+        canvas.create(data, pc_kwargs, width=1.2, height=4.2, figure_kwargs=figure_kwargs, **facets)
+        n_groups = 1 + max(int(labels.max()) for labels in partitions.values())
+        groups = {key: Groups(labels, n_groups) for key, labels in partitions.items()}
+        area = float(np.clip(4000 / n, 5, 18))
+        canvas.draw(ball_scatter, "points", data, artist_dims={"group": n_groups}, groups=groups, size=area)
+        across, up = names[0], names[1] if values.shape[1] == 2 else "cluster, by mean"
+        if values.shape[1] == 1:
+            canvas.set(canvas.visuals.remove_ticks, data, axis="y")
+    texts = {"title": titles, "xlabel": dict.fromkeys(keys[2:], across), "ylabel": dict.fromkeys(keys[::2], up)}
+    for kind, by_key in texts.items():
+        by_plot = {(key,): text for key, text in by_key.items()}
+        size = {"size": 9} if kind == "title" else {}
+        canvas.draw(panel_text, kind, data, texts=by_plot, dims=("partition",), kind=kind, **size)
+    return canvas.collection
+
+
+def ball_partitions(ball):
+    """Labels of the four partitions with common names of clusters, and titles of their plots."""
+    if not isinstance(ball, xr.Dataset):
+        raise ValueError(f"ball must be a Dataset from credible_ball; got {type(ball).__name__}")
+    missing = [name for name in ("center", *BOUNDS) if name not in ball]
+    if missing:
+        raise ValueError(f"ball must have the variables center, {', '.join(BOUNDS)}; it lacks {', '.join(missing)}")
+    center = by_size(np.unique(ball["center"].values, return_inverse=True)[1])
+    partitions = {"estimate": center}
+    unit = f" {distance_unit(ball.attrs)}".rstrip()
+    radius = f", radius {float(ball['radius']):.3g}{unit}" if "radius" in ball else ""
+    titles = {"estimate": f"estimate\n{count(center)}{radius}"}
+    for name, title in BOUNDS.items():
+        array = first_of_ties(ball[name], ball["center"].dims)
+        partitions[title] = matched_labels(np.unique(array.values, return_inverse=True)[1], center)
+        at = ""
+        if f"{name}_distance" in ball:
+            at = f", distance {float(first_of_ties(ball[f'{name}_distance'], ())):.3g}{unit}"
+        titles[title] = f"{title}\n{count(partitions[title])}{at}"
+    return partitions, titles
+
+
+def first_of_ties(array, kept):
+    """First entry along all dimensions but those to keep."""
+    return array.isel({dim: 0 for dim in array.dims if dim not in kept})
+
+
+def count(labels):
+    """Text with the number of clusters."""
+    n_clusters = len(np.unique(labels))
+    return f"{n_clusters} cluster{'s' * (n_clusters > 1)}"
+
+
+def ball_points(values, labels):
+    """Points of the items, shape (n, 2); of one feature, y is the place of the cluster by its mean."""
+    if values.shape[1] == 2:
+        return values
+    x = values[:, 0]
+    clusters = np.unique(labels)
+    means = [np.nanmean(x[labels == k]) if np.isfinite(x[labels == k]).any() else np.inf for k in clusters]
+    height = np.empty(int(labels.max()) + 1)
+    height[clusters[np.argsort(means, kind="stable")]] = np.arange(len(clusters))
+    return np.stack([x, height[labels]], axis=1)
+
+
+def ball_scatter(da, target, *, groups, **kwargs):
+    """Visual: points of one of the partitions; see :func:`~pymc_nrm.plots.cluster_points.grouped_points`."""
+    return grouped_points(da, target, groups=groups[da["partition"].item()], **kwargs)

@@ -1,0 +1,165 @@
+"""Centres and covariances of clusters, and the ellipses that stand for them."""
+
+import numpy as np
+import xarray as xr
+from scipy.stats import chi2
+
+__all__ = ["component_moments", "ellipse", "ellipse_dataset", "empirical_moments", "grouped_lines"]
+
+N_CORNERS = 73
+
+
+def empirical_moments(values, labels, n_clusters):
+    """Means and covariances of the items of each cluster.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n, d)
+        Items with missing values are left out.
+    labels : ndarray of int, shape (n,)
+    n_clusters : int
+
+    Returns
+    -------
+    means : ndarray, shape (n_clusters, d)
+    covariances : ndarray, shape (n_clusters, d, d)
+        NaN for clusters of fewer than 3 d complete items.
+    """
+    d = values.shape[1]
+    means, covariances = np.full((n_clusters, d), np.nan), np.full((n_clusters, d, d), np.nan)
+    complete = np.isfinite(values).all(axis=1)
+    for k in range(n_clusters):
+        rows = values[complete & (labels == k)]
+        if len(rows) >= 3 * d:
+            means[k], covariances[k] = rows.mean(axis=0), np.atleast_2d(np.cov(rows.T))
+    return means, covariances
+
+
+def component_moments(components, labels, n_clusters, n_features):
+    """Posterior means of the mean and covariance of the components of the items of each cluster.
+
+    Parameters
+    ----------
+    components : Dataset
+        Variables ``item_mean``, and ``item_covariance`` or ``item_variance``, as
+        :func:`~pymc_nrm.predictions.sample_components` gives for normal families.
+    labels : ndarray of int, shape (n,)
+    n_clusters, n_features : int
+
+    Returns
+    -------
+    means : ndarray, shape (n_clusters, d)
+    covariances : ndarray, shape (n_clusters, d, d)
+
+    Raises
+    ------
+    ValueError
+        If there are no such variables, or not of these sizes.
+
+    Notes
+    -----
+    Parameters of items, unlike those of clusters, can be averaged over draws with different partitions.
+    """
+    scale = next((name for name in ("item_covariance", "item_variance") if name in components), None)
+    if scale is None or "item_mean" not in components:
+        raise ValueError(
+            "components must have item_mean and item_covariance or item_variance, from sample_components of a normal "
+            f"family; got {', '.join(map(str, components.data_vars))}"
+        )
+    n, d = len(labels), n_features
+    mean = components["item_mean"].mean(("chain", "draw")).values
+    spread = components[scale].mean(("chain", "draw")).values
+    full = scale == "item_covariance"
+    if mean.shape[0] != n or mean.size != n * d or spread.size != n * d * (d if full else 1):
+        raise ValueError(f"components must be those of {n} items and {d} features; got item_mean of shape {mean.shape}")
+    mean = mean.reshape(n, d)
+    spread = spread.reshape(n, d, d) if full else spread.reshape(n, d, 1) * np.eye(d)
+    members = np.eye(n_clusters)[:, labels]
+    members /= members.sum(axis=1, keepdims=True)
+    return members @ mean, np.einsum("kn,nij->kij", members, spread)
+
+
+def ellipse(mean, covariance, probability):
+    """Boundary of the smallest region that has a given probability under a normal distribution in two dimensions.
+
+    Parameters
+    ----------
+    mean : ndarray, shape (2,)
+    covariance : ndarray, shape (2, 2)
+    probability : float
+
+    Returns
+    -------
+    ndarray, shape (2, 73)
+        x and y of a closed line; NaN if the covariance is.
+
+    Examples
+    --------
+    >>> corners = ellipse(np.zeros(2), np.eye(2), 1 - np.exp(-0.5))
+    >>> np.hypot(*corners).round(12).max()
+    np.float64(1.0)
+    """
+    if not np.isfinite(covariance).all():
+        return np.full((2, N_CORNERS), np.nan)
+    angle = np.linspace(0.0, 2 * np.pi, N_CORNERS)
+    values, vectors = np.linalg.eigh(covariance)
+    circle = np.stack([np.cos(angle), np.sin(angle)]) * np.sqrt(chi2.ppf(probability, 2))
+    return mean[:, None] + vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * circle)
+
+
+def grouped_lines(da, target, *, styles, **kwargs):
+    """Visual: one line for each cluster, in its colour.
+
+    Parameters
+    ----------
+    da : DataArray
+        Dimensions ``cluster``, ``plot_axis`` (x, y) and ``corner``.
+    target : object
+        Plot of any backend.
+    styles : sequence of str
+        Colours.
+    **kwargs
+        Passed to the backend's ``line``.
+
+    Returns
+    -------
+    ndarray of object, shape (n_clusters,)
+        None where a cluster has no line.
+    """
+    from arviz_plots.plot_collection import backend_from_object
+
+    backend = backend_from_object(target)
+    drawn = np.empty(len(styles), dtype=object)
+    corners = da.transpose("cluster", "plot_axis", "corner").values
+    for k, (x, y) in enumerate(corners):
+        if np.isfinite(x).any():
+            drawn[k] = backend.line(x, y, target, **{"color": styles[k], **kwargs})
+    return drawn
+
+
+def ellipse_dataset(name, means, covariances, pairs, probability):
+    """Ellipses of all clusters in the plots of pairs of features.
+
+    Parameters
+    ----------
+    name : str
+        Of the variable.
+    means : ndarray, shape (K, d)
+    covariances : ndarray, shape (K, d, d)
+    pairs : ndarray of int, shape (rows, columns, 2)
+        Features on the x and y axis of each plot; negative where there is none.
+    probability : float
+
+    Returns
+    -------
+    Dataset
+        Dimensions row, column, cluster, plot_axis, corner.
+    """
+    lines = np.full((*pairs.shape[:2], len(means), 2, N_CORNERS), np.nan)
+    for row, column in np.argwhere(pairs[:, :, 0] >= 0):
+        pair = pairs[row, column]
+        for k in range(len(means)):
+            lines[row, column, k] = ellipse(means[k][pair], covariances[k][np.ix_(pair, pair)], probability)
+    dims = ("row", "column", "cluster", "plot_axis", "corner")
+    coords = {"row": np.arange(len(pairs)), "column": np.arange(pairs.shape[1]), "plot_axis": ["x", "y"]}
+    return xr.Dataset({name: (dims, lines)}, coords=coords)

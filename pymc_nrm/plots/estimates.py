@@ -1,0 +1,123 @@
+"""Labels of point estimates as plots use them: checked, in a common order, with colours."""
+
+import numpy as np
+import xarray as xr
+from scipy.optimize import linear_sum_assignment
+
+from pymc_nrm.plots.canvas import CLUSTER_COLORS, MARKERS
+from pymc_nrm.stats.losses import check_estimate
+
+__all__ = ["by_size", "cluster_style", "contingency", "distance_unit", "estimate_labels", "matched_labels"]
+
+
+def estimate_labels(estimate, n, draws=None):
+    """Labels of a point estimate.
+
+    Parameters
+    ----------
+    estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,)
+    n : int
+        Number of items.
+    draws : DataArray, optional
+        Draws whose items must be the same, as of :func:`~pymc_nrm.stats.draws.partition_draws`.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Numbered 0, 1, ... in the order of the names that were given.
+
+    Raises
+    ------
+    ValueError
+        If it is not one whole number for each item, or of other items.
+
+    Examples
+    --------
+    >>> estimate_labels([5, 3, 5], 3)
+    array([1, 0, 1])
+    """
+    if draws is not None:
+        estimate = check_estimate(estimate, draws)
+    if isinstance(estimate, xr.Dataset):
+        if "labels" not in estimate:
+            raise ValueError(f"estimate must have the variable labels; got {', '.join(map(str, estimate.data_vars))}")
+        estimate = estimate["labels"]
+    labels = np.asarray(estimate)
+    if labels.shape != (n,) or not np.issubdtype(labels.dtype, np.integer):
+        raise ValueError(
+            f"estimate must have one whole number for each of the {n} items; "
+            f"got dtype {labels.dtype} and shape {labels.shape}"
+        )
+    return np.unique(labels, return_inverse=True)[1].astype("int64")
+
+
+def distance_unit(attrs):
+    """Unit of a loss by its costs: bits, nats, or none.
+
+    Examples
+    --------
+    >>> distance_unit({"base": 2}), distance_unit({})
+    ('bits', '')
+    """
+    return {2: "bits", np.e: "nats"}.get(attrs.get("base"), "")
+
+
+def by_size(labels):
+    """Labels renamed so that 0 is the largest cluster; equal ones keep their order.
+
+    Examples
+    --------
+    >>> by_size(np.array([0, 1, 1, 2, 2, 2]))
+    array([2, 1, 1, 0, 0, 0])
+    """
+    counts = np.bincount(labels)
+    rank = np.empty_like(counts)
+    rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
+    return rank[labels]
+
+
+def contingency(a, b):
+    """Numbers of items in every cluster of one partition and of another, shape (K_a, K_b)."""
+    n_b = int(b.max()) + 1
+    return np.bincount(a * n_b + b, minlength=(int(a.max()) + 1) * n_b).reshape(-1, n_b)
+
+
+def matched_labels(labels, reference):
+    """Labels renamed so that clusters share the name of the one they overlap with in another partition.
+
+    Parameters
+    ----------
+    labels, reference : ndarray of int, shape (n,)
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Clusters are matched one to one such that most items keep the label of `reference`; those without a match have
+        the labels that follow, the largest first.
+
+    Examples
+    --------
+    >>> matched_labels(np.array([0, 0, 1, 1, 2]), np.array([1, 1, 1, 0, 0]))
+    array([1, 1, 0, 0, 2])
+    """
+    table = contingency(labels, reference)
+    rows, columns = linear_sum_assignment(-table)
+    name = np.full(len(table), -1)
+    overlapping = table[rows, columns] > 0
+    name[rows[overlapping]] = columns[overlapping]
+    rest = np.flatnonzero(name < 0)
+    rest = rest[np.argsort(-table[rest].sum(axis=1), kind="stable")]
+    name[rest] = table.shape[1] + np.arange(len(rest))
+    return name[labels]
+
+
+def cluster_style(k):
+    """Colour and marker of the k-th cluster: both change from each to the next, no two of the first 32 agree in both.
+
+    Examples
+    --------
+    >>> cluster_style(0), cluster_style(8)
+    (('#332288', 'o'), ('#332288', 's'))
+    """
+    n_colors = len(CLUSTER_COLORS)
+    return CLUSTER_COLORS[k % n_colors], MARKERS[(k + k // n_colors) % len(MARKERS)]

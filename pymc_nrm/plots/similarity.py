@@ -1,0 +1,159 @@
+"""Picture of the posterior probabilities that two items belong together."""
+
+import numpy as np
+import xarray as xr
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
+
+from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.estimates import by_size, estimate_labels
+from pymc_nrm.plots.visuals import IMAGE_BACKENDS, color_bar, image, set_yticks
+from pymc_nrm.stats.draws import partition_draws
+from pymc_nrm.stats.point_estimate import point_estimate
+from pymc_nrm.stats.similarity import similarity
+
+__all__ = ["plot_similarity"]
+
+VISUALS = ("image", "color_bar", "clusters", "xticks", "yticks", "xlabel", "ylabel")
+MAX_NAMES = 50
+MAX_ITEMS = 5000
+CLUSTER_EDGES = "#d55e00"
+
+
+def plot_similarity(
+    idata,
+    *,
+    var_name=None,
+    order="estimate",
+    estimate=None,
+    names=None,
+    plot_collection=None,
+    backend=None,
+    visuals=None,
+    **pc_kwargs,
+):
+    """Plot the matrix of posterior probabilities that two items are in the same cluster.
+
+    Parameters
+    ----------
+    idata : DataTree, Dataset or DataArray
+        Draws of a partition.
+    var_name : str, optional
+        Name of the partition; by default the only one.
+    order : {"estimate", "dendrogram"}
+        Order of the items: by cluster of the point estimate, the largest first, and within clusters by mean similarity
+        to the members; or that of average linkage on 1 - similarity.
+    estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
+        Point estimate, whose clusters are framed.  By default that of :func:`~pymc_nrm.stats.point_estimate` with
+        ``random_seed=0``; none is computed for ``order="dendrogram"``.
+    names : sequence of str, shape (n,), optional
+        Names of the items, shown if there are at most 50; by default the coordinate of the items.
+    plot_collection : PlotCollection, optional
+        Where to draw; by default a new one.
+    backend : {"matplotlib", "none"}, optional
+        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.
+    visuals : mapping of {str : mapping or False}, optional
+        Arguments of each visual, or False to leave it out:
+
+        * image -> :meth:`matplotlib.axes.Axes.imshow`
+        * color_bar -> :meth:`matplotlib.figure.Figure.colorbar`
+        * clusters -> :func:`arviz_plots.visuals.line_xy`
+        * xticks -> :func:`arviz_plots.visuals.set_xticks`; yticks likewise
+        * xlabel, ylabel -> :func:`arviz_plots.visuals.labelled_x`, ``labelled_y``
+    **pc_kwargs
+        Passed to :meth:`arviz_plots.PlotCollection.grid`.
+
+    Returns
+    -------
+    PlotCollection
+        The image is in ``.viz["image"]``.
+
+    Raises
+    ------
+    ImportError
+        If arviz-plots is not installed.
+    ValueError
+        If there is no such partition, there are more than 5000 items, an argument is not one of those above, or the
+        backend cannot draw images.
+
+    Notes
+    -----
+    Frames are drawn around runs of items of one cluster of the estimate, so that with ``order="dendrogram"`` a cluster
+    may have several.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from pymc_nrm.plots import plot_similarity
+    >>> draws = xr.DataArray([[[0, 1, 0], [0, 1, 1]]], dims=("chain", "draw", "item"), name="z")
+    >>> pc = plot_similarity(draws, estimate=[0, 1, 1], backend="none")
+    >>> pc.viz["image"]["z"].item()["image"].tolist()
+    [[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]]
+    """
+    if order not in ("estimate", "dendrogram"):
+        raise ValueError(f"order must be estimate or dendrogram; got {order!r}")
+    draws = partition_draws(idata, var_name)
+    name, n = draws.name or "partition", draws.shape[2]
+    if n > MAX_ITEMS:
+        raise ValueError(f"idata must have at most {MAX_ITEMS} items for a picture of all pairs; got {n}: select some")
+    if names is not None and len(names) != n:
+        raise ValueError(f"names must have one entry for each of the {n} items; got {len(names)}")
+    canvas = Canvas("plot_similarity", VISUALS, visuals, plot_collection, backend, IMAGE_BACKENDS)
+    if estimate is None and order == "estimate":
+        estimate = point_estimate(draws, random_seed=0)
+    labels = None if estimate is None else by_size(estimate_labels(estimate, n, draws))
+    matrix = similarity(draws).values
+    place = linkage_order(matrix) if order == "dendrogram" else cluster_order(matrix, labels)
+    if names is None:
+        names = draws[draws.dims[2]].values
+
+    data = xr.Dataset({name: (("row", "column"), matrix[np.ix_(place, place)])})
+    canvas.create(data, pc_kwargs, width=1.05, height=3.3)
+    canvas.draw(image, "image", data, aspect="auto")  # the colour bar is then as high as the image
+    if canvas.wants("image"):
+        mappable = canvas.collection.viz["image"][name].item()
+        text = "posterior probability of being in the same cluster"
+        canvas.draw(color_bar, "color_bar", data, mappable=mappable, label=text)
+    if labels is not None:
+        frames = cluster_frames(labels[place], name)
+        canvas.draw(canvas.visuals.line_xy, "clusters", frames, color=CLUSTER_EDGES, width=1.2)
+    shown = n <= MAX_NAMES
+    ticks = {"values": np.arange(n) if shown else [], "labels": [str(names[i]) for i in place] if shown else []}
+    store = canvas.backend == "none"  # other backends return a list of unknown length
+    size = {} if n <= 25 or not shown else {"size": 7}
+    canvas.draw(canvas.visuals.set_xticks, "xticks", data, store=store, rotation=90, **ticks, **size)
+    canvas.draw(set_yticks, "yticks", data, store=store, **ticks, **size)
+    what = "cluster of the point estimate" if order == "estimate" else "average linkage"
+    canvas.label("xlabel", f"{n} items, ordered by {what}", data)
+    canvas.label("ylabel", "items in the same order", data)
+    canvas.set(canvas.visuals.set_xlim, data, limits=(-0.5, n - 0.5))
+    canvas.set(canvas.visuals.set_ylim, data, limits=(n - 0.5, -0.5))
+    return canvas.collection
+
+
+def cluster_order(matrix, labels):
+    """Items by cluster, and within clusters by falling mean similarity to all members."""
+    n_clusters = int(labels.max()) + 1
+    members = np.eye(n_clusters)[labels]
+    typical = np.take_along_axis(matrix @ members, labels[:, None], axis=1)[:, 0]
+    return np.lexsort((-typical, labels))
+
+
+def linkage_order(matrix):
+    """Leaves of average linkage on 1 - similarity."""
+    if len(matrix) < 3:
+        return np.arange(len(matrix))
+    distance = np.clip(1.0 - matrix, 0.0, 1.0)
+    np.fill_diagonal(distance, 0.0)
+    return leaves_list(linkage(squareform(distance, checks=False), "average"))
+
+
+def cluster_frames(labels, name):
+    """Squares around runs of equal labels on the diagonal, as one line with gaps."""
+    n = len(labels)
+    cuts = np.flatnonzero(np.diff(labels)) + 1
+    low, high = np.concatenate([[0], cuts]) - 0.5, np.concatenate([cuts, [n]]) - 0.5
+    gap = np.full(len(low), np.nan)
+    x = np.stack([low, high, high, low, low, gap], axis=1).ravel()
+    y = np.stack([low, low, high, high, low, gap], axis=1).ravel()
+    return xr.Dataset({name: (("plot_axis", "point"), np.stack([x, y]))}, coords={"plot_axis": ["x", "y"]})

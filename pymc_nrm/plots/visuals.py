@@ -1,0 +1,183 @@
+"""Visuals that arviz-plots does not have, called with a DataArray and a plot as theirs are."""
+
+import numpy as np
+import xarray as xr
+
+__all__ = ["IMAGE_BACKENDS", "bars", "color_bar", "image", "integer_ticks", "points_dataset", "set_yticks", "whiskers"]
+
+IMAGE_BACKENDS = ("matplotlib", "none")
+
+
+def _backend(target):
+    from arviz_plots.plot_collection import backend_from_object
+
+    return backend_from_object(target)
+
+
+def points_dataset(name, **axes):
+    """Coordinates of points as visuals take them: one variable with dimensions ``plot_axis`` and ``point``.
+
+    Parameters
+    ----------
+    name : str
+        Of the variable.
+    **axes
+        Arrays of shape (n,) or numbers, by their names along ``plot_axis``, as ``x`` and ``y``.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> points_dataset("z", x=[1, 2], y=0.5)["z"].sel(plot_axis="y").values.tolist()
+    [0.5, 0.5]
+    """
+    arrays = np.stack(np.broadcast_arrays(*(np.atleast_1d(np.asarray(values, "float64")) for values in axes.values())))
+    return xr.Dataset({name: (("plot_axis", "point"), arrays)}, coords={"plot_axis": list(axes)})
+
+
+def image(da, target, *, cmap="Greys", vmin=0.0, vmax=1.0, **kwargs):
+    """A matrix as an image, its first row at the top and entry (i, j) at x = j, y = i.
+
+    Parameters
+    ----------
+    da : DataArray, shape (rows, columns)
+    target : object
+        Plot of the backends matplotlib or none.
+    cmap : str
+        Colour map; the default needs no colours and little ink.
+    vmin, vmax : float
+        Values at the ends of the colour map.
+    **kwargs
+        Passed to :meth:`matplotlib.axes.Axes.imshow`.
+
+    Returns
+    -------
+    object
+        The image.
+    """
+    kwargs = {"cmap": cmap, "vmin": vmin, "vmax": vmax, **kwargs}
+    if isinstance(target, list):
+        target.append({"function": "image", "image": da.values, **kwargs})
+        return target[-1]
+    return target.imshow(da.values, **{"aspect": "equal", "origin": "upper", **kwargs})
+
+
+def color_bar(da, target, *, mappable, label, **kwargs):
+    """The scale of the colours of an image, beside its plot.
+
+    Parameters
+    ----------
+    da : DataArray
+        Not used.
+    target : object
+        Plot of the backends matplotlib or none.
+    mappable : object
+        What :func:`image` returned.
+    label : str
+    **kwargs
+        Passed to :meth:`matplotlib.figure.Figure.colorbar`.
+
+    Returns
+    -------
+    object
+        The colour bar.
+    """
+    if isinstance(target, list):
+        target.append({"function": "color_bar", "label": label, **kwargs})
+        return target[-1]
+    return target.figure.colorbar(mappable, label=label, **{"ax": target, **kwargs})
+
+
+def bars(da, target, *, width=0.8, **kwargs):
+    """Bars of given heights with gaps between them.
+
+    Parameters
+    ----------
+    da : DataArray, shape (n,)
+        Heights; the coordinate of its dimension has the middles of the bars.
+    target : object
+        Plot of any backend.
+    width : float
+        Width of a bar.
+    **kwargs
+        Passed to the backend's ``hist``.
+
+    Returns
+    -------
+    ndarray of object, shape (n,)
+        The bars.
+    """
+    backend = _backend(target)
+    drawn = np.empty(da.size, dtype=object)
+    for i, (middle, height) in enumerate(zip(da[da.dims[0]].values, da.values, strict=True)):
+        edges = np.array([middle - width / 2]), np.array([middle + width / 2])
+        drawn[i] = backend.hist(np.array([height]), *edges, target, **kwargs)
+    return drawn
+
+
+def whiskers(da, target, **kwargs):
+    """Vertical lines between two heights, drawn as one line with gaps.
+
+    Parameters
+    ----------
+    da : DataArray
+        Dimension ``plot_axis`` (x, y_bottom, y_top) and one more.
+    target : object
+        Plot of any backend.
+    **kwargs
+        Passed to the backend's ``line``.
+
+    Returns
+    -------
+    object
+        The line.
+    """
+    x, bottom, top = (da.sel(plot_axis=name).values for name in ("x", "y_bottom", "y_top"))
+    gap = np.full(len(x), np.nan)
+    x, y = np.stack([x, x, gap], axis=1).ravel(), np.stack([bottom, top, gap], axis=1).ravel()
+    if hasattr(target, "add_line"):  # of matplotlib, whose wide lines would end beyond their ends
+        kwargs.setdefault("solid_capstyle", "butt")
+    return _backend(target).line(x, y, target, **kwargs)
+
+
+def set_yticks(da, target, *, values, labels, **kwargs):
+    """Places and names of the ticks of the y axis.
+
+    Parameters
+    ----------
+    da : DataArray
+        Not used.
+    target : object
+        Plot of any backend.
+    values, labels : sequence
+    **kwargs
+        Passed to the backend's ``yticks``.
+    """
+    return _backend(target).yticks(values, labels, target, **kwargs)
+
+
+def integer_ticks(low, high, most=12):
+    """Whole numbers for ticks between two numbers, evenly spaced at 1, 2 or 5 times a power of ten.
+
+    Parameters
+    ----------
+    low, high : float
+    most : int
+        Greatest number of ticks.
+
+    Returns
+    -------
+    ndarray of int64
+
+    Examples
+    --------
+    >>> integer_ticks(3, 8), integer_ticks(1, 82)
+    (array([3, 4, 5, 6, 7, 8]), array([10, 20, 30, 40, 50, 60, 70, 80]))
+    """
+    step = 1
+    while np.floor(high / step) - np.ceil(low / step) + 1 > most:
+        leading = int(str(step)[0])
+        step = step * 5 // 2 if leading == 2 else step * 2
+    return np.arange(int(np.ceil(low / step)), int(np.floor(high / step)) + 1) * step

@@ -1,0 +1,310 @@
+"""Pictures of data with an estimate: clusters, credible balls, densities."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from plot_cases import TRUE, make_data, smoke
+from scipy.stats import multivariate_normal
+
+from pymc_nrm.plots.canvas import CLUSTER_COLORS, MARKERS
+from pymc_nrm.plots.cluster_points import OTHERS_COLOR, feature_matrix, group_clusters
+from pymc_nrm.plots.clusters import plot_clusters
+from pymc_nrm.plots.credible_ball import plot_credible_ball
+from pymc_nrm.plots.density import plot_density
+from pymc_nrm.plots.distance import plot_distance
+from pymc_nrm.plots.ellipses import component_moments, ellipse, empirical_moments
+from pymc_nrm.plots.estimates import by_size, estimate_labels, matched_labels
+from pymc_nrm.stats import credible_ball
+
+pytest.importorskip("arviz_plots")
+N = len(TRUE)
+
+
+class TestEstimates:
+    def test_matching_keeps_most_items(self, rng):
+        for _ in range(20):
+            a, b = (np.unique(rng.integers(5, size=30), return_inverse=True)[1] for _ in range(2))
+            matched = matched_labels(a, b)
+            assert len(np.unique(matched)) == len(np.unique(a))
+            assert all(len(np.unique(matched[a == k])) == 1 for k in np.unique(a))
+            assert (matched == b).sum() >= (a == b).sum()
+
+    def test_matching_undoes_renaming(self, rng):
+        b = np.unique(rng.integers(6, size=40), return_inverse=True)[1]
+        np.testing.assert_array_equal(matched_labels(rng.permutation(b.max() + 1)[b], b), b)
+
+    def test_labels(self, draws):
+        np.testing.assert_array_equal(estimate_labels(xr.Dataset({"labels": ("item", TRUE + 4)}), N), TRUE)
+        for wrong in [TRUE[:-1], TRUE.astype(float), TRUE[:, None]]:
+            with pytest.raises(ValueError, match=f"estimate must have one whole number for each of the {N} items"):
+                estimate_labels(wrong, N)
+        with pytest.raises(ValueError, match="variable labels; got center"):
+            estimate_labels(xr.Dataset({"center": ("item", TRUE)}), N)
+        other = xr.DataArray(TRUE, dims="item", coords={"item": np.arange(N)})
+        with pytest.raises(ValueError, match="same items"):
+            estimate_labels(other, N, draws)
+
+    def test_by_size(self):
+        assert np.bincount(by_size(np.array([0, 1, 1, 2, 2, 2, 3]))).tolist() == [3, 2, 1, 1]
+
+
+class TestGroups:
+    def test_more_clusters_than_styles(self):
+        labels = np.repeat(np.arange(40), 5)
+        groups = group_clusters(labels, 2)
+        assert groups.n_groups == 33 and groups.n_others == 8
+        styles = {groups.style(k) for k in range(33)}
+        assert len(styles) == 33 and (OTHERS_COLOR, "x") in styles
+        assert groups.style(9) == (CLUSTER_COLORS[1], MARKERS[2])
+        assert groups.names()[-1] == "8 clusters of 5 items" and sum(groups.sizes) == 200
+
+    def test_features(self):
+        import pandas as pd
+
+        frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+        assert feature_matrix(frame, 2)[1] == ["a", "b"]
+        values, names = feature_matrix(frame, 2, ["b", 0])
+        assert names == ["b", "a"] and values.tolist() == [[3.0, 1.0], [4.0, 2.0]]
+        named = xr.DataArray(np.ones((2, 1)), dims=("item", "f"), coords={"f": ["height"]})
+        assert feature_matrix(named, 2)[1] == ["height"]
+        assert feature_matrix(frame["a"], 2)[1] == ["a"]
+        for wrong, message in [(np.ones((3, 2)), "one row for each of the 2"), (["u", "v"], "array of numbers")]:
+            with pytest.raises(ValueError, match=message):
+                feature_matrix(wrong, 2)
+        with pytest.raises(ValueError, match=r"columns of X \(a, b\); got 2"):
+            feature_matrix(frame, 2, [2])
+
+
+class TestEllipses:
+    def test_ellipse_has_its_probability(self, rng):
+        mean, root = rng.normal(size=2), rng.normal(size=(2, 2))
+        covariance = root @ root.T + 0.1 * np.eye(2)
+        x, y = ellipse(mean, covariance, 0.8)
+        density = multivariate_normal(mean, covariance).logpdf(np.stack([x, y], axis=1))
+        assert np.ptp(density) < 1e-9
+        draws = rng.multivariate_normal(mean, covariance, size=40_000)
+        inside = (multivariate_normal(mean, covariance).logpdf(draws) > density[0]).mean()
+        assert abs(inside - 0.8) < 5 * np.sqrt(0.8 * 0.2 / 40_000)
+
+    def test_empirical_moments(self):
+        values = make_data(2)
+        means, covariances = empirical_moments(values, TRUE, 4)
+        np.testing.assert_allclose(means[1], values[TRUE == 1].mean(axis=0))
+        np.testing.assert_allclose(covariances[1], np.cov(values[TRUE == 1].T))
+        assert np.isnan(covariances[3]).all()  # of one item
+
+    @pytest.mark.parametrize("full", [True, False])
+    def test_component_moments(self, rng, full):
+        mean = rng.normal(size=(2, 3, N, 2))
+        spread = rng.gamma(2.0, size=(2, 3, N, 2, 2) if full else (2, 3, N, 2))
+        dims = ("chain", "draw", "item", "feature", "feature_other")
+        name = "item_covariance" if full else "item_variance"
+        components = xr.Dataset({"item_mean": (dims[:4], mean), name: (dims[: spread.ndim], spread)})
+        means, covariances = component_moments(components, TRUE, 4, 2)
+        np.testing.assert_allclose(means[2], mean[:, :, TRUE == 2].mean(axis=(0, 1, 2)))
+        expected = spread[:, :, TRUE == 2].mean(axis=(0, 1, 2))
+        np.testing.assert_allclose(covariances[2], expected if full else np.diag(expected))
+        with pytest.raises(ValueError, match="27 items and 3 features"):
+            component_moments(components, TRUE, 4, 3)
+        with pytest.raises(ValueError, match="item_mean and item_covariance"):
+            component_moments(components.drop_vars("item_mean"), TRUE, 4, 2)
+
+
+class TestClusters:
+    @pytest.mark.parametrize("d", [1, 2])
+    def test_points(self, d):
+        X, labels = make_data(d), TRUE
+        pc = plot_clusters(None, X if d > 1 else X[:, 0], estimate=TRUE, uncertainty=False, backend="none")
+        points = pc.viz["points"]["X"].values
+        assert len(points) == 4
+        for k, drawn in enumerate(points[:3]):
+            np.testing.assert_array_equal(drawn["x"], X[labels == k, 0])
+            assert drawn["facecolor"] == CLUSTER_COLORS[k] and "alpha" not in drawn
+        assert points[3]["marker"] == "x" and points[3]["edgecolor"] == OTHERS_COLOR
+        lines = pc.viz["components"]["X"].values
+        assert [line["color"] for line in lines] == list(CLUSTER_COLORS[:3])
+        legend = pc.viz["legend"]["entries"].item()
+        assert legend["labels"] == ["12 items", "8 items", "6 items", "1 cluster of 1 item", "90 % of a normal"]
+
+    def test_pairs(self):
+        X = make_data(4)
+        pc = plot_clusters(None, X, estimate=TRUE, uncertainty=False, backend="none")
+        points = pc.viz["points"]["X"]
+        assert points.sizes == {"row": 3, "column": 3, "group": 4}
+        for i in range(3):
+            for j in range(3):
+                drawn = points.isel(row=i, column=j, group=1).item()
+                if j > i:
+                    assert drawn is None
+                    functions = [element["function"] for element in pc.viz["plot"].isel(row=i, column=j).item()]
+                    assert functions == ["remove_axis"]
+                else:
+                    np.testing.assert_array_equal(drawn["x"], X[TRUE == 1, j])
+                    np.testing.assert_array_equal(drawn["y"], X[TRUE == 1, i + 1])
+        labels = [drawn["string"] for drawn in pc.viz["xlabel"]["X"].isel(row=2).values]
+        assert labels == ["x_0", "x_1", "x_2"]
+        assert pc.viz["ylabel"]["X"].isel(row=1, column=0).item()["string"] == "x_2"
+
+    def test_uncertain_items_are_pale(self):
+        uncertainty, labels = np.linspace(0.0, 1.0, N), TRUE
+        pc = plot_clusters(None, make_data(2), estimate=TRUE, uncertainty=uncertainty, backend="none")
+        for k, drawn in enumerate(pc.viz["points"]["X"].values):
+            np.testing.assert_allclose(drawn["alpha"], 1 - 0.8 * uncertainty[labels == k])
+
+    def test_uncertainty_of_draws(self, draws):
+        pc = plot_clusters(draws, make_data(2), estimate=TRUE, backend="none")
+        labels = draws.values.reshape(-1, N)
+        together = (labels[:, :, None] == labels[:, None, :]).mean(axis=0)
+        alpha = np.concatenate([drawn["alpha"] for drawn in pc.viz["points"]["X"].values])
+        assert 0.2 <= alpha.min() < alpha.max() <= 1.0
+        others = together[TRUE == 0][:, TRUE == 0].mean(axis=1)
+        drawn = pc.viz["points"]["X"].values[0]["alpha"]
+        np.testing.assert_array_equal(np.argsort(drawn, kind="stable"), np.argsort(others, kind="stable"))
+
+    def test_missing_values(self):
+        X = make_data(2)
+        X[0, 1] = np.nan
+        pc = plot_clusters(None, X, estimate=TRUE, uncertainty=False, backend="none")
+        assert len(pc.viz["points"]["X"].values[0]["x"]) == 11
+
+    def test_errors(self, draws):
+        X = make_data(7)
+        with pytest.raises(ValueError, match="at most 6 features; got 7"):
+            plot_clusters(None, X, estimate=TRUE, uncertainty=False, backend="none")
+        with pytest.raises(ValueError, match="idata must be given"):
+            plot_clusters(None, X, estimate=TRUE, backend="none")
+        with pytest.raises(ValueError, match="one row for each of the 27 items"):
+            plot_clusters(draws, X[:5], estimate=TRUE, backend="none")
+        with pytest.raises(ValueError, match="uncertainty must be"):
+            plot_clusters(None, X[:, :2], estimate=TRUE, uncertainty=np.full(N, 2.0), backend="none")
+
+    @pytest.mark.parametrize("d", [1, 2, 3])
+    def test_smoke(self, d):
+        smoke(plot_clusters, None, make_data(d), estimate=TRUE, uncertainty=np.linspace(0, 1, N))
+
+
+def make_ball():
+    coarse, fine = np.minimum(TRUE, 1), np.arange(N)
+    return xr.Dataset(
+        {
+            "center": ("item", TRUE),
+            "horizontal": (("horizontal_tie", "item"), np.stack([fine[::-1], TRUE])),
+            "upper_vertical": (("upper_vertical_tie", "item"), coarse[None]),
+            "lower_vertical": (("lower_vertical_tie", "item"), fine[None]),
+            "upper_vertical_distance": ("upper_vertical_tie", [0.5]),
+            "radius": 1.25,
+        },
+        attrs={"base": 2},
+    )
+
+
+class TestCredibleBall:
+    def test_matrices_have_one_order(self):
+        images = plot_credible_ball(make_ball(), backend="none").viz["image"]["ball"]
+        assert images.partition.values.tolist()[0] == "estimate"
+        tables = {key: images.sel(partition=key).item()["image"] for key in images.partition.values}
+        np.testing.assert_array_equal(tables["estimate"], TRUE[:, None] == TRUE)
+        np.testing.assert_array_equal(tables["upper vertical bound"], (TRUE > 0)[:, None] == (TRUE > 0))
+        np.testing.assert_array_equal(tables["lower vertical bound"], np.eye(N))
+        np.testing.assert_array_equal(tables["horizontal bound"], np.eye(N))  # the first of the ties
+
+    def test_titles(self):
+        titles = plot_credible_ball(make_ball(), backend="none").viz["title"]["ball"]
+        texts = [title["string"] for title in titles.values]
+        assert texts[0] == "estimate\n4 clusters, radius 1.25 bits"
+        assert texts[2] == "upper vertical bound\n2 clusters, distance 0.5 bits"
+
+    def test_of_draws(self, draws):
+        ball = credible_ball(draws, TRUE)
+        titles = [title["string"] for title in plot_credible_ball(ball, backend="none").viz["title"]["ball"].values]
+        assert titles[1].endswith(f"distance {float(ball.horizontal_distance[0]):.3g} bits")
+        radius = plot_distance(draws, TRUE, backend="none").viz["radius"]["z"].item()["x"]
+        assert radius == float(ball.radius)
+
+    def test_clusters_keep_their_colours(self):
+        pc = plot_credible_ball(make_ball(), make_data(2), backend="none")
+        points = pc.viz["points"]["ball"]
+        upper = points.sel(partition="upper vertical bound").values
+        drawn = [(k, len(group["x"]), group["facecolor"]) for k, group in enumerate(upper) if group is not None]
+        assert drawn == [(0, 12, CLUSTER_COLORS[0]), (1, 15, CLUSTER_COLORS[1])]
+
+    def test_errors(self):
+        ball = make_ball()
+        with pytest.raises(ValueError, match="lacks horizontal"):
+            plot_credible_ball(ball.drop_vars("horizontal"), backend="none")
+        with pytest.raises(ValueError, match="one or two features; got 3"):
+            plot_credible_ball(ball, make_data(3), backend="none")
+        with pytest.raises(ValueError, match="matplotlib, none; got plotly"):
+            plot_credible_ball(ball, backend="plotly")
+
+    @pytest.mark.parametrize("d", [None, 1, 2])
+    def test_smoke(self, d):
+        smoke(plot_credible_ball, make_ball(), None if d is None else make_data(d), backends=("matplotlib",))
+        if d is not None:
+            smoke(plot_credible_ball, make_ball(), make_data(d))
+
+
+def normal_density(d, n_draws=50):
+    rng = np.random.default_rng(4)
+    shift = rng.normal(0.0, 0.1, n_draws)
+    if d == 1:
+        grid = np.linspace(-4, 4, 81)
+        coords = {"point": grid}
+        values = [np.exp(-0.5 * (grid - s) ** 2) / np.sqrt(2 * np.pi) for s in shift]
+    else:
+        x, y = (axis.ravel() for axis in np.meshgrid(np.linspace(-4, 4, 61), np.linspace(-5, 5, 71), indexing="ij"))
+        coords = {"x_0": ("point", x), "x_1": ("point", y)}
+        values = [np.exp(-0.5 * ((x - s) ** 2 + y**2)) / (2 * np.pi) for s in shift]
+    values = np.reshape(values, (2, n_draws // 2, -1))
+    return xr.Dataset({"density": (("chain", "draw", "point"), values)}, coords=coords, attrs={"kind": "density"})
+
+
+class TestDensity:
+    def test_mean_and_band(self):
+        density = normal_density(1)
+        shuffled = density.isel(point=np.random.default_rng(1).permutation(81))
+        pc = plot_density(shuffled, probability=0.5, backend="none")
+        values = density["density"].values.reshape(50, -1)
+        mean, band = (pc.viz[name]["density"].item() for name in ("mean", "band"))
+        np.testing.assert_allclose(mean["x"], density["point"])
+        np.testing.assert_allclose(mean["y"], values.mean(axis=0))
+        np.testing.assert_allclose([band["y_bottom"], band["y_top"]], np.quantile(values, [0.25, 0.75], axis=0))
+
+    def test_histogram_is_a_density(self, rng):
+        pc = plot_density(normal_density(1), data=rng.normal(size=200), backend="none")
+        bars = pc.viz["histogram"]["density"].item()
+        assert (bars["y"] * (bars["r_e"] - bars["l_e"])).sum() == pytest.approx(1.0)
+        assert len(pc.viz["rug"]["density"].item()["x"]) == 200
+
+    def test_contours_enclose_their_mass(self):
+        pc = plot_density(normal_density(2, n_draws=2).isel(draw=[0]), backend="none")
+        element = next(e for e in pc.viz["plot"].item() if e["function"] == "contour")
+        # The region with mass m of a standard normal in two dimensions ends at density (1 - m) / (2 pi).
+        expected = (1 - np.array([0.95, 0.75, 0.5, 0.25])) / (2 * np.pi)
+        np.testing.assert_allclose(element["levels"], expected, rtol=0.05)
+        assert element["density"].shape == (61, 71)
+
+    def test_probabilities_of_counts(self):
+        values = np.tile([0.5, 0.3, 0.2], (1, 4, 1))
+        density = xr.Dataset(
+            {"density": (("chain", "draw", "point"), values)}, coords={"point": [0.0, 1.0, 2.0]}
+        ).assign_attrs(kind="probability", variable="count")
+        pc = plot_density(density, data=[0, 0, 1, 2], backend="none")
+        np.testing.assert_allclose(pc.viz["histogram"]["density"].item()["y"], [0.5, 0.25, 0.25])
+        assert pc.viz["mean"]["density"].item()["function"] == "scatter"
+        assert pc.viz["xlabel"]["density"].item()["string"] == "count"
+
+    def test_errors(self):
+        density = normal_density(2)
+        with pytest.raises(ValueError, match="rectangular grid"):
+            plot_density(density.isel(point=slice(5)), backend="none")
+        with pytest.raises(ValueError, match="data must have 2 features"):
+            plot_density(density, data=np.zeros(4), backend="none")
+        with pytest.raises(ValueError, match="one or two features; got 3"):
+            plot_density(density.assign_coords(x_2=("point", density["x_0"].values)), backend="none")
+        with pytest.raises(ValueError, match="variable density"):
+            plot_density(xr.Dataset(), backend="none")
+
+    @pytest.mark.parametrize("d", [1, 2])
+    def test_smoke(self, rng, d):
+        smoke(plot_density, normal_density(d), data=rng.normal(size=(100, d)))

@@ -1,0 +1,246 @@
+"""Pictures of draws: number of clusters, sizes, traces, similarity, distances."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from plot_cases import TRUE, make_draws, result, smoke
+
+from pymc_nrm.plots.canvas import CLUSTER_COLORS
+from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
+from pymc_nrm.plots.distance import plot_distance
+from pymc_nrm.plots.n_clusters import plot_n_clusters
+from pymc_nrm.plots.partition_trace import plot_partition_trace
+from pymc_nrm.plots.similarity import plot_similarity
+
+pytest.importorskip("arviz_plots")
+
+N = len(TRUE)
+
+
+def artist(pc, visual, name="z"):
+    return pc.viz[visual][name].item()
+
+
+class TestNClusters:
+    def test_heights_are_relative_frequencies(self, draws):
+        bars = plot_n_clusters(draws, backend="none").viz["bars"]["z"].values
+        counts = draws.values.max(axis=2).ravel() + 1
+        for bar in bars:
+            k = (bar["l_e"][0] + bar["r_e"][0]) / 2
+            assert bar["y"][0] == pytest.approx((counts == k).mean())
+        assert sum(bar["y"][0] for bar in bars) == pytest.approx(1.0)
+
+    def test_errors_are_two_standard_errors_of_independent_draws(self):
+        draws = make_draws(n_chains=4, n_draws=1000)
+        pc = plot_n_clusters(draws, backend="none")
+        p = np.array([bar["y"][0] for bar in pc.viz["bars"]["z"].values])
+        y = artist(pc, "error")["y"].reshape(-1, 3)
+        common = p > 0.05
+        assert common.sum() >= 2
+        half = (y[:, 1] - y[:, 0])[common] / 2
+        np.testing.assert_allclose(half, 2 * np.sqrt(p * (1 - p) / 4000)[common], rtol=0.25)
+        assert np.isnan(y[:, 2]).all()
+
+    def test_no_errors_for_few_draws(self, draws):
+        assert "error" not in plot_n_clusters(draws.isel(draw=slice(3)), backend="none").viz.children
+
+    def test_prior_probabilities(self, draws):
+        prior = np.arange(1.0, 11.0)
+        prior /= prior.sum()
+        points = artist(plot_n_clusters(draws, prior=prior, backend="none"), "prior")
+        assert set(points["x"]) >= set(range(3, 11))
+        np.testing.assert_allclose(points["y"], prior[points["x"].astype(int) - 1])
+
+    @pytest.mark.parametrize("group", ["prior", "posterior"])
+    def test_prior_draws(self, draws, group):
+        before = make_draws(n_chains=1, seed=7)
+        tree = xr.DataTree.from_dict({group: xr.Dataset({"z": before})})
+        points = artist(plot_n_clusters(result(draws), prior=tree, backend="none"), "prior")
+        counts = before.values.max(axis=2).ravel() + 1
+        np.testing.assert_allclose(points["y"], [(counts == k).mean() for k in points["x"]])
+
+    def test_chains(self, draws):
+        points = artist(plot_n_clusters(draws, by_chain=True, backend="none"), "chains")
+        counts = draws.values.max(axis=2) + 1
+        n_numbers = len(np.unique(counts))
+        expected = [(chain == k).mean() for chain in counts for k in np.unique(counts)]
+        assert len(points["x"]) == 2 * n_numbers
+        np.testing.assert_allclose(points["y"], expected)
+
+    @pytest.mark.parametrize(
+        ("prior", "message"),
+        [
+            ([0.5, 0.6], "sum 1; the sum is 1.1"),
+            ([1.5, -0.5], "sum 1"),
+            (np.full(N + 1, 1 / (N + 1)), f"at most {N} probabilities"),
+            ("flat", "probabilities or draws; got str"),
+            (make_draws().isel(item=slice(5)), f"partitions of {N} items; got 5"),
+        ],
+    )
+    def test_wrong_prior(self, draws, prior, message):
+        with pytest.raises(ValueError, match=message):
+            plot_n_clusters(draws, prior=prior, backend="none")
+
+    def test_smoke(self, draws):
+        smoke(plot_n_clusters, draws, prior=np.full(10, 0.1), by_chain=True)
+
+
+class TestClusterSizes:
+    def test_quantiles(self, draws):
+        pc = plot_cluster_sizes(draws, probability=0.8, backend="none")
+        sizes = np.zeros((80, N))
+        for row, labels in zip(sizes, draws.values.reshape(80, N), strict=True):
+            counts = np.sort(np.bincount(labels))[::-1]
+            row[: len(counts)] = counts
+        ranks = artist(pc, "median")["x"].astype(int) - 1
+        quantile = lambda p: np.quantile(sizes, p, axis=0, method="inverted_cdf")[ranks]  # noqa: E731
+        np.testing.assert_array_equal(artist(pc, "median")["y"], quantile(0.5))
+        ends = artist(pc, "interval")["y"].reshape(-1, 3)[:, :2]
+        np.testing.assert_array_equal(ends.T, [quantile(0.1), quantile(0.9)])
+        assert quantile(0.9)[-1] > 0
+
+    def test_log_scale_keeps_absent_clusters(self, draws):
+        pc = plot_cluster_sizes(draws, log=True, backend="none")
+        y = artist(pc, "interval")["y"]
+        assert np.nanmin(y) == 0.5
+        ticks = [element for element in pc.viz["plot"].item() if element["function"] == "yticks"]
+        assert ticks[0]["labels"][:2] == ["0", "1"] and ticks[0]["ticks"][0] == 0.5
+
+    def test_max_rank(self, draws):
+        assert len(artist(plot_cluster_sizes(draws, max_rank=2, backend="none"), "median")["x"]) == 2
+        for wrong in [0, 1.5, True]:
+            with pytest.raises(ValueError, match="max_rank must be"):
+                plot_cluster_sizes(draws, max_rank=wrong, backend="none")
+        with pytest.raises(ValueError, match="between 0.5 and 1; got 0.3"):
+            plot_cluster_sizes(draws, probability=0.3, backend="none")
+
+    @pytest.mark.parametrize("log", [False, True])
+    def test_smoke(self, draws, log):
+        smoke(plot_cluster_sizes, draws, log=log, backends=("matplotlib", "plotly") if log else ("matplotlib",))
+
+
+class TestPartitionTrace:
+    def test_lines_of_chains(self, draws):
+        pc = plot_partition_trace(draws, backend="none")
+        assert set(pc.viz["trace"].data_vars) == {"n_clusters", "entropy", "largest_cluster"}
+        for chain in range(2):
+            line = pc.viz["trace"]["n_clusters"].sel(chain=chain).item()
+            np.testing.assert_array_equal(line["y"], draws.values[chain].max(axis=1) + 1)
+            assert line["color"] == CLUSTER_COLORS[chain]
+            outline = pc.viz["distribution"]["n_clusters"].sel(chain=chain).item()
+            assert outline["color"] == CLUSTER_COLORS[chain]
+
+    def test_histograms_have_all_draws(self, draws):
+        pc = plot_partition_trace(draws, backend="none")
+        outlines = [pc.viz["distribution"]["n_clusters"].sel(chain=chain).item() for chain in range(2)]
+        counts = draws.values.max(axis=2) + 1
+        highest = max(np.bincount(chain).max() for chain in counts)
+        for chain, outline in zip(counts, outlines, strict=True):
+            bottom, height = outline["y"][1:-1:2], outline["x"][1:-1:2]
+            expected = [(chain == low + 0.5).sum() / highest for low in bottom]
+            np.testing.assert_allclose(height[: len(expected)], expected)
+
+    def test_log_joint_of_stored_diagnostics(self, draws):
+        tree = result(draws)
+        values = np.random.default_rng(1).normal(size=draws.shape[:2])
+        counts = draws.values.max(axis=2) + 1
+        stats = {"n_clusters": (("chain", "draw"), counts), "log_joint": (("chain", "draw"), values)}
+        tree["partition_stats/z"] = xr.DataTree(xr.Dataset(stats))
+        pc = plot_partition_trace(tree, backend="none")
+        np.testing.assert_array_equal(pc.viz["trace"]["log_joint"].sel(chain=1).item()["y"], values[1])
+        # Those of other draws are left out.
+        tree["partition_stats/z"] = xr.DataTree(xr.Dataset(stats | {"n_clusters": (("chain", "draw"), counts + 1)}))
+        assert "log_joint" not in plot_partition_trace(tree, backend="none").viz["trace"]
+
+    def test_one_chain_without_coordinates(self, draws):
+        bare = draws.isel(chain=[0]).drop_vars(["chain", "draw", "item"])
+        assert plot_partition_trace(bare, backend="none").viz["trace"]["entropy"].shape == (1,)
+
+    def test_smoke(self, draws):
+        smoke(plot_partition_trace, draws)
+
+
+class TestSimilarity:
+    def test_image_in_order_of_the_estimate(self, draws):
+        pc = plot_similarity(draws, estimate=TRUE, backend="none")
+        image = artist(pc, "image")["image"]
+        names = artist(pc, "xticks")["labels"]
+        place = [int(name.split()[1]) for name in names]
+        assert TRUE[place].tolist() == sorted(TRUE)  # clusters are largest first already
+        labels = draws.values.reshape(-1, N)[:, place]
+        np.testing.assert_allclose(image, (labels[:, :, None] == labels[:, None, :]).mean(axis=0))
+        within = [image[start:stop, start:stop].mean(axis=1) for start, stop in [(0, 12), (12, 20), (20, 26)]]
+        assert all((np.diff(rows) <= 1e-12).all() for rows in within)
+
+    def test_frames(self, draws):
+        line = artist(plot_similarity(draws, estimate=TRUE, backend="none"), "clusters")
+        corners = line["x"].reshape(-1, 6)
+        np.testing.assert_array_equal(corners[:, 0], [-0.5, 11.5, 19.5, 25.5])
+        np.testing.assert_array_equal(corners[:, 1], [11.5, 19.5, 25.5, 26.5])
+        assert np.isnan(corners[:, 5]).all()
+
+    def test_dendrogram_order(self, draws):
+        pc = plot_similarity(draws, order="dendrogram", backend="none")
+        assert "clusters" not in pc.viz.children
+        place = [int(name.split()[1]) for name in artist(pc, "xticks")["labels"]]
+        assert sorted(place) == list(range(N))
+        assert np.count_nonzero(np.diff(TRUE[place])) < 8  # clusters stay together
+        assert artist(pc, "color_bar")["label"].startswith("posterior probability")
+
+    def test_many_items_have_no_names(self):
+        values = np.zeros((1, 5, 60), dtype="int64")
+        pc = plot_similarity(xr.DataArray(values, dims=("chain", "draw", "i"), name="z"), backend="none")
+        assert len(artist(pc, "xticks")["labels"]) == 0
+
+    def test_errors(self, draws):
+        with pytest.raises(ValueError, match="order must be estimate or dendrogram; got 'size'"):
+            plot_similarity(draws, order="size", backend="none")
+        with pytest.raises(ValueError, match="matplotlib, none; got plotly"):
+            plot_similarity(draws, estimate=TRUE, backend="plotly")
+        with pytest.raises(ValueError, match="at most 5000 items .* got 5001"):
+            plot_similarity(xr.DataArray(np.zeros((1, 1, 5001), dtype=int), dims=("chain", "draw", "i")))
+        with pytest.raises(ValueError, match="names must have one entry for each of the 27 items; got 1"):
+            plot_similarity(draws, estimate=TRUE, names=["a"], backend="none")
+        with pytest.raises(ValueError, match="estimate"):
+            plot_similarity(draws, estimate=TRUE[:-1], backend="none")
+
+    def test_smoke(self, draws):
+        smoke(plot_similarity, draws, estimate=TRUE, backends=("matplotlib",))
+
+
+class TestDistance:
+    def test_radius_and_mean(self, draws):
+        pc = plot_distance(draws, TRUE, loss="binder_loss", probability=0.9, backend="none")
+        pairs = np.triu_indices(N, 1)
+        same = lambda labels: (labels[:, None] == labels)[pairs]  # noqa: E731
+        distance = np.array([(same(labels) != same(TRUE)).sum() for labels in draws.values.reshape(-1, N)])
+        mean, radius = artist(pc, "mean")["x"], artist(pc, "radius")["x"]
+        distance = distance / len(pairs[0])
+        assert mean == pytest.approx(distance.mean())
+        assert (distance <= radius + 1e-12).mean() >= 0.9 > (distance < radius - 1e-12).mean()
+
+    def test_histogram_is_a_density(self, draws):
+        bars = artist(plot_distance(draws, TRUE, backend="none"), "histogram")
+        assert (bars["y"] * (bars["r_e"] - bars["l_e"])).sum() == pytest.approx(1.0)
+
+    def test_loss_of_the_estimate(self, draws):
+        estimate = xr.Dataset({"labels": ("item", TRUE)}, attrs={"loss": "variation_of_information", "base": np.e})
+        nats = artist(plot_distance(draws, estimate, backend="none"), "mean")["x"]
+        pc = plot_distance(draws, TRUE, backend="none")
+        assert nats == pytest.approx(np.log(2) * artist(pc, "mean")["x"])
+        assert artist(pc, "xlabel")["string"].endswith("(bits)")
+        estimate.attrs = {"loss": "one_minus_adjusted_rand"}
+        assert "Rand" in artist(plot_distance(draws, estimate, backend="none"), "xlabel")["string"]
+
+    def test_constant_draws(self):
+        same = xr.DataArray(np.zeros((2, 5, 4), dtype=int), dims=("chain", "draw", "item"), name="z")
+        assert artist(plot_distance(same, [0, 0, 0, 0], backend="none"), "radius")["x"] == 0
+
+    def test_errors(self, draws):
+        with pytest.raises(ValueError, match="loss must be one of"):
+            plot_distance(draws, TRUE, loss="euclid", backend="none")
+        with pytest.raises(ValueError, match="probability must be between 0 and 1; got 95"):
+            plot_distance(draws, TRUE, probability=95, backend="none")
+
+    def test_smoke(self, draws):
+        smoke(plot_distance, draws, TRUE)
