@@ -30,7 +30,16 @@ from pymc_nrm.samplers.published_tree_guided import PublishedTreeGuided
 from pymc_nrm.samplers.split_merge import SplitMerge
 from pymc_nrm.samplers.tree_guided import TreeGuided
 from pymc_nrm.sampling import sample
-from pymc_nrm.stats import add_diagnostics, partition_convergence, summary
+from pymc_nrm.stats import (
+    add_diagnostics,
+    assignment_uncertainty,
+    credible_ball,
+    expected_loss,
+    partition_convergence,
+    point_estimate,
+    similarity,
+    summary,
+)
 
 __all__ = [
     "BernoulliBeta",
@@ -49,19 +58,24 @@ __all__ = [
     "SplitMerge",
     "TreeGuided",
     "add_diagnostics",
+    "assignment_uncertainty",
     "compute_log_likelihood",
+    "credible_ball",
     "datasets",
     "density",
+    "expected_loss",
     "measure_cdf",
     "measure_density",
     "measure_mean",
     "partition_convergence",
     "plots",
+    "point_estimate",
     "predict_labels",
     "sample",
     "sample_components",
     "sample_posterior_predictive",
     "sample_random_measure",
+    "similarity",
     "stats",
     "summary",
     "trees",
