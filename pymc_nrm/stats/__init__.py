@@ -1,4 +1,4 @@
-"""Computations on draws that are already there: NumPy and xarray only."""
+"""Summaries and diagnostics of draws of partitions, whose results do not depend on how clusters are named."""
 
 from pymc_nrm.stats.credible_ball import credible_ball
 from pymc_nrm.stats.diagnostics import add_diagnostics, partition_quantities

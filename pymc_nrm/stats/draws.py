@@ -83,9 +83,9 @@ def partition_draws(idata, var_name=None):
     if isinstance(idata, xr.DataArray) and var_name is not None and idata.name not in (None, var_name):
         raise ValueError(f"var_name must be the name of the DataArray, {idata.name!r}; got {var_name!r}")
     name = array.name if array.name is not None else "draws"
-    if "chain" not in array.dims:
+    if "chain" not in array.dims and "draw" in array.dims:
         array = array.drop_vars("chain", errors="ignore").expand_dims("chain")
-    if "draw" not in array.dims or array.ndim != 3:
+    if not set(SAMPLE_DIMS) <= set(array.dims) or array.ndim != 3:
         raise ValueError(f"{name} must have dimensions chain, draw and one of items; got {array.dims}")
     if not np.issubdtype(array.dtype, np.integer):
         raise TypeError(f"{name} must hold integers; got {array.dtype}")

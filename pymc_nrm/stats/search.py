@@ -360,12 +360,13 @@ def allocate(tables, candidate, items, costs, max_clusters):
 
 @kernel
 def sweep(rng, tables, candidate, costs, max_clusters, max_sweeps):
-    """Move one item after the other to its best slot, in random order, until none moves."""
+    """Move one item after the other to its best slot, in a random order, until none moves."""
     n = candidate.labels.shape[0]
     items = np.arange(n)
+    # One order for all sweeps, so that n items in a row are all items.
+    shuffle(rng, items)
     unchanged = 0
     for _ in range(max_sweeps):
-        shuffle(rng, items)
         for item in items:
             tables = with_room(tables, candidate.n_slots[0] + 2)
             own = candidate.labels[item]

@@ -41,10 +41,10 @@ def similarity_matrix(labels, dtype="float64"):
 
     Notes
     -----
-    Compares the labels of all pairs in all draws, n^2 S / 2 comparisons of small integers, 32 or 64 at a time with the
-    vector instructions of the machine.  This takes less time than going through the clusters of each draw, unless
-    there are hundreds of them, and never more.  Beside the result it needs n S bytes (2 n S with more than 256
-    clusters).
+    Compares the labels of all pairs in all draws: n^2 S / 2 comparisons of small integers, many at a time with the
+    vector instructions of the machine, whatever the number of clusters.  Going through the pairs within the clusters of
+    each draw is faster only if there are hundreds of clusters.  Beside the result it needs n S bytes (2 n S with more
+    than 256 clusters).
 
     Examples
     --------

@@ -10,7 +10,7 @@ from pymc_nrm import stats
 from pymc_nrm.partitions import all_partitions, canonical_labels
 from pymc_nrm.stats.losses import VALUES, binder_loss, complete_costs, expected_loss
 from pymc_nrm.stats.point_estimate import make_tables, minimise, point_estimate
-from pymc_nrm.stats.search import DrawTables
+from pymc_nrm.stats.search import Candidate, DrawTables, allocate, dissolve, place, sweep, with_room
 
 # The function hides the module of the same name.
 module = sys.modules[minimise.__module__]
@@ -74,6 +74,17 @@ def test_estimate_is_as_good_as_every_draw(loss, costs, rng):
     assert found.restart_expected_loss.min() == pytest.approx(found.expected_loss)
 
 
+@pytest.mark.parametrize("loss", VALUES)
+def test_search_with_some_of_the_draws_first(loss, rng, monkeypatch):
+    monkeypatch.setattr(module, "N_FIRST", 20)
+    rows = all_partitions(7)
+    for _ in range(4):
+        draws = noisy_draws(rng, 7, 90, 3)
+        found = point_estimate(draws, loss=loss, random_seed=rng)
+        assert found.expected_loss == pytest.approx(mean_losses(rows, draws, loss, {}).min(), abs=1e-7)
+        assert found.restart_expected_loss.min() == pytest.approx(found.expected_loss)
+
+
 def test_draws_are_compared_when_the_search_fails(rng, monkeypatch):
     draws = noisy_draws(rng, 12, 250, 3, noise=0.3)
     best = mean_losses(draws.values[0], draws, "variation_of_information", {}).min()
@@ -112,6 +123,46 @@ def test_room_for_many_clusters(rng):
         found = point_estimate(draws, loss=loss, n_restarts=2, random_seed=1)
         assert found.expected_loss == found.mcse == 0
         np.testing.assert_array_equal(found.labels, np.arange(60) // 2)
+
+
+@pytest.mark.parametrize("loss", ["variation_of_information", "one_minus_adjusted_rand"])
+def test_tables_follow_the_candidate(loss, rng):
+    """Counts, gains and sums after thousands of moves, and after growing, are those of the final partition."""
+    n, rows = 80, noisy_draws(rng, 80, 6, 40, noise=0.5).values[0]
+    tables = make_tables(rows, loss, complete_costs(loss, {}))
+    candidate = Candidate(np.full(n, -1), np.zeros(n + 2, dtype=np.int64), np.zeros(2, dtype=np.int64))
+    costs = np.zeros(n + 2)
+    tables = place(tables, candidate, np.where(np.arange(n) < 40, np.arange(n) // 3, -1))
+    first_room = tables.counts.shape[1]
+    tables = allocate(tables, candidate, np.arange(40, 80), costs, n)
+    tables = place(with_room(tables, 60), candidate, np.full(n, -1))
+    # Before dissolving clusters, which writes all cells anew.
+    np.testing.assert_allclose(tables.gains, np.diff(tables.table)[tables.counts])
+    for _ in range(5):
+        tables = sweep(rng, tables, candidate, costs, n, 10)
+        tables, _ = dissolve(rng, tables, candidate, costs, n)
+    assert tables.counts.shape[1] > first_room
+    counts = np.zeros_like(tables.counts)
+    for item, slot in enumerate(candidate.labels):
+        counts[tables.rows[item], slot] += 1
+    np.testing.assert_array_equal(tables.counts, counts)
+    np.testing.assert_allclose(tables.gains, np.diff(tables.table)[counts])
+    draw_of_row = np.repeat(np.arange(6), rows.max(axis=1) + 1)
+    sums = np.bincount(draw_of_row, weights=tables.table[counts].sum(axis=1))
+    np.testing.assert_allclose(tables.cells, sums, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(candidate.sizes, np.bincount(candidate.labels, minlength=n + 2))
+    assert candidate.n_slots.tolist() == [candidate.labels.max() + 1, len(np.unique(candidate.labels))]
+
+
+@pytest.mark.parametrize("loss", VALUES)
+def test_no_single_move_improves_the_estimate(loss, rng):
+    draws = noisy_draws(rng, 25, 60, 5, noise=0.4)
+    found = point_estimate(draws, loss=loss, n_restarts=1, random_seed=rng)
+    labels = found.labels.values
+    moved = np.repeat(labels[None], 25 * (labels.max() + 2), axis=0).reshape(25, -1, 25)
+    moved[np.arange(25), :, np.arange(25)] = np.arange(labels.max() + 2)
+    losses = mean_losses(moved.reshape(-1, 25), draws, loss, {})
+    assert losses.min() >= found.expected_loss - 1e-8
 
 
 def test_seed_and_result(rng):

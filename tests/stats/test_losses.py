@@ -1,0 +1,149 @@
+"""Losses between partitions against other formulas for the same numbers."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+from arviz_stats import mcse
+from scipy.special import comb
+from scipy.stats import entropy
+
+from pymc_nrm.partitions import all_partitions
+from pymc_nrm.stats import (
+    adjusted_rand,
+    binder_loss,
+    expected_loss,
+    normalized_variation_of_information,
+    one_minus_adjusted_rand,
+    variation_of_information,
+)
+
+METRICS = [variation_of_information, normalized_variation_of_information, binder_loss]
+ALL = [*METRICS, one_minus_adjusted_rand]
+
+
+def table(a, b):
+    cells = np.zeros((max(a) + 1, max(b) + 1))
+    np.add.at(cells, (a, b), 1)
+    return cells
+
+
+def naive_information(a, b, base):
+    cells = table(a, b)
+    joint = entropy(cells.ravel(), base=base)
+    return 2 * joint - entropy(cells.sum(axis=0), base=base) - entropy(cells.sum(axis=1), base=base), joint
+
+
+def naive_binder(a, b, false_join, false_split):
+    total = 0.0
+    for i, j in itertools.combinations(range(len(a)), 2):
+        total += false_join * (a[i] == a[j] and b[i] != b[j]) + false_split * (a[i] != a[j] and b[i] == b[j])
+    return total / comb(len(a), 2)
+
+
+def naive_adjusted_rand(a, b):
+    cells = comb(table(a, b), 2).sum()
+    rows, columns = comb(table(a, b).sum(axis=1), 2).sum(), comb(table(a, b).sum(axis=0), 2).sum()
+    by_chance = rows * columns / comb(len(a), 2)
+    return (cells - by_chance) / ((rows + columns) / 2 - by_chance)
+
+
+def random_pairs(rng):
+    """Few large and many small clusters, where the tables of counts are laid out differently."""
+    for n, n_a, n_b in [(2, 2, 2), (7, 3, 2), (40, 4, 5), (40, 40, 3), (60, 50, 60), (200, 6, 150)]:
+        yield rng.integers(n_a, size=n), rng.integers(n_b, size=n)
+
+
+def test_losses_equal_naive_ones(rng):
+    for a, b in random_pairs(rng):
+        information, joint = naive_information(a, b, 2)
+        assert variation_of_information(a, b) == pytest.approx(information, abs=1e-9)
+        assert variation_of_information(a, b, base=math.e) == pytest.approx(information * math.log(2), abs=1e-9)
+        assert normalized_variation_of_information(a, b) == pytest.approx(information / joint if joint else 0)
+        assert binder_loss(a, b) == pytest.approx(naive_binder(a, b, 1, 1))
+        assert binder_loss(a, b, 0.5, 3) == pytest.approx(naive_binder(a, b, 0.5, 3))
+        if len(a) > 2:
+            assert adjusted_rand(a, b) == pytest.approx(naive_adjusted_rand(a, b))
+            assert one_minus_adjusted_rand(a, b) == pytest.approx(1 - naive_adjusted_rand(a, b))
+
+
+@pytest.mark.parametrize("loss", METRICS)
+def test_metrics(loss):
+    rows = all_partitions(5)
+    distance = np.stack([loss(row, rows) for row in rows])
+    np.testing.assert_allclose(distance, distance.T, atol=1e-12)
+    np.testing.assert_array_equal(distance == 0, np.eye(len(rows), dtype=bool))
+    detours = (distance[:, :, None] + distance[None]).min(axis=1)
+    assert (distance <= detours + 1e-12).all()
+
+
+def test_extremes():
+    together, apart = np.zeros(8, dtype=int), np.arange(8)
+    assert variation_of_information(together, apart) == 3
+    assert normalized_variation_of_information(together, apart) == 1
+    assert binder_loss(together, apart, cost_false_join=2, cost_false_split=5) == 2
+    assert binder_loss(apart, together, cost_false_join=2, cost_false_split=5) == 5
+    assert one_minus_adjusted_rand(together, apart) == 1
+    for loss in ALL:
+        assert loss(together, together) == loss(apart, apart) == loss([0], [0]) == 0
+
+
+@pytest.mark.parametrize("loss", ALL)
+def test_names_of_clusters_and_shapes(loss, rng):
+    a, b = rng.integers(4, size=(2, 6, 15))
+    names = rng.permutation(np.array([10**12, -3, 0, 999]))
+    expected = [loss(x, y) for x, y in zip(a, b, strict=True)]
+    assert all(isinstance(value, float) for value in expected)
+    np.testing.assert_allclose(loss(names[a], b), expected)
+    np.testing.assert_allclose(loss(a, b.tolist()), expected)
+    np.testing.assert_allclose(loss(a[0], b), [loss(a[0], y) for y in b])
+    np.testing.assert_allclose(loss(a, b[0]), [loss(x, b[0]) for x in a])
+    np.testing.assert_allclose(loss(a[:1], b[:1]), expected[:1])
+    assert loss(a[0], np.zeros((0, 15), dtype=int)).shape == (0,)
+
+
+def test_expected_loss_and_its_error(rng):
+    draws = rng.integers(3, size=(2, 400, 6))
+    draws[:, 1:] = np.where(rng.random((2, 399, 1)) < 0.8, draws[:, :1], draws[:, 1:])
+    array = xr.DataArray(draws, dims=("chain", "draw", "item"))
+    estimate = np.array([0, 0, 1, 1, 2, 2])
+    for loss, costs in [(variation_of_information, {"base": 10}), (binder_loss, {"cost_false_join": 2.0})]:
+        result = expected_loss(estimate, array, loss=loss.__name__, **costs)
+        losses = np.array([[loss(estimate, row, **costs) for row in chain] for chain in draws])
+        assert result.expected_loss == pytest.approx(losses.mean())
+        assert result.mcse == pytest.approx(mcse(losses, chain_axis=0, draw_axis=1))
+        assert costs.items() <= result.attrs.items()
+    assert np.isnan(expected_loss(estimate, array.isel(draw=slice(3))).mcse)
+    constant = expected_loss(estimate, array.isel(draw=[0] * 5, chain=[0]))
+    assert constant.mcse == 0
+    unnamed = xr.DataArray(estimate, dims="item", coords={"item": range(6)})
+    assert expected_loss(unnamed, array) == expected_loss(estimate, array)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "error", "message"),
+    [
+        ([0, 1], [0, 1, 1], ValueError, r"a and b must have shapes .* got \(2,\) and \(3,\)"),
+        ([[0, 1]] * 2, [[0, 1]] * 3, ValueError, r"got \(2, 2\) and \(3, 2\)"),
+        ([0.5, 1], [0, 1], TypeError, "a must hold integers; got float64"),
+        ([0, 1], [True, False], TypeError, "b must hold integers; got bool"),
+        ([[[0]]], [0], ValueError, r"a must have shape .* got shape \(1, 1, 1\)"),
+        ([0], [], ValueError, r"b must have shape .* got shape \(0,\)"),
+    ],
+)
+def test_errors(a, b, error, message):
+    for loss in ALL:
+        with pytest.raises(error, match=message):
+            loss(a, b)
+
+
+def test_errors_of_expected_loss():
+    draws = xr.DataArray(np.zeros((1, 4, 3), dtype=int), dims=("chain", "draw", "item"), coords={"item": list("abc")})
+    with pytest.raises(ValueError, match=r"estimate must have shape \(3,\); got shape \(2,\)"):
+        expected_loss([0, 1], draws)
+    with pytest.raises(ValueError, match="estimate must be of the same items"):
+        expected_loss(xr.DataArray([0, 0, 0], dims="item", coords={"item": list("abd")}), draws)
+    with pytest.raises(ValueError, match="estimate must have a variable labels; got variables x"):
+        expected_loss(xr.Dataset({"x": 0}), draws)
