@@ -166,6 +166,7 @@ def main():
         "--start", choices=("one", "chosen"), default="one", help="one cluster, or the sampler's choice"
     )
     parser.add_argument("--vary", action="store_true", help="vary global moves and levels of the published sampler")
+    parser.add_argument("--only", default="", help="run only the samplers whose names contain this, several by commas")
     parser.add_argument("--picture", default=None, help="where to save the picture")
     arguments = parser.parse_args()
     if arguments.data in ("toy", "10k") and not SHARED.exists():
@@ -177,7 +178,10 @@ def main():
         z = nrm.Partition("z", measure, n=X.shape[0])
         nrm.Mixture("x", z, family, observed=X)
     results = {}
-    for name, (step_class, options) in (published_samplers if arguments.vary else samplers)(X.shape[0]).items():
+    chosen = (published_samplers if arguments.vary else samplers)(X.shape[0])
+    for name, (step_class, options) in chosen.items():
+        if not any(part in name for part in arguments.only.split(",")):
+            continue
         print(f"running {name} ...", flush=True)
         results[name] = run(model, step_class, options, arguments.seconds, arguments.start, np.random.default_rng(1))
     table(results, margin)
