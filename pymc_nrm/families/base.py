@@ -9,6 +9,7 @@ They are functions of the data alone, never of hyperparameters.  The cache is on
 statistics and the hyperparameters, whatever makes the predictive density fast.
 """
 
+import math
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -227,6 +228,16 @@ def update_cache(family, statistics, cache, data, item, sign):
 def log_predictive(family, cache, data, item):
     """Log density of one item given the items of a cluster, parameters integrated out."""
     raise NotImplementedError
+
+
+@generic
+def log_predictive_without(family, statistics, cache, data, item):
+    """Log density of an item of a cluster of several given the other items, from rows that hold it as well.
+
+    Families override this where it costs less than a removal.  The value is nan where the family has no formula, or
+    where the formula would lose digits: whoever calls must then remove the item.
+    """
+    return math.nan
 
 
 @generic

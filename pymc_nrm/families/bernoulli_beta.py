@@ -17,6 +17,7 @@ from pymc_nrm.families.base import (
     log_likelihood,
     log_marginal,
     log_predictive,
+    log_predictive_without,
     parameter_shapes,
     parameters_size,
     prepare_data,
@@ -151,6 +152,23 @@ def _(family, cache, data, item):
         elif x == 0.0:
             total += cache[d + j]
     return total
+
+
+@log_predictive_without.register(BernoulliBeta)
+def _(family, statistics, cache, data, item):
+    d = data.values.shape[1]
+    total, product = 0.0, 1.0
+    for j in range(d):
+        x = data.values[item, j]
+        if math.isnan(x):
+            continue
+        ones, zeros = statistics[j], statistics[d + j]
+        others = family.alpha[j] + (ones - 1.0) if x == 1.0 else family.beta[j] + (zeros - 1.0)
+        product *= others / (family.alpha[j] + family.beta[j] + (ones + zeros - 1.0))
+        if product < 1e-100:
+            total += math.log(product)
+            product = 1.0
+    return total + math.log(product)
 
 
 @draw_parameters.register(BernoulliBeta)

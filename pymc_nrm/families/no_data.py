@@ -7,6 +7,7 @@ from pymc_nrm.families.base import (
     cache_size,
     log_marginal,
     log_predictive,
+    log_predictive_without,
     refresh_cache,
     statistics_size,
 )
@@ -51,4 +52,9 @@ def _(family, statistics):
 
 @log_predictive.register(NoData)
 def _(family, cache, data, item):
+    return 0.0
+
+
+@log_predictive_without.register(NoData)
+def _(family, statistics, cache, data, item):
     return 0.0

@@ -16,6 +16,7 @@ from pymc_nrm.families.base import (
     log_likelihood,
     log_marginal,
     log_predictive,
+    log_predictive_without,
     parameter_shapes,
     parameters_size,
     prepare_data,
@@ -197,6 +198,32 @@ def _(family, cache, data, item):
                     product = 1.0
             else:
                 total += math.lgamma(alpha_n + x) - cache[1 + d + j]
+    return total + math.log(product)
+
+
+@log_predictive_without.register(PoissonGamma)
+def _(family, statistics, cache, data, item):
+    # Gamma(alpha_n) / Gamma(alpha_n - x) is a product of x factors.
+    d = data.values.shape[1]
+    n = statistics[d]
+    total = -data.log_factorials[item]
+    product, last_beta, log_odds, log_rate = 1.0, math.nan, 0.0, 0.0
+    for j in range(d):
+        if family.beta[j] != last_beta:
+            last_beta = family.beta[j]
+            log_rate = math.log(last_beta + n)
+            log_odds = math.log(last_beta + (n - 1.0)) - log_rate
+        x = data.values[item, j]
+        others = family.alpha[j] + (statistics[j] - x)
+        total += others * log_odds - x * log_rate
+        if x > 8.0:
+            total += cache[1 + d + j] - math.lgamma(others)
+            continue
+        for i in range(int(x)):
+            product *= others + i
+        if not 1e-100 < product < 1e100:
+            total += math.log(product)
+            product = 1.0
     return total + math.log(product)
 
 

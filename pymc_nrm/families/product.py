@@ -11,6 +11,7 @@ from pymc_nrm.families.base import (
     localise,
     log_marginal,
     log_predictive,
+    log_predictive_without,
     parameter_shapes,
     parameters_size,
     prepare_data,
@@ -165,6 +166,13 @@ def _(family, cache, data, item):
     split = cache_size(family.first)
     first = log_predictive(family.first, cache[:split], data.first, item)
     return first + log_predictive(family.second, cache[split:], data.second, item)
+
+
+@log_predictive_without.register(Product)
+def _(family, statistics, cache, data, item):
+    size, split = statistics_size(family.first), cache_size(family.first)
+    first = log_predictive_without(family.first, statistics[:size], cache[:split], data.first, item)
+    return first + log_predictive_without(family.second, statistics[size:], cache[split:], data.second, item)
 
 
 @draw_parameters.register(Product)

@@ -102,7 +102,7 @@ def choose_merge(rng, state, weights, family, guide, traces, log_weights):
 
 
 @kernel
-def informed_split_merge(rng, state, weights, family, data, guide, traces, log_weights):
+def informed_split_merge(rng, state, weights, family, data, guide, traces, log_weights, tally):
     """With probability 1/2 propose to merge two clusters chosen by affinity, else to split one along the guide tree.
 
     A merge takes a uniform cluster a and a partner b with probability w(b|a) proportional to their affinity, and an
@@ -135,6 +135,7 @@ def informed_split_merge(rng, state, weights, family, data, guide, traces, log_w
     single = level == 0
     units = make_units(state, guide, traces, level, first, second)
     placed = np.zeros(units.glued.shape[0], dtype=np.int64)
+    tally[6] += 3.0 + 2.0 * placed.shape[0] + 3.0 * state.size[0]
     if merging and not sides_of_units(state, guide, units, other, placed):
         return state, 2, math.nan
     sides = start_sides(family, data, first, second, single)
@@ -176,12 +177,17 @@ def informed_split_merge(rng, state, weights, family, data, guide, traces, log_w
 
 @kernel
 def informed_split_merge_moves(rng, state, weights, family, data, guide, n_moves):
-    """Several moves of :func:`informed_split_merge`; the state and the tally of :func:`count_outcome`."""
-    tally = np.zeros(6)
+    """Several moves of :func:`informed_split_merge`; the state and a tally, shape (7,).
+
+    The tally is that of :func:`count_outcome`, followed by the number of log marginals.
+    """
+    tally = np.zeros(7)
     traces = find_traces(state, guide)
     log_weights = cluster_weights(weights, family, state)
     for _ in range(n_moves):
-        state, outcome, log_ratio = informed_split_merge(rng, state, weights, family, data, guide, traces, log_weights)
+        state, outcome, log_ratio = informed_split_merge(
+            rng, state, weights, family, data, guide, traces, log_weights, tally
+        )
         count_outcome(tally, outcome, log_ratio)
         if outcome % 2 == 1:
             traces = find_traces(state, guide)

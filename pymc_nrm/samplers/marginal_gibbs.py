@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from pymc_nrm.families.base import log_predictive, update_cache
+from pymc_nrm.families.base import log_predictive, log_predictive_without, update_cache
 from pymc_nrm.generic import kernel, precompile
-from pymc_nrm.partitions import attach, close_slot, copy_row, grow, open_slot
+from pymc_nrm.partitions import attach, close_slot, grow, open_slot
 from pymc_nrm.samplers.base import PartitionStep, check_count
 
 
@@ -49,13 +49,8 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
     """
     labels, counts, active, size = state.labels, state.counts, state.active, state.size
     statistics, cache, join = state.statistics, state.cache, weights.join
-    capacity, n_statistics, n_cached = counts.shape[0], statistics.shape[1], cache.shape[1]
+    capacity = counts.shape[0]
     log_weights = np.empty(capacity)
-    # Most items stay where they were.  Keeping their cluster's rows is cheaper than computing them again, unless the
-    # rows are long and their changes sparse.
-    keep = n_statistics + n_cached <= 512
-    kept_statistics = np.empty(n_statistics if keep else 0)
-    kept_cache = np.empty(n_cached if keep else 0)
     n_moved = 0
     for index in range(start, items.shape[0]):
         if size[0] + 2 > capacity:
@@ -63,12 +58,12 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
         item = items[index]
         old = labels[item]
         alone = counts[old] == 1
+        # Most items stay where they were: then nothing needs to be taken out and put back.
+        own = math.nan if alone else log_predictive_without(family, statistics[old], cache[old], data, item)
+        inside = not math.isnan(own)
         if alone:
             close_slot(state, old)
-        else:
-            if keep:
-                copy_row(kept_statistics, statistics[old])
-                copy_row(kept_cache, cache[old])
+        elif not inside:
             counts[old] -= 1
             update_cache(family, statistics[old], cache[old], data, item, -1.0)
         n_clusters = size[0]
@@ -76,13 +71,18 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
         highest = -np.inf
         for k in range(n_clusters + 1):
             slot = active[k]
-            value = join[counts[slot]] + log_predictive(family, cache[slot], data, item)
+            if inside and slot == old:
+                value = join[counts[slot] - 1] + own
+            else:
+                value = join[counts[slot]] + log_predictive(family, cache[slot], data, item)
             log_weights[k] = value
             if value > highest:
                 highest = value
+        # Weights below exp(-40) of the highest are lost to rounding in any case.
         total = 0.0
         for k in range(n_clusters + 1):
-            total += math.exp(log_weights[k] - highest)
+            if log_weights[k] > highest - 40.0:
+                total += math.exp(log_weights[k] - highest)
             log_weights[k] = total
         threshold = rng.random() * total
         chosen = 0
@@ -90,16 +90,17 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
             chosen += 1
         slot = active[chosen]
         if chosen == n_clusters:
-            open_slot(state)
             n_moved += not alone
         else:
             n_moved += slot != old or alone
-        if slot == old and keep and not alone:
-            copy_row(statistics[old], kept_statistics)
-            copy_row(cache[old], kept_cache)
-            counts[old] += 1
-        else:
-            attach(state, item, slot, family, data)
+        if inside:
+            if slot == old:
+                continue
+            counts[old] -= 1
+            update_cache(family, statistics[old], cache[old], data, item, -1.0)
+        if chosen == n_clusters:
+            open_slot(state)
+        attach(state, item, slot, family, data)
     return items.shape[0], n_moved
 
 

@@ -22,7 +22,7 @@ def count_outcome(tally, outcome, log_ratio):
 
     Parameters
     ----------
-    tally : ndarray, shape (6,)
+    tally : ndarray, shape (at least 6,)
         Splits rejected and accepted, merges rejected and accepted, sum of log ratios, number of moves that had one.
     outcome : int
         0 split rejected, 1 split accepted, 2 merge rejected, 3 merge accepted.

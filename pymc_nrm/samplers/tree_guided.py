@@ -14,6 +14,7 @@ from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, check_coun
 from pymc_nrm.samplers.guide import block_statistics, make_guide
 from pymc_nrm.samplers.informed_split_merge import informed_split_merge_moves
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items
+from pymc_nrm.samplers.move_schedule import numbers_of_moves
 from pymc_nrm.samplers.split_merge_tally import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.samplers.subtree_gibbs import reference_subtree_gibbs, subtree_gibbs
 from pymc_nrm.samplers.tree_split_merge import tree_split_merge_moves
@@ -26,9 +27,6 @@ TREE_MOVES = ("informed_split_merge", "tree_split_merge", "subtree_gibbs", "refe
 # Parts of tuning at whose ends guide trees are grown again, at the hyperparameters of that time.
 _REBUILDS = (0.1, 0.25, 0.5)
 
-# Above so many clusters, moves whose cost does not grow with their number replace most of the others.
-_MANY_CLUSTERS = 50
-
 
 @kernel
 def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves):
@@ -40,19 +38,20 @@ def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves):
     Returns
     -------
     state : State
-    tally : ndarray, shape (6,)
-        Outcomes of split-merge moves, see :func:`~pymc_nrm.samplers.split_merge_tally.count_outcome`.
+    tally : ndarray, shape (2, 7)
+        Outcomes of the two kinds of split-merge moves, see
+        :func:`~pymc_nrm.samplers.split_merge_tally.count_outcome`, and how many log marginals they took.
     n_blocks_moved, n_moved : int
         How many blocks and items changed their cluster in Gibbs moves.
     """
-    tally = np.zeros(6)
+    tally = np.zeros((2, 7))
     n_blocks_moved = 0
     if n_moves[0] > 0:
         state, counts = informed_split_merge_moves(rng, state, weights, family, data, guide, n_moves[0])
-        tally += counts
+        tally[0] = counts
     if n_moves[1] > 0:
         state, counts = tree_split_merge_moves(rng, state, weights, family, data, guide, n_moves[1])
-        tally += counts
+        tally[1] = counts
     if n_moves[2] > 0:
         state, n_moved = subtree_gibbs(rng, state, weights, family, data, guide, n_moves[2])
         n_blocks_moved += n_moved
@@ -73,6 +72,7 @@ class TreeGuidedState(PartitionStepState):
     n_tune: int = 0
     tuning: bool = True
     n_moves: Any = None
+    tally: Any = None
 
 
 class TreeGuided(PartitionStep):
@@ -85,6 +85,9 @@ class TreeGuided(PartitionStep):
     never depend on the partition, so that every move, and the cycle, leaves the posterior invariant; the Gibbs updates
     make it irreducible.  A bad tree makes the sampler slower, not wrong.
 
+    During tuning the numbers of split-merge moves follow their gain: accepted moves per amount of work.  They are kept
+    afterwards.
+
     Parameters
     ----------
     vars : list of Partition
@@ -92,7 +95,7 @@ class TreeGuided(PartitionStep):
         How often each move is made per draw, by name: ``"informed_split_merge"``, ``"tree_split_merge"``,
         ``"subtree_gibbs"``, ``"reference_subtree_gibbs"`` and ``"marginal_gibbs"``.  A float stands for that share of
         the number of items; for ``"marginal_gibbs"`` the number of items to update, at most all of them.  Moves that
-        are left out keep their default number.
+        are left out keep their default number, or the one found in tuning.
     n_trees : int
         Number of guide trees; one of them is drawn for each draw.
     **kwargs
@@ -136,12 +139,16 @@ class TreeGuided(PartitionStep):
         moves = {} if moves is None else dict(moves)
         _check_moves(moves)
         check_count("n_trees", n_trees, 1)
-        self.guides, self.n_steps, self.n_tune, self.tuning, self.n_moves = [], 0, 0, True, None
+        self._reset(0)
         super().__init__(vars, options={"moves": moves, "n_trees": n_trees}, **kwargs)
 
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)
-        self.guides, self.n_steps, self.n_tune, self.tuning, self.n_moves = [], 0, tune, tune > 0, None
+        self._reset(tune)
+
+    def _reset(self, tune):
+        self.guides, self.n_moves, self.tally = [], None, np.zeros((2, 7))
+        self.n_steps, self.n_tune, self.tuning = 0, tune, tune > 0
 
     def stop_tuning(self):
         self.tuning = False
@@ -168,7 +175,7 @@ class TreeGuided(PartitionStep):
             if self.n_steps == 0 and self.may_choose_start and state.size[0] == 1:
                 state = build_state(cut_tree(self.guides[0].tree), family, data)
         if self.n_moves is None or self.tuning:
-            self.n_moves = self._numbers_of_moves(int(state.size[0]))
+            self.n_moves = numbers_of_moves(self._n, int(state.size[0]), self.tally, self.options["moves"])
         self.n_steps += 1
         guide = self.guides[int(self.rng.integers(len(self.guides)))]
         if not self.target.data_are_fixed:
@@ -176,7 +183,14 @@ class TreeGuided(PartitionStep):
         state, tally, n_blocks_moved, n_moved = tree_guided_cycle(
             self.rng, state, table, family, data, guide, self.n_moves
         )
-        return state, {"n_moved": n_moved, "n_blocks_moved": n_blocks_moved, **split_merge_statistics(tally)}
+        if self.tuning:
+            # What happened on the way to the bulk of the posterior says little about the time there.
+            self.tally = tally if self.n_steps <= _REBUILDS[0] * self.n_tune else self.tally + tally
+        return state, {
+            "n_moved": n_moved,
+            "n_blocks_moved": n_blocks_moved,
+            **split_merge_statistics(tally.sum(axis=0)),
+        }
 
     def _trees_are_due(self):
         if not self.guides:
@@ -186,22 +200,6 @@ class TreeGuided(PartitionStep):
     def _grow_guides(self, table, family, data):
         n_trees = self.options["n_trees"]
         self.guides = [make_guide(guide_tree(self.rng, table, family, data), family, data) for _ in range(n_trees)]
-
-    def _numbers_of_moves(self, n_clusters):
-        """How often each move is made, in the order of a cycle; the number of clusters counts while tuning goes on."""
-        n, many = self._n, n_clusters > _MANY_CLUSTERS
-        defaults = {
-            "informed_split_merge": 6,
-            "tree_split_merge": 4,
-            "subtree_gibbs": 5 if many else max(5, n // 128),
-            "reference_subtree_gibbs": n // 16 if many else 0,
-            "marginal_gibbs": n if n <= 2000 else max(2000, n // 4),
-        }
-        chosen = defaults | self.options["moves"]
-        counts = [round(count * n) if isinstance(count, float) else count for count in chosen.values()]
-        if n == 1:
-            counts = [0, 0, 0, 0, counts[-1]]
-        return np.array(counts, dtype=np.int64)
 
     @staticmethod
     def competence(var, has_grad):

@@ -151,11 +151,14 @@ def apply_merge(state, family, union, slot, other):
 
 @kernel
 def tree_split_merge_moves(rng, state, weights, family, data, guide, n_moves):
-    """Several moves of :func:`tree_split_merge`; the state and the tally of :func:`count_outcome`."""
-    tally = np.zeros(6)
+    """Several moves of :func:`tree_split_merge`; the state and a tally, shape (7,).
+
+    The tally is that of :func:`count_outcome`, followed by the number of log marginals.
+    """
+    tally = np.zeros(7)
     traces = find_traces(state, guide)
     for _ in range(n_moves):
-        state, outcome, log_ratio = tree_split_merge(rng, state, weights, family, data, guide, traces)
+        state, outcome, log_ratio = tree_split_merge(rng, state, weights, family, data, guide, traces, tally)
         count_outcome(tally, outcome, log_ratio)
         if outcome % 2 == 1:
             traces = find_traces(state, guide)
@@ -163,7 +166,7 @@ def tree_split_merge_moves(rng, state, weights, family, data, guide, n_moves):
 
 
 @kernel
-def tree_split_merge(rng, state, weights, family, data, guide, traces):
+def tree_split_merge(rng, state, weights, family, data, guide, traces, tally):
     """One split-merge move between two anchors below the children of a node of the guide tree.
 
     A proposal takes time in proportion to the number of units; an accepted one changes labels as well.
@@ -187,6 +190,7 @@ def tree_split_merge(rng, state, weights, family, data, guide, traces):
     merging = slot != other
     units = make_units(state, guide, traces, level, first, second)
     placed = np.zeros(units.glued.shape[0], dtype=np.int64)
+    tally[6] += 3.0 + 2.0 * placed.shape[0]
     if merging and not sides_of_units(state, guide, units, other, placed):
         return state, 2, math.nan
     sides = start_sides(family, data, first, second, single)

@@ -16,6 +16,7 @@ from pymc_nrm.families.base import (
     log_likelihood,
     log_marginal,
     log_predictive,
+    log_predictive_without,
     parameter_shapes,
     parameters_size,
     prepare_data,
@@ -72,6 +73,20 @@ def walk(family, data, order, n_removed):
     for item in order[:n_removed]:
         update_cache(family, statistics, cache, data, item, -1.0)
     return sequential, after_adding, predictives(family, cache, data, n), statistics
+
+
+@kernel
+def leave_one_out(family, data, items):
+    """Log predictive of each item of a cluster given the others, by the formula and by removal, shape (2, n_items)."""
+    values = np.empty((2, items.shape[0]))
+    statistics = sum_statistics(family, data, items)
+    cache, other = np.zeros(cache_size(family)), np.zeros(cache_size(family))
+    refresh_cache(family, statistics, cache)
+    for k in range(items.shape[0]):
+        values[0, k] = log_predictive_without(family, statistics, cache, data, items[k])
+        refresh_cache(family, sum_statistics(family, data, np.delete(items, k)), other)
+        values[1, k] = log_predictive(family, other, data, items[k])
+    return values
 
 
 @kernel
@@ -189,6 +204,19 @@ def test_predictive_density_adds_up_to_one(case, n_items):
     statistics = sum_statistics(case.local, case.data, np.arange(n_items))
     total = np.exp(fresh_predictives(case.local, statistics, data, len(points))) @ weights
     assert total == pytest.approx(1.0, abs=1e-7)
+
+
+@pytest.mark.parametrize("size", [2, 3, 12])
+def test_formula_of_the_others_equals_a_removal(case, size):
+    n_compared = 0
+    for seed in range(5):
+        items = np.random.default_rng(seed).permutation(len(case.dense))[:size]
+        formula, removal = leave_one_out(case.local, case.data, items)
+        known = ~np.isnan(formula)
+        np.testing.assert_allclose(formula[known], removal[known], rtol=1e-8, atol=1e-9)
+        n_compared += known.sum()
+    has_formula = log_predictive_without.dispatch(type(case.local)) is not log_predictive_without.dispatch(object)
+    assert n_compared > 4 * size or not has_formula
 
 
 def test_python_and_numba_agree(case):

@@ -8,6 +8,7 @@ import pytest
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions import is_canonical
+from pymc_nrm.samplers.move_schedule import numbers_of_moves
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 
@@ -98,6 +99,31 @@ def test_trees_are_frozen_after_tuning():
         seen.append(id(step.guides[0]))
     assert len(set(seen[:20])) == 4
     assert len(set(seen[10:])) == 1
+
+
+def test_numbers_of_moves_are_frozen_after_tuning():
+    step = make_step(make_model(groups(spread=3.0), nrm.DirichletProcess(20.0)), moves={"subtree_gibbs": 3})
+    step.setup_chain(np.random.default_rng(0), 60, 50)
+    point, seen = {"z": np.zeros(40, dtype=np.int64)}, []
+    for draw in range(100):
+        if draw == 60:
+            step.stop_tuning()
+        _, point, _ = run(step, point, 1)
+        seen.append(tuple(step.n_moves))
+    assert len(set(seen)) > 1
+    assert len(set(seen[59:])) == 1
+    assert all(numbers[2] == 3 for numbers in seen)
+
+
+def test_moves_that_gain_more_are_made_more_often():
+    tally = np.array([[90.0, 10.0, 90.0, 10.0, 0.0, 200.0, 20_000.0], [180.0, 0.0, 20.0, 0.0, 0.0, 200.0, 20_000.0]])
+    first = numbers_of_moves(1000, 20, tally, {})
+    second = numbers_of_moves(1000, 20, tally[::-1], {})
+    # Half of 1000 updates of 21 predictives are 875 log marginals: three quarters of them for 100 log marginals a move.
+    assert first[:2].tolist() == [7, 2]
+    assert second[:2].tolist() == [2, 7]
+    assert numbers_of_moves(1000, 20, tally, {"tree_split_merge": 9, "informed_split_merge": 0})[:2].tolist() == [0, 9]
+    assert numbers_of_moves(1000, 20, tally / 10, {})[:2].tolist() == [6, 4]
 
 
 def test_goes_on_where_it_stopped():
