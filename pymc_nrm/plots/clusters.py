@@ -2,7 +2,7 @@
 
 import numpy as np
 import xarray as xr
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_points import feature_matrix, group_clusters, grouped_points, panel_text
@@ -209,7 +209,7 @@ def _draw_strips(canvas, values, names, groups, opacity, components, pc_kwargs):
     marks = {"groups": groups, "alpha": opacity, "size": 36}
     canvas.draw(grouped_points, "points", data, artist_dims={"group": groups.n_groups}, **marks)
     if styles:
-        half = norm.ppf((1 + probability) / 2) * np.sqrt(covariances[:, 0, 0])
+        half = ndtri((1 + probability) / 2) * np.sqrt(covariances[:, 0, 0])
         ends = means[:, [0]] + half[:, None] * np.array([-1.0, 1.0])
         lines = np.stack([ends, np.repeat(height[: len(styles), None], 2, axis=1)], axis=1)
         lines = xr.Dataset({"X": (("cluster", "plot_axis", "corner"), lines)}, coords=coords)

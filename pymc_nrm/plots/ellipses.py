@@ -2,7 +2,6 @@
 
 import numpy as np
 import xarray as xr
-from scipy.stats import chi2
 
 __all__ = ["component_moments", "ellipse", "ellipse_dataset", "empirical_moments", "grouped_lines"]
 
@@ -103,7 +102,7 @@ def ellipse(mean, covariance, probability):
         return np.full((2, N_CORNERS), np.nan)
     angle = np.linspace(0.0, 2 * np.pi, N_CORNERS)
     values, vectors = np.linalg.eigh(covariance)
-    circle = np.stack([np.cos(angle), np.sin(angle)]) * np.sqrt(chi2.ppf(probability, 2))
+    circle = np.stack([np.cos(angle), np.sin(angle)]) * np.sqrt(-2.0 * np.log1p(-probability))
     return mean[:, None] + vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * circle)
 
 

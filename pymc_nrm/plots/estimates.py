@@ -2,7 +2,6 @@
 
 import numpy as np
 import xarray as xr
-from scipy.optimize import linear_sum_assignment
 
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, MARKERS
 from pymc_nrm.stats.losses import check_estimate
@@ -101,6 +100,8 @@ def matched_labels(labels, reference):
     array([1, 1, 0, 0, 2])
     """
     table = contingency(labels, reference)
+    from scipy.optimize import linear_sum_assignment  # slow to import
+
     rows, columns = linear_sum_assignment(-table)
     name = np.full(len(table), -1)
     overlapping = table[rows, columns] > 0

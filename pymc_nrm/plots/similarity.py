@@ -2,8 +2,6 @@
 
 import numpy as np
 import xarray as xr
-from scipy.cluster.hierarchy import leaves_list, linkage
-from scipy.spatial.distance import squareform
 
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.estimates import by_size, estimate_labels
@@ -145,6 +143,9 @@ def linkage_order(matrix):
         return np.arange(len(matrix))
     distance = np.clip(1.0 - matrix, 0.0, 1.0)
     np.fill_diagonal(distance, 0.0)
+    from scipy.cluster.hierarchy import leaves_list, linkage  # slow to import
+    from scipy.spatial.distance import squareform
+
     return leaves_list(linkage(squareform(distance, checks=False), "average"))
 
 
