@@ -1,9 +1,21 @@
-"""Binary merge trees: Bayesian hierarchical clustering, greedy and incremental, and guide trees for samplers."""
+"""Binary merge trees: Bayesian hierarchical clustering, greedy and incremental, bounds, and guide trees for samplers."""
 
+from pymc_nrm.trees.alternatives import AlternativeTrees, alternative_trees
+from pymc_nrm.trees.bounds import log_evidence_lower_bound
 from pymc_nrm.trees.clustering import bhc, ibhc
 from pymc_nrm.trees.dendrogram import Dendrogram
 from pymc_nrm.trees.guide import guide_tree
 from pymc_nrm.trees.streaming import IncrementalClustering
 from pymc_nrm.trees.tree import Tree
 
-__all__ = ["Dendrogram", "IncrementalClustering", "Tree", "bhc", "guide_tree", "ibhc"]
+__all__ = [
+    "AlternativeTrees",
+    "Dendrogram",
+    "IncrementalClustering",
+    "Tree",
+    "alternative_trees",
+    "bhc",
+    "guide_tree",
+    "ibhc",
+    "log_evidence_lower_bound",
+]
