@@ -31,7 +31,7 @@ def random_tree(rng, n):
 
 
 def consistent(tree, v, moved=()):
-    """Partitions of the items of v as a list of frozensets of clusters; branches are moved at the nodes in ``moved``."""
+    """Partitions of the items of v, each a frozenset of clusters; branches are moved at the nodes in ``moved``."""
     sets, n = below(tree), len(tree.order)
 
     def product(first, second):
