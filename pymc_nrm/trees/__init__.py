@@ -6,6 +6,7 @@ from pymc_nrm.trees.bounds import log_evidence_lower_bound
 from pymc_nrm.trees.clustering import bhc, ibhc
 from pymc_nrm.trees.dendrogram import Dendrogram
 from pymc_nrm.trees.guide import guide_tree
+from pymc_nrm.trees.hyperparameters import OptimizedHyperparameters, optimize_hyperparameters
 from pymc_nrm.trees.predictive import predictive_log_density
 from pymc_nrm.trees.streaming import IncrementalClustering
 from pymc_nrm.trees.tree import Tree
@@ -14,6 +15,7 @@ __all__ = [
     "AlternativeTrees",
     "Dendrogram",
     "IncrementalClustering",
+    "OptimizedHyperparameters",
     "Tree",
     "alternative_trees",
     "bayes_kmeans_bhc",
@@ -21,5 +23,6 @@ __all__ = [
     "guide_tree",
     "ibhc",
     "log_evidence_lower_bound",
+    "optimize_hyperparameters",
     "predictive_log_density",
 ]

@@ -49,8 +49,8 @@ def predictive_log_density(tree, X, X_new, family, measure):
 
         sum_v omega_v p(x | X_v) + omega_new p(x),    omega_v = E[u / n kappa(n_v + 1, u) / kappa(n_v, u) P(v | u)],
 
-    where E is over u given the tree, ``omega_new = E[u / n kappa(1, u)]`` and ``P(v | u) = r_v prod (1 - r_w)`` over the
-    nodes w above v is the probability that v is a cluster, ``r = 1 / (1 + d)``.  The weights sum to one.  For the
+    where E is over u given the tree, ``omega_new = E[u / n kappa(1, u)]`` and ``P(v | u) = r_v prod (1 - r_w)`` over
+    the nodes w above v is the probability that v is a cluster, ``r = 1 / (1 + d)``.  The weights sum to one.  For the
     Dirichlet process ``omega_v = n_v / (n + alpha) P(v)``.  Heller & Ghahramani (2005), section 2.4, weigh nodes by
     ``r_v prod (1 - r_w)`` and have no new cluster.
 
