@@ -26,7 +26,8 @@ class Quadrature(NamedTuple):
     log_u : ndarray, shape (m,)
         Nodes.
     log_terms : ndarray, shape (m,)
-        Logarithms of the summands; a last node on a side where these fall geometrically stands for all beyond it.
+        Logarithms of the summands.  Where these fall geometrically, the last node of a side stands for an infinite
+        series, and lies at its mean: averages of functions that are linear in log u out there are right.
     """
 
     mode: float
@@ -40,8 +41,9 @@ class Quadrature(NamedTuple):
 
     @property
     def probabilities(self):
-        """Shares of the nodes in the integral, shape (m,)."""
-        return np.exp(self.log_terms - self.log_integral)
+        """Shares of the nodes in the integral, shape (m,); 0 if the integral vanishes."""
+        total = self.log_integral
+        return np.exp(self.log_terms - total) if np.isfinite(total) else np.zeros(len(self.log_terms))
 
 
 def integrate_log_u(log_integrand, log_u):
@@ -67,9 +69,10 @@ def integrate_log_u(log_integrand, log_u):
         return values[s]
 
     mode, spacing = _mode_and_spacing(log_value, log_u)
-    left, right = _tail(log_value, mode, -spacing), _tail(log_value, mode, spacing)
-    steps = np.concatenate([[0], -1 - np.arange(len(left)), 1 + np.arange(len(right))])
-    return Quadrature(mode, mode + spacing * steps, np.array([log_value(mode), *left, *right]) + np.log(spacing))
+    left, left_terms = _tail(log_value, mode, -spacing)
+    right, right_terms = _tail(log_value, mode, spacing)
+    log_terms = np.array([log_value(mode), *left_terms, *right_terms]) + np.log(spacing)
+    return Quadrature(mode, np.array([mode, *left, *right]), log_terms)
 
 
 def u_given_tree(measure, tree, log_marginal, log_u):
@@ -109,15 +112,19 @@ def u_given_tree(measure, tree, log_marginal, log_u):
 
 
 def _tail(log_integrand, mode, step):
-    """Terms on one side of the mode, the last of which stands for the rest where this is a geometric series."""
-    terms = [log_integrand(mode)]
+    """Nodes and terms on one side of the mode; the last stand for the rest where this is a geometric series."""
+    nodes, terms = [mode], [log_integrand(mode)]
     while terms[0] - terms[-1] < _NEGLIGIBLE:
-        terms.append(log_integrand(mode + len(terms) * step))
+        nodes.append(mode + len(terms) * step)
+        terms.append(log_integrand(nodes[-1]))
         ratios = np.diff(terms[-3:])
         if len(terms) > 3 and ratios[1] < 0.0 and abs(ratios[1] - ratios[0]) < 1e-10 * abs(terms[-1]):
-            terms.append(terms[-1] + ratios[1] - np.log(-np.expm1(ratios[1])))
+            # With ratio r the rest is r + r^2 + ..., of mean index 1 / (1 - r).
+            beyond = -np.expm1(ratios[1])
+            nodes.append(nodes[-1] + step / beyond)
+            terms.append(terms[-1] + ratios[1] - np.log(beyond))
             break
-    return terms[1:]
+    return nodes[1:], terms[1:]
 
 
 def _mode_and_spacing(log_integrand, s):

@@ -41,15 +41,15 @@ def optimize_hyperparameters(
     family_names=None,
     measure_names=None,
     algorithm=bhc,
-    n_rounds=10,
-    n_iterations=50,
+    n_rounds=30,
+    n_iterations=5,
     tolerance=1e-3,
     random_seed=None,
 ):
     """Maximise the lower bound of the log evidence in the hyperparameters (empirical Bayes).
 
-    A tree is grown, the bound from this tree is maximised by L-BFGS, and so on with a new tree for the new
-    hyperparameters, for as long as the bound grows.
+    A tree is grown, a few steps of L-BFGS raise the bound from this tree, and so on with a tree for the new
+    hyperparameters, or the old one where its bound is larger.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def optimize_hyperparameters(
     n_rounds : int
         Largest number of trees beside the first.
     n_iterations : int
-        Largest number of steps of the optimiser on one tree.
+        Largest number of steps of the optimiser on one tree; many of them fit the hyperparameters to a bad first tree.
     tolerance : float
-        A new tree must raise the log bound by more than this for another round.
+        Rounds end when one has raised the log bound by no more than this.
     random_seed : int, numpy.random.Generator, optional
 
     Returns
@@ -116,11 +116,9 @@ def optimize_hyperparameters(
         best = bound.dendrogram(x, best.tree, best.log_u)
         grown = algorithm(X, *bound.at(x), random_seed=rng)
         if grown.log_evidence > best.log_evidence:
-            gain, best = grown.log_evidence - best.log_evidence, grown
-        else:
-            gain = 0.0
+            best = grown
         log_bounds.append(best.log_evidence)
-        if gain <= tolerance:
+        if log_bounds[-1] - log_bounds[-2] <= tolerance:
             break
     return OptimizedHyperparameters(*bound.at(x), best, np.array(log_bounds))
 
@@ -131,6 +129,8 @@ def _maximise(bound, x, dendrogram, n_iterations):
 
     def negative(point):
         value, gradient = bound.value_and_gradient(point, dendrogram.tree, dendrogram.log_u)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return np.inf, np.zeros(len(point))
         if value > best[0]:
             best[:] = value, point.copy()
         return -value, -gradient
