@@ -48,6 +48,8 @@ class TreeBound:
         blocks = [self.measure, *(part.block for part in self.families)]
         self.start = np.concatenate([block.start for block in blocks])
         self.is_log_scale = np.concatenate([block.is_log_scale for block in blocks])
+        masses = [np.full(len(c.start), c.support == "positive") for c in self.measure.coordinates.values()]
+        self.is_mass = np.concatenate([*masses, np.zeros(len(self.start) - len(self.measure.start), bool)])
         self._ends = np.cumsum([len(block.start) for block in blocks])[:-1]
 
     def at(self, x):
@@ -89,7 +91,8 @@ class TreeBound:
             share = probability * np.exp(log_cluster)
             node_weights += share
             size_weights.append(np.bincount(tree.size, share, n + 1))
-        parts = [self._measure_gradient(first, law, size_weights)]
+        with np.errstate(invalid="ignore"):
+            parts = [self._measure_gradient(first, law, size_weights)]
         for part, values in zip(self.families, rest, strict=True):
             parts.append(part(values, tree, node_weights))
         return law.log_integral, np.concatenate(parts)

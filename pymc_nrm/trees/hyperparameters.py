@@ -12,6 +12,9 @@ from pymc_nrm.trees.clustering import bhc
 # Logarithms change by at most this much on one tree.
 _LARGEST_CHANGE = 10.0
 
+# The total mass of a measure stays above 0.02: below, the prior expects one cluster and the quadrature over u is long.
+_LEAST_LOG_MASS = -4.0
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OptimizedHyperparameters:
@@ -85,8 +88,9 @@ def optimize_hyperparameters(
     -----
     The gradient, which :class:`~pymc_nrm.trees.bound_gradient.TreeBound` derives, combines derivatives of the symbolic
     log-likelihood of single nodes.  Coordinates are logarithms, log odds, and Cholesky factors with logarithmic
-    diagonals; logarithms change by at most 10 on one tree.  Where the bound has no maximum, as where all clusters are
-    alike and ``kappa`` of a normal family may tend to 0, the result depends on the numbers of rounds and iterations.
+    diagonals; logarithms change by at most 10 on one tree, and those of a measure stay above -4.  Where the bound has no
+    maximum, as where all clusters are alike and ``kappa`` of a normal family may tend to 0, the result depends on the
+    numbers of rounds and iterations.
 
     Each evaluation costs a call of a compiled gradient for every node that has a chance above 1e-12 to be a cluster.
 
@@ -136,6 +140,8 @@ def _maximise(bound, x, dendrogram, n_iterations):
         return -value, -gradient
 
     reach = np.where(bound.is_log_scale, _LARGEST_CHANGE, np.inf)
-    limits = optimize.Bounds(x - reach, x + reach)
+    low = x - reach
+    low = np.where(bound.is_mass, np.maximum(low, np.minimum(_LEAST_LOG_MASS, x)), low)
+    limits = optimize.Bounds(low, x + reach)
     optimize.minimize(negative, x, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": n_iterations})
     return best[1]
