@@ -2,8 +2,8 @@
 
 Mixture weights are integrated out; q is a product over assignments and over component parameters.  The prior is a
 truncated stick-breaking process or a finite symmetric Dirichlet.  Updates use second-order expansions of expected
-logarithms, as in the paper; the bound uses their exact expectations under the Poisson binomial law of the counts.  It is
-thus a lower bound of the evidence of the truncated model, which is close to that of the Dirichlet process.
+logarithms, as in the paper; the bound uses exact expectations under the Poisson binomial law of the counts, and so is
+below the evidence of the truncated model, which is close to that of the Dirichlet process.
 """
 
 import numpy as np

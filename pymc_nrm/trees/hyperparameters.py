@@ -88,9 +88,9 @@ def optimize_hyperparameters(
     -----
     The gradient, which :class:`~pymc_nrm.trees.bound_gradient.TreeBound` derives, combines derivatives of the symbolic
     log-likelihood of single nodes.  Coordinates are logarithms, log odds, and Cholesky factors with logarithmic
-    diagonals; logarithms change by at most 10 on one tree, and those of a measure stay above -4.  Where the bound has no
-    maximum, as where all clusters are alike and ``kappa`` of a normal family may tend to 0, the result depends on the
-    numbers of rounds and iterations.
+    diagonals; logarithms change by at most 10 on one tree, and those of a measure stay above -4.  Where the bound has
+    no maximum, as where all clusters have one variance and ``alpha`` and ``beta`` of a normal family may grow together,
+    the result depends on the numbers of rounds and iterations.
 
     Each evaluation costs a call of a compiled gradient for every node that has a chance above 1e-12 to be a cluster.
 

@@ -1,0 +1,60 @@
+"""Pictures of the comparison of bounds."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+# Colours that people with any colour vision tell apart (Okabe & Ito); markers and line styles help further.
+STYLES = {
+    "tree": {"color": "#000000", "marker": "o", "linestyle": "-"},
+    "alternative trees": {"color": "#D55E00", "marker": "s", "linestyle": "-"},
+    "variational, stick-breaking": {"color": "#0072B2", "marker": "^", "linestyle": "--"},
+    "variational, symmetric Dirichlet": {"color": "#009E73", "marker": "v", "linestyle": ":"},
+}
+
+
+def clean(axis, **labels):
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.set(**labels)
+
+
+def gaps(results, sizes, ylabel, path):
+    """Mean differences to the exact value, with standard errors; ``results[set][method]`` has shape (sizes, draws)."""
+    figure, axes = plt.subplots(1, len(results), figsize=(10, 3.6), sharey=True, layout="constrained")
+    for axis, (name, methods) in zip(axes, results.items(), strict=True):
+        for method, values in methods.items():
+            error = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
+            axis.errorbar(sizes, values.mean(axis=1), error, label=method, markersize=4, **STYLES[method])
+        axis.axhline(0, color="grey", linewidth=0.8)
+        clean(axis, title=f"Set {name}", xlabel="items")
+    axes[0].set_ylabel(ylabel)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def node_gains(gains, path):
+    """Gain of single nodes against their size; ``gains[set]`` is a pair of arrays."""
+    figure, axes = plt.subplots(1, len(gains), figsize=(3.2 * len(gains), 3.4), sharey=True, layout="constrained")
+    for axis, (name, (size, gain)) in zip(np.atleast_1d(axes), gains.items(), strict=True):
+        axis.scatter(size, np.maximum(gain, 1e-6), s=8, color="#0072B2", alpha=0.5, linewidths=0)
+        axis.set(xscale="log", yscale="log")
+        clean(axis, title=name, xlabel="items below the node")
+    np.atleast_1d(axes)[0].set_ylabel("log gain of the bound (1e-6 or more)")
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def groups(sizes, seconds, bounds, path):
+    """Time and bound per item of greedy clustering and of groups, against the number of items."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.6), layout="constrained")
+    styles = {"bhc": ("#000000", "o", "-"), "bayes_kmeans_bhc": ("#D55E00", "s", "--")}
+    for name, (color, marker, line) in styles.items():
+        left.plot(sizes, seconds[name], color=color, marker=marker, linestyle=line, label=name)
+        right.plot(sizes, bounds[name] / sizes, color=color, marker=marker, linestyle=line, label=name)
+    left.set(xscale="log", yscale="log")
+    right.set(xscale="log")
+    clean(left, xlabel="items", ylabel="seconds")
+    clean(right, xlabel="items", ylabel="log bound per item")
+    left.legend(frameon=False, fontsize=8)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
