@@ -24,13 +24,13 @@ def gaussians(n, rng, n_clusters=10, spread=10.0):
 
 
 def real_sets(folder, most, rng):
-    """Data by name with a function from training data to family, at most so many items of each; names of absent sets."""
+    """Data by name with a function from training data to family, at most so many items of each; what is absent."""
     found, absent = {}, []
     try:
         from sklearn import datasets
 
         found["iris"] = standardised(datasets.load_iris().data), nrm.NormalWishart.from_data
-        found["wine"] = standardised(datasets.load_wine().data), nrm.NormalWishart.from_data
+        found["wine"] = standardised(datasets.load_wine().data), nrm.NormalGamma.from_data
         found["digits, binary"] = (datasets.load_digits().data >= 8).astype(float), bernoulli
     except ImportError:
         absent.append("iris, wine, digits (scikit-learn is not installed)")

@@ -44,17 +44,22 @@ def node_gains(gains, path):
     plt.close(figure)
 
 
-def groups(sizes, seconds, bounds, path):
-    """Time and bound per item of greedy clustering and of groups, against the number of items."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.6), layout="constrained")
-    styles = {"bhc": ("#000000", "o", "-"), "bayes_kmeans_bhc": ("#D55E00", "s", "--")}
-    for name, (color, marker, line) in styles.items():
-        left.plot(sizes, seconds[name], color=color, marker=marker, linestyle=line, label=name)
-        right.plot(sizes, bounds[name] / sizes, color=color, marker=marker, linestyle=line, label=name)
-    left.set(xscale="log", yscale="log")
-    right.set(xscale="log")
+def groups(sizes, seconds, excess, path):
+    """Time of greedy clustering and of groups, and by how much the bound of groups is larger, in per cent."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    styles = [("#000000", "o", "-"), ("#D55E00", "s", "--")]
+    for (name, values), (color, marker, line) in zip(seconds.items(), styles, strict=True):
+        left.plot(sizes, values, color=color, marker=marker, linestyle=line, label=name)
+    for (name, values), (_, marker, line) in zip(excess.items(), styles, strict=True):
+        right.plot(sizes, values, color="#0072B2", marker=marker, linestyle=line, label=f"family: {name}")
+    right.axhline(0, color="grey", linewidth=0.8)
+    left.set(yscale="log")
+    for axis in (left, right):
+        axis.set_xscale("log")
+        axis.set_xticks(sizes, [f"{size:,}" for size in sizes], fontsize=9)
+        axis.minorticks_off()
+        axis.legend(frameon=False, fontsize=8)
     clean(left, xlabel="items", ylabel="seconds")
-    clean(right, xlabel="items", ylabel="log bound per item")
-    left.legend(frameon=False, fontsize=8)
+    clean(right, xlabel="items", ylabel="log bound of groups\nabove that of bhc (%)")
     figure.savefig(path, dpi=150)
     plt.close(figure)
