@@ -34,12 +34,16 @@ def gaps(results, sizes, ylabel, path):
 
 def node_gains(gains, path):
     """Gain of single nodes against their size; ``gains[set]`` is a pair of arrays."""
-    figure, axes = plt.subplots(1, len(gains), figsize=(3.2 * len(gains), 3.4), sharey=True, layout="constrained")
-    for axis, (name, (size, gain)) in zip(np.atleast_1d(axes), gains.items(), strict=True):
-        axis.scatter(size, np.maximum(gain, 1e-6), s=8, color="#0072B2", alpha=0.5, linewidths=0)
+    n_rows = -(-len(gains) // 3)
+    figure, axes = plt.subplots(n_rows, 3, figsize=(9, 2.8 * n_rows), sharey=True, squeeze=False, layout="constrained")
+    for axis in axes.ravel()[len(gains) :]:
+        axis.set_visible(False)
+    for axis, (name, (size, gain)) in zip(axes.ravel(), gains.items(), strict=False):
+        axis.scatter(size, np.maximum(gain, 1e-6), s=10, color="#0072B2", alpha=0.5, linewidths=0)
         axis.set(xscale="log", yscale="log")
-        clean(axis, title=name, xlabel="items below the node")
-    np.atleast_1d(axes)[0].set_ylabel("log gain of the bound (1e-6 or more)")
+        clean(axis, title=name)
+    figure.supxlabel("items below the node", fontsize=10)
+    figure.supylabel("log gain of the bound (1e-6 or more)", fontsize=10)
     figure.savefig(path, dpi=150)
     plt.close(figure)
 
