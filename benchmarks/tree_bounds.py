@@ -106,7 +106,7 @@ def real_data(folder, most, images):
                 if algorithm is bhc and measure is DP:
                     gains[name] = tree.tree.size[len(train) :], better.node_gains[len(train) :]
         first = f"{name:<20}{len(train):>5}{X.shape[1]:>4} {'DP(1)':<12}"
-        others(first, train, test, family, rng)
+        others(first, train, test, family, np.random.default_rng(1))
     if gains:
         figures.node_gains(gains, images / "bounds_gains.png")
 

@@ -1,5 +1,7 @@
 """Exact evidence of a few items, by enumeration."""
 
+import functools
+
 import numpy as np
 
 from pymc_nrm.families.base import add_item, log_marginal, statistics_size
@@ -50,21 +52,22 @@ def log_evidence(X, family, measure):
     family, data, n = family_and_data(family, X)
     if n > MOST_ITEMS:
         raise ValueError(f"enumeration is for 1 to {MOST_ITEMS} items; got {n}")
-    partitions = all_partitions(n)
-    log_p = _log_eppfs(partitions, measure)
+    clusters, sizes, which = _clusters_and_sizes(n)
+    log_p = np.array([log_eppf(measure, row[row > 0]) for row in sizes])[which]
     marginals = _subset_log_marginals(family, data, n)
-    place = 1 << np.arange(n)
-    for cluster in range(n):
-        log_p += marginals[(partitions == cluster) @ place]
+    for cluster in clusters:
+        log_p += marginals[cluster]
     return float(log_sum_exp(log_p))
 
 
-def _log_eppfs(partitions, measure):
-    """Log prior probabilities; partitions with equal sizes share one."""
-    n = partitions.shape[1]
-    counts = np.sort((partitions[:, :, None] == np.arange(n)).sum(axis=1), axis=1)
-    sizes, which = np.unique(counts, axis=0, return_inverse=True)
-    return np.array([log_eppf(measure, row[row > 0]) for row in sizes])[which.ravel()]
+@functools.cache
+def _clusters_and_sizes(n):
+    """Clusters of all partitions as bits, shape (n, n_partitions), 0 for none; lists of sizes, and which has which."""
+    partitions = all_partitions(n)
+    clusters = np.array([(partitions == cluster) @ (1 << np.arange(n)) for cluster in range(n)])
+    counts = np.sort([(partitions == cluster).sum(axis=1) for cluster in range(n)], axis=0)
+    _, first, which = np.unique((n + 1) ** np.arange(n) @ counts, return_index=True, return_inverse=True)
+    return clusters, counts.T[first], which
 
 
 def _subset_log_marginals(family, data, n):
