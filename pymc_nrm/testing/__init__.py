@@ -2,6 +2,7 @@
 
 from pymc_nrm.partitions import all_partitions
 from pymc_nrm.testing.enumeration import exact_posterior, kernel_inputs, total_variation
+from pymc_nrm.testing.evidence import log_evidence
 from pymc_nrm.testing.forward import ForwardDraw, geweke
 from pymc_nrm.testing.scores import largest_z, mean_and_error, partition_frequencies, partition_index, z_scores
 
@@ -12,6 +13,7 @@ __all__ = [
     "geweke",
     "kernel_inputs",
     "largest_z",
+    "log_evidence",
     "mean_and_error",
     "partition_frequencies",
     "partition_index",

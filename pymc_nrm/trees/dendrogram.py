@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pymc_nrm.measures.base import weights
-from pymc_nrm.trees.evidence import integrate_u
+from pymc_nrm.trees.evidence import u_given_tree
 from pymc_nrm.trees.potentials import potentials_from_marginals, tree_log_marginals
 from pymc_nrm.trees.tree import Tree, cut_tree
 
@@ -129,8 +129,8 @@ def make_dendrogram(tree, measure, log_u, family, data, *, fixed_u):
     Dendrogram
     """
     log_p = tree_log_marginals(tree, family, data)
-    mode, log_evidence = integrate_u(measure, tree, log_p, log_u)
-    log_u = log_u if fixed_u else mode
+    law = u_given_tree(measure, tree, log_p, log_u)
+    log_u = log_u if fixed_u else law.mode
     potentials = potentials_from_marginals(tree, weights(measure, len(tree.order), log_u).moment, log_p)
     tree = tree._replace(log_dissimilarity=potentials.log_dissimilarity)
-    return Dendrogram(tree, cut_tree(tree), log_p, potentials.log_potential, log_u, log_evidence)
+    return Dendrogram(tree, cut_tree(tree), log_p, potentials.log_potential, log_u, law.log_integral)

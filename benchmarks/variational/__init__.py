@@ -1,0 +1,1 @@
+"""Reference implementations that bounds of trees are compared with."""

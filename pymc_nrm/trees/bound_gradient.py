@@ -1,0 +1,154 @@
+"""The lower bound of the evidence from a given tree as a function of hyperparameters, with its gradient."""
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+from scipy import sparse
+
+from pymc_nrm.families.base import broadcast_hyperparameters, complete, log_likelihood
+from pymc_nrm.measures.base import log_u_prior_term, weights
+from pymc_nrm.trees.coordinates import Block
+from pymc_nrm.trees.dendrogram import make_dendrogram
+from pymc_nrm.trees.evidence import u_given_tree
+from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers
+from pymc_nrm.trees.potentials import potentials_from_marginals, tree_log_marginals
+from pymc_nrm.trees.tree import leaves
+from pymc_nrm.trees.tree_posterior import node_log_probabilities
+
+# Nodes that are a cluster with a smaller probability do not count.
+_LEAST_PROBABILITY = 1e-12
+
+# Step of differences in coordinates of a measure.
+_STEP = 1e-4
+
+
+class TreeBound:
+    """Lower bound of the log evidence in coordinates without bounds.
+
+    With ``P(v | u)`` the probability, given tree and u, that node v is a cluster, the gradient of the log bound is
+    ``E[sum_v P(v | u)] d log p(X_v)`` in hyperparameters of the family, and in those of the measure
+    ``E[d log prior(u) + sum_v P(v | u) d log kappa(n_v, u)]``, E over u given the tree: the terms of the sum over
+    partitions are products, so that the derivative of its logarithm is a posterior mean of sums.
+
+    Parameters
+    ----------
+    X, family, measure, family_names, measure_names
+        As for :func:`~pymc_nrm.trees.optimize_hyperparameters`.
+    """
+
+    def __init__(self, X, family, measure, family_names=None, measure_names=None):
+        self.measure = Block(measure_of_numbers(measure), measure_names, 1)
+        family_and_data(family, X)
+        self.X, self._is_list = X, isinstance(family, list)
+        families, data = (family, X) if self._is_list else ([family], [X])
+        names = family_names if self._is_list and family_names is not None else [family_names] * len(families)
+        if len(names) != len(families):
+            raise ValueError(f"family_names must have one entry for each of {len(families)} families; got {len(names)}")
+        self.families = [FamilyGradient(*triple) for triple in zip(families, map(as_rows, data), names, strict=True)]
+        blocks = [self.measure, *(part.block for part in self.families)]
+        self.start = np.concatenate([block.start for block in blocks])
+        self.is_log_scale = np.concatenate([block.is_log_scale for block in blocks])
+        masses = [np.full(len(c.start), c.support == "positive") for c in self.measure.coordinates.values()]
+        self.is_mass = np.concatenate([*masses, np.zeros(len(self.start) - len(self.measure.start), bool)])
+        self._ends = np.cumsum([len(block.start) for block in blocks])[:-1]
+
+    def at(self, x):
+        """Family, or list of families, and measure at a point."""
+        first, *rest = np.split(x, self._ends)
+        families = [part.block.at(values) for part, values in zip(self.families, rest, strict=True)]
+        return families if self._is_list else families[0], self.measure.at(first)
+
+    def dendrogram(self, x, tree, log_u):
+        """The same tree with potentials and clusters of other hyperparameters."""
+        family, measure = self.at(x)
+        family, data, _ = family_and_data(family, self.X)
+        return make_dendrogram(tree, measure_of_numbers(measure), log_u, family, data, fixed_u=False)
+
+    def value_and_gradient(self, x, tree, log_u):
+        """The log bound and its gradient.
+
+        Parameters
+        ----------
+        x : ndarray, shape (k,)
+        tree : Tree
+        log_u : float
+            Where to start the search for the mode of log u.
+
+        Returns
+        -------
+        float
+        ndarray, shape (k,)
+        """
+        family, measure = self.at(x)
+        kernel_family, data, n = family_and_data(family, self.X)
+        log_p = tree_log_marginals(tree, kernel_family, data)
+        law = u_given_tree(measure, tree, log_p, log_u)
+        first, *rest = np.split(x, self._ends)
+        node_weights, size_weights = np.zeros(2 * n - 1), []
+        for probability, s in zip(law.probabilities, law.log_u, strict=True):
+            potentials = potentials_from_marginals(tree, weights(measure, n, s).moment, log_p)
+            _, log_cluster = node_log_probabilities(tree, potentials.log_dissimilarity)
+            share = probability * np.exp(log_cluster)
+            node_weights += share
+            size_weights.append(np.bincount(tree.size, share, n + 1))
+        with np.errstate(invalid="ignore"):
+            parts = [self._measure_gradient(first, law, size_weights)]
+        for part, values in zip(self.families, rest, strict=True):
+            parts.append(part(values, tree, node_weights))
+        return law.log_integral, np.concatenate(parts)
+
+    def _measure_gradient(self, x, law, size_weights):
+        """Central differences of the log weights of u and of clusters, averaged over the tree's law."""
+        n = len(size_weights[0]) - 1
+        gradient = np.zeros(len(x))
+        for k in range(len(x)):
+            for sign in (1.0, -1.0):
+                measure = self.measure.at(x + sign * _STEP * (np.arange(len(x)) == k))
+                for probability, s, by_size in zip(law.probabilities, law.log_u, size_weights, strict=True):
+                    value = probability * log_u_prior_term(measure, n, s) + by_size @ weights(measure, n, s).moment
+                    gradient[k] += sign * value / (2.0 * _STEP)
+        return gradient
+
+
+class FamilyGradient:
+    """Gradient of a weighted sum of the log marginals of nodes in the coordinates of one family.
+
+    Parameters
+    ----------
+    family : Family
+        Numbers and arrays.
+    X : array or sparse matrix, shape (n, d)
+    names : sequence of str or None
+    """
+
+    def __init__(self, family, X, names):
+        self.block = Block(family, names, X.shape[1])
+        self.X = X
+        self._function = None
+
+    def __call__(self, x, tree, node_weights):
+        """Gradient at coordinates x; nodes without weight cost nothing."""
+        gradient = np.zeros(len(x))
+        if len(x):
+            if self._function is None:
+                self._function = self._compile()
+            for v in np.flatnonzero(node_weights > _LEAST_PROBABILITY):
+                rows = self.X[leaves(tree, v)]
+                rows = rows.toarray() if sparse.issparse(rows) else rows
+                gradient += node_weights[v] * self._function(x, rows.astype("float64"))
+        return gradient
+
+    def _compile(self):
+        """Gradient of the symbolic log-likelihood of one cluster."""
+        x, family = self.block.symbolic()
+        rows = pt.matrix("rows", dtype="float64")
+        # What belongs to the data: levels are known, and values per item do not enter marginals of given data.
+        filled = complete(self.block.parameters, self.X)
+        for name, hyperparameter in family.hyperparameters.items():
+            if hyperparameter.core[:1] == ("n",):
+                family = family._replace(**{name: 0.0})
+            elif name not in self.block.coordinates:
+                family = family._replace(**{name: getattr(filled, name)})
+        full = broadcast_hyperparameters(family, rows.shape[0], self.X.shape[1])
+        value = log_likelihood(full, rows, pt.zeros(rows.shape[0], dtype="int64"))
+        return pytensor.function([x, rows], pt.grad(value, x))

@@ -1,0 +1,103 @@
+"""The law of the partition given the data and that a tree is consistent with it."""
+
+import math
+
+import numpy as np
+
+from pymc_nrm.families.base import add_item, statistics_size
+from pymc_nrm.generic import kernel
+from pymc_nrm.special import softplus
+from pymc_nrm.trees.dendrogram import Dendrogram
+from pymc_nrm.trees.tree import Tree, check_tree
+
+
+def checked_tree(tree, n):
+    """The tree of a dendrogram, or a tree itself, after a check that it fits the data.
+
+    Parameters
+    ----------
+    tree : Dendrogram or Tree
+    n : int
+        Number of items.
+
+    Returns
+    -------
+    Tree
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is neither, or has not n leaves, or its arrays do not describe a tree.
+    """
+    if isinstance(tree, Dendrogram):
+        tree = tree.tree
+    elif isinstance(tree, Tree):
+        check_tree(tree)
+    else:
+        raise TypeError(f"tree must be a Dendrogram or a Tree; got {tree!r}")
+    if len(tree.order) != n:
+        raise ValueError(f"the tree has {len(tree.order)} leaves, the data have {n} rows")
+    return tree
+
+
+@kernel
+def node_log_probabilities(tree, log_d):
+    """Log probabilities, given u, that a node is apart from the rest and that it is a cluster.
+
+    A partition that is consistent with the tree unites all items of the root, with probability ``1 / (1 + d)``, or
+    parts its children, which are then independent of each other.
+
+    Parameters
+    ----------
+    tree : Tree
+    log_d : ndarray, shape (2n - 1,)
+        Log dissimilarities of children under that u, from :func:`~pymc_nrm.trees.potentials.potentials_from_marginals`.
+
+    Returns
+    -------
+    log_apart : ndarray, shape (2n - 1,)
+        No item of the node is in a cluster with an item outside: the product of ``d / (1 + d)`` over the nodes above.
+    log_cluster : ndarray, shape (2n - 1,)
+        The items of the node are one cluster.  For a leaf the two are the same.
+    """
+    n = tree.order.shape[0]
+    log_apart = np.zeros(2 * n - 1)
+    log_cluster = np.empty(2 * n - 1)
+    for v in range(2 * n - 2, -1, -1):
+        if v < 2 * n - 2:
+            up = tree.parent[v]
+            log_apart[v] = log_apart[up] - softplus(-log_d[up])
+        log_cluster[v] = log_apart[v] - (softplus(log_d[v]) if v >= n else 0.0)
+    return log_apart, log_cluster
+
+
+@kernel
+def inner_statistics(tree, family, data):
+    """Rows of statistics of the internal nodes n, ..., 2n - 2, shape (n - 1, statistics_size)."""
+    n = tree.order.shape[0]
+    rows = np.zeros((n - 1, statistics_size(family)))
+    for k in range(n - 1):
+        add_node(family, rows[k], data, rows, tree.left[n + k])
+        add_node(family, rows[k], data, rows, tree.right[n + k])
+    return rows
+
+
+@kernel
+def add_node(family, statistics, data, rows, v):
+    """Add the items of a node to a row of statistics; ``rows`` come from :func:`inner_statistics`."""
+    n = rows.shape[0] + 1
+    if v < n:
+        add_item(family, statistics, data, v, 1.0)
+    else:
+        for j in range(statistics.shape[0]):
+            statistics[j] += rows[v - n, j]
+
+
+@kernel
+def log_add(a, b):
+    """Logarithm of ``exp(a) + exp(b)``; nan counts as -inf."""
+    if math.isnan(a) or a == -math.inf:
+        return -math.inf if math.isnan(b) else b
+    if math.isnan(b) or b == -math.inf:
+        return a
+    return max(a, b) + math.log1p(math.exp(-abs(a - b)))

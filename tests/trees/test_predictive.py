@@ -1,0 +1,93 @@
+"""Predictive densities of trees against sums over partitions listed one by one."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+from tree_reference import MEASURES, below, clusters, log_sum
+
+from pymc_nrm.families import BernoulliBeta, MultinomialDirichlet, NormalGamma
+from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.partitions import all_partitions
+from pymc_nrm.trees import bhc, predictive_log_density
+from pymc_nrm.trees.tree import build_tree
+
+BINARY = BernoulliBeta(0.7, 1.1)
+GAUSS = NormalGamma(0.2, 0.1, 1.5, 0.8)
+
+
+def log_p_binary(X, family):
+    log_beta = lambda a, b: math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)  # noqa: E731
+    a, b = family
+    return sum(log_beta(a + x.sum(), b + len(x) - x.sum()) - log_beta(a, b) for x in X.T)
+
+
+def log_sum_over_partitions(X, family, measure, sets, n):
+    """Partitions of all items whose restriction to the first n is made of the given sets."""
+    terms = []
+    for labels in all_partitions(len(X)):
+        if all(c in sets for c in clusters(labels[:n])):
+            parts = clusters(labels)
+            log_p = log_eppf(measure, np.array([len(c) for c in parts]))
+            terms.append(log_p + sum(log_p_binary(X[list(c)], family) for c in parts))
+    return log_sum(terms)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_ratio_of_sums_over_partitions(measure, n, rng):
+    measure = MEASURES[measure]
+    X = rng.integers(2, size=(n, 3)).astype(float)
+    every = np.array(list(itertools.product([0.0, 1.0], repeat=3)))
+    tree = bhc(X, BINARY, measure, random_seed=1)
+    sets = set(below(tree.tree))
+    found = predictive_log_density(tree, X, every, BINARY, measure)
+    before = log_sum_over_partitions(X, BINARY, measure, sets, n)
+    expected = [log_sum_over_partitions(np.vstack([X, x]), BINARY, measure, sets, n) - before for x in every]
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    assert np.exp(found).sum() == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(predictive_log_density(tree.tree, X, every, BINARY, measure), found, atol=1e-9)
+
+
+@pytest.mark.parametrize("measure", [DirichletProcess(0.7), NormalizedGeneralizedGamma(0.5, 0.8)])
+def test_density_integrates_to_one(measure, rng):
+    X = np.concatenate([rng.normal(-3, 1, 15), rng.normal(2, 0.3, 15), [1e3]])
+    tree = bhc(X, GAUSS, measure, random_seed=1)
+    # The tails of a Student t: x = sinh(s) leaves exponential ones in s.
+    s = np.linspace(-25, 25, 20001)
+    density = np.exp(predictive_log_density(tree, X, np.sinh(s), GAUSS, measure))
+    assert (density * np.cosh(s)).sum() * (s[1] - s[0]) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_several_data_sets_and_sparse_counts(rng):
+    measure = MEASURES["NGG"]
+    counts = rng.poisson(1.0, size=(7, 4))
+    X, words = rng.normal(size=(7, 1)), sparse.csr_array(counts)
+    family = [GAUSS, MultinomialDirichlet(0.5, total=counts[:5].sum(axis=1))]
+    tree = bhc([X[:5], words[:5]], family, measure, random_seed=1)
+    found = predictive_log_density(tree, [X[:5], words[:5]], [X[5:], words[5:]], family, measure)
+    dense = predictive_log_density(tree, [X[:5], counts[:5]], [X[5:], counts[5:]], family, measure)
+    assert found.shape == (2,)
+    np.testing.assert_allclose(found, dense, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "tree, family, X_new, error, message",
+    [
+        ("tree", GAUSS, [0.0], TypeError, "Dendrogram or a Tree"),
+        (build_tree([[0, 1], [2, 3]]), GAUSS, [0.0], ValueError, "3 leaves"),
+        (build_tree([[0, 1]]), GAUSS, [[0.0, 1.0]], ValueError, "1 features"),
+        (build_tree([[0, 1]]), GAUSS, [np.inf], ValueError, "infinite"),
+    ],
+)
+def test_bad_arguments(tree, family, X_new, error, message):
+    with pytest.raises(error, match=message):
+        predictive_log_density(tree, [0.0, 1.0], X_new, family, DirichletProcess(1.0))
+
+
+def test_list_of_new_items():
+    with pytest.raises(ValueError, match="list"):
+        predictive_log_density(build_tree([[0, 1]]), [[0.0, 1.0]], np.array([0.5]), [GAUSS], DirichletProcess(1.0))
