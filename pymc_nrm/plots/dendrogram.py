@@ -139,9 +139,10 @@ def plot_dendrogram(
     probabilities : bool
         Whether branches are the wider the more probable their merge is, ``1 / (1 + d)``, the share of the potential of
         the node in which its items are one cluster (Heller & Ghahramani 2005, equation 3), in four classes.
-    gains : array_like, shape (n - 1,), optional
-        A number of at least 0 for each node n, ..., 2n - 2 of the tree, for example how much an alternative subtree
-        adds to its log potential.  Merges are marked with areas in proportion.
+    gains : array_like, shape (2n - 1,), optional
+        A number of at least 0 for each node of the tree, such as ``node_gains`` of
+        :func:`~pymc_nrm.trees.alternative_trees`: where the hierarchy is uncertain.  Merges are marked with areas in
+        proportion; entries of items are not drawn.
     plot_collection : PlotCollection, optional
         Where to draw; by default a new one.
     backend : {"matplotlib", "bokeh", "plotly", "none"}, optional
@@ -231,8 +232,8 @@ def plot_dendrogram(
         labels += [f"merge probability {CLASS_NAMES[k]}" for k in present]
         shown = canvas.arguments("branches", **widths)["widths"]
         entries += [{"color": "black", "width": shown[k]} for k in present]
-    if gains is not None and (gains > 0).any():
-        gain = gains[nodes - n]
+    if gains is not None and (gains[n:] > 0).any():
+        gain = gains[nodes]
         middle, top = corners[gain > 0, 0].mean(axis=1), corners[gain > 0, 1].max(axis=1)
         marks = points_dataset("dendrogram", x=middle, y=top)
         style = {"facecolor": GAIN_COLOR, "edgecolor": "white", "alpha": 0.8, "width": 0.5}
@@ -267,8 +268,8 @@ def plot_dendrogram(
 
 def _checked_gains(gains, n):
     values = np.asarray(gains, dtype="float64")
-    if values.shape != (n - 1,) or not (np.isfinite(values) & (values >= 0)).all():
+    if values.shape != (2 * n - 1,) or not (np.isfinite(values) & (values >= 0)).all():
         raise ValueError(
-            f"gains must be {n - 1} finite numbers of at least 0, one for each merge; got shape {values.shape}"
+            f"gains must be {2 * n - 1} finite numbers of at least 0, one for each node; got shape {values.shape}"
         )
     return values

@@ -6,7 +6,7 @@ from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh
 from pymc_nrm.generic import kernel
 from pymc_nrm.measures.base import weights
 from pymc_nrm.trees.bhc import Units, item_units, join_units
-from pymc_nrm.trees.clustering import _typical_log_u, checked_log_u
+from pymc_nrm.trees.clustering import checked_log_u, typical_log_u
 from pymc_nrm.trees.dendrogram import make_dendrogram
 from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers, select_items
 from pymc_nrm.trees.potentials import log_potential
@@ -87,9 +87,9 @@ def _pilot_log_u(rng, measure, family, X, n):
     """A typical log u for n items and as many clusters as are found among some of them."""
     items = rng.permutation(n)[:_PILOT_ITEMS]
     family, data, n_pilot = family_and_data(*select_items(family, X, items))
-    log_u = _typical_log_u(rng, measure, n_pilot, min(2, n_pilot))
+    log_u = typical_log_u(rng, measure, n_pilot, min(2, n_pilot))
     pilot = _grow(rng, measure, log_u, family, data, n_pilot, round(n_pilot**0.5), fixed_u=False)
-    return _typical_log_u(rng, measure, n, pilot.n_clusters)
+    return typical_log_u(rng, measure, n, pilot.n_clusters)
 
 
 def _grow(rng, measure, log_u, family, data, n, n_clusters, *, fixed_u):

@@ -159,9 +159,9 @@ def pilot_log_u(rng, measure, family, X):
     family, data, n_pilot = family_and_data(*select_items(family, X, items))
     n_clusters = min(2, n_pilot)
     for _ in range(2):
-        log_u = _typical_log_u(rng, measure, n_pilot, n_clusters)
+        log_u = typical_log_u(rng, measure, n_pilot, n_clusters)
         n_clusters = _grow(rng, measure, log_u, family, data, n_pilot, BALANCE_DEPTH, fixed_u=False).n_clusters
-    return _typical_log_u(rng, measure, n, n_clusters)
+    return typical_log_u(rng, measure, n, n_clusters)
 
 
 def _grow(rng, measure, log_u, family, data, n, balance_depth, *, fixed_u):
@@ -172,7 +172,7 @@ def _grow(rng, measure, log_u, family, data, n, balance_depth, *, fixed_u):
     return make_dendrogram(tree, measure, log_u, family, data, fixed_u=fixed_u)
 
 
-def _typical_log_u(rng, measure, n, n_clusters):
+def typical_log_u(rng, measure, n, n_clusters):
     """Median of nine draws given the number of clusters."""
     return float(np.median([draw_log_u(measure, n, n_clusters, rng) for _ in range(9)]))
 

@@ -217,8 +217,8 @@ def test_widths_show_merge_probabilities():
 
 def test_gains_mark_their_merges():
     dendrogram = random_dendrogram(12, np.random.default_rng(9))
-    gains = np.zeros(11)
-    gains[[3, 10]] = 1.0, 4.0
+    gains = np.zeros(23)
+    gains[[12 + 3, 12 + 10]] = 1.0, 4.0
     marks = plot_dendrogram(dendrogram, gains=gains, backend="none").viz["gains"]["dendrogram"].item()
     assert sorted(marks["size"]) == [GAIN_AREA / 4, GAIN_AREA]
     root = np.argmax(marks["size"])
@@ -226,13 +226,13 @@ def test_gains_mark_their_merges():
     top = np.argmax(merge_nodes(dendrogram) == 22)
     assert marks["y"][root] == corners[top, 1, 1]
     assert corners[top, 0, 0] < marks["x"][root] < corners[top, 0, 3]
-    assert "gains" not in plot_dendrogram(dendrogram, gains=np.zeros(11), backend="none").viz.children
-    for wrong in [gains[:-1], -gains, np.full(11, np.inf)]:
-        with pytest.raises(ValueError, match="gains must be 11 finite numbers of at least 0"):
+    assert "gains" not in plot_dendrogram(dendrogram, gains=np.zeros(23), backend="none").viz.children
+    for wrong in [gains[:-1], -gains, np.full(23, np.inf)]:
+        with pytest.raises(ValueError, match="gains must be 23 finite numbers of at least 0"):
             plot_dendrogram(dendrogram, gains=wrong, backend="none")
 
 
 def test_smoke():
     dendrogram = clustered(3)
-    gains = np.linspace(0, 1, 11)
+    gains = np.linspace(0, 1, 23)
     smoke(plot_dendrogram, dendrogram, names=["a long name"] * 12, probabilities=True, gains=gains)
