@@ -1,0 +1,140 @@
+"""What the package exports, and where each thing is described."""
+
+import importlib
+import inspect
+import re
+from typing import NamedTuple
+
+from pymc_nrm.samplers.base import PartitionStep
+
+
+class Entry(NamedTuple):
+    """A public object: the name it is described under, the object, and its group of pages."""
+
+    name: str
+    thing: object
+    group: str
+
+    @property
+    def title(self):
+        """Heading of the page; parts of the machinery are told apart by their modules."""
+        return self.name.removeprefix("pymc_nrm.") if self.group == "extending" else self.name.rsplit(".", 1)[-1]
+
+    @property
+    def page(self):
+        """Name of the file of the page, different from all others where case does not count too."""
+        return f"{self.title}-class" if self.group == "extending" and isinstance(self.thing, type) else self.title
+
+    @property
+    def summary(self):
+        """First sentence of the docstring, without roles."""
+        text = " ".join(inspect.getdoc(self.thing).split("\n\n")[0].split())
+        text = re.sub(r":[a-z:]+:`~?(?:[\w.]+\.)?(\w+)`", r"``\1``", text)
+        return re.split(r"(?<=[^.])\.\s", text)[0].rstrip(".") + "."
+
+
+class Group(NamedTuple):
+    """Pages of one kind; ``modules`` are the places whose exports belong to it."""
+
+    title: str
+    modules: tuple[str, ...]
+    text: str = ""
+
+
+# The order is that of the index.  An export belongs to the first group that claims it.
+GROUPS = {
+    "measures": Group("Measures", ("pymc_nrm.measures",), "The prior over partitions."),
+    "families": Group("Families", ("pymc_nrm.families",), "The data of a cluster, with its parameters integrated out."),
+    "samplers": Group("Samplers", (), "Steps of PyMC that move a partition."),
+    "distributions": Group("Distributions", (), "The random variables of a model."),
+    "sampling": Group("Sampling", (), "Draws from the posterior."),
+    "stats": Group("Statistics", ("pymc_nrm.stats",), "Summaries and diagnostics of draws of a partition."),
+    "predictions": Group(
+        "Predictions", ("pymc_nrm.predictions",), "What follows from draws of a partition together with the model."
+    ),
+    "plots": Group(
+        "Plots",
+        ("pymc_nrm.plots",),
+        "Pictures with arviz-plots, which comes with the extra `plots`. Every function returns a `PlotCollection`.",
+    ),
+    "trees": Group(
+        "Trees", ("pymc_nrm.trees", "pymc_nrm.trees.bound_gradient"), "Bayesian hierarchical clustering, alone."
+    ),
+    "testing": Group(
+        "Testing", ("pymc_nrm.testing",), "Checks of exactness, for families, measures and samplers of your own too."
+    ),
+    "datasets": Group("Data sets", ("pymc_nrm.datasets",), "Data that come with the package."),
+    "extending": Group(
+        "Extending",
+        (
+            "pymc_nrm.generic",
+            "pymc_nrm.families.base",
+            "pymc_nrm.measures.base",
+            "pymc_nrm.partitions",
+            "pymc_nrm.trees.features",
+        ),
+        "What a new family, measure or sampler is made of. See also [](../../how-to/add-a-family.md).",
+    ),
+}
+# Modules that export nothing by `__all__`, or more than users need: the names that are described, None for all.
+_CHOSEN = {
+    "pymc_nrm.trees.bound_gradient": ("TreeBound",),
+    "pymc_nrm.generic": ("generic", "kernel", "Kernel", "precompile"),
+    "pymc_nrm.families.base": None,
+    "pymc_nrm.measures.base": None,
+    "pymc_nrm.trees.features": ("features",),
+    "pymc_nrm.partitions": ("all_partitions", "canonical_labels", "is_canonical", "label_counts"),
+}
+
+
+def exports(module_name):
+    """Names and objects that a module exports, in alphabetical order, without modules."""
+    module = importlib.import_module(module_name)
+    names = getattr(module, "__all__", ())
+    if module_name in _CHOSEN:
+        names = _CHOSEN[module_name] or _defined_in(module)
+    pairs = [(name, getattr(module, name)) for name in names]
+    return sorted(
+        [(name, thing) for name, thing in pairs if not inspect.ismodule(thing)], key=lambda pair: pair[0].lower()
+    )
+
+
+def _defined_in(module):
+    return [
+        name
+        for name, thing in vars(module).items()
+        if not name.startswith("_") and getattr(thing, "__module__", None) == module.__name__ and thing.__doc__
+    ]
+
+
+def entries():
+    """Everything public, each object once."""
+    top = {id(thing): f"pymc_nrm.{name}" for name, thing in exports("pymc_nrm")}
+    found = {}
+    for group, spec in GROUPS.items():
+        for module_name in spec.modules:
+            for name, thing in exports(module_name):
+                # Measures and families are known by their short names, tools by the module that says what they do.
+                short = top.get(id(thing)) if group in ("measures", "families") else None
+                found.setdefault(id(thing), Entry(short or f"{module_name}.{name}", thing, group))
+    for name, thing in exports("pymc_nrm"):
+        found.setdefault(id(thing), Entry(f"pymc_nrm.{name}", thing, _group_of_class(thing)))
+    found[id(PartitionStep)] = Entry("pymc_nrm.samplers.base.PartitionStep", PartitionStep, "extending")
+    return list(found.values())
+
+
+def _group_of_class(thing):
+    if isinstance(thing, type) and issubclass(thing, PartitionStep):
+        return "samplers"
+    return "distributions" if isinstance(thing, type) else "sampling"
+
+
+def short_names(entry):
+    """Other names under which the package exports an object."""
+    places = ["pymc_nrm", *[module for spec in GROUPS.values() for module in spec.modules]]
+    return [
+        f"{place}.{name}"
+        for place in places
+        for name, thing in exports(place)
+        if thing is entry.thing and f"{place}.{name}" != entry.name
+    ]

@@ -1,0 +1,62 @@
+"""Sphinx configuration.  Nothing is downloaded: formulas become MathML, fonts and styles are local."""
+
+import sys
+from importlib import metadata
+from pathlib import Path
+
+from pymc_nrm.generic import source_fingerprint
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+project = "pymc_nrm"
+author = "the pymc_nrm contributors"
+project_copyright = author
+try:
+    version = release = metadata.version("pymc-nrm")
+except metadata.PackageNotFoundError:  # read from a source tree that is not installed
+    version = release = ""
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_design",
+    # Of this folder, see _extensions.
+    "mathml",
+    "reference_pages",
+    "gallery_pages",
+    "coverage_check",
+]
+exclude_patterns = ["_build", "_templates", "**.ipynb_checkpoints"]
+templates_path = ["_templates"]
+
+html_theme = "furo"
+html_title = "pymc_nrm"
+html_static_path = ["_static"]
+html_css_files = ["pymc_nrm.css"]
+html_copy_source = False
+html_show_sourcelink = False
+
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+# Pages with code are run.  What they print is kept for as long as no source file of the package changes.
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(Path(__file__).parent / "_build" / "executed" / source_fingerprint()[:16])
+nb_execution_timeout = 900
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_merge_streams = True
+# Without an execution (`-D nb_execution_mode=off`, a quick look at the text) code is not coloured.
+suppress_warnings = ["myst-nb.lexer"]
+
+default_role = "code"  # single backticks in docstrings
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autoclass_content = "class"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_param = False
+
+html_math_renderer = "mathml"
