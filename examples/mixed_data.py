@@ -1,24 +1,28 @@
-"""Clusters of patients from mixed data with gaps, and a regression with clustered random effects, in one model.
+"""Mixed data with gaps and a regression, in one model.
 
 Every patient has two blood values and three questionnaire answers, some of them missing, a number of admissions, and
 six visits with an outcome.  One partition of the patients stands behind all of it.  The outcome follows
 ``outcome = slope' covariates + effect[patient] + noise``, where the effects are clustered as well.
 
-Data are simulated, so that the truth is known.  Run with ``python examples/mixed_data.py [FILE.png]``.
+Data are simulated, so that the truth is known.  The picture shows the clusters of the point estimate in the plane of
+the two blood values, the posterior probabilities that two patients share a cluster, and the random effects against the
+truth: the partition is found from all data together, though no single one of them separates the groups.
+
+Run with ``python examples/mixed_data.py [FILE.png]``.
 """
 
 import sys
 from pathlib import Path
 
-import arviz as az
+import arviz_plots as azp
 import matplotlib.pyplot as plt
 import numpy as np
 import pymc as pm
+import xarray as xr
 
 import pymc_nrm as nrm
 
-# Colours that people with any colour vision tell apart (Okabe & Ito).
-COLORS = np.array(["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000"])
+BLUE = "#332288"
 TRUE_SLOPES = {"dose": 1.5, "age": -0.7}
 N_PATIENTS, N_VISITS = 150, 6
 
@@ -90,80 +94,22 @@ def build_model(data):
     return model
 
 
-def representative(labels):
-    """The draw whose pairs agree best with all draws (least Binder loss), from labels of shape (n_draws, n)."""
-    together = np.mean([draw[:, None] == draw for draw in labels], axis=0)
-    losses = [np.abs((draw[:, None] == draw) - together).sum() for draw in labels]
-    return labels[np.argmin(losses)], together
+def panel(axes, title):
+    """One plot of a figure, to draw on."""
+    axes.set_title(title, fontsize=11)
+    viz = xr.Dataset({"figure": axes.figure, "plot": axes})
+    return azp.PlotCollection(xr.Dataset(), xr.DataTree(viz), backend="matplotlib")
 
 
-def adjusted_rand(first, second):
-    """Agreement of two partitions: 1 if they are equal, 0 on average by chance (Hubert & Arabie 1985)."""
-
-    def pairs(counts):
-        return (counts * (counts - 1) / 2).sum()
-
-    table = np.zeros((first.max() + 1, second.max() + 1))
-    np.add.at(table, (first, second), 1)
-    rows, columns = pairs(table.sum(axis=1)), pairs(table.sum(axis=0))
-    expected = rows * columns / pairs(np.array([len(first)]))
-    return (pairs(table) - expected) / ((rows + columns) / 2 - expected)
-
-
-def compare(idata, data, best):
-    posterior = idata.posterior
-    n_clusters = posterior["z_n_clusters"]
-    print(f"number of clusters      mean {float(n_clusters.mean()):.2f}, of the representative draw {best.max() + 1}")
-    print(f"adjusted Rand index     {adjusted_rand(best, data['group']):.3f} between that draw and the true groups")
-    for name, truth in TRUE_SLOPES.items():
-        low, mean, high = interval(posterior["slope"].sel(covariate=name))
-        print(f"slope of {name:<14} {mean:.2f}, 90% interval ({low:.2f}, {high:.2f}), truth {truth}")
-    low, mean, high = interval(posterior["noise"])
-    print(f"noise                   {mean:.2f}, 90% interval ({low:.2f}, {high:.2f}), truth 0.5")
-    effects = posterior["effect"].mean(("chain", "draw"))
-    print(f"random effects          correlation of posterior means with the truth {corr(effects, data['effect']):.3f}")
-
-
-def interval(draws):
-    low, high = np.quantile(draws, [0.05, 0.95])
-    return low, float(draws.mean()), high
-
-
-def corr(x, y):
-    return np.corrcoef(x, y)[0, 1]
-
-
-def plot(idata, data, best, together, path):
-    plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False})
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained", dpi=110)
-
-    for group, marker in enumerate("os^"):
-        members = data["group"] == group
-        colors = COLORS[best[members] % len(COLORS)]
-        left.scatter(*data["blood"][members].T, c=colors, marker=marker, s=22, label=f"true group {group + 1}")
-    left.set(xlabel="first blood value", ylabel="second blood value", title="Colour: representative draw")
-    left.legend(frameon=False, labelcolor="black")
-
-    order = np.argsort(data["group"], kind="stable")
-    image = middle.imshow(together[np.ix_(order, order)], cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
-    for edge in np.cumsum(np.bincount(data["group"]))[:-1]:
-        middle.axhline(edge - 0.5, color=COLORS[1], linewidth=0.8)
-        middle.axvline(edge - 0.5, color=COLORS[1], linewidth=0.8)
-    middle.set(
-        xlabel="patient, by true group", ylabel="patient, by true group", title="Probability of sharing a cluster"
-    )
-    figure.colorbar(image, ax=middle, shrink=0.9)
-
-    effects = idata.posterior["effect"]
-    low, high = np.quantile(effects, [0.05, 0.95], axis=(0, 1))
-    means = effects.mean(("chain", "draw"))
-    right.vlines(data["effect"], low, high, color="#BFBFBF", linewidth=0.8, zorder=1, label="90% interval")
-    right.scatter(data["effect"], means, c=COLORS[best % len(COLORS)], s=14, zorder=2)
-    right.axline((0, 0), slope=1, color="black", linewidth=0.8, label="equality")
-    right.set(xlabel="true effect", ylabel="posterior of the effect", title="Random effects in the regression")
-    right.legend(frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+def plot_effects(axes, effects, truth):
+    """Posterior means and intervals of the effects against the truth."""
+    low, high = effects.quantile([0.05, 0.95], ("chain", "draw"))
+    axes.vlines(truth, low, high, color="#c8c8c8", linewidth=0.8, label="90 % interval")
+    axes.scatter(truth, effects.mean(("chain", "draw")), color=BLUE, edgecolor="white", linewidth=0.5, s=20, zorder=2)
+    axes.axline((0, 0), slope=1, color="black", linewidth=0.8, label="equality")
+    axes.set(xlabel="true effect", ylabel="posterior of the effect")
+    axes.set_title("Random effects in the regression", fontsize=11)
+    axes.legend(frameon=False)
 
 
 def main():
@@ -171,11 +117,26 @@ def main():
     data = simulate(np.random.default_rng(1))
     with build_model(data):
         idata = nrm.sample(1000, chains=4, target_accept=0.9, random_seed=1)
-    names = ["alpha", "sigma", "spread", "evenness", "shape", "rate", "slope", "noise", "z_n_clusters"]
-    print(az.summary(idata, var_names=names).to_string())
-    best, together = representative(idata.posterior["z"].values[:, ::4].reshape(-1, N_PATIENTS))
-    compare(idata, data, best)
-    plot(idata, data, best, together, path)
+    print(nrm.summary(idata, ["slope", "noise", "z"]).to_string())
+    estimate = nrm.stats.point_estimate(idata, random_seed=1)
+    agreement = nrm.stats.adjusted_rand(estimate.labels.values, data["group"])
+    effects = idata.posterior["effect"]
+    correlation = np.corrcoef(effects.mean(("chain", "draw")), data["effect"])[0, 1]
+    print(f"\npoint estimate: {int(estimate.n_clusters)} clusters, adjusted Rand index with the truth {agreement:.3f}")
+    print(f"random effects: correlation of posterior means with the truth {correlation:.3f}")
+
+    plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False})
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
+    pc = panel(left, "Point estimate")
+    legend = {"loc": "upper right", "bbox_to_anchor": (1, 1), "bbox_transform": left.transAxes, "fontsize": 9}
+    visuals = {"legend": legend, "components": False}
+    nrm.plots.plot_clusters(idata, data["blood"], estimate=estimate, plot_collection=pc, visuals=visuals)
+    left.set(xlabel="first blood value", ylabel="second blood value", xlim=(-3, 7))
+    pc = panel(middle, "Probability of sharing a cluster")
+    visuals = {name: {"text": "patient, by cluster of the estimate"} for name in ("xlabel", "ylabel")}
+    nrm.plots.plot_similarity(idata, estimate=estimate, plot_collection=pc, visuals=visuals)
+    plot_effects(right, effects, data["effect"])
+    figure.savefig(path, dpi=95)
     print(f"Saved {path}")
 
 

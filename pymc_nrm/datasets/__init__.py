@@ -1,5 +1,5 @@
 """Small data sets that come with the package."""
 
-from pymc_nrm.datasets.shipped import galaxies
+from pymc_nrm.datasets.shipped import galaxies, old_faithful
 
-__all__ = ["galaxies"]
+__all__ = ["galaxies", "old_faithful"]

@@ -4,7 +4,7 @@ from importlib.resources import files
 
 import numpy as np
 
-__all__ = ["galaxies"]
+__all__ = ["galaxies", "old_faithful"]
 
 
 def galaxies():
@@ -29,5 +29,35 @@ def galaxies():
     >>> velocities.shape, velocities.min(), velocities.max()
     ((82,), np.float64(9172.0), np.float64(34279.0))
     """
-    text = files(__package__).joinpath("galaxies.csv").read_text(encoding="utf-8")
-    return np.array([float(line) for line in text.split()[1:]])
+    return _read("galaxies.csv")[:, 0]
+
+
+def old_faithful():
+    """Eruptions of the geyser Old Faithful: duration and waiting time to the next one, both in minutes.
+
+    Short eruptions are followed by short waits, long ones by long waits.
+
+    Returns
+    -------
+    ndarray of float64, shape (272, 2)
+        One row per eruption: duration, waiting time.
+
+    Notes
+    -----
+    The series of Härdle (1991), "Smoothing Techniques with Implementation in S", as the language R distributes it, in
+    the order of the observations.  Azzalini & Bowman (1990), "A look at some data on the Old Faithful geyser", describe
+    a similar one.  Durations were rounded to seconds or more before they became minutes.
+
+    Examples
+    --------
+    >>> eruptions = old_faithful()
+    >>> eruptions.shape, eruptions.min(axis=0).tolist(), eruptions.max(axis=0).tolist()
+    ((272, 2), [1.6, 43.0], [5.1, 96.0])
+    """
+    return _read("old_faithful.csv")
+
+
+def _read(name):
+    """Numbers of a file with one line of names above them, shape (n, d)."""
+    lines = files(__package__).joinpath(name).read_text(encoding="utf-8").splitlines()
+    return np.array([[float(value) for value in line.split(",")] for line in lines[1:]])
