@@ -12,6 +12,9 @@ _PREDICTIVES_PER_MARGINAL = 12.0
 _FEWEST, _MOST = 2, 16
 _LEAST_SHARE = 0.25
 
+# Log marginals that a draw can always afford: about a tenth of a millisecond, less than PyMC itself takes.
+_LEAST_TIME = 1000.0
+
 # Proposals of both kinds together from which numbers follow what was seen.
 _ENOUGH_PROPOSALS = 100
 
@@ -19,8 +22,9 @@ _ENOUGH_PROPOSALS = 100
 def numbers_of_moves(n, n_clusters, tally, chosen):
     """Numbers of moves of each kind per draw.
 
-    Split-merge moves get half the time of the Gibbs updates of items, and divide it by the number of accepted moves per
-    time.  Time is counted in log marginals, not in seconds: draws follow from the seed.
+    Split-merge moves get half the time of the Gibbs updates of items, or what is always affordable, and divide it in
+    proportion to accepted moves per time.  Time is counted in log marginals, not in seconds, so that draws follow from
+    the seed.
 
     Parameters
     ----------
@@ -58,6 +62,7 @@ def numbers_of_moves(n, n_clusters, tally, chosen):
         gain = (tally[:, 1] + tally[:, 3] + 1.0) / (proposals + 20.0) / np.maximum(work, 1.0)
         share = np.clip(gain / gain.sum(), _LEAST_SHARE, 1.0 - _LEAST_SHARE)
         time = 0.5 * counts["marginal_gibbs"] * (n_clusters + 1.0) / _PREDICTIVES_PER_MARGINAL
+        time = max(time, _LEAST_TIME)
         adapted = np.clip(np.rint(share * time / np.maximum(work, 1.0)), _FEWEST, _MOST)
         for name, count in zip(("informed_split_merge", "tree_split_merge"), adapted, strict=True):
             if name not in chosen:

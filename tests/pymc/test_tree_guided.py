@@ -117,13 +117,13 @@ def test_numbers_of_moves_are_frozen_after_tuning():
 
 def test_moves_that_gain_more_are_made_more_often():
     tally = np.array([[90.0, 10.0, 90.0, 10.0, 0.0, 200.0, 20_000.0], [180.0, 0.0, 20.0, 0.0, 0.0, 200.0, 20_000.0]])
-    first = numbers_of_moves(1000, 20, tally, {})
-    second = numbers_of_moves(1000, 20, tally[::-1], {})
-    # Half of 1000 updates of 21 predictives are 875 log marginals: three quarters of them for 100 log marginals a move.
-    assert first[:2].tolist() == [7, 2]
-    assert second[:2].tolist() == [2, 7]
-    assert numbers_of_moves(1000, 20, tally, {"tree_split_merge": 9, "informed_split_merge": 0})[:2].tolist() == [0, 9]
-    assert numbers_of_moves(1000, 20, tally / 10, {})[:2].tolist() == [6, 4]
+    first = numbers_of_moves(1000, 30, tally, {})
+    second = numbers_of_moves(1000, 30, tally[::-1], {})
+    # Half of 1000 updates of 31 predictives are 1292 log marginals; a move takes 100, and one kind gets three quarters.
+    assert first[:2].tolist() == [10, 3]
+    assert second[:2].tolist() == [3, 10]
+    assert numbers_of_moves(1000, 30, tally, {"tree_split_merge": 9, "informed_split_merge": 0})[:2].tolist() == [0, 9]
+    assert numbers_of_moves(1000, 30, tally / 10, {})[:2].tolist() == [6, 4]
 
 
 def test_goes_on_where_it_stopped():
