@@ -67,7 +67,7 @@ def plot_clusters(
     plot_collection : PlotCollection, optional
         Where to draw; by default a new one.  One of the caller's needs dimensions ``row`` and ``column``, except for
         one or two features.
-    backend : {"matplotlib", "bokeh", "plotly", "none"}, optional
+    backend : {"matplotlib", "plotly", "none"}, optional
         By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.
     visuals : mapping of {str : mapping or False}, optional
         Arguments of each visual, or False to leave it out:
@@ -115,7 +115,7 @@ def plot_clusters(
         raise ValueError(f"X must have at most {MAX_FEATURES} features; got {d}: choose some with features")
     if not 0 < probability < 1:
         raise ValueError(f"probability must be between 0 and 1; got {probability!r}")
-    canvas = Canvas("plot_clusters", VISUALS, visuals, plot_collection, backend)
+    canvas = Canvas("plot_clusters", VISUALS, visuals, plot_collection, backend, ("matplotlib", "plotly", "none"))
     if estimate is None:
         estimate = point_estimate(draws, random_seed=0)
     labels = by_size(estimate_labels(estimate, n, draws))

@@ -146,7 +146,8 @@ def plot_dendrogram(
     plot_collection : PlotCollection, optional
         Where to draw; by default a new one.
     backend : {"matplotlib", "bokeh", "plotly", "none"}, optional
-        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.
+        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.  Not bokeh with `gains`,
+        since its points all have one size.
     visuals : mapping of {str : mapping or False}, optional
         Arguments of each visual, or False to leave it out:
 
@@ -206,7 +207,8 @@ def plot_dendrogram(
     if names is not None and len(names) != n:
         raise ValueError(f"names must have one entry for each of the {n} items; got {len(names)}")
     gains = None if gains is None else _checked_gains(gains, n)
-    canvas = Canvas("plot_dendrogram", VISUALS, visuals, plot_collection, backend)
+    backends = None if gains is None else ("matplotlib", "plotly", "none")
+    canvas = Canvas("plot_dendrogram", VISUALS, visuals, plot_collection, backend, backends)
 
     corners, cluster = branch_coordinates(dendrogram)
     nodes = merge_nodes(dendrogram)

@@ -180,7 +180,8 @@ class TestClusters:
 
     @pytest.mark.parametrize("d", [1, 2, 3])
     def test_smoke(self, d):
-        smoke(plot_clusters, None, make_data(d), estimate=TRUE, uncertainty=np.linspace(0, 1, N))
+        backends = ("matplotlib", "plotly")
+        smoke(plot_clusters, None, make_data(d), estimate=TRUE, uncertainty=np.linspace(0, 1, N), backends=backends)
 
 
 def make_ball():

@@ -235,4 +235,6 @@ def test_gains_mark_their_merges():
 def test_smoke():
     dendrogram = clustered(3)
     gains = np.linspace(0, 1, 23)
-    smoke(plot_dendrogram, dendrogram, names=["a long name"] * 12, probabilities=True, gains=gains)
+    names = ["a long name"] * 12
+    smoke(plot_dendrogram, dendrogram, names=names, probabilities=True)
+    smoke(plot_dendrogram, dendrogram, names=names, probabilities=True, gains=gains, backends=("matplotlib", "plotly"))
