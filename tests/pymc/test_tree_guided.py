@@ -96,9 +96,9 @@ def test_trees_are_frozen_after_tuning():
         if draw == 20:
             step.stop_tuning()
         _, point, _ = run(step, point, 1)
-        seen.append(id(step.guides[0]))
-    assert len(set(seen[:20])) == 4
-    assert len(set(seen[10:])) == 1
+        seen.append(step.guides[0])
+    assert len({id(guide) for guide in seen[:20]}) == 4
+    assert len({id(guide) for guide in seen[10:]}) == 1
 
 
 def test_numbers_of_moves_are_frozen_after_tuning():
