@@ -8,7 +8,7 @@ from pymc_nrm.families.base import draw_parameters, parameters_size, restore_par
 from pymc_nrm.generic import kernel
 from pymc_nrm.partitions import build_state, label_counts
 from pymc_nrm.predictions.draws import PartitionDraws
-from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, partition_coords
+from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded, partition_coords
 
 
 @kernel
@@ -93,21 +93,12 @@ def sample_components(idata, model, *, var_name=None, to_items=True, random_seed
             by_item = np.empty((len(draws), draws.n_items, drawn.shape[1])) if to_items else None
         if to_items:
             by_item[s] = drawn[draw.labels]
-    variables = {"size": (("cluster",), _padded(counts, 0))}
-    padded = _padded(rows, np.nan)
+    variables = {"size": (("cluster",), padded(counts, 0))}
+    table = padded(rows, np.nan)
     for name, (columns, shape, dims) in names.items():
-        variables[name] = (("cluster", *dims), padded[..., columns].reshape(*padded.shape[:2], *shape))
+        variables[name] = (("cluster", *dims), table[..., columns].reshape(*table.shape[:2], *shape))
         if to_items:
             values = by_item[..., columns].reshape(*by_item.shape[:2], *shape)
             variables[f"item_{name}"] = ((draws.item_dim, *dims), values)
     coords = partition_coords(draws) | layout.coords({dim for _, _, dims in names.values() for dim in dims})
     return draws_dataset(draws.posterior, variables, coords, {"variable": layout.name})
-
-
-def _padded(arrays, fill):
-    """Arrays of different lengths in one, shape (len(arrays), longest, ...)."""
-    longest = max(len(array) for array in arrays)
-    padded = np.full((len(arrays), longest, *arrays[0].shape[1:]), fill, dtype=arrays[0].dtype)
-    for row, array in zip(padded, arrays, strict=True):
-        row[: len(array)] = array
-    return padded

@@ -132,3 +132,12 @@ def partition_coords(draws):
         return {dim: draws.posterior[dim].to_numpy()}
     values = draws.model.coords.get(dim)
     return {} if values is None else {dim: np.asarray(values)}
+
+
+def padded(arrays, fill):
+    """Arrays of different lengths in one, shape (len(arrays), longest, ...)."""
+    longest = max(len(array) for array in arrays)
+    table = np.full((len(arrays), longest, *arrays[0].shape[1:]), fill, dtype=arrays[0].dtype)
+    for row, array in zip(table, arrays, strict=True):
+        row[: len(array)] = array
+    return table

@@ -12,7 +12,7 @@ from pymc_nrm.partitions import label_counts
 from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.jumps import draw_log_fixed_jumps, draw_log_remaining_jumps
-from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset
+from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded
 from pymc_nrm.special import log_sum_exp
 
 
@@ -133,17 +133,17 @@ def sample_random_measure(idata, model, *, var_name=None, tail_mass=1e-3, max_ne
     _warn_of_tails(tails, tail_mass, max_new_atoms)
 
     n_atoms = np.array([len(weight) for weight in weights])
-    label = _padded(labels, -1)
+    label = padded(labels, -1)
     exists = np.arange(label.shape[1]) < n_atoms[:, None]
     variables = {
-        "weight": (("atom",), _padded(weights, 0.0)),
+        "weight": (("atom",), padded(weights, 0.0)),
         "is_new": (("atom",), exists & (label < 0)),
         "label": (("atom",), label),
         "tail_mass": ((), tails),
         "log_mass": ((), log_masses),
         "log_u": ((), log_us),
     }
-    parameters = _padded(rows, np.nan)
+    parameters = padded(rows, np.nan)
     for name, (columns, shape, dims) in names.items():
         variables[name] = (("atom", *dims), parameters[..., columns].reshape(*label.shape, *shape))
     coords = layout.coords({dim for _, _, dims in names.values() for dim in dims})
@@ -158,12 +158,3 @@ def _warn_of_tails(tails, tail_mass, max_new_atoms):
             f"of the atoms left out is up to {tails.max():.2g} there, not {tail_mass:.2g}; see the variable tail_mass",
             stacklevel=3,
         )
-
-
-def _padded(arrays, fill):
-    """Arrays of different lengths in one, shape (len(arrays), longest, ...)."""
-    longest = max(len(array) for array in arrays)
-    table = np.full((len(arrays), longest, *arrays[0].shape[1:]), fill, dtype=arrays[0].dtype)
-    for row, array in zip(table, arrays, strict=True):
-        row[: len(array)] = array
-    return table

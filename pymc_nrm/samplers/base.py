@@ -90,7 +90,6 @@ class PartitionStep(BlockedStep):
         "u": (np.float64, []),
         "entropy": (np.float64, []),
     }
-    checked_stats = ("n_clusters", "log_joint", "entropy")
 
     def __init__(self, vars, *, options, model=None, rng=None, initial_point=None, compile_kwargs=None, blocked=False):
         model = modelcontext(model)
