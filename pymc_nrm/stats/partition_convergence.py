@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import xarray as xr
-from scipy import integrate, special
+from scipy import special
 
 from pymc_nrm.stats.convergence import halves, sampling_diagnostic
 from pymc_nrm.stats.draws import item_dimension, partition_draws
@@ -80,6 +80,8 @@ def expected_largest_z(n_scores):
     if n_scores == 0:
         return math.nan
     z = np.linspace(0.0, 12.0, 4801)
+    from scipy import integrate  # slow to import
+
     return float(integrate.simpson(1.0 - special.erf(z / math.sqrt(2.0)) ** n_scores, x=z))
 
 

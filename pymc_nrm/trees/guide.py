@@ -3,8 +3,6 @@
 import warnings
 
 import numpy as np
-from scipy.cluster.hierarchy import linkage
-from scipy.cluster.vq import kmeans2
 
 from pymc_nrm.families.no_data import NoRows
 from pymc_nrm.trees.features import features
@@ -86,6 +84,8 @@ def ward_merges(rng, points):
     n = len(points)
     if n <= MOST_WARD_ITEMS:
         return _ward(points)
+    from scipy.cluster.vq import kmeans2  # slow to import
+
     n_cells = int(np.sqrt(n))
     sample = points[rng.choice(n, size=min(n, 20 * n_cells), replace=False)]
     with warnings.catch_warnings():
@@ -111,6 +111,8 @@ def ward_merges(rng, points):
 def _ward(points):
     if len(points) < 2:
         return np.zeros((0, 2), dtype="int64")
+    from scipy.cluster.hierarchy import linkage  # slow to import
+
     return linkage(points, method="ward")[:, :2].astype("int64")
 
 

@@ -4,7 +4,6 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from scipy import optimize
 
 from pymc_nrm.trees.bound_gradient import TreeBound
 from pymc_nrm.trees.clustering import bhc
@@ -129,6 +128,8 @@ def optimize_hyperparameters(
 
 def _maximise(bound, x, dendrogram, n_iterations):
     """Coordinates of a larger bound from the same tree, or the same ones if there is none."""
+    from scipy import optimize  # slow to import
+
     best = [dendrogram.log_evidence, x]
 
     def negative(point):
