@@ -16,6 +16,7 @@ _generics = []
 
 # Where kernels stand, in the order of imports: a kernel calls nothing of a later place.
 KERNEL_LAYERS = (
+    "checks",
     "generic",
     "special",
     "kernel_op",
@@ -237,7 +238,7 @@ def source_fingerprint(layer=None):
     root = pathlib.Path(__file__).parent
     below = KERNEL_LAYERS[: KERNEL_LAYERS.index(layer) + 1] if layer in KERNEL_LAYERS else None
     if layer == "stats":
-        below = ("generic", "special", "stats")
+        below = ("checks", "generic", "special", "stats")
     for path in sorted(root.rglob("*.py")):
         if below is None or _layer(path) in below:
             digest.update(str(path.relative_to(root)).encode())

@@ -15,17 +15,18 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 
 # Each layer: what it may import from the package, beside itself.
 BELOW = {
+    "checks": set(),
     "generic": set(),
     "special": {"generic"},
     "kernel_op": {"generic"},
     "measures": {"generic", "special", "kernel_op"},
     "families": {"generic", "special", "kernel_op"},
     "partitions": {"generic", "special", "measures", "families"},
-    "trees": {"generic", "special", "measures", "families", "partitions"},
-    "distributions": {"generic", "special", "measures", "families", "partitions", "trees"},
-    "samplers": {"generic", "special", "measures", "families", "partitions", "trees", "distributions"},
-    "stats": {"generic", "special"},
-    "plots": {"generic", "special", "stats"},
+    "trees": {"checks", "generic", "special", "measures", "families", "partitions"},
+    "distributions": {"checks", "generic", "special", "measures", "families", "partitions", "trees"},
+    "samplers": {"checks", "generic", "special", "measures", "families", "partitions", "trees", "distributions"},
+    "stats": {"checks", "generic", "special"},
+    "plots": {"checks", "generic", "special", "stats"},
     "datasets": set(),
 }
 BELOW["testing"] = set(BELOW["samplers"])
@@ -33,7 +34,18 @@ BELOW["predictions"] = BELOW["samplers"] | {"samplers", "stats"}
 BELOW["hierarchy"] = BELOW["samplers"] | {"samplers"}
 BELOW["sampling"] = BELOW["hierarchy"] | {"stats"}
 
-WITHOUT_PYMC = {"generic", "special", "kernel_op", "measures", "families", "partitions", "trees", "stats", "datasets"}
+WITHOUT_PYMC = {
+    "checks",
+    "generic",
+    "special",
+    "kernel_op",
+    "measures",
+    "families",
+    "partitions",
+    "trees",
+    "stats",
+    "datasets",
+}
 
 
 def layer(path):

@@ -7,6 +7,7 @@ from pymc.distributions.distribution import Discrete, _support_point
 from pymc.logprob.abstract import _logprob
 from pytensor.tensor.random.op import RandomVariable
 
+from pymc_nrm.checks import check_count
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.supports import with_conditions
 from pymc_nrm.measures.base import check_measure, draw_partition, symbolic_log_eppf
@@ -120,8 +121,8 @@ def _number_of_items(name, n, dims, model):
             f"Partition {name!r} needs its number of items: n was None and dims={dims!r} is none of the model's "
             f"dimensions {sorted(model.dim_lengths)}"
         )
-    if n is not None and not (isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1):
-        raise ValueError(f"n of Partition {name!r} must be a whole number of at least 1; got {n!r}")
+    if n is not None:
+        check_count(f"n of Partition {name!r}", n, 1)
     if known:
         length = model.dim_lengths[dims[0]]
         if n is not None and int(length.eval()) != n:

@@ -3,6 +3,7 @@
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.checks import check_count
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas
 from pymc_nrm.plots.visuals import integer_ticks, points_dataset, set_yticks, whiskers
 from pymc_nrm.stats.diagnostics import cluster_sizes
@@ -81,8 +82,7 @@ def plot_cluster_sizes(
     >>> pc.viz["median"]["z"].item()["y"].tolist()
     [2.0, 1.0, 0.0]
     """
-    if isinstance(max_rank, bool) or not isinstance(max_rank, int | np.integer) or max_rank < 1:
-        raise ValueError(f"max_rank must be a whole number of at least 1; got {max_rank!r}")
+    check_count("max_rank", max_rank, 1)
     if probability is not None and not 0.5 < probability < 1:
         raise ValueError(f"probability must be between 0.5 and 1; got {probability!r}")
     draws = partition_draws(idata, var_name)

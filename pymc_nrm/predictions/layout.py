@@ -141,3 +141,12 @@ def padded(arrays, fill):
     for row, array in zip(table, arrays, strict=True):
         row[: len(array)] = array
     return table
+
+
+def point_coords(rows):
+    """Coordinates of the points of a grid, shape (m, d); none for a sparse one."""
+    if not isinstance(rows, np.ndarray):
+        return {}
+    if rows.shape[1] == 1:
+        return {"point": rows[:, 0]}
+    return {f"x_{j}": ("point", rows[:, j]) for j in range(rows.shape[1])}

@@ -8,7 +8,7 @@ from pymc_nrm.families.base import Centred, parameter_shapes, prepare_data
 from pymc_nrm.predictions.draws import posterior_of
 from pymc_nrm.predictions.item_density import component_cdf, component_mean, mixture_density
 from pymc_nrm.predictions.items import as_rows
-from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset
+from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
 
 
 def measure_density(measure_draws, model, grid):
@@ -64,12 +64,9 @@ def measure_density(measure_draws, model, grid):
     for s, weights in enumerate(draws.weights):
         kept = weights > 0.0
         values[s] = mixture_density(draws.family, weights[kept], draws.rows(s, kept), points, rows.shape[0])
-    coords = {"point": rows[:, 0]} if d == 1 and isinstance(rows, np.ndarray) else {}
-    if d > 1 and isinstance(rows, np.ndarray):
-        coords = {f"x_{j}": ("point", rows[:, j]) for j in range(d)}
     kind = "density" if layout.family_class.continuous else "probability"
     attrs = {"variable": layout.name, "kind": kind}
-    return draws_dataset(draws.dataset, {"density": (("point",), values)}, coords, attrs)
+    return draws_dataset(draws.dataset, {"density": (("point",), values)}, point_coords(rows), attrs)
 
 
 def measure_cdf(measure_draws, model, grid, *, feature=0):

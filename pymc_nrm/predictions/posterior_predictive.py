@@ -5,6 +5,7 @@ import xarray as xr
 from pymc.model import modelcontext
 from pymc.util import get_random_generator
 
+from pymc_nrm.checks import check_count
 from pymc_nrm.distributions.mixture import MixtureRV
 from pymc_nrm.families.base import draw_item, restore_parameters
 from pymc_nrm.generic import kernel
@@ -81,8 +82,7 @@ def sample_posterior_predictive(idata, model, *, new_items=0, var_names=None, ra
     {'chain': 1, 'draw': 2, 'new_item': 2}
     """
     model = modelcontext(model)
-    if isinstance(new_items, bool) or not isinstance(new_items, int | np.integer) or new_items < 0:
-        raise ValueError(f"new_items must be a whole number of at least 0; got {new_items!r}")
+    check_count("new_items", new_items, 0)
     layouts = _layouts(model, var_names)
     rng = get_random_generator(random_seed)
     replicated, predicted, coords, new_coords = {}, {}, {}, {}

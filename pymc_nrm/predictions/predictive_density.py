@@ -7,7 +7,7 @@ from pymc_nrm.partitions import label_counts
 from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.items import as_rows, prepare_new_items
 from pymc_nrm.predictions.join import log_join_probabilities
-from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset
+from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
 from pymc_nrm.predictions.tables import log_predictive_table, log_sum_rows
 
 
@@ -84,12 +84,4 @@ def density(idata, model, grid, *, var_name=None):
     variables = {"density": (("point",), values), "new_cluster_weight": ((), new_weight)}
     continuous = layout.family_class.continuous
     attrs = {"variable": layout.name, "kind": "density" if continuous else "probability"}
-    return draws_dataset(draws.posterior, variables, _point_coords(rows), attrs)
-
-
-def _point_coords(rows):
-    if not isinstance(rows, np.ndarray):
-        return {}
-    if rows.shape[1] == 1:
-        return {"point": rows[:, 0]}
-    return {f"x_{j}": ("point", rows[:, j]) for j in range(rows.shape[1])}
+    return draws_dataset(draws.posterior, variables, point_coords(rows), attrs)

@@ -6,6 +6,7 @@ import numpy as np
 from pymc.model import modelcontext
 from pymc.util import get_random_generator
 
+from pymc_nrm.checks import check_count
 from pymc_nrm.families.base import restore_parameters
 from pymc_nrm.measures.base import draw_log_u
 from pymc_nrm.partitions import label_counts
@@ -101,8 +102,7 @@ def sample_random_measure(idata, model, *, var_name=None, tail_mass=1e-3, max_ne
     """
     if not 0.0 < tail_mass < 1.0:
         raise ValueError(f"tail_mass must be between 0 and 1; got {tail_mass!r}")
-    if int(max_new_atoms) != max_new_atoms or max_new_atoms < 1:
-        raise ValueError(f"max_new_atoms must be a whole number of at least 1; got {max_new_atoms!r}")
+    check_count("max_new_atoms", max_new_atoms, 1)
     model = modelcontext(model)
     layout = MixtureLayout(model, var_name)
     draws = PartitionDraws(idata, model, layout.partition)

@@ -22,22 +22,6 @@ def is_partition(variable):
     return variable.owner is not None and isinstance(variable.owner.op, PartitionRV)
 
 
-def check_count(name, value, least, most=None):
-    """Check an option that counts something; None stands for its default.
-
-    Raises
-    ------
-    ValueError
-        If the value is not a whole number between ``least`` and ``most``.
-    """
-    if value is None:
-        return
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):
-        allowed = f"of at least {least}" if most is None else f"between {least} and {most}"
-        raise ValueError(f"{name} must be a whole number {allowed}; got {value!r}")
-
-
 @kernel
 def draw_weights(rng, measure, n, n_clusters):
     """Draw log u given the partition; the weights given u, log u, and the log joint's term in n and u."""

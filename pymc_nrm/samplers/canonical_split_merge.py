@@ -11,13 +11,12 @@ from pymc_nrm.partitions import copy_row, grow, open_slot
 from pymc_nrm.samplers.published_moves import (
     draw_subtree,
     log_probability_of_subtree,
-    log_sum_exp,
     nodes_below,
 )
 from pymc_nrm.samplers.split_merge_tally import count_outcome
 from pymc_nrm.samplers.subtree_gibbs import draw_from_logs, sum_rows
 from pymc_nrm.samplers.tree_split_merge import apply_merge
-from pymc_nrm.special import softplus
+from pymc_nrm.special import log_sum_exp, softplus
 from pymc_nrm.trees.potentials import log_dissimilarity, log_potential
 
 
@@ -195,7 +194,7 @@ def place_parts(rng, restriction, parts, placed, forced, weights, family, data):
             values[count] = 0.0
             if not forced:
                 placed[k] = draw_from_logs(rng, values, count + 1)
-            log_q += values[placed[k]] - log_sum_exp(values, count + 1)
+            log_q += values[placed[k]] - log_sum_exp(values[: count + 1])
         put_node(blocks, placed[k], restriction, v, weights, family, data)
     return blocks, log_q
 
@@ -274,7 +273,7 @@ def log_picks(weights, family, state, log_phi, merging, blocks):
             log_d = block_log_d(weights, family, blocks, s, row, count, blocks.log_potential[t], union)
             values[s] -= softplus(log_d)
             values[t] -= softplus(log_d)
-    return log_sum_exp(values, n_blocks) - math.log(n_others + n_blocks)
+    return log_sum_exp(values[:n_blocks]) - math.log(n_others + n_blocks)
 
 
 @kernel

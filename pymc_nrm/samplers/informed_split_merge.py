@@ -9,13 +9,14 @@ from pymc_nrm.generic import kernel
 from pymc_nrm.partitions import copy_row, grow
 from pymc_nrm.samplers.guide import draw_level
 from pymc_nrm.samplers.split_merge_tally import count_outcome
-from pymc_nrm.samplers.subtree_gibbs import sum_rows
+from pymc_nrm.samplers.subtree_gibbs import log_marginals, sum_rows
 from pymc_nrm.samplers.tree_split_merge import (
     allocate,
     apply_merge,
     apply_split,
-    log_likelihood_ratio,
+    side_log_weight,
     start_sides,
+    union_log_weight,
 )
 from pymc_nrm.samplers.units import find_traces, item_of, make_units, sides_of_units
 from pymc_nrm.trees.tree import lowest_common_ancestor
@@ -24,10 +25,10 @@ from pymc_nrm.trees.tree import lowest_common_ancestor
 @kernel
 def cluster_weights(weights, family, state):
     """Log of L = kappa(size, u) p(X) of every occupied slot, shape (capacity,)."""
-    values = np.zeros(state.counts.shape[0])
+    values = log_marginals(family, state)
     for k in range(state.size[0]):
         slot = state.active[k]
-        values[slot] = weights.moment[state.counts[slot]] + log_marginal(family, state.statistics[slot])
+        values[slot] += weights.moment[state.counts[slot]]
     return values
 
 
@@ -148,8 +149,8 @@ def informed_split_merge(rng, state, weights, family, data, guide, traces, log_w
     else:
         copy_row(union, state.statistics[slot])
     rows, counts = sides.statistics, sides.counts
-    log_a = weights.moment[counts[0]] + log_marginal(family, rows[0])
-    log_b = weights.moment[counts[1]] + log_marginal(family, rows[1])
+    log_a = side_log_weight(weights, family, sides, 0, single)
+    log_b = side_log_weight(weights, family, sides, 1, single)
     pair = affinity(weights, family, rows[0], counts[0], log_a, rows[1], counts[1], log_b, scratch)
     values = np.empty(state.size[0])
     probability = 0.0
@@ -160,7 +161,7 @@ def informed_split_merge(rng, state, weights, family, data, guide, traces, log_w
         probability += pair / (rest + pair)
     n_merged = state.size[0] - merging
     total = float(counts[0] + counts[1])
-    log_ratio = log_likelihood_ratio(weights, family, sides, single, union) - log_q
+    log_ratio = log_a + log_b - union_log_weight(weights, family, sides, union) - log_q
     log_ratio += math.log(probability / ((n_merged + 1.0) * counts[0] * counts[1]))
     log_ratio -= math.log((1.0 / n_merged + total / n) / (total * (total - 1.0)))
     if merging:

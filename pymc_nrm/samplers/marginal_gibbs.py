@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
+from pymc_nrm.checks import check_count
 from pymc_nrm.families.base import log_predictive, log_predictive_without, update_cache
 from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.partitions import attach, close_slot, grow, open_slot
-from pymc_nrm.samplers.base import PartitionStep, check_count
+from pymc_nrm.samplers.base import PartitionStep
 
 
 @kernel
@@ -146,7 +147,8 @@ class MarginalGibbs(PartitionStep):
 
     def check_options(self, n):
         """Check the options against the number of items."""
-        check_count("n_items", self.options["n_items"], 1, n)
+        if self.options["n_items"] is not None:
+            check_count("n_items", self.options["n_items"], 1, n)
 
     def precompile_moves(self, state, table, family, data):
         """Compile the kernels for the types at hand."""

@@ -13,7 +13,7 @@ from pymc_nrm.partitions import copy_row
 from pymc_nrm.samplers.marginal_gibbs import random_items
 from pymc_nrm.samplers.split_merge_tally import count_outcome
 from pymc_nrm.samplers.subtree_gibbs import draw_from_logs
-from pymc_nrm.special import softplus
+from pymc_nrm.special import log_sum_exp, softplus
 from pymc_nrm.trees.forest import (
     absorb,
     add_root,
@@ -27,20 +27,6 @@ from pymc_nrm.trees.forest import (
     replace_child,
     set_potential,
 )
-
-
-@kernel
-def log_sum_exp(values, n):
-    """Log of the sum of exponentials of the first n entries."""
-    highest = -np.inf
-    for k in range(n):
-        highest = max(highest, values[k])
-    if math.isinf(highest):
-        return highest
-    total = 0.0
-    for k in range(n):
-        total += math.exp(values[k] - highest)
-    return highest + math.log(total)
 
 
 @kernel
@@ -269,7 +255,7 @@ def insert_at_random(rng, forest, begin, x, moment, family, data):
         insert(forest, forest.roots[begin + chosen], x, moment, family, data)
     else:
         add_root(forest, x)
-    return chosen < n_trees, values[chosen] - log_sum_exp(values, n_trees + 1)
+    return chosen < n_trees, values[chosen] - log_sum_exp(values[: n_trees + 1])
 
 
 @kernel
@@ -285,7 +271,7 @@ def log_merge_of_last(forest, begin, moment, family, data):
             if k != j:
                 log_d = tree_log_d(forest, forest.roots[j], forest.roots[k], moment, family, data)
                 values[j - begin] -= softplus(log_d) if k >= begin else softplus(-log_d)
-    return log_sum_exp(values, values.shape[0])
+    return log_sum_exp(values)
 
 
 @kernel
@@ -348,7 +334,7 @@ def merge_into_last(rng, forest, trees, log_q, moment, family, data):
         if k > 1:
             for j in range(k):
                 values[j] = -tree_log_d(forest, trees[j], trees[k], moment, family, data)
-            log_ratio -= softplus(log_sum_exp(values, k))
+            log_ratio -= softplus(log_sum_exp(values[:k]))
     merged, first = trees[0], -1
     for x in trees[1:]:
         remove_root(forest, x)

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from pymc.step_methods.state import dataclass_state
 
+from pymc_nrm.checks import check_count
 from pymc_nrm.generic import precompile
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.partitions import build_state, canonical_labels
-from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, check_count
+from pymc_nrm.samplers.base import PartitionStep, PartitionStepState
 from pymc_nrm.samplers.canonical_split_merge import canonical_items, canonical_moves
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep
 from pymc_nrm.samplers.published_moves import forest_labels, plant_forest, published_cycle, refresh_forest

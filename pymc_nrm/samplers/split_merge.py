@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_nrm.checks import check_count
 from pymc_nrm.families.base import (
     cache_size,
     log_marginal,
@@ -15,7 +16,7 @@ from pymc_nrm.families.base import (
 )
 from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.partitions import close_slot, copy_row, grow, open_slot
-from pymc_nrm.samplers.base import PartitionStep, check_count
+from pymc_nrm.samplers.base import PartitionStep
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items
 from pymc_nrm.samplers.split_merge_tally import SPLIT_MERGE_STATS, count_outcome, split_merge_statistics
 
@@ -248,7 +249,8 @@ class SplitMerge(PartitionStep):
 
     def check_options(self, n):
         """Check the options against the number of items."""
-        check_count("n_items", self.options["n_items"], 1, n)
+        if self.options["n_items"] is not None:
+            check_count("n_items", self.options["n_items"], 1, n)
 
     def precompile_moves(self, state, table, family, data):
         """Compile the kernels for the types at hand."""

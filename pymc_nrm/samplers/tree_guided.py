@@ -7,10 +7,11 @@ import numpy as np
 from pymc.step_methods.compound import Competence
 from pymc.step_methods.state import dataclass_state
 
+from pymc_nrm.checks import check_count
 from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.partitions import build_state
-from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, check_count, is_partition
+from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, is_partition
 from pymc_nrm.samplers.guide import block_statistics, make_guide
 from pymc_nrm.samplers.informed_split_merge import informed_split_merge_moves
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items

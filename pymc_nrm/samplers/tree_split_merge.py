@@ -117,13 +117,16 @@ def allocate(rng, sides, weights, family, data, guide, units, placed, single, fo
 
 
 @kernel
-def log_likelihood_ratio(weights, family, sides, single, union):
-    """Log of L(a) L(b) / L(a + b), the dissimilarity of two clusters."""
-    value = -weights.moment[sides.counts[0] + sides.counts[1]] - log_marginal(family, union)
-    for side in range(2):
-        marginal = log_marginal(family, sides.statistics[side]) if single else sides.marginal[side]
-        value += weights.moment[sides.counts[side]] + marginal
-    return value
+def side_log_weight(weights, family, sides, side, single):
+    """Log of L = kappa(size, u) p(X) of one side."""
+    marginal = log_marginal(family, sides.statistics[side]) if single else sides.marginal[side]
+    return weights.moment[sides.counts[side]] + marginal
+
+
+@kernel
+def union_log_weight(weights, family, sides, union):
+    """Log of L of both sides as one cluster."""
+    return weights.moment[sides.counts[0] + sides.counts[1]] + log_marginal(family, union)
 
 
 @kernel
@@ -202,7 +205,9 @@ def tree_split_merge(rng, state, weights, family, data, guide, traces, tally):
         sum_rows(union, state.statistics[slot], state.statistics[other])
     else:
         copy_row(union, state.statistics[slot])
-    log_ratio = log_likelihood_ratio(weights, family, sides, single, union) - log_q
+    log_ratio = -union_log_weight(weights, family, sides, union) - log_q
+    for side in range(2):
+        log_ratio += side_log_weight(weights, family, sides, side, single)
     if merging:
         log_ratio = -log_ratio
     if math.log(rng.random()) >= log_ratio:

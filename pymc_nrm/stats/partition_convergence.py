@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy import special
 
+from pymc_nrm.checks import check_count
 from pymc_nrm.stats.convergence import halves, sampling_diagnostic
 from pymc_nrm.stats.draws import item_dimension, partition_draws
 
@@ -43,8 +44,7 @@ def random_pairs(n, n_pairs=N_PAIRS, random_seed=0):
     >>> random_pairs(10_000, 4).shape
     (4, 2)
     """
-    if not isinstance(n_pairs, int | np.integer) or isinstance(n_pairs, bool) or n_pairs < 1:
-        raise ValueError(f"n_pairs must be a whole number of at least 1; got {n_pairs!r}")
+    check_count("n_pairs", n_pairs, 1)
     total = n * (n - 1) // 2
     if total <= n_pairs:
         return np.column_stack(np.triu_indices(n, 1)).astype("int64")

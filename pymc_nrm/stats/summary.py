@@ -3,6 +3,7 @@
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.checks import check_count
 from pymc_nrm.stats.convergence import suppress_division_warnings
 from pymc_nrm.stats.diagnostics import quantities_of
 from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names
@@ -69,8 +70,7 @@ def summary(idata, var_names=None, *, n_sizes=3, n_pairs=N_PAIRS, random_seed=0,
     """
     import arviz_stats
 
-    if not isinstance(n_sizes, int | np.integer) or isinstance(n_sizes, bool) or n_sizes < 0:
-        raise ValueError(f"n_sizes must be a whole number of at least 0; got {n_sizes!r}")
+    check_count("n_sizes", n_sizes, 0)
     posterior = idata["posterior"].to_dataset() if isinstance(idata, xr.DataTree) else idata
     if "chain" not in posterior.dims:
         posterior = posterior.drop_vars("chain", errors="ignore").expand_dims("chain")

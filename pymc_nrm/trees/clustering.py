@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pymc_nrm.checks import check_count
 from pymc_nrm.measures.base import draw_log_u, weights
 from pymc_nrm.trees.bhc import item_units, join_units
 from pymc_nrm.trees.dendrogram import make_dendrogram
@@ -130,8 +131,7 @@ def ibhc(X, family, measure, *, n_passes=1, u=None, balance_depth=BALANCE_DEPTH,
     [0, 1, 0, 1]
     """
     measure = measure_of_numbers(measure)
-    if not isinstance(n_passes, int | np.integer) or isinstance(n_passes, bool) or n_passes < 1:
-        raise ValueError(f"n_passes must be a whole number of at least 1; got {n_passes!r}")
+    check_count("n_passes", n_passes, 1)
     balance_depth = checked_depth(balance_depth)
     kernel_family, data, n = family_and_data(family, X)
     rng = np.random.default_rng(random_seed)

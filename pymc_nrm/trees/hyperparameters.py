@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pymc_nrm.checks import check_count
 from pymc_nrm.trees.bound_gradient import TreeBound
 from pymc_nrm.trees.clustering import bhc
 
@@ -107,8 +108,7 @@ def optimize_hyperparameters(
     True
     """
     for name, value in (("n_rounds", n_rounds), ("n_iterations", n_iterations)):
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
+        check_count(name, value, 1)
     rng = np.random.default_rng(random_seed)
     bound = TreeBound(X, family, measure, family_names, measure_names)
     x = bound.start
