@@ -65,6 +65,8 @@ def test_is_the_default_and_takes_options():
         ({"moves": {"marginal_gibbs": 41}}, "marginal_gibbs in moves .* 41"),
         ({"moves": {"subtree_gibbs": 0, "reference_subtree_gibbs": 0, "marginal_gibbs": 0}}, "cannot be reached"),
         ({"n_trees": 0}, "n_trees .* 0"),
+        ({"n_trees": None}, "n_trees .* None"),
+        ({"moves": {"tree_split_merge": None}}, "tree_split_merge in moves .* None"),
     ],
 )
 def test_wrong_options_are_named(options, message):
