@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from machine import describe
+from common.machine import describe
 
 import pymc_nrm as nrm
 from pymc_nrm.families.base import broadcast_hyperparameters, localise, prepare_data

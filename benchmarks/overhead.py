@@ -22,7 +22,7 @@ if __name__ == "__main__" and sys.argv[1:] == ["import"]:
 
 import numpy as np
 import pymc as pm
-from machine import describe
+from common.machine import describe
 from scipy import sparse
 
 import pymc_nrm as nrm

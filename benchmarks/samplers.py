@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pymc as pm
 import xarray as xr
-from machine import describe
+from common.machine import describe
 from scipy import sparse
 
 import pymc_nrm as nrm

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import tree_bounds_figures as figures
-from machine import describe
+from common.machine import describe
 from tree_bounds_data import gaussians, real_sets, synthetic
 from variational import collapsed, components
 

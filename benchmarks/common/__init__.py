@@ -1,0 +1,1 @@
+"""What the parts of the benchmarks share: data, clocks, effective sample sizes, machine, storage of results."""

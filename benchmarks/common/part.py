@@ -1,0 +1,100 @@
+"""A part of the benchmarks: it measures rows of numbers, stores them, and turns them into a table and pictures.
+
+A script makes one ``Part`` and calls its ``main``: ``python benchmarks/NAME.py [--quick] [--output FOLDER]`` measures
+and writes ``FOLDER/NAME.json``.  ``run.py`` runs all parts, each in a process of its own, and ``report.py`` reads what
+they wrote.
+"""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from common.machine import describe
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+
+
+class Part(NamedTuple):
+    """One part of the benchmarks.
+
+    Parameters
+    ----------
+    name : str
+        Name of the script, and of the file of results.
+    measure : callable
+        ``measure(quick, note)`` gives rows, a list of dicts of numbers and strings; ``note(text)`` says what is
+        skipped, and why.  The quick form takes well under a minute.
+    table : callable
+        ``table(rows)`` gives Markdown: what is compared, model, repeats and spread, and one or more tables.
+    pictures : callable, optional
+        ``pictures(rows, folder)`` saves PNG files into a folder and gives their names with captions, a dict.
+    """
+
+    name: str
+    measure: Callable
+    table: Callable
+    pictures: Callable | None = None
+
+    def main(self):
+        """Measure as the command line says, and store what was found."""
+        parser = argparse.ArgumentParser(description=f"Part {self.name} of the benchmarks.")
+        parser.add_argument("--quick", action="store_true", help="fewer sizes and repeats, for a look")
+        parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the results")
+        arguments = parser.parse_args()
+        notes = []
+
+        def note(text):
+            print(text, flush=True)
+            notes.append(text)
+
+        machine = describe()
+        print(machine, flush=True)
+        start, processor = time.perf_counter(), time.process_time()
+        rows = self.measure(arguments.quick, note)
+        found = {
+            "machine": machine,
+            "quick": arguments.quick,
+            "seconds": round(time.perf_counter() - start, 1),
+            "cpu_seconds": round(time.process_time() - processor + sum(os.times()[2:4]), 1),
+            "notes": notes,
+            "rows": rows,
+        }
+        arguments.output.mkdir(parents=True, exist_ok=True)
+        path = arguments.output / f"{self.name}.json"
+        path.write_text(json.dumps(found, indent=1) + "\n")
+        print(self.table(rows))
+        if self.pictures:
+            print(f"Saved {', '.join(self.pictures(rows, arguments.output))} in {arguments.output}")
+        print(f"Saved {path}, after {found['seconds']} s")
+
+
+def markdown(titles, lines):
+    """A Markdown table; numbers are written with three digits, None as a dash.
+
+    Parameters
+    ----------
+    titles : sequence of str
+    lines : sequence of sequences
+    """
+    rows = [titles, ["---"] * len(titles), *[[_cell(value) for value in line] for line in lines]]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n"
+
+
+def _cell(value):
+    if value is None:
+        return "-"
+    if isinstance(value, str | int):
+        return str(value)
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def spread(values):
+    """Median and range of repeated measurements, as ``{"median", "least", "most"}``."""
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    return {"median": median, "least": ordered[0], "most": ordered[-1]}
