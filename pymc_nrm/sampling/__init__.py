@@ -1,0 +1,6 @@
+"""Draws from the posterior: how chains are run, what is kept of them, and what is checked."""
+
+from pymc_nrm.sampling.messages import convergence_messages, pair_messages
+from pymc_nrm.sampling.run import sample
+
+__all__ = ["convergence_messages", "pair_messages", "sample"]

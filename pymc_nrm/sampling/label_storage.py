@@ -1,0 +1,284 @@
+"""What a run keeps: every k-th draw, and labels of partitions in small integers or not at all."""
+
+import copy
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import pymc as pm
+from pymc.backends.base import BaseTrace
+
+# How labels may be kept.
+LABELS = ("full", "compact", "none")
+
+_TYPES = (np.uint8, np.uint16, np.uint32)
+
+
+class ChainRecord(NamedTuple):
+    """What one chain kept, but labels.
+
+    Parameters
+    ----------
+    samples : dict of str to ndarray
+        Rows of each variable.
+    stats : list of dict of str to ndarray
+        Rows of the statistics of each step.
+    sampler_vars : list of dict
+        Their types, as PyMC wants them.
+    """
+
+    samples: dict
+    stats: list
+    sampler_vars: list
+
+
+class RunRecord(NamedTuple):
+    """What a run kept.
+
+    Parameters
+    ----------
+    chains : list of ChainRecord
+    labels : dict of str to ndarray, shape (n_chains, n_warmup_rows + n_draw_rows, n)
+        Labels of each partition.
+    n_warmup_rows, n_draw_rows : int
+        How many rows come from tuning, and are first, and how many from draws.
+    n_tune : int
+        Iterations of tuning, kept or not.
+    seconds : float
+    """
+
+    chains: list
+    labels: dict
+    n_warmup_rows: int
+    n_draw_rows: int
+    n_tune: int
+    seconds: Any
+
+
+class LabelArray:
+    """Labels of one partition, shape (n_chains, n_rows, n), in the smallest unsigned type that holds them.
+
+    Memory is taken when a row is written.  A label that does not fit makes the array larger, at most twice.
+
+    Parameters
+    ----------
+    n_chains, n_rows, n : int
+    dtype : dtype, optional
+        A type that holds every label; without it the type starts with one byte.
+
+    Examples
+    --------
+    >>> labels = LabelArray(1, 2, 3)
+    >>> labels.write(0, 0, np.array([0, 1, 1]))
+    >>> labels.values.dtype.name
+    'uint8'
+    >>> labels.write(0, 1, np.array([0, 299, 300]))
+    >>> labels.values.dtype.name, labels.values[0].tolist()
+    ('uint16', [[0, 1, 1], [0, 299, 300]])
+    """
+
+    def __init__(self, n_chains, n_rows, n, dtype=None):
+        self.values = np.empty((n_chains, n_rows, n), dtype=_TYPES[0] if dtype is None else dtype)
+        self._n_written = np.zeros(n_chains, dtype=np.int64)
+
+    def write(self, chain, first, labels):
+        """Write rows of a chain, of shape (n,) or (n_rows, n), from row ``first`` on; rows are written in order."""
+        self._make_room(int(labels.max()))
+        rows = np.atleast_2d(labels)
+        last = first + len(rows)
+        self.values[chain, first:last] = rows
+        self._n_written[chain] = last
+
+    def _make_room(self, largest):
+        if largest <= np.iinfo(self.values.dtype).max:
+            return
+        dtype = next(dtype for dtype in _TYPES if largest <= np.iinfo(dtype).max)
+        wider = np.empty(self.values.shape, dtype=dtype)
+        for chain, n_written in enumerate(self._n_written):
+            wider[chain, :n_written] = self.values[chain, :n_written]
+        self.values = wider
+
+
+class Storage:
+    """What all chains of a run keep, and where.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    partitions : list of str
+        Free partitions of the model.
+    draws : int
+        Draws of a chain after tuning.
+    labels : {"full", "compact", "none"}
+        Labels as 64-bit integers, in the smallest type that holds them, or not at all.
+    thin : int
+        Every so many-th draw is kept, the last one of each block.
+    keep_warmup : bool
+        Whether draws of tuning are kept as well, thinned alike.
+    var_names : sequence of str, optional
+        Variables to keep; all by default.
+
+    Raises
+    ------
+    ValueError
+        If a name is not one of the model, or nothing is left to keep.
+    """
+
+    def __init__(self, model, partitions, draws, *, labels, thin, keep_warmup, var_names=None):
+        self.model, self.draws, self.thin, self.keep_warmup = model, draws, thin, keep_warmup
+        kept = [name for name in partitions if var_names is None or name in var_names]
+        self.partitions = [] if labels == "none" else kept
+        self.dtype = np.dtype("int64") if labels == "full" else None
+        self.variables = [value for value in _value_variables(model, var_names) if value.name not in partitions]
+        if not self.variables and not self.partitions:
+            raise ValueError(
+                f"labels={labels!r} leaves none of var_names={list(var_names)} to keep; name another variable"
+            )
+        self.traces, self.labels = {}, {}
+
+    def n_kept(self, n_tune, n_draws):
+        """How many rows so many iterations of tuning and so many draws leave."""
+        return (n_tune // self.thin if self.keep_warmup else 0), n_draws // self.thin
+
+    def record(self, chains, n_tune, n_draws, seconds):
+        """What is kept of some chains that have all made so many iterations of tuning and so many draws.
+
+        Returns
+        -------
+        RunRecord
+        """
+        n_warmup_rows, n_draw_rows = self.n_kept(n_tune, n_draws)
+        n_rows = n_warmup_rows + n_draw_rows
+        # A slice shares memory with the array, a list of chains does not.
+        chosen = slice(None) if len(chains) == len(self.traces) else chains
+        return RunRecord(
+            [self.traces[chain].record_of(n_rows) for chain in chains],
+            {name: array.values[chosen, :n_rows] for name, array in self.labels.items()},
+            n_warmup_rows,
+            n_draw_rows,
+            n_tune,
+            seconds,
+        )
+
+    def write(self, trace, row, point):
+        """Write the labels of a point as one row of a chain."""
+        for name in self.partitions:
+            labels = point[name]
+            if name not in self.labels:
+                # All chains have been announced when the first draw comes.
+                self.labels[name] = LabelArray(len(self.traces), trace.n_rows, len(labels), self.dtype)
+            self.labels[name].write(trace.chain, row, labels)
+
+
+def _value_variables(model, var_names):
+    if var_names is None:
+        return model.unobserved_value_vars
+    chosen = [variable for variable in model.unobserved_RVs if variable.name in var_names]
+    unknown = sorted(set(var_names) - {variable.name for variable in chosen})
+    if unknown:
+        known = ", ".join(variable.name for variable in model.unobserved_RVs)
+        raise ValueError(f"var_names must be variables of the model: {known}; got {', '.join(map(repr, unknown))}")
+    return model.replace_rvs_by_values(chosen)
+
+
+class ThinnedTrace(BaseTrace):
+    """The trace of a chain as PyMC's sampling loops write it; rows that are not kept are not even evaluated.
+
+    To PyMC its length is the number of iterations, which tells apart tuning and draws.  PyMC copies it for each chain.
+
+    Parameters
+    ----------
+    storage : Storage
+    """
+
+    def __init__(self, storage):
+        self.storage = storage
+        # Shapes are those of the first draw.
+        super().__init__(model=storage.model, vars=storage.variables, var_shapes={}, var_dtypes={})
+        self.n_iterations = 0
+
+    def setup(self, draws, chain, sampler_vars=None):
+        super().setup(draws, chain, sampler_vars)
+        self.chain, self.n_iterations = chain, 0
+        self.n_tune = draws - self.storage.draws
+        self.n_warmup_rows, n_draw_rows = self.storage.n_kept(self.n_tune, self.storage.draws)
+        self.n_rows = self.n_warmup_rows + n_draw_rows
+        self.samples = {}
+        self.stats = [
+            {name: np.zeros(self.n_rows, dtype=dtype) for name, dtype in stats.items()} for stats in sampler_vars
+        ]
+        self.storage.traces[chain] = self
+
+    def record(self, point, sampler_stats=None, *, in_warmup):
+        row = self._row(self.n_iterations)
+        self.n_iterations += 1
+        if row is None:
+            return
+        self.storage.write(self, row, point)
+        for name, value in zip(self.varnames, self.fn(*point.values()), strict=True):
+            if name not in self.samples:
+                self.samples[name] = np.empty((self.n_rows, *np.shape(value)), dtype=value.dtype)
+            self.samples[name][row] = value
+        for arrays, stats in zip(self.stats, sampler_stats, strict=True):
+            for name, value in stats.items():
+                arrays[name][row] = value
+
+    def _row(self, iteration):
+        """Where an iteration is kept; None if it is not."""
+        first = 0
+        if iteration >= self.n_tune:
+            first, iteration = self.n_warmup_rows, iteration - self.n_tune
+        elif not self.storage.keep_warmup:
+            return None
+        return first + iteration // self.storage.thin if (iteration + 1) % self.storage.thin == 0 else None
+
+    def __len__(self):
+        return self.n_iterations
+
+    def _slice(self, idx):
+        # PyMC counts what remains of a run that was interrupted; rows are taken from the storage.
+        sliced = copy.copy(self)
+        sliced.n_iterations = len(range(*idx.indices(len(self))))
+        return sliced
+
+    def record_of(self, n_rows):
+        """The first rows.
+
+        Returns
+        -------
+        ChainRecord
+        """
+        samples = {name: values[:n_rows] for name, values in self.samples.items()}
+        stats = [{name: values[:n_rows] for name, values in arrays.items()} for arrays in self.stats]
+        return ChainRecord(samples, stats, self.sampler_vars)
+
+
+def run_chains(storage, **kwargs):
+    """Sample chains on this machine.
+
+    Parameters
+    ----------
+    storage : Storage
+        What to keep; filled.
+    **kwargs
+        Arguments of ``pm.sample``, but those about what is kept and returned.
+
+    Returns
+    -------
+    RunRecord
+    """
+    with warnings.catch_warnings():
+        # PyMC's own trace knows which chains are whole after an interruption; it is not what the user gets.
+        warnings.filterwarnings("ignore", ".*return_inferencedata", FutureWarning)
+        warnings.filterwarnings("ignore", "Tuning samples will be included", UserWarning)
+        trace = pm.sample(
+            storage.draws,
+            model=storage.model,
+            trace=ThinnedTrace(storage),
+            return_inferencedata=False,
+            compute_convergence_checks=False,
+            discard_tuned_samples=not storage.keep_warmup,
+            **kwargs,
+        )
+    report = trace.report
+    return storage.record(trace.chains, report.n_tune, report.n_draws, report.t_sampling)

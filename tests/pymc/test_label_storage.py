@@ -1,0 +1,254 @@
+"""What is kept of a run changes neither the draws nor anything that is computed from them."""
+
+import logging
+import tracemalloc
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+
+import pymc_nrm as nrm
+from pymc_nrm.sampling.label_storage import LabelArray
+
+COUNTS = np.array([0, 1, 8, 9, 20, 22])
+OPTIONS = {"tune": 20, "chains": 2, "cores": 1, "random_seed": 3, "progressbar": False}
+N_DRAWS = 40
+
+
+def make_model(counts=COUNTS, alpha=None, n_partitions=1):
+    with pm.Model(coords={"obs": [f"item {i}" for i in range(len(counts))]}) as model:
+        alpha = pm.Gamma("alpha", 2, 1) if alpha is None else alpha
+        for name in "zw"[:n_partitions]:
+            labels = nrm.Partition(name, nrm.DirichletProcess(alpha), dims="obs")
+            nrm.Mixture(f"x of {name}", labels, nrm.PoissonGamma(1.0, 1.0), observed=counts, dims="obs")
+            pm.Deterministic(f"first two of {name}", pm.math.eq(labels[0], labels[1]).astype("int64"))
+    return model
+
+
+def run(draws=N_DRAWS, model=None, **kwargs):
+    return nrm.sample(draws, model=make_model() if model is None else model, **{"quiet": True, **OPTIONS, **kwargs})
+
+
+def values_of(idata):
+    """Every array that does not depend on time, by group and name, as 64-bit numbers."""
+    return {
+        f"{node.path}/{name}": array.values.astype(np.result_type(array.dtype, np.int64))
+        for node in idata.subtree
+        for name, array in node.data_vars.items()
+        # How long NUTS took, and the processes that measure it.
+        if array.dtype.kind in "iufb" and not name.startswith(("perf_counter", "process_time"))
+    }
+
+
+def assert_same_values(first, second, leave_out=()):
+    first, second = values_of(first), values_of(second)
+    expected = {path for path in second if not any(part in path for part in leave_out)}
+    assert set(first) == expected
+    for path in expected:
+        np.testing.assert_array_equal(first[path], second[path], err_msg=path)
+
+
+@pytest.fixture(scope="module")
+def full():
+    return run()
+
+
+@pytest.fixture(scope="module")
+def compact():
+    return run(labels="compact")
+
+
+def test_compact_labels_are_bytes_and_all_else_is_as_before(full, compact):
+    labels = compact.posterior["z"]
+    assert labels.dtype == np.uint8
+    assert full.posterior["z"].dtype == np.int64
+    assert labels.dims == ("chain", "draw", "obs")
+    assert labels["obs"].values.tolist() == full.posterior["obs"].values.tolist()
+    assert list(compact.posterior.data_vars) == ["alpha", "z", "z_n_clusters", "first two of z"]
+    assert "/partition_stats/z/pairs/probability" in values_of(full)
+    assert_same_values(compact, full)
+
+
+def test_chains_in_processes_are_kept_alike(full):
+    assert_same_values(run(labels="compact", cores=2), full)
+
+
+def test_tuning_is_kept_on_demand():
+    expected = run(discard_tuned_samples=False)
+    assert expected["warmup_posterior"].sizes["draw"] == 20
+    assert_same_values(run(labels="compact", discard_tuned_samples=False), expected)
+
+
+def test_thinned_draws_are_every_third(full):
+    thinned = run(labels="compact", thin=3, partition_diagnostics=False, discard_tuned_samples=False)
+    assert thinned.posterior.sizes["draw"] == N_DRAWS // 3
+    assert thinned["warmup_posterior"].sizes["draw"] == 20 // 3
+    assert thinned.posterior.attrs["thin"] == thinned.sample_stats.attrs["thin"] == 3
+    for group in ("posterior", "sample_stats"):
+        for name, array in full[group].data_vars.items():
+            if not name.startswith(("perf_counter", "process_time")):
+                np.testing.assert_array_equal(thinned[group][name], array[:, 2::3], err_msg=name)
+    assert thinned.posterior.draw.values.tolist() == list(range(N_DRAWS // 3))
+
+
+def test_thinned_full_labels(full):
+    thinned = run(thin=20)
+    assert thinned.posterior["z"].dtype == np.int64
+    np.testing.assert_array_equal(thinned.posterior["z"], full.posterior["z"][:, [19, 39]])
+
+
+def test_without_labels_their_functionals_are_left(full, caplog):
+    with caplog.at_level(logging.INFO, logger="pymc"):
+        none = run(labels="none", quiet=False)
+    assert "Labels were not kept" in caplog.text
+    assert "z" not in none.posterior
+    leave_out = ("/posterior/z", "/z/pairs/", "/z/largest_cluster", "/z/cluster_sizes", "/z/convergence/")
+    first, second = values_of(none), values_of(full)
+    assert "/posterior/first two of z" in first and "/posterior/z_n_clusters" in first
+    assert {path for path in second if path not in first} <= {
+        path for path in second if any(part in path for part in leave_out)
+    }
+    for path in set(first) - {path for path in first if "/z/convergence/" in path}:
+        np.testing.assert_array_equal(first[path], second[path], err_msg=path)
+    table, expected = none["partition_stats/z/convergence"], full["partition_stats/z/convergence"]
+    names = table["quantity"].values.tolist()
+    assert names == ["n_clusters", "entropy", "log_joint"]
+    for name in ("rhat", "ess_bulk"):
+        np.testing.assert_allclose(table[name], expected[name].sel(quantity=names), rtol=1e-6)
+
+
+def test_without_labels_steps_are_told_apart_by_numbers_of_clusters():
+    expected = run(model=make_model(n_partitions=2))
+    none = run(model=make_model(n_partitions=2), labels="none")
+    for name in "zw":
+        for quantity in ("n_clusters", "log_joint"):
+            np.testing.assert_array_equal(
+                none[f"partition_stats/{name}"][quantity], expected[f"partition_stats/{name}"][quantity]
+            )
+
+
+def test_larger_labels_take_two_bytes():
+    # Chain 0 starts in one cluster, chain 1 with a cluster for each item; the prior is for the latter.
+    model = make_model(counts=np.zeros(300, dtype=int), alpha=1e6)
+    with model:
+        step = nrm.MarginalGibbs([model["z"]], n_items=20)
+    kwargs = {"model": model, "step": step, "initvals": [{"z": np.zeros(300)}, {"z": np.arange(300)}], "tune": 0}
+    full = run(30, **kwargs)
+    compact = run(30, labels="compact", **kwargs)
+    assert compact.posterior["z"].dtype == np.uint16
+    assert full.posterior["z"][0, 0].max() < 256 < full.posterior["z"][1].max()
+    assert_same_values(compact, full)
+
+
+def test_label_array_grows_no_larger_than_it_must():
+    array = LabelArray(2, 2, 3)
+    for chain, rows in ((0, [[0, 1, 255]]), (1, [[0, 1, 2]]), (1, [[0, 0, 0]])):
+        array.write(chain, 1 if rows == [[0, 0, 0]] else 0, np.array(rows))
+    assert array.values.dtype == np.uint8
+    array.write(0, 1, np.array([0, 1, 256]))
+    assert array.values.dtype == np.uint16
+    assert array.values.tolist() == [[[0, 1, 255], [0, 1, 256]], [[0, 1, 2], [0, 0, 0]]]
+    array.write(1, 1, np.array([0, 1, 70_000]))
+    assert array.values.dtype == np.uint32
+    assert array.values[0].tolist() == [[0, 1, 255], [0, 1, 256]]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        nrm.similarity,
+        nrm.point_estimate,
+        nrm.credible_ball,
+        nrm.assignment_uncertainty,
+        nrm.partition_convergence,
+        lambda idata: nrm.expected_loss([0, 0, 1, 1, 2, 2], idata),
+        lambda idata: nrm.similarity(idata, items=["item 1", "item 4"]),
+        lambda idata: nrm.summary(idata).to_xarray(),
+        lambda idata: nrm.add_diagnostics(idata.copy())["partition_stats/z"],
+        lambda idata: nrm.sample_posterior_predictive(idata, make_model(), random_seed=1),
+        lambda idata: nrm.predict_labels(idata, make_model(), [3, 30]),
+        lambda idata: nrm.sample_components(idata, make_model(), random_seed=1),
+    ],
+)
+def test_what_follows_from_compact_labels(full, compact, function):
+    expected, found = function(full.copy()), function(compact.copy())
+    if isinstance(expected, xr.DataTree):
+        assert_same_values(found, expected)
+    elif isinstance(expected, (xr.DataArray, xr.Dataset)):
+        xr.testing.assert_equal(found, expected)
+    else:
+        np.testing.assert_equal(found, expected)
+
+
+def test_compact_labels_survive_a_file(compact, tmp_path):
+    pytest.importorskip("h5netcdf")
+    compact.to_netcdf(tmp_path / "result.nc", engine="h5netcdf")
+    read = xr.open_datatree(tmp_path / "result.nc", engine="h5netcdf").load()
+    assert read.posterior["z"].dtype == np.uint8
+    assert_same_values(read, compact)
+
+
+@pytest.mark.parametrize(("stop_at", "n_left"), [(24, 1), (55, 2)])
+def test_an_interrupted_run_keeps_what_is_whole(stop_at, n_left):
+    def stop(trace, draw):
+        if draw.chain == 0 and draw.draw_idx == stop_at:
+            raise KeyboardInterrupt
+
+    expected = run(callback=stop)
+    assert expected.posterior.sizes["chain"] == n_left
+    assert_same_values(run(labels="compact", callback=stop), expected)
+    thinned = run(labels="compact", thin=4, callback=stop)
+    np.testing.assert_array_equal(thinned.posterior["z"], expected.posterior["z"][:, 3::4])
+
+
+def test_chosen_variables(compact):
+    idata = run(labels="compact", var_names=["alpha", "z"])
+    assert set(idata.posterior.data_vars) == {"alpha", "z"}
+    np.testing.assert_array_equal(idata.posterior["z"], compact.posterior["z"])
+    idata = run(labels="compact", var_names=["alpha"])
+    assert set(idata.posterior.data_vars) == {"alpha"}
+    assert set(run(labels="compact", var_names=["z"]).posterior.data_vars) == {"z"}
+
+
+def test_labels_are_never_held_in_eight_bytes():
+    n, n_draws = 20_000, 200
+    model = make_model(counts=np.repeat([1, 50], n // 2), alpha=1.0)
+    with model:
+        step = nrm.MarginalGibbs([model["z"]], n_items=10)
+    kwargs = {"model": model, "step": step, "tune": 0, "chains": 1, "partition_diagnostics": False}
+    tracemalloc.start()
+    run(2, labels="compact", **kwargs)
+    _, before = tracemalloc.get_traced_memory()
+    idata = run(n_draws, labels="compact", **kwargs)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert idata.posterior["z"].nbytes == n * n_draws
+    assert peak - before < 2 * n * n_draws
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"labels": "small"}, "labels must be one of 'full', 'compact', 'none'; got 'small'"),
+        ({"thin": 0}, "thin must be a whole number between 1 and 40; got 0"),
+        ({"thin": 41}, "thin must be a whole number between 1 and 40; got 41"),
+        ({"thin": 1.5}, "thin must be a whole number between 1 and 40; got 1.5"),
+        ({"labels": "compact", "return_inferencedata": False}, "return_inferencedata must be True, its default"),
+        ({"thin": 2, "trace": []}, "trace must be None, its default, with labels='full', thin=2"),
+        ({"thin": 2, "idata_kwargs": {"log_likelihood": True}}, "log_likelihood of idata_kwargs must be False"),
+        ({"labels": "none", "var_names": ["z"]}, "labels='none' leaves none of var_names=.'z'. to keep"),
+        ({"labels": "compact", "var_names": ["beta"]}, "var_names must be variables of the model: .*; got 'beta'"),
+    ],
+)
+def test_wrong_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        run(**arguments)
+
+
+def test_labels_of_no_partition():
+    with pm.Model() as model:
+        pm.Normal("mu")
+    with pytest.raises(ValueError, match="labels='compact' is for models with a free partition; this model has none"):
+        run(model=model, labels="compact")
+    assert run(model=model, thin=4).posterior["mu"].shape == (2, 10)
