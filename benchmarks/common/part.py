@@ -16,6 +16,7 @@ from typing import NamedTuple
 from common.machine import describe
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
+QUICK_RESULTS = RESULTS.with_name("results-quick")
 
 
 class Part(NamedTuple):
@@ -32,19 +33,30 @@ class Part(NamedTuple):
         ``table(rows)`` gives Markdown: what is compared, model, repeats and spread, and one or more tables.
     pictures : callable, optional
         ``pictures(rows, folder)`` saves PNG files into a folder and gives their names with captions, a dict.
+    add_arguments : callable, optional
+        ``add_arguments(parser)`` adds options to the command line, which ``measure`` gets as keyword arguments.
+    headline : callable, optional
+        ``headline(rows)`` gives the lines of the README about the part, tuples of four: claim, what was measured, with
+        its range, the target or None, and whether it is met or None.
     """
 
     name: str
     measure: Callable
     table: Callable
     pictures: Callable | None = None
+    add_arguments: Callable | None = None
+    headline: Callable | None = None
 
     def main(self):
         """Measure as the command line says, and store what was found."""
         parser = argparse.ArgumentParser(description=f"Part {self.name} of the benchmarks.")
         parser.add_argument("--quick", action="store_true", help="fewer sizes and repeats, for a look")
-        parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the results")
-        arguments = parser.parse_args()
+        parser.add_argument("--output", type=Path, help="folder of the results")
+        if self.add_arguments:
+            self.add_arguments(parser)
+        options = vars(parser.parse_args())
+        quick, output = options.pop("quick"), options.pop("output")
+        output = output or (QUICK_RESULTS if quick else RESULTS)
         notes = []
 
         def note(text):
@@ -54,21 +66,21 @@ class Part(NamedTuple):
         machine = describe()
         print(machine, flush=True)
         start, processor = time.perf_counter(), time.process_time()
-        rows = self.measure(arguments.quick, note)
+        rows = self.measure(quick, note, **options)
         found = {
             "machine": machine,
-            "quick": arguments.quick,
+            "quick": quick,
             "seconds": round(time.perf_counter() - start, 1),
             "cpu_seconds": round(time.process_time() - processor + sum(os.times()[2:4]), 1),
             "notes": notes,
             "rows": rows,
         }
-        arguments.output.mkdir(parents=True, exist_ok=True)
-        path = arguments.output / f"{self.name}.json"
+        output.mkdir(parents=True, exist_ok=True)
+        path = output / f"{self.name}.json"
         path.write_text(json.dumps(found, indent=1) + "\n")
         print(self.table(rows))
         if self.pictures:
-            print(f"Saved {', '.join(self.pictures(rows, arguments.output))} in {arguments.output}")
+            print(f"Saved {', '.join(self.pictures(rows, output))} in {output}")
         print(f"Saved {path}, after {found['seconds']} s")
 
 

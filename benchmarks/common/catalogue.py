@@ -1,0 +1,36 @@
+"""All parts of the benchmarks, in the order in which they run and are reported."""
+
+import importlib
+
+from common.part import Part
+
+NAMES = (
+    "gibbs_sweep",
+    "samplers",
+    "samplers_published",
+    "stock_pymc",
+    "held_out",
+    "latency",
+    "memory",
+    "scaling",
+    "large",
+)
+
+
+def load(name):
+    """The part that a script defines.
+
+    Parameters
+    ----------
+    name : str
+        Name of a script in the folder of the benchmarks.
+
+    Raises
+    ------
+    ValueError
+        If the script has no part of its own name as ``PART``.
+    """
+    part = getattr(importlib.import_module(name), "PART", None)
+    if not isinstance(part, Part) or part.name != name:
+        raise ValueError(f"benchmarks/{name}.py must define PART = Part({name!r}, ...) on its top level")
+    return part

@@ -1,0 +1,71 @@
+"""Chains of PyMC steps that run for so many CPU seconds."""
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Chain(NamedTuple):
+    """Draws of one chain.
+
+    Parameters
+    ----------
+    points : list of dict
+        One point of the model for each draw after tuning.
+    seconds : ndarray, shape (n_draws,)
+        CPU seconds since the end of tuning, at each draw.
+    tuning_seconds : float
+    n_tune : int
+        Draws while tuning.
+    stats : list
+        Statistics of the step for each draw.
+    """
+
+    points: list
+    seconds: np.ndarray
+    tuning_seconds: float
+    n_tune: int
+    stats: list
+
+
+def run_chain(step, state, point, rng, *, tune, seconds, tuning_seconds=np.inf):
+    """Run a step as ``pm.sample`` does, for so many draws of tuning, or so long, and then so many CPU seconds.
+
+    A limit in seconds cannot be given to ``pm.sample``, which counts draws.  All kernels must be compiled beforehand.
+
+    Parameters
+    ----------
+    step : PyMC step
+    state
+        Its ``sampling_state`` when it was new, so that no chain learns from another.
+    point : dict
+        Where the chain starts.
+    rng : numpy.random.Generator
+    tune : int
+        Draws of tuning.
+    seconds, tuning_seconds : float
+        CPU seconds after tuning, and the most for tuning.
+
+    Returns
+    -------
+    Chain
+    """
+    step.sampling_state = state
+    step.setup_chain(rng, tune, 1)
+    step.tune = tune > 0
+    if hasattr(step, "reset_tuning"):
+        step.reset_tuning()
+    begin, n_tune = time.process_time(), 0
+    while n_tune < tune and time.process_time() - begin < tuning_seconds:
+        point, _ = step.step(point)
+        n_tune += 1
+    step.stop_tuning()
+    begin, end_of_tuning = time.process_time(), time.process_time() - begin
+    points, times, stats = [], [], []
+    while not times or times[-1] < seconds:
+        point, stat = step.step(point)
+        times.append(time.process_time() - begin)
+        points.append(point)
+        stats.append(stat)
+    return Chain(points, np.array(times), end_of_tuning, n_tune, stats)

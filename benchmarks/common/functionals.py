@@ -1,0 +1,96 @@
+"""Functionals of draws of labels that do not depend on the names of clusters, and their effective sample sizes."""
+
+import math
+
+import arviz_stats
+import numpy as np
+import xarray as xr
+
+from pymc_nrm.families.base import (
+    add_item,
+    broadcast_hyperparameters,
+    localise,
+    log_marginal,
+    prepare_data,
+    statistics_size,
+)
+from pymc_nrm.generic import kernel
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.partitions import canonical_labels
+
+
+@kernel
+def log_marginals(labels, family, data, n_clusters):
+    """Sum over clusters of the log marginal of their data."""
+    rows = np.zeros((n_clusters, statistics_size(family)))
+    for i in range(labels.shape[0]):
+        add_item(family, rows[labels[i]], data, i, 1.0)
+    total = 0.0
+    for k in range(n_clusters):
+        total += log_marginal(family, rows[k])
+    return total
+
+
+class Functionals:
+    """Number of clusters, collapsed log joint density, and whether items of given pairs are together.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, d)
+    family : Family
+    measure : Measure
+        Both with numbers for hyperparameters.
+    pairs : ndarray of int, shape (p, 2)
+    """
+
+    def __init__(self, X, family, measure, pairs):
+        family = broadcast_hyperparameters(family, *X.shape)
+        self.data = prepare_data(family, X)
+        self.family, self.measure, self.pairs = localise(family, self.data), measure, np.asarray(pairs)
+
+    def __call__(self, draws):
+        """Values for draws of labels of any names, shape (m, n): columns K, log joint, then one for each pair."""
+        values = np.empty((len(draws), 2 + len(self.pairs)))
+        for s, row in enumerate(draws):
+            labels = canonical_labels(row)
+            counts = np.bincount(labels)
+            log_prior = log_eppf(self.measure, counts)
+            values[s, :2] = len(counts), log_prior + log_marginals(labels, self.family, self.data, len(counts))
+            values[s, 2:] = labels[self.pairs[:, 0]] == labels[self.pairs[:, 1]]
+        return values
+
+
+def uncertain_pairs(draws, n_pairs, rng):
+    """Pairs of items that are together in a fifth to four fifths of the draws, drawn at random, shape (n_pairs, 2)."""
+    n = draws.shape[1]
+    candidates = rng.integers(0, n, (20_000, 2))
+    together = (draws[:, candidates[:, 0]] == draws[:, candidates[:, 1]]).mean(axis=0)
+    return candidates[(together > 0.2) & (together < 0.8)][:n_pairs]
+
+
+def convergence(chains):
+    """Mean, Monte Carlo error, effective sample size and R-hat of functionals over several chains.
+
+    Parameters
+    ----------
+    chains : list of ndarray, shape (n_draws, p)
+        Chains of different lengths are cut to the shortest, their last draws kept.
+
+    Returns
+    -------
+    dict of {str : ndarray, shape (p,)}
+        ``mean``, ``mcse``, ``ess`` (bulk) and ``r_hat`` (rank-normalised); nan below four draws, or for a constant.
+    """
+    length = min(len(chain) for chain in chains)
+    values = np.array([chain[len(chain) - length :] for chain in chains])
+    if length < 4:
+        nothing = np.full(values.shape[2], math.nan)
+        return {"mean": values.mean(axis=(0, 1)), "mcse": nothing, "ess": nothing, "r_hat": nothing}
+    draws = xr.DataArray(values, dims=("chain", "draw", "functional")).to_dataset(name="x")
+    ess, r_hat = arviz_stats.ess(draws).x.values, arviz_stats.rhat(draws).x.values
+    mean_ess = arviz_stats.ess(draws, method="mean").x.values
+    # A functional that never moved says nothing about how often it would.
+    constant = values.std(axis=(0, 1)) == 0.0
+    ess, r_hat, mean_ess = (np.where(constant, math.nan, x) for x in (ess, r_hat, mean_ess))
+    mcse = values.std(axis=(0, 1), ddof=1) / np.sqrt(mean_ess)
+    return {"mean": values.mean(axis=(0, 1)), "mcse": mcse, "ess": ess, "r_hat": r_hat}

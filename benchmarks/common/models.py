@@ -1,0 +1,55 @@
+"""Mixture models of the parts that measure PyMC around the kernels: latency and memory."""
+
+import numpy as np
+import pymc as pm
+
+import pymc_nrm as nrm
+from common.data import plane
+
+
+def small_data(family, n):
+    """Data of n items for a family of the package, given by name: few columns, six clusters."""
+    rng = np.random.default_rng(1)
+    cluster = rng.integers(0, 6, n)
+    if family == "NormalWishart":
+        return plane(n)
+    if family == "BernoulliBeta":
+        return (rng.random((n, 10)) < rng.beta(0.5, 0.5, (6, 10))[cluster]).astype(float)
+    return rng.multinomial(50, rng.dirichlet(np.full(20, 0.3), 6)[cluster]).astype(float)
+
+
+def mixture(family, X, *, hyperpriors=False):
+    """Model of one partition under the NGG measure and data X of one family.
+
+    Parameters
+    ----------
+    family : str
+        ``"NormalWishart"``, ``"BernoulliBeta"`` or ``"MultinomialDirichlet"``.
+    X : ndarray or SciPy sparse array, shape (n, d)
+    hyperpriors : bool
+        Whether two hyperparameters of the measure and one of the family are unknown, for NUTS to sample.
+    """
+    d = X.shape[1]
+    with pm.Model() as model:
+        if hyperpriors:
+            measure = nrm.NormalizedGeneralizedGamma(pm.Gamma("alpha", 2, 1), pm.Beta("sigma", 1, 4))
+            scale = pm.LogNormal("scale", 0, 0.5)
+        else:
+            measure, scale = nrm.NormalizedGeneralizedGamma(1.0, 0.1), 1.0
+        families = {
+            "NormalWishart": lambda: nrm.NormalWishart(mu=np.zeros(d), kappa=0.1, Psi=5 * scale * np.eye(d), nu=d + 6),
+            "BernoulliBeta": lambda: nrm.BernoulliBeta(scale, scale),
+            "MultinomialDirichlet": lambda: nrm.MultinomialDirichlet(0.1 * scale),
+        }
+        z = nrm.Partition("z", measure, n=X.shape[0])
+        nrm.Mixture("x", z, families[family](), observed=X)
+    return model
+
+
+def sample(model, sampler, draws, **kwargs):
+    """``pm.sample`` of one chain in this process, the partition moved by the step of that name."""
+    options = {"chains": 1, "cores": 1, "progressbar": False, "quiet": True, "random_seed": 1}
+    with model:
+        # The default step is left to PyMC, as users do.
+        step = [] if sampler == "TreeGuided" else [getattr(nrm, sampler)([model["z"]])]
+        return pm.sample(draws, step=step or None, compute_convergence_checks=False, **(options | kwargs))

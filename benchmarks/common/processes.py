@@ -1,0 +1,46 @@
+"""Calls in processes of their own: import, compilation and peak memory can be measured only once in a process."""
+
+import inspect
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+_PROGRAM = """
+import importlib, json, sys
+module, name, arguments = sys.argv[1:]
+print(json.dumps(getattr(importlib.import_module(module), name)(**json.loads(arguments))))
+"""
+
+
+def call(function, *, cache=None, **arguments):
+    """What a function of a script of the benchmarks gives in a new process, on one core unless the environment differs.
+
+    Parameters
+    ----------
+    function : callable
+        Function on the top level of a script; what it gives must be JSON.
+    cache : dict, optional
+        Folders ``"numba"`` and ``"pytensor"`` in which these keep machine code, instead of the ordinary ones.
+    **arguments
+        Arguments of the function, as far as JSON can hold them.
+
+    Raises
+    ------
+    RuntimeError
+        If the function fails, with what the process printed.
+    """
+    script = Path(inspect.getfile(function)).resolve()
+    paths = [str(script.parent), str(script.parents[1]), os.environ.get("PYTHONPATH", "")]
+    environment = ONE_CORE | os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    if cache is not None:
+        environment["NUMBA_CACHE_DIR"] = str(cache["numba"])
+        environment["PYTENSOR_FLAGS"] = f"base_compiledir={cache['pytensor']}"
+    command = [sys.executable, "-c", _PROGRAM, script.stem, function.__name__, json.dumps(arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        raise RuntimeError(f"{function.__name__}({arguments}) failed:\n{done.stdout}{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])

@@ -1,0 +1,139 @@
+"""Chains of a step object for some CPU seconds, from chosen labels, with what is compared recorded."""
+
+import time
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+WARM_ITEMS = 30
+
+
+class Chain(NamedTuple):
+    """Draws of a chain.
+
+    ``seconds`` are CPU seconds since its start at the end of each draw, what is recorded about it not counted;
+    ``together`` says of pairs of items whether they share a cluster; ``kept`` are labels of at most 400 draws;
+    ``labels`` those of the last one.
+    """
+
+    seconds: np.ndarray
+    log_joint: np.ndarray
+    n_clusters: np.ndarray
+    log_ratio: np.ndarray
+    together: np.ndarray
+    kept: np.ndarray
+    labels: np.ndarray
+
+
+def make_step(data, model, step_class, options):
+    """A step for a set, with all kernels compiled.
+
+    Parameters
+    ----------
+    data : common.sampler_sets.Set
+    model : pymc.Model
+        The model of all its items.
+    step_class : type
+    options : callable
+        ``options(n)`` gives keyword arguments of the step for n items.
+    """
+    # One draw compiles what the constructor has not, on few items, since a draw of all may take long.
+    n = min(WARM_ITEMS, data.X.shape[0])
+    small = _step(data.model(n), step_class, options(n))
+    small.setup_chain(np.random.default_rng(0), 1, 1)
+    small.step({"z": np.arange(n) // 2})
+    return _step(model, step_class, options(data.X.shape[0]))
+
+
+def _step(model, step_class, options):
+    with model, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that it is biased is said beside every figure
+        return step_class([model["z"]], rng=0, **options)
+
+
+def tune(step, labels, n_draws, seed, *, seconds=np.inf, choose_start=False):
+    """Start a chain and make tuning draws, during which a step adapts; labels of the last one.
+
+    Parameters
+    ----------
+    step : PartitionStep
+    labels : ndarray of int64, shape (n,)
+        Where the chain starts.
+    n_draws, seed : int
+    seconds : float
+        CPU seconds after which tuning ends early.
+    choose_start : bool
+        Whether a step may choose its own start instead of a single cluster.
+    """
+    step.setup_chain(np.random.default_rng(seed), n_draws, 1)
+    step.may_choose_start = choose_start
+    point, end = {"z": labels}, time.process_time() + seconds
+    for _ in range(n_draws):
+        point, _ = step.step(point)
+        if time.process_time() > end:
+            break
+    step.stop_tuning()
+    return point["z"]
+
+
+def start(step, seed, n_tune=1000):
+    """Start a chain in tuning, as a user's does; it does not choose where."""
+    step.setup_chain(np.random.default_rng(seed), n_tune, 1)
+    step.may_choose_start = False
+
+
+def run(step, labels, seconds, *, pairs=None, keep=False, arrived=None):
+    """Draws from labels for so many CPU seconds.
+
+    Parameters
+    ----------
+    step : PartitionStep
+    labels : ndarray of int64, shape (n,)
+    seconds : float
+    pairs : ndarray of int, shape (n_pairs, 2), optional
+        Pairs of items to watch.
+    keep : bool
+        Whether labels are kept, in even distances.
+    arrived : float, optional
+        Log joint density at which the chain has arrived: it stops at three times the time of this, at least half a
+        second.
+
+    Returns
+    -------
+    Chain
+    """
+    pairs = np.empty((0, 2), dtype=np.int64) if pairs is None else pairs
+    point, elapsed, end, distance = {"z": labels}, 0.0, seconds, 1
+    rows, together, kept = [], [], []
+    while not rows or elapsed < end:
+        begin = time.process_time()
+        point, [stats] = step.step(point)
+        elapsed += time.process_time() - begin
+        rows.append((elapsed, stats["log_joint"], stats["n_clusters"], stats.get("log_acceptance_ratio", np.nan)))
+        z = point["z"]
+        together.append(z[pairs[:, 0]] == z[pairs[:, 1]])
+        if keep and len(rows) % distance == 0:
+            kept.append(z.astype(np.int32))
+            if len(kept) > 400:
+                kept, distance = kept[::2], 2 * distance
+        if arrived is not None and end == seconds and stats["log_joint"] >= arrived:
+            end = min(seconds, max(0.5, 3.0 * elapsed))
+    return Chain(*np.array(rows).T, np.array(together), np.array(kept), z)
+
+
+def arrival_time(chain, log_joint):
+    """First time at which the log joint density is reached; None if it is not."""
+    reached = np.flatnonzero(chain.log_joint >= log_joint)
+    return float(chain.seconds[reached[0]]) if len(reached) else None
+
+
+def thin(chain, n_points=120):
+    """Times, log joint densities and numbers of clusters at even steps of log time, as lists for a picture."""
+    times = np.geomspace(chain.seconds[0], chain.seconds[-1], n_points)
+    chosen = np.unique(np.searchsorted(chain.seconds, times).clip(max=len(chain.seconds) - 1))
+    return {
+        "seconds": chain.seconds[chosen].round(5).tolist(),
+        "log_joint": chain.log_joint[chosen].round(2).tolist(),
+        "n_clusters": chain.n_clusters[chosen].astype(int).tolist(),
+    }

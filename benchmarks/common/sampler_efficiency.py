@@ -1,0 +1,98 @@
+"""Effective sample sizes, Monte Carlo errors, and distances of laws of the number of clusters."""
+
+import numpy as np
+from arviz_stats.base import array_stats
+
+# Fewer draws say nothing about an effective sample size.
+FEWEST_DRAWS = 50
+
+
+def effective(values):
+    """Effective sample size of a mean, split chains.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_chains, n_draws)
+
+    Returns
+    -------
+    float
+        0 for a quantity that varies but did not move; NaN with too few draws.
+    """
+    if values.shape[1] < FEWEST_DRAWS:
+        return np.nan
+    if values.min() == values.max():
+        return 0.0
+    return float(array_stats.ess(values, method="mean"))
+
+
+def mean_and_error(chains):
+    """Mean of draws of several chains, its Monte Carlo standard error, and their effective sample size.
+
+    Parameters
+    ----------
+    chains : list of ndarray, shape (n_draws,)
+        The effective sample size is that of all chains cut to the shortest one, differences between chains included.
+    """
+    shortest = min(len(chain) for chain in chains)
+    size = effective(np.array([chain[:shortest] for chain in chains], dtype=float))
+    everything = np.concatenate(chains)
+    error = everything.std() / np.sqrt(size) if size > 0 else np.nan
+    return float(everything.mean()), float(error), size
+
+
+def frequencies(chains):
+    """Relative frequencies of the values in several chains, a dict."""
+    values, counts = np.unique(np.concatenate(chains).astype(int), return_counts=True)
+    return dict(zip(values.tolist(), (counts / counts.sum()).tolist(), strict=True))
+
+
+def pooled(laws, sizes):
+    """Mixture of distributions in proportion to effective sample sizes."""
+    share = np.array(sizes) / sum(sizes)
+    values = sorted(set().union(*laws))
+    return {value: float(sum(w * law.get(value, 0.0) for w, law in zip(share, laws, strict=True))) for value in values}
+
+
+def total_variation(law, reference):
+    """Total variation distance; all values that the reference does not name count as one."""
+    rest = 1.0 - sum(reference.values())
+    rest_of_law = sum(p for value, p in law.items() if value not in reference)
+    return 0.5 * (abs(rest - rest_of_law) + sum(abs(law.get(value, 0.0) - p) for value, p in reference.items()))
+
+
+def expected_variation(reference, size):
+    """Total variation distance to be expected of a correct sampler with that effective sample size, roughly."""
+    p = np.array([*reference.values(), max(0.0, 1.0 - sum(reference.values()))])
+    return float(0.5 * np.sqrt(2.0 * p * (1.0 - p) / (np.pi * size)).sum()) if size > 0 else np.nan
+
+
+def uncertain_pairs(kept, n_pairs=50, seed=1):
+    """Pairs of items that share a cluster with probability between 0.05 and 0.95.
+
+    Parameters
+    ----------
+    kept : ndarray of int, shape (n_draws, n)
+        Labels of draws.
+
+    Returns
+    -------
+    ndarray of int64, shape (at most n_pairs, 2)
+        Found among at most a million random pairs.
+    """
+    rng = np.random.default_rng(seed)
+    n = kept.shape[1]
+    found = np.empty((0, 2), dtype=np.int64)
+    for _ in range(100):
+        pairs = np.sort(rng.integers(n, size=(10_000, 2)), axis=1)
+        share = np.zeros(len(pairs))
+        for labels in kept:
+            share += labels[pairs[:, 0]] == labels[pairs[:, 1]]
+        share /= len(kept)
+        good = pairs[(pairs[:, 0] < pairs[:, 1]) & (share > 0.05) & (share < 0.95)]
+        found = np.concatenate([found, good])
+        _, first = np.unique(found @ [n, 1], return_index=True)
+        found = found[np.sort(first)]
+        if len(found) >= n_pairs:
+            break
+    return found[:n_pairs]

@@ -1,0 +1,162 @@
+"""Held-out log predictive density against CPU time: the package, scikit-learn's mixtures, and other peers."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+
+import time
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+from common.held_out_report import ALPHA, HYPER, NOT_MEASURED, OURS, TREE, VARIATIONAL, headline, pictures, table
+from common.held_out_sets import sets, split
+from common.part import Part
+from peers import pyrichlet_gibbs, scikit_learn
+from pymc.step_methods import CompoundStep
+
+import pymc_nrm as nrm
+from pymc_nrm.trees import bhc, predictive_log_density
+
+N_TUNE = 200
+
+
+def model_and_step(train, family, hyperpriors):
+    """The model, and its step; hyperpriors of alpha, kappa and the scale of Psi are sampled by NUTS."""
+    with pm.Model() as model:
+        alpha = ALPHA
+        if hyperpriors:
+            alpha, kappa = pm.Gamma("alpha", 2, 1), pm.LogNormal("kappa", np.log(0.1), 1)
+            family = family._replace(kappa=kappa, Psi=pm.LogNormal("scale", 0, 1) * family.Psi)
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=len(train))
+        nrm.Mixture("x", z, family, observed=train)
+        step = nrm.TreeGuided([z])
+        if hyperpriors:
+            step = CompoundStep([pm.NUTS([alpha, kappa, model["scale"]]), step])
+    return model, step
+
+
+def chain(train, family, hyperpriors, seconds, seed):
+    """Draws of one chain, tuning included, and CPU seconds since its start, growth of trees included."""
+    model, step = model_and_step(train, family, hyperpriors)
+    point = model.initial_point()
+    # A first draw in another chain compiles what is left.
+    step.setup_chain(np.random.default_rng(0), 0, 1)
+    step.step(point)
+    step.setup_chain(np.random.default_rng(seed), N_TUNE, 1)
+    points, times, begin = [], [], time.process_time()
+    while not times or times[-1] < seconds:
+        point, _ = step.step(point)
+        if len(times) == N_TUNE - 1:
+            step.stop_tuning()
+        points.append(point)
+        times.append(time.process_time() - begin)
+    draws = {"z": (("chain", "draw", "item"), np.array([point["z"] for point in points])[None])}
+    for name in ("alpha", "kappa", "scale") if hyperpriors else ():
+        draws[name] = (("chain", "draw"), np.exp([[point[f"{name}_log__"] for point in points]]))
+    return model, xr.Dataset(draws), np.array(times)
+
+
+def package(train, test, family, seconds, seed, hyperpriors=False):
+    """Held-out density of the package against CPU time, prediction included.
+
+    At each time it is the log of the mean, over the second half of the draws so far, of the predictive density given
+    the partition, parameters integrated out.
+    """
+    model, draws, times = chain(train, family, hyperpriors, seconds, seed)
+    nrm.density(draws.isel(draw=slice(0, 1)), model, test[:2])
+    start = time.process_time()
+    density = nrm.density(draws, model, test).density.values[0]
+    prediction = (time.process_time() - start) / len(times)
+    times = times + prediction * np.arange(1, len(times) + 1)
+    totals = np.concatenate([np.zeros((1, len(test))), density.cumsum(axis=0)])
+    last = np.unique(np.geomspace(1, len(times), 80).astype(int))
+    first = last // 2
+    curve = np.log((totals[last] - totals[first]) / (last - first)[:, None]).mean(axis=1)
+    kept = draws.z.values[0, len(times) // 2 :]
+    return {
+        "times": times[last - 1].tolist(),
+        "density": curve.tolist(),
+        "seconds": float(times[-1]),
+        "ships": float(curve[-1]),
+        "student": None,
+        "prediction_milliseconds": 1e3 * prediction,
+        "draws": len(times),
+        "converged": None,
+        "clusters": float(kept.max(axis=1).mean() + 1),
+    }
+
+
+def tree(train, test, family, seed):
+    """Held-out density under one tree of Bayesian hierarchical clustering, prediction included in the time."""
+    measure = nrm.DirichletProcess(ALPHA)
+    start = time.process_time()
+    found = bhc(train, family, measure, random_seed=seed)
+    density = predictive_log_density(found, train, test, family, measure).mean()
+    seconds = time.process_time() - start
+    fit = {"seconds": seconds, "ships": float(density), "student": None}
+    return fit | {"converged": None, "clusters": int(found.n_clusters)}
+
+
+def contenders(train, test, family, quick, seed):
+    """Names and calls of everything but the package's sampler."""
+    large = len(train) > 2000
+    same = (train, test, family, ALPHA)
+    calls = {}
+    sizes = ((20, 1),) if quick else ((60, 1), (150, 1)) if large else ((10, 1), (30, 1), (30, 3))
+    for n_components, n_init in sizes:
+        options = {"n_components": n_components, "n_init": n_init, "seed": seed}
+        calls[f"{VARIATIONAL}, K = {n_components}, {_starts(n_init)}"] = lambda options=options: (
+            scikit_learn.variational(*same, **options)
+        )
+    k = 30 if not quick else 20
+    calls[f"variational with default priors, K = {k}"] = lambda: scikit_learn.variational_defaults(
+        train, test, n_components=k, n_init=1, seed=seed
+    )
+    if not large:
+        calls["EM, K by BIC"] = lambda: scikit_learn.em_with_bic(train, test, most=15, n_init=1, seed=seed)
+        calls["pyrichlet, slice sampler"] = lambda: pyrichlet_gibbs.fit(*same, seconds=0.4 if quick else 1.5, seed=seed)
+        calls[TREE] = lambda: tree(train, test, family, seed)
+    return calls
+
+
+def _starts(n_init):
+    return f"{n_init} start{'s' * (n_init > 1)}"
+
+
+def measure(quick, note):
+    rows = []
+    for peer, reason in NOT_MEASURED:
+        note(f"not measured: {peer}: {reason}")
+    absent = set()
+    # A first tree compiles.
+    tree(*[np.random.default_rng(1).normal(size=(20, 2))] * 2, nrm.NormalWishart(0.0, 0.1, np.eye(2), 8.0), 1)
+    for name, X in sets(quick, note).items():
+        n_splits = 1 if quick or len(X) > 2000 else 2 if len(X) > 500 else 3
+        for seed in range(1, n_splits + 1):
+            train, test = split(X, seed)
+            family = nrm.NormalWishart.from_data(train)
+            common = {"set": name, "n": len(train), "d": train.shape[1], "n_test": len(test), "seed": seed}
+            for method, call in contenders(train, test, family, quick, seed).items():
+                try:
+                    rows.append(common | {"method": method} | call())
+                except ImportError as error:
+                    if method not in absent:
+                        note(f"{method} skipped: {error.name} is not installed")
+                    absent.add(method)
+            longest = max([row["seconds"] for row in rows if row["set"] == name and row["seed"] == seed] + [0.5])
+            seconds = min(1.2 * longest, 1.5) if quick else min(1.2 * longest, 12.0 if len(X) > 2000 else 4.0)
+            rows.append(common | {"method": OURS} | package(train, test, family, seconds, seed))
+            # NUTS is compiled for each data set: one split of the small ones.
+            if seed == 1 and not quick and len(X) <= 500:
+                rows.append(common | {"method": HYPER} | package(train, test, family, seconds, seed, hyperpriors=True))
+            print(f"{name}, split {seed} of {n_splits}", flush=True)
+    return rows
+
+
+PART = Part("held_out", measure, table, pictures, headline=headline)
+
+if __name__ == "__main__":
+    PART.main()

@@ -1,0 +1,235 @@
+"""Large data: seconds per draw, growth of guide trees, memory, and what a run gains over its start.
+
+Run with ``python benchmarks/large.py [--quick] [--output FOLDER]``; every run is a process of its own.
+"""
+
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from common.data import gaussian_clusters
+from common.part import Part, markdown
+from common.processes import call
+
+# Name: items, features, true clusters, their typical distance in standard deviations, and CPU seconds of a run.
+FULL = {"1,000,000 x 2": (1_000_000, 2, 50, 60.0, 15), "200,000 x 10": (200_000, 10, 30, 12.0, 15)}
+QUICK = {"100,000 x 2": (100_000, 2, 50, 60.0, 0.5), "20,000 x 10": (20_000, 10, 30, 12.0, 0.5)}
+METHODS = ("Gibbs on a tenth", "split-merge", "tree-guided")
+# Items of the start: incremental clustering of so many, then the nearest cluster for each of the others.
+N_START = 5000
+
+
+def peak_megabytes():
+    """Largest resident memory of this process so far; None where the system does not tell."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return None
+    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1024
+
+
+def family_of(nrm, d):
+    """Base measure whose typical clusters have variance 1 and are far apart."""
+    return nrm.NormalWishart(np.zeros(d), 0.001, (d + 6.0) * np.eye(d), d + 6.0)
+
+
+def start_labels(X, seed=1):
+    """Clusters of a random part of the items, and for all others the cluster of the largest Gaussian density."""
+    import pymc_nrm as nrm
+
+    rng = np.random.default_rng(seed)
+    part = rng.permutation(len(X))[: min(N_START, len(X))]
+    d = X.shape[1]
+    found = nrm.trees.ibhc(X[part], family_of(nrm, d), nrm.DirichletProcess(1.0), random_seed=seed).labels
+    scores = []
+    for k in np.flatnonzero(np.bincount(found) > 2 * d):
+        items = X[part[found == k]]
+        factor = np.linalg.cholesky(np.cov(items.T) + 1e-6 * np.eye(d))
+        whitened = np.linalg.solve(factor, (X - items.mean(axis=0)).T)
+        log_det = np.log(np.diag(factor)).sum()
+        scores.append(np.log(len(items)) - log_det - 0.5 * (whitened**2).sum(axis=0))
+    return np.argmax(scores, axis=0)
+
+
+def make_start(n, d, n_clusters, separation, path):
+    """Store the start of a set, in a process of its own."""
+    X, _ = gaussian_clusters(n, d, n_clusters, separation=separation)
+    start_labels(X[:100])  # compiles
+    start = time.process_time()
+    labels = start_labels(X)
+    seconds = time.process_time() - start
+    np.save(path, labels)
+    return {"seconds": seconds, "clusters": len(np.unique(labels)), "peak": peak_megabytes()}
+
+
+def _step(nrm, method, z, n):
+    if method == "Gibbs on a tenth":
+        return nrm.MarginalGibbs([z], n_items=n // 10)
+    if method == "split-merge":
+        return nrm.SplitMerge([z], n_moves=2, n_items=n // 100)
+    return nrm.TreeGuided([z], n_trees=1, moves={"marginal_gibbs": 0.1})
+
+
+def run(n, d, n_clusters, separation, method, seconds, path):
+    """One chain of one method with bounded labels and progress bar, stopped after so many CPU seconds."""
+    import pymc as pm
+    from sklearn.metrics import adjusted_rand_score
+
+    import pymc_nrm as nrm
+
+    X, truth = gaussian_clusters(n, d, n_clusters, separation=separation)
+    family = family_of(nrm, d)
+    clock = []
+
+    def sample(items, draws, limit):
+        clock.clear()
+
+        def look(trace, draw):
+            clock.append(time.process_time())
+            if clock[-1] - clock[0] > limit and len(clock) > 3:
+                raise KeyboardInterrupt
+
+        labels = np.load(path)[:items]
+        with pm.Model():
+            z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=items, initval=labels)
+            nrm.Mixture("x", z, family, observed=X[:items])
+            step = _step(nrm, method, z, items)
+            start = time.process_time()
+            idata = nrm.sample(
+                draws, tune=0, chains=1, cores=1, step=[step], labels="compact", callback=look, random_seed=1
+            )
+        return idata, start
+
+    sample(1000, 3, 60)  # compiles, and loads what PyMC loads late
+    before = peak_megabytes()
+    idata, start = sample(n, 1000, seconds)
+    stats, labels = idata.sample_stats, idata.posterior["z"].values[0]
+    n_draws = len(labels)
+    steady = np.diff(clock[:n_draws])
+    row = {
+        "draws": n_draws,
+        "first": clock[0] - start,
+        "per_draw": float(np.median(steady)),
+        "least": float(steady.min()),
+        "most": float(steady.max()),
+        "times": [float(moment - start) for moment in clock[:n_draws]],
+        "log_joint": stats["log_joint"].values[0].tolist(),
+        "clusters": stats["n_clusters"].values[0].tolist(),
+        "moved": float(stats["n_moved"].values[0].mean()),
+        "rand": float(adjusted_rand_score(truth, labels[-1])),
+        "after_sampling": time.process_time() - clock[-1],
+        "labels_megabytes": labels.nbytes / 2**20,
+        "observed_megabytes": idata["observed_data"].nbytes / 2**20,
+        "before": before,
+        "peak": peak_megabytes(),
+    }
+    return row
+
+
+def measure(quick, note):
+    try:
+        import sklearn  # noqa: F401
+    except ImportError:
+        note("Large data skipped: scikit-learn, which compares the result with the truth, is not installed")
+        return []
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (n, d, n_clusters, separation, seconds) in (QUICK if quick else FULL).items():
+            size = {"n": n, "d": d, "n_clusters": n_clusters, "separation": separation}
+            size["path"] = str(Path(folder) / f"start{n}.npy")
+            start = call(make_start, **size)
+            rows.append({"set": name, "method": "start"} | size | {"path": ""} | start)
+            print(f"{name}: start in {start['seconds']:.1f} s", flush=True)
+            for method in METHODS[::2] if quick else METHODS:
+                row = call(run, method=method, seconds=seconds, **size)
+                rows.append({"set": name, "method": method} | size | {"path": ""} | row)
+                print(
+                    f"{name}, {method}: {row['per_draw']:.3f} s per draw, first draw {row['first']:.1f} s", flush=True
+                )
+    return rows
+
+
+def table(rows):
+    text = (
+        "Gaussian clusters of general shape, `NormalWishart(0, 0.001, (d + 6) I, d + 6)`, DP(1), one chain, labels in "
+        "one byte each, progress bar on. Start: incremental clustering of "
+        f"{N_START:,} random items, then the nearest cluster for every item. CPU seconds of a single run; compilation "
+        "does not count, and the first draw contains the growth of the guide tree. *Per draw*: median (least to most) "
+        "of the others. *Memory*: peak of the process, and how much of it comes after a run of 1000 items. "
+        "Draws may have a lower log joint density than the start, which gives every item to its best cluster: where "
+        "clusters overlap, single draws of the posterior do not.\n\n"
+    )
+    lines = []
+    for row in rows:
+        if row["method"] == "start":
+            lines.append(
+                [row["set"], "start", row["seconds"], None, None, row["clusters"], None, None, row["peak"], None]
+            )
+            continue
+        lines.append(
+            [
+                row["set"],
+                row["method"],
+                row["first"],
+                f"{row['per_draw']:.3f} ({row['least']:.3f} to {row['most']:.3f})",
+                row["draws"],
+                row["clusters"][-1],
+                f"{row['log_joint'][-1] - row['log_joint'][0]:,.1f}",
+                f"{row['rand']:.4f}",
+                row["peak"],
+                row["peak"] - row["before"],
+            ]
+        )
+    titles = [
+        "Set",
+        "Method",
+        "first draw or start, s",
+        "per draw, s",
+        "draws",
+        "clusters at the end",
+        "change of log joint",
+    ]
+    return text + markdown([*titles, "adjusted Rand index", "peak, MB", "above 1000 items, MB"], lines)
+
+
+def pictures(rows, folder):
+    if not rows:
+        return {}
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    names = list(dict.fromkeys(row["set"] for row in rows))
+    figure, axes = plt.subplots(2, len(names), figsize=(10, 6), sharex="col", squeeze=False, layout="constrained")
+    styles = dict(zip(METHODS, (("#0072B2", "-", "o"), ("#D55E00", "--", "s"), ("#009E73", "-.", "^")), strict=True))
+    for column, name in enumerate(names):
+        chosen = [row for row in rows if row["set"] == name and row["method"] != "start"]
+        for row in chosen:
+            color, line, marker = styles[row["method"]]
+            style = {"color": color, "linestyle": line, "marker": marker, "markevery": 0.1, "label": row["method"]}
+            axes[0, column].plot(row["times"], (np.array(row["log_joint"]) - chosen[0]["log_joint"][0]) / 1000, **style)
+            axes[1, column].plot(row["times"], row["clusters"], **style)
+        axes[0, column].set(title=name, ylabel="change of log joint (thousand nats)")
+        axes[1, column].set(xlabel="CPU time (seconds)", ylabel="number of clusters")
+        axes[0, column].legend()
+    figure.savefig(Path(folder) / "large_traces.png", dpi=120)
+    plt.close(figure)
+    return {"large_traces.png": "Log joint density less that of the first draw of Gibbs, and number of clusters."}
+
+
+def headline(rows):
+    lines = []
+    for row in rows:
+        if row["method"] != "start":
+            spread = (
+                f"{row['per_draw']:.3f} s ({row['least']:.3f} to {row['most']:.3f}), peak {row['peak'] / 1024:.2f} GB"
+            )
+            lines.append((f"A draw of {row['set']} items, {row['method']}", spread, None, None))
+    return lines
+
+
+PART = Part("large", measure, table, pictures, headline=headline)
+
+if __name__ == "__main__":
+    PART.main()

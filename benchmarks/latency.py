@@ -1,0 +1,189 @@
+"""How long one waits: import, first draw of ``pm.sample`` with cold and warm caches, time of PyMC beside the kernels.
+
+Run with ``python benchmarks/latency.py [--quick] [--output FOLDER]``.
+"""
+
+import os
+import tempfile
+import time
+
+from common.part import Part, markdown, spread
+from common.processes import call
+
+# Nothing else here: a measurement of the import may load nothing before it.
+
+FIXED, NUTS = "fixed", "NUTS"
+SAMPLERS = ("TreeGuided", "SplitMerge", "MarginalGibbs")
+FAMILIES = ("NormalWishart", "BernoulliBeta", "MultinomialDirichlet")
+# First draws with hyperparameters fixed, each with caches of its own.
+CASES = (*(("NormalWishart", sampler) for sampler in SAMPLERS), *((family, "TreeGuided") for family in FAMILIES[1:]))
+N, WARM_TARGET, IMPORT_TARGET = 1000, 3.0, 0.5
+
+
+def import_time():
+    """Seconds that ``import pymc_nrm`` takes after ``import pymc``: of a clock, of the processor."""
+    import pymc  # noqa: F401
+
+    start, processor = time.perf_counter(), time.process_time()
+    import pymc_nrm  # noqa: F401
+
+    return time.perf_counter() - start, time.process_time() - processor
+
+
+def first_draw(family, sampler, hyperparameters):
+    """Seconds from the construction of the step, or the call of ``pm.sample``, to the first draw: clock, processor."""
+    from common.models import mixture, sample, small_data
+
+    model = mixture(family, small_data(family, N), hyperpriors=hyperparameters == NUTS)
+    moments = []
+    start, processor = time.perf_counter(), time.process_time()
+
+    def note(trace, draw):
+        moments.append((time.perf_counter() - start, time.process_time() - processor))
+
+    sample(model, sampler, 2, tune=0, callback=note)
+    return moments[0]
+
+
+def fill_caches(cases):
+    """Make every first draw once, so that machine code lies in the ordinary caches."""
+    for case in cases:
+        first_draw(*case)
+
+
+def time_per_draw(sampler, hyperparameters, draws):
+    """CPU milliseconds per draw in moves, in the rest of the step, and outside of it; shape (10 blocks of draws, 3)."""
+    import numpy as np
+    import pymc as pm
+    from common.models import mixture, small_data
+
+    import pymc_nrm as nrm
+
+    model = mixture("NormalWishart", small_data("NormalWishart", N), hyperpriors=hyperparameters == NUTS)
+    spent = {"moves": 0.0, "steps": 0.0}
+
+    def timed(function, name):
+        def wrapper(*arguments):
+            start = time.process_time()
+            result = function(*arguments)
+            spent[name] += time.process_time() - start
+            return result
+
+        return wrapper
+
+    times = []
+
+    def note(trace, draw):
+        if not draw.tuning:
+            times.append((time.process_time(), *spent.values()))
+
+    with model:
+        step = getattr(nrm, sampler)([model["z"]])
+        step.moves, step.step = timed(step.moves, "moves"), timed(step.step, "steps")
+        options = {"chains": 1, "cores": 1, "progressbar": False, "quiet": True, "random_seed": 1}
+        pm.sample(draws, tune=500, step=[step], callback=note, compute_convergence_checks=False, **options)
+    places = np.linspace(0, len(times) - 1, 11).astype(int)
+    total, moves, steps = (1000 * np.diff(np.array(times)[places], axis=0) / np.diff(places)[:, None]).T
+    return np.stack([moves, steps - moves, total - steps], axis=1).tolist()
+
+
+def row(what, measured, **labels):
+    """One row from repeated pairs of seconds of a clock and of the processor."""
+    clock, processor = zip(*measured, strict=True)
+    return {"what": what, **labels, "repeats": len(measured), **spread(clock), "cpu": spread(processor)["median"]}
+
+
+def first_draws(cache, case, *, before, repeats=3):
+    """Rows of a first draw: of the process that fills the caches, if their state ``before`` has a name, and later."""
+    labels = dict(zip(("family", "sampler", "hyperparameters"), case, strict=True))
+    filling = call(first_draw, cache=cache, **labels)
+    warm = [call(first_draw, cache=cache, **labels) for _ in range(repeats)]
+    cold = [row("first draw", [filling], **labels, cache=before)] if before else []
+    return [*cold, row("first draw", warm, **labels, cache="warm")]
+
+
+def measure_first_draws(folder):
+    """Cold and warm first draws of all cases in fresh folders."""
+    rows, gradient = [], None
+    for case in CASES:
+        cache = {name: os.path.join(folder, *case, name) for name in ("numba", "pytensor")}
+        rows += first_draws(cache, (*case, FIXED), before="cold")
+        if case[0] == "NormalWishart":
+            # The log-probability and its gradient are the same for all samplers: they are compiled, slowly, once.
+            before = None if gradient else "kernels only"
+            gradient = gradient or cache["pytensor"]
+            rows += first_draws(cache | {"pytensor": gradient}, (*case, NUTS), before=before)
+    return rows
+
+
+def measure(quick, note):
+    rows = [row("import", [call(import_time) for _ in range(3 if quick else 7)])]
+    for sampler, hyperparameters in (("MarginalGibbs", FIXED), ("MarginalGibbs", NUTS), ("TreeGuided", FIXED)):
+        if quick and sampler == "TreeGuided":
+            continue
+        blocks = call(time_per_draw, sampler=sampler, hyperparameters=hyperparameters, draws=500 if quick else 3000)
+        labels = {"family": "NormalWishart", "sampler": sampler, "hyperparameters": hyperparameters}
+        for place, values in zip(("moves", "rest of the step", "PyMC outside"), zip(*blocks, strict=True), strict=True):
+            rows.append({"what": "draw", **labels, "place": place, "repeats": len(values), **spread(values)})
+    if quick:
+        note("Cold caches skipped in the quick form; warm caches are the ordinary ones, with one repeat each.")
+        cases = [(*case, FIXED) for case in CASES] + [("NormalWishart", "TreeGuided", NUTS)]
+        call(fill_caches, cases=cases)
+        for family, sampler, hyperparameters in cases:
+            labels = {"family": family, "sampler": sampler, "hyperparameters": hyperparameters}
+            rows.append(row("first draw", [call(first_draw, **labels)], **labels, cache="warm"))
+        return rows
+    with tempfile.TemporaryDirectory() as folder:
+        return rows + measure_first_draws(folder)
+
+
+def seconds(row):
+    """A median with its range, where there is one."""
+    if row["repeats"] == 1:
+        return f"{row['median']:.2f}"
+    return f"{row['median']:.2f} ({row['least']:.2f} to {row['most']:.2f})"
+
+
+def table(rows):
+    imported = next(row for row in rows if row["what"] == "import")
+    lines = [
+        [r["family"], r["sampler"], r["hyperparameters"], r["cache"], r["repeats"], seconds(r), r["cpu"]]
+        for r in rows
+        if r["what"] == "first draw"
+    ]
+    first = markdown(["family", "sampler", "hyperparameters", "caches", "repeats", "seconds", "CPU seconds"], lines)
+    lines = [
+        [r["sampler"], r["hyperparameters"], r["place"], f"{r['median']:.3f} ({r['least']:.3f} to {r['most']:.3f})"]
+        for r in rows
+        if r["what"] == "draw"
+    ]
+    draws = markdown(["sampler", "hyperparameters", "where", "CPU milliseconds per draw"], lines)
+    return (
+        f"`import pymc_nrm` after `import pymc`: {seconds(imported)} s; median and range of {imported['repeats']} "
+        "processes.\n\n"
+        "**First draw**, from the call of `pm.sample`, or the construction of the step before it, to the first draw;\n"
+        f"one chain, n = {N} items, NGG measure; Gaussians in the plane, 10 binary features, counts of 20 words.\n"
+        "*fixed*: hyperparameters are numbers; *NUTS*: alpha and sigma of the measure and a scale of the family are\n"
+        "unknown.  Every repeat is a process of its own; seconds are those of a clock, median and range.  *cold*:\n"
+        "folders of numba and PyTensor are empty; *kernels only*: kernels are compiled, the log-probability and its\n"
+        f"gradient are not; *warm*: all is there.\n\n{first}\n"
+        f"**Time per draw** with n = {N} items in the plane, compilation excluded; median and range of 10 blocks of\n"
+        f"draws of one chain.  *PyMC outside* is the rest of `pm.sample`, with NUTS where it runs.\n\n{draws}"
+    )
+
+
+def headline(rows):
+    lines = []
+    for r in rows:
+        if r["what"] == "first draw" and r["cache"] == "warm" and r["family"] == "NormalWishart":
+            claim = f"First draw, warm caches: `{r['sampler']}`, hyperparameters {r['hyperparameters']}"
+            lines.append((claim, f"{seconds(r)} s", f"under {WARM_TARGET:.0f} s", r["most"] < WARM_TARGET))
+    imported = next(r for r in rows if r["what"] == "import")
+    met = imported["most"] < IMPORT_TARGET
+    return [*lines, ("Import beyond `import pymc`", f"{seconds(imported)} s", f"under {IMPORT_TARGET} s", met)]
+
+
+PART = Part("latency", measure, table, headline=headline)
+
+if __name__ == "__main__":
+    PART.main()

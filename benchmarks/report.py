@@ -1,0 +1,131 @@
+"""Makes one report of what all parts of the benchmarks stored, and the table of claims of the README.
+
+Run with ``python benchmarks/report.py [FOLDER]``.  The README changes only with the stored results of the full form.
+"""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from common.catalogue import NAMES, load
+from common.part import RESULTS, Part, markdown
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+
+
+class Result(NamedTuple):
+    """A part and what it stored: machine, quick, seconds, cpu_seconds, notes, rows."""
+
+    part: Part
+    found: dict
+
+
+def read_results(folder, names=NAMES):
+    """Results of the parts that have stored some, in the order of the names."""
+    paths = {name: Path(folder) / f"{name}.json" for name in names}
+    return [Result(load(name), json.loads(path.read_text())) for name, path in paths.items() if path.exists()]
+
+
+def claims_table(results):
+    """The claims of all parts as a short Markdown table."""
+    lines = []
+    for part, found in results:
+        claims = part.headline(found["rows"]) if part.headline and found["rows"] else []
+        for claim, measured, target, met in claims:
+            lines.append([claim, measured, target, None if met is None else ("yes" if met else "**no**")])
+    return markdown(["What", "Measured", "Target", "Met"], lines)
+
+
+def headline(results):
+    """The block of the README: claims of all parts, machine, where to read more.
+
+    Parameters
+    ----------
+    results : list of Result
+
+    Returns
+    -------
+    str
+    """
+    machines = sorted({re.sub(r", load [\d.]+", "", found["machine"]) for _, found in results})
+    return (
+        f"{claims_table(results)}\n"
+        f"Measured on {'; and on '.join(machines)}.\n"
+        "Models, repeats, spreads and all other figures are in\n"
+        "[`benchmarks/results/REPORT.md`](benchmarks/results/REPORT.md).\n"
+    )
+
+
+def replace_block(text, block):
+    """A text with what stands between the two markers replaced.
+
+    Raises
+    ------
+    ValueError
+        If one of the markers is missing or there more than once, or they are in the wrong order.
+    """
+    counts = text.count(BEGIN), text.count(END)
+    if counts != (1, 1) or text.index(BEGIN) > text.index(END):
+        raise ValueError(
+            f"needs {BEGIN!r} and after it {END!r}, once each; found them {counts[0]} and {counts[1]} times"
+        )
+    before, rest = text.split(BEGIN)
+    return f"{before}{BEGIN}\n{block}{END}{rest.split(END)[1]}"
+
+
+def stored_block(text):
+    """What stands between the two markers of a text."""
+    return text.split(f"{BEGIN}\n")[1].split(END)[0]
+
+
+def section(result, folder, failed):
+    """The section of one part: notes, machine, times, tables, pictures."""
+    part, found = result
+    lines = [f"## {part.name}\n"]
+    if failed:
+        lines.append("**The last run of this part failed: these are results of an earlier one.**\n")
+    form = "quick form" if found["quick"] else "full form"
+    lines.append(f"{found['machine']}; {form}, {found['seconds']:.0f} s, {found['cpu_seconds']:.0f} CPU seconds.\n")
+    lines += [f"- {note}" for note in found["notes"]] + ([""] if found["notes"] else [])
+    if not found["rows"]:
+        return "\n".join([*lines, "Nothing was measured.\n"])
+    lines.append(part.table(found["rows"]))
+    pictures = part.pictures(found["rows"], folder) if part.pictures else {}
+    lines += [f"![{caption}]({name})\n\n*{caption}*\n" for name, caption in pictures.items()]
+    return "\n".join(lines)
+
+
+def report(results, folder, failed=()):
+    """The whole report as Markdown; pictures are drawn into the folder."""
+    absent = [name for name in NAMES if name not in {result.part.name for result in results}]
+    parts = [section(result, folder, result.part.name in failed) for result in results]
+    missing = f"No results of: {', '.join(absent)}.\n\n" if absent else ""
+    return f"# Benchmarks\n\n{claims_table(results)}\n{missing}" + "\n".join(parts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Write the report of the benchmarks.")
+    parser.add_argument("folder", type=Path, nargs="?", default=RESULTS, help="folder of the results")
+    parser.add_argument("--failed", nargs="*", default=[], help="parts whose last run failed")
+    options = parser.parse_args()
+    results = read_results(options.folder)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    path = options.folder / "REPORT.md"
+    path.write_text(report(results, options.folder, options.failed))
+    print(f"Saved {path}")
+    if options.folder.resolve() != RESULTS:
+        return 0
+    if options.failed or any(result.found["quick"] for result in results):
+        print("README.md stays as it is: a part failed, or has results of its quick form only.")
+        return 1
+    README.write_text(replace_block(README.read_text(), headline(results)))
+    print(f"Saved the claims in {README}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""Runs all parts of the benchmarks one after the other, each in a process of its own, then writes the report.
+
+Run with ``python -m uv run benchmarks/run.py [--quick] [--only NAMES] [--output FOLDER]``.  A part that fails does not
+stop the others; the exit code is then 1.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from common.catalogue import NAMES
+from common.part import QUICK_RESULTS, RESULTS
+from common.processes import ONE_CORE
+
+FOLDER = Path(__file__).resolve().parent
+
+
+def run_part(name, quick, output):
+    """Run the script of a part; whether it ended well."""
+    script = FOLDER / f"{name}.py"
+    if not script.exists():
+        print(f"{script} is missing", flush=True)
+        return False
+    command = [sys.executable, str(script), *(["--quick"] if quick else []), "--output", str(output)]
+    return subprocess.run(command, env=os.environ | ONE_CORE | {"MPLBACKEND": "agg"}).returncode == 0
+
+
+def parse(arguments=None):
+    parser = argparse.ArgumentParser(description="Run the benchmarks and write their report.")
+    parser.add_argument("--quick", action="store_true", help="fewer sizes and repeats, for a look")
+    parser.add_argument("--only", nargs="+", choices=NAMES, metavar="NAME", help=f"run these: {', '.join(NAMES)}")
+    parser.add_argument("--output", type=Path, help="folder of results and report")
+    options = parser.parse_args(arguments)
+    options.output = (options.output or (QUICK_RESULTS if options.quick else RESULTS)).resolve()
+    return options
+
+
+def main():
+    options = parse()
+    times, failed = {}, []
+    for name in options.only or NAMES:
+        print(f"\n=== {name}", flush=True)
+        start = time.perf_counter()
+        if not run_part(name, options.quick, options.output):
+            failed.append(name)
+        times[name] = time.perf_counter() - start
+    print("\nSeconds per part:")
+    for name, seconds in times.items():
+        print(f"  {name:20} {seconds:7.1f}{'  FAILED' if name in failed else ''}")
+    print(f"  {'all':20} {sum(times.values()):7.1f}", flush=True)
+    command = [sys.executable, str(FOLDER / "report.py"), str(options.output), "--failed", *failed]
+    reported = subprocess.run(command).returncode == 0
+    if failed:
+        print(f"Failed: {', '.join(failed)}")
+    return int(bool(failed) or not reported)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

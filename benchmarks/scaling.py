@@ -1,0 +1,168 @@
+"""How time and memory grow with the number of items, of clusters and of features: exponents of fitted power laws.
+
+Run with ``python benchmarks/scaling.py [--quick] [--output FOLDER]``.
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+
+import math
+import time
+
+import numpy as np
+import pymc as pm
+from common.part import Part, markdown, spread
+from common.power_laws import exponent, fit_power_law, scaling_picture
+from common.processes import call
+from common.sweeps import gaussian_family, problem, spaced_clusters
+from memory import CLEAR, STATUS, plane_peak
+
+import pymc_nrm as nrm
+from pymc_nrm.trees.guide import guide_tree
+
+STEPS = {
+    "MarginalGibbs": "Gibbs sweep",
+    "SplitMerge": "SplitMerge draw",
+    "TreeGuided": "TreeGuided draw",
+}
+GUIDE = "IBHC guide tree"
+ITEMS, CLUSTERS, FEATURES = 10_000, 30, 2
+PANELS = {
+    ("n", "seconds"): ("items", "CPU time (s)"),
+    ("n", "bytes"): ("items", "peak of memory above the start (bytes)"),
+    ("K", "seconds"): ("clusters", "CPU time of a Gibbs sweep (s)"),
+    ("d", "seconds"): ("features", "CPU time of a Gibbs sweep (s)"),
+}
+
+
+def measure(quick, note):
+    target = 0.1 if quick else 0.4
+    sizes = (1000, 3000, 10_000) if quick else (1000, 3000, 10_000, 30_000, 100_000)
+    rows = []
+    for n in sizes:
+        X, labels = spaced_clusters(n, FEATURES, CLUSTERS)
+        rows += [point("n", n, STEPS[name], draw_times(name, X, labels, target)) for name in STEPS]
+        rows.append(point("n", n, GUIDE, guide_times(X, 3 if n <= 10_000 else 1)))
+    for n_clusters in (10, 30, 100) if quick else (10, 30, 100, 300):
+        X, labels = spaced_clusters(ITEMS, FEATURES, n_clusters)
+        rows.append(point("K", n_clusters, STEPS["MarginalGibbs"], draw_times("MarginalGibbs", X, labels, target)))
+    for d in (2, 6, 20) if quick else (2, 4, 6, 10, 14, 20):
+        X, labels = spaced_clusters(ITEMS, d, CLUSTERS)
+        rows.append(point("d", d, STEPS["MarginalGibbs"], draw_times("MarginalGibbs", X, labels, target)))
+    if quick:
+        note("Memory is left to the full form.")
+    elif not (STATUS.exists() and os.access(CLEAR, os.W_OK)):
+        note("Memory skipped: the peak is read from /proc, which Linux has.")
+    else:
+        for n in sizes[2:]:
+            for name, what in STEPS.items():
+                rise = call(plane_peak, n=n, sampler=name, draws=10)["rise"]
+                rows.append(point("n", n, what, [rise], "bytes"))
+    return rows + fits(rows)
+
+
+def point(against, value, what, values, unit="seconds"):
+    row = {"kind": "point", "against": against, "value": value, "what": what, "unit": unit, "repeats": len(values)}
+    return row | spread(values)
+
+
+def draw_times(name, X, labels, target, repeats=3):
+    """CPU seconds per draw of a step object, from the given labels: means over some draws, several times."""
+    n = len(X)
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=n)
+        nrm.Mixture("x", z, gaussian_family(X.shape[1]), observed=X)
+        step = getattr(nrm, name)([z], rng=np.random.default_rng(1))
+    step.setup_chain(np.random.default_rng(1), 0, 1)
+    step.may_choose_start = False
+    point = model.initial_point() | {"z": labels}
+    # The first draw compiles what the constructor has not, and grows the guide trees.
+    point, _ = step.step(point)
+    start = time.process_time()
+    point, _ = step.step(point)
+    n_draws = max(2, math.ceil(target / (time.process_time() - start)))
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        for _ in range(n_draws):
+            point, _ = step.step(point)
+        times.append((time.process_time() - start) / n_draws)
+    return times
+
+
+def guide_times(X, repeats):
+    """CPU seconds for one guide tree; u cancels for a Dirichlet process."""
+    prepared = problem(gaussian_family(X.shape[1]), X)
+    small = problem(gaussian_family(X.shape[1]), X[:50])
+    guide_tree(np.random.default_rng(0), *small)
+    times = []
+    for seed in range(repeats):
+        start = time.process_time()
+        guide_tree(np.random.default_rng(seed), *prepared)
+        times.append(time.process_time() - start)
+    return times
+
+
+def fits(points):
+    """One power law per quantity with at least three points."""
+    groups = {}
+    for row in points:
+        groups.setdefault((row["against"], row["what"], row["unit"]), []).append(row)
+    rows = []
+    for (against, what, unit), chosen in groups.items():
+        if len(chosen) >= 3:
+            x = [row["value"] for row in chosen]
+            slope, error, factor = fit_power_law(x, [row["median"] for row in chosen])
+            rows.append(
+                {"kind": "fit", "against": against, "what": what, "unit": unit, "exponent": slope}
+                | {"error": error, "factor": factor, "points": len(x), "least": min(x), "most": max(x)}
+            )
+    return rows
+
+
+def table(rows):
+    found = [row for row in rows if row["kind"] == "fit"]
+    points = [row for row in rows if row["kind"] == "point"]
+    lines = []
+    for row in found:
+        key = ("against", "what", "unit")
+        chosen = [p for p in points if all(p[name] == row[name] for name in key)]
+        first, last = (chosen[k]["median"] for k in (0, -1))
+        span = f"{row['least']:,} to {row['most']:,}"
+        lines.append((row["what"], row["unit"], row["against"], span, row["points"], first, last, exponent(row)))
+    titles = ("what", "unit", "against", "range", "points", "at the least", "at the most", "exponent")
+    return (
+        f"Dirichlet process mixture, alpha = 1, of Gaussians with normal-Wishart base measure (mu = 0, kappa = 0.1, "
+        f"Psi = 5 I, nu = d + 6), from the true clusters, whose median distance to the nearest neighbour is five "
+        f"standard deviations.  Unless varied, n = {ITEMS:,} items, K = {CLUSTERS} clusters, d = {FEATURES} features.  "
+        "CPU seconds of one draw of a step object with default numbers of moves, compilation left out; TreeGuided "
+        "without its guide trees, which have a line of their own; medians of three means over draws.  Memory: the rise "
+        "of the resident set in a new process over ten draws of `pm.sample`, trace and guide trees included.  "
+        "Exponents by least squares on logarithms; their standard errors say how far the points are from a straight "
+        "line.\n\n" + markdown(titles, lines)
+    )
+
+
+def pictures(rows, folder):
+    name = scaling_picture(rows, PANELS, folder)
+    return {name: "Time and memory against items, clusters and features, with fitted exponents"}
+
+
+def headline(rows):
+    lines = []
+    for row in rows:
+        if row["kind"] == "fit" and row["against"] == "n":
+            kind = "Memory" if row["unit"] == "bytes" else "Time"
+            span = f"{row['least']:,} to {row['most']:,} items"
+            measured = f"exponent {exponent(row)} ({span})"
+            lines.append((f"{kind} against items: {row['what']}", measured, None, None))
+    return lines
+
+
+PART = Part("scaling", measure, table, pictures, headline=headline)
+
+if __name__ == "__main__":
+    PART.main()

@@ -1,0 +1,244 @@
+"""The benchmarks import, and their report says what was measured.  Nothing here measures a time."""
+
+import importlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+FOLDER = ROOT / "benchmarks"
+README = ROOT / "README.md"
+NAMES = (
+    "gibbs_sweep",
+    "samplers",
+    "samplers_published",
+    "stock_pymc",
+    "held_out",
+    "latency",
+    "memory",
+    "scaling",
+    "large",
+)
+
+
+@pytest.fixture
+def module(monkeypatch):
+    """Import modules of the benchmarks as their scripts do."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.setenv(variable, "1")  # scripts set them: not for the tests after this one
+    return importlib.import_module
+
+
+@pytest.fixture
+def report(module):
+    return module("report")
+
+
+@pytest.fixture
+def made_up(module, report):
+    """Two parts with results: one with a picture and claims, one with neither, which measured nothing."""
+    part = module("common.part")
+
+    def pictures(rows, folder):
+        (pathlib.Path(folder) / "first_times.png").write_bytes(b"picture")
+        return {"first_times.png": "Times of the first part"}
+
+    def headline(rows):
+        value = rows[0]["value"]
+        return [("Twice as fast", f"{value} (2.1 to 2.9)", "at least 2", value >= 2), ("Memory", "3 MB", None, None)]
+
+    first = part.Part(
+        "first",
+        lambda quick, note: [],
+        lambda rows: part.markdown(["value"], [[row["value"]] for row in rows]),
+        pictures,
+        headline=headline,
+    )
+    second = part.Part("second", lambda quick, note: [], lambda rows: rows[0], headline=lambda rows: rows[0])
+    common = {"quick": False, "seconds": 12.3, "cpu_seconds": 11.0}
+    return [
+        report.Result(
+            first, common | {"machine": "A CPU, load 0.1; Python", "notes": ["peer skipped"], "rows": [{"value": 2.5}]}
+        ),
+        report.Result(second, common | {"machine": "A CPU, load 2.3; Python", "notes": [], "rows": []}),
+    ]
+
+
+def test_markdown_writes_numbers_with_three_digits(module):
+    text = module("common.part").markdown(["name", "value"], [["a", 0.12345], ["b", 12345.6], ["c", None], ["d", 7]])
+    assert text == "| name | value |\n| --- | --- |\n| a | 0.123 |\n| b | 12,346 |\n| c | - |\n| d | 7 |\n"
+
+
+@pytest.mark.parametrize(
+    ("values", "median"), [([3.0, 1.0, 2.0], 2.0), ([4.0, 1.0, 2.0, 3.0], 2.5), ([1.5], 1.5)], ids=str
+)
+def test_spread_is_median_and_range(module, values, median):
+    expected = {"median": median, "least": min(values), "most": max(values)}
+    assert module("common.part").spread(values) == expected
+
+
+def test_headline_says_what_is_met(report, made_up):
+    text = report.headline(made_up)
+    assert "| Twice as fast | 2.5 (2.1 to 2.9) | at least 2 | yes |" in text
+    assert "| Memory | 3 MB | - | - |" in text
+    assert "Measured on A CPU; Python." in text  # the load is no property of the machine
+    made_up[0].found["rows"][0]["value"] = 1.5
+    assert "| at least 2 | **no** |" in report.headline(made_up)
+
+
+def test_report_has_notes_tables_pictures(report, made_up, tmp_path):
+    text = report.report(made_up, tmp_path, failed=["second"])
+    assert text.index("Twice as fast") < text.index("## first") < text.index("## second")
+    assert "- peer skipped" in text and "| 2.5 |" in text and "11 CPU seconds" in text
+    assert "![Times of the first part](first_times.png)" in text
+    assert (tmp_path / "first_times.png").exists()
+    assert "Nothing was measured." in text.split("## second")[1]
+    assert text.count("these are results of an earlier one") == 1
+    assert "No results of: gibbs_sweep" in text
+
+
+def test_results_are_read_in_the_order_of_the_names(report, tmp_path):
+    for name in ("memory", "latency"):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"rows": [{"name": name}]}))
+    results = report.read_results(tmp_path, ("latency", "large", "memory"))
+    assert [(part.name, found["rows"][0]["name"]) for part, found in results] == [("latency",) * 2, ("memory",) * 2]
+
+
+def test_block_of_the_readme_is_replaced_once(report):
+    text = f"# Title\n{report.BEGIN}\nold\n{report.END}\nafter\n"
+    replaced = report.replace_block(text, "new\n")
+    assert replaced == f"# Title\n{report.BEGIN}\nnew\n{report.END}\nafter\n"
+    assert report.replace_block(replaced, "new\n") == replaced
+    assert report.stored_block(replaced) == "new\n"
+
+
+@pytest.mark.parametrize("layout", ["", "{BEGIN}", "{END}", "{END} {BEGIN}", "{BEGIN} {BEGIN} {END}"])
+def test_missing_markers_raise(report, layout):
+    with pytest.raises(ValueError, match="benchmarks: begin"):
+        report.replace_block(layout.format(BEGIN=report.BEGIN, END=report.END), "new\n")
+
+
+LATENCY_ROWS = [
+    {"what": "import", "repeats": 7, "median": 0.3, "least": 0.2, "most": 0.6, "cpu": 0.3},
+    {
+        "what": "first draw",
+        "family": "NormalWishart",
+        "sampler": "TreeGuided",
+        "hyperparameters": "fixed",
+        "cache": "warm",
+        "repeats": 3,
+        "median": 0.5,
+        "least": 0.4,
+        "most": 0.6,
+        "cpu": 0.5,
+    },
+    {
+        "what": "draw",
+        "family": "NormalWishart",
+        "sampler": "MarginalGibbs",
+        "hyperparameters": "fixed",
+        "place": "moves",
+        "repeats": 10,
+        "median": 0.25,
+        "least": 0.2,
+        "most": 0.3,
+    },
+]
+
+
+def test_latency_claims_are_about_the_slowest_repeat(module):
+    part = module("common.catalogue").load("latency")
+    first, imported = part.headline(LATENCY_ROWS)
+    assert first[1:] == ("0.50 (0.40 to 0.60) s", "under 3 s", True)
+    assert imported[1:] == ("0.30 (0.20 to 0.60) s", "under 0.5 s", False)
+    assert "| NormalWishart | TreeGuided | fixed | warm | 3 | 0.50 (0.40 to 0.60) | 0.5 |" in part.table(LATENCY_ROWS)
+
+
+def test_latency_fills_caches_before_it_finds_them(module, monkeypatch):
+    latency = module("latency")
+    calls = []
+
+    def call(function, *, cache=None, **arguments):
+        if function is latency.time_per_draw:
+            return [[1.0, 2.0, 3.0]] * 10
+        calls.append((function, cache, arguments))
+        return 1.0 + len(calls), 1.0
+
+    monkeypatch.setattr(latency, "call", call)
+    rows = latency.measure(False, lambda text: None)
+    firsts = [row for row in rows if row["what"] == "first draw"]
+    # Gaussians: three samplers with numbers and with NUTS; one sampler for each of two other families.
+    assert sum(row["cache"] == "warm" for row in firsts) == 8 and len(latency.table(rows).splitlines()) > 30
+    assert [row["sampler"] for row in firsts if row["cache"] == "cold"] == [*latency.SAMPLERS, *["TreeGuided"] * 2]
+    assert [row["hyperparameters"] for row in firsts if row["cache"] == "kernels only"] == ["NUTS"]
+    # What is called cold uses folders that no call before it has used, and its warm repeats use the same ones.
+    drawn = [(cache["numba"], cache["pytensor"]) for function, cache, _ in calls if function is latency.first_draw]
+    for place, (numba, pytensor) in enumerate(drawn):
+        if place % 4 == 0 and calls[place + 7][2]["hyperparameters"] == "fixed":
+            assert all(numba != other[0] and pytensor != other[1] for other in drawn[:place])
+        assert drawn[place - place % 4] == (numba, pytensor)
+
+
+def test_memory_separates_the_trace_from_the_sampler(module):
+    memory = module("memory")
+    base = {"data": "plane", "n": 1000, "bytes": 16_000, "clusters": 30}
+    rows = [base | {"sampler": "SplitMerge", "draws": draws, "rise": 200_000 + 8000 * draws} for draws in (10, 40)]
+    rows.append(base | {"sampler": "TreeGuided", "draws": 10, "rise": 580_000})
+    assert memory.trace_bytes(rows, 1000, "SplitMerge") == 8.0
+    assert memory.trace_bytes(rows, 1000, "TreeGuided") is None
+    [(claim, measured, target, met)] = memory.headline(rows)
+    assert "1,000 items" in claim and target is None and met is None
+    assert measured == "280 (`SplitMerge`) to 580 (`TreeGuided`) bytes per item"
+    assert "| 1000 | SplitMerge | 8 |" in memory.table(rows)
+
+
+def test_catalogue_lists_all_parts(module):
+    assert module("common.catalogue").NAMES == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_script_defines_a_part(name, module):
+    part = module("common.catalogue").load(name)
+    assert part.name == name
+    assert callable(part.measure) and callable(part.table)
+    for optional in (part.pictures, part.add_arguments, part.headline):
+        assert optional is None or callable(optional)
+
+
+def test_run_goes_on_after_a_failure(tmp_path):
+    # A folder of its own, whose parts are told in its catalogue: one fails, one is missing, one ends well.
+    for source in [FOLDER / "run.py", *(FOLDER / "common").glob("*.py")]:
+        target = tmp_path / "benchmarks" / source.relative_to(FOLDER)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(source.read_bytes())
+    copy = tmp_path / "benchmarks"
+    (copy / "common" / "catalogue.py").write_text('NAMES = ("broken", "missing", "sound")\n')
+    (copy / "broken.py").write_text("raise SystemExit(3)\n")
+    (copy / "sound.py").write_text("import os, sys\nprint('sound', os.environ['OMP_NUM_THREADS'], *sys.argv[1:])\n")
+    (copy / "report.py").write_text("import sys\nprint('report', *sys.argv[2:])\n")
+    environment = os.environ | {"PYTHONPATH": str(copy)}
+
+    def run(*arguments):
+        command = [sys.executable, copy / "run.py", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+    done = run("--quick")
+    assert done.returncode == 1, done.stderr
+    assert f"sound 1 --quick --output {copy / 'results-quick'}" in done.stdout
+    assert "report --failed broken missing" in done.stdout
+    assert "Failed: broken, missing" in done.stdout
+    assert run("--only", "sound").returncode == 0
+    assert "invalid choice: 'unknown'" in run("--only", "unknown").stderr
+
+
+def test_readme_says_what_was_measured(report):
+    results = report.read_results(report.RESULTS)
+    if not results:
+        pytest.skip("no results are stored")
+    assert not any(result.found["quick"] for result in results)
+    assert report.stored_block(README.read_text(encoding="utf-8")) == report.headline(results)
