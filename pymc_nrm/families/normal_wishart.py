@@ -212,14 +212,16 @@ def _(family):
 
 @add_item.register(NormalWishart)
 def _(family, statistics, data, item, sign):
-    d = data.values.shape[1]
+    x = data.values[item]
+    d = x.shape[0]
     statistics[0] += sign
     k = 1 + d
     for i in range(d):
-        x = sign * data.values[item, i]
-        statistics[1 + i] += x
-        for j in range(i + 1):
-            statistics[k + j] += x * data.values[item, j]
+        x_i = sign * x[i]
+        statistics[1 + i] += x_i
+        row = statistics[k : k + i + 1]
+        for j in range(row.shape[0]):
+            row[j] += x_i * x[j]
         k += i + 1
 
 
@@ -273,34 +275,33 @@ def _(family, statistics, cache, data, item, sign):
         if not update_plane(statistics[0], family, cache, data.values[item, 0], data.values[item, 1], weight, sign):
             refresh_cache(family, statistics, cache)
         return
-    y, carried = cache.shape[0] - 2 * d, cache.shape[0] - d
-    k = 3 + d
-    for i in range(d):
-        total = 0.0
-        for j in range(i + 1):
-            total += cache[k + j] * (data.values[item, j] - cache[3 + j])
-        cache[y + i] = total
-        cache[carried + i] = 0.0
-        k += i + 1
+    size = cache.shape[0]
+    mean, v, carried = cache[3 : 3 + d], cache[size - 2 * d : size - d], cache[size - d :]
+    for j in range(d):
+        v[j] = data.values[item, j] - mean[j]
+        carried[j] = 0.0
     k = 3 + d
     s = 1.0
     for i in range(d):
-        y_i = cache[y + i]
+        row = cache[k : k + i + 1]
+        y_i = 0.0
+        for j in range(row.shape[0]):
+            y_i += row[j] * v[j]
         s_next = s + weight * y_i * y_i
         if not s_next > 1e-10 * s:
             refresh_cache(family, statistics, cache)
             return
         root = math.sqrt(1.0 / (s * s_next))
         inverse_pivot, carry = s * root, y_i * root
-        for j in range(i + 1):
-            w = (cache[k + j] - weight * y_i * cache[carried + j]) * inverse_pivot
-            cache[k + j] = w
-            cache[carried + j] += carry * w
+        change = weight * y_i * inverse_pivot
+        for j in range(row.shape[0]):
+            row[j] = row[j] * inverse_pivot - change * carried[j]
+            carried[j] += carry * row[j]
         s = s_next
         k += i + 1
     step = sign / (kappa_n + sign)
     for j in range(d):
-        cache[3 + j] += step * (data.values[item, j] - cache[3 + j])
+        mean[j] += step * v[j]
     set_constants(family, statistics[0], d, cache)
 
 
