@@ -18,6 +18,7 @@ from pytensor.graph.basic import Variable
 from scipy import sparse
 
 from pymc_nrm.generic import generic, kernel
+from pymc_nrm.lanes import LANES
 
 
 class Hyperparameter(NamedTuple):
@@ -274,6 +275,20 @@ def log_predictives(family, rows, lanes, prior, data, item, width, values):
         A multiple of LANES.
     values : ndarray, shape (at least width,)
     """
+
+
+@kernel
+def copy_to_column(cache, rows, column):
+    """Write a cache row into a column of a panel that is nothing but the transposed cache."""
+    for i in range(rows.shape[0]):
+        rows[i, column] = cache[i]
+
+
+@kernel
+def add_row(row, width, values):
+    """Add the first ``width`` entries of a row, a multiple of LANES, to those of the values."""
+    for k in range(width // LANES * LANES):
+        values[k] += row[k]
 
 
 @generic
