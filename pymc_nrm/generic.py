@@ -10,14 +10,16 @@ import hashlib
 import inspect
 import pathlib
 
-__all__ = ["Kernel", "generic", "kernel", "precompile"]
+__all__ = ["Kernel", "generic", "kernel", "numba_extension", "precompile"]
 
 _generics = []
+_extensions = []
 
 # Where kernels stand, in the order of imports: a kernel calls nothing of a later place.
 KERNEL_LAYERS = (
     "checks",
     "generic",
+    "lanes",
     "special",
     "kernel_op",
     "measures",
@@ -75,6 +77,31 @@ def generic(function):
 _numba_is_ready = False
 
 
+def numba_extension(register):
+    """Call a function that extends numba, for example by an intrinsic, when numba is imported for the first time.
+
+    Parameters
+    ----------
+    register : callable
+        Without arguments; imports what it needs of numba.
+
+    Returns
+    -------
+    callable
+        The function itself.
+
+    Examples
+    --------
+    >>> @numba_extension
+    ... def register():
+    ...     from numba.extending import overload
+    """
+    _extensions.append(register)
+    if _numba_is_ready:
+        register()
+    return register
+
+
 def _overload(dispatcher):
     from numba.extending import overload
 
@@ -95,6 +122,8 @@ def prepare_numba():
     _numba_is_ready = True
     for dispatcher in _generics:
         _overload(dispatcher)
+    for register in _extensions:
+        register()
     typeof_impl.register(Kernel)(lambda value, context: types.Dispatcher(value.dispatcher))
 
 
@@ -238,7 +267,7 @@ def source_fingerprint(layer=None):
     root = pathlib.Path(__file__).parent
     below = KERNEL_LAYERS[: KERNEL_LAYERS.index(layer) + 1] if layer in KERNEL_LAYERS else None
     if layer == "stats":
-        below = ("checks", "generic", "special", "stats")
+        below = ("checks", "generic", "lanes", "special", "stats")
     for path in sorted(root.rglob("*.py")):
         if below is None or _layer(path) in below:
             digest.update(str(path.relative_to(root)).encode())

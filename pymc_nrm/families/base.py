@@ -18,6 +18,7 @@ from pytensor.graph.basic import Variable
 from scipy import sparse
 
 from pymc_nrm.generic import generic, kernel
+from pymc_nrm.lanes import LANES
 
 
 class Hyperparameter(NamedTuple):
@@ -238,6 +239,56 @@ def log_predictive_without(family, statistics, cache, data, item):
     where the formula would lose digits: whoever calls must then remove the item.
     """
     return math.nan
+
+
+@generic
+def panel_shape(family):
+    """Numbers of rows of the two arrays of a panel, from which :func:`log_predictives` weighs all clusters at once.
+
+    A panel has one column per cluster: ``rows``, shape (n_rows, width), and ``lanes``, shape (n_blocks, n_lane_rows,
+    LANES), in which :func:`~pymc_nrm.lanes.squared_lengths` finds the column of cluster k at ``[k // LANES, :, k %
+    LANES]``.  A family without rows has no panel: its clusters are weighed one by one.
+    """
+    return 0, 0
+
+
+@generic
+def write_panel(family, cache, rows, lanes, column):
+    """Write the cache row of a cluster into a column of a panel, in place."""
+
+
+@generic
+def log_predictives(family, rows, lanes, prior, data, item, width, values):
+    """Write ``prior`` plus the log predictive density of an item, for the first ``width`` columns, into ``values``.
+
+    Families override this and the two functions before where many clusters at once cost less than one by one.
+
+    Parameters
+    ----------
+    family : Family
+    rows, lanes : ndarray
+        The panel.
+    prior : ndarray, shape (at least width,)
+    data : NamedTuple of arrays
+    item : int
+    width : int
+        A multiple of LANES.
+    values : ndarray, shape (at least width,)
+    """
+
+
+@kernel
+def copy_to_column(cache, rows, column):
+    """Write a cache row into a column of a panel that is nothing but the transposed cache."""
+    for i in range(rows.shape[0]):
+        rows[i, column] = cache[i]
+
+
+@kernel
+def add_row(row, width, values):
+    """Add the first ``width`` entries of a row, a multiple of LANES, to those of the values."""
+    for k in range(width // LANES * LANES):
+        values[k] += row[k]
 
 
 @generic

@@ -10,20 +10,25 @@ from pymc_nrm.families.base import (
     Dense,
     Hyperparameter,
     add_item,
+    add_row,
     cache_size,
     check_matrix,
+    copy_to_column,
     draw_item,
     draw_parameters,
     log_likelihood,
     log_marginal,
     log_predictive,
     log_predictive_without,
+    log_predictives,
+    panel_shape,
     parameter_shapes,
     parameters_size,
     prepare_data,
     refresh_cache,
     segment_sum,
     statistics_size,
+    write_panel,
 )
 
 
@@ -169,6 +174,27 @@ def _(family, statistics, cache, data, item):
             total += math.log(product)
             product = 1.0
     return total + math.log(product)
+
+
+@panel_shape.register(BernoulliBeta)
+def _(family):
+    return 2 * family.alpha.shape[0], 0
+
+
+@write_panel.register(BernoulliBeta)
+def _(family, cache, rows, lanes, column):
+    copy_to_column(cache, rows, column)
+
+
+@log_predictives.register(BernoulliBeta)
+def _(family, rows, lanes, prior, data, item, width, values):
+    d = data.values.shape[1]
+    for k in range(width):
+        values[k] = prior[k]
+    for j in range(d):
+        x = data.values[item, j]
+        if not math.isnan(x):
+            add_row(rows[j if x == 1.0 else d + j], width, values)
 
 
 @draw_parameters.register(BernoulliBeta)

@@ -11,22 +11,27 @@ from pytensor.graph.basic import Variable
 from pymc_nrm.families.base import (
     Hyperparameter,
     add_item,
+    add_row,
     cache_size,
     canonical,
     check_matrix,
     complete,
+    copy_to_column,
     draw_dirichlet,
     draw_item,
     draw_parameters,
     log_likelihood,
     log_marginal,
     log_predictive,
+    log_predictives,
+    panel_shape,
     parameter_shapes,
     parameters_size,
     prepare_data,
     refresh_cache,
     statistics_size,
     update_cache,
+    write_panel,
 )
 
 
@@ -248,6 +253,26 @@ def _(family, cache, data, item):
         x = data.values[item, j]
         total += cache[1 + 2 * d + j * width + x] if x >= 0 else cache[1 + d + j]
     return total
+
+
+@panel_shape.register(CategoricalDirichlet)
+def _(family):
+    return cache_size(family), 0
+
+
+@write_panel.register(CategoricalDirichlet)
+def _(family, cache, rows, lanes, column):
+    copy_to_column(cache, rows, column)
+
+
+@log_predictives.register(CategoricalDirichlet)
+def _(family, rows, lanes, prior, data, item, width, values):
+    d, n_levels = family.alpha.shape
+    for k in range(width):
+        values[k] = prior[k] - rows[0, k]
+    for j in range(d):
+        x = data.values[item, j]
+        add_row(rows[1 + 2 * d + j * n_levels + x if x >= 0 else 1 + d + j], width, values)
 
 
 @draw_parameters.register(CategoricalDirichlet)

@@ -14,6 +14,7 @@ from pymc_nrm.families.base import (
     add_item,
     cache_size,
     check_matrix,
+    copy_to_column,
     draw_item,
     draw_parameters,
     localise,
@@ -21,6 +22,8 @@ from pymc_nrm.families.base import (
     log_marginal,
     log_predictive,
     log_predictive_without,
+    log_predictives,
+    panel_shape,
     parameter_shapes,
     parameters_size,
     prepare_data,
@@ -28,8 +31,10 @@ from pymc_nrm.families.base import (
     restore_parameters,
     segment_sum,
     statistics_size,
+    write_panel,
 )
 from pymc_nrm.generic import kernel
+from pymc_nrm.lanes import LANES, log_above_one
 
 # Below this share of beta_n left by the removal of an item, fewer than about ten digits are right.
 _LEAST_SHARE_LEFT = 1e-6
@@ -304,6 +309,30 @@ def _(family, statistics, cache, data, item):
             total += power * math.log(product)
             product = 1.0
     return total + power * math.log(product)
+
+
+@panel_shape.register(NormalGamma)
+def _(family):
+    return 4 * family.mu.shape[0], 0
+
+
+@write_panel.register(NormalGamma)
+def _(family, cache, rows, lanes, column):
+    copy_to_column(cache, rows, column)
+
+
+@log_predictives.register(NormalGamma)
+def _(family, rows, lanes, prior, data, item, width, values):
+    for k in range(width):
+        values[k] = prior[k]
+    for j in range(data.values.shape[1]):
+        x = data.values[item, j]
+        if math.isnan(x):
+            continue
+        mean, scale, power, constant = rows[4 * j], rows[4 * j + 1], rows[4 * j + 2], rows[4 * j + 3]
+        for k in range(width // LANES * LANES):
+            distance = x - mean[k]
+            values[k] += constant[k] - power[k] * log_above_one(1.0 + scale[k] * distance * distance)
 
 
 @draw_parameters.register(NormalGamma)

@@ -20,6 +20,8 @@ from pymc_nrm.families.base import (
     log_marginal,
     log_predictive,
     log_predictive_without,
+    log_predictives,
+    panel_shape,
     parameter_shapes,
     parameters_size,
     prepare_data,
@@ -28,9 +30,11 @@ from pymc_nrm.families.base import (
     segment_sum,
     statistics_size,
     update_cache,
+    write_panel,
 )
 from pymc_nrm.families.scatter import second_moments
-from pymc_nrm.generic import kernel
+from pymc_nrm.families.wishart_rows import log_determinant, posterior_factor, set_constants, update_plane
+from pymc_nrm.lanes import LANES, log_above_one, squared_lengths
 
 
 class NormalWishart(NamedTuple):
@@ -208,80 +212,17 @@ def _(family):
 
 @add_item.register(NormalWishart)
 def _(family, statistics, data, item, sign):
-    d = data.values.shape[1]
+    x = data.values[item]
+    d = x.shape[0]
     statistics[0] += sign
     k = 1 + d
     for i in range(d):
-        x = sign * data.values[item, i]
-        statistics[1 + i] += x
-        for j in range(i + 1):
-            statistics[k + j] += x * data.values[item, j]
+        x_i = sign * x[i]
+        statistics[1 + i] += x_i
+        row = statistics[k : k + i + 1]
+        for j in range(row.shape[0]):
+            row[j] += x_i * x[j]
         k += i + 1
-
-
-@kernel
-def posterior_factor(family, statistics, mean, factor):
-    """Write the posterior mean (d,) and the lower Cholesky factor of Psi_n (d, d); a numerically lost pivot is nan."""
-    d = mean.shape[0]
-    n = statistics[0]
-    kappa_n = family.kappa + n
-    for i in range(d):
-        mean[i] = (family.kappa * family.mu[i] + statistics[1 + i]) / kappa_n
-    k = 1 + d
-    for i in range(d):
-        for j in range(i + 1):
-            total = family.Psi[i, j] + statistics[k + j]
-            total += family.kappa * family.mu[i] * family.mu[j] - kappa_n * mean[i] * mean[j]
-            for m in range(j):
-                total -= factor[i, m] * factor[j, m]
-            factor[i, j] = math.sqrt(total) if i == j else total / factor[j, j]
-        k += i + 1
-
-
-@kernel
-def log_determinant(family, statistics, prior):
-    """Log determinant of Psi (``prior``), or of Psi_n; nan where a pivot is lost numerically."""
-    d = family.mu.shape[0]
-    n = 0.0 if prior else statistics[0]
-    kappa_n = family.kappa + n
-    if d <= 2:
-        # Psi_n is Psi plus the scatter about the mean plus a rank-one term; sums of second moments cancel as in
-        # posterior_factor.
-        first, last, cross = family.Psi[0, 0], family.Psi[d - 1, d - 1], family.Psi[d - 1, 0]
-        if not prior:
-            mu = family.mu[0]
-            mean = (family.kappa * mu + statistics[1]) / kappa_n
-            first += statistics[1 + d] + family.kappa * mu * mu - kappa_n * mean * mean
-            if d == 2:
-                mu_2 = family.mu[1]
-                mean_2 = (family.kappa * mu_2 + statistics[2]) / kappa_n
-                cross += statistics[4] + family.kappa * mu * mu_2 - kappa_n * mean * mean_2
-                last += statistics[5] + family.kappa * mu_2 * mu_2 - kappa_n * mean_2 * mean_2
-        if d == 1:
-            return math.log(first)
-        return math.log(first) + math.log(last - cross * cross / first)
-    # L D L' without square roots: row i of the workspace holds the entries L_ij D_j, its diagonal D_i.
-    work = np.empty((d + 2, d))
-    mean, inverse = work[d], work[d + 1]
-    for i in range(d):
-        mean[i] = 0.0 if prior else (family.kappa * family.mu[i] + statistics[1 + i]) / kappa_n
-    total, product = 0.0, 1.0
-    k = 1 + d
-    for i in range(d):
-        for j in range(i + 1):
-            value = family.Psi[i, j]
-            if not prior:
-                value += statistics[k + j] + family.kappa * family.mu[i] * family.mu[j] - kappa_n * mean[i] * mean[j]
-            for m in range(j):
-                value -= work[i, m] * work[j, m] * inverse[m]
-            work[i, j] = value
-        inverse[i] = 1.0 / work[i, i]
-        product *= work[i, i]
-        if not 1e-100 < product < 1e100:
-            total += math.log(product)
-            product = 1.0
-        k += i + 1
-    return total + math.log(product)
 
 
 @log_marginal.register(NormalWishart)
@@ -299,35 +240,6 @@ def _(family, statistics):
     if d % 2 == 1:
         total += math.lgamma(0.5 * (nu_n - d + 1.0)) - math.lgamma(0.5 * (nu - d + 1.0))
     return total
-
-
-@kernel
-def set_constants(family, n, d, cache):
-    """Compute the first three entries of the cache from the count and the inverse factor in it."""
-    kappa_n, half = family.kappa + n, 0.5 * (family.nu + n + 1.0)
-    ratio = kappa_n / (kappa_n + 1.0)
-    # Gamma(half) / Gamma(half - d/2) is a product of d/2 factors for even d: one logarithm of one product, taken in
-    # parts before it can overflow.
-    total = 0.0
-    product = 1.0
-    if d % 2 == 1:
-        total += math.lgamma(half) - math.lgamma(half - 0.5 * d) + 0.5 * d * math.log(ratio / math.pi)
-    else:
-        for i in range(d // 2):
-            product *= (half - 1.0 - i) * ratio / math.pi
-            if not 1e-100 < product < 1e100:
-                total += math.log(product)
-                product = 1.0
-    k = 3 + d
-    for i in range(d):
-        product *= cache[k + i]
-        k += i + 1
-        if not 1e-100 < product < 1e100:
-            total += math.log(product)
-            product = 1.0
-    cache[0] = total + math.log(product)
-    cache[1] = half
-    cache[2] = ratio
 
 
 @refresh_cache.register(NormalWishart)
@@ -359,34 +271,37 @@ def _(family, statistics, cache, data, item, sign):
     kappa_n = family.kappa + statistics[0]
     add_item(family, statistics, data, item, sign)
     weight = sign * kappa_n / (kappa_n + sign)
-    y, carried = cache.shape[0] - 2 * d, cache.shape[0] - d
-    k = 3 + d
-    for i in range(d):
-        total = 0.0
-        for j in range(i + 1):
-            total += cache[k + j] * (data.values[item, j] - cache[3 + j])
-        cache[y + i] = total
-        cache[carried + i] = 0.0
-        k += i + 1
+    if d == 2:
+        if not update_plane(statistics[0], family, cache, data.values[item, 0], data.values[item, 1], weight, sign):
+            refresh_cache(family, statistics, cache)
+        return
+    size = cache.shape[0]
+    mean, v, carried = cache[3 : 3 + d], cache[size - 2 * d : size - d], cache[size - d :]
+    for j in range(d):
+        v[j] = data.values[item, j] - mean[j]
+        carried[j] = 0.0
     k = 3 + d
     s = 1.0
     for i in range(d):
-        y_i = cache[y + i]
+        row = cache[k : k + i + 1]
+        y_i = 0.0
+        for j in range(row.shape[0]):
+            y_i += row[j] * v[j]
         s_next = s + weight * y_i * y_i
         if not s_next > 1e-10 * s:
             refresh_cache(family, statistics, cache)
             return
         root = math.sqrt(1.0 / (s * s_next))
         inverse_pivot, carry = s * root, y_i * root
-        for j in range(i + 1):
-            w = (cache[k + j] - weight * y_i * cache[carried + j]) * inverse_pivot
-            cache[k + j] = w
-            cache[carried + j] += carry * w
+        change = weight * y_i * inverse_pivot
+        for j in range(row.shape[0]):
+            row[j] = row[j] * inverse_pivot - change * carried[j]
+            carried[j] += carry * row[j]
         s = s_next
         k += i + 1
     step = sign / (kappa_n + sign)
     for j in range(d):
-        cache[3 + j] += step * (data.values[item, j] - cache[3 + j])
+        mean[j] += step * v[j]
     set_constants(family, statistics[0], d, cache)
 
 
@@ -432,6 +347,39 @@ def _(family, statistics, cache, data, item):
     if not 1e-300 < product < 1e300:
         return math.nan
     return total + math.log(product) + 0.5 * (nu_n - 1.0) * math.log(left)
+
+
+# A column of a panel: the first three entries of the cache; in lanes, for each i, -(W m_n)_i and W_i0 ... W_ii.
+
+
+@panel_shape.register(NormalWishart)
+def _(family):
+    d = family.mu.shape[0]
+    return 3, d + d * (d + 1) // 2
+
+
+@write_panel.register(NormalWishart)
+def _(family, cache, rows, lanes, column):
+    d = family.mu.shape[0]
+    block, lane = column // LANES, column % LANES
+    for i in range(3):
+        rows[i, column] = cache[i]
+    row, k = 0, 3 + d
+    for i in range(d):
+        total = 0.0
+        for j in range(i + 1):
+            total -= cache[k + j] * cache[3 + j]
+            lanes[block, row + 1 + j, lane] = cache[k + j]
+        lanes[block, row, lane] = total
+        row += i + 2
+        k += i + 1
+
+
+@log_predictives.register(NormalWishart)
+def _(family, rows, lanes, prior, data, item, width, values):
+    squared_lengths(lanes, data.values[item], width // LANES, values)
+    for k in range(width // LANES * LANES):
+        values[k] = prior[k] + rows[0, k] - rows[1, k] * log_above_one(1.0 + rows[2, k] * values[k])
 
 
 @draw_parameters.register(NormalWishart)

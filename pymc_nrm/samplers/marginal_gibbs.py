@@ -5,10 +5,19 @@ import math
 import numpy as np
 
 from pymc_nrm.checks import check_count
-from pymc_nrm.families.base import log_predictive, log_predictive_without, update_cache
+from pymc_nrm.families.base import (
+    log_predictive,
+    log_predictive_without,
+    log_predictives,
+    panel_shape,
+    update_cache,
+    write_panel,
+)
 from pymc_nrm.generic import kernel, precompile
+from pymc_nrm.lanes import LANES
 from pymc_nrm.partitions import attach, close_slot, grow, open_slot
 from pymc_nrm.samplers.base import PartitionStep
+from pymc_nrm.samplers.panel import draw_column, new_panel
 
 
 @kernel
@@ -48,60 +57,67 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
 
     Arrays that never change identity inside the loop stay in registers: growing here would cost a quarter of the speed.
     """
-    labels, counts, active, size = state.labels, state.counts, state.active, state.size
+    labels, counts, active, position, size = state.labels, state.counts, state.active, state.position, state.size
     statistics, cache, join = state.statistics, state.cache, weights.join
     capacity = counts.shape[0]
-    log_weights = np.empty(capacity)
+    has_panel = panel_shape(family)[0] > 0
+    panel = new_panel(state, join, family)
+    rows, lanes, prior, values = panel.rows, panel.lanes, panel.prior, panel.values
     n_moved = 0
     for index in range(start, items.shape[0]):
         if size[0] + 2 > capacity:
             return index, n_moved
         item = items[index]
         old = labels[item]
+        here = position[old]
         alone = counts[old] == 1
         # Most items stay where they were: then nothing needs to be taken out and put back.
         own = math.nan if alone else log_predictive_without(family, statistics[old], cache[old], data, item)
         inside = not math.isnan(own)
         if alone:
+            # The last cluster takes the place of the closed one, whose place behind it is that of a new cluster.
             close_slot(state, old)
+            last = size[0]
+            prior[here], prior[last], prior[last + 1] = prior[last], join[0], -np.inf
+            if has_panel:
+                write_panel(family, cache[active[here]], rows, lanes, here)
+                write_panel(family, cache[old], rows, lanes, last)
         elif not inside:
             counts[old] -= 1
             update_cache(family, statistics[old], cache[old], data, item, -1.0)
-        n_clusters = size[0]
-        # The entry behind the occupied slots is an empty one, of weight join[0]: the new cluster.
-        highest = -np.inf
-        for k in range(n_clusters + 1):
-            slot = active[k]
-            if inside and slot == old:
-                value = join[counts[slot] - 1] + own
-            else:
-                value = join[counts[slot]] + log_predictive(family, cache[slot], data, item)
-            log_weights[k] = value
-            if value > highest:
-                highest = value
-        # Weights below exp(-40) of the highest are lost to rounding in any case.
-        total = 0.0
-        for k in range(n_clusters + 1):
-            if log_weights[k] > highest - 40.0:
-                total += math.exp(log_weights[k] - highest)
-            log_weights[k] = total
-        threshold = rng.random() * total
-        chosen = 0
-        while chosen < n_clusters and log_weights[chosen] <= threshold:
-            chosen += 1
-        slot = active[chosen]
-        if chosen == n_clusters:
-            n_moved += not alone
+            prior[here] = join[counts[old]]
+            if has_panel:
+                write_panel(family, cache[old], rows, lanes, here)
+        n_columns = size[0] + 1
+        width = (n_columns + LANES - 1) // LANES * LANES
+        if has_panel:
+            log_predictives(family, rows, lanes, prior, data, item, width, values)
         else:
-            n_moved += slot != old or alone
+            for k in range(n_columns):
+                values[k] = prior[k] + log_predictive(family, cache[active[k]], data, item)
+            for k in range(n_columns, width):
+                values[k] = -np.inf
         if inside:
-            if slot == old:
+            values[here] = join[counts[old] - 1] + own
+        chosen = draw_column(rng, values, n_columns, min(here, size[0]))
+        new = chosen == size[0]
+        n_moved += not (alone and new) and (alone or chosen != here)
+        if inside:
+            if chosen == here:
                 continue
             counts[old] -= 1
             update_cache(family, statistics[old], cache[old], data, item, -1.0)
-        if chosen == n_clusters:
+            prior[here] = join[counts[old]]
+            if has_panel:
+                write_panel(family, cache[old], rows, lanes, here)
+        if new:
             open_slot(state)
+            prior[size[0]] = join[0]
+        slot = active[chosen]
         attach(state, item, slot, family, data)
+        prior[chosen] = join[counts[slot]]
+        if has_panel:
+            write_panel(family, cache[slot], rows, lanes, chosen)
     return items.shape[0], n_moved
 
 

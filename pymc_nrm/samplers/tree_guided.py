@@ -14,7 +14,7 @@ from pymc_nrm.partitions import build_state
 from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, is_partition
 from pymc_nrm.samplers.guide import block_statistics, make_guide
 from pymc_nrm.samplers.informed_split_merge import informed_split_merge_moves
-from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items
+from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep
 from pymc_nrm.samplers.move_schedule import numbers_of_moves
 from pymc_nrm.samplers.split_merge_tally import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.samplers.subtree_gibbs import reference_subtree_gibbs, subtree_gibbs
@@ -30,8 +30,8 @@ _REBUILDS = (0.1, 0.25, 0.5)
 
 
 @kernel
-def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves):
-    """One cycle: so many moves of each kind of ``TREE_MOVES``, then Gibbs updates of ``n_moves[4]`` random items.
+def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves, items):
+    """One cycle: ``n_moves`` moves of each kind of ``TREE_MOVES``, then Gibbs updates of the items.
 
     One kernel, since a call from Python costs some ten microseconds.  Leaves the target given u invariant; irreducible
     if Gibbs moves of any kind are among them.
@@ -59,14 +59,13 @@ def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves):
     if n_moves[3] > 0:
         state, n_moved = reference_subtree_gibbs(rng, state, weights, family, data, guide, n_moves[3])
         n_blocks_moved += n_moved
-    items = random_items(rng, state.labels.shape[0], n_moves[4])
     state, n_moved = gibbs_sweep(rng, state, weights, family, data, items)
     return state, tally, n_blocks_moved, n_moved
 
 
 @dataclass_state
 class TreeGuidedState(PartitionStepState):
-    """What a chain needs to go on: beside the options, its guide trees and how far tuning has come."""
+    """What a chain needs to go on: options, guide trees, the items to be visited next, how far tuning has come."""
 
     guides: list = field(default_factory=list)
     n_steps: int = 0
@@ -74,6 +73,7 @@ class TreeGuidedState(PartitionStepState):
     tuning: bool = True
     n_moves: Any = None
     tally: Any = None
+    waiting: Any = None
 
 
 class TreeGuided(PartitionStep):
@@ -95,8 +95,9 @@ class TreeGuided(PartitionStep):
     moves : dict of str to int or float, optional
         How often each move is made per draw, by name: ``"informed_split_merge"``, ``"tree_split_merge"``,
         ``"subtree_gibbs"``, ``"reference_subtree_gibbs"`` and ``"marginal_gibbs"``.  A float stands for that share of
-        the number of items; for ``"marginal_gibbs"`` the number of items to update, at most all of them.  Moves that
-        are left out keep their default number, or the one found in tuning.
+        the number of items; for ``"marginal_gibbs"`` the number of items to update, at most all of them.  All items
+        take their turn in random order before one is updated again.  Moves that are left out keep their default number,
+        or the one found in tuning.
     n_trees : int
         Number of guide trees; one of them is drawn for each draw.
     **kwargs
@@ -149,6 +150,7 @@ class TreeGuided(PartitionStep):
 
     def _reset(self, tune):
         self.guides, self.n_moves, self.tally = [], None, np.zeros((2, 7))
+        self.waiting = np.empty(0, dtype=np.int64)
         self.n_steps, self.n_tune, self.tuning = 0, tune, tune > 0
 
     def stop_tuning(self):
@@ -166,7 +168,8 @@ class TreeGuided(PartitionStep):
         rng = np.random.default_rng(0)
         small = Weights(table.join[:3], table.moment[:3]) if self._n > 1 else table
         guide = make_guide(guide_tree(rng, small, family, data), family, data)
-        precompile(tree_guided_cycle, self.rng, state, table, family, data, guide, np.zeros(5, dtype=np.int64))
+        n_moves = np.zeros(4, dtype=np.int64)
+        precompile(tree_guided_cycle, self.rng, state, table, family, data, guide, n_moves, state.labels)
         precompile(block_statistics, guide, family, data)
 
     def moves(self, state, table, family, data):
@@ -176,13 +179,15 @@ class TreeGuided(PartitionStep):
             if self.n_steps == 0 and self.may_choose_start and state.size[0] == 1:
                 state = build_state(cut_tree(self.guides[0].tree), family, data)
         if self.n_moves is None or self.tuning:
-            self.n_moves = numbers_of_moves(self._n, int(state.size[0]), self.tally, self.options["moves"])
+            self.n_moves = numbers_of_moves(
+                self._n, int(state.size[0]), state.statistics.shape[1], self.tally, self.options["moves"]
+            )
         self.n_steps += 1
         guide = self.guides[int(self.rng.integers(len(self.guides)))]
         if not self.target.data_are_fixed:
             guide = guide._replace(statistics=block_statistics(guide, family, data))
         state, tally, n_blocks_moved, n_moved = tree_guided_cycle(
-            self.rng, state, table, family, data, guide, self.n_moves
+            self.rng, state, table, family, data, guide, self.n_moves[:4], self._next_items(int(self.n_moves[4]))
         )
         if self.tuning:
             # What happened on the way to the bulk of the posterior says little about the time there.
@@ -192,6 +197,13 @@ class TreeGuided(PartitionStep):
             "n_blocks_moved": n_blocks_moved,
             **split_merge_statistics(tally.sum(axis=0)),
         }
+
+    def _next_items(self, count):
+        """Items to update: the next ones of a random order of all, so that none waits for chance to choose it."""
+        while len(self.waiting) < count:
+            self.waiting = np.concatenate([self.waiting, self.rng.permutation(self._n)])
+        items, self.waiting = self.waiting[:count], self.waiting[count:]
+        return items
 
     def _trees_are_due(self):
         if not self.guides:

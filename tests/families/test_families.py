@@ -17,6 +17,8 @@ from pymc_nrm.families.base import (
     log_marginal,
     log_predictive,
     log_predictive_without,
+    log_predictives,
+    panel_shape,
     parameter_shapes,
     parameters_size,
     prepare_data,
@@ -24,8 +26,10 @@ from pymc_nrm.families.base import (
     restore_parameters,
     statistics_size,
     update_cache,
+    write_panel,
 )
 from pymc_nrm.generic import kernel
+from pymc_nrm.lanes import LANES
 
 # With fixed seeds a z-score is a number, not a chance: this one would be exceeded once in 70,000 new seeds.
 Z_MAX = 4.5
@@ -217,6 +221,38 @@ def test_formula_of_the_others_equals_a_removal(case, size):
         n_compared += known.sum()
     has_formula = log_predictive_without.dispatch(type(case.local)) is not log_predictive_without.dispatch(object)
     assert n_compared > 4 * size or not has_formula
+
+
+@kernel
+def panel_values(family, statistics, prior, data, item):
+    """Prior plus log predictive densities, one by one and by the panel."""
+    n_rows, n_lane_rows = panel_shape(family)
+    width = prior.shape[0]
+    rows, lanes = np.empty((n_rows, width)), np.empty((width // LANES, n_lane_rows, LANES))
+    single, together = np.empty(width), np.empty(width)
+    for k in range(width):
+        cache = np.zeros(cache_size(family))
+        refresh_cache(family, statistics[k], cache)
+        single[k] = prior[k] + log_predictive(family, cache, data, item)
+        write_panel(family, cache, rows, lanes, k)
+    log_predictives(family, rows, lanes, prior, data, item, width, together)
+    return single, together
+
+
+def test_a_panel_weighs_like_single_clusters(case):
+    if panel_shape(case.local)[0] == 0:
+        pytest.skip("the family weighs clusters one by one")
+    rng = np.random.default_rng(5)
+    width = 2 * LANES
+    statistics = np.zeros((width, statistics_size(case.local)))
+    for k in range(1, width):
+        for item in rng.choice(len(case.dense), rng.integers(1, len(case.dense)), replace=False):
+            add_item(case.local, statistics[k], case.data, item, 1.0)
+    prior = rng.normal(size=width)
+    prior[3] = -np.inf
+    for item in range(len(case.dense)):
+        single, together = panel_values(case.local, statistics, prior, case.data, item)
+        np.testing.assert_allclose(together, single, rtol=1e-12, atol=1e-12)
 
 
 def test_python_and_numba_agree(case):

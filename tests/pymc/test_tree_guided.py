@@ -118,14 +118,30 @@ def test_numbers_of_moves_are_frozen_after_tuning():
 
 
 def test_moves_that_gain_more_are_made_more_often():
-    tally = np.array([[90.0, 10.0, 90.0, 10.0, 0.0, 200.0, 20_000.0], [180.0, 0.0, 20.0, 0.0, 0.0, 200.0, 20_000.0]])
-    first = numbers_of_moves(1000, 30, tally, {})
-    second = numbers_of_moves(1000, 30, tally[::-1], {})
-    # Half of 1000 updates of 31 predictives are 1292 log marginals; a move takes 100, and one kind gets three quarters.
-    assert first[:2].tolist() == [10, 3]
-    assert second[:2].tolist() == [3, 10]
-    assert numbers_of_moves(1000, 30, tally, {"tree_split_merge": 9, "informed_split_merge": 0})[:2].tolist() == [0, 9]
-    assert numbers_of_moves(1000, 30, tally / 10, {})[:2].tolist() == [6, 4]
+    tally = np.array([[90.0, 10.0, 90.0, 10.0, 0.0, 200.0, 40_000.0], [180.0, 0.0, 20.0, 0.0, 0.0, 200.0, 40_000.0]])
+    first = numbers_of_moves(2000, 60, 6, tally, {})
+    second = numbers_of_moves(2000, 60, 6, tally[::-1], {})
+    # Half of 2000 updates of 61 predictives are 2033 log marginals; a move takes 200, and one kind gets three quarters.
+    assert first[:2].tolist() == [8, 3]
+    assert second[:2].tolist() == [3, 8]
+    chosen = {"tree_split_merge": 9, "informed_split_merge": 0}
+    assert numbers_of_moves(2000, 60, 6, tally, chosen)[:2].tolist() == [0, 9]
+    assert numbers_of_moves(2000, 60, 6, tally / 10, {})[:2].tolist() == [6, 4]
+
+
+def test_all_items_take_their_turn():
+    step = make_step(make_model(groups()), moves={"marginal_gibbs": 15})
+    step.setup_chain(np.random.default_rng(0), 0, 8)
+    items = np.concatenate([step._next_items(15) for _ in range(8)])
+    for turn in items.reshape(3, 40):
+        assert sorted(turn) == list(range(40))
+
+
+def test_a_costly_log_marginal_leaves_fewer_moves():
+    tally = np.full((2, 7), 50.0)
+    tally[:, 6] = 20_000.0
+    cheap, dear = (numbers_of_moves(40, 3, size, tally, {})[:2].tolist() for size in (6, 300))
+    assert cheap[0] > dear[0]
 
 
 def test_goes_on_where_it_stopped():

@@ -1,0 +1,90 @@
+"""The predictive densities of an item under all clusters at once, for Gibbs sweeps."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.families.base import panel_shape, write_panel
+from pymc_nrm.generic import kernel
+from pymc_nrm.lanes import LANES, exp_of_negative
+
+
+class Panel(NamedTuple):
+    """What a sweep reads instead of the caches, column by column in the order of the active slots.
+
+    The column behind the last cluster is that of a cluster without data; columns behind it have prior weight 0.
+
+    Parameters
+    ----------
+    rows, lanes : ndarray
+        See :func:`~pymc_nrm.families.base.panel_shape`.
+    prior : ndarray, shape (width,)
+        Log weight of joining, without the item's data.
+    values : ndarray, shape (width,)
+        Memory for the log weights of an item.
+    """
+
+    rows: Any
+    lanes: Any
+    prior: Any
+    values: Any
+
+
+@kernel
+def new_panel(state, join, family):
+    """Panel of a state, with room for as many clusters as the state."""
+    n_blocks = (state.counts.shape[0] + LANES - 1) // LANES
+    n_rows, n_lane_rows = panel_shape(family)
+    panel = Panel(
+        np.empty((n_rows, n_blocks * LANES)),
+        np.empty((n_blocks, n_lane_rows, LANES)),
+        np.full(n_blocks * LANES, -np.inf),
+        np.empty(n_blocks * LANES),
+    )
+    for column in range(n_blocks * LANES):
+        slot = state.active[min(column, state.size[0])]
+        if n_rows > 0:
+            write_panel(family, state.cache[slot], panel.rows, panel.lanes, column)
+        if column <= state.size[0]:
+            panel.prior[column] = join[state.counts[slot]]
+    return panel
+
+
+@kernel
+def draw_column(rng, values, n_columns, likely):
+    """Draw a column with probabilities proportional to the exponentials of the values, which are overwritten.
+
+    Weights below exp(-40) of the highest are lost to rounding in any case.
+
+    Parameters
+    ----------
+    rng : Generator
+    values : ndarray, shape (at least n_columns, up to a multiple of LANES,)
+        Log weights; -inf behind the first ``n_columns``.
+    n_columns : int
+    likely : int
+        Column to look at first.
+    """
+    width = (n_columns + LANES - 1) // LANES * LANES
+    highest = values[likely]
+    for k in range(n_columns):
+        if values[k] > highest:
+            highest = values[k]
+    total = 0.0
+    for k in range(width):
+        x = values[k] - highest
+        weight = exp_of_negative(x if x > -40.0 else -40.0) if x > -40.0 else 0.0
+        values[k] = weight
+        total += weight
+    threshold = rng.random() * total
+    if threshold < values[likely]:
+        return likely
+    threshold -= values[likely]
+    chosen = n_columns - 1
+    for k in range(n_columns):
+        if k != likely and values[k] > 0.0:
+            chosen = k
+            if threshold < values[k]:
+                break
+            threshold -= values[k]
+    return chosen
