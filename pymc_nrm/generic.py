@@ -10,7 +10,7 @@ import hashlib
 import inspect
 import pathlib
 
-__all__ = ["Kernel", "generic", "kernel", "numba_extension", "precompile"]
+__all__ = ["Kernel", "generic", "kernel", "layer_of", "numba_extension", "precompile", "source_fingerprint"]
 
 _generics = []
 _extensions = []
@@ -148,7 +148,7 @@ class Kernel:
         file = pathlib.Path(self.__wrapped__.__code__.co_filename)
         if file.is_file():
             dispatcher._cache = _source_cache()(self.__wrapped__)
-            dispatcher._cache.layer = _layer(file)
+            dispatcher._cache.layer = layer_of(file)
         return dispatcher
 
     def __call__(self, *arguments):
@@ -236,7 +236,7 @@ def _source_cache():
     return SourceCache
 
 
-def _layer(path):
+def layer_of(path):
     """The folder or file directly below the package in which a file stands; None for files elsewhere."""
     root = pathlib.Path(__file__).parent
     path = pathlib.Path(path)
@@ -269,7 +269,7 @@ def source_fingerprint(layer=None):
     if layer == "stats":
         below = ("checks", "generic", "lanes", "special", "stats")
     for path in sorted(root.rglob("*.py")):
-        if below is None or _layer(path) in below:
+        if below is None or layer_of(path) in below:
             digest.update(str(path.relative_to(root)).encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -29,5 +29,5 @@ def register_numba(op_class, describe):
         source, environment, hyperparameter_class = describe(op)
         draw = numba_njit(compile_function_src(source, "draw", environment))
         # The key makes PyTensor's own disk cache forget the draw when the code behind it changes.
-        key = f"{source_fingerprint()}{class_fingerprint(hyperparameter_class)}{source}"
+        key = f"{source_fingerprint('distributions')}{class_fingerprint(hyperparameter_class)}{source}"
         return draw, int(hashlib.sha256(key.encode()).hexdigest()[:15], 16)

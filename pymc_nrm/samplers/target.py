@@ -10,6 +10,7 @@ from pymc_nrm.distributions.observed import sparse_origin
 from pymc_nrm.families.base import localise, prepare_data
 from pymc_nrm.families.no_data import NoData, NoRows
 from pymc_nrm.families.product import product, product_data
+from pymc_nrm.measures.base import check_measure
 
 
 class Target:
@@ -44,6 +45,7 @@ class Target:
         self._sizes = [len(part) for part in parts]
         self._evaluate = _Evaluator(model, [variable for part in parts for variable in part], compile_kwargs)
         self._prepared = [None] * len(self.mixtures)
+        self._checked = False
         data_places = np.cumsum(self._sizes)[1:] - 1
         self.data_are_fixed = not any(self._evaluate.varies[place] for place in data_places)
         self.at(point)
@@ -52,6 +54,7 @@ class Target:
         """Read data and constants again, which ``pm.set_data`` may have changed."""
         self._evaluate.refresh()
         self._prepared = [None] * len(self.mixtures)
+        self._checked = False
 
     def at(self, point):
         """Measure, family and data at a point.
@@ -67,13 +70,23 @@ class Target:
             With float fields.
         family, data : NamedTuple
             A product where several mixtures share the partition.
+
+        Raises
+        ------
+        ValueError
+            At the first point after the construction or :meth:`refresh`, if hyperparameters are outside their supports:
+            later ones are those of draws, whose log-probability is finite.
         """
         values = iter(self._evaluate(point))
         parts = [[next(values) for _ in range(size)] for size in self._sizes]
         measure = self._measure_class(*[float(value) for value in parts[0]])
+        if not self._checked:
+            check_measure(measure)
         families, data = [], []
         for k, (rv, (*hyperparameters, X)) in enumerate(zip(self.mixtures, parts[1:], strict=True)):
             family = kernel_family(rv.owner.op.family_class, hyperparameters)
+            if not self._checked:
+                _check_finite(family, rv.name)
             rows = self._prepared[k]
             if rows is None:
                 rows = prepare_data(family, X[:, None] if X.ndim == 1 else X)
@@ -81,9 +94,18 @@ class Target:
                     self._prepared[k] = rows
             families.append(localise(family, rows))
             data.append(rows)
+        self._checked = True
         if not families:
             return measure, NoData(0.0), NoRows(0.0)
         return measure, product(families), product_data(data)
+
+
+def _check_finite(family, name):
+    for field, value in family._asdict().items():
+        if not np.isfinite(value).all():
+            raise ValueError(
+                f"{field} of {type(family).__name__} must be finite where the sampling of {name!r} starts; got {value}"
+            )
 
 
 class _Evaluator:

@@ -210,3 +210,18 @@ def test_latent_mixture_without_a_number_of_levels():
         z = nrm.Partition("z", measure, n=3)
         with pytest.raises(ValueError, match="n_levels"):
             nrm.Mixture("x", z, nrm.CategoricalDirichlet(1.0), shape=(3, 2))
+
+
+@pytest.mark.parametrize(
+    ("initvals", "message"),
+    [
+        ({"alpha": -1.0}, "alpha of DirichletProcess .* above 0; got nan"),
+        ({"rate": -2.0}, "alpha of PoissonGamma must be finite where the sampling of 'x' starts; got .*nan"),
+    ],
+)
+def test_start_outside_a_support(initvals, message):
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2.0, 1.0)), n=3)
+        nrm.Mixture("x", z, nrm.PoissonGamma(pm.HalfNormal("rate"), 1.0), observed=[0, 1, 8])
+    with pytest.raises(ValueError, match=message), np.errstate(invalid="ignore"):
+        nrm.sample(2, tune=0, chains=1, cores=1, model=model, initvals=initvals, quiet=True)
