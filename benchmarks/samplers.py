@@ -14,7 +14,7 @@ from common.part import Part
 from common.sampler_pictures import efficiency_picture, trace_picture
 from common.sampler_runs import SEQUENTIAL, TREE, Sampler, measure_set
 from common.sampler_sets import SETS, load
-from common.sampler_tables import sampler_tables
+from common.sampler_tables import sampler_headline, sampler_tables
 
 import pymc_nrm as nrm
 
@@ -75,5 +75,7 @@ def pictures(rows, folder):
     return found | efficiency_picture(rows, folder / "samplers_efficiency.png")
 
 
+PART = Part("samplers", measure, sampler_tables, pictures, add_arguments, sampler_headline)
+
 if __name__ == "__main__":
-    Part("samplers", measure, sampler_tables, pictures, add_arguments).main()
+    PART.main()

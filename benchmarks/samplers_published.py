@@ -46,5 +46,7 @@ def pictures(rows, folder):
     return trace_picture(traces, references[0], folder / "samplers_published_toy.png") if references else {}
 
 
+PART = Part("samplers_published", measure, published_table, pictures)
+
 if __name__ == "__main__":
-    Part("samplers_published", measure, published_table, pictures).main()
+    PART.main()

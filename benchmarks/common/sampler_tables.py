@@ -151,6 +151,39 @@ def _factors(rows):
     return ["**Factors** between medians of ESS per second.\n", markdown(titles, lines)]
 
 
+# Targets: so many times the effective samples per second of each rival.
+TARGETS = (("published tree-guided (biased)", 20.0), *((rival, 5.0) for rival in RIVALS[1:]))
+
+
+def sampler_headline(rows):
+    """Lines of the README: factors on toy and 10k, times from one cluster, and laws of the number of clusters."""
+    stationary = {(row["set"], row["sampler"]): row for row in rows if row["kind"] == "stationary"}
+    arrivals = {(row["set"], row["sampler"]): row for row in rows if row["kind"] == "arrival" and row["start"] == "one"}
+    lines = []
+    for name in ("toy", "10k"):
+        for rival, target in TARGETS:
+            if not {(name, "tree-guided"), (name, rival)} <= set(stationary):
+                continue
+            pair = stationary[name, "tree-guided"], stationary[name, rival]
+            ratios = [_ratio(*pair, f"{quantity}_median") for quantity in ("clusters", "log_joint")]
+            if all(isinstance(ratio, float) for ratio in ratios):
+                claim = f"ESS per second in stationarity, {name}: tree-guided / {rival}"
+                measured = f"{ratios[0]:.2g} (clusters), {ratios[1]:.2g} (log joint)"
+                lines.append((claim, measured, f"{target:.0f}", min(ratios) >= target))
+    for name, sampler in arrivals:
+        if sampler == "tree-guided":
+            rivals = [rival for rival, _ in TARGETS if (name, rival) in arrivals]
+            others = ", ".join(f"{_times(arrivals[name, rival])} ({rival})" for rival in rivals)
+            claim = f"CPU seconds from one cluster to stationarity, {name}"
+            lines.append((claim, f"{_times(arrivals[name, sampler])}; {others}", None, None))
+    scores = {row["set"]: row["z"] for row in stationary.values() if row["sampler"] == "tree-guided" and row["z"]}
+    if scores:
+        worst = max(scores, key=lambda name: abs(scores[name]))
+        claim = f"Number of clusters of the tree-guided sampler against the reference, worst of {len(scores)} sets"
+        lines.append((claim, f"z = {scores[worst]:.1f} ({worst})", "below 4", abs(scores[worst]) < 4))
+    return lines
+
+
 def _ratio(row, rival, key):
     if rival is None or row.get(key) is None or rival.get(key) is None:
         return None
