@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_nrm.generic import kernel, numba_extension
 
-__all__ = ["LANES", "exp_of_negative", "log_above_one", "squared_lengths"]
+__all__ = ["LANES", "exp_within", "log_above_one", "squared_lengths"]
 
 # Twice the widest registers of today, so that sums of products need not wait for each other; narrower machines take
 # more instructions.  Compilers vectorise plain loops over multiples of this many numbers without a remainder.
@@ -15,8 +15,8 @@ LANES = 16
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 # Bits of 1 minus bits of sqrt(1/2), but for the lowest: what moves the range of the mantissa to sqrt(1/2) .. sqrt(2).
 _MANTISSA_SHIFT = 0x00095F6199300000
-_LOG_SERIES = tuple(2.0 / (2 * k + 1) for k in range(1, 11))
-_EXP_SERIES = tuple(1.0 / math.factorial(k) for k in range(13, -1, -1))
+_LOG_SERIES = tuple(2.0 / (2 * k + 1) for k in range(1, 10))
+_EXP_SERIES = tuple(1.0 / math.factorial(k) for k in range(13))
 
 
 @kernel
@@ -24,7 +24,7 @@ def log_above_one(x):
     """Natural logarithm of a number from 1 to the largest, without branches, to about one unit in the last place.
 
     ``x = 2^e m`` with m in sqrt(1/2) .. sqrt(2), and ``log m = 2 artanh(s)``, ``s = (m - 1) / (m + 1)``, by its series:
-    s^2 is below 0.03.
+    s^2 is below 0.03.  Series are summed in parts that need not wait for each other.
 
     Examples
     --------
@@ -36,27 +36,35 @@ def log_above_one(x):
     m = np.int64(bits - (exponent << 52)).view(np.float64)
     s = (m - 1.0) / (m + 1.0)
     z = s * s
-    series = 0.0
-    for k in range(9, -1, -1):
-        series = series * z + _LOG_SERIES[k]
-    return float(exponent) * _LN2_HIGH + (2.0 * s + (s * z * series + float(exponent) * _LN2_LOW))
+    w = z * z
+    c = _LOG_SERIES
+    even = c[0] + w * (c[2] + w * (c[4] + w * (c[6] + w * c[8])))
+    odd = c[1] + w * (c[3] + w * (c[5] + w * c[7]))
+    return float(exponent) * _LN2_HIGH + (2.0 * s + (s * z * (even + z * odd) + float(exponent) * _LN2_LOW))
 
 
 @kernel
-def exp_of_negative(x):
-    """Exponential of a number in -700 .. 0, without branches, to 1e-14 of its size.
+def exp_within(x):
+    """Exponential of a number in -700 .. 700, without branches, to 1e-13 of its size, 1e-14 near zero.
+
+    ``exp x = 2^n exp r`` with r within log(2) / 2 of zero.
 
     Examples
     --------
-    >>> bool(abs(exp_of_negative(-3.0) / np.exp(-3.0) - 1) < 1e-14)
+    >>> bool(abs(exp_within(-3.0) / np.exp(-3.0) - 1) < 1e-14)
     True
     """
     n = np.floor(x * 1.4426950408889634 + 0.5)
     r = (x - n * _LN2_HIGH) - n * _LN2_LOW
-    series = 0.0
-    for k in range(14):
-        series = series * r + _EXP_SERIES[k]
-    return series * np.int64((np.int64(n) + 1023) << 52).view(np.float64)
+    w = r * r
+    v = w * w
+    c = _EXP_SERIES
+    low = (c[0] + c[1] * r) + w * (c[2] + c[3] * r)
+    middle = (c[4] + c[5] * r) + w * (c[6] + c[7] * r)
+    high = (c[8] + c[9] * r) + w * (c[10] + c[11] * r)
+    # Processors of all ages convert to short integers.
+    scale = np.int64((np.int64(np.int32(n)) + 1023) << 52).view(np.float64)
+    return (low + v * (middle + v * (high + v * c[12]))) * scale
 
 
 def squared_lengths(panel, x, n_blocks, out):

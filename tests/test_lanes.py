@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_nrm.generic import kernel
-from pymc_nrm.lanes import LANES, exp_of_negative, log_above_one, squared_lengths
+from pymc_nrm.lanes import LANES, exp_within, log_above_one, squared_lengths
 
 
 @kernel
@@ -16,7 +16,7 @@ def logarithms(x, out):
 @kernel
 def exponentials(x, out):
     for k in range(x.shape[0]):
-        out[k] = exp_of_negative(x[k])
+        out[k] = exp_within(x[k])
 
 
 @kernel
@@ -33,10 +33,10 @@ def test_logarithm_over_the_whole_range():
 
 
 def test_exponential_over_its_range():
-    x = np.concatenate([-np.random.default_rng(1).uniform(0, 700, 10_000), [0.0, -40.0, -700.0]])
+    x = np.concatenate([np.random.default_rng(1).uniform(-700, 700, 10_000), [0.0, -700.0, 700.0]])
     out = np.empty_like(x)
     exponentials(x, out)
-    np.testing.assert_allclose(out, np.exp(x), rtol=5e-14)
+    np.testing.assert_allclose(out, np.exp(x), rtol=1e-13)
     assert out[-3] == 1.0
 
 

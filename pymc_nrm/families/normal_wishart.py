@@ -268,13 +268,13 @@ def _(family, statistics, cache, data, item, sign):
     # Psi changes by weight * v v', v = x - mean.  With y = W v, the factor of I + weight y y' has the pivots
     # sqrt(s_i / s_(i-1)), s_i = 1 + weight (y_1^2 + ... + y_i^2); dividing W by it row by row costs O(d^2).
     d = data.values.shape[1]
+    if d == 2:
+        if not update_plane(family, statistics, cache, data.values[item, 0], data.values[item, 1], sign):
+            refresh_cache(family, statistics, cache)
+        return
     kappa_n = family.kappa + statistics[0]
     add_item(family, statistics, data, item, sign)
     weight = sign * kappa_n / (kappa_n + sign)
-    if d == 2:
-        if not update_plane(statistics[0], family, cache, data.values[item, 0], data.values[item, 1], weight, sign):
-            refresh_cache(family, statistics, cache)
-        return
     size = cache.shape[0]
     mean, v, carried = cache[3 : 3 + d], cache[size - 2 * d : size - d], cache[size - d :]
     for j in range(d):
@@ -324,6 +324,15 @@ def _(family, statistics, cache, data, item):
     # Psi without x is Psi_n - kappa_n/(kappa_n - 1) (x - m_n) (x - m_n)', with determinant |Psi_n| times `left`.
     d = data.values.shape[1]
     kappa_n, nu_n = family.kappa + statistics[0], family.nu + statistics[0]
+    ratio = (kappa_n - 1.0) / kappa_n
+    if d == 2:
+        v_1, v_2 = data.values[item, 0] - cache[3], data.values[item, 1] - cache[4]
+        y_1, y_2 = cache[5] * v_1, cache[6] * v_1 + cache[7] * v_2
+        left = 1.0 - (y_1 * y_1 + y_2 * y_2) / ratio
+        product = (0.5 * nu_n - 1.0) * ratio / math.pi * (cache[5] * cache[7])
+        if not left > _LEAST_DETERMINANT_SHARE:
+            return math.nan
+        return math.log(product) + 0.5 * (nu_n - 1.0) * math.log(left)
     distance, product = 0.0, 1.0
     k = 3 + d
     for i in range(d):
@@ -333,7 +342,6 @@ def _(family, statistics, cache, data, item):
         distance += total * total
         product *= cache[k + i]
         k += i + 1
-    ratio = (kappa_n - 1.0) / kappa_n
     left = 1.0 - distance / ratio
     if not left > _LEAST_DETERMINANT_SHARE:
         return math.nan

@@ -102,8 +102,18 @@ def set_constants(family, n, d, cache):
 
 
 @kernel
-def update_plane(n, family, cache, x_1, x_2, weight, sign):
-    """Rank-one change of the cache for d = 2, without loops; False where it would lose digits."""
+def update_plane(family, statistics, cache, x_1, x_2, sign):
+    """Rank-one change of statistics and cache for d = 2, without loops; False where the cache would lose digits."""
+    kappa_n = family.kappa + statistics[0]
+    statistics[0] += sign
+    statistics[1] += sign * x_1
+    statistics[2] += sign * x_2
+    statistics[3] += sign * x_1 * x_1
+    statistics[4] += sign * x_1 * x_2
+    statistics[5] += sign * x_2 * x_2
+    step = sign / (kappa_n + sign)
+    weight = kappa_n * step
+    kappa_n += sign
     mean_1, mean_2, w_11, w_21, w_22 = cache[3], cache[4], cache[5], cache[6], cache[7]
     v_1, v_2 = x_1 - mean_1, x_2 - mean_2
     y_1, y_2 = w_11 * v_1, w_21 * v_1 + w_22 * v_2
@@ -112,14 +122,10 @@ def update_plane(n, family, cache, x_1, x_2, weight, sign):
     if not (s_1 > 1e-10 and s_2 > 1e-10 * s_1):
         return False
     root_1, root_2 = math.sqrt(1.0 / s_1), math.sqrt(1.0 / (s_1 * s_2))
-    cache[5] = w_11 * root_1
-    cache[6] = (w_21 * s_1 - weight * y_2 * y_1 * w_11) * root_2
-    cache[7] = w_22 * s_1 * root_2
-    kappa_n, half = family.kappa + n, 0.5 * (family.nu + n + 1.0)
-    step = sign / kappa_n
+    w_11, w_21, w_22 = w_11 * root_1, (w_21 * s_1 - weight * y_2 * y_1 * w_11) * root_2, w_22 * s_1 * root_2
+    half, ratio = 0.5 * (family.nu + statistics[0] + 1.0), kappa_n / (kappa_n + 1.0)
+    cache[0] = math.log((half - 1.0) * ratio / math.pi * (w_11 * w_22))
+    cache[1], cache[2] = half, ratio
     cache[3], cache[4] = mean_1 + step * v_1, mean_2 + step * v_2
-    ratio = kappa_n / (kappa_n + 1.0)
-    cache[0] = math.log((half - 1.0) * ratio / math.pi * (cache[5] * cache[7]))
-    cache[1] = half
-    cache[2] = ratio
+    cache[5], cache[6], cache[7] = w_11, w_21, w_22
     return True

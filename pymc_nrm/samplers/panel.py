@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_nrm.families.base import panel_shape, write_panel
 from pymc_nrm.generic import kernel
-from pymc_nrm.lanes import LANES, exp_of_negative
+from pymc_nrm.lanes import LANES, exp_within
 
 
 class Panel(NamedTuple):
@@ -54,7 +54,8 @@ def new_panel(state, join, family):
 def draw_column(rng, values, n_columns, likely):
     """Draw a column with probabilities proportional to the exponentials of the values, which are overwritten.
 
-    Weights below exp(-40) of the highest are lost to rounding in any case.
+    Weights are relative to that of the likely column, or to the highest where that is far above.  Those below exp(-40)
+    of it are lost to rounding in any case.
 
     Parameters
     ----------
@@ -66,14 +67,17 @@ def draw_column(rng, values, n_columns, likely):
         Column to look at first.
     """
     width = (n_columns + LANES - 1) // LANES * LANES
-    highest = values[likely]
-    for k in range(n_columns):
-        if values[k] > highest:
-            highest = values[k]
+    reference = values[likely]
+    n_above = 0
+    for k in range(width):
+        n_above += values[k] > reference + 500.0
+    if n_above > 0:
+        for k in range(n_columns):
+            reference = max(reference, values[k])
     total = 0.0
     for k in range(width):
-        x = values[k] - highest
-        weight = exp_of_negative(x if x > -40.0 else -40.0) if x > -40.0 else 0.0
+        x = values[k] - reference
+        weight = exp_within(x if x > -40.0 else -40.0) if x > -40.0 else 0.0
         values[k] = weight
         total += weight
     threshold = rng.random() * total
