@@ -57,7 +57,7 @@ def numbers_of_moves(n, n_clusters, n_statistics, tally, chosen):
         "informed_split_merge": 6,
         "tree_split_merge": 4,
         "subtree_gibbs": 5 if many else max(5, n // 128),
-        "reference_subtree_gibbs": n // 16 if many else 0,
+        "reference_subtree_gibbs": n // 40 if many else 0,
         "marginal_gibbs": min(n, max(_MANY_ITEMS, round(_SHARE * n))),
     }
     wanted = defaults | chosen
