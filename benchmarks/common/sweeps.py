@@ -12,7 +12,7 @@ from pymc_nrm.families.product import product, product_data
 from pymc_nrm.generic import kernel
 from pymc_nrm.measures.base import weights
 from pymc_nrm.partitions import build_state, canonical_labels
-from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items
+from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
 
 
 class Problem(NamedTuple):
@@ -88,7 +88,7 @@ def run_sweeps(rng, state, weights, family, data, n_sweeps):
     n_clusters, n_moved = np.empty(n_sweeps, dtype=np.int64), np.empty(n_sweeps, dtype=np.int64)
     n = state.labels.shape[0]
     for sweep in range(n_sweeps):
-        state, moved = gibbs_sweep(rng, state, weights, family, data, random_items(rng, n, n))
+        state, moved = gibbs_sweep(rng, state, weights, family, data, scan_order(rng, n, n))
         n_clusters[sweep], n_moved[sweep] = state.size[0], moved
     return state, n_clusters, n_moved
 

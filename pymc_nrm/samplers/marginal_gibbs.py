@@ -19,6 +19,9 @@ from pymc_nrm.partitions import attach, close_slot, grow, open_slot
 from pymc_nrm.samplers.base import PartitionStep
 from pymc_nrm.samplers.panel import draw_column, new_panel
 
+# From so many items on, so many neighbours are visited together.
+_MANY, _PIECE = 20_000, 64
+
 
 @kernel
 def random_items(rng, n, n_items):
@@ -28,6 +31,24 @@ def random_items(rng, n, n_items):
         j = i + int(rng.random() * (n - i))
         order[i], order[j] = order[j], order[i]
     return order[:n_items]
+
+
+@kernel
+def scan_order(rng, n, n_items):
+    """``n_items`` different items of n in random order, shape (n_items,).
+
+    Of many items, pieces of neighbours in memory stay together: items in uniformly random order are waited for.
+    """
+    length = 1 if n < _MANY else _PIECE
+    n_pieces = (n + length - 1) // length
+    items = np.empty(n_items, dtype=np.int64)
+    count = 0
+    for piece in random_items(rng, n_pieces, n_pieces):
+        for item in range(piece * length, min(n, (piece + 1) * length)):
+            if count < n_items:
+                items[count] = item
+                count += 1
+    return items
 
 
 @kernel
@@ -130,7 +151,8 @@ class MarginalGibbs(PartitionStep):
     ----------
     vars : list of Partition
     n_items : int, optional
-        Number of items to move per draw, chosen anew at random without regard to the partition; all by default.
+        Number of items to move per draw, chosen anew at random without regard to the partition; all by default.  From
+        20,000 items on, 64 neighbours in the data are chosen together.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 
@@ -168,12 +190,12 @@ class MarginalGibbs(PartitionStep):
 
     def precompile_moves(self, state, table, family, data):
         """Compile the kernels for the types at hand."""
-        precompile(random_items, self.rng, 2, 1)
+        precompile(scan_order, self.rng, 2, 1)
         precompile(gibbs_sweep, self.rng, state, table, family, data, state.labels)
 
     def moves(self, state, table, family, data):
         """One sweep; the new state and the statistics of the moves."""
         n = len(state.labels)
-        items = random_items(self.rng, n, self.options["n_items"] or n)
+        items = scan_order(self.rng, n, self.options["n_items"] or n)
         state, n_moved = gibbs_sweep(self.rng, state, table, family, data, items)
         return state, {"n_moved": n_moved}

@@ -17,7 +17,7 @@ from pymc_nrm.families.base import (
 from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.partitions import close_slot, copy_row, grow, open_slot
 from pymc_nrm.samplers.base import PartitionStep
-from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items
+from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items, scan_order
 from pymc_nrm.samplers.split_merge_tally import SPLIT_MERGE_STATS, count_outcome, split_merge_statistics
 
 
@@ -254,7 +254,7 @@ class SplitMerge(PartitionStep):
 
     def precompile_moves(self, state, table, family, data):
         """Compile the kernels for the types at hand."""
-        precompile(random_items, self.rng, 2, 1)
+        precompile(scan_order, self.rng, 2, 1)
         precompile(split_merge_moves, self.rng, state, table, family, data, self._kernel_options)
         precompile(gibbs_sweep, self.rng, state, table, family, data, state.labels)
 
@@ -265,6 +265,6 @@ class SplitMerge(PartitionStep):
         tally = np.zeros(6)
         if n_moves:
             state, tally = split_merge_moves(self.rng, state, table, family, data, self._kernel_options)
-        items = random_items(self.rng, n, self.options["n_items"] or n)
+        items = scan_order(self.rng, n, self.options["n_items"] or n)
         state, n_moved = gibbs_sweep(self.rng, state, table, family, data, items)
         return state, {"n_moved": n_moved, **split_merge_statistics(tally)}

@@ -14,7 +14,7 @@ from pymc_nrm.partitions import build_state
 from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, is_partition
 from pymc_nrm.samplers.guide import block_statistics, make_guide
 from pymc_nrm.samplers.informed_split_merge import informed_split_merge_moves
-from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep
+from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
 from pymc_nrm.samplers.move_schedule import numbers_of_moves
 from pymc_nrm.samplers.split_merge_tally import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.samplers.subtree_gibbs import reference_subtree_gibbs, subtree_gibbs
@@ -171,6 +171,7 @@ class TreeGuided(PartitionStep):
         n_moves = np.zeros(4, dtype=np.int64)
         precompile(tree_guided_cycle, self.rng, state, table, family, data, guide, n_moves, state.labels)
         precompile(block_statistics, guide, family, data)
+        precompile(scan_order, self.rng, 2, 1)
 
     def moves(self, state, table, family, data):
         """One cycle of moves; the new state and their statistics."""
@@ -201,7 +202,7 @@ class TreeGuided(PartitionStep):
     def _next_items(self, count):
         """Items to update: the next ones of a random order of all, so that none waits for chance to choose it."""
         while len(self.waiting) < count:
-            self.waiting = np.concatenate([self.waiting, self.rng.permutation(self._n)])
+            self.waiting = np.concatenate([self.waiting, scan_order(self.rng, self._n, self._n)])
         items, self.waiting = self.waiting[:count], self.waiting[count:]
         return items
 
