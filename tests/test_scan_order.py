@@ -1,0 +1,35 @@
+"""Orders in which Gibbs sweeps visit items."""
+
+import numpy as np
+import pytest
+
+from pymc_nrm.samplers.marginal_gibbs import _MANY, _PIECE, scan_order
+
+
+@pytest.mark.parametrize("n", [1, 7, _MANY - 1, _MANY, _MANY + 17])
+def test_all_items_once(n):
+    items = scan_order(np.random.default_rng(1), n, n)
+    np.testing.assert_array_equal(np.sort(items), np.arange(n))
+
+
+@pytest.mark.parametrize("n", [50, _MANY + 17])
+def test_some_items_at_most_once(n):
+    items = scan_order(np.random.default_rng(1), n, 33)
+    assert len(np.unique(items)) == len(items) == 33
+    assert 0 <= items.min() and items.max() < n
+
+
+def test_neighbours_stay_together_among_many_items_only():
+    rng = np.random.default_rng(1)
+    few, many = scan_order(rng, 100, 100), scan_order(rng, _MANY, _MANY)
+    assert (np.diff(few) == 1).mean() < 0.1
+    pieces = many[: len(many) // _PIECE * _PIECE].reshape(-1, _PIECE)
+    whole = (np.diff(pieces, axis=1) == 1).all(axis=1)
+    assert whole.mean() > 0.4  # those behind the one short piece are shifted
+    assert (np.diff(pieces[whole][:, 0]) == _PIECE).mean() < 0.1
+
+
+def test_every_item_is_as_likely_to_be_first():
+    rng = np.random.default_rng(1)
+    first = np.bincount([scan_order(rng, 5, 2)[0] for _ in range(5000)], minlength=5)
+    assert (np.abs(first - 1000) < 4.5 * np.sqrt(5000 * 0.2 * 0.8)).all()
