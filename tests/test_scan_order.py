@@ -16,7 +16,7 @@ def test_all_items_once(n):
 def test_some_items_at_most_once(n):
     items = scan_order(np.random.default_rng(1), n, 33)
     assert len(np.unique(items)) == len(items) == 33
-    assert 0 <= items.min() and items.max() < n
+    assert items.min() >= 0 and items.max() < n
 
 
 def test_neighbours_stay_together_among_many_items_only():
