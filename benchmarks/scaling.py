@@ -151,18 +151,7 @@ def pictures(rows, folder):
     return {name: "Time and memory against items, clusters and features, with fitted exponents"}
 
 
-def headline(rows):
-    lines = []
-    for row in rows:
-        if row["kind"] == "fit" and row["against"] == "n":
-            kind = "Memory" if row["unit"] == "bytes" else "Time"
-            span = f"{row['least']:,} to {row['most']:,} items"
-            measured = f"exponent {exponent(row)} ({span})"
-            lines.append((f"{kind} against items: {row['what']}", measured, None, None))
-    return lines
-
-
-PART = Part("scaling", measure, table, pictures, headline=headline)
+PART = Part("scaling", measure, table, pictures)
 
 if __name__ == "__main__":
     PART.main()

@@ -81,12 +81,12 @@ def headline(rows):
     """Lines of the README."""
     lines = summary(rows)
     ahead, counted = ahead_of_variational(lines)
-    claim = "held-out density at least that of scikit-learn's variational mixture at equal CPU time, same priors"
+    claim = "Held-out density at least that of scikit-learn's variational mixture at equal CPU time, same priors"
     em = [line for line in lines if line["method"].startswith("EM")]
     better = sum(line["end"]["median"] >= -TIE for line in em)
     return [
         (claim, f"{ahead} of {counted} fits that converged", "all", ahead == counted),
-        ("the same at its end, of EM with the number of components by BIC", f"{better} of {len(em)} sets", None, None),
+        ("The same at its end, of EM with the number of components by BIC", f"{better} of {len(em)} sets", None, None),
     ]
 
 

@@ -111,7 +111,7 @@ def headline(rows):
         measured = f"{min(ratios):,.0f} to {max(ratios):,.0f} times (clusters, log joint, pairs)"
         if (peer["r_hat_log_joint"] or 2.0) > 1.1:
             measured += ", at least: the peer's chains disagree"
-        claim = f"effective samples per CPU second over {peer['method']}, n = {peer['n']}"
+        claim = f"Effective samples per CPU second over {peer['method']}, n = {peer['n']}"
         lines.append((claim, measured, "100 times", min(ratios) >= 100))
     return lines
 
