@@ -246,7 +246,7 @@ def panel_shape(family):
     """Numbers of rows of the two arrays of a panel, from which :func:`log_predictives` weighs all clusters at once.
 
     A panel has one column per cluster: ``rows``, shape (n_rows, width), and ``lanes``, shape (n_blocks, n_lane_rows,
-    LANES), in which :func:`~pymc_nrm.lanes.squared_lengths` finds the column of cluster k at ``[k // LANES, :, k %
+    LANES), in which ``squared_lengths`` of ``pymc_nrm.lanes`` finds the column of cluster k at ``[k // LANES, :, k %
     LANES]``.  A family without rows has no panel: its clusters are weighed one by one.
     """
     return 0, 0
