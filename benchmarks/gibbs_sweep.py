@@ -4,11 +4,9 @@ Run with ``python benchmarks/gibbs_sweep.py [--quick] [--output FOLDER]``.  The 
 compiled with g++ and left out if there is none.
 """
 
-import os
+import common.one_core  # noqa: F401
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("MKL_NUM_THREADS", "1")
+# isort: split
 
 import math
 import tempfile

@@ -1,10 +1,8 @@
 """Held-out log predictive density against CPU time: the package, scikit-learn's mixtures, and other peers."""
 
-import os
+import common.one_core  # noqa: F401
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("MKL_NUM_THREADS", "1")
+# isort: split
 
 import time
 

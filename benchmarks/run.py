@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from common.catalogue import NAMES
+from common.one_core import ONE_CORE
 from common.part import QUICK_RESULTS, RESULTS
-from common.processes import ONE_CORE
 
 FOLDER = Path(__file__).resolve().parent
 

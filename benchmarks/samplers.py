@@ -4,11 +4,9 @@
 samplers or parts of their names.  Steps are called directly, without PyMC around them.
 """
 
-import os
+import common.one_core  # noqa: F401
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("MKL_NUM_THREADS", "1")
+# isort: split
 
 from common.part import Part
 from common.sampler_pictures import efficiency_picture, trace_picture

@@ -3,11 +3,9 @@
 ``python benchmarks/samplers_published.py [--quick] [--output FOLDER]``.  Set and figures are those of ``samplers.py``.
 """
 
-import os
+import common.one_core  # noqa: F401
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("MKL_NUM_THREADS", "1")
+# isort: split
 
 from common.part import Part
 from common.sampler_pictures import trace_picture

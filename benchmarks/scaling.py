@@ -3,13 +3,12 @@
 Run with ``python benchmarks/scaling.py [--quick] [--output FOLDER]``.
 """
 
-import os
+import common.one_core  # noqa: F401
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("MKL_NUM_THREADS", "1")
+# isort: split
 
 import math
+import os
 import time
 
 import numpy as np

@@ -1,10 +1,8 @@
 """The same Dirichlet process mixture in stock PyMC and in the package: effective sample sizes per CPU second."""
 
-import os
+import common.one_core  # noqa: F401
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("MKL_NUM_THREADS", "1")
+# isort: split
 
 import time
 import warnings

@@ -251,7 +251,7 @@ def source_fingerprint(layer=None):
     ----------
     layer : str, optional
         A member of ``KERNEL_LAYERS``, for its files and those of the layers before it; ``"stats"``, for its files and
-        the two below it; by default the whole package.
+        those that it may import; by default the whole package.
 
     Returns
     -------
@@ -267,7 +267,7 @@ def source_fingerprint(layer=None):
     root = pathlib.Path(__file__).parent
     below = KERNEL_LAYERS[: KERNEL_LAYERS.index(layer) + 1] if layer in KERNEL_LAYERS else None
     if layer == "stats":
-        below = ("checks", "generic", "lanes", "special", "stats")
+        below = ("checks", "generic", "special", "stats")
     for path in sorted(root.rglob("*.py")):
         if below is None or layer_of(path) in below:
             digest.update(str(path.relative_to(root)).encode())

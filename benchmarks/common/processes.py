@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+from common.one_core import ONE_CORE
 
 _PROGRAM = """
 import importlib, json, sys

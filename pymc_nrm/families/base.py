@@ -254,14 +254,19 @@ def panel_shape(family):
 
 @generic
 def write_panel(family, cache, rows, lanes, column):
-    """Write the cache row of a cluster into a column of a panel, in place."""
+    """Write the cache row of a cluster into a column of a panel, in place.
+
+    The rows are the transposed cache unless a family overrides this.
+    """
+    for i in range(rows.shape[0]):
+        rows[i, column] = cache[i]
 
 
 @generic
 def log_predictives(family, rows, lanes, prior, data, item, width, values):
     """Write ``prior`` plus the log predictive density of an item, for the first ``width`` columns, into ``values``.
 
-    Families override this and the two functions before where many clusters at once cost less than one by one.
+    Families override this and :func:`panel_shape` where many clusters at once cost less than one by one.
 
     Parameters
     ----------
@@ -275,13 +280,6 @@ def log_predictives(family, rows, lanes, prior, data, item, width, values):
         A multiple of LANES.
     values : ndarray, shape (at least width,)
     """
-
-
-@kernel
-def copy_to_column(cache, rows, column):
-    """Write a cache row into a column of a panel that is nothing but the transposed cache."""
-    for i in range(rows.shape[0]):
-        rows[i, column] = cache[i]
 
 
 @kernel

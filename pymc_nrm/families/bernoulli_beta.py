@@ -13,7 +13,6 @@ from pymc_nrm.families.base import (
     add_row,
     cache_size,
     check_matrix,
-    copy_to_column,
     draw_item,
     draw_parameters,
     log_likelihood,
@@ -28,7 +27,6 @@ from pymc_nrm.families.base import (
     refresh_cache,
     segment_sum,
     statistics_size,
-    write_panel,
 )
 
 
@@ -179,11 +177,6 @@ def _(family, statistics, cache, data, item):
 @panel_shape.register(BernoulliBeta)
 def _(family):
     return 2 * family.alpha.shape[0], 0
-
-
-@write_panel.register(BernoulliBeta)
-def _(family, cache, rows, lanes, column):
-    copy_to_column(cache, rows, column)
 
 
 @log_predictives.register(BernoulliBeta)

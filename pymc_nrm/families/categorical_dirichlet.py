@@ -16,7 +16,6 @@ from pymc_nrm.families.base import (
     canonical,
     check_matrix,
     complete,
-    copy_to_column,
     draw_dirichlet,
     draw_item,
     draw_parameters,
@@ -31,7 +30,6 @@ from pymc_nrm.families.base import (
     refresh_cache,
     statistics_size,
     update_cache,
-    write_panel,
 )
 
 
@@ -258,11 +256,6 @@ def _(family, cache, data, item):
 @panel_shape.register(CategoricalDirichlet)
 def _(family):
     return cache_size(family), 0
-
-
-@write_panel.register(CategoricalDirichlet)
-def _(family, cache, rows, lanes, column):
-    copy_to_column(cache, rows, column)
 
 
 @log_predictives.register(CategoricalDirichlet)

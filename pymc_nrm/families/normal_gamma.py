@@ -14,7 +14,6 @@ from pymc_nrm.families.base import (
     add_item,
     cache_size,
     check_matrix,
-    copy_to_column,
     draw_item,
     draw_parameters,
     localise,
@@ -31,7 +30,6 @@ from pymc_nrm.families.base import (
     restore_parameters,
     segment_sum,
     statistics_size,
-    write_panel,
 )
 from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES, log_above_one
@@ -314,11 +312,6 @@ def _(family, statistics, cache, data, item):
 @panel_shape.register(NormalGamma)
 def _(family):
     return 4 * family.mu.shape[0], 0
-
-
-@write_panel.register(NormalGamma)
-def _(family, cache, rows, lanes, column):
-    copy_to_column(cache, rows, column)
 
 
 @log_predictives.register(NormalGamma)

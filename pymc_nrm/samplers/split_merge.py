@@ -205,7 +205,7 @@ class SplitMerge(PartitionStep):
     n_scans : int
         Restricted Gibbs scans of the launch state, for ``proposal="restricted_gibbs"``.
     n_items : int, optional
-        Number of random items in the Gibbs update that follows; all by default.
+        Number of random items in the Gibbs update that follows, chosen as by :class:`MarginalGibbs`; all by default.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 

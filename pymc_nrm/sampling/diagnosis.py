@@ -3,9 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.stats.convergence import convergence_table
-from pymc_nrm.stats.diagnostics import SCALARS, acceptance, quantities_of
-from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of
+from pymc_nrm.stats.diagnostics import diagnostics_tree, quantities_of
 
 
 def diagnose_run(idata, name, n_partitions):
@@ -30,18 +28,9 @@ def diagnose_run(idata, name, n_partitions):
     posterior = idata["posterior"]
     if name in posterior:
         draws = posterior[name].transpose("chain", "draw", ...)
-        quantities = quantities_of(draws, idata)
-    else:
-        quantities = _reported_quantities(idata, name, n_partitions)
-        if quantities is None:
-            return None
-    tree = xr.DataTree(quantities)
-    scalars = {scalar: quantities[scalar] for scalar in SCALARS if scalar in quantities}
-    tree["convergence"] = xr.DataTree(convergence_table(scalars))
-    if name in posterior:
-        tree["pairs"] = xr.DataTree(convergence_of(draws, N_PAIRS, 0))
-    tree["acceptance"] = xr.DataTree(acceptance(idata, quantities))
-    return tree
+        return diagnostics_tree(idata, quantities_of(draws, idata), draws)
+    quantities = _reported_quantities(idata, name, n_partitions)
+    return None if quantities is None else diagnostics_tree(idata, quantities)
 
 
 def _reported_quantities(idata, name, n_partitions):

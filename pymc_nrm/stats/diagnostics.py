@@ -239,11 +239,16 @@ def diagnose(idata, var_name=None, *, n_pairs=N_PAIRS, random_seed=0):
         If there is no such partition, or several to choose from.
     """
     draws = partition_draws(idata, var_name)
-    quantities = quantities_of(draws, idata)
+    return diagnostics_tree(idata, quantities_of(draws, idata), draws, n_pairs, random_seed)
+
+
+def diagnostics_tree(idata, quantities, draws=None, n_pairs=N_PAIRS, random_seed=0):
+    """The tree of :func:`diagnose` from quantities of a partition; without draws it has no group ``pairs``."""
     scalars = {name: quantities[name] for name in SCALARS if name in quantities}
     tree = xr.DataTree(quantities)
     tree["convergence"] = xr.DataTree(convergence_table(scalars))
-    tree["pairs"] = xr.DataTree(convergence_of(draws, n_pairs, random_seed))
+    if draws is not None:
+        tree["pairs"] = xr.DataTree(convergence_of(draws, n_pairs, random_seed))
     tree["acceptance"] = xr.DataTree(acceptance(idata, quantities))
     return tree
 
