@@ -6,7 +6,7 @@ import hashlib
 import numpy as np
 from pytensor.graph.op import Op
 
-from pymc_nrm.generic import layer_of, source_fingerprint
+from pymc_nrm.fingerprints import function_fingerprint, layer_of, source_fingerprint
 
 __all__ = ["KernelOp"]
 
@@ -46,5 +46,6 @@ def _register_numba(op_class):
     @register_funcify_and_cache_key(op_class)
     def _(op, node=None, **kwargs):
         layer = layer_of(compiled.py_func.__code__.co_filename)
-        key = f"{op_class.__module__}.{op_class.__qualname__} {source_fingerprint(layer)}"
+        code = source_fingerprint(layer) if layer else source_fingerprint() + function_fingerprint(compiled.py_func)
+        key = f"{op_class.__module__}.{op_class.__qualname__} {code}"
         return numba_njit(environment["call"]), hashlib.sha256(key.encode()).hexdigest()

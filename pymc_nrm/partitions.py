@@ -17,6 +17,7 @@ from pymc_nrm.families.base import (
     update_cache,
 )
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 
 __all__ = ["all_partitions", "canonical_labels", "is_canonical", "label_counts"]
 
@@ -187,6 +188,8 @@ def build_state(labels, family, data):
     capacity = n_clusters + 8 + n_clusters // 4
     state = _empty_state(labels.copy(), capacity, family)
     for i in range(labels.shape[0]):
+        if i % 64 == 0:
+            check_signals()
         state.counts[labels[i]] += 1
         add_item(family, state.statistics[labels[i]], data, i, 1.0)
     for slot in range(n_clusters):
@@ -308,5 +311,7 @@ def draw_data(family, labels, rng, n_features):
         draw_parameters(family, empty, rng, parameters[cluster])
     values = np.empty((labels.shape[0], n_features))
     for item in range(labels.shape[0]):
+        if item % 64 == 0:
+            check_signals()
         draw_item(family, parameters[labels[item]], rng, item, values[item])
     return values

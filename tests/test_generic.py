@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import pymc_nrm
-from pymc_nrm.generic import class_fingerprint, generic, kernel, precompile
+from pymc_nrm.fingerprints import class_fingerprint
+from pymc_nrm.generic import generic, kernel, precompile
 
 
 class Square(NamedTuple):

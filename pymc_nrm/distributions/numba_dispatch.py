@@ -3,7 +3,8 @@
 import functools
 import hashlib
 
-from pymc_nrm.generic import class_fingerprint, prepare_numba, source_fingerprint
+from pymc_nrm.fingerprints import class_fingerprint, source_fingerprint
+from pymc_nrm.generic import prepare_numba
 
 
 @functools.cache

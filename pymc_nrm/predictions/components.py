@@ -6,6 +6,7 @@ from pymc.util import get_random_generator
 
 from pymc_nrm.families.base import draw_parameters, parameters_size, restore_parameters
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.partitions import build_state, label_counts
 from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded, partition_coords
@@ -19,6 +20,7 @@ def draw_component_rows(rng, labels, family, data, n_new):
     empty = state.active[n_clusters]
     rows = np.empty((n_clusters + n_new, parameters_size(family)))
     for k in range(n_clusters + n_new):
+        check_signals()
         slot = k if k < n_clusters else empty
         draw_parameters(family, state.statistics[slot], rng, rows[k])
     return rows

@@ -17,6 +17,7 @@ from pymc_nrm.families import (
     PoissonGamma,
 )
 from pymc_nrm.generic import generic, kernel
+from pymc_nrm.interrupts import check_signals
 
 _LOG_2_PI = math.log(2.0 * math.pi)
 
@@ -77,6 +78,7 @@ def mixture_density(family, weights, rows, points, n_points):
     """Density of items under a discrete measure, shape (n_points,): ``sum_h weights[h] p(x | rows[h])``."""
     total, log_values = np.zeros(n_points), np.empty(n_points)
     for h in range(weights.shape[0]):
+        check_signals()
         log_component_density(family, rows[h], points, log_values)
         for i in range(n_points):
             total[i] += weights[h] * math.exp(log_values[i])

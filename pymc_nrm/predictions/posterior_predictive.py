@@ -9,6 +9,7 @@ from pymc_nrm.checks import check_count
 from pymc_nrm.distributions.mixture import MixtureRV
 from pymc_nrm.families.base import draw_item, restore_parameters
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.partitions import label_counts
 from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.draws import PartitionDraws
@@ -20,6 +21,8 @@ from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, partition_
 def draw_items(rng, family, labels, parameters, values):
     """Draw the data of items given their labels and the parameters of clusters, and write them into ``values``."""
     for item in range(labels.shape[0]):
+        if item % 64 == 0:
+            check_signals()
         draw_item(family, parameters[labels[item]], rng, item, values[item])
 
 

@@ -4,32 +4,43 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, log_predictive, refresh_cache
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.partitions import build_state, copy_row
 
 
-@kernel
 def log_predictive_table(labels, family, data, points, n_points):
     """Log predictive density of new items in each cluster, and in a new one, shape (n_points, n_clusters + 1)."""
-    state = build_state(labels, family, data)
-    n_clusters = state.size[0]
-    table = np.empty((n_points, n_clusters + 1))
-    for k in range(n_clusters + 1):
-        # The slot behind the last occupied one holds the cache of a cluster without data.
-        cache = state.cache[state.active[k]]
-        for j in range(n_points):
-            table[j, k] = log_predictive(family, cache, points, j)
+    table = np.empty((n_points, labels.max(initial=-1) + 2))
+    _fill_predictive(labels, family, data, points, table)
+    return table
+
+
+def log_leave_one_out_table(labels, family, data):
+    """Log predictive density of each item in each cluster without it, and in a new one, shape (n, n_clusters + 1)."""
+    table = np.empty((len(labels), labels.max(initial=-1) + 2))
+    _fill_leave_one_out(labels, family, data, table)
     return table
 
 
 @kernel
-def log_leave_one_out_table(labels, family, data):
-    """Log predictive density of each item in each cluster without it, and in a new one, shape (n, n_clusters + 1)."""
+def _fill_predictive(labels, family, data, points, table):
+    state = build_state(labels, family, data)
+    for k in range(table.shape[1]):
+        check_signals()
+        # The slot behind the last occupied one holds the cache of a cluster without data.
+        cache = state.cache[state.active[k]]
+        for j in range(table.shape[0]):
+            table[j, k] = log_predictive(family, cache, points, j)
+
+
+@kernel
+def _fill_leave_one_out(labels, family, data, table):
     state = build_state(labels, family, data)
     n, n_clusters = labels.shape[0], state.size[0]
     statistics = np.empty(state.statistics.shape[1])
     cache = np.empty(state.cache.shape[1])
-    table = np.empty((n, n_clusters + 1))
     for i in range(n):
+        check_signals()
         for k in range(n_clusters + 1):
             table[i, k] = log_predictive(family, state.cache[state.active[k]], data, i)
         own = labels[i]
@@ -40,7 +51,6 @@ def log_leave_one_out_table(labels, family, data):
         add_item(family, statistics, data, i, -1.0)
         refresh_cache(family, statistics, cache)
         table[i, own] = log_predictive(family, cache, data, i)
-    return table
 
 
 def log_sum_rows(table):

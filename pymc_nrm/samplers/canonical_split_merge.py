@@ -7,6 +7,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, log_marginal, refresh_cache
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.partitions import copy_row, grow, open_slot
 from pymc_nrm.samplers.published_moves import (
     draw_subtree,
@@ -73,6 +74,7 @@ def restrict(tree, labels, marked, m, weights, family, data, n_statistics):
     work = np.empty(n_statistics)
     count, v = 0, m
     for node in range(2 * n - 1):
+        check_signals()
         if node < n:
             if marked[labels[node]]:
                 name[node] = count
@@ -179,6 +181,7 @@ def place_parts(rng, restriction, parts, placed, forced, weights, family, data):
     values = np.empty(n_blocks + 1)
     log_q = 0.0
     for k in range(n_parts):
+        check_signals()
         v = parts[k]
         count = blocks.size[0]
         if k < 2:
@@ -281,6 +284,7 @@ def tree_potentials_of_clusters(weights, family, data, state, tree, log_phi):
     """Write the log potential of the canonical tree of every cluster, at its slot."""
     marked = np.zeros(state.counts.shape[0], dtype=np.bool_)
     for k in range(state.size[0]):
+        check_signals()
         slot, m = state.active[k], state.counts[state.active[k]]
         marked[slot] = True
         restriction = restrict(tree, state.labels, marked, m, weights, family, data, state.statistics.shape[1])
@@ -294,6 +298,7 @@ def draw_merge(rng, state, weights, family, log_phi, merging):
     picked = state.active[int(rng.random() * state.size[0])]
     union = np.empty(state.statistics.shape[1])
     for k in range(state.size[0]):
+        check_signals()
         slot = state.active[k]
         merging[slot] = slot == picked
         if slot != picked:
@@ -407,6 +412,7 @@ def canonical_moves(rng, state, weights, family, data, tree, n_moves):
     log_phi = np.zeros(state.counts.shape[0])
     tree_potentials_of_clusters(weights, family, data, state, tree, log_phi)
     for _ in range(n_moves):
+        check_signals()
         state, log_phi, outcome, log_ratio = canonical_split_merge(rng, state, weights, family, data, tree, log_phi)
         count_outcome(tally, outcome, log_ratio)
     return state, tally

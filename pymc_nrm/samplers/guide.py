@@ -7,6 +7,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 
 
 class Guide(NamedTuple):
@@ -75,6 +76,7 @@ def block_statistics(guide, family, data):
     for level in range(1, block.shape[0]):
         p = 0
         while p < block.shape[1]:
+            check_signals()
             node = block[level, p]
             end = tree.first[node] + tree.size[node]
             if row[node] < 0 or done[row[node]]:

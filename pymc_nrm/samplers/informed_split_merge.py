@@ -6,6 +6,7 @@ import numpy as np
 
 from pymc_nrm.families.base import log_marginal
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.partitions import copy_row, grow
 from pymc_nrm.samplers.guide import draw_level
 from pymc_nrm.samplers.split_merge_tally import count_outcome
@@ -186,6 +187,7 @@ def informed_split_merge_moves(rng, state, weights, family, data, guide, n_moves
     traces = find_traces(state, guide)
     log_weights = cluster_weights(weights, family, state)
     for _ in range(n_moves):
+        check_signals()
         state, outcome, log_ratio = informed_split_merge(
             rng, state, weights, family, data, guide, traces, log_weights, tally
         )

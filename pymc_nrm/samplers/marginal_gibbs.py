@@ -14,6 +14,7 @@ from pymc_nrm.families.base import (
     write_panel,
 )
 from pymc_nrm.generic import kernel, precompile
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.lanes import LANES
 from pymc_nrm.partitions import attach, close_slot, grow, open_slot
 from pymc_nrm.samplers.base import PartitionStep
@@ -86,6 +87,8 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
     rows, lanes, prior, values = panel.rows, panel.lanes, panel.prior, panel.values
     n_moved = 0
     for index in range(start, items.shape[0]):
+        if index % 64 == 0:
+            check_signals()
         if size[0] + 2 > capacity:
             return index, n_moved
         item = items[index]

@@ -9,6 +9,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, log_marginal
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.partitions import copy_row
 from pymc_nrm.samplers.marginal_gibbs import random_items
 from pymc_nrm.samplers.split_merge_tally import count_outcome
@@ -186,6 +187,7 @@ def plant_forest(rng, labels, weights, family, data):
     forest = empty_forest(n, weights, family, data)
     root = np.full(n, -1, dtype=np.int64)
     for i in random_items(rng, n, n):
+        check_signals()
         if root[labels[i]] < 0:
             add_root(forest, i)
             root[labels[i]] = i
@@ -200,6 +202,7 @@ def refresh_forest(forest, weights, family, data):
     n = forest.roots.shape[0]
     work = forest.statistics[n]
     for v in post_order(forest):
+        check_signals()
         if v >= n:
             form_node(forest, v, family, data)
             set_potential(forest, v, weights.moment)
@@ -267,6 +270,7 @@ def log_merge_of_last(forest, begin, moment, family, data):
     n_roots = forest.n_roots[0]
     values = np.full(n_roots - begin, -math.log(n_roots))
     for j in range(begin, n_roots):
+        check_signals()
         for k in range(n_roots):
             if k != j:
                 log_d = tree_log_d(forest, forest.roots[j], forest.roots[k], moment, family, data)
@@ -304,6 +308,7 @@ def split_last(rng, forest, log_q, moment, family, data):
     add_root(forest, b)
     joined = np.zeros(n_parts, dtype=np.bool_)
     for k in range(1, n_parts):
+        check_signals()
         joined[k], log_p = insert_at_random(rng, forest, begin, parts[k], moment, family, data)
         log_q += log_p
     for k in range(begin, forest.n_roots[0]):
@@ -329,6 +334,7 @@ def merge_into_last(rng, forest, trees, log_q, moment, family, data):
     log_ratio = -log_q
     values = np.zeros(trees.shape[0])
     for k in range(trees.shape[0]):
+        check_signals()
         log_ratio -= log_cluster_weight(forest, trees[k], moment)
         # The reverse split starts from the first two trees; every further one stays alone.
         if k > 1:
@@ -463,9 +469,11 @@ def published_cycle(rng, forest, weights, family, data, n_global, n_levels):
     """
     tally = np.zeros(6)
     for _ in range(n_global):
+        check_signals()
         outcome, log_ratio = global_move(rng, forest, weights, family, data)
         count_outcome(tally, outcome, log_ratio)
     n_moved = 0
     for item in local_items(rng, forest, n_levels):
+        check_signals()
         n_moved += move_item(rng, forest, item, weights, family, data)
     return tally, n_moved

@@ -15,6 +15,7 @@ from pymc_nrm.families.base import (
     update_cache,
 )
 from pymc_nrm.generic import kernel, precompile
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.partitions import close_slot, copy_row, grow, open_slot
 from pymc_nrm.samplers.base import PartitionStep
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items, scan_order
@@ -71,6 +72,7 @@ def allocate_sequentially(rng, halves, weights, family, data, items, sides, forc
     """
     log_q = 0.0
     for k in random_items(rng, items.shape[0], items.shape[0]):
+        check_signals()
         side, log_probability = choose_side(rng, halves, weights, family, data, items[k], sides[k] if forced else -1)
         log_q += log_probability
         sides[k] = side
@@ -94,6 +96,7 @@ def allocate_by_scans(rng, halves, weights, family, data, items, sides, forced, 
     for scan in range(n_scans + 1):
         last = scan == n_scans
         for k in random_items(rng, n, n):
+            check_signals()
             shift_item(family, halves, data, items[k], sides[k], -1)
             goal = wanted[k] if last and forced else -1
             sides[k], log_probability = choose_side(rng, halves, weights, family, data, items[k], goal)
@@ -176,6 +179,7 @@ def split_merge_moves(rng, state, weights, family, data, options):
     """``options.n_moves`` split-merge moves; the state and the tally of :func:`count_outcome`."""
     tally = np.zeros(6)
     for _ in range(options.n_moves):
+        check_signals()
         state, outcome, log_ratio = split_merge(rng, state, weights, family, data, options)
         count_outcome(tally, outcome, log_ratio)
     return state, tally

@@ -6,6 +6,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, log_marginal, log_predictive, refresh_cache, update_cache
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.partitions import close_slot, grow, open_slot
 from pymc_nrm.samplers.guide import draw_leaf
 
@@ -169,6 +170,7 @@ def subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
     marks = np.full(state.counts.shape[0], -1, dtype=np.int64)
     marginals = log_marginals(family, state)
     for move in range(n_moves):
+        check_signals()
         state = grow(state, family)
         if marks.shape[0] < state.counts.shape[0]:
             marks = np.full(state.counts.shape[0], -1, dtype=np.int64)
@@ -212,6 +214,7 @@ def reference_subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
     marks = np.full(state.counts.shape[0], -1, dtype=np.int64)
     marginals = log_marginals(family, state)
     for move in range(n_moves):
+        check_signals()
         state = grow(state, family)
         if marks.shape[0] < state.counts.shape[0]:
             marks = np.full(state.counts.shape[0], -1, dtype=np.int64)

@@ -15,6 +15,7 @@ from pymc_nrm.families.base import (
     update_cache,
 )
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.partitions import close_slot, copy_row, grow, open_slot
 from pymc_nrm.samplers.guide import draw_internal_node, draw_leaf, draw_level
 from pymc_nrm.samplers.marginal_gibbs import random_items
@@ -77,6 +78,7 @@ def allocate(rng, sides, weights, family, data, guide, units, placed, single, fo
     order = random_items(rng, n_units, n_units)
     for attach_glued in (True, False):
         for k in order:
+            check_signals()
             glued = units.glued[k]
             if (glued >= 0) != attach_glued:
                 continue
@@ -161,6 +163,7 @@ def tree_split_merge_moves(rng, state, weights, family, data, guide, n_moves):
     tally = np.zeros(7)
     traces = find_traces(state, guide)
     for _ in range(n_moves):
+        check_signals()
         state, outcome, log_ratio = tree_split_merge(rng, state, weights, family, data, guide, traces, tally)
         count_outcome(tally, outcome, log_ratio)
         if outcome % 2 == 1:

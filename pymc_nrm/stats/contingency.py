@@ -3,6 +3,7 @@
 import numpy as np
 
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.stats.draws import relabel_rows
 
 
@@ -105,6 +106,7 @@ def cell_sums(a, b, table):
     cells = np.zeros(4 * n + most, dtype=np.int64)
     own = 0.0
     for s in range(sums.shape[0]):
+        check_signals()
         x = a[s if a.shape[0] > 1 else 0]
         y = b[s if b.shape[0] > 1 else 0]
         if s == 0 or a.shape[0] > 1:

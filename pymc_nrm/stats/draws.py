@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 
 __all__ = ["partition_draws", "partition_names", "stack_draws"]
 
@@ -193,6 +194,7 @@ def relabel_rows(labels, n_values):
     seen = np.empty(n_values, dtype=np.int64)
     canonical = np.empty((n_rows, n), dtype=np.int64)
     for s in range(n_rows):
+        check_signals()
         seen[:] = -1
         n_clusters = 0
         for i in range(n):

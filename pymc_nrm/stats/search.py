@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.generic import generic, kernel
+from pymc_nrm.interrupts import check_signals
 
 LINEAR, NORMALIZED_INFORMATION, ADJUSTED_RAND = 0, 1, 2
 
@@ -141,6 +142,7 @@ def _(tables, n_slots):
 def _(tables, candidate):
     total = 0.0
     for i in range(candidate.labels.shape[0]):
+        check_signals()
         row = tables.costs[i]
         for j in range(i):
             if candidate.labels[i] == candidate.labels[j]:
@@ -352,6 +354,7 @@ def best_slot(candidate, costs, own, max_clusters):
 def allocate(tables, candidate, items, costs, max_clusters):
     """Put items that are left out, one after the other, where the linear loss of those put so far is least."""
     for item in items:
+        check_signals()
         tables = with_room(tables, candidate.n_slots[0] + 2)
         join_costs(tables, candidate, item, costs)
         put(tables, candidate, item, best_slot(candidate, costs, -1, max_clusters))
@@ -368,6 +371,7 @@ def sweep(rng, tables, candidate, costs, max_clusters, max_sweeps):
     unchanged = 0
     for _ in range(max_sweeps):
         for item in items:
+            check_signals()
             tables = with_room(tables, candidate.n_slots[0] + 2)
             own = candidate.labels[item]
             item_losses(tables, candidate, item, costs)
@@ -393,6 +397,7 @@ def dissolve(rng, tables, candidate, costs, max_clusters):
     slots = np.arange(candidate.n_slots[0])
     shuffle(rng, slots)
     for slot in slots:
+        check_signals()
         if candidate.sizes[slot] == 0 or candidate.n_slots[1] == 1:
             continue
         before = candidate.labels.copy()
@@ -418,6 +423,7 @@ def place(tables, candidate, labels):
     """Put the items that have a label, not -1, into the slot of that number."""
     tables = with_room(tables, labels.max() + 1)
     for item in range(labels.shape[0]):
+        check_signals()
         if labels[item] >= 0:
             put(tables, candidate, item, labels[item])
     return tables

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 
 __all__ = ["similarity", "similarity_rows"]
@@ -15,6 +16,7 @@ __all__ = ["similarity", "similarity_rows"]
 def count_together(rows, columns, counts):
     """Numbers of draws in which items share a cluster, for items of ``rows`` (m, S) and ``columns`` (n, S)."""
     for i in range(rows.shape[0]):
+        check_signals()
         a = rows[i]
         for j in range(columns.shape[0]):
             b = columns[j]

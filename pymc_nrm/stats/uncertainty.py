@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.stats.contingency import order_by_cluster
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import check_estimate
@@ -36,6 +37,7 @@ def companions(labels, draws):
     together, sizes = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     kept, accompanied = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     for s in range(n_draws):
+        check_signals()
         row = draws[s]
         for k in range(start.shape[0] - 1):
             for q in range(start[k], start[k + 1]):

@@ -7,6 +7,7 @@ import numpy as np
 
 from pymc_nrm.families.base import log_marginal
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.measures.base import log_u_prior_term, weights
 from pymc_nrm.special import softplus
 from pymc_nrm.trees.bounds import start_of_search
@@ -170,6 +171,7 @@ def _moved_log_marginals(tree, family, data):
     rows = inner_statistics(tree, family, data)
     work = np.empty(rows.shape[1])
     for v in range(n, 2 * n - 1):
+        check_signals()
         for j in range(4):
             moved, sibling, _ = _relatives(tree, v, j)
             if moved >= 0:

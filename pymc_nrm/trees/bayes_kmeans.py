@@ -4,6 +4,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size, update_cache
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.measures.base import weights
 from pymc_nrm.trees.bhc import Units, item_units, join_units
 from pymc_nrm.trees.clustering import checked_log_u, typical_log_u
@@ -98,7 +99,7 @@ def _grow(rng, measure, log_u, family, data, n, n_clusters, *, fixed_u):
     members = np.argsort(group, kind="stable")
     ends = np.cumsum(np.bincount(group))
     merges, log_d, tops, units = _group_units(table, family, data, members, ends[np.diff(ends, prepend=0) > 0])
-    upper, upper_log_d, _ = join_units(units, table, family)
+    upper, upper_log_d, _ = join_units(units, table, family, np.empty((len(units.size), len(units.size))))
     numbers = np.concatenate([tops, n + len(merges) + np.arange(len(upper))])
     tree = build_tree(np.concatenate([merges, numbers[upper]]), np.concatenate([log_d, upper_log_d]))
     return make_dendrogram(tree, measure, log_u, family, data, fixed_u=fixed_u)
@@ -117,6 +118,7 @@ def _assign(family, data, order, n_seeds):
     for k in range(n_groups):
         refresh_cache(family, statistics[k], cache[k])
     for j in range(n):
+        check_signals()
         i = order[j]
         best, log_best = -1, -np.inf
         if j < n_seeds:
@@ -161,8 +163,8 @@ def _group_units(weights, family, data, members, ends):
         units = item_units(weights, family, data, items)
         for j in range(items.shape[0]):
             log_phi[items[j]] = units.log_potential[j]
-        merges, merge_log_d, _ = join_units(units, weights, family)
         m, offset = items.shape[0], node
+        merges, merge_log_d, _ = join_units(units, weights, family, np.empty((m, m)))
         for j in range(m - 1):
             a, b = merges[j, 0], merges[j, 1]
             left[node] = items[a] if a < m else offset + a - m

@@ -6,6 +6,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, log_marginal, statistics_size
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.partitions import copy_row
 from pymc_nrm.trees.potentials import log_dissimilarity, log_potential
 
@@ -34,6 +35,7 @@ def item_units(weights, family, data, items):
     statistics = np.zeros((k, statistics_size(family)))
     log_phi = np.empty(k)
     for a in range(k):
+        check_signals()
         add_item(family, statistics[a], data, items[a], 1.0)
         log_phi[a] = weights.moment[1] + log_marginal(family, statistics[a])
     return Units(np.ones(k, dtype=np.int64), log_phi, statistics)
@@ -60,7 +62,7 @@ def _nearest(log_d, active, n_active, a):
 
 
 @kernel
-def join_units(units, weights, family):
+def join_units(units, weights, family, log_d):
     """Join the pair of least d until one tree is left; ``units`` is overwritten.
 
     The dissimilarity of two trees depends on these alone, so a matrix of it is filled once and one row and column of it
@@ -74,6 +76,8 @@ def join_units(units, weights, family):
         Tables given u.
     family : NamedTuple
         As kernels take it.
+    log_d : ndarray, shape (k, k)
+        Memory for the matrix.
 
     Returns
     -------
@@ -88,14 +92,15 @@ def join_units(units, weights, family):
     merges = np.empty((max(k - 1, 0), 2), dtype=np.int64)
     merge_log_d = np.empty(max(k - 1, 0))
     work = np.empty(units.statistics.shape[1])
-    log_d = np.empty((k, k))
     for a in range(k):
+        check_signals()
         for b in range(a):
             log_d[a, b] = log_d[b, a] = _unit_log_d(units, moment, family, a, b, work)
     active, node, nearest = np.arange(k), np.arange(k), np.empty(k, dtype=np.int64)
     for a in range(k):
         nearest[a] = _nearest(log_d, active, k, a)
     for step in range(k - 1):
+        check_signals()
         n_active = k - step
         a = active[0]
         for j in range(n_active):

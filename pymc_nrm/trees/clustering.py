@@ -66,7 +66,8 @@ def bhc(X, family, measure, *, u=None, random_seed=None):
     rng = np.random.default_rng(random_seed)
     log_u = pilot_log_u(rng, measure, family, X) if u is None else checked_log_u(u)
     table = weights(measure, n, log_u)
-    merges, log_d, _ = join_units(item_units(table, kernel_family, data, np.arange(n)), table, kernel_family)
+    units = item_units(table, kernel_family, data, np.arange(n))
+    merges, log_d, _ = join_units(units, table, kernel_family, np.empty((n, n)))
     return make_dendrogram(build_tree(merges, log_d), measure, log_u, kernel_family, data, fixed_u=u is not None)
 
 

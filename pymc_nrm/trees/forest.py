@@ -14,6 +14,7 @@ from pymc_nrm.families.base import (
     update_cache,
 )
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.trees.potentials import log_dissimilarity, log_potential
 
 
@@ -69,6 +70,7 @@ def empty_forest(n, weights, family, data):
     log_p, log_phi = np.zeros(2 * n), np.zeros(2 * n)
     work = statistics[n]
     for i in range(n):
+        check_signals()
         work[:] = 0.0
         add_item(family, work, data, i, 1.0)
         log_p[i] = log_marginal(family, work)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.trees.forest import (
     absorb,
     add_root,
@@ -107,6 +108,7 @@ def insert_items(forest, weights, family, data, items, balance_depth):
             forest.n_pending[0] = 1
             n_insertions = 1 + MOST_REINSERTIONS
         while forest.n_pending[0] > 0:
+            check_signals()
             forest.n_pending[0] -= 1
             x = forest.pending[forest.n_pending[0]]
             nearest, log_d, joint = -1, 0.0, 0.0
@@ -148,6 +150,7 @@ def regrow_forest(forest, weights, family, data, n):
     for k in range(forest.n_roots[0]):
         add_root(larger, name[forest.roots[k]])
     for p in range(n, n + n_rows):
+        check_signals()
         form_node(larger, p, family, data)
         if set_potential(larger, p, weights.moment) > 0.0:
             detach_smaller(larger, p)

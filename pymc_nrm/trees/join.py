@@ -4,6 +4,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, log_marginal
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.trees.bhc import Units, join_units
 from pymc_nrm.trees.forest import post_order
 from pymc_nrm.trees.potentials import log_dissimilarity
@@ -85,7 +86,7 @@ def _join_all(rng, units, tops, next_node, weights, family):
         survivors = []
         for group in _groups(rng, units, weights, family):
             part = Units(*(field[group] for field in units))
-            rows, values, last = join_units(part, weights, family)
+            rows, values, last = join_units(part, weights, family, np.empty((len(group), len(group))))
             numbers = np.concatenate([tops[group], next_node + np.arange(len(rows))])
             next_node += len(rows)
             merges.append(numbers[rows])
@@ -115,6 +116,7 @@ def _nearest_seeds(units, seeds, moment, family):
     nearest = np.zeros(k, dtype=np.int64)
     work = np.empty(s)
     for a in range(k):
+        check_signals()
         best = np.inf
         for j in range(seeds.shape[0]):
             b = seeds[j]

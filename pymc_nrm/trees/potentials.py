@@ -14,6 +14,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, log_marginal, statistics_size
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.special import softplus
 
 __all__ = ["Potentials", "log_dissimilarity", "log_potential", "tree_log_potential", "tree_potentials"]
@@ -97,6 +98,7 @@ def tree_log_marginals(tree, family, data):
     free = np.arange(rows.shape[0])[::-1].copy()
     n_free = free.shape[0]
     for v in range(2 * n - 1):
+        check_signals()
         if v < n:
             statistics = rows[free[n_free - 1]]
             statistics[:] = 0.0

@@ -6,6 +6,7 @@ from scipy.special import logsumexp
 
 from pymc_nrm.families.base import cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.measures.base import weights
 from pymc_nrm.trees.bounds import start_of_search
 from pymc_nrm.trees.evidence import u_given_tree
@@ -119,6 +120,7 @@ def _mixture(tree, log_omega, family, data, n_new):
     rows = inner_statistics(tree, family, data)
     statistics, cache = np.empty(statistics_size(family)), np.empty(cache_size(family))
     for v in range(2 * n):
+        check_signals()
         if log_omega[v] == -np.inf:
             continue
         statistics[:] = 0.0

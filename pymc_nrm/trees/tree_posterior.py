@@ -6,6 +6,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.special import softplus
 from pymc_nrm.trees.dendrogram import Dendrogram
 from pymc_nrm.trees.tree import Tree, check_tree
@@ -77,6 +78,7 @@ def inner_statistics(tree, family, data):
     n = tree.order.shape[0]
     rows = np.zeros((n - 1, statistics_size(family)))
     for k in range(n - 1):
+        check_signals()
         add_node(family, rows[k], data, rows, tree.left[n + k])
         add_node(family, rows[k], data, rows, tree.right[n + k])
     return rows
