@@ -72,7 +72,8 @@ def allocate_sequentially(rng, halves, weights, family, data, items, sides, forc
     """
     log_q = 0.0
     for k in random_items(rng, items.shape[0], items.shape[0]):
-        check_signals()
+        if k % 64 == 0:
+            check_signals()
         side, log_probability = choose_side(rng, halves, weights, family, data, items[k], sides[k] if forced else -1)
         log_q += log_probability
         sides[k] = side
@@ -96,7 +97,8 @@ def allocate_by_scans(rng, halves, weights, family, data, items, sides, forced, 
     for scan in range(n_scans + 1):
         last = scan == n_scans
         for k in random_items(rng, n, n):
-            check_signals()
+            if k % 64 == 0:
+                check_signals()
             shift_item(family, halves, data, items[k], sides[k], -1)
             goal = wanted[k] if last and forced else -1
             sides[k], log_probability = choose_side(rng, halves, weights, family, data, items[k], goal)

@@ -78,7 +78,8 @@ def allocate(rng, sides, weights, family, data, guide, units, placed, single, fo
     order = random_items(rng, n_units, n_units)
     for attach_glued in (True, False):
         for k in order:
-            check_signals()
+            if k % 64 == 0:
+                check_signals()
             glued = units.glued[k]
             if (glued >= 0) != attach_glued:
                 continue

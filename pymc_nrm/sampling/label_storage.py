@@ -211,17 +211,17 @@ class ThinnedTrace(BaseTrace):
 
     def record(self, point, sampler_stats=None, *, in_warmup):
         row = self._row(self.n_iterations)
+        if row is not None:
+            self.storage.write(self, row, point)
+            for name, value in zip(self.varnames, self.fn(*point.values()), strict=True):
+                if name not in self.samples:
+                    self.samples[name] = np.empty((self.n_rows, *np.shape(value)), dtype=value.dtype)
+                self.samples[name][row] = value
+            for arrays, stats in zip(self.stats, sampler_stats, strict=True):
+                for name, value in stats.items():
+                    arrays[name][row] = value
+        # An interrupt may come anywhere before: a row counts when all of it is there.
         self.n_iterations += 1
-        if row is None:
-            return
-        self.storage.write(self, row, point)
-        for name, value in zip(self.varnames, self.fn(*point.values()), strict=True):
-            if name not in self.samples:
-                self.samples[name] = np.empty((self.n_rows, *np.shape(value)), dtype=value.dtype)
-            self.samples[name][row] = value
-        for arrays, stats in zip(self.stats, sampler_stats, strict=True):
-            for name, value in stats.items():
-                arrays[name][row] = value
 
     def _row(self, iteration):
         """Where an iteration is kept; None if it is not."""

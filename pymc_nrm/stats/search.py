@@ -423,7 +423,8 @@ def place(tables, candidate, labels):
     """Put the items that have a label, not -1, into the slot of that number."""
     tables = with_room(tables, labels.max() + 1)
     for item in range(labels.shape[0]):
-        check_signals()
+        if item % 64 == 0:
+            check_signals()
         if labels[item] >= 0:
             put(tables, candidate, item, labels[item])
     return tables

@@ -78,7 +78,8 @@ def inner_statistics(tree, family, data):
     n = tree.order.shape[0]
     rows = np.zeros((n - 1, statistics_size(family)))
     for k in range(n - 1):
-        check_signals()
+        if k % 64 == 0:
+            check_signals()
         add_node(family, rows[k], data, rows, tree.left[n + k])
         add_node(family, rows[k], data, rows, tree.right[n + k])
     return rows

@@ -1,0 +1,205 @@
+"""Ctrl-C: earlier draws are kept, nothing else than KeyboardInterrupt comes out, and no kernel holds it for long."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import call_with_late_interrupts, check_signals
+
+
+class Leaf(NamedTuple):
+    value: Any
+
+
+class Nest(NamedTuple):
+    first: Leaf
+    second: Leaf
+
+
+@kernel
+def nest(values):
+    return Nest(Leaf(values), Leaf(values)), Leaf(values)
+
+
+@kernel
+def count_with_checks(n, total):
+    for _ in range(n):
+        check_signals()
+        total[0] += 1
+
+
+# Another process sends signals: a thread of this one would wait for the end of the kernel.
+SENDER = """
+import os, sys, time
+pid, times, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+for _ in range(times):
+    time.sleep(seconds)
+    os.kill(pid, 2)
+"""
+
+
+@contextlib.contextmanager
+def signals(times, seconds):
+    """This process gets SIGINT so many times, after so many seconds each."""
+    sender = subprocess.Popen([sys.executable, "-c", SENDER, str(os.getpid()), str(times), str(seconds)])
+    try:
+        yield sender
+    finally:
+        sender.kill()
+        sender.wait()
+
+
+def test_only_keyboard_interrupts_come_out_of_kernels():
+    """Arguments and results of kernels are converted in Python code, most of the time here."""
+    values = np.arange(3.0)
+    nest(values)
+    n_interrupts = 0
+    with signals(200, 0.002) as sender:
+        while sender.poll() is None:
+            try:
+                while sender.poll() is None:
+                    for _ in range(100):
+                        first, leaf = nest(values)
+            except KeyboardInterrupt:
+                n_interrupts += 1
+    assert n_interrupts > 50
+    assert first.second.value is not None and leaf.value.tolist() == [0.0, 1.0, 2.0]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_long_kernel_ends():
+    total = np.zeros(1)
+    count_with_checks(1, total)
+    with signals(1, 0.1), pytest.raises(KeyboardInterrupt):
+        count_with_checks(10**12, total)
+    assert total[0] < 10**12
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.fixture
+def gentle_handler():
+    """A handler of SIGINT that raises nothing."""
+    received = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: received.append(number))
+    yield received
+    signal.signal(signal.SIGINT, before)
+
+
+def test_handlers_that_raise_nothing_do_not_end_a_kernel(gentle_handler):
+    total = np.zeros(1)
+    with signals(1, 0.05) as sender:
+        while sender.poll() is None:
+            total[0] = 0.0
+            count_with_checks(10**6, total)
+    assert gentle_handler == [signal.SIGINT]
+    assert total[0] == 10**6
+
+
+def test_an_interrupt_during_a_conversion_waits():
+    steps = []
+
+    def convert():
+        signal.raise_signal(signal.SIGINT)
+        steps.append("after")
+
+    with pytest.raises(KeyboardInterrupt):
+        call_with_late_interrupts(convert, ())
+    assert steps == ["after"]
+
+
+def test_an_interrupt_during_compilation_does_not_wait():
+    steps = []
+
+    def compile_it():
+        signal.raise_signal(signal.SIGINT)
+        steps.append("after")
+
+    def _compile_for_args():
+        compile_it()
+
+    with pytest.raises(KeyboardInterrupt):
+        call_with_late_interrupts(_compile_for_args, ())
+    assert steps == []
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+CHAINS = """
+    import functools, sys, warnings
+    import numpy as np, pymc as pm, pymc_nrm as nrm
+    from pymc_nrm import samplers
+    from pymc_nrm.samplers.published_tree_guided import PublishedTreeGuided
+
+    step_name, cores, times = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    rng = np.random.default_rng(20261121)
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=2000)
+        data = rng.normal(np.repeat([-4.0, 4.0], 1000))
+        x = nrm.Mixture("x", z, nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), observed=data)
+        makers = [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, PublishedTreeGuided]
+        step = {maker.__name__: maker for maker in makers}[step_name]([z])
+    run = {"model": model, "step": step, "tune": 3, "chains": cores, "cores": cores, "random_seed": 1}
+    run |= {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
+    whole = pm.sample(3, **run)["posterior"]["z"].values
+
+    functions = {
+        "pm.sample": (pm.sample, 1),
+        "nrm.sample": (nrm.sample, 1),
+        "compact": (functools.partial(nrm.sample, labels="compact", thin=2), 2),
+    }
+    for name, (sample, thin) in functions.items():
+        for _ in range(times):
+            recorded = [0] * cores
+
+            def callback(trace, draw):
+                if not draw.tuning:
+                    recorded[draw.chain] += 1
+                    if sum(recorded) == 4 * cores:
+                        print("ready", flush=True)
+
+            try:
+                found = sample(20_000, callback=callback, **run)["posterior"]["z"]
+                # A draw may be recorded that the callback has not seen yet.
+                least, most = min(recorded) // thin, (max(recorded) + 1) // thin
+                same = (found.values[:, :1] == whole[:, thin - 1 : thin]).all()
+                kept = same and least <= found.sizes["draw"] <= most
+                print(name, "kept" if kept else f"lost: {same}, {found.sizes}, {recorded}")
+            except BaseException as error:
+                print(name, repr(error))
+            sys.stdout.flush()
+"""
+
+PAUSES = random.Random(20261121)
+
+
+def interrupt_chains(tmp_path, step, cores, times):
+    """Interrupt chains of three functions so many times each, everything at once as a terminal does; what came out."""
+    script = tmp_path / "chains.py"
+    script.write_text(textwrap.dedent(CHAINS))
+    command = [sys.executable, script, step, str(cores), str(times)]
+    results = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        for line in process.stdout:
+            if line == "ready\n":
+                time.sleep(PAUSES.uniform(0.0, 0.1))
+                os.killpg(process.pid, signal.SIGINT)
+            else:
+                results.append(line.strip())
+    return results
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("step", ["TreeGuided", "SplitMerge", "MarginalGibbs", "PublishedTreeGuided"])
+def test_earlier_draws_are_kept(tmp_path, step, cores):
+    results = interrupt_chains(tmp_path, step, cores, times=20)
+    assert results == [f"{name} kept" for name in ("pm.sample", "nrm.sample", "compact") for _ in range(20)]
