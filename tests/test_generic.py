@@ -1,5 +1,6 @@
 """Dispatch in Python and in numba, and machine code on disk that cannot be out of date."""
 
+import importlib
 import pathlib
 import pickle
 import shutil
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import pymc_nrm
-from pymc_nrm.fingerprints import class_fingerprint
+from pymc_nrm.fingerprints import class_fingerprint, function_fingerprint
 from pymc_nrm.generic import generic, kernel, precompile
 
 
@@ -172,6 +173,110 @@ def test_fingerprint_of_a_class_without_a_file():
     assert fingerprint(1) != fingerprint(2)
 
 
+NEAR = """
+import functools
+import far
+from far import LOADED, Shape, inner, inner_kernel, pairs
+from pymc_nrm.generic import kernel
+
+def shift(x, by=far.LOADED[3]):
+    return x + by
+
+def make():
+    scale = LOADED[4]
+    return lambda x: x * scale
+
+closure = make()
+part = functools.partial(shift, by=LOADED[5])
+
+@kernel
+def outer(x):
+    return inner(x) + far.deep.depth(x) + inner_kernel(x) + shift(x) + closure(x) + Shape.area(x) + part(x) + len(pairs)
+"""
+
+FAR = """
+import json, pathlib
+import numpy as np
+import deep
+from pymc_nrm.generic import kernel
+
+LOADED = json.loads(pathlib.Path(__file__).with_name("numbers.json").read_text())
+NUMBER, ARRAY, ENDS = LOADED[0], np.array(LOADED[1:2]), (1, (LOADED[2], "a"))
+pairs = LOADED[:]
+
+def inner(x):
+    return x + NUMBER + outermost(x) + np.sum(ARRAY)
+
+def outermost(x):
+    return inner(x - 1) if x in {"a", "b", "c"} else ENDS[0]
+
+@kernel
+def inner_kernel(x):
+    return LIMIT + x
+
+LIMIT = LOADED[6]
+
+class Shape:
+    @staticmethod
+    def area(x):
+        return SIDE * x
+
+SIDE = LOADED[7]
+"""
+
+DEEP = """
+def depth(x):
+    return x + 1
+"""
+
+
+@pytest.fixture
+def reaching(tmp_path, monkeypatch):
+    """Fingerprint of a kernel that reaches three modules and numbers from a file, as in a new process."""
+    for name, text in (("near", NEAR), ("far", FAR), ("deep", DEEP)):
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def fingerprint(numbers=tuple(range(9)), file=None, old="", new=""):
+        (tmp_path / "numbers.json").write_text(str(list(numbers)))
+        if file is not None:
+            text = (tmp_path / file).read_text()
+            assert old in text
+            (tmp_path / file).write_text(text.replace(old, new))
+        for name in ("near", "far", "deep"):
+            sys.modules.pop(name, None)
+        return function_fingerprint(importlib.import_module("near").outer)
+
+    yield fingerprint
+    for name in ("near", "far", "deep"):
+        sys.modules.pop(name, None)
+
+
+def test_fingerprints_are_the_same_in_every_process(reaching):
+    assert len({reaching() for _ in range(3)}) == 1
+
+
+@pytest.mark.parametrize("k", range(8))
+def test_fingerprints_cover_constants(reaching, k):
+    numbers = list(range(9))
+    before = reaching(numbers)
+    numbers[k] += 100
+    assert reaching(numbers) != before
+
+
+def test_what_stands_in_lists_does_not_count(reaching):
+    assert reaching([*range(8), 100]) == reaching()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [("far.py", "x - 1", "x - 2"), ("deep.py", "x + 1", "x + 2"), ("near.py", "len(pairs)", "1"), ("far.py", "*", "+")],
+)
+def test_fingerprints_cover_files(reaching, file, old, new):
+    assert reaching() != reaching(file=file, old=old, new=new)
+
+
 SCRIPT = """
     import pathlib, sys, types
     import numpy as np
@@ -205,6 +310,7 @@ FOREIGN = """
 
 FOREIGN_MODULE = """
     from typing import NamedTuple
+    from helper import log_constant
     from pymc_nrm.families.base import add_item, cache_size, log_marginal, refresh_cache, statistics_size
 
     class Constant(NamedTuple):
@@ -228,7 +334,17 @@ FOREIGN_MODULE = """
 
     @log_marginal.register(Constant)
     def _(family, statistics):
-        return 10.0
+        return 9.0 + log_constant()
+"""
+
+HELPER = """
+    from pymc_nrm.generic import kernel
+
+    CONSTANT = 1.0
+
+    @kernel
+    def log_constant():
+        return CONSTANT
 """
 
 
@@ -263,10 +379,14 @@ def test_machine_code_follows_edits_of_other_files_of_the_package(copied_package
 def test_machine_code_follows_edits_of_a_family_defined_elsewhere(copied_package, monkeypatch):
     module = copied_package / "foreign.py"
     module.write_text(textwrap.dedent(FOREIGN_MODULE))
+    helper = copied_package / "helper.py"
+    helper.write_text(textwrap.dedent(HELPER))
     assert run(copied_package, FOREIGN, monkeypatch) == (20.0, 0)
     assert run(copied_package, FOREIGN, monkeypatch) == (20.0, 1)
-    module.write_text(textwrap.dedent(FOREIGN_MODULE).replace("10.0", "11.0"))
+    module.write_text(textwrap.dedent(FOREIGN_MODULE).replace("9.0", "10.0"))
     assert run(copied_package, FOREIGN, monkeypatch) == (22.0, 0)
+    helper.write_text(textwrap.dedent(HELPER).replace("1.0", "2.0"))
+    assert run(copied_package, FOREIGN, monkeypatch) == (24.0, 0)
 
 
 def test_machine_code_outlives_edits_of_what_a_kernel_cannot_call(copied_package, monkeypatch):
