@@ -88,6 +88,11 @@ def sample(
     pymc.sampling.parallel.ParallelSamplingError
         If a chain fails in another process.
 
+    Notes
+    -----
+    Ctrl-C keeps the draws made so far, but those of a client.  As with ``pm.sample``, chains that follow one another on
+    one core end one at a time, and of chains of different lengths those are kept that leave the most draws.
+
     Examples
     --------
     >>> import pymc as pm
