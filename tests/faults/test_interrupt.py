@@ -11,10 +11,14 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
+import pymc as pm
 import pytest
+import xarray as xr
 
+import pymc_nrm as nrm
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import call_with_late_interrupts, check_signals
+from pymc_nrm.stats.similarity import similarity_matrix
 
 
 class Leaf(NamedTuple):
@@ -203,3 +207,43 @@ def interrupt_chains(tmp_path, step, cores, times):
 def test_earlier_draws_are_kept(tmp_path, step, cores):
     results = interrupt_chains(tmp_path, step, cores, times=20)
     assert results == [f"{name} kept" for name in ("pm.sample", "nrm.sample", "compact") for _ in range(20)]
+
+
+@pytest.fixture(scope="module")
+def functions():
+    """Functions that take some tenths of a second, and always have the same result."""
+    rng = np.random.default_rng(20261121)
+    family, measure = nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), nrm.DirichletProcess(1.0)
+    X = rng.normal(np.repeat([-4.0, 4.0], 2000))
+    labels = rng.integers(0, 8, size=(300, 1000)) * (rng.random((300, 1000)) < 0.2)
+    labels = np.array([nrm.canonical_labels(row) for row in labels])
+    draws = xr.DataArray(labels[None], dims=("chain", "draw", "item"))
+    with pm.Model() as model:
+        z = nrm.Partition("z", measure, n=len(X))
+        nrm.Mixture("x", z, family, observed=X)
+        idata = nrm.sample(
+            10, tune=0, chains=1, step=nrm.MarginalGibbs([z]), random_seed=1, quiet=True, partition_diagnostics=False
+        )
+    return {
+        "bhc": lambda: nrm.trees.bhc(X[::2], family, measure, random_seed=1).labels,
+        "ibhc": lambda: nrm.trees.ibhc(X, family, measure, random_seed=1).labels,
+        "similarity": lambda: similarity_matrix(labels),
+        "point_estimate": lambda: nrm.point_estimate(draws, random_seed=1)["labels"].values,
+        "log_likelihood": lambda: nrm.compute_log_likelihood(idata, model, extend_inferencedata=False)["x"].values,
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bhc", "ibhc", "similarity", "point_estimate", "log_likelihood"])
+def test_functions_outside_of_sampling(functions, name):
+    """A KeyboardInterrupt comes out, and leaves nothing behind."""
+    function = functions[name]
+    expected = function()
+    for _ in range(20):
+        with signals(1, PAUSES.uniform(0.0, 0.2)):
+            try:
+                while True:
+                    function()
+            except KeyboardInterrupt:
+                pass
+    np.testing.assert_array_equal(function(), expected)
