@@ -21,6 +21,14 @@ from pymc_nrm.interrupts import call_with_late_interrupts, check_signals
 from pymc_nrm.stats.similarity import similarity_matrix
 
 
+@pytest.fixture(autouse=True)
+def default_handler():
+    """A shell may start programs in the background with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Leaf(NamedTuple):
     value: Any
 
@@ -138,11 +146,11 @@ def test_an_interrupt_during_compilation_does_not_wait():
 
 
 CHAINS = """
-    import functools, sys, warnings
+    import functools, signal, sys
     import numpy as np, pymc as pm, pymc_nrm as nrm
-    from pymc_nrm import samplers
     from pymc_nrm.samplers.published_tree_guided import PublishedTreeGuided
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     step_name, cores, times = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     rng = np.random.default_rng(20261121)
     with pm.Model() as model:
