@@ -1,5 +1,9 @@
 """Checks of arguments that every part of the package shares."""
 
+import contextlib
+import decimal
+import numbers
+
 import numpy as np
 
 
@@ -30,3 +34,158 @@ def check_count(name, value, least, most=None):
     if not whole or value < least or (most is not None and value > most):
         allowed = f"of at least {least}" if most is None else f"between {least} and {most}"
         raise ValueError(f"{name} must be a whole number {allowed}; got {value!r}")
+
+
+def check_number(name, value, allowed, description):
+    """Check an argument that is one number.
+
+    Parameters
+    ----------
+    name : str
+        What the message calls it.
+    value : object
+    allowed : callable
+        Tells whether a float is allowed.
+    description : str
+        Ends the sentence "it must be".
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If the value is no real number, or one that is not allowed.
+
+    Examples
+    --------
+    >>> check_number("probability", 0.9, lambda x: 0.0 < x < 1.0, "between 0 and 1")
+    0.9
+    """
+    real = isinstance(value, numbers.Real) or (isinstance(value, np.ndarray) and value.shape == ())
+    if not real or isinstance(value, bool | np.bool_) or not allowed(float(value)):
+        raise ValueError(f"{name} must be {description}; got {value!r}")
+    return float(value)
+
+
+def random_generator(random_seed):
+    """Random generator for the argument ``random_seed`` of a function.
+
+    Parameters
+    ----------
+    random_seed : None, int, sequence of int, SeedSequence, BitGenerator, Generator or RandomState
+
+    Returns
+    -------
+    numpy.random.Generator
+        The argument itself if it is one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is anything else, or a negative number.
+
+    Examples
+    --------
+    >>> random_generator(1.5)
+    Traceback (most recent call last):
+    TypeError: random_seed must be None, a whole number of at least 0, a sequence of them or a Generator; got 1.5
+    """
+    try:
+        if isinstance(random_seed, bool):
+            raise TypeError
+        return np.random.default_rng(random_seed)
+    except (TypeError, ValueError) as error:
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(
+            "random_seed must be None, a whole number of at least 0, a sequence of them or a Generator; "
+            f"got {random_seed!r}"
+        ) from None
+
+
+def numeric_array(name, value):
+    """Array of real numbers, in which nan means missing.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    value : array_like, masked array, or DataArray, Series or DataFrame
+        Masked entries, None and ``pandas.NA`` are missing.
+
+    Returns
+    -------
+    ndarray
+        Of booleans, integers or floats.
+
+    Raises
+    ------
+    TypeError
+        If entries are text, dates, complex numbers or anything but real numbers.
+    ValueError
+        If rows have different lengths.
+
+    Examples
+    --------
+    >>> numeric_array("X", [[1, None], [2, 3]])
+    array([[ 1., nan],
+           [ 2.,  3.]])
+    >>> numeric_array("X", ["1", "2"])
+    Traceback (most recent call last):
+    TypeError: X must be real numbers; got text such as '1'
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(value)
+        value = np.where(mask, np.nan, numeric_array(name, value.data)) if mask.any() else value.data
+    try:
+        array = value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError(f"{name} must have rows of one length; got rows of different lengths") from None
+    if array.dtype.kind == "O":
+        return _numbers_of_objects(name, array)
+    if array.dtype.kind not in "biuf":
+        kinds = {"c": "complex numbers", "M": "dates", "m": "durations", "U": "text", "S": "text", "T": "text"}
+        example = f" such as {array.flat[0].item()!r}" if array.size and array.dtype.kind in "cUST" else ""
+        raise TypeError(
+            f"{name} must be real numbers; got {kinds.get(array.dtype.kind, f'an array of {array.dtype}')}{example}"
+        )
+    return array
+
+
+def _numbers_of_objects(name, array):
+    """Floats of an array of Python objects."""
+    floats = np.empty(array.shape)
+    for place, entry in np.ndenumerate(array):
+        if entry is None or type(entry).__name__ == "NAType":
+            floats[place] = np.nan
+        elif isinstance(entry, numbers.Real | decimal.Decimal):
+            floats[place] = float(entry)
+        else:
+            where = f" at position {place}" if place else ""
+            raise TypeError(f"{name} must be real numbers; got {entry!r} of type {type(entry).__name__}{where}")
+    return floats
+
+
+@contextlib.contextmanager
+def naming(argument):
+    """Put the name of an argument before messages about its content.
+
+    Parameters
+    ----------
+    argument : str
+
+    Examples
+    --------
+    >>> with naming("X_new"):
+    ...     raise ValueError("data of PoissonGamma must be at least 0; got -1.0")
+    Traceback (most recent call last):
+    ValueError: X_new: data of PoissonGamma must be at least 0; got -1.0
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"{argument}: {error}") from error

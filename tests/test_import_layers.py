@@ -13,9 +13,14 @@ from pymc_nrm.fingerprints import KERNEL_LAYERS
 ROOT = pathlib.Path(pymc_nrm.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
 
+# Checks of what users give.
+CHECKS = {"checks", "supports", "hyperparameters"}
+
 # Each layer: what it may import from the package, beside itself.
 BELOW = {
     "checks": set(),
+    "supports": set(),
+    "hyperparameters": {"checks"},
     "fingerprints": set(),
     "interrupts": set(),
     "kernel_cache": {"fingerprints"},
@@ -23,22 +28,13 @@ BELOW = {
     "lanes": {"generic"},
     "special": {"generic"},
     "kernel_op": {"fingerprints", "generic"},
-    "measures": {"generic", "special", "kernel_op"},
-    "families": {"generic", "lanes", "special", "kernel_op"},
-    "partitions": {"generic", "interrupts", "special", "measures", "families"},
-    "trees": {"checks", "generic", "interrupts", "special", "measures", "families", "partitions"},
-    "distributions": {
-        "checks",
-        "fingerprints",
-        "generic",
-        "special",
-        "measures",
-        "families",
-        "partitions",
-        "trees",
-    },
+    "measures": {*CHECKS, "generic", "special", "kernel_op"},
+    "families": {*CHECKS, "generic", "lanes", "special", "kernel_op"},
+    "partitions": {*CHECKS, "generic", "interrupts", "special", "measures", "families"},
+    "trees": {*CHECKS, "generic", "interrupts", "special", "measures", "families", "partitions"},
+    "distributions": {*CHECKS, "fingerprints", "generic", "special", "measures", "families", "partitions", "trees"},
     "samplers": {
-        "checks",
+        *CHECKS,
         "generic",
         "interrupts",
         "lanes",
@@ -59,10 +55,10 @@ BELOW["hierarchy"] = BELOW["samplers"] | {"samplers"}
 BELOW["sampling"] = BELOW["hierarchy"] | {"stats"}
 
 # Their code does not get into machine code.
-NOT_IN_KERNELS = {"checks", "fingerprints", "kernel_cache"}
+NOT_IN_KERNELS = {*CHECKS, "fingerprints", "kernel_cache"}
 
 WITHOUT_PYMC = {
-    "checks",
+    *CHECKS,
     "fingerprints",
     "interrupts",
     "kernel_cache",

@@ -11,7 +11,6 @@ from pymc.step_methods.compound import BlockedStep
 from sphinx.ext.napoleon import NumpyDocstring
 
 from pymc_nrm.families.base import broadcast_hyperparameters, parameter_shapes, statistics_size
-from pymc_nrm.families.supports import DESCRIPTIONS
 from pymc_nrm.measures.base import n_clusters_mean
 
 _N, _D, _L = 5, 3, 4  # sizes of an example, all different, from which shapes are read
@@ -115,12 +114,12 @@ def _file(entry):
     return module.__name__.replace(".", "/") + ".py"
 
 
-def _hyperparameters(cls, descriptions, shape):
+def _hyperparameters(cls, shape):
     return [
         {
             "name": name,
             "shape": shape(spec.core),
-            "support": descriptions[spec.support],
+            "support": spec.support.description,
             "default": _default(cls, name),
         }
         for name, spec in cls.hyperparameters.items()
@@ -139,9 +138,7 @@ def _shape(axes):
 def _measure_facts(cls):
     defaults = cls()
     return {
-        "hyperparameters": _hyperparameters(
-            cls, {"positive": "finite and above 0", "unit interval": "in [0, 1)"}, lambda core: "scalar"
-        ),
+        "hyperparameters": _hyperparameters(cls, lambda core: "scalar"),
         "defaults": ", ".join(f"{name} = {value}" for name, value in defaults._asdict().items()),
         "n_clusters": [(n, f"{n_clusters_mean(defaults, n):.2f}") for n in (10, 100, 1000)],
     }
@@ -151,7 +148,7 @@ def _family_facts(cls):
     full = broadcast_hyperparameters(cls(**{name: _example(cls, name) for name in cls._fields}), _N, _D)
     shapes = {name: _shape([_AXES[size] for size in shape]) for name, shape in parameter_shapes(full).items()}
     return {
-        "hyperparameters": _hyperparameters(cls, DESCRIPTIONS, _shape),
+        "hyperparameters": _hyperparameters(cls, _shape),
         "shapes": shapes,
         "statistics": _comment(cls, "A row of statistics: "),
         "size": (int(statistics_size(full)), _D, _L if any("l" in h.core for h in cls.hyperparameters.values()) else 0),
@@ -165,9 +162,9 @@ def _example(cls, name):
     spec = cls.hyperparameters[name]
     sizes = {"n": _N, "d": _D, "l": _L}
     shape = [sizes[axis] for axis in spec.core]
-    if spec.support == "positive definite":
+    if spec.support.name == "positive definite":
         return np.eye(shape[0])
-    return np.full(shape, {"greater than d - 1": _D + 1.0, "unit interval": 0.5}.get(spec.support, float(_L)))
+    return np.full(shape, {"greater than d - 1": _D + 1.0, "unit interval": 0.5}.get(spec.support.name, float(_L)))
 
 
 def _comment(cls, start):

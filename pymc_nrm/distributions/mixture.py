@@ -7,12 +7,13 @@ from pymc.logprob.abstract import _logprob
 from pytensor.graph.basic import Variable
 from pytensor.tensor.random.op import RandomVariable
 
+from pymc_nrm.checks import check_count, naming
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.observed import as_observed, numeric_data, sparse_origin
 from pymc_nrm.distributions.partition import PartitionRV, known_length
 from pymc_nrm.distributions.supports import with_conditions
 from pymc_nrm.families.base import broadcast_hyperparameters, canonical, complete, log_likelihood, prepare_data
-from pymc_nrm.families.supports import check_constants
+from pymc_nrm.hyperparameters import check_values, plain_values
 from pymc_nrm.partitions import draw_data
 
 
@@ -44,7 +45,6 @@ class MixtureRV(RandomVariable):
 
 def kernel_family(family_class, hyperparameters):
     """Family with the field types that kernels expect: floats and contiguous float64 arrays."""
-    # Copies: read-only views are another type to numba, for which every kernel would be compiled again.
     # Copies: constants of a graph may be read-only arrays, for which kernels would be compiled again.
     return family_class(
         *[float(h) if np.ndim(h) == 0 else np.array(h, dtype="float64", order="C") for h in hyperparameters]
@@ -102,17 +102,21 @@ class Mixture(Distribution):
                 raise ValueError(f"Mixture does not take {option}; got {kwargs[option]!r}")
         _check_kinds(partition, family)
         if observed is not None:
-            values = numeric_data(observed)
+            title = f"observed data of Mixture {name!r}"
+            values = numeric_data(title, observed)
             n = known_length(partition.owner.inputs[2])
             if values.ndim not in (1, 2) or values.shape[0] != n:
                 raise ValueError(
-                    f"observed data of Mixture {name!r} must have one row for each of the {n} items of partition "
-                    f"{partition.name!r}, shape (n, d) or (n,); got shape {values.shape}"
+                    f"{title} must have one row for each of the {n} items of partition {partition.name!r}, "
+                    f"shape (n, d) or (n,); got shape {values.shape}"
                 )
             X = values[:, None] if values.ndim == 1 else values
-            family = complete(family, X)
-            check_constants(family, X.shape[1])
-            missing = _check_data(family, X)
+            with naming(title):
+                family = complete(plain_values(family), X)
+            full = broadcast_hyperparameters(family, *X.shape)
+            with naming(title):
+                prepare_data(full, X)
+            missing = not hasattr(X, "tocsr") and bool(np.isnan(X).any())
             kwargs["dtype"] = "float64" if missing or family.continuous else "int64"
             observed, shape = as_observed(observed, values, kwargs["dtype"]), values.shape
         return super().__new__(cls, name, partition, family, observed=observed, dims=dims, shape=shape, **kwargs)
@@ -121,8 +125,10 @@ class Mixture(Distribution):
     def dist(cls, partition, family, *, shape=None, dtype=None, rng=None, return_next_rng=False):
         """Create data outside a model, for example for ``pm.draw``; arguments as in :class:`Mixture`."""
         _check_kinds(partition, family)
+        family = plain_values(family)
+        check_values(family)
+        _check_latent_shape(partition, shape)
         n_features = _n_features(family, shape)
-        check_constants(family, n_features if isinstance(n_features, int) else None)
         if any(value is None for value in canonical(family)):
             missing = [name for name, value in canonical(family)._asdict().items() if value is None]
             raise ValueError(f"{type(family).__name__} without observed data needs {', '.join(missing)}; got None")
@@ -144,17 +150,24 @@ def _check_kinds(partition, family):
         raise TypeError(f"family must be a family such as NormalWishart(...); got {family!r}")
 
 
-def _check_data(family, X):
-    """Whether values are missing; data outside the support of the family raise an error."""
-    prepare_data(broadcast_hyperparameters(family, *X.shape), X)
-    return not hasattr(X, "tocsr") and bool(np.isnan(X).any())
+def _check_latent_shape(partition, shape):
+    if shape is None:
+        return
+    if np.ndim(shape) == 0 or len(shape) not in (1, 2):
+        raise ValueError(f"shape of a Mixture must be (n, d) or (n,); got {shape}")
+    lengths = tuple(known_length(length) if isinstance(length, Variable) else length for length in shape)
+    for axis, length in enumerate(lengths):
+        check_count(f"shape[{axis}] of a Mixture", length, 1)
+    n = known_length(partition.owner.inputs[2])
+    if lengths[0] != n:
+        raise ValueError(
+            f"shape of a Mixture must begin with the {n} items of partition {partition.name!r}; got {lengths}"
+        )
 
 
 def _n_features(family, shape):
     """Number of features, or None where neither the shape nor a hyperparameter tells it."""
     if shape is not None:
-        if len(shape) not in (1, 2):
-            raise ValueError(f"shape of a Mixture must be (n, d) or (n,); got {shape}")
         return shape[1] if len(shape) == 2 else 1
     for name, value in canonical(family)._asdict().items():
         core = family.hyperparameters[name].core

@@ -7,12 +7,16 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.sparse import DenseFromSparse, as_sparse_variable, dense_from_sparse
 from scipy import sparse
 
+from pymc_nrm.checks import numeric_array
 
-def numeric_data(observed):
+
+def numeric_data(name, observed):
     """Values of observed data: a CSR matrix for sparse input, else an array in which NaN means missing.
 
     Parameters
     ----------
+    name : str
+        What messages call them.
     observed : array_like, masked array, DataFrame, sparse matrix, ``pm.Data`` or constant tensor
 
     Returns
@@ -22,7 +26,9 @@ def numeric_data(observed):
     Raises
     ------
     TypeError
-        If the data are not numbers, or are a tensor that depends on other variables.
+        If the data are not real numbers, or are a tensor that depends on other variables.
+    ValueError
+        If rows have different lengths.
     """
     if isinstance(observed, Variable):
         if isinstance(observed, Constant):
@@ -30,18 +36,11 @@ def numeric_data(observed):
         elif isinstance(observed, SharedVariable):
             observed = observed.get_value()
         else:
-            raise TypeError(f"observed must be data, pm.Data or a constant; got the symbolic tensor {observed}")
+            raise TypeError(f"{name} must be data, pm.Data or a constant; got the symbolic tensor {observed}")
     if sparse.issparse(observed):
+        numeric_array(name, observed.data)
         return sparse.csr_matrix(observed)
-    if isinstance(observed, np.ma.MaskedArray):
-        observed = observed.astype("float64").filled(np.nan)
-    values = observed.to_numpy() if hasattr(observed, "to_numpy") else np.asarray(observed)
-    if values.dtype.kind not in "biuf":
-        try:
-            values = values.astype("float64")
-        except (TypeError, ValueError):
-            raise TypeError(f"observed data must be numbers; got an array of {values.dtype}") from None
-    return values
+    return numeric_array(name, observed)
 
 
 def as_observed(observed, values, dtype):

@@ -100,7 +100,7 @@ class Partition(Discrete):
         """Create labels outside a model, for example for ``pm.draw``; arguments as in :class:`Partition`."""
         if type(measure) not in symbolic_log_eppf.registry:
             raise TypeError(f"measure must be a measure such as DirichletProcess(alpha); got {measure!r}")
-        check_measure(measure)
+        measure = check_measure(measure)
         if shape is not None and np.ndim(shape) == 1 and len(shape) != 1:
             raise ValueError(f"shape of a Partition must have one entry, its number of items; got {shape}")
         register_numba(PartitionRV, _numba_draw)

@@ -15,25 +15,14 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
+from pytensor.raise_op import Assert
 from scipy import sparse
 
+from pymc_nrm.checks import numeric_array
 from pymc_nrm.generic import generic, kernel
+from pymc_nrm.hyperparameters import check_values, plain_values, static_shape
 from pymc_nrm.lanes import LANES
-
-
-class Hyperparameter(NamedTuple):
-    """Core dimensions and support of one hyperparameter.
-
-    Parameters
-    ----------
-    core : tuple of str
-        Letters of its axes: ``"n"`` items, ``"d"`` features, ``"l"`` levels.
-    support : {"real", "positive", "non-negative", "positive definite"}
-        Values that are allowed.
-    """
-
-    core: tuple[str, ...]
-    support: str
+from pymc_nrm.supports import Hyperparameter
 
 
 class Family(Protocol):
@@ -302,12 +291,12 @@ def draw_item(family, parameters, rng, item, values):
 
 
 def broadcast_hyperparameters(family, n, d):
-    """Give every hyperparameter its full shape.
+    """Check hyperparameters and give them their full shapes.
 
     Parameters
     ----------
     family : Family
-        Its fields are numbers, arrays or tensors.
+        Its fields are what a user wrote: numbers, arrays of any library or tensors.
     n, d : int or scalar tensor
         Numbers of items and of features.
 
@@ -319,8 +308,10 @@ def broadcast_hyperparameters(family, n, d):
     Raises
     ------
     ValueError
-        If a hyperparameter has too many dimensions, or is None.
+        If a hyperparameter is None, or is no number or array of an allowed shape within its support.
     """
+    family = plain_values(family)
+    check_values(family, n, d)
     family = canonical(family)
     for name, value in family._asdict().items():
         if value is None:
@@ -329,21 +320,25 @@ def broadcast_hyperparameters(family, n, d):
     fields = []
     for name, value in family._asdict().items():
         core = family.hyperparameters[name].core
-        tensor = pt.as_tensor(value) if symbolic else np.asarray(value, dtype="float64")
-        if tensor.ndim > len(core):
-            raise ValueError(
-                f"{name} of {type(family).__name__} has {tensor.ndim} dimensions; at most {len(core)} are allowed"
-            )
-        fields.append(_broadcast(tensor, core, {"n": n, "d": d}, symbolic))
+        tensor = pt.as_tensor(value) if symbolic else np.asarray(value)
+        title = f"{name} of {type(family).__name__}"
+        fields.append(_broadcast(title, tensor, core, {"n": n, "d": d}, symbolic))
     return type(family)(*fields)
 
 
-def _broadcast(tensor, core, sizes, symbolic):
+def _broadcast(title, tensor, core, sizes, symbolic):
     # An axis without a given size, as the levels of a category, keeps the size of the hyperparameter itself.
     offset = len(core) - tensor.ndim
     shape = [sizes[axis] if axis in sizes else tensor.shape[i - offset] for i, axis in enumerate(core)]
     if symbolic:
         tensor = tensor.astype("float64")
+        for i, length in enumerate(static_shape(tensor)):
+            size = sizes.get(core[i + offset])
+            if size is not None and (length is None or isinstance(size, Variable)):
+                words = (
+                    f"{title} must have one entry for each of the {'items' if core[i + offset] == 'n' else 'features'}"
+                )
+                tensor = Assert(words)(tensor, pt.eq(tensor.shape[i], size))
         return pt.broadcast_to(tensor, shape) if core else tensor
     # A copy: views made by broadcasting are read-only, for which kernels would be compiled again.
     return np.array(np.broadcast_to(tensor, shape), order="C") if core else float(tensor)
@@ -371,7 +366,7 @@ def check_matrix(family, X, *, integer=False, lower=None):
 
     Parameters
     ----------
-    family : Family
+    family : Family or its class
     X : array_like, shape (n, d)
     integer : bool
         Whether values must be whole numbers.
@@ -385,27 +380,36 @@ def check_matrix(family, X, *, integer=False, lower=None):
     Raises
     ------
     ValueError
-        If the array is not two-dimensional, or a value is infinite, missing where the family does not allow it, not
-        whole, or too small.
+        If the array is not two-dimensional or has no columns, or a value is infinite, missing where the family does not
+        allow it, not whole, or too small.
     """
-    name = type(family).__name__
+    title = f"data of {(family if isinstance(family, type) else type(family)).__name__}"
     if sparse.issparse(X):
-        raise ValueError(f"observed data of {name} must be dense; got a sparse {type(X).__name__}")
-    values = np.ascontiguousarray(X, dtype="float64")
+        raise ValueError(f"{title} must be dense; got a sparse {type(X).__name__}")
+    values = np.ascontiguousarray(numeric_array(title, X), dtype="float64")
     if values.ndim != 2:
-        raise ValueError(f"observed data of {name} must have shape (n, d); got shape {values.shape}")
-    if np.isinf(values).any():
-        raise ValueError(f"observed data of {name} contain infinite values; only finite numbers are allowed")
-    missing = np.isnan(values)
-    if missing.any() and not family.missing_allowed:
-        raise ValueError(f"observed data of {name} contain {missing.sum()} NaN; this family allows no missing values")
-    present = values[~missing]
-    if integer and (present != np.floor(present)).any():
-        bad = present[present != np.floor(present)][0]
-        raise ValueError(f"observed data of {name} must be whole numbers; got {bad}")
-    if lower is not None and (present < lower).any():
-        raise ValueError(f"observed data of {name} must be at least {lower}; got {present.min()}")
+        raise ValueError(f"{title} must have shape (n, d); got shape {values.shape}")
+    if values.shape[1] == 0:
+        raise ValueError(f"{title} must have at least one column; got shape {values.shape}")
+    # One look at finite data, which are the rule.
+    missing = ~np.isfinite(values)
+    if missing.any():
+        _refuse(title, "contain infinite values; only finite numbers are allowed", values, np.isinf(values))
+        if not family.missing_allowed:
+            words = f"contain {missing.sum()} NaN; this family allows no missing values"
+            _refuse(title, words, values, missing)
+    if integer:
+        _refuse(title, "must be whole numbers", values, ~missing & (values != np.floor(values)))
+    if lower is not None:
+        _refuse(title, f"must be at least {lower}", values, values < lower)
     return values
+
+
+def _refuse(title, words, values, bad):
+    """Raise an error that names the first bad value."""
+    if bad.any():
+        row, column = (int(k) for k in np.argwhere(bad)[0])
+        raise ValueError(f"{title} {words}; got {values[row, column]} in row {row}, column {column}")
 
 
 @kernel

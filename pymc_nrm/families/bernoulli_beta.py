@@ -69,7 +69,7 @@ class BernoulliBeta(NamedTuple):
 def _(family, X):
     values = check_matrix(family, X, integer=True, lower=0)
     if (values > 1).any():
-        raise ValueError(f"observed data of BernoulliBeta must be 0, 1 or NaN; got {np.nanmax(values)}")
+        raise ValueError(f"data of BernoulliBeta must be 0, 1 or NaN; got {np.nanmax(values)}")
     return Dense(values)
 
 

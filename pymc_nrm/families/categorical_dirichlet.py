@@ -41,9 +41,9 @@ class CategoricalDirichlet(NamedTuple):
 
     Parameters
     ----------
-    alpha : non-negative float, tensor or random variable, scalar or shape (d, L)
-        Prior number of observations of each level; a scalar stands for every level of every feature.  A level of weight
-        0 is one that the feature does not have.
+    alpha : non-negative float, tensor or random variable, scalar or shape (L,) or (d, L)
+        Prior number of observations of each level; a scalar stands for every level of every feature, a vector for every
+        feature.  A level of weight 0 is one that the feature does not have; at least one must be above 0.
     n_levels : int or array of int, scalar or shape (d,), optional
         Numbers of levels, constants.  Left out, they are the width L of a matrix ``alpha``; with a scalar ``alpha``
         they are taken from the data as the largest level of each feature plus one.
@@ -67,11 +67,15 @@ class CategoricalDirichlet(NamedTuple):
     n_levels: Any = None
 
     hyperparameters = {
-        "alpha": Hyperparameter(("d", "l"), "non-negative"),
-        "n_levels": Hyperparameter(("d",), "positive"),
+        "alpha": Hyperparameter(("d", "l"), "weights"),
+        "n_levels": Hyperparameter(("d",), "positive whole"),
     }
     continuous = False
     missing_allowed = True
+
+
+# Tables of levels have one entry for each, in every cluster.
+MOST_LEVELS = 1_000_000
 
 
 class Levels(NamedTuple):
@@ -86,6 +90,13 @@ def _(family, X):
         return family
     values = check_matrix(family, X, integer=True, lower=0)
     largest = np.where(np.isnan(values), 0, values).max(axis=0, initial=0)
+    feature = int(largest.argmax())
+    if largest[feature] > 10 * len(values) + 1000:
+        raise ValueError(
+            f"data of CategoricalDirichlet must be levels 0, 1, 2, ...; column {feature} has the value "
+            f"{largest[feature]:.0f} and {len(values)} rows. Number its values with pandas.factorize(column)[0] or "
+            "np.unique(column, return_inverse=True)[1], or give n_levels if there are so many"
+        )
     return family._replace(n_levels=largest.astype("int64") + 1)
 
 
@@ -108,8 +119,12 @@ def _constant_levels(family):
     if isinstance(n_levels, Variable):
         n_levels = n_levels.eval(mode=Mode(linker="py", optimizer=None))
     n_levels = np.asarray(n_levels)
-    if not ((n_levels >= 1) & (n_levels == np.floor(n_levels))).all():
-        raise ValueError(f"n_levels of CategoricalDirichlet must be positive whole numbers; got {n_levels}")
+    if n_levels.size and n_levels.max() > MOST_LEVELS:
+        place = f" of feature {n_levels.argmax()}" if n_levels.ndim else ""
+        raise ValueError(
+            f"n_levels of CategoricalDirichlet must be at most {MOST_LEVELS}; got {n_levels.max():.0f}{place}. Number "
+            "values that occur with pandas.factorize(column)[0] or np.unique(column, return_inverse=True)[1]"
+        )
     return n_levels.astype("int64")
 
 
@@ -127,7 +142,7 @@ def _(family, X):
     if beyond.any():
         item, feature = np.argwhere(beyond)[0]
         raise ValueError(
-            f"observed data of CategoricalDirichlet must be levels below n_levels; got {values[item, feature]} of "
+            f"data of CategoricalDirichlet must be levels below n_levels; got {values[item, feature]} of "
             f"feature {feature}, which has {np.broadcast_to(n_levels, values.shape[1])[feature]} levels"
         )
     return Levels(np.where(np.isnan(values), -1, values).astype("int64"))

@@ -64,7 +64,7 @@ class MultinomialDirichlet(NamedTuple):
 
     hyperparameters = {
         "alpha": Hyperparameter(("d",), "positive"),
-        "total": Hyperparameter(("n",), "non-negative"),
+        "total": Hyperparameter(("n",), "non-negative whole"),
     }
     continuous = False
     missing_allowed = False
@@ -88,7 +88,9 @@ class SparseCounts(NamedTuple):
 def _(family, X):
     if family.total is not None:
         return family
-    return family._replace(total=np.asarray(X.sum(axis=1) if sparse.issparse(X) else np.sum(X, axis=1)).ravel())
+    if not sparse.issparse(X):
+        X = check_matrix(family, X, integer=True, lower=0)
+    return family._replace(total=np.asarray(X.sum(axis=1)).ravel())
 
 
 @prepare_data.register(MultinomialDirichlet)

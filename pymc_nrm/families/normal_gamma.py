@@ -8,6 +8,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
 
+from pymc_nrm.checks import naming
 from pymc_nrm.families.base import (
     Centred,
     Hyperparameter,
@@ -118,12 +119,18 @@ class NormalGamma(NamedTuple):
         >>> NormalGamma.from_data([[0.0], [2.0], [4.0]]).beta
         array([1.])
         """
-        values = check_matrix(cls, X)
-        if not ((~np.isnan(values)).sum(axis=0) > 1).all():
-            raise ValueError("NormalGamma.from_data needs at least two values of every feature")
+        with naming("X"):
+            values = check_matrix(cls, X)
+        few = np.flatnonzero((~np.isnan(values)).sum(axis=0) < 2)
+        if len(few):
+            raise ValueError(f"X must have at least two values in every column; got fewer in columns {few.tolist()}")
         variance = np.nanvar(values, axis=0, ddof=1)
-        if not (variance > 0).all():
-            raise ValueError(f"NormalGamma.from_data needs features that vary; got sample variances {variance}")
+        still = np.flatnonzero(np.nanmin(values, axis=0) == np.nanmax(values, axis=0))
+        if len(still):
+            raise ValueError(
+                f"X must have columns that vary; columns {still.tolist()} are constant. Leave them out: a constant "
+                "column says nothing about clusters"
+            )
         return cls(mu=np.nanmean(values, axis=0), kappa=0.1, alpha=2.0, beta=variance / 4)
 
 

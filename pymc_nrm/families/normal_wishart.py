@@ -7,6 +7,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
 
+from pymc_nrm.checks import naming
 from pymc_nrm.families.base import (
     Centred,
     Hyperparameter,
@@ -32,6 +33,7 @@ from pymc_nrm.families.base import (
     update_cache,
     write_panel,
 )
+from pymc_nrm.families.rank import check_full_rank
 from pymc_nrm.families.scatter import second_moments
 from pymc_nrm.families.wishart_rows import log_determinant, posterior_factor, set_constants, update_plane
 from pymc_nrm.lanes import LANES, log_above_one, squared_lengths
@@ -105,7 +107,8 @@ class NormalWishart(NamedTuple):
         Raises
         ------
         ValueError
-            If the data are not a finite matrix with a positive definite sample covariance.
+            If the data are not a finite matrix of more items than features, or columns are constant or linear
+            combinations of others.
 
         Examples
         --------
@@ -113,14 +116,12 @@ class NormalWishart(NamedTuple):
         >>> round(float(np.linalg.det(NormalWishart.from_data(X).Psi)), 6)
         0.1
         """
-        values = np.asarray(X, dtype="float64")
-        if values.ndim != 2 or not np.isfinite(values).all():
-            raise ValueError(f"X must be a matrix of finite numbers, shape (n, d); got shape {values.shape}")
+        with naming("X"):
+            values = check_matrix(cls, X)
         d = values.shape[1]
+        check_full_rank(values)
         covariance = np.cov(values, rowvar=False).reshape(d, d)
-        sign, log_determinant = np.linalg.slogdet(covariance)
-        if not (sign > 0 and np.isfinite(log_determinant)):
-            raise ValueError("X must have a positive definite sample covariance; got a singular one")
+        log_determinant = np.linalg.slogdet(covariance).logabsdet
         Psi = covariance / np.exp((math.log(10.0) + log_determinant) / d)
         return cls(mu=values.mean(axis=0), kappa=0.1, Psi=Psi, nu=d + 6.0)
 

@@ -17,21 +17,8 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 from pymc_nrm.generic import generic
-
-
-class Hyperparameter(NamedTuple):
-    """Core dimensions and support of one hyperparameter.
-
-    Parameters
-    ----------
-    core : tuple of str
-        Always empty: hyperparameters of measures are scalars.
-    support : {"positive", "unit interval"}
-        Values that are allowed; the unit interval contains 0 and not 1.
-    """
-
-    core: tuple[str, ...]
-    support: str
+from pymc_nrm.hyperparameters import check_values, plain_values
+from pymc_nrm.supports import Hyperparameter
 
 
 class Measure(Protocol):
@@ -236,18 +223,17 @@ def as_float64_scalar(value):
     return value.astype("float64") if isinstance(value, Variable) else pt.constant(value, dtype="float64")
 
 
-_SUPPORTS = {
-    "positive": (lambda x: 0.0 < x < np.inf, "a finite number above 0"),
-    "unit interval": (lambda x: 0.0 <= x < 1.0, "a number in [0, 1)"),
-}
-
-
 def check_measure(measure):
     """Check the hyperparameters of a measure as far as they are known before sampling.
 
     Parameters
     ----------
     measure : Measure
+
+    Returns
+    -------
+    Measure
+        The same measure; its fields are floats and tensors.
 
     Raises
     ------
@@ -257,24 +243,17 @@ def check_measure(measure):
     Examples
     --------
     >>> from pymc_nrm.measures import DirichletProcess
-    >>> check_measure(DirichletProcess(0.5))
+    >>> check_measure(DirichletProcess(1))
+    DirichletProcess(alpha=1.0)
     >>> check_measure(DirichletProcess(-1.0))
     Traceback (most recent call last):
         ...
-    ValueError: alpha of DirichletProcess must be a finite number above 0; got -1.0
+    ValueError: alpha of DirichletProcess must be finite and above 0; got -1.0
     """
-    for name, value in measure._asdict().items():
-        allowed, description = _SUPPORTS[measure.hyperparameters[name].support]
-        title = f"{name} of {type(measure).__name__}"
-        if isinstance(value, Variable):
-            if getattr(value, "ndim", None) != 0:
-                raise ValueError(f"{title} must be a scalar; got {value} of type {value.type}")
-            continue
-        try:
-            number = np.asarray(value, dtype="float64")
-        except (TypeError, ValueError):
-            raise ValueError(f"{title} must be {description}; got {value!r}") from None
-        if number.ndim != 0:
-            raise ValueError(f"{title} must be a scalar; got shape {number.shape}")
-        if not allowed(number):
-            raise ValueError(f"{title} must be {description}; got {value!r}")
+    plain = plain_values(measure)
+    for name, value in plain._asdict().items():
+        if value is None:
+            description = measure.hyperparameters[name].support.description
+            raise ValueError(f"{name} of {type(measure).__name__} must be {description}; got None")
+    check_values(plain)
+    return plain

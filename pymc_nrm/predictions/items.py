@@ -4,10 +4,11 @@ import numpy as np
 import xarray as xr
 from scipy import sparse
 
+from pymc_nrm.checks import naming, numeric_array
 from pymc_nrm.families.base import Centred, prepare_data
 
 
-def prepare_new_items(family, data, X):
+def prepare_new_items(family, data, X, argument="X_new"):
     """Check new data and prepare them in the coordinates of the prepared data of a mixture.
 
     Parameters
@@ -17,6 +18,8 @@ def prepare_new_items(family, data, X):
     data : NamedTuple of arrays
         Prepared data of the mixture.
     X : ndarray or sparse matrix, shape (m, d)
+    argument : str
+        What messages call the new data.
 
     Returns
     -------
@@ -36,7 +39,8 @@ def prepare_new_items(family, data, X):
     >>> prepare_new_items(family, data, np.array([[10.0]])).values.tolist()
     [[8.0]]
     """
-    prepared = prepare_data(family, X)
+    with naming(argument):
+        prepared = prepare_data(family, X)
     if isinstance(prepared, Centred):
         return Centred(np.ascontiguousarray(X, dtype="float64") - data.center, data.center)
     return prepared
@@ -76,9 +80,7 @@ def as_rows(X, n_features, argument, names=None):
             columns = [next(c for c in columns if str(c) == str(name)) for name in names]
         X = np.stack(np.broadcast_arrays(*[X[c].to_numpy() for c in columns]), axis=-1) if columns else np.empty((0, 0))
     if not sparse.issparse(X):
-        X = np.asarray(X)
-        if X.dtype.kind not in "biuf":
-            raise TypeError(f"{argument} must be numbers; got an array of {X.dtype}")
+        X = numeric_array(argument, X)
     rows = X[:, None] if X.ndim == 1 and n_features == 1 else X
     if rows.ndim != 2 or rows.shape[1] != n_features:
         allowed = f"(m, {n_features})" + (" or (m,)" if n_features == 1 else "")

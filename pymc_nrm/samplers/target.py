@@ -10,6 +10,7 @@ from pymc_nrm.distributions.observed import sparse_origin
 from pymc_nrm.families.base import localise, prepare_data
 from pymc_nrm.families.no_data import NoData, NoRows
 from pymc_nrm.families.product import product, product_data
+from pymc_nrm.hyperparameters import check_values
 from pymc_nrm.measures.base import check_measure
 
 
@@ -86,7 +87,8 @@ class Target:
         for k, (rv, (*hyperparameters, X)) in enumerate(zip(self.mixtures, parts[1:], strict=True)):
             family = kernel_family(rv.owner.op.family_class, hyperparameters)
             if not self._checked:
-                _check_finite(family, rv.name)
+                d = X.shape[1] if X.ndim == 2 else 1
+                check_values(family, X.shape[0], d, f" where the sampling of {rv.name!r} starts")
             rows = self._prepared[k]
             if rows is None:
                 rows = prepare_data(family, X[:, None] if X.ndim == 1 else X)
@@ -98,14 +100,6 @@ class Target:
         if not families:
             return measure, NoData(0.0), NoRows(0.0)
         return measure, product(families), product_data(data)
-
-
-def _check_finite(family, name):
-    for field, value in family._asdict().items():
-        if not np.isfinite(value).all():
-            raise ValueError(
-                f"{field} of {type(family).__name__} must be finite where the sampling of {name!r} starts; got {value}"
-            )
 
 
 class _Evaluator:

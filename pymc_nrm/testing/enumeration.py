@@ -1,21 +1,11 @@
 """Posterior laws of partitions of a few items, by enumeration."""
 
 import numpy as np
-from scipy import sparse
 
-from pymc_nrm.distributions.mixture import kernel_family
-from pymc_nrm.families.base import (
-    add_item,
-    broadcast_hyperparameters,
-    complete,
-    localise,
-    log_marginal,
-    prepare_data,
-    statistics_size,
-)
-from pymc_nrm.families.product import product, product_data
+from pymc_nrm.families.base import add_item, log_marginal, statistics_size
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions import all_partitions, label_counts
+from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers
 
 
 def kernel_inputs(family, X):
@@ -43,15 +33,8 @@ def kernel_inputs(family, X):
     >>> family.alpha.tolist(), data.values.shape
     ([1.0], (3, 1))
     """
-    if isinstance(family, list):
-        pairs = [kernel_inputs(*pair) for pair in zip(family, X, strict=True)]
-        return product([family for family, _ in pairs]), product_data([data for _, data in pairs])
-    if not sparse.issparse(X):
-        X = np.asarray(X)
-        X = X[:, None] if X.ndim == 1 else X
-    full = kernel_family(type(family), broadcast_hyperparameters(complete(family, X), *X.shape))
-    data = prepare_data(full, X)
-    return localise(full, data), data
+    family, data, _ = family_and_data(family, X)
+    return family, data
 
 
 def exact_posterior(measure, family, X):
@@ -85,11 +68,10 @@ def exact_posterior(measure, family, X):
     >>> partitions.tolist(), probabilities.round(3).tolist()
     ([[0, 0], [0, 1]], [0.034, 0.966])
     """
-    first = X[0] if isinstance(family, list) else X
-    n = first.shape[0] if sparse.issparse(first) else len(first)
-    if not 1 <= n <= 10:
-        raise ValueError(f"enumeration is for 1 to 10 items; got {n}")
-    family, data = kernel_inputs(family, X)
+    measure = measure_of_numbers(measure)
+    family, data, n = family_and_data(family, X)
+    if n > 10:
+        raise ValueError(f"X must have at most 10 items; got {n}")
     partitions = all_partitions(n)
     bits = 1 << np.arange(n)
     marginals = {}

@@ -48,7 +48,7 @@ class TreeBound:
         blocks = [self.measure, *(part.block for part in self.families)]
         self.start = np.concatenate([block.start for block in blocks])
         self.is_log_scale = np.concatenate([block.is_log_scale for block in blocks])
-        masses = [np.full(len(c.start), c.support == "positive") for c in self.measure.coordinates.values()]
+        masses = [np.full(len(c.start), c.support.name == "positive") for c in self.measure.coordinates.values()]
         self.is_mass = np.concatenate([*masses, np.zeros(len(self.start) - len(self.measure.start), bool)])
         self._ends = np.cumsum([len(block.start) for block in blocks])[:-1]
 

@@ -6,21 +6,8 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 
-# How to come from coordinates to values of each support; the last argument is the least value for "greater than d - 1".
-_FORWARD = {
-    "real": lambda module, x, least: x,
-    "positive": lambda module, x, least: module.exp(x),
-    "non-negative": lambda module, x, least: module.exp(x),
-    "unit interval": lambda module, x, least: 1.0 / (1.0 + module.exp(-x)),
-    "greater than d - 1": lambda module, x, least: least + module.exp(x),
-}
-_BACKWARD = {
-    "real": lambda x, least: x,
-    "positive": lambda x, least: np.log(x),
-    "non-negative": lambda x, least: np.log(x),
-    "unit interval": lambda x, least: np.log(x) - np.log1p(-x),
-    "greater than d - 1": lambda x, least: np.log(x - least),
-}
+from pymc_nrm.hyperparameters import plain_values
+from pymc_nrm.supports import Support
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -31,42 +18,33 @@ class Coordinates:
 
     Parameters
     ----------
-    support : str
-        As in ``Hyperparameter.support``.
+    support : Support
     start : ndarray, shape (k,)
         Coordinates of the given value.
     index : ndarray of int
         Position in the vector for each entry of the value, any position for entries that stay zero.
     changes : ndarray of bool
         Entries that do not stay zero.
-    least : float
-        Number of features minus one.
+    n_features : int
     """
 
-    support: str
+    support: Support
     start: Any
     index: Any
     changes: Any
-    least: float
+    n_features: int
 
     def __call__(self, x, module=np):
         """Value at a vector of coordinates, with ``module=pt`` for symbolic ones."""
         if self.start.size == 0:
             return np.zeros(self.index.shape)
         entries = x[self.index.ravel()].reshape(self.index.shape)
-        if self.support == "positive definite":
-            # One entry of the vector may be an argument of exp without use, so that all are kept finite.
-            eye = np.eye(len(self.index))
-            factor = module.exp(entries * eye) * eye + entries * (self.changes & (eye == 0.0))
-            return factor @ factor.T
-        return _FORWARD[self.support](module, entries, self.least) * self.changes
+        return self.support.from_line(module, entries, self.changes, self.n_features)
 
     @property
     def is_log_scale(self):
         """Which coordinates are logarithms or log odds, shape (k,)."""
-        if self.support == "positive definite":
-            return np.isin(np.arange(len(self.start)), np.diag(self.index))
-        return np.full(len(self.start), self.support != "real")
+        return self.support.is_log_scale(self.index.shape)[self.changes]
 
 
 def coordinates(value, support, n_features):
@@ -76,7 +54,7 @@ def coordinates(value, support, n_features):
     ----------
     value : array_like
         Within its support.
-    support : str
+    support : Support
     n_features : int
 
     Returns
@@ -86,26 +64,18 @@ def coordinates(value, support, n_features):
     Examples
     --------
     >>> import numpy as np
-    >>> beta = coordinates([1.0, 0.0, 2.0], "non-negative", 3)
+    >>> from pymc_nrm.supports import SUPPORTS
+    >>> beta = coordinates([1.0, 0.0, 2.0], SUPPORTS["non-negative"], 3)
     >>> beta.start.round(3).tolist(), beta(beta.start).tolist()
     ([0.0, 0.693], [1.0, 0.0, 2.0])
-    >>> Psi = coordinates([[2.0, 1.0], [1.0, 3.0]], "positive definite", 2)
+    >>> Psi = coordinates([[2.0, 1.0], [1.0, 3.0]], SUPPORTS["positive definite"], 2)
     >>> Psi(Psi.start).round(12).tolist()
     [[2.0, 1.0], [1.0, 3.0]]
     """
-    value = np.asarray(value, dtype="float64")
-    least = n_features - 1.0
-    if support == "positive definite" and value.ndim == 2:
-        changes = np.tri(len(value), dtype=bool)
-        factor = np.linalg.cholesky(value)
-        entries = factor - np.diag(np.diag(factor)) + np.diag(np.log(np.diag(factor)))
-    else:
-        support = "positive" if support == "positive definite" else support
-        changes = np.ones(value.shape, dtype=bool) if support in ("real", "greater than d - 1") else value > 0.0
-        entries = _BACKWARD[support](np.where(changes, value, 0.5), least)
-    index = np.zeros(value.shape, dtype="int64")
+    entries, changes = support.to_line(np.asarray(value, dtype="float64"), n_features)
+    index = np.zeros(changes.shape, dtype="int64")
     index[changes] = np.arange(changes.sum())
-    return Coordinates(support, entries[changes], index, changes, least)
+    return Coordinates(support, entries[changes], index, changes, n_features)
 
 
 class Block:
@@ -135,7 +105,7 @@ class Block:
                 raise ValueError(
                     f"{name!r} is no hyperparameter of {type(parameters).__name__} to vary, {variable} are"
                 )
-        self.parameters = parameters
+        self.parameters = parameters = plain_values(parameters)
         supports = {name: parameters.hyperparameters[name].support for name in names}
         self.coordinates = {name: coordinates(getattr(parameters, name), supports[name], n_features) for name in names}
         parts = [c.start for c in self.coordinates.values()]

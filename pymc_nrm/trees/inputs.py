@@ -4,9 +4,10 @@ import numpy as np
 from pytensor.graph.basic import Variable
 from scipy import sparse
 
+from pymc_nrm.checks import naming, numeric_array
 from pymc_nrm.families.base import broadcast_hyperparameters, complete, localise, log_marginal, prepare_data
 from pymc_nrm.families.product import product, product_data
-from pymc_nrm.families.supports import check_constants
+from pymc_nrm.hyperparameters import plain_values
 from pymc_nrm.measures.base import check_measure, weights
 
 
@@ -31,11 +32,10 @@ def measure_of_numbers(measure):
     if type(measure) not in weights.registry:
         raise TypeError(f"measure must be a measure such as DirichletProcess(1.0); got {measure!r}")
     _reject_tensors(measure)
-    check_measure(measure)
-    return type(measure)(*[float(value) for value in measure])
+    return check_measure(measure)
 
 
-def family_and_data(family, X):
+def family_and_data(family, X, argument="X"):
     """Check a family whose hyperparameters must be numbers and its data, and put them into the form of kernels.
 
     Parameters
@@ -44,6 +44,8 @@ def family_and_data(family, X):
         A list stands for several data sets on the same items.
     X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
         NaN means missing, where the family allows it.
+    argument : str
+        What messages call the data.
 
     Returns
     -------
@@ -60,21 +62,27 @@ def family_and_data(family, X):
     """
     if isinstance(family, list):
         if not family or not isinstance(X, list) or len(X) != len(family):
-            raise ValueError("a list of families needs a list of as many data sets")
-        families, data, sizes = zip(*(family_and_data(*pair) for pair in zip(family, X, strict=True)), strict=True)
+            got = f"a list of {len(X)}" if isinstance(X, list) else type(X).__name__
+            raise ValueError(f"{argument} must be a list of {len(family)} data sets, one for each family; got {got}")
+        parts = [
+            family_and_data(f, data, f"{argument}[{k}]") for k, (f, data) in enumerate(zip(family, X, strict=True))
+        ]
+        families, data, sizes = zip(*parts, strict=True)
         if len(set(sizes)) > 1:
-            raise ValueError(f"data sets must have one row for each of the same items; got {list(sizes)} rows")
+            raise ValueError(f"data sets of {argument} must have the same items; got {list(sizes)} rows")
         return product(families), product_data(data), sizes[0]
     if type(family) not in log_marginal.registry or not hasattr(family, "hyperparameters"):
         raise TypeError(f"family must be a family such as NormalWishart(...); got {family!r}")
     _reject_tensors(family)
-    X = as_rows(X)
+    X = as_rows(X, argument)
     n, d = X.shape
     if n == 0:
-        raise ValueError("a tree needs at least one item; got data without rows")
-    full = broadcast_hyperparameters(complete(family, X), n, d)
-    check_constants(full, d)
-    data = prepare_data(full, X)
+        raise ValueError(f"{argument} must have at least one row; got shape {X.shape}")
+    with naming(argument):
+        family = complete(plain_values(family), X)
+    full = broadcast_hyperparameters(family, n, d)
+    with naming(argument):
+        data = prepare_data(full, X)
     return localise(full, data), data, n
 
 
@@ -102,8 +110,23 @@ def select_items(family, X, items):
     return family._replace(**changed), as_rows(X)[items]
 
 
-def as_rows(X):
-    """Data as a matrix, sparse or dense, with one row per item; masked values become NaN.
+def as_rows(X, argument="X"):
+    """Data as a matrix, sparse or dense, with one row per item; missing values are NaN.
+
+    Parameters
+    ----------
+    X : array_like or sparse matrix, shape (n, d) or (n,)
+    argument : str
+        What messages call the data.
+
+    Returns
+    -------
+    ndarray or csr_array, shape (n, d)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the data are not real numbers, or have another number of dimensions.
 
     Examples
     --------
@@ -111,12 +134,11 @@ def as_rows(X):
     (3, 1)
     """
     if sparse.issparse(X):
+        numeric_array(argument, X.data)
         return sparse.csr_array(X)
-    if isinstance(X, np.ma.MaskedArray):
-        X = X.astype("float64").filled(np.nan)
-    X = np.asarray(X)
+    X = numeric_array(argument, X)
     if X.ndim not in (1, 2):
-        raise ValueError(f"data must have shape (n, d) or (n,); got shape {X.shape}")
+        raise ValueError(f"{argument} must have shape (n, d) or (n,); got shape {X.shape}")
     return X[:, None] if X.ndim == 1 else X
 
 

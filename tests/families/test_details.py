@@ -99,7 +99,7 @@ def test_n_levels_of_a_matrix_are_its_width():
 
 @pytest.mark.parametrize("n_levels", [0, 2.5, [2, -1]])
 def test_n_levels_must_be_positive_whole_numbers(n_levels):
-    with pytest.raises(ValueError, match="n_levels of CategoricalDirichlet"):
+    with pytest.raises(ValueError, match="n_levels of CategoricalDirichlet must be a whole number of at least 1"):
         broadcast_hyperparameters(CategoricalDirichlet(1.0, n_levels), 3, 2)
 
 
@@ -189,5 +189,6 @@ def test_dirichlet_draws_of_tiny_concentration_are_corners():
 
 
 def test_too_many_dimensions_are_refused():
-    with pytest.raises(ValueError, match="alpha of PoissonGamma has 2 dimensions"):
+    message = r"alpha of PoissonGamma must be .* shape \(d,\) with d = 2 features; got shape \(2, 2\)"
+    with pytest.raises(ValueError, match=message):
         broadcast_hyperparameters(PoissonGamma(np.ones((2, 2)), 1.0), 3, 2)

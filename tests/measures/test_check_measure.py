@@ -22,10 +22,10 @@ def test_numbers_and_scalar_tensors_are_allowed(value):
 @pytest.mark.parametrize(
     "measure, message",
     [
-        (DirichletProcess(0.0), "alpha of DirichletProcess must be a finite number above 0; got 0.0"),
-        (DirichletProcess(np.inf), "alpha of DirichletProcess must be a finite number above 0; got inf"),
-        (NormalizedInverseGaussian(np.nan), "alpha of NormalizedInverseGaussian must be a finite number"),
-        (NormalizedInverseGaussian("one"), "alpha of NormalizedInverseGaussian must be .* got 'one'"),
+        (DirichletProcess(0.0), "alpha of DirichletProcess must be finite and above 0; got 0.0"),
+        (DirichletProcess(np.inf), "alpha of DirichletProcess must be finite and above 0; got inf"),
+        (NormalizedInverseGaussian(np.nan), "alpha of NormalizedInverseGaussian must be finite and above 0"),
+        (NormalizedInverseGaussian("one"), "alpha of NormalizedInverseGaussian must be .* got text such as 'one'"),
         (NormalizedGeneralizedGamma(1.0, 1.0), r"sigma of NormalizedGeneralizedGamma .* in \[0, 1\); got 1.0"),
         (NormalizedGeneralizedGamma(1.0, -0.1), r"sigma of NormalizedGeneralizedGamma .* in \[0, 1\); got -0.1"),
         (DirichletProcess([1.0, 2.0]), r"alpha of DirichletProcess must be a scalar; got shape \(2,\)"),

@@ -216,7 +216,10 @@ def test_latent_mixture_without_a_number_of_levels():
     ("initvals", "message"),
     [
         ({"alpha": -1.0}, "alpha of DirichletProcess .* above 0; got nan"),
-        ({"rate": -2.0}, "alpha of PoissonGamma must be finite where the sampling of 'x' starts; got .*nan"),
+        (
+            {"rate": -2.0},
+            "alpha of PoissonGamma must be finite and above 0 where the sampling of 'x' starts; got .*nan",
+        ),
     ],
 )
 def test_start_outside_a_support(initvals, message):

@@ -1,0 +1,52 @@
+"""Whether data have a sample covariance of full rank."""
+
+import numpy as np
+
+_REMEDY = (
+    "Give Psi yourself, as in NormalWishart(mu=X.mean(axis=0), kappa=0.1, Psi=np.diag(X.var(axis=0)), nu=d + 6), or "
+    "use NormalGamma.from_data, which needs no covariances"
+)
+
+
+def check_full_rank(X):
+    """Check that a covariance can be estimated from data.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, d)
+        Finite.
+
+    Raises
+    ------
+    ValueError
+        If there are no more items than features, or if columns are constant or, but for rounding, linear combinations
+        of others; the message names them.
+
+    Examples
+    --------
+    >>> check_full_rank(np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]]))
+    Traceback (most recent call last):
+    ValueError: X must have columns that are no linear combinations of others; got such columns [0]. Leave them out
+    """
+    n, d = X.shape
+    if n <= d:
+        raise ValueError(f"X must have more items than features; got n = {n}, d = {d}. {_REMEDY}")
+    low, high = X.min(axis=0), X.max(axis=0)
+    still = np.flatnonzero(low == high)
+    if len(still):
+        raise ValueError(f"X must have columns that vary; columns {still.tolist()} are constant. Leave them out")
+    from scipy import linalg  # slow to import
+
+    # Halves, since the difference of the largest doubles overflows.
+    width = high / 2 - low / 2
+    scaled = (X - X.mean(axis=0)) / width
+    _, R, order = linalg.qr(scaled, mode="economic", pivoting=True)
+    pivots = abs(np.diag(R))
+    # Values are rounded relative to themselves, not to the width of their column.
+    rounding = np.finfo("float64").eps * np.maximum(1.0, np.maximum(abs(low), abs(high)) / width).max()
+    dependent = np.sort(order[pivots <= 4.0 * n * rounding * pivots[0]])
+    if len(dependent):
+        raise ValueError(
+            f"X must have columns that are no linear combinations of others; got such columns {dependent.tolist()}. "
+            "Leave them out"
+        )

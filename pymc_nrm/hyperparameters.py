@@ -1,0 +1,137 @@
+"""Checks of the hyperparameters of measures and families, before anything is computed with them."""
+
+import numpy as np
+from pytensor.graph.basic import Constant, Variable
+from pytensor.tensor.type import TensorType
+
+from pymc_nrm.checks import numeric_array
+
+_COUNTED = {"n": "items", "d": "features"}
+
+
+def plain_values(parameters):
+    """Hyperparameters as numbers, arrays and tensors, whatever a user wrote.
+
+    Parameters
+    ----------
+    parameters : Measure or Family
+
+    Returns
+    -------
+    Measure or Family
+        Fields are floats, float64 arrays, tensors as they are, or None.  A DataArray, Series or DataFrame stands for
+        its values, in the order of its axes.
+
+    Raises
+    ------
+    ValueError
+        If a hyperparameter is not made of real numbers, or has masked entries.
+
+    Examples
+    --------
+    >>> from pymc_nrm.families import PoissonGamma
+    >>> plain_values(PoissonGamma([1, 2], 0.5))
+    PoissonGamma(alpha=array([1., 2.]), beta=0.5)
+    """
+    return type(parameters)(*[_plain_value(parameters, name) for name in parameters._fields])
+
+
+def _plain_value(parameters, name):
+    value = getattr(parameters, name)
+    if value is None:
+        return None
+    title = f"{name} of {type(parameters).__name__}"
+    description = parameters.hyperparameters[name].support.description
+    if isinstance(value, Variable):
+        if not isinstance(value.type, TensorType) or value.type.numpy_dtype.kind not in "iuf":
+            raise ValueError(f"{title} must be {description}; got {value} of type {value.type}")
+        return value
+    if np.ma.is_masked(value):
+        raise ValueError(f"{title} must have no masked entries; got {np.ma.count_masked(value)}")
+    try:
+        array = numeric_array(title, value)
+    except TypeError as error:
+        got = str(error).split("; ", 1)[1]
+        raise ValueError(f"{title} must be {description}; {got}") from None
+    if array.dtype.kind == "b":
+        raise ValueError(f"{title} must be {description}; got {value!r}")
+    return float(array) if array.ndim == 0 else array.astype("float64")
+
+
+def check_values(parameters, n=None, d=None, where=""):
+    """Check shapes of hyperparameters, and values of those that are numbers or arrays.
+
+    Parameters
+    ----------
+    parameters : Measure or Family
+        From :func:`plain_values`.
+    n, d : int or scalar tensor, optional
+        Numbers of items and of features.
+    where : str
+        Follows what is allowed in messages, and begins with a blank.
+
+    Raises
+    ------
+    ValueError
+        If a hyperparameter has another shape than the numbers of items and features or another hyperparameter ask for,
+        or is outside its support.  The message names it, what was given and what is allowed.
+    """
+    sizes = {"n": (known_size(n), ""), "d": (known_size(d), "")}
+    for name, value in parameters._asdict().items():
+        if value is None:
+            continue
+        title = f"{name} of {type(parameters).__name__}"
+        specification = parameters.hyperparameters[name]
+        _check_shape(title, name, value, specification.core, sizes)
+        if isinstance(value, Variable) and not isinstance(value, Constant):
+            continue
+        array = np.asarray(value.data if isinstance(value, Constant) else value, dtype="float64")
+        complaint = specification.support.complaint(array, known_size(d))
+        if complaint:
+            raise ValueError(f"{title} must be {specification.support.description}{where}; {complaint}")
+
+
+def known_size(size):
+    """A number of items or features as an integer; None if it is a variable."""
+    if isinstance(size, Constant):
+        return int(size.data)
+    return None if size is None or isinstance(size, Variable) else int(size)
+
+
+def static_shape(value):
+    """Shape of a number, an array or a tensor, with None for the sizes of a tensor that are not known."""
+    return value.type.shape if isinstance(value, Variable) else np.shape(value)
+
+
+def _check_shape(title, name, value, core, sizes):
+    shape = static_shape(value)
+    got = f"{value} of type {value.type}" if isinstance(value, Variable) else f"shape {shape}"
+    square = len(set(core)) < len(core)
+    axes = core[len(core) - len(shape) :]
+    fits = len(shape) == len(core) if square else len(shape) <= len(core)
+    if fits:
+        for axis, size in zip(axes, shape, strict=True):
+            needed, _ = sizes.get(axis, (None, ""))
+            if size is not None and needed is None:
+                sizes[axis] = size, f" as in {name}"
+            fits &= size is None or needed is None or size == needed
+    if fits:
+        return
+    if isinstance(value, float) or np.ndim(value) == 0:
+        got = f"{value!r}" if not isinstance(value, Variable) else got
+    remedy = f". Write {name} * np.eye(d) for one variance, np.diag({name}) for one of each feature" if square else ""
+    raise ValueError(f"{title} must be {_shape_words(core, sizes, square)}; got {got}{remedy}")
+
+
+def _shape_words(core, sizes, square):
+    if not core:
+        return "a scalar"
+    shapes = [core] if square else [core[k:] for k in range(len(core))]
+    written = " or ".join(f"({', '.join(axes)}{',' if len(axes) == 1 else ''})" for axes in shapes)
+    known = [
+        f"{axis} = {sizes[axis][0]}{sizes[axis][1] or f' {_COUNTED[axis]}'}"
+        for axis in dict.fromkeys(core)
+        if sizes.get(axis, (None, ""))[0] is not None
+    ]
+    given = f" with {', '.join(known)}" if known else ""
+    return f"{'a matrix' if square else 'a scalar or an array'} of shape {written}{given}"

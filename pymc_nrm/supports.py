@@ -1,0 +1,258 @@
+"""Supports of hyperparameters: which values are allowed, what messages call them, and coordinates without bounds.
+
+A support says all of this once, for numbers and for tensors.  A new one is a subclass of :class:`Support` and an entry
+of :data:`SUPPORTS`.
+"""
+
+import dataclasses
+
+import numpy as np
+import pytensor.tensor as pt
+
+__all__ = ["SUPPORTS", "Hyperparameter", "Support"]
+
+# Below it doubles lose digits, and reciprocals overflow.
+LEAST_NORMAL = float(np.finfo("float64").tiny)
+
+# Of a matrix: what rounding may change, relative to the diagonal.
+_ASYMMETRY = 1e-8
+_LEAST_PIVOT = 4.0 * float(np.finfo("float64").eps)
+
+
+class Support:
+    """Real numbers, and the base of the other supports.
+
+    Methods take arrays or tensors of full shape, and the number of features ``d``, which may be None where it is not
+    known.
+
+    Attributes
+    ----------
+    name : str
+        What :class:`Hyperparameter` calls it.
+    description : str
+        Ends the sentence "it must be".
+    """
+
+    name = "real"
+    description = "finite"
+
+    def inside(self, x, d):
+        """Which entries are allowed."""
+        return abs(x) < np.inf
+
+    def condition(self, x, d):
+        """Symbolic condition that a tensor is allowed."""
+        return pt.all(self.inside(x, d))
+
+    def complaint(self, array, d):
+        """What is wrong with an array of numbers, to follow the description in a message; None if nothing is."""
+        return _first_outside(array, np.asarray(self.inside(array, d)))
+
+    def to_line(self, value, d):
+        """Coordinates without bounds for each entry, and which entries have one: others stay 0."""
+        return value, np.ones(value.shape, dtype=bool)
+
+    def from_line(self, module, x, moves, d):
+        """Value for coordinates x, with ``module`` NumPy or PyTensor; the inverse of :meth:`to_line`."""
+        return x
+
+    def is_log_scale(self, shape):
+        """For which entries the coordinate is a logarithm or log odds."""
+        return np.zeros(shape, dtype=bool)
+
+
+class Positive(Support):
+    """Numbers above 0."""
+
+    name = "positive"
+    description = "finite and above 0"
+
+    def inside(self, x, d):
+        return (x >= LEAST_NORMAL) & (x < np.inf)
+
+    def to_line(self, value, d):
+        moves = value > 0.0
+        return np.log(np.where(moves, value, 1.0)), moves
+
+    def from_line(self, module, x, moves, d):
+        return module.exp(x) * moves
+
+    def is_log_scale(self, shape):
+        return np.ones(shape, dtype=bool)
+
+
+class NonNegative(Positive):
+    """Numbers of at least 0."""
+
+    name = "non-negative"
+    description = "finite and at least 0"
+
+    def inside(self, x, d):
+        return _is_zero(x) | super().inside(x, d)
+
+
+class Weights(NonNegative):
+    """Numbers of at least 0, of which each row has a positive one."""
+
+    name = "weights"
+    description = "finite and at least 0, with a level above 0 for each feature"
+
+    def inside(self, x, d):
+        each = super().inside(x, d)
+        return each & (x.sum(axis=-1, keepdims=True) > 0) if x.ndim else each & (x > 0)
+
+
+class UnitInterval(Positive):
+    """Numbers from 0 to 1, with 0 and without 1."""
+
+    name = "unit interval"
+    description = "in [0, 1)"
+
+    def inside(self, x, d):
+        return _is_zero(x) | (x >= LEAST_NORMAL) & (x < 1.0)
+
+    def to_line(self, value, d):
+        moves = value > 0.0
+        safe = np.where(moves, value, 0.5)
+        return np.log(safe) - np.log1p(-safe), moves
+
+    def from_line(self, module, x, moves, d):
+        return moves / (1.0 + module.exp(-x))
+
+
+class WholeNumber(Positive):
+    """Whole numbers from ``least`` on, which do not vary."""
+
+    def __init__(self, name, description, least):
+        self.name, self.description, self.least = name, description, least
+
+    def inside(self, x, d):
+        # For infinity the remainder is nan.
+        return (x >= self.least) & (x % 1.0 <= 0.0)
+
+
+class AboveFeatures(Positive):
+    """Numbers above the number of features minus 1, as degrees of freedom of a Wishart distribution."""
+
+    name = "greater than d - 1"
+    description = "finite and greater than the number of features minus 1"
+
+    def inside(self, x, d):
+        return (x > (0.0 if d is None else d - 1.0)) & (x < np.inf)
+
+    def to_line(self, value, d):
+        return np.log(value - (d - 1.0)), np.ones(value.shape, dtype=bool)
+
+    def from_line(self, module, x, moves, d):
+        return d - 1.0 + module.exp(x)
+
+
+class PositiveDefinite(Support):
+    """Symmetric positive definite matrices; coordinates are Cholesky factors with logarithmic diagonals."""
+
+    name = "positive definite"
+    description = "a finite, symmetric, positive definite matrix"
+
+    def inside(self, x, d):
+        """Whether all entries are finite and it is symmetric."""
+        scale = abs(x.diagonal()) ** 0.5
+        # Comparisons with nan are false.
+        return abs(x - x.T) <= _ASYMMETRY * scale[:, None] * scale[None, :]
+
+    def condition(self, x, d):
+        # The log-likelihood has the same Cholesky factor.
+        return pt.all(self.inside(x, d)) & pt.all(pt.isfinite(pt.linalg.cholesky(x)))
+
+    def complaint(self, array, d):
+        if array.ndim != 2 or array.shape[0] != array.shape[1]:
+            return f"got shape {array.shape}"
+        if not np.isfinite(array).all():
+            return _first_outside(array, np.isfinite(array))
+        asymmetric = np.argwhere(~self.inside(array, d))
+        if len(asymmetric):
+            i, j = (int(k) for k in asymmetric[0])
+            return f"got {array[i, j]} at position ({i}, {j}) and {array[j, i]} at ({j}, {i})"
+        try:
+            pivots = np.diag(np.linalg.cholesky(array)) ** 2
+            definite = (pivots > _LEAST_PIVOT * len(array) * np.diag(array)).all()
+        except np.linalg.LinAlgError:
+            definite = False
+        return None if definite else f"got the smallest eigenvalue {np.linalg.eigvalsh(array)[0]:.3g}"
+
+    def to_line(self, value, d):
+        factor = np.linalg.cholesky(value)
+        diagonal = np.diag(factor)
+        return factor + np.diag(np.log(diagonal) - diagonal), np.tri(len(value), dtype=bool)
+
+    def from_line(self, module, x, moves, d):
+        eye = np.eye(len(moves))
+        # Entries off the diagonal may be arguments of exp without use, so that all are kept finite.
+        factor = module.exp(x * eye) * eye + x * (moves & (eye == 0.0))
+        return factor @ factor.T
+
+    def is_log_scale(self, shape):
+        return np.eye(shape[0], dtype=bool)
+
+
+def _first_outside(array, inside):
+    if inside.all():
+        return None
+    place = tuple(int(i) for i in np.argwhere(~inside)[0])
+    value = float(array[place])
+    small = f", below the smallest normal double {LEAST_NORMAL:.1e}" if 0.0 < abs(value) < LEAST_NORMAL else ""
+    return f"got {value!r}" + (f" at position {place}" if place else "") + small
+
+
+def _is_zero(x):
+    # Equality of tensors is identity.
+    return (x >= 0.0) & (x <= 0.0)
+
+
+SUPPORTS = {
+    support.name: support
+    for support in (
+        Support(),
+        Positive(),
+        NonNegative(),
+        Weights(),
+        UnitInterval(),
+        WholeNumber("positive whole", "a whole number of at least 1", 1),
+        WholeNumber("non-negative whole", "a whole number of at least 0", 0),
+        AboveFeatures(),
+        PositiveDefinite(),
+    )
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Hyperparameter:
+    """Core dimensions and support of one hyperparameter of a measure or a family.
+
+    Parameters
+    ----------
+    core : tuple of str
+        Letters of its axes: ``"n"`` items, ``"d"`` features, any other letter for sizes that it sets itself; empty for
+        scalars, as are all hyperparameters of measures.
+    support : str or Support
+        Values that are allowed: a key of :data:`SUPPORTS`, or a support of your own.
+
+    Raises
+    ------
+    ValueError
+        If the support is none of those known.
+
+    Examples
+    --------
+    >>> Hyperparameter(("d",), "positive").support.description
+    'finite and above 0'
+    """
+
+    core: tuple[str, ...]
+    support: Support
+
+    def __post_init__(self):
+        if isinstance(self.support, Support):
+            return
+        if self.support not in SUPPORTS:
+            raise ValueError(f"support must be one of {', '.join(map(repr, SUPPORTS))}; got {self.support!r}")
+        object.__setattr__(self, "support", SUPPORTS[self.support])
