@@ -140,10 +140,12 @@ def numeric_array(name, value):
         value = np.where(mask, np.nan, numeric_array(name, value.data)) if mask.any() else value.data
     try:
         array = value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
-    except ValueError as error:
-        if "inhomogeneous" not in str(error):
-            raise
-        raise ValueError(f"{name} must have rows of one length; got rows of different lengths") from None
+    except (TypeError, ValueError) as error:
+        if "inhomogeneous" in str(error):
+            raise ValueError(f"{name} must have rows of one length; got rows of different lengths") from None
+        raise TypeError(f"{name} must be real numbers; got an object of type {type(value).__name__}") from error
+    if value is None:
+        raise TypeError(f"{name} must be real numbers; got None")
     if array.dtype.kind == "O":
         return _numbers_of_objects(name, array)
     if array.dtype.kind not in "biuf":

@@ -77,11 +77,15 @@ def check_values(parameters, n=None, d=None, where=""):
         or is outside its support.  The message names it, what was given and what is allowed.
     """
     sizes = {"n": (known_size(n), ""), "d": (known_size(d), "")}
+    defaults = type(parameters)._field_defaults
     for name, value in parameters._asdict().items():
-        if value is None:
-            continue
         title = f"{name} of {type(parameters).__name__}"
         specification = parameters.hyperparameters[name]
+        if value is None:
+            # What defaults to None is left to the data.
+            if name in defaults and defaults[name] is None:
+                continue
+            raise ValueError(f"{title} must be {specification.support.description}; got None")
         _check_shape(title, name, value, specification.core, sizes)
         if isinstance(value, Variable) and not isinstance(value, Constant):
             continue
@@ -110,16 +114,21 @@ def _check_shape(title, name, value, core, sizes):
     axes = core[len(core) - len(shape) :]
     fits = len(shape) == len(core) if square else len(shape) <= len(core)
     if fits:
+        given = {}
         for axis, size in zip(axes, shape, strict=True):
-            needed, _ = sizes.get(axis, (None, ""))
-            if size is not None and needed is None:
-                sizes[axis] = size, f" as in {name}"
+            needed = sizes.get(axis, (None, ""))[0]
+            needed = given.get(axis) if needed is None else needed
             fits &= size is None or needed is None or size == needed
-    if fits:
-        return
+            if size is not None and needed is None:
+                given[axis] = size
+        if fits:
+            sizes.update({axis: (size, f" as in {name}") for axis, size in given.items()})
+            return
     if isinstance(value, float) or np.ndim(value) == 0:
         got = f"{value!r}" if not isinstance(value, Variable) else got
-    remedy = f". Write {name} * np.eye(d) for one variance, np.diag({name}) for one of each feature" if square else ""
+    remedy = ""
+    if square and (len(shape) != len(core) or set(shape) == {1}):
+        remedy = f". Write {name} * np.eye(d) for one variance, np.diag({name}) for one of each feature"
     raise ValueError(f"{title} must be {_shape_words(core, sizes, square)}; got {got}{remedy}")
 
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_nrm.checks import numeric_array
 from pymc_nrm.families.base import (
     add_item,
     cache_size,
@@ -36,13 +37,15 @@ def _relabel(labels, offset, n_values):
     return canonical
 
 
-def canonical_labels(labels):
+def canonical_labels(labels, argument="labels"):
     """Rename labels in order of appearance: the first item is in cluster 0, the next new cluster is 1, and so on.
 
     Parameters
     ----------
     labels : array_like of int, shape (n,)
         Any integers; equal integers mean the same cluster.
+    argument : str
+        What messages call them.
 
     Returns
     -------
@@ -50,7 +53,7 @@ def canonical_labels(labels):
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         If the labels are not a vector of whole numbers.
 
     Examples
@@ -58,19 +61,29 @@ def canonical_labels(labels):
     >>> canonical_labels([7, 7, 2, 7, 5]).tolist()
     [0, 0, 1, 0, 2]
     """
-    array = np.asarray(labels)
+    array = labels if isinstance(labels, np.ndarray) and labels.dtype == np.int64 else _label_array(labels, argument)
     if array.ndim != 1:
-        raise ValueError(f"labels must have shape (n,); got shape {array.shape}")
+        raise ValueError(f"{argument} must have shape (n,); got shape {array.shape}")
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
     whole = array.astype(np.int64) if np.isfinite(array).all() else None
     if whole is None or (whole != array).any():
-        raise ValueError(f"labels must be whole numbers; got {array[:5]} ...")
+        wrong = array[~np.isfinite(array) | (array != np.floor(array))]
+        raise ValueError(f"{argument} must be whole numbers; got {wrong[:5]}")
     least = int(whole.min())
     if int(whole.max()) - least > 10 * whole.size + 1000:
         whole = np.unique(whole, return_inverse=True)[1].astype(np.int64)
         least = 0
     return _relabel(np.ascontiguousarray(whole), least, int(whole.max()) - least + 1)
+
+
+def _label_array(labels, argument):
+    try:
+        return numeric_array(argument, labels)
+    except TypeError as error:
+        got = str(error).split("; ", 1)[1]
+        remedy = "pandas.factorize(labels)[0] or np.unique(labels, return_inverse=True)[1]"
+        raise TypeError(f"{argument} must be whole numbers; {got}. Number names of clusters with {remedy}") from None
 
 
 def is_canonical(labels):

@@ -177,7 +177,9 @@ class PositiveDefinite(Support):
             definite = (pivots > _LEAST_PIVOT * len(array) * np.diag(array)).all()
         except np.linalg.LinAlgError:
             definite = False
-        return None if definite else f"got the smallest eigenvalue {np.linalg.eigvalsh(array)[0]:.3g}"
+        if definite:
+            return _first_outside(np.diag(array), np.diag(array) >= LEAST_NORMAL)
+        return f"got one with the smallest eigenvalue {np.linalg.eigvalsh(array)[0]:.3g}"
 
     def to_line(self, value, d):
         factor = np.linalg.cholesky(value)

@@ -111,8 +111,9 @@ class Mixture(Distribution):
                     f"shape (n, d) or (n,); got shape {values.shape}"
                 )
             X = values[:, None] if values.ndim == 1 else values
+            family = plain_values(family)
             with naming(title):
-                family = complete(plain_values(family), X)
+                family = complete(family, X)
             full = broadcast_hyperparameters(family, *X.shape)
             with naming(title):
                 prepare_data(full, X)
@@ -126,8 +127,7 @@ class Mixture(Distribution):
         """Create data outside a model, for example for ``pm.draw``; arguments as in :class:`Mixture`."""
         _check_kinds(partition, family)
         family = plain_values(family)
-        check_values(family)
-        _check_latent_shape(partition, shape)
+        check_values(family, *_checked_shape(partition, shape))
         n_features = _n_features(family, shape)
         if any(value is None for value in canonical(family)):
             missing = [name for name, value in canonical(family)._asdict().items() if value is None]
@@ -150,19 +150,21 @@ def _check_kinds(partition, family):
         raise TypeError(f"family must be a family such as NormalWishart(...); got {family!r}")
 
 
-def _check_latent_shape(partition, shape):
+def _checked_shape(partition, shape):
+    """Numbers of items and, where the shape tells it, of features."""
+    n = known_length(partition.owner.inputs[2])
     if shape is None:
-        return
+        return n, None
     if np.ndim(shape) == 0 or len(shape) not in (1, 2):
         raise ValueError(f"shape of a Mixture must be (n, d) or (n,); got {shape}")
     lengths = tuple(known_length(length) if isinstance(length, Variable) else length for length in shape)
     for axis, length in enumerate(lengths):
         check_count(f"shape[{axis}] of a Mixture", length, 1)
-    n = known_length(partition.owner.inputs[2])
     if lengths[0] != n:
         raise ValueError(
             f"shape of a Mixture must begin with the {n} items of partition {partition.name!r}; got {lengths}"
         )
+    return n, lengths[1] if len(lengths) == 2 else 1
 
 
 def _n_features(family, shape):

@@ -87,7 +87,7 @@ class Partition(Discrete):
                 raise ValueError(f"Partition does not take {option}; got {kwargs[option]!r}. Use n or dims")
         dims = (dims,) if isinstance(dims, str) else dims
         if n is None and dims is None and observed is not None:
-            n = len(observed)
+            n = np.size(observed)
         n = _number_of_items(name, n, dims, pm.modelcontext(None))
         length = known_length(n)
         initval, observed = _renamed(initval, length, "initval"), _renamed(observed, length, "observed")
@@ -113,7 +113,7 @@ class Partition(Discrete):
 
 
 def _number_of_items(name, n, dims, model):
-    if dims is not None and len(dims) != 1:
+    if dims is not None and (not isinstance(dims, tuple | list) or len(dims) != 1):
         raise ValueError(f"dims of a Partition must be one name; got {dims}")
     known = dims is not None and dims[0] in model.dim_lengths
     if n is None and not known:
@@ -139,7 +139,7 @@ def known_length(n):
 def _renamed(labels, n, argument):
     if labels is None or isinstance(labels, str):
         return labels
-    canonical = canonical_labels(labels)
+    canonical = canonical_labels(labels, f"{argument} of a Partition")
     if len(canonical) != n:
         raise ValueError(
             f"{argument} of a Partition must hold one label for each of its {n} items; got {len(canonical)}"

@@ -394,10 +394,9 @@ def check_matrix(family, X, *, integer=False, lower=None):
     # One look at finite data, which are the rule.
     missing = ~np.isfinite(values)
     if missing.any():
-        _refuse(title, "contain infinite values; only finite numbers are allowed", values, np.isinf(values))
+        _refuse(title, "must be finite, without infinite values", values, np.isinf(values))
         if not family.missing_allowed:
-            words = f"contain {missing.sum()} NaN; this family allows no missing values"
-            _refuse(title, words, values, missing)
+            _refuse(title, "must have no NaN, since this family allows no missing values", values, missing)
     if integer:
         _refuse(title, "must be whole numbers", values, ~missing & (values != np.floor(values)))
     if lower is not None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
+from pytensor.graph.utils import MissingInputError
 
 from pymc_nrm.families.base import (
     Hyperparameter,
@@ -117,7 +118,10 @@ def _constant_levels(family):
     if n_levels is None:
         raise ValueError("CategoricalDirichlet with a scalar alpha needs n_levels, or data to take it from")
     if isinstance(n_levels, Variable):
-        n_levels = n_levels.eval(mode=Mode(linker="py", optimizer=None))
+        try:
+            n_levels = n_levels.eval(mode=Mode(linker="py", optimizer=None))
+        except MissingInputError:
+            raise ValueError(f"n_levels of CategoricalDirichlet must be constant; got {n_levels}") from None
     n_levels = np.asarray(n_levels)
     if n_levels.size and n_levels.max() > MOST_LEVELS:
         place = f" of feature {n_levels.argmax()}" if n_levels.ndim else ""

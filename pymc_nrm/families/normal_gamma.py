@@ -32,6 +32,7 @@ from pymc_nrm.families.base import (
     segment_sum,
     statistics_size,
 )
+from pymc_nrm.families.sample_covariance import check_variances
 from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES, log_above_one
 
@@ -124,13 +125,15 @@ class NormalGamma(NamedTuple):
         few = np.flatnonzero((~np.isnan(values)).sum(axis=0) < 2)
         if len(few):
             raise ValueError(f"X must have at least two values in every column; got fewer in columns {few.tolist()}")
-        variance = np.nanvar(values, axis=0, ddof=1)
         still = np.flatnonzero(np.nanmin(values, axis=0) == np.nanmax(values, axis=0))
         if len(still):
             raise ValueError(
                 f"X must have columns that vary; columns {still.tolist()} are constant. Leave them out: a constant "
                 "column says nothing about clusters"
             )
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance = np.nanvar(values, axis=0, ddof=1)
+        check_variances(variance)
         return cls(mu=np.nanmean(values, axis=0), kappa=0.1, alpha=2.0, beta=variance / 4)
 
 

@@ -33,7 +33,7 @@ from pymc_nrm.families.base import (
     update_cache,
     write_panel,
 )
-from pymc_nrm.families.rank import check_full_rank
+from pymc_nrm.families.sample_covariance import check_full_rank, check_variances
 from pymc_nrm.families.scatter import second_moments
 from pymc_nrm.families.wishart_rows import log_determinant, posterior_factor, set_constants, update_plane
 from pymc_nrm.lanes import LANES, log_above_one, squared_lengths
@@ -120,7 +120,9 @@ class NormalWishart(NamedTuple):
             values = check_matrix(cls, X)
         d = values.shape[1]
         check_full_rank(values)
-        covariance = np.cov(values, rowvar=False).reshape(d, d)
+        with np.errstate(over="ignore", invalid="ignore"):
+            covariance = np.cov(values, rowvar=False).reshape(d, d)
+        check_variances(np.diag(covariance))
         log_determinant = np.linalg.slogdet(covariance).logabsdet
         Psi = covariance / np.exp((math.log(10.0) + log_determinant) / d)
         return cls(mu=values.mean(axis=0), kappa=0.1, Psi=Psi, nu=d + 6.0)

@@ -251,9 +251,5 @@ def check_measure(measure):
     ValueError: alpha of DirichletProcess must be finite and above 0; got -1.0
     """
     plain = plain_values(measure)
-    for name, value in plain._asdict().items():
-        if value is None:
-            description = measure.hyperparameters[name].support.description
-            raise ValueError(f"{name} of {type(measure).__name__} must be {description}; got None")
     check_values(plain)
     return plain

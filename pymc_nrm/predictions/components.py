@@ -4,6 +4,7 @@ import numpy as np
 from pymc.model import modelcontext
 from pymc.util import get_random_generator
 
+from pymc_nrm.checks import random_generator
 from pymc_nrm.families.base import draw_parameters, parameters_size, restore_parameters
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
@@ -83,7 +84,7 @@ def sample_components(idata, model, *, var_name=None, to_items=True, random_seed
     layout = MixtureLayout(model, var_name)
     draws = PartitionDraws(idata, model, layout.partition)
     position = draws.mixtures.index(layout.name)
-    rng = get_random_generator(random_seed)
+    rng = get_random_generator(random_generator(random_seed))
     rows, counts, by_item, names = [], [], None, None
     for s, draw in enumerate(draws):
         family, data = draw.families[position], draw.data[position]

@@ -5,7 +5,7 @@ import xarray as xr
 from pymc.model import modelcontext
 from pymc.util import get_random_generator
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.distributions.mixture import MixtureRV
 from pymc_nrm.families.base import draw_item, restore_parameters
 from pymc_nrm.generic import kernel
@@ -87,7 +87,7 @@ def sample_posterior_predictive(idata, model, *, new_items=0, var_names=None, ra
     model = modelcontext(model)
     check_count("new_items", new_items, 0)
     layouts = _layouts(model, var_names)
-    rng = get_random_generator(random_seed)
+    rng = get_random_generator(random_generator(random_seed))
     replicated, predicted, coords, new_coords = {}, {}, {}, {}
     for partition in dict.fromkeys(layout.partition for layout in layouts):
         draws = PartitionDraws(idata, model, partition)

@@ -6,7 +6,7 @@ import numpy as np
 from pymc.model import modelcontext
 from pymc.util import get_random_generator
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.families.base import restore_parameters
 from pymc_nrm.measures.base import draw_log_u
 from pymc_nrm.partitions import label_counts
@@ -108,7 +108,7 @@ def sample_random_measure(idata, model, *, var_name=None, tail_mass=1e-3, max_ne
     draws = PartitionDraws(idata, model, layout.partition)
     position = draws.mixtures.index(layout.name)
     # Jumps have a generator of their own, so that they do not depend on the family.
-    rng_jumps, rng_atoms = get_random_generator(random_seed).spawn(2)
+    rng_jumps, rng_atoms = get_random_generator(random_generator(random_seed)).spawn(2)
     weights, rows, labels, names = [], [], [], None
     tails, log_masses, log_us = np.empty(len(draws)), np.empty(len(draws)), np.empty(len(draws))
     for s, draw in enumerate(draws):

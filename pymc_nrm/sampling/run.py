@@ -198,7 +198,5 @@ def _sample_and_store(draws, labels, thin, client, model, partitions, initvals, 
 def _with_canonical_labels(values, partitions):
     if values is None:
         return None
-    return {
-        name: canonical_labels(value) if name in partitions and not isinstance(value, str) else value
-        for name, value in values.items()
-    }
+    named = {name: value for name, value in values.items() if name in partitions and not isinstance(value, str)}
+    return {**values, **{name: canonical_labels(value, f"initvals[{name!r}]") for name, value in named.items()}}

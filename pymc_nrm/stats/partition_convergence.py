@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy import special
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.stats.convergence import halves, sampling_diagnostic
 from pymc_nrm.stats.draws import item_dimension, partition_draws
 
@@ -48,7 +48,7 @@ def random_pairs(n, n_pairs=N_PAIRS, random_seed=0):
     total = n * (n - 1) // 2
     if total <= n_pairs:
         return np.column_stack(np.triu_indices(n, 1)).astype("int64")
-    chosen = np.sort(np.random.default_rng(random_seed).choice(total, n_pairs, replace=False))
+    chosen = np.sort(random_generator(random_seed).choice(total, n_pairs, replace=False))
     # Pair number k is second (second - 1) / 2 + first.
     second = np.array([(1 + math.isqrt(1 + 8 * k)) // 2 for k in chosen.tolist()])
     pairs = np.column_stack([chosen - second * (second - 1) // 2, second])

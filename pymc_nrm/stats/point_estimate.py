@@ -6,6 +6,7 @@ import numbers
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.checks import random_generator
 from pymc_nrm.stats.contingency import as_labels, cell_sums
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 from pymc_nrm.stats.losses import complete_costs, draw_losses, loss_table, pair_losses, summarise_losses
@@ -108,7 +109,7 @@ def point_estimate(
         check_count("max_clusters", max_clusters, least=1)
     draws = partition_draws(idata, var_name)
     partitions = stack_draws(draws)
-    rng = np.random.default_rng(random_seed)
+    rng = random_generator(random_seed)
     limits = (partitions.shape[1] if max_clusters is None else int(max_clusters), int(max_sweeps), int(max_zealous))
     labels, found = minimise(partitions, loss, costs, limits, int(n_restarts), rng)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pymc_nrm.checks import random_generator
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size, update_cache
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
@@ -79,7 +80,7 @@ def bayes_kmeans_bhc(X, family, measure, *, n_clusters=None, u=None, random_seed
         n_clusters = round(n**0.5)
     elif not isinstance(n_clusters, int | np.integer) or isinstance(n_clusters, bool) or not 1 <= n_clusters <= n:
         raise ValueError(f"n_clusters must be a whole number from 1 to the number of items, {n}; got {n_clusters!r}")
-    rng = np.random.default_rng(random_seed)
+    rng = random_generator(random_seed)
     log_u = _pilot_log_u(rng, measure, family, X, n) if u is None else checked_log_u(u)
     return _grow(rng, measure, log_u, kernel_family, data, n, n_clusters, fixed_u=u is not None)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.measures.base import draw_log_u, weights
 from pymc_nrm.trees.bhc import item_units, join_units
 from pymc_nrm.trees.dendrogram import make_dendrogram
@@ -63,7 +63,7 @@ def bhc(X, family, measure, *, u=None, random_seed=None):
     """
     measure = measure_of_numbers(measure)
     kernel_family, data, n = family_and_data(family, X)
-    rng = np.random.default_rng(random_seed)
+    rng = random_generator(random_seed)
     log_u = pilot_log_u(rng, measure, family, X) if u is None else checked_log_u(u)
     table = weights(measure, n, log_u)
     units = item_units(table, kernel_family, data, np.arange(n))
@@ -135,7 +135,7 @@ def ibhc(X, family, measure, *, n_passes=1, u=None, balance_depth=BALANCE_DEPTH,
     check_count("n_passes", n_passes, 1)
     balance_depth = checked_depth(balance_depth)
     kernel_family, data, n = family_and_data(family, X)
-    rng = np.random.default_rng(random_seed)
+    rng = random_generator(random_seed)
     log_u = pilot_log_u(rng, measure, family, X) if u is None else checked_log_u(u)
     best = None
     for _ in range(n_passes):

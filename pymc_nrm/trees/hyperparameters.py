@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.trees.bound_gradient import TreeBound
 from pymc_nrm.trees.clustering import bhc
 
@@ -109,7 +109,7 @@ def optimize_hyperparameters(
     """
     for name, value in (("n_rounds", n_rounds), ("n_iterations", n_iterations)):
         check_count(name, value, 1)
-    rng = np.random.default_rng(random_seed)
+    rng = random_generator(random_seed)
     bound = TreeBound(X, family, measure, family_names, measure_names)
     x = bound.start
     best = algorithm(X, *bound.at(x), random_seed=rng)

@@ -78,8 +78,9 @@ def family_and_data(family, X, argument="X"):
     n, d = X.shape
     if n == 0:
         raise ValueError(f"{argument} must have at least one row; got shape {X.shape}")
+    family = plain_values(family)
     with naming(argument):
-        family = complete(plain_values(family), X)
+        family = complete(family, X)
     full = broadcast_hyperparameters(family, n, d)
     with naming(argument):
         data = prepare_data(full, X)

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import sparse
 
+from pymc_nrm.checks import random_generator
 from pymc_nrm.measures.base import draw_log_u, weights
 from pymc_nrm.trees.clustering import checked_depth, checked_log_u, pilot_log_u
 from pymc_nrm.trees.dendrogram import make_dendrogram
@@ -49,7 +50,7 @@ class IncrementalClustering:
         self.measure = measure_of_numbers(measure)
         self._fixed_log_u = None if u is None else checked_log_u(u)
         self._balance_depth = checked_depth(balance_depth)
-        self._rng = np.random.default_rng(random_seed)
+        self._rng = random_generator(random_seed)
         self._X = self._forest = self._inputs = None
 
     def partial_fit(self, X):

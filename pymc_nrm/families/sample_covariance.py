@@ -1,6 +1,8 @@
-"""Whether data have a sample covariance of full rank."""
+"""Checks of data from whose sample covariance hyperparameters are taken."""
 
 import numpy as np
+
+from pymc_nrm.supports import LEAST_NORMAL
 
 _REMEDY = (
     "Give Psi yourself, as in NormalWishart(mu=X.mean(axis=0), kappa=0.1, Psi=np.diag(X.var(axis=0)), nu=d + 6), or "
@@ -49,4 +51,24 @@ def check_full_rank(X):
         raise ValueError(
             f"X must have columns that are no linear combinations of others; got such columns {dependent.tolist()}. "
             "Leave them out"
+        )
+
+
+def check_variances(variances):
+    """Check that the sample variances of columns are neither too large nor too small for doubles.
+
+    Parameters
+    ----------
+    variances : ndarray, shape (d,)
+
+    Raises
+    ------
+    ValueError
+        The message names the columns.
+    """
+    bad = np.flatnonzero(~((variances >= LEAST_NORMAL) & (variances < np.inf)))
+    if len(bad):
+        raise ValueError(
+            f"X must have variances from {LEAST_NORMAL:.1e} to 1.8e308; got {variances[bad[0]]} in column {bad[0]}. "
+            "Give the data in other units"
         )
