@@ -69,6 +69,44 @@ def check_number(name, value, allowed, description):
     return float(value)
 
 
+def check_name(argument, value, what):
+    """Check an argument that names one thing.
+
+    Parameters
+    ----------
+    argument : str
+    value : object
+    what : str
+        Of what it is the name.
+
+    Raises
+    ------
+    TypeError
+        If the value is not a string.
+
+    Examples
+    --------
+    >>> check_name("var_name", ["z"], "one partition")
+    Traceback (most recent call last):
+    TypeError: var_name must be a string, the name of one partition; got ['z']
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{argument} must be a string, the name of {what}; got {value!r}")
+
+
+def check_probability(value, least=0.0, most=1.0):
+    """Check an argument ``probability`` that is between two numbers.
+
+    Examples
+    --------
+    >>> check_probability(0.9)
+    >>> check_probability(1)
+    Traceback (most recent call last):
+    ValueError: probability must be between 0 and 1; got 1
+    """
+    check_number("probability", value, lambda p: least < p < most, f"between {least:g} and {most:g}")
+
+
 def random_generator(random_seed):
     """Random generator for the argument ``random_seed`` of a function.
 

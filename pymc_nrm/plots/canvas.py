@@ -1,6 +1,8 @@
 """What all plots share: a PlotCollection, the visuals that were asked for, colours."""
 
 import importlib
+import importlib.util
+from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
@@ -16,6 +18,14 @@ MARKER_NAMES = {
     "plotly": {"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "x": "x-thin-open"},
     "bokeh": {"o": "circle", "s": "square", "^": "triangle", "D": "diamond", "x": "x"},
 }
+
+
+BACKENDS = ("matplotlib", "plotly", "bokeh", "none")
+
+
+def _missing(plot, library):
+    extra = f"arviz-plots[{library}]" if library in ("plotly", "bokeh") else "pymc-nrm[plots]"
+    return f'{plot} requires {library}, which is not installed. Install it with `pip install "{extra}"`'
 
 
 def import_arviz_plots(plot):
@@ -34,9 +44,7 @@ def import_arviz_plots(plot):
     try:
         return importlib.import_module("arviz_plots")
     except ImportError as error:
-        raise ImportError(
-            f'{plot} requires arviz-plots, which is not installed. Install it with `pip install "pymc-nrm[plots]"`.'
-        ) from error
+        raise ImportError(_missing(plot, "arviz-plots")) from error
 
 
 def backend_marker(marker, backend):
@@ -48,6 +56,15 @@ def backend_marker(marker, backend):
     ('o', 'circle')
     """
     return MARKER_NAMES.get(backend, {}).get(marker, marker)
+
+
+def check_names(names, n):
+    """Check the argument ``names`` of a plot: None, or one name for each of n items."""
+    if names is None:
+        return
+    if isinstance(names, str) or not hasattr(names, "__len__") or len(names) != n:
+        got = len(names) if hasattr(names, "__len__") and not isinstance(names, str) else repr(names)
+        raise ValueError(f"names must have one entry for each of the {n} items; got {got}")
 
 
 class Canvas:
@@ -75,7 +92,7 @@ class Canvas:
     Raises
     ------
     ImportError
-        If arviz-plots is not installed.
+        If arviz-plots or the library of the backend is not installed.
     ValueError
         If a visual is unknown or the backend is not among those possible.
     """
@@ -89,7 +106,11 @@ class Canvas:
         self._arviz_plots = import_arviz_plots(plot)
         self.visuals = self._arviz_plots.visuals
         self.collection = plot_collection
+        if not isinstance(self._requested, Mapping):
+            raise TypeError(f"visuals must be a mapping of names to arguments; got {visuals!r}")
         if plot_collection is not None:
+            if not isinstance(plot_collection, self._arviz_plots.PlotCollection):
+                raise TypeError(f"plot_collection must be a PlotCollection; got {plot_collection!r}")
             if backend not in (None, plot_collection.backend):
                 raise ValueError(f"backend must be that of plot_collection, {plot_collection.backend}; got {backend}")
             self.backend = plot_collection.backend
@@ -97,8 +118,15 @@ class Canvas:
             from arviz_base import rcParams
 
             self.backend = rcParams["plot.backend"]
+            # What arviz-base falls back on where no library for pictures is installed.
+            if self.backend == "none" and importlib.util.find_spec("matplotlib") is None:
+                raise ImportError(_missing(plot, "matplotlib") + ' or give backend="none"')
         else:
             self.backend = backend
+            if backend not in BACKENDS:
+                raise ValueError(f"backend must be one of {', '.join(BACKENDS)}; got {backend!r}")
+            if backend != "none" and importlib.util.find_spec(backend) is None:
+                raise ImportError(_missing(plot, backend))
         if backends is not None and self.backend not in backends:
             raise ValueError(f"{plot} can be drawn on the backends {', '.join(backends)}; got {self.backend}")
 

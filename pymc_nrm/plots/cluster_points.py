@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.checks import numeric_array
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, MARKERS, backend_marker
 from pymc_nrm.plots.estimates import cluster_style
 
@@ -43,10 +44,7 @@ def feature_matrix(X, n, features=None):
     >>> feature_matrix([[1, 2], [3, 4]], 2, [1])
     (array([[2.], [4.]]), ['x_1'])
     """
-    try:
-        values = np.asarray(X, dtype="float64")
-    except (TypeError, ValueError):
-        raise ValueError(f"X must be an array of numbers; got {type(X).__name__}") from None
+    values = numeric_array("X", X).astype("float64")
     names = None
     if hasattr(X, "columns"):
         names = [str(name) for name in X.columns]

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.checks import check_count, check_probability
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas
 from pymc_nrm.plots.visuals import integer_ticks, points_dataset, set_yticks, whiskers
 from pymc_nrm.stats.diagnostics import cluster_sizes
@@ -83,8 +83,8 @@ def plot_cluster_sizes(
     [2.0, 1.0, 0.0]
     """
     check_count("max_rank", max_rank, 1)
-    if probability is not None and not 0.5 < probability < 1:
-        raise ValueError(f"probability must be between 0.5 and 1; got {probability!r}")
+    if probability is not None:
+        check_probability(probability, 0.5)
     draws = partition_draws(idata, var_name)
     name, n = draws.name or "partition", draws.shape[2]
     canvas = Canvas("plot_cluster_sizes", VISUALS, visuals, plot_collection, backend)

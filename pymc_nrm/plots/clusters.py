@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import ndtri
 
+from pymc_nrm.checks import check_count, check_probability, numeric_array
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_points import feature_matrix, group_clusters, grouped_points, panel_text
 from pymc_nrm.plots.ellipses import component_moments, ellipse_dataset, empirical_moments, grouped_lines
@@ -113,8 +114,9 @@ def plot_clusters(
     d = values.shape[1]
     if d > MAX_FEATURES:
         raise ValueError(f"X must have at most {MAX_FEATURES} features; got {d}: choose some with features")
-    if not 0 < probability < 1:
-        raise ValueError(f"probability must be between 0 and 1; got {probability!r}")
+    check_probability(probability)
+    if min_size is not None:
+        check_count("min_size", min_size, 1)
     canvas = Canvas("plot_clusters", VISUALS, visuals, plot_collection, backend, ("matplotlib", "plotly", "none"))
     if estimate is None:
         estimate = point_estimate(draws, random_seed=0)
@@ -146,7 +148,7 @@ def item_opacity(draws, labels, uncertainty, n):
         return None
     if uncertainty is True:
         uncertainty = assignment_uncertainty(draws, labels)
-    uncertainty = np.asarray(uncertainty, dtype="float64")
+    uncertainty = numeric_array("uncertainty", uncertainty)
     if uncertainty.shape != (n,) or not ((uncertainty >= 0) & (uncertainty <= 1 + 1e-9)).all():
         raise ValueError(
             f"uncertainty must be True, False or one number from 0 to 1 for each of the {n} items; "

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import expit
 
-from pymc_nrm.plots.canvas import CLUSTER_COLORS, GREY, Canvas
+from pymc_nrm.plots.canvas import CLUSTER_COLORS, GREY, Canvas, check_names
 from pymc_nrm.plots.visuals import points_dataset
 
 __all__ = ["plot_dendrogram"]
@@ -203,9 +203,10 @@ def plot_dendrogram(
     >>> pc.viz["branches"]["dendrogram"].values[0]["width"]
     3
     """
+    if not hasattr(dendrogram, "tree"):
+        raise TypeError(f"dendrogram must be a Dendrogram, as bhc gives it; got {type(dendrogram).__name__}")
     n = len(dendrogram.labels)
-    if names is not None and len(names) != n:
-        raise ValueError(f"names must have one entry for each of the {n} items; got {len(names)}")
+    check_names(names, n)
     gains = None if gains is None else _checked_gains(gains, n)
     backends = None if gains is None else ("matplotlib", "plotly", "none")
     canvas = Canvas("plot_dendrogram", VISUALS, visuals, plot_collection, backend, backends)

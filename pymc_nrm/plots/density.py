@@ -3,6 +3,7 @@
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.checks import check_probability
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, GREY, Canvas
 from pymc_nrm.plots.cluster_points import feature_matrix
 from pymc_nrm.plots.visuals import points_dataset, whiskers
@@ -89,8 +90,8 @@ def plot_density(
     """
     if not isinstance(density, xr.Dataset) or "density" not in density:
         raise ValueError(f"density must be a Dataset with the variable density; got {type(density).__name__}")
-    if probability is not None and not 0 < probability < 1:
-        raise ValueError(f"probability must be between 0 and 1; got {probability!r}")
+    if probability is not None:
+        check_probability(probability)
     array = density["density"]
     if set(array.dims) != {"chain", "draw", "point"}:
         raise ValueError(f"density must have dimensions chain, draw and point; got {', '.join(map(str, array.dims))}")

@@ -1,10 +1,12 @@
 """Picture of the distances of posterior draws to a point estimate."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.checks import check_probability
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas
 from pymc_nrm.plots.estimates import distance_unit
 from pymc_nrm.stats.draws import partition_draws
@@ -93,14 +95,15 @@ def plot_distance(
     >>> float(pc.viz["mean"]["z"].item()["x"]), float(pc.viz["radius"]["z"].item()["x"])
     (0.5, 1.0)
     """
+    if costs is not None and not isinstance(costs, Mapping):
+        raise TypeError(f"costs must be a mapping of arguments of the loss to numbers; got {costs!r}")
     attrs = getattr(estimate, "attrs", {})
     if loss is None:
         loss = attrs.get("loss", "variation_of_information")
         known = complete_costs(loss, {})
         costs = {name: value for name, value in attrs.items() if name in known} | dict(costs or {})
     costs = complete_costs(loss, dict(costs or {}))
-    if not 0 < probability < 1:
-        raise ValueError(f"probability must be between 0 and 1; got {probability!r}")
+    check_probability(probability)
     draws = partition_draws(idata, var_name)
     canvas = Canvas("plot_distance", VISUALS, visuals, plot_collection, backend)
     if estimate is None:

@@ -59,6 +59,8 @@ def component_moments(components, labels, n_clusters, n_features):
     -----
     Parameters of items, unlike those of clusters, can be averaged over draws with different partitions.
     """
+    if not isinstance(components, xr.Dataset):
+        raise TypeError(f"components must be a Dataset from sample_components; got {type(components).__name__}")
     scale = next((name for name in ("item_covariance", "item_variance") if name in components), None)
     if scale is None or "item_mean" not in components:
         raise ValueError(

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.canvas import Canvas, check_names
 from pymc_nrm.plots.estimates import by_size, estimate_labels
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, color_bar, image, set_yticks
 from pymc_nrm.stats.draws import partition_draws
@@ -94,8 +94,7 @@ def plot_similarity(
     name, n = draws.name or "partition", draws.shape[2]
     if n > MAX_ITEMS:
         raise ValueError(f"idata must have at most {MAX_ITEMS} items for a picture of all pairs; got {n}: select some")
-    if names is not None and len(names) != n:
-        raise ValueError(f"names must have one entry for each of the {n} items; got {len(names)}")
+    check_names(names, n)
     canvas = Canvas("plot_similarity", VISUALS, visuals, plot_collection, backend, IMAGE_BACKENDS)
     if estimate is None and order == "estimate":
         estimate = point_estimate(draws, random_seed=0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pymc_nrm.checks import numeric_array
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.stats.draws import relabel_rows
@@ -33,7 +34,7 @@ def as_labels(name, labels):
     >>> as_labels("a", [7, 2, 7]).tolist()
     [[0, 1, 0]]
     """
-    array = np.asarray(labels)
+    array = numeric_array(name, labels)
     if array.ndim not in (1, 2) or array.shape[-1] == 0:
         raise ValueError(f"{name} must have shape (n,) or (S, n) with n > 0; got shape {array.shape}")
     if not np.issubdtype(array.dtype, np.integer):

@@ -1,11 +1,11 @@
 """Credible balls of partitions and their bounds."""
 
 import math
-import numbers
 
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.checks import check_number
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses
 from pymc_nrm.stats.point_estimate import point_estimate
@@ -83,8 +83,7 @@ def credible_ball(
     (0.8, [[0, 1, 2, 3]], [4])
     """
     costs = complete_costs(loss, costs)
-    if not isinstance(probability, numbers.Real) or not 0 < probability <= 1:
-        raise ValueError(f"probability must be above 0 and at most 1; got {probability!r}")
+    check_number("probability", probability, lambda p: 0 < p <= 1, "above 0 and at most 1")
     draws = partition_draws(idata, var_name)
     if estimate is None:
         estimate = point_estimate(draws, loss=loss, random_seed=random_seed, **costs)

@@ -3,6 +3,7 @@
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.checks import check_name
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 
@@ -32,7 +33,7 @@ def partition_names(idata):
     TypeError
         If ``idata`` is neither a DataTree nor a Dataset.
     ValueError
-        If a DataTree has no group ``posterior``.
+        If a DataTree has no group ``posterior``, or there are no chains or draws.
 
     Examples
     --------
@@ -40,7 +41,7 @@ def partition_names(idata):
     >>> partition_names(posterior)
     ['z']
     """
-    variables = _posterior(idata).data_vars
+    variables = posterior_of(idata).data_vars
     return [str(name) for name, array in variables.items() if _is_partition(array)]
 
 
@@ -80,7 +81,7 @@ def partition_draws(idata, var_name=None):
     >>> partition_draws(posterior.isel(item=[1, 2]), "z").values.tolist()
     [[[0, 1], [0, 1]]]
     """
-    array = idata if isinstance(idata, xr.DataArray) else _variable(_posterior(idata), var_name)
+    array = idata if isinstance(idata, xr.DataArray) else _variable(posterior_of(idata), var_name)
     if isinstance(idata, xr.DataArray) and var_name is not None and idata.name not in (None, var_name):
         raise ValueError(f"var_name must be the name of the DataArray, {idata.name!r}; got {var_name!r}")
     name = array.name if array.name is not None else "draws"
@@ -121,6 +122,9 @@ def stack_draws(draws):
     >>> stack_draws(draws).tolist()
     [[0, 0], [0, 1]]
     """
+    if not isinstance(draws, xr.DataArray) or not set(SAMPLE_DIMS) <= set(draws.dims) or draws.ndim != 3:
+        got = draws.dims if isinstance(draws, xr.DataArray) else type(draws).__name__
+        raise TypeError(f"draws must be a DataArray with dimensions chain, draw and one of items; got {got}")
     values = draws.transpose(*SAMPLE_DIMS, ...).values
     return np.ascontiguousarray(values.reshape(-1, values.shape[2]), dtype=np.int64)
 
@@ -136,7 +140,16 @@ def item_coords(draws):
     return {name: coord for name, coord in draws.coords.items() if coord.dims == (dim,)}
 
 
-def _posterior(idata):
+def posterior_of(idata):
+    """Posterior draws of a result of sampling, at least one of at least one chain."""
+    posterior = _group(idata)
+    sizes = {dim: posterior.sizes[dim] for dim in SAMPLE_DIMS if dim in posterior.sizes}
+    if 0 in sizes.values():
+        raise ValueError(f"idata must have at least one chain and one draw; got sizes {sizes}")
+    return posterior
+
+
+def _group(idata):
     if isinstance(idata, xr.Dataset):
         return idata
     if not isinstance(idata, xr.DataTree):
@@ -150,6 +163,7 @@ def _posterior(idata):
 
 def _variable(posterior, var_name):
     if var_name is not None:
+        check_name("var_name", var_name, "one partition")
         if var_name not in posterior.data_vars:
             names = ", ".join(map(repr, partition_names(posterior))) or "none"
             raise ValueError(f"var_name must be a variable of the posterior; got {var_name!r}; partitions are: {names}")

@@ -6,6 +6,7 @@ import numbers
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.checks import numeric_array
 from pymc_nrm.stats.contingency import as_labels, cell_sums, entropy_table, pair_table
 from pymc_nrm.stats.convergence import sampling_diagnostic
 from pymc_nrm.stats.draws import item_dimension, partition_draws
@@ -278,7 +279,7 @@ def expected_loss(estimate, idata, *, var_name=None, loss="variation_of_informat
 
 def complete_costs(loss, costs):
     """Costs of a loss with its defaults, checked."""
-    if loss not in VALUES:
+    if not isinstance(loss, str) or loss not in VALUES:
         raise ValueError(f"loss must be one of {', '.join(map(repr, VALUES))}; got {loss!r}")
     defaults = VALUES[loss][1]
     unknown = sorted(set(costs) - set(defaults))
@@ -309,7 +310,7 @@ def check_estimate(estimate, draws):
         and not estimate.indexes[dim].equals(draws.indexes[dim])
     ):
         raise ValueError(f"estimate must be of the same items as the draws; coordinates {dim!r} differ")
-    labels = np.asarray(estimate)
+    labels = numeric_array("estimate", estimate)
     if labels.shape != (draws.sizes[dim],):
         raise ValueError(f"estimate must have shape ({draws.sizes[dim]},); got shape {labels.shape}")
     return as_labels("estimate", labels)[0].astype(np.int64)

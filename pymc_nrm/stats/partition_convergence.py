@@ -45,10 +45,11 @@ def random_pairs(n, n_pairs=N_PAIRS, random_seed=0):
     (4, 2)
     """
     check_count("n_pairs", n_pairs, 1)
+    rng = random_generator(random_seed)
     total = n * (n - 1) // 2
     if total <= n_pairs:
         return np.column_stack(np.triu_indices(n, 1)).astype("int64")
-    chosen = np.sort(random_generator(random_seed).choice(total, n_pairs, replace=False))
+    chosen = np.sort(rng.choice(total, n_pairs, replace=False))
     # Pair number k is second (second - 1) / 2 + first.
     second = np.array([(1 + math.isqrt(1 + 8 * k)) // 2 for k in chosen.tolist()])
     pairs = np.column_stack([chosen - second * (second - 1) // 2, second])

@@ -1,12 +1,11 @@
 """Partition of least posterior expected loss."""
 
 import math
-import numbers
 
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import random_generator
+from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.stats.contingency import as_labels, cell_sums
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 from pymc_nrm.stats.losses import complete_costs, draw_losses, loss_table, pair_losses, summarise_losses
@@ -120,12 +119,6 @@ def point_estimate(
         n_clusters=int(labels.max()) + 1,
         restart_expected_loss=("restart", found),
     )
-
-
-def check_count(name, value, least):
-    """Complain about what is not an integer of at least some value."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}")
 
 
 def minimise(partitions, loss, costs, limits, n_restarts, rng):

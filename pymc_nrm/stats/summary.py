@@ -1,12 +1,11 @@
 """One table of all that was sampled: parameters as usual, partitions by what does not depend on labels."""
 
 import numpy as np
-import xarray as xr
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.checks import check_count, check_name, random_generator
 from pymc_nrm.stats.convergence import suppress_division_warnings
 from pymc_nrm.stats.diagnostics import quantities_of
-from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names
+from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names, posterior_of
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, pair_name
 
 __all__ = ["summary"]
@@ -45,8 +44,10 @@ def summary(idata, var_names=None, *, n_sizes=3, n_pairs=N_PAIRS, random_seed=0,
 
     Raises
     ------
+    TypeError
+        If ``idata`` is neither a DataTree nor a Dataset, or ``var_names`` no string or list of strings.
     ValueError
-        If a name is not in the posterior, or ``n_sizes`` is not a whole number of at least 0.
+        If a DataTree has no group ``posterior``, there are no draws, a name is not in the posterior, or ``n_sizes`` is not a whole number of at least 0.
 
     Notes
     -----
@@ -71,7 +72,8 @@ def summary(idata, var_names=None, *, n_sizes=3, n_pairs=N_PAIRS, random_seed=0,
     import arviz_stats
 
     check_count("n_sizes", n_sizes, 0)
-    posterior = idata["posterior"].to_dataset() if isinstance(idata, xr.DataTree) else idata
+    random_generator(random_seed)
+    posterior = posterior_of(idata)
     if "chain" not in posterior.dims:
         posterior = posterior.drop_vars("chain", errors="ignore").expand_dims("chain")
     partitions = partition_names(idata)
@@ -79,7 +81,11 @@ def summary(idata, var_names=None, *, n_sizes=3, n_pairs=N_PAIRS, random_seed=0,
         derived = {f"{name}_n_clusters" for name in partitions}
         shown = [name for name in posterior.data_vars if name not in derived]
     else:
-        shown = [var_names] if isinstance(var_names, str) else list(var_names)
+        shown = [var_names] if isinstance(var_names, str) else var_names
+        if not isinstance(shown, list | tuple) or not shown:
+            raise TypeError(f"var_names must be a string or a list of at least one string; got {var_names!r}")
+        for name in shown:
+            check_name("var_names", name, "a variable, or a list of names")
         unknown = [name for name in shown if name not in posterior.data_vars]
         if unknown:
             raise ValueError(f"var_names must be in the posterior, {list(posterior.data_vars)}; got {unknown[0]!r}")
