@@ -1,10 +1,10 @@
 """Parameters of clusters given posterior draws of the partition."""
 
 import numpy as np
-from pymc.model import modelcontext
 from pymc.util import get_random_generator
 
 from pymc_nrm.checks import random_generator
+from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.families.base import draw_parameters, parameters_size, restore_parameters
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
@@ -80,7 +80,7 @@ def sample_components(idata, model, *, var_name=None, to_items=True, random_seed
     >>> components.item_rate.dims
     ('chain', 'draw', 'item')
     """
-    model = modelcontext(model)
+    model = checked_model(model)
     layout = MixtureLayout(model, var_name)
     draws = PartitionDraws(idata, model, layout.partition)
     position = draws.mixtures.index(layout.name)

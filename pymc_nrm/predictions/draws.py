@@ -4,13 +4,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from pymc.model import modelcontext
 from pymc.pytensorf import compile as compile_function
 from pytensor.compile.mode import Mode
 from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
 
+from pymc_nrm.checks import check_name
 from pymc_nrm.distributions.mixture import MixtureRV, kernel_family
+from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.distributions.observed import sparse_origin
 from pymc_nrm.distributions.partition import PartitionRV
 from pymc_nrm.families.base import localise, prepare_data
@@ -106,7 +107,7 @@ class PartitionDraws:
     """
 
     def __init__(self, idata, model, partition=None):
-        self.model = modelcontext(model)
+        self.model = checked_model(model)
         self.posterior = posterior_of(idata)
         rv = find_variable(self.model, PartitionRV, partition)
         rvs = mixtures_of(self.model, rv)
@@ -273,16 +274,18 @@ def find_variable(model, op_class, name=None):
     ValueError
         If there is none, there are several and no name is given, or the name is none of theirs.
     """
+    if name is not None:
+        check_name("var_name", name, f"a {_KINDS[op_class]}")
     found = {rv.name: rv for rv in model.basic_RVs if rv.owner is not None and isinstance(rv.owner.op, op_class)}
     kind = _KINDS[op_class]
     if not found:
-        raise ValueError(f"the model has no {kind}")
+        raise ValueError(f"model must have a {kind}; got one with the variables {sorted(model.named_vars)}")
     if name is None and len(found) == 1:
         [name] = found
     if name is None:
-        raise ValueError(f"the model has several of kind {kind}: give the name of one of {sorted(found)}")
+        raise ValueError(f"var_name must be given, one of {sorted(found)}: the model has several of kind {kind}")
     if name not in found:
-        raise ValueError(f"{name!r} is no {kind} of the model; it has {sorted(found)}")
+        raise ValueError(f"var_name must be that of a {kind} of the model, one of {sorted(found)}; got {name!r}")
     return found[name]
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import xarray as xr
-from pymc.model import modelcontext
 
 from pymc_nrm.distributions.mixture import MixtureRV
+from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.partitions import label_counts
 from pymc_nrm.predictions.draws import PartitionDraws, mixtures_of
 from pymc_nrm.predictions.join import log_join_probabilities
@@ -80,7 +80,7 @@ def compute_log_likelihood(idata, model, *, var_name=None, extend_inferencedata=
     >>> compute_log_likelihood(idata, model)["log_likelihood"]["x"].round(2).values.tolist()
     [[[-1.97, -2.06, -5.83], [-1.82, -1.46, -5.83]]]
     """
-    model = modelcontext(model)
+    model = checked_model(model)
     if extend_inferencedata and not (isinstance(idata, xr.DataTree) and "posterior" in idata.children):
         raise TypeError(
             "idata must be a DataTree with the group posterior to be extended; give extend_inferencedata=False to get "

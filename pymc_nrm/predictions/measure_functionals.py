@@ -1,9 +1,10 @@
 """Density, distribution function and mean of draws of the random measure."""
 
 import numpy as np
-from pymc.model import modelcontext
 
+from pymc_nrm.checks import check_count, naming, numeric_array
 from pymc_nrm.distributions.mixture import kernel_family
+from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.families.base import Centred, parameter_shapes, prepare_data
 from pymc_nrm.predictions.draws import posterior_of
 from pymc_nrm.predictions.item_density import component_cdf, component_mean, mixture_density
@@ -57,7 +58,8 @@ def measure_density(measure_draws, model, grid):
     draws = _MeasureDraws(measure_draws, model)
     layout, d = draws.layout, draws.n_features
     rows = as_rows(grid, d, "grid", layout.feature_names())
-    points = prepare_data(draws.family, rows)
+    with naming("grid"):
+        points = prepare_data(draws.family, rows)
     if isinstance(points, Centred):
         points = Centred(np.array(rows, dtype="float64", order="C"), np.zeros(d))
     values = np.empty((len(draws.weights), rows.shape[0]))
@@ -111,11 +113,10 @@ def measure_cdf(measure_draws, model, grid, *, feature=0):
     [[[0.0, 1.0], [0.0, 1.0]]]
     """
     draws = _MeasureDraws(measure_draws, model)
-    x = np.asarray(grid)
-    if x.ndim != 1 or not x.size or x.dtype.kind not in "biuf" or np.isnan(x).any():
-        raise ValueError(f"grid must be a vector of numbers, shape (m,); got shape {x.shape} of {x.dtype}, or NaN")
-    if not 0 <= feature < draws.n_features:
-        raise ValueError(f"feature must be between 0 and {draws.n_features - 1}; got {feature!r}")
+    x = numeric_array("grid", grid)
+    if x.ndim != 1 or not x.size or np.isnan(x).any():
+        raise ValueError(f"grid must be a vector of numbers, shape (m,), without NaN; got shape {x.shape}")
+    check_count("feature", feature, 0, draws.n_features - 1)
     x = x.astype("float64")
     values = np.empty((len(draws.weights), len(x)))
     for s, weights in enumerate(draws.weights):
@@ -183,7 +184,7 @@ class _MeasureDraws:
                 "measure_draws must come from sample_random_measure, with the variable weight and the attribute "
                 f"variable; got variables {sorted(map(str, self.dataset.data_vars))}"
             )
-        self.layout = MixtureLayout(modelcontext(model), name)
+        self.layout = MixtureLayout(checked_model(model), name)
         self.n_features = 1 if self.layout.univariate else self.dataset.sizes[self.layout.feature_dim]
         self.family = self._family()
         self.weights = self._stacked("weight", ())

@@ -2,8 +2,9 @@
 
 import numpy as np
 import xarray as xr
-from pymc.model import modelcontext
 
+from pymc_nrm.checks import numeric_array
+from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.distributions.partition import PartitionRV
 from pymc_nrm.families.product import product, product_data
 from pymc_nrm.partitions import canonical_labels, label_counts
@@ -78,7 +79,7 @@ def predict_labels(idata, model, X_new, estimate=None, *, var_name=None):
     >>> predicted.labels.values.tolist()
     [0, 1]
     """
-    model = modelcontext(model)
+    model = checked_model(model)
     partition = find_variable(model, PartitionRV, var_name)
     draws = PartitionDraws(idata, model, partition.name)
     if estimate is None:
@@ -97,7 +98,8 @@ def predict_labels(idata, model, X_new, estimate=None, *, var_name=None):
             rows = _rows(given, layouts, families)
             total = np.zeros((rows[0].shape[0], len(names) + 1))
         if s == 0 or not all(layout.observed for layout in layouts):
-            points = [prepare_new_items(*one) for one in zip(families, data, rows, strict=True)]
+            titles = [f"X_new of {name!r}" for name in given]
+            points = [prepare_new_items(*one) for one in zip(families, data, rows, titles, strict=True)]
         table = log_predictive_table(
             draw.labels, product(families), product_data(data), product_data(points), len(total)
         )
@@ -126,12 +128,12 @@ def _estimate_labels(estimate, draws):
         if "labels" not in estimate:
             raise ValueError(f"estimate must have the variable labels; it has {sorted(map(str, estimate.data_vars))}")
         estimate = estimate["labels"]
-    values = np.asarray(estimate)
+    values = numeric_array("estimate", estimate)
     if values.shape != (draws.n_items,):
         raise ValueError(
             f"estimate must hold one label for each of the {draws.n_items} items; got shape {values.shape}"
         )
-    labels = canonical_labels(values)
+    labels = canonical_labels(values, "estimate")
     names, first = np.unique(values, return_index=True)
     names = names[np.argsort(first)].astype("int64")
     if (names < 0).any():

@@ -2,11 +2,11 @@
 
 import numpy as np
 import xarray as xr
-from pymc.model import modelcontext
 from pymc.util import get_random_generator
 
-from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.checks import check_count, check_name, random_generator
 from pymc_nrm.distributions.mixture import MixtureRV
+from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.families.base import draw_item, restore_parameters
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
@@ -84,7 +84,7 @@ def sample_posterior_predictive(idata, model, *, new_items=0, var_names=None, ra
     >>> dict(drawn["predictions"].sizes)
     {'chain': 1, 'draw': 2, 'new_item': 2}
     """
-    model = modelcontext(model)
+    model = checked_model(model)
     check_count("new_items", new_items, 0)
     layouts = _layouts(model, var_names)
     rng = get_random_generator(random_generator(random_seed))
@@ -111,15 +111,19 @@ def sample_posterior_predictive(idata, model, *, new_items=0, var_names=None, ra
 
 
 def _layouts(model, var_names):
+    if not isinstance(var_names, str | list | tuple | None):
+        raise TypeError(f"var_names must be a string or a list of strings; got {var_names!r}")
     if var_names is None:
         names = [rv.name for rv in model.basic_RVs if isinstance(rv.owner.op, MixtureRV)]
         layouts = [MixtureLayout(model, name) for name in names]
         if not layouts:
-            raise ValueError("the model has no Mixture")
+            raise ValueError(f"model must have a Mixture; got one with the variables {sorted(model.named_vars)}")
         return [layout for layout in layouts if layout.observed] or layouts
     names = [var_names] if isinstance(var_names, str) else list(var_names)
     if not names:
         raise ValueError("var_names must name at least one Mixture; got none")
+    for name in names:
+        check_name("var_names", name, "a Mixture, or a list of names")
     return [MixtureLayout(model, name) for name in dict.fromkeys(names)]
 
 

@@ -1,8 +1,8 @@
 """Predictive density of one more item."""
 
 import numpy as np
-from pymc.model import modelcontext
 
+from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.partitions import label_counts
 from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.items import as_rows, prepare_new_items
@@ -64,7 +64,7 @@ def density(idata, model, grid, *, var_name=None):
     >>> predicted.new_cluster_weight.values.tolist()
     [[0.25, 0.25]]
     """
-    model = modelcontext(model)
+    model = checked_model(model)
     layout = MixtureLayout(model, var_name)
     draws = PartitionDraws(idata, model, layout.partition)
     k = draws.mixtures.index(layout.name)
@@ -76,7 +76,7 @@ def density(idata, model, grid, *, var_name=None):
             rows = as_rows(grid, layout.n_features(family), "grid", layout.feature_names())
             values = np.empty((len(draws), rows.shape[0]))
         if s == 0 or not layout.observed:
-            points = prepare_new_items(family, data, rows)
+            points = prepare_new_items(family, data, rows, "grid")
         log_p = log_join_probabilities(draw.measure, label_counts(draw.labels))
         table = log_predictive_table(draw.labels, family, data, points, rows.shape[0])
         values[s] = np.exp(log_sum_rows(table + log_p))

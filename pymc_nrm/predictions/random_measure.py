@@ -3,10 +3,10 @@
 import warnings
 
 import numpy as np
-from pymc.model import modelcontext
 from pymc.util import get_random_generator
 
-from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.checks import check_count, check_number, random_generator
+from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.families.base import restore_parameters
 from pymc_nrm.measures.base import draw_log_u
 from pymc_nrm.partitions import label_counts
@@ -100,10 +100,9 @@ def sample_random_measure(idata, model, *, var_name=None, tail_mass=1e-3, max_ne
     >>> (measures.label >= 0).sum("atom").values.tolist()
     [[1, 2]]
     """
-    if not 0.0 < tail_mass < 1.0:
-        raise ValueError(f"tail_mass must be between 0 and 1; got {tail_mass!r}")
+    check_number("tail_mass", tail_mass, lambda mass: 0.0 < mass < 1.0, "between 0 and 1")
     check_count("max_new_atoms", max_new_atoms, 1)
-    model = modelcontext(model)
+    model = checked_model(model)
     layout = MixtureLayout(model, var_name)
     draws = PartitionDraws(idata, model, layout.partition)
     position = draws.mixtures.index(layout.name)

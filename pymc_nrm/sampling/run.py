@@ -6,7 +6,8 @@ import pymc as pm
 from pymc.stats.convergence import log_warnings, warn_divergences, warn_treedepth
 from xarray import DataTree
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.partitions import canonical_labels
 from pymc_nrm.samplers.base import is_partition
 from pymc_nrm.sampling.diagnosis import diagnose_run
@@ -112,10 +113,11 @@ def sample(
     >>> idata.posterior["z"].dtype.name, idata.posterior["z"].shape
     ('uint8', (2, 50, 4))
     """
-    model = pm.modelcontext(model)
+    model = checked_model(model)
     partitions = [rv.name for rv in model.free_RVs if is_partition(rv)]
-    if labels not in LABELS:
+    if not isinstance(labels, str) or labels not in LABELS:
         raise ValueError(f"labels must be one of {', '.join(map(repr, LABELS))}; got {labels!r}")
+    _check_arguments(draws, initvals, kwargs)
     check_count("thin", thin, 1, max(draws, 1))
     nuts_sampler = kwargs.get("nuts_sampler")
     if partitions and nuts_sampler not in (None, "pymc"):
@@ -152,6 +154,18 @@ def sample(
         for message in convergence_messages(idata, diagnostics):
             _log.warning(message)
     return idata
+
+
+def _check_arguments(draws, initvals, kwargs):
+    """Check what PyMC would complain about late, or without the name of the argument."""
+    check_count("draws", draws, 0)
+    for name, least in (("tune", 0), ("chains", 1), ("cores", 1)):
+        if kwargs.get(name) is not None:
+            check_count(name, kwargs[name], least)
+    random_generator(kwargs.get("random_seed"))
+    starts = initvals if isinstance(initvals, list | tuple) else [initvals]
+    if not all(start is None or isinstance(start, dict) for start in starts):
+        raise TypeError(f"initvals must be a dict of values, or a list of one for each chain; got {initvals!r}")
 
 
 def _sample_and_store(draws, labels, thin, client, model, partitions, initvals, quiet, kwargs):

@@ -47,7 +47,8 @@ def summary(idata, var_names=None, *, n_sizes=3, n_pairs=N_PAIRS, random_seed=0,
     TypeError
         If ``idata`` is neither a DataTree nor a Dataset, or ``var_names`` no string or list of strings.
     ValueError
-        If a DataTree has no group ``posterior``, there are no draws, a name is not in the posterior, or ``n_sizes`` is not a whole number of at least 0.
+        If a DataTree has no group ``posterior``, there are no draws, a name is not in the posterior, or ``n_sizes`` is
+        not a whole number of at least 0.
 
     Notes
     -----

@@ -51,7 +51,7 @@ def log_evidence(X, family, measure):
     measure = measure_of_numbers(measure)
     family, data, n = family_and_data(family, X)
     if n > MOST_ITEMS:
-        raise ValueError(f"enumeration is for 1 to {MOST_ITEMS} items; got {n}")
+        raise ValueError(f"X must have at most {MOST_ITEMS} items; got {n}")
     clusters, sizes, which = _clusters_and_sizes(n)
     log_p = np.array([log_eppf(measure, row[row > 0]) for row in sizes])[which]
     marginals = _subset_log_marginals(family, data, n)

@@ -10,6 +10,7 @@ from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pytensor.graph.traversal import ancestors
 
+from pymc_nrm.checks import random_generator
 from pymc_nrm.distributions.mixture import MixtureRV
 from pymc_nrm.distributions.partition import PartitionRV
 from pymc_nrm.testing.scores import mean_and_error
@@ -116,6 +117,9 @@ def geweke(model, functionals=None, *, draws=1000, tune=500, chains=4, step=None
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), shape=(3,))
     >>> z_scores = geweke(model, draws=200, tune=0, chains=2, random_seed=1)  # doctest: +SKIP
     """
+    if not isinstance(model, pm.Model):
+        raise TypeError(f"model must be a pymc.Model; got {model!r}")
+    random_generator(random_seed)
     mixtures = [rv for rv in model.free_RVs if isinstance(rv.owner.op, MixtureRV)]
     if model.observed_RVs or not mixtures:
         raise ValueError("geweke needs a model with latent mixtures and without observed variables")

@@ -37,7 +37,7 @@ class TreeBound:
     """
 
     def __init__(self, X, family, measure, family_names=None, measure_names=None):
-        self.measure = Block(measure_of_numbers(measure), measure_names, 1)
+        self.measure = Block(measure_of_numbers(measure), measure_names, 1, "measure_names")
         family_and_data(family, X)
         self.X, self._is_list = X, isinstance(family, list)
         families, data = (family, X) if self._is_list else ([family], [X])
@@ -122,7 +122,7 @@ class FamilyGradient:
     """
 
     def __init__(self, family, X, names):
-        self.block = Block(family, names, X.shape[1])
+        self.block = Block(family, names, X.shape[1], "family_names")
         self.X = X
         self._function = None
 

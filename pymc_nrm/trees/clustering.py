@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.checks import check_count, check_number, random_generator
 from pymc_nrm.measures.base import draw_log_u, weights
 from pymc_nrm.trees.bhc import item_units, join_units
 from pymc_nrm.trees.dendrogram import make_dendrogram
@@ -180,13 +180,7 @@ def typical_log_u(rng, measure, n, n_clusters):
 
 def checked_log_u(u):
     """Logarithm of an auxiliary variable that a user gave."""
-    try:
-        value = float(u)
-    except (TypeError, ValueError):
-        raise ValueError(f"u must be a finite number above 0; got {u!r}") from None
-    if not 0.0 < value < np.inf:
-        raise ValueError(f"u must be a finite number above 0; got {u!r}")
-    return float(np.log(value))
+    return float(np.log(check_number("u", u, lambda value: 0.0 < value < np.inf, "a finite number above 0")))
 
 
 def checked_depth(depth):

@@ -88,14 +88,20 @@ class Block:
     names : sequence of str, optional
         Those that vary; by default all but those that are left to the data unless they are given.
     n_features : int
+    argument : str
+        What messages call the names.
 
     Raises
     ------
+    TypeError
+        If the names are no list.
     ValueError
         If a name is not one of a hyperparameter that can vary.
     """
 
-    def __init__(self, parameters, names, n_features):
+    def __init__(self, parameters, names, n_features, argument="names"):
+        if not isinstance(names, list | tuple | None):
+            raise TypeError(f"{argument} must be a list of names of hyperparameters; got {names!r}")
         defaults = type(parameters)._field_defaults
         # Totals of items and numbers of levels, which default to None, are part of the data.
         variable = [name for name in parameters._fields if not (name in defaults and defaults[name] is None)]
@@ -103,7 +109,8 @@ class Block:
         for name in names:
             if name not in variable:
                 raise ValueError(
-                    f"{name!r} is no hyperparameter of {type(parameters).__name__} to vary, {variable} are"
+                    f"{argument} must be hyperparameters of {type(parameters).__name__} that vary, {variable}; "
+                    f"got {name!r}"
                 )
         self.parameters = parameters = plain_values(parameters)
         supports = {name: parameters.hyperparameters[name].support for name in names}

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.checks import check_count, check_number, random_generator
 from pymc_nrm.trees.bound_gradient import TreeBound
 from pymc_nrm.trees.clustering import bhc
 
@@ -109,6 +109,9 @@ def optimize_hyperparameters(
     """
     for name, value in (("n_rounds", n_rounds), ("n_iterations", n_iterations)):
         check_count(name, value, 1)
+    check_number("tolerance", tolerance, lambda x: 0.0 <= x < np.inf, "a finite number of at least 0")
+    if not callable(algorithm):
+        raise TypeError(f"algorithm must be a function such as bhc; got {algorithm!r}")
     rng = random_generator(random_seed)
     bound = TreeBound(X, family, measure, family_names, measure_names)
     x = bound.start

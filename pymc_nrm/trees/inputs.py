@@ -71,9 +71,7 @@ def family_and_data(family, X, argument="X"):
         if len(set(sizes)) > 1:
             raise ValueError(f"data sets of {argument} must have the same items; got {list(sizes)} rows")
         return product(families), product_data(data), sizes[0]
-    if type(family) not in log_marginal.registry or not hasattr(family, "hyperparameters"):
-        raise TypeError(f"family must be a family such as NormalWishart(...); got {family!r}")
-    _reject_tensors(family)
+    check_family(family)
     X = as_rows(X, argument)
     n, d = X.shape
     if n == 0:
@@ -85,6 +83,20 @@ def family_and_data(family, X, argument="X"):
     with naming(argument):
         data = prepare_data(full, X)
     return localise(full, data), data, n
+
+
+def check_family(family):
+    """Check that one object, or each of a list, is a family whose hyperparameters are no tensors.
+
+    Raises
+    ------
+    TypeError
+        If it is not.
+    """
+    for one in family if isinstance(family, list) else [family]:
+        if type(one) not in log_marginal.registry or not hasattr(one, "hyperparameters"):
+            raise TypeError(f"family must be a family such as NormalWishart(...); got {one!r}")
+        _reject_tensors(one)
 
 
 def select_items(family, X, items):

@@ -8,7 +8,7 @@ from pymc_nrm.measures.base import draw_log_u, weights
 from pymc_nrm.trees.clustering import checked_depth, checked_log_u, pilot_log_u
 from pymc_nrm.trees.dendrogram import make_dendrogram
 from pymc_nrm.trees.ibhc import BALANCE_DEPTH, extend_forest, grow_forest
-from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers
+from pymc_nrm.trees.inputs import as_rows, check_family, family_and_data, measure_of_numbers
 from pymc_nrm.trees.join import join_forest
 
 
@@ -46,6 +46,7 @@ class IncrementalClustering:
     """
 
     def __init__(self, family, measure, *, u=None, balance_depth=BALANCE_DEPTH, random_seed=None):
+        check_family(family)
         self.family = family
         self.measure = measure_of_numbers(measure)
         self._fixed_log_u = None if u is None else checked_log_u(u)

@@ -201,7 +201,7 @@ def test_missing_draws(model, posterior, drop, message):
 def test_wrong_arguments(model, posterior):
     with pytest.raises(ValueError, match=r"several of kind Partition: give the name of one of \['w', 'z'\]"):
         PartitionDraws(posterior, model)
-    with pytest.raises(ValueError, match="'q' is no Partition"):
+    with pytest.raises(ValueError, match="var_name must be that of a Partition .* got 'q'"):
         PartitionDraws(posterior, model, "q")
     with pytest.raises(ValueError, match="several of kind Mixture"):
         sample_components(posterior, model)
@@ -219,5 +219,5 @@ def test_wrong_arguments(model, posterior):
         )
     with pytest.raises(ValueError, match="whole numbers"):
         PartitionDraws(posterior.assign(z=posterior.z + 0.5), model, "z")
-    with pm.Model() as empty, pytest.raises(ValueError, match="the model has no Partition"):
+    with pm.Model() as empty, pytest.raises(ValueError, match="model must have a Partition"):
         find_variable(empty, PartitionRV)

@@ -167,11 +167,11 @@ def test_bad_number_of_new_items(new_items):
 
 def test_bad_names():
     model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
-    with pytest.raises(ValueError, match="'q' is no Mixture"):
+    with pytest.raises(ValueError, match="of a Mixture of the model.* got 'q'"):
         sample_posterior_predictive(draws_of([[0, 0, 0, 1]]), model, var_names=["x", "q"])
     with pytest.raises(ValueError, match="at least one Mixture"):
         sample_posterior_predictive(draws_of([[0, 0, 0, 1]]), model, var_names=[])
     with pm.Model() as model:
         nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
-    with pytest.raises(ValueError, match="the model has no Mixture"):
+    with pytest.raises(ValueError, match="model must have a Mixture"):
         sample_posterior_predictive(draws_of([[0, 0, 0, 1]]), model)

@@ -90,5 +90,5 @@ def test_grid_of_text():
 
 def test_unknown_mixture():
     model = make_model(nrm.DirichletProcess(1.0), CASES["PoissonGamma"])
-    with pytest.raises(ValueError, match=r"'y' is no Mixture of the model; it has \['x'\]"):
+    with pytest.raises(ValueError, match=r"that of a Mixture of the model, one of \['x'\]; got 'y'"):
         density(draws_of(all_partitions(4)), model, [[1, 1]], var_name="y")

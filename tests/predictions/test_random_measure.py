@@ -246,7 +246,7 @@ def test_a_cap_on_atoms_is_reported():
         ({"tail_mass": float("nan")}, "tail_mass must be between 0 and 1; got nan"),
         ({"max_new_atoms": 0}, "max_new_atoms must be a whole number of at least 1; got 0"),
         ({"max_new_atoms": 2.5}, "max_new_atoms must be a whole number"),
-        ({"var_name": "y"}, "'y' is no Mixture of the model"),
+        ({"var_name": "y"}, r"var_name must be that of a Mixture of the model, one of \['x'\]; got 'y'"),
     ],
 )
 def test_bad_options(options, message):
