@@ -46,7 +46,9 @@ class Support:
 
     def complaint(self, array, d):
         """What is wrong with an array of numbers, to follow the description in a message; None if nothing is."""
-        return _first_outside(array, np.asarray(self.inside(array, d)))
+        with np.errstate(invalid="ignore"):
+            inside = np.asarray(self.inside(array, d))
+        return _first_outside(array, inside)
 
     def to_line(self, value, d):
         """Coordinates without bounds for each entry, and which entries have one: others stay 0."""
@@ -161,7 +163,8 @@ class PositiveDefinite(Support):
 
     def condition(self, x, d):
         # The log-likelihood has the same Cholesky factor.
-        return pt.all(self.inside(x, d)) & pt.all(pt.isfinite(pt.linalg.cholesky(x)))
+        definite = pt.all(x.diagonal() >= LEAST_NORMAL) & pt.all(pt.isfinite(pt.linalg.cholesky(x)))
+        return pt.all(self.inside(x, d)) & definite
 
     def complaint(self, array, d):
         if array.ndim != 2 or array.shape[0] != array.shape[1]:

@@ -99,6 +99,8 @@ class Canvas:
 
     def __init__(self, plot, known, visuals, plot_collection, backend, backends=None):
         self._requested = {} if visuals is None else visuals
+        if not isinstance(self._requested, Mapping):
+            raise TypeError(f"visuals must be a mapping of names to arguments; got {visuals!r}")
         unknown = sorted(set(self._requested) - set(known))
         if unknown:
             raise ValueError(f"visuals must be among {', '.join(known)}; got {', '.join(unknown)}")
@@ -106,8 +108,6 @@ class Canvas:
         self._arviz_plots = import_arviz_plots(plot)
         self.visuals = self._arviz_plots.visuals
         self.collection = plot_collection
-        if not isinstance(self._requested, Mapping):
-            raise TypeError(f"visuals must be a mapping of names to arguments; got {visuals!r}")
         if plot_collection is not None:
             if not isinstance(plot_collection, self._arviz_plots.PlotCollection):
                 raise TypeError(f"plot_collection must be a PlotCollection; got {plot_collection!r}")

@@ -1,5 +1,6 @@
 """Tree-guided sampling of a partition: blocks of a guide tree move, split and merge together, exactly."""
 
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
@@ -138,6 +139,8 @@ class TreeGuided(PartitionStep):
     }
 
     def __init__(self, vars=None, *, moves=None, n_trees=2, **kwargs):
+        if not isinstance(moves, Mapping | None):
+            raise TypeError(f"moves must be a mapping of names of moves to numbers; got {moves!r}")
         moves = {} if moves is None else dict(moves)
         _check_moves(moves)
         check_count("n_trees", n_trees, 1)

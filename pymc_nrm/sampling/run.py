@@ -8,6 +8,7 @@ from xarray import DataTree
 
 from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.distributions.model import checked_model
+from pymc_nrm.distributions.partition import known_length
 from pymc_nrm.partitions import canonical_labels
 from pymc_nrm.samplers.base import is_partition
 from pymc_nrm.sampling.diagnosis import diagnose_run
@@ -127,7 +128,7 @@ def sample(
         )
     if initvals is not None:
         is_one = isinstance(initvals, dict)
-        renamed = [_with_canonical_labels(values, partitions) for values in ([initvals] if is_one else initvals)]
+        renamed = [_with_canonical_labels(values, model) for values in ([initvals] if is_one else initvals)]
         initvals = renamed[0] if is_one else renamed
     if labels == "full" and thin == 1 and client is None:
         idata = pm.sample(
@@ -209,8 +210,20 @@ def _sample_and_store(draws, labels, thin, client, model, partitions, initvals, 
     )
 
 
-def _with_canonical_labels(values, partitions):
+def _with_canonical_labels(values, model):
+    """Initial values of one chain, with labels of partitions renamed in order of appearance."""
     if values is None:
         return None
-    named = {name: value for name, value in values.items() if name in partitions and not isinstance(value, str)}
-    return {**values, **{name: canonical_labels(value, f"initvals[{name!r}]") for name, value in named.items()}}
+    known = {variable.name for variable in (*model.free_RVs, *model.value_vars)}
+    renamed = {}
+    for name, value in values.items():
+        if isinstance(name, str) and name not in known:
+            raise ValueError(f"initvals must be of free variables of the model, {sorted(known)}; got {name!r}")
+        variable = model.named_vars.get(name) if isinstance(name, str) else name
+        if variable in model.free_RVs and is_partition(variable) and not isinstance(value, str):
+            value = canonical_labels(value, f"initvals[{name!r}]")
+            n = known_length(variable.owner.inputs[2])
+            if len(value) != n:
+                raise ValueError(f"initvals[{name!r}] must hold one label for each of {n} items; got {len(value)}")
+        renamed[name] = value
+    return renamed

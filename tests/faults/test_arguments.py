@@ -1,0 +1,229 @@
+"""Arguments of the wrong kind: each gets an error that names the argument, before anything is compiled or sampled."""
+
+import importlib.util
+
+import arviz_base
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+
+import pymc_nrm as nrm
+from pymc_nrm import plots, stats, testing, trees
+
+X = np.random.default_rng(1).normal(size=(4, 2))
+FAMILY = nrm.NormalGamma(mu=0.0, kappa=1.0, alpha=2.0, beta=1.0)
+MEASURE = nrm.DirichletProcess(1.0)
+DRAWS = np.array([[[0, 0, 1, 1], [0, 1, 1, 0]], [[0, 0, 0, 0], [0, 1, 2, 0]]])
+POSTERIOR = xr.Dataset({"z": (("chain", "draw", "item"), DRAWS), "alpha": (("chain", "draw"), np.ones((2, 2)))})
+IDATA = xr.DataTree.from_dict({"posterior": POSTERIOR})
+
+
+@pytest.fixture(scope="module")
+def model():
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2.0, 1.0)), n=4)
+        nrm.Mixture("x", z, FAMILY, observed=X)
+    return model
+
+
+OF_DRAWS = [
+    stats.partition_draws,
+    stats.partition_quantities,
+    nrm.partition_convergence,
+    nrm.similarity,
+    nrm.point_estimate,
+    nrm.credible_ball,
+    nrm.assignment_uncertainty,
+    plots.plot_cluster_sizes,
+    plots.plot_n_clusters,
+    plots.plot_partition_trace,
+    plots.plot_similarity,
+    plots.plot_distance,
+]
+OF_MODELS = [
+    nrm.sample_components,
+    nrm.sample_posterior_predictive,
+    nrm.sample_random_measure,
+    lambda idata, model, **arguments: nrm.density(idata, model, X, **arguments),
+    lambda idata, model, **arguments: nrm.predict_labels(idata, model, X, **arguments),
+]
+BAD_RESULTS = [
+    (None, TypeError, "idata must be a DataTree.* got NoneType"),
+    ("results.nc", TypeError, "idata must be a DataTree.* got str"),
+    (xr.DataTree.from_dict({"prior": POSTERIOR}), ValueError, "idata must have .*group posterior.*prior"),
+    (xr.DataTree(), ValueError, "idata must have .*group posterior"),
+    (POSTERIOR.isel(chain=slice(0)), ValueError, "idata must have .*'chain': 0"),
+    (POSTERIOR.isel(draw=slice(0)), ValueError, "idata must have .*'draw': 0"),
+]
+
+
+@pytest.mark.parametrize("function", [*OF_DRAWS, nrm.summary], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(("idata", "kind", "message"), BAD_RESULTS)
+def test_results(function, idata, kind, message):
+    with pytest.raises(kind, match=message):
+        function(idata)
+
+
+@pytest.mark.parametrize("function", OF_MODELS)
+@pytest.mark.parametrize(("idata", "kind", "message"), BAD_RESULTS)
+def test_results_of_predictions(function, idata, kind, message, model):
+    with pytest.raises(kind, match=message):
+        function(idata, model)
+
+
+@pytest.mark.parametrize("function", OF_DRAWS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("name", [["z"], 3, ("z",)])
+def test_name_of_a_partition(function, name):
+    with pytest.raises(TypeError, match="var_name must be a string, the name of one partition; got"):
+        function(IDATA, var_name=name)
+
+
+@pytest.mark.parametrize("function", [OF_MODELS[0], *OF_MODELS[2:]])
+@pytest.mark.parametrize("name", [["z"], 3])
+def test_name_of_a_variable_of_a_model(function, name, model):
+    with pytest.raises(TypeError, match="var_name must be a string, the name of a (Mixture|Partition); got"):
+        function(IDATA, model, var_name=name)
+
+
+@pytest.mark.parametrize("function", OF_MODELS)
+@pytest.mark.parametrize("bad", [None, "model"])
+def test_model(function, bad):
+    with pytest.raises(TypeError, match="model must be a pymc.Model, or None in the context of one; got"):
+        function(IDATA, bad)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda seed, model: nrm.point_estimate(IDATA, random_seed=seed),
+        lambda seed, model: nrm.credible_ball(IDATA, random_seed=seed),
+        lambda seed, model: nrm.partition_convergence(IDATA, random_seed=seed),
+        lambda seed, model: nrm.add_diagnostics(IDATA, random_seed=seed),
+        lambda seed, model: nrm.summary(IDATA, random_seed=seed),
+        lambda seed, model: nrm.sample_components(IDATA, model, random_seed=seed),
+        lambda seed, model: nrm.sample_posterior_predictive(IDATA, model, random_seed=seed),
+        lambda seed, model: nrm.sample_random_measure(IDATA, model, random_seed=seed),
+        lambda seed, model: nrm.sample(model=model, random_seed=seed),
+        lambda seed, model: testing.geweke(model, random_seed=seed),
+        lambda seed, model: trees.bhc(X, FAMILY, MEASURE, random_seed=seed),
+        lambda seed, model: trees.ibhc(X, FAMILY, MEASURE, random_seed=seed),
+        lambda seed, model: trees.bayes_kmeans_bhc(X, FAMILY, MEASURE, random_seed=seed),
+        lambda seed, model: trees.optimize_hyperparameters(X, FAMILY, MEASURE, random_seed=seed),
+        lambda seed, model: trees.IncrementalClustering(FAMILY, MEASURE, random_seed=seed),
+    ],
+)
+@pytest.mark.parametrize("seed", [1.5, "a", -1, True])
+def test_seed(function, seed, model):
+    message = "random_seed must be None, a whole number of at least 0, a sequence of them or a Generator; got"
+    with pytest.raises((TypeError, ValueError), match=message):
+        function(seed, model)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nrm.summary(IDATA, [["z"]]), r"var_names must be a string, .* got \['z'\]"),
+        (lambda: nrm.summary(IDATA, 3), "var_names must be a string or a list"),
+        (lambda: nrm.summary(IDATA, []), "var_names must be a string or a list of at least one"),
+        (lambda: nrm.point_estimate(IDATA, loss=["binder"]), "loss must be one of"),
+        (lambda: nrm.credible_ball(IDATA, probability=True), "probability must be above 0 and at most 1; got True"),
+        (lambda: nrm.expected_loss(["a"] * 4, IDATA), "estimate must be real numbers; got text"),
+        (lambda: stats.adjusted_rand(["a", "b"], [0, 1]), "a must be real numbers; got text"),
+        (lambda: stats.stack_draws(DRAWS), "draws must be a DataArray .* got ndarray"),
+        (lambda: plots.plot_cluster_sizes(IDATA, probability="a"), "probability must be between 0.5 and 1; got 'a'"),
+        (lambda: plots.plot_distance(IDATA, costs=3), "costs must be a mapping"),
+        (lambda: plots.plot_similarity(IDATA, names=3), "names must have one entry for each of the 4 items; got 3"),
+        (lambda: plots.plot_n_clusters(IDATA, backend="x"), "backend must be one of matplotlib, .*; got 'x'"),
+        (lambda: plots.plot_n_clusters(IDATA, visuals=["a"]), "visuals must be a mapping"),
+        (lambda: plots.plot_n_clusters(IDATA, plot_collection=3), "plot_collection must be a PlotCollection; got 3"),
+        (lambda: plots.plot_dendrogram(None), "dendrogram must be a Dendrogram, .* got NoneType"),
+        (lambda: plots.plot_clusters(IDATA, X + 1j, estimate=[0, 0, 1, 1]), "X must be real numbers; got complex"),
+        (
+            lambda: plots.plot_clusters(None, X, estimate=[0, 0, 1, 1], uncertainty=False, components=3),
+            "components must be a Dataset from sample_components; got int",
+        ),
+        (lambda: trees.bhc(X, FAMILY, MEASURE, u=True), "u must be a finite number above 0; got True"),
+        (lambda: trees.bhc(X, [FAMILY, FAMILY], MEASURE), "X must be a list of 2 data sets, .*; got ndarray"),
+        (lambda: trees.bhc([X, X[:2]], [FAMILY, FAMILY], MEASURE), r"X must have the same items; got \[4, 2\] rows"),
+        (lambda: trees.IncrementalClustering(None, MEASURE), "family must be a family .*; got None"),
+        (
+            lambda: trees.optimize_hyperparameters(X, FAMILY, MEASURE, tolerance="a"),
+            "tolerance must be a finite number of at least 0; got 'a'",
+        ),
+        (
+            lambda: trees.optimize_hyperparameters(X, FAMILY, MEASURE, algorithm="bhc"),
+            "algorithm must be a function such as bhc; got 'bhc'",
+        ),
+        (
+            lambda: trees.optimize_hyperparameters(X, FAMILY, MEASURE, family_names="kappa"),
+            "family_names must be a list of names of hyperparameters; got 'kappa'",
+        ),
+        (
+            lambda: trees.optimize_hyperparameters(X, FAMILY, MEASURE, measure_names=["q"]),
+            "measure_names must be hyperparameters of DirichletProcess that vary, .* got 'q'",
+        ),
+        (lambda: testing.log_evidence(np.zeros((12, 1)), FAMILY, MEASURE), "X must have at most 10 items; got 12"),
+        (lambda: testing.exact_posterior(MEASURE, FAMILY, np.zeros((12, 1))), "X must have at most 10 items; got 12"),
+        (lambda: testing.exact_posterior(None, FAMILY, X), "measure must be a measure"),
+        (lambda: testing.geweke(None), "model must be a pymc.Model; got None"),
+    ],
+)
+def test_argument(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"draws": 1.5}, "draws must be a whole number of at least 0; got 1.5"),
+        ({"draws": "a"}, "draws must be a whole number"),
+        ({"tune": -1}, "tune must be a whole number of at least 0; got -1"),
+        ({"chains": 0}, "chains must be a whole number of at least 1; got 0"),
+        ({"cores": 0}, "cores must be a whole number of at least 1; got 0"),
+        ({"labels": ["full"]}, "labels must be one of"),
+        ({"model": "m"}, "model must be a pymc.Model"),
+        ({"initvals": 3}, "initvals must be a dict of values, or a list"),
+        ({"initvals": {"q": 1}}, r"initvals must be of free variables of the model, .*; got 'q'"),
+        ({"initvals": {"z": ["a"] * 4}}, r"initvals\['z'\] must be whole numbers; got text"),
+        ({"initvals": {"z": [0, 1]}}, r"initvals\['z'\] must hold one label for each of 4 items; got 2"),
+    ],
+)
+def test_arguments_of_sample(arguments, message, model):
+    with pytest.raises((TypeError, ValueError), match=message):
+        nrm.sample(**{"model": model, "quiet": True} | arguments)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda model: nrm.sample_posterior_predictive(IDATA, model, var_names=[["x"]]), "var_names must be a string"),
+        (lambda model: nrm.sample_posterior_predictive(IDATA, model, var_names=3), "var_names must be a string"),
+        (lambda model: nrm.sample_random_measure(IDATA, model, tail_mass="a"), "tail_mass must be between 0 and 1"),
+        (lambda model: nrm.density(IDATA, model, np.full((1, 2), np.inf)), "^grid: data of NormalGamma must be finite"),
+        (lambda model: nrm.density(IDATA, model, [["a", "b"]]), "^grid must be real numbers; got text such as 'a'"),
+        (
+            lambda model: nrm.predict_labels(IDATA, model, np.full((1, 2), np.inf), [0, 0, 1, 1]),
+            "^X_new of 'x': data of NormalGamma must be finite",
+        ),
+        (lambda model: nrm.predict_labels(IDATA, model, X, ["a"] * 4), "estimate must be real numbers; got text"),
+        (lambda model: nrm.TreeGuided(model["z"], moves=[1], model=model), "moves must be a mapping"),
+    ],
+)
+def test_argument_with_a_model(call, message, model):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(model)
+
+
+def test_a_plot_without_matplotlib_says_how_to_install_it(monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "matplotlib" else found(name))
+    message = r'requires matplotlib, which is not installed\. Install it with `pip install "pymc-nrm\[plots\]"`'
+    with pytest.raises(ImportError, match=message):
+        plots.plot_n_clusters(IDATA, backend="matplotlib")
+    # What arviz-base falls back on.
+    monkeypatch.setitem(arviz_base.rcParams, "plot.backend", "none")
+    with pytest.raises(ImportError, match=f'{message} or give backend="none"'):
+        plots.plot_n_clusters(IDATA)
+    plots.plot_n_clusters(IDATA, backend="none")
