@@ -7,12 +7,14 @@ compiled by numba and kept on disk.
 
 import functools
 import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from pymc_nrm.fingerprints import dispatchers
 from pymc_nrm.interrupts import call_with_late_interrupts, compile_check_signals
 from pymc_nrm.kernel_cache import attach_cache
 
-__all__ = ["Kernel", "generic", "kernel", "numba_extension", "precompile"]
+__all__ = ["Kernel", "describe_fields", "generic", "kernel", "numba_extension", "precompile"]
 
 _extensions = [compile_check_signals]
 
@@ -20,7 +22,7 @@ _extensions = [compile_check_signals]
 _jit_options = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
 
 
-def generic(function):
+def generic(function: Callable[..., Any]) -> Any:
     """Make a function open on the ``NamedTuple`` type of its first argument.
 
     The decorated body is the default; ``@name.register(SomeType)`` adds the implementation for a type.  A call works
@@ -55,6 +57,51 @@ def generic(function):
     if _numba_is_ready:
         _overload(dispatcher)
     return dispatcher
+
+
+def describe_fields[T](hyperparameters: Mapping[str, Any], **attributes: Any) -> Callable[[type[T]], type[T]]:
+    """Describe the fields of a ``NamedTuple`` and give it further class attributes: a decorator.
+
+    Type checkers take every assignment in the body of a ``NamedTuple`` for a field, which the constructor would need.
+
+    Parameters
+    ----------
+    hyperparameters : dict
+        One entry for each field, by its name.
+    **attributes
+        Further class attributes.
+
+    Returns
+    -------
+    callable
+        Takes the class and gives it back.
+
+    Raises
+    ------
+    ValueError
+        If the names of the hyperparameters are not those of the fields.
+
+    Examples
+    --------
+    >>> from typing import NamedTuple
+    >>> @describe_fields({"radius": "positive"}, round=True)
+    ... class Disc(NamedTuple):
+    ...     radius: float
+    >>> Disc.hyperparameters, Disc.round
+    ({'radius': 'positive'}, True)
+    """
+
+    def describe(cls):
+        if tuple(hyperparameters) != cls._fields:
+            raise ValueError(
+                f"hyperparameters of {cls.__name__} must be described in the order of its fields {cls._fields}; "
+                f"got {tuple(hyperparameters)}"
+            )
+        for name, value in {"hyperparameters": dict(hyperparameters), **attributes}.items():
+            setattr(cls, name, value)
+        return cls
+
+    return describe
 
 
 # Importing numba costs about as much as the rest of PyMC's own import, so it waits for the first compilation.
@@ -119,7 +166,7 @@ class Kernel:
     function : callable
     """
 
-    def __init__(self, function):
+    def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
 
     @functools.cached_property
@@ -133,14 +180,14 @@ class Kernel:
             attach_cache(dispatcher)
         return dispatcher
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments: Any) -> Any:
         return call_with_late_interrupts(self.dispatcher, arguments)
 
     def __reduce__(self):
         return self.__qualname__
 
 
-def kernel(function):
+def kernel(function: Callable[..., Any]) -> Kernel:
     """Compile a function with numba and keep the machine code on disk.
 
     Numba's own cache looks at the file of the function alone.  The key used here also covers every source file of this
@@ -169,7 +216,7 @@ def kernel(function):
     return Kernel(function)
 
 
-def precompile(compiled, *arguments):
+def precompile(compiled: Kernel, *arguments: Any) -> None:
     """Compile a kernel for the types of the given arguments, or load it from the cache, without running it.
 
     Parameters

@@ -37,7 +37,7 @@ def _relabel(labels, offset, n_values):
     return canonical
 
 
-def canonical_labels(labels, argument="labels"):
+def canonical_labels(labels: Any, argument: str = "labels") -> np.ndarray:
     """Rename labels in order of appearance: the first item is in cluster 0, the next new cluster is 1, and so on.
 
     Parameters
@@ -125,7 +125,7 @@ def label_counts(labels):
     return np.bincount(np.asarray(labels)).astype(np.int64)
 
 
-def all_partitions(n):
+def all_partitions(n: Any) -> np.ndarray:
     """Every partition of n items, as canonical labels in lexicographic order.
 
     Parameters

@@ -7,7 +7,7 @@ import numpy as np
 __all__ = ["galaxies", "old_faithful"]
 
 
-def galaxies():
+def galaxies() -> np.ndarray:
     """Velocities of 82 galaxies in the Corona Borealis region, in km/s, in increasing order.
 
     Distant galaxies recede faster, so that gaps between the velocities show voids between groups of galaxies.
@@ -32,7 +32,7 @@ def galaxies():
     return _read("galaxies.csv")[:, 0]
 
 
-def old_faithful():
+def old_faithful() -> np.ndarray:
     """Eruptions of the geyser Old Faithful: duration and waiting time to the next one, both in minutes.
 
     Short eruptions are followed by short waits, long ones by long waits.

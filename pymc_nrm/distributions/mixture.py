@@ -1,11 +1,14 @@
 """Data given a random partition, as a PyMC random variable: component parameters are integrated out."""
 
+from typing import Any
+
 import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Distribution, _support_point
 from pymc.logprob.abstract import _logprob
 from pytensor.graph.basic import Variable
 from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.checks import check_count, naming
 from pymc_nrm.distributions.numba_dispatch import register_numba
@@ -96,7 +99,17 @@ class Mixture(Distribution):
 
     rv_type = MixtureRV
 
-    def __new__(cls, name, partition, family, *, observed=None, dims=None, shape=None, **kwargs):
+    def __new__(
+        cls,
+        name: str,
+        partition: TensorVariable,
+        family: tuple[Any, ...],
+        *,
+        observed: Any = None,
+        dims: Any = None,
+        shape: Any = None,
+        **kwargs: Any,
+    ) -> TensorVariable:
         for option in ("size", "total_size"):
             if kwargs.get(option) is not None:
                 raise ValueError(f"Mixture does not take {option}; got {kwargs[option]!r}")
@@ -123,7 +136,16 @@ class Mixture(Distribution):
         return super().__new__(cls, name, partition, family, observed=observed, dims=dims, shape=shape, **kwargs)
 
     @classmethod
-    def dist(cls, partition, family, *, shape=None, dtype=None, rng=None, return_next_rng=False):
+    def dist(
+        cls,
+        partition: TensorVariable,
+        family: tuple[Any, ...],
+        *,
+        shape: Any = None,
+        dtype: str | None = None,
+        rng: Any = None,
+        return_next_rng: bool = False,
+    ) -> Any:
         """Create data outside a model, for example for ``pm.draw``; arguments as in :class:`Mixture`."""
         _check_kinds(partition, family)
         family = plain_values(family)

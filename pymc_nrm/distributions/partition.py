@@ -1,11 +1,14 @@
 """The random partition as a PyMC random variable."""
 
+from typing import Any
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Discrete, _support_point
 from pymc.logprob.abstract import _logprob
 from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.checks import check_count
 from pymc_nrm.distributions.numba_dispatch import register_numba
@@ -81,7 +84,17 @@ class Partition(Discrete):
 
     rv_type = PartitionRV
 
-    def __new__(cls, name, measure, n=None, *, dims=None, initval=None, observed=None, **kwargs):
+    def __new__(
+        cls,
+        name: str,
+        measure: tuple[Any, ...],
+        n: Any = None,
+        *,
+        dims: Any = None,
+        initval: Any = None,
+        observed: Any = None,
+        **kwargs: Any,
+    ) -> TensorVariable:
         for option in ("shape", "size", "total_size", "transform"):
             if kwargs.get(option) is not None:
                 raise ValueError(f"Partition does not take {option}; got {kwargs[option]!r}. Use n or dims")
@@ -96,7 +109,9 @@ class Partition(Discrete):
         return labels
 
     @classmethod
-    def dist(cls, measure, n, *, shape=None, rng=None, return_next_rng=False):
+    def dist(
+        cls, measure: tuple[Any, ...], n: Any, *, shape: Any = None, rng: Any = None, return_next_rng: bool = False
+    ) -> Any:
         """Create labels outside a model, for example for ``pm.draw``; arguments as in :class:`Partition`."""
         if type(measure) not in symbolic_log_eppf.registry:
             raise TypeError(f"measure must be a measure such as DirichletProcess(alpha); got {measure!r}")

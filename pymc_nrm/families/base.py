@@ -1,7 +1,7 @@
 """What makes a conjugate family: its hyperparameters, and the functions that a sampler calls.
 
-A family is a ``NamedTuple`` of hyperparameters with the class attributes of :class:`Family`, and registers an
-implementation for each function below.  In kernels every hyperparameter has its full shape (see
+A family is a ``NamedTuple`` of hyperparameters, described by :func:`conjugate_family`, and registers an implementation
+for each function below.  In kernels every hyperparameter has its full shape (see
 :func:`broadcast_hyperparameters`) and float64 values.
 
 Sufficient statistics of a cluster are one row of floats and are additive: the row of a union is the sum of the rows.
@@ -10,6 +10,7 @@ statistics and the hyperparameters, whatever makes the predictive density fast.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -19,7 +20,7 @@ from pytensor.raise_op import Assert
 from scipy import sparse
 
 from pymc_nrm.checks import numeric_array
-from pymc_nrm.generic import generic, kernel
+from pymc_nrm.generic import describe_fields, generic, kernel
 from pymc_nrm.hyperparameters import check_values, plain_values, static_shape
 from pymc_nrm.lanes import LANES
 from pymc_nrm.supports import Hyperparameter
@@ -31,6 +32,43 @@ class Family(Protocol):
     hyperparameters: ClassVar[dict[str, Hyperparameter]]
     continuous: ClassVar[bool]
     missing_allowed: ClassVar[bool]
+
+
+def conjugate_family[T](
+    *, hyperparameters: dict[str, Hyperparameter], continuous: bool, missing_allowed: bool
+) -> Callable[[type[T]], type[T]]:
+    """Give the ``NamedTuple`` of a family the class attributes of :class:`Family`: a decorator.
+
+    Parameters
+    ----------
+    hyperparameters : dict of str to Hyperparameter
+        One for each field.
+    continuous : bool
+        Whether data are real numbers; otherwise they are whole numbers.
+    missing_allowed : bool
+        Whether NaN in the data means missing.
+
+    Returns
+    -------
+    callable
+        Takes the class and gives it back.
+
+    Raises
+    ------
+    ValueError
+        If the names of the hyperparameters are not those of the fields.
+
+    Examples
+    --------
+    >>> @conjugate_family(
+    ...     hyperparameters={"rate": Hyperparameter(("d",), "positive")}, continuous=True, missing_allowed=False
+    ... )
+    ... class Waiting(NamedTuple):
+    ...     rate: Any = 1.0
+    >>> Waiting.continuous, Waiting.missing_allowed
+    (True, False)
+    """
+    return describe_fields(hyperparameters, continuous=continuous, missing_allowed=missing_allowed)
 
 
 class Dense(NamedTuple):
@@ -290,7 +328,7 @@ def draw_item(family, parameters, rng, item, values):
     raise NotImplementedError
 
 
-def broadcast_hyperparameters(family, n, d):
+def broadcast_hyperparameters(family: Any, n: Any, d: Any) -> Any:
     """Check hyperparameters and give them their full shapes.
 
     Parameters

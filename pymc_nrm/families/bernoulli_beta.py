@@ -13,6 +13,7 @@ from pymc_nrm.families.base import (
     add_row,
     cache_size,
     check_matrix,
+    conjugate_family,
     draw_item,
     draw_parameters,
     log_likelihood,
@@ -30,6 +31,14 @@ from pymc_nrm.families.base import (
 )
 
 
+@conjugate_family(
+    hyperparameters={
+        "alpha": Hyperparameter(("d",), "positive"),
+        "beta": Hyperparameter(("d",), "positive"),
+    },
+    continuous=False,
+    missing_allowed=True,
+)
 class BernoulliBeta(NamedTuple):
     """Binary features, each with its own Beta distributed probability per cluster.
 
@@ -56,13 +65,6 @@ class BernoulliBeta(NamedTuple):
 
     alpha: Any = 1.0
     beta: Any = 1.0
-
-    hyperparameters = {
-        "alpha": Hyperparameter(("d",), "positive"),
-        "beta": Hyperparameter(("d",), "positive"),
-    }
-    continuous = False
-    missing_allowed = True
 
 
 @prepare_data.register(BernoulliBeta)

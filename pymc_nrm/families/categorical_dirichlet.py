@@ -17,6 +17,7 @@ from pymc_nrm.families.base import (
     canonical,
     check_matrix,
     complete,
+    conjugate_family,
     draw_dirichlet,
     draw_item,
     draw_parameters,
@@ -34,6 +35,14 @@ from pymc_nrm.families.base import (
 )
 
 
+@conjugate_family(
+    hyperparameters={
+        "alpha": Hyperparameter(("d", "l"), "weights"),
+        "n_levels": Hyperparameter(("d",), "positive whole"),
+    },
+    continuous=False,
+    missing_allowed=True,
+)
 class CategoricalDirichlet(NamedTuple):
     """Categorical features, each with its own Dirichlet distributed level probabilities per cluster.
 
@@ -66,13 +75,6 @@ class CategoricalDirichlet(NamedTuple):
 
     alpha: Any = 1.0
     n_levels: Any = None
-
-    hyperparameters = {
-        "alpha": Hyperparameter(("d", "l"), "weights"),
-        "n_levels": Hyperparameter(("d",), "positive whole"),
-    }
-    continuous = False
-    missing_allowed = True
 
 
 # Tables of levels have one entry for each, in every cluster.

@@ -16,6 +16,7 @@ from pymc_nrm.families.base import (
     cache_size,
     check_matrix,
     complete,
+    conjugate_family,
     draw_dirichlet,
     draw_item,
     draw_parameters,
@@ -31,6 +32,14 @@ from pymc_nrm.families.base import (
 )
 
 
+@conjugate_family(
+    hyperparameters={
+        "alpha": Hyperparameter(("d",), "positive"),
+        "total": Hyperparameter(("n",), "non-negative whole"),
+    },
+    continuous=False,
+    missing_allowed=False,
+)
 class MultinomialDirichlet(NamedTuple):
     """Vectors of counts, each cluster with its own Dirichlet distributed probabilities of the entries.
 
@@ -61,13 +70,6 @@ class MultinomialDirichlet(NamedTuple):
 
     alpha: Any = 1.0
     total: Any = None
-
-    hyperparameters = {
-        "alpha": Hyperparameter(("d",), "positive"),
-        "total": Hyperparameter(("n",), "non-negative whole"),
-    }
-    continuous = False
-    missing_allowed = False
 
 
 class SparseCounts(NamedTuple):

@@ -15,6 +15,7 @@ from pymc_nrm.families.base import (
     add_item,
     cache_size,
     check_matrix,
+    conjugate_family,
     draw_item,
     draw_parameters,
     localise,
@@ -40,6 +41,16 @@ from pymc_nrm.lanes import LANES, log_above_one
 _LEAST_SHARE_LEFT = 1e-6
 
 
+@conjugate_family(
+    hyperparameters={
+        "mu": Hyperparameter(("d",), "real"),
+        "kappa": Hyperparameter(("d",), "positive"),
+        "alpha": Hyperparameter(("d",), "positive"),
+        "beta": Hyperparameter(("d",), "positive"),
+    },
+    continuous=True,
+    missing_allowed=True,
+)
 class NormalGamma(NamedTuple):
     """Real features, each with its own mean and variance per cluster: Gaussian clusters with diagonal covariances.
 
@@ -82,17 +93,8 @@ class NormalGamma(NamedTuple):
     alpha: Any
     beta: Any
 
-    hyperparameters = {
-        "mu": Hyperparameter(("d",), "real"),
-        "kappa": Hyperparameter(("d",), "positive"),
-        "alpha": Hyperparameter(("d",), "positive"),
-        "beta": Hyperparameter(("d",), "positive"),
-    }
-    continuous = True
-    missing_allowed = True
-
     @classmethod
-    def from_data(cls, X):
+    def from_data(cls, X: Any) -> "NormalGamma":
         """Weakly informative hyperparameters on the scale of the data.
 
         ``mu`` is the mean of each feature and ``kappa = 0.1``, as Lee & Choi (2015) have it.  ``alpha = 2``, for which

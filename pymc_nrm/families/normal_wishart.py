@@ -14,6 +14,7 @@ from pymc_nrm.families.base import (
     add_item,
     cache_size,
     check_matrix,
+    conjugate_family,
     draw_item,
     draw_parameters,
     localise,
@@ -39,6 +40,16 @@ from pymc_nrm.families.wishart_rows import log_determinant, posterior_factor, se
 from pymc_nrm.lanes import LANES, log_above_one, squared_lengths
 
 
+@conjugate_family(
+    hyperparameters={
+        "mu": Hyperparameter(("d",), "real"),
+        "kappa": Hyperparameter((), "positive"),
+        "Psi": Hyperparameter(("d", "d"), "positive definite"),
+        "nu": Hyperparameter((), "greater than d - 1"),
+    },
+    continuous=True,
+    missing_allowed=False,
+)
 class NormalWishart(NamedTuple):
     """Multivariate normal data, each cluster with its own mean and full covariance.
 
@@ -80,17 +91,8 @@ class NormalWishart(NamedTuple):
     Psi: Any
     nu: Any
 
-    hyperparameters = {
-        "mu": Hyperparameter(("d",), "real"),
-        "kappa": Hyperparameter((), "positive"),
-        "Psi": Hyperparameter(("d", "d"), "positive definite"),
-        "nu": Hyperparameter((), "greater than d - 1"),
-    }
-    continuous = True
-    missing_allowed = False
-
     @classmethod
-    def from_data(cls, X):
+    def from_data(cls, X: Any) -> "NormalWishart":
         """Weakly informative hyperparameters on the scale of the data, the defaults of Lee & Choi (2015), section 5.
 
         ``mu`` is the sample mean, ``kappa = 0.1``, ``nu = d + 6`` and ``Psi = Sigma / (10 |Sigma|)^(1/d)`` with the

@@ -11,6 +11,7 @@ from pymc_nrm.families.base import (
     add_item,
     cache_size,
     check_matrix,
+    conjugate_family,
     draw_item,
     draw_parameters,
     log_likelihood,
@@ -28,6 +29,14 @@ from pymc_nrm.families.base import (
 from pymc_nrm.generic import kernel
 
 
+@conjugate_family(
+    hyperparameters={
+        "alpha": Hyperparameter(("d",), "positive"),
+        "beta": Hyperparameter(("d",), "positive"),
+    },
+    continuous=False,
+    missing_allowed=False,
+)
 class PoissonGamma(NamedTuple):
     """Counts, each feature with its own Gamma distributed rate per cluster.
 
@@ -55,13 +64,6 @@ class PoissonGamma(NamedTuple):
 
     alpha: Any = 1.0
     beta: Any = 1.0
-
-    hyperparameters = {
-        "alpha": Hyperparameter(("d",), "positive"),
-        "beta": Hyperparameter(("d",), "positive"),
-    }
-    continuous = False
-    missing_allowed = False
 
 
 class Counts(NamedTuple):

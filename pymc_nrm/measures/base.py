@@ -1,8 +1,8 @@
 """What makes a measure: its hyperparameters, and the functions that models and samplers call.
 
-A measure is a homogeneous completely random measure, normalised.  It is a ``NamedTuple`` of scalar hyperparameters with
-the class attribute of :class:`Measure`, and registers an implementation for each function below.  Fields are numbers,
-tensors or random variables in a model, and floats in kernels.
+A measure is a homogeneous completely random measure, normalised.  It is a ``NamedTuple`` of scalar
+hyperparameters, described by :func:`random_measure`, and registers an implementation for each function below.  Fields
+are numbers, tensors or random variables in a model, and floats in kernels.
 
 With Levy intensity rho, the Laplace exponent is ``psi(u) = int (1 - exp(-u w)) rho(dw)``, the tilted moments are
 ``kappa(m, u) = int w^m exp(-u w) rho(dw)``, and the joint density of a partition of n items and of the auxiliary
@@ -10,13 +10,14 @@ variable u is ``u^(n-1) exp(-psi(u)) / Gamma(n) prod_c kappa(n_c, u)`` (James, L
 Everything that depends on u takes or gives its logarithm, since u itself overflows for small ``alpha``.
 """
 
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_nrm.generic import generic
+from pymc_nrm.generic import describe_fields, generic
 from pymc_nrm.hyperparameters import check_values, plain_values
 from pymc_nrm.supports import Hyperparameter
 
@@ -25,6 +26,35 @@ class Measure(Protocol):
     """Class attribute of every measure."""
 
     hyperparameters: ClassVar[dict[str, Hyperparameter]]
+
+
+def random_measure[T](*, hyperparameters: dict[str, Hyperparameter]) -> Callable[[type[T]], type[T]]:
+    """Give the ``NamedTuple`` of a measure the class attribute of :class:`Measure`: a decorator.
+
+    Parameters
+    ----------
+    hyperparameters : dict of str to Hyperparameter
+        One for each field.
+
+    Returns
+    -------
+    callable
+        Takes the class and gives it back.
+
+    Raises
+    ------
+    ValueError
+        If the names of the hyperparameters are not those of the fields.
+
+    Examples
+    --------
+    >>> @random_measure(hyperparameters={"mass": Hyperparameter((), "positive")})
+    ... class Gamma(NamedTuple):
+    ...     mass: Any = 1.0
+    >>> Gamma.hyperparameters["mass"].support
+    'positive'
+    """
+    return describe_fields(hyperparameters)
 
 
 class Weights(NamedTuple):

@@ -14,12 +14,14 @@ from pymc_nrm.measures.base import (
     draw_partition,
     log_eppf,
     n_clusters_mean,
+    random_measure,
     symbolic_log_eppf,
 )
 from pymc_nrm.measures.generalized_gamma import implement_generalized_gamma, stable_parameters
 from pymc_nrm.special import log_rising_factorial
 
 
+@random_measure(hyperparameters={"alpha": Hyperparameter((), "positive")})
 class DirichletProcess(NamedTuple):
     """Dirichlet process with concentration alpha.
 
@@ -45,8 +47,6 @@ class DirichletProcess(NamedTuple):
     """
 
     alpha: Any = 1.0
-
-    hyperparameters = {"alpha": Hyperparameter((), "positive")}
 
 
 implement_generalized_gamma(DirichletProcess)

@@ -2,10 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from pymc_nrm.measures.base import Hyperparameter
+from pymc_nrm.measures.base import Hyperparameter, random_measure
 from pymc_nrm.measures.generalized_gamma import implement_generalized_gamma, stable_parameters
 
 
+@random_measure(hyperparameters={"alpha": Hyperparameter((), "positive"), "sigma": Hyperparameter((), "unit interval")})
 class NormalizedGeneralizedGamma(NamedTuple):
     """Normalized generalized gamma measure with total mass parameter alpha and stability sigma.
 
@@ -35,8 +36,6 @@ class NormalizedGeneralizedGamma(NamedTuple):
 
     alpha: Any = 1.0
     sigma: Any = 0.5
-
-    hyperparameters = {"alpha": Hyperparameter((), "positive"), "sigma": Hyperparameter((), "unit interval")}
 
 
 implement_generalized_gamma(NormalizedGeneralizedGamma)

@@ -2,10 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from pymc_nrm.measures.base import Hyperparameter
+from pymc_nrm.measures.base import Hyperparameter, random_measure
 from pymc_nrm.measures.generalized_gamma import implement_generalized_gamma, stable_parameters
 
 
+@random_measure(hyperparameters={"alpha": Hyperparameter((), "positive")})
 class NormalizedInverseGaussian(NamedTuple):
     """Normalized inverse Gaussian measure with total mass parameter alpha.
 
@@ -30,8 +31,6 @@ class NormalizedInverseGaussian(NamedTuple):
     """
 
     alpha: Any = 1.0
-
-    hyperparameters = {"alpha": Hyperparameter((), "positive")}
 
 
 implement_generalized_gamma(NormalizedInverseGaussian)

@@ -1,5 +1,8 @@
 """Picture of the sizes of clusters, the largest first."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import xarray as xr
 
@@ -9,6 +12,9 @@ from pymc_nrm.plots.visuals import integer_ticks, points_dataset, set_yticks, wh
 from pymc_nrm.stats.diagnostics import cluster_sizes
 from pymc_nrm.stats.draws import partition_draws, stack_draws
 
+if TYPE_CHECKING:
+    from arviz_plots.plot_collection import PlotCollection
+
 __all__ = ["plot_cluster_sizes"]
 
 VISUALS = ("interval", "inner_interval", "median", "xlabel", "ylabel", "legend")
@@ -17,17 +23,17 @@ NONE = 0.5
 
 
 def plot_cluster_sizes(
-    idata,
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
     *,
-    var_name=None,
-    probability=None,
-    log=False,
-    max_rank=40,
-    plot_collection=None,
-    backend=None,
-    visuals=None,
-    **pc_kwargs,
-):
+    var_name: str | None = None,
+    probability: Any = None,
+    log: bool = False,
+    max_rank: int = 40,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs: Any,
+) -> "PlotCollection":
     """Plot the posterior distribution of the size of the largest cluster, of the second largest, and so on.
 
     Parameters

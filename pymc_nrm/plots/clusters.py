@@ -1,5 +1,8 @@
 """Picture of data in the colours of the clusters of a point estimate."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import xarray as xr
 from scipy.special import ndtri
@@ -14,6 +17,9 @@ from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.uncertainty import assignment_uncertainty
 
+if TYPE_CHECKING:
+    from arviz_plots.plot_collection import PlotCollection
+
 __all__ = ["plot_clusters"]
 
 VISUALS = ("points", "components", "xlabel", "ylabel", "yticks", "legend")
@@ -22,21 +28,21 @@ PALEST = 0.2
 
 
 def plot_clusters(
-    idata,
-    X,
+    idata: xr.DataTree | xr.Dataset | xr.DataArray | None,
+    X: Any,
     *,
-    var_name=None,
-    estimate=None,
-    components=None,
-    uncertainty=True,
-    features=None,
-    min_size=None,
-    probability=0.9,
-    plot_collection=None,
-    backend=None,
-    visuals=None,
-    **pc_kwargs,
-):
+    var_name: str | None = None,
+    estimate: Any = None,
+    components: Any = None,
+    uncertainty: bool = True,
+    features: Any = None,
+    min_size: Any = None,
+    probability: float = 0.9,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs: Any,
+) -> "PlotCollection":
     """Plot data in the colours of the clusters of a point estimate, pale where the assignment is uncertain.
 
     One feature gives one row of points for each cluster, two give a scatter plot, more give one for each pair.

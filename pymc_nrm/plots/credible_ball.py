@@ -1,5 +1,8 @@
 """Picture of a point estimate and the bounds of its credible ball."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import xarray as xr
 
@@ -7,6 +10,9 @@ from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_points import Groups, feature_matrix, grouped_points, panel_text
 from pymc_nrm.plots.estimates import by_size, distance_unit, matched_labels
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, image
+
+if TYPE_CHECKING:
+    from arviz_plots.plot_collection import PlotCollection
 
 __all__ = ["plot_credible_ball"]
 
@@ -20,15 +26,15 @@ MAX_ITEMS = 2000
 
 
 def plot_credible_ball(
-    ball,
-    X=None,
+    ball: xr.Dataset,
+    X: Any = None,
     *,
-    features=None,
-    plot_collection=None,
-    backend=None,
-    visuals=None,
-    **pc_kwargs,
-):
+    features: Any = None,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs: Any,
+) -> "PlotCollection":
     """Plot a point estimate beside the horizontal, upper and lower vertical bounds of its credible ball.
 
     Parameters

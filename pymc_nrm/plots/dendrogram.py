@@ -1,11 +1,18 @@
 """Picture of a tree over the items and of the clusters it is cut into."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import xarray as xr
 from scipy.special import expit
 
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, GREY, Canvas, check_names
 from pymc_nrm.plots.visuals import points_dataset
+from pymc_nrm.trees.dendrogram import Dendrogram
+
+if TYPE_CHECKING:
+    from arviz_plots.plot_collection import PlotCollection
 
 __all__ = ["plot_dendrogram"]
 
@@ -115,16 +122,16 @@ def line_kinds(cluster, width_class):
 
 
 def plot_dendrogram(
-    dendrogram,
+    dendrogram: Dendrogram,
     *,
-    names=None,
-    probabilities=False,
-    gains=None,
-    plot_collection=None,
-    backend=None,
-    visuals=None,
-    **pc_kwargs,
-):
+    names: Any = None,
+    probabilities: bool = False,
+    gains: Any = None,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs: Any,
+) -> "PlotCollection":
     """Plot a dendrogram with branches coloured by cluster.
 
     Branches within cluster k have colour k of a cycle of eight that is safe for colour blindness; branches above the

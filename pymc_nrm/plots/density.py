@@ -1,5 +1,8 @@
 """Picture of the predictive density of one more item."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import xarray as xr
 
@@ -7,6 +10,9 @@ from pymc_nrm.checks import check_probability
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, GREY, Canvas
 from pymc_nrm.plots.cluster_points import feature_matrix
 from pymc_nrm.plots.visuals import points_dataset, whiskers
+
+if TYPE_CHECKING:
+    from arviz_plots.plot_collection import PlotCollection
 
 __all__ = ["plot_density"]
 
@@ -17,16 +23,16 @@ MAX_RUG = 1000
 
 
 def plot_density(
-    density,
+    density: xr.Dataset,
     *,
-    data=None,
-    probability=None,
-    bins="auto",
-    plot_collection=None,
-    backend=None,
-    visuals=None,
-    **pc_kwargs,
-):
+    data: Any = None,
+    probability: Any = None,
+    bins: Any = "auto",
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs: Any,
+) -> "PlotCollection":
     """Plot the predictive density of one more item over the data.
 
     For one feature, this is the mean over draws and a band for each point; for two features, contours of the mean.

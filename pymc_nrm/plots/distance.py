@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -12,6 +13,9 @@ from pymc_nrm.plots.estimates import distance_unit
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses
 from pymc_nrm.stats.point_estimate import point_estimate
+
+if TYPE_CHECKING:
+    from arviz_plots.plot_collection import PlotCollection
 
 __all__ = ["plot_distance"]
 
@@ -26,18 +30,18 @@ MAX_BINS = 60
 
 
 def plot_distance(
-    idata,
-    estimate=None,
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
+    estimate: Any = None,
     *,
-    var_name=None,
-    loss=None,
-    costs=None,
-    probability=0.95,
-    plot_collection=None,
-    backend=None,
-    visuals=None,
-    **pc_kwargs,
-):
+    var_name: str | None = None,
+    loss: str | None = None,
+    costs: Any = None,
+    probability: float = 0.95,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs: Any,
+) -> "PlotCollection":
     """Plot how far posterior draws are from a point estimate, with the radius of the credible ball.
 
     Parameters

@@ -1,5 +1,8 @@
 """Picture of the distribution of the number of clusters."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import xarray as xr
 
@@ -7,6 +10,9 @@ from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas, backend_marker
 from pymc_nrm.plots.visuals import bars, integer_ticks, points_dataset, whiskers
 from pymc_nrm.stats.convergence import sampling_diagnostic
 from pymc_nrm.stats.draws import partition_draws
+
+if TYPE_CHECKING:
+    from arviz_plots.plot_collection import PlotCollection
 
 __all__ = ["plot_n_clusters"]
 
@@ -17,16 +23,16 @@ TAIL = 0.005
 
 
 def plot_n_clusters(
-    idata,
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
     *,
-    var_name=None,
-    prior=None,
-    by_chain=False,
-    plot_collection=None,
-    backend=None,
-    visuals=None,
-    **pc_kwargs,
-):
+    var_name: str | None = None,
+    prior: Any = None,
+    by_chain: bool = False,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs: Any,
+) -> "PlotCollection":
     """Plot the posterior distribution of the number of clusters, with Monte Carlo errors and the prior.
 
     Parameters

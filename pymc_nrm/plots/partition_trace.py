@@ -1,10 +1,16 @@
 """Pictures of chains of partitions by quantities that do not depend on names of clusters."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import xarray as xr
 
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas
 from pymc_nrm.stats.diagnostics import GROUP, SCALARS, partition_quantities
+
+if TYPE_CHECKING:
+    from arviz_plots.plot_collection import PlotCollection
 
 __all__ = ["plot_partition_trace"]
 
@@ -18,7 +24,15 @@ NAMES = {
 N_BINS = 30
 
 
-def plot_partition_trace(idata, *, var_name=None, plot_collection=None, backend=None, visuals=None, **pc_kwargs):
+def plot_partition_trace(
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
+    *,
+    var_name: str | None = None,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs: Any,
+) -> "PlotCollection":
     """Plot what chains of a partition did: quantities of each draw, and their distribution in each chain.
 
     The rows are the number of clusters, the entropy of their proportions, the size of the largest one, and the log

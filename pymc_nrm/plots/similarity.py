@@ -1,5 +1,8 @@
 """Picture of the posterior probabilities that two items belong together."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import xarray as xr
 
@@ -10,6 +13,9 @@ from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.similarity import similarity
 
+if TYPE_CHECKING:
+    from arviz_plots.plot_collection import PlotCollection
+
 __all__ = ["plot_similarity"]
 
 VISUALS = ("image", "color_bar", "clusters", "xticks", "yticks", "xlabel", "ylabel")
@@ -19,17 +25,17 @@ CLUSTER_EDGES = "#d55e00"
 
 
 def plot_similarity(
-    idata,
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
     *,
-    var_name=None,
-    order="estimate",
-    estimate=None,
-    names=None,
-    plot_collection=None,
-    backend=None,
-    visuals=None,
-    **pc_kwargs,
-):
+    var_name: str | None = None,
+    order: Any = "estimate",
+    estimate: Any = None,
+    names: Any = None,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs: Any,
+) -> "PlotCollection":
     """Plot the matrix of posterior probabilities that two items are in the same cluster.
 
     Parameters

@@ -1,6 +1,10 @@
 """Parameters of clusters given posterior draws of the partition."""
 
+from typing import Any
+
 import numpy as np
+import xarray as xr
+from pymc.model import Model
 from pymc.util import get_random_generator
 
 from pymc_nrm.checks import random_generator
@@ -27,7 +31,14 @@ def draw_component_rows(rng, labels, family, data, n_new):
     return rows
 
 
-def sample_components(idata, model, *, var_name=None, to_items=True, random_seed=None):
+def sample_components(
+    idata: xr.DataTree | xr.Dataset,
+    model: Model,
+    *,
+    var_name: str | None = None,
+    to_items: bool = True,
+    random_seed: Any = None,
+) -> xr.Dataset:
     """Draw the parameters of every cluster of every posterior draw, given the partition and the data.
 
     Parameters

@@ -1,7 +1,10 @@
 """Pointwise log-likelihood for leave-one-out cross-validation."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
+from pymc.model import Model
 
 from pymc_nrm.distributions.mixture import MixtureRV
 from pymc_nrm.distributions.model import checked_model
@@ -12,7 +15,9 @@ from pymc_nrm.predictions.layout import draws_dataset, partition_coords
 from pymc_nrm.predictions.tables import log_leave_one_out_table, log_sum_rows
 
 
-def compute_log_likelihood(idata, model, *, var_name=None, extend_inferencedata=True):
+def compute_log_likelihood(
+    idata: xr.DataTree, model: Model, *, var_name: str | None = None, extend_inferencedata: bool = True
+) -> Any:
     """Log-likelihood of each item for ``arviz.loo``, to compare measures and families by ``arviz.compare``.
 
     An item is left out with its label: its value in a draw is its predictive density given the other items, their

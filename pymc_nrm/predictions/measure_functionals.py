@@ -1,6 +1,10 @@
 """Density, distribution function and mean of draws of the random measure."""
 
+from typing import Any
+
 import numpy as np
+import xarray as xr
+from pymc.model import Model
 
 from pymc_nrm.checks import check_count, naming, numeric_array
 from pymc_nrm.distributions.mixture import kernel_family
@@ -12,7 +16,7 @@ from pymc_nrm.predictions.items import as_rows
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
 
 
-def measure_density(measure_draws, model, grid):
+def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Dataset:
     """Density of the data of one item under each draw of the random measure: ``sum_h weight_h p(x | theta_h)``.
 
     Parameters
@@ -71,7 +75,7 @@ def measure_density(measure_draws, model, grid):
     return draws_dataset(draws.dataset, {"density": (("point",), values)}, point_coords(rows), attrs)
 
 
-def measure_cdf(measure_draws, model, grid, *, feature=0):
+def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: int = 0) -> xr.Dataset:
     """Marginal distribution function of one feature under each draw of the random measure.
 
     Parameters
@@ -126,7 +130,7 @@ def measure_cdf(measure_draws, model, grid, *, feature=0):
     return draws_dataset(draws.dataset, {"cdf": (("point",), values)}, {"point": x}, attrs)
 
 
-def measure_mean(measure_draws, model):
+def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
     """Mean of the data of one item under each draw of the random measure.
 
     Parameters

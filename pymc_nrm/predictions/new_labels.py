@@ -1,7 +1,10 @@
 """Clusters that new items join."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
+from pymc.model import Model
 
 from pymc_nrm.checks import numeric_array
 from pymc_nrm.distributions.model import checked_model
@@ -16,7 +19,9 @@ from pymc_nrm.predictions.tables import log_predictive_table, log_sum_rows
 from pymc_nrm.stats.point_estimate import point_estimate
 
 
-def predict_labels(idata, model, X_new, estimate=None, *, var_name=None):
+def predict_labels(
+    idata: xr.DataTree | xr.Dataset, model: Model, X_new: Any, estimate: Any = None, *, var_name: str | None = None
+) -> xr.Dataset:
     """Probabilities that new items belong to the clusters of a point estimate, given their data.
 
     Parameters

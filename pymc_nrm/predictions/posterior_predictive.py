@@ -1,7 +1,10 @@
 """Replications of the data from the clusters found, and new items."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
+from pymc.model import Model
 from pymc.util import get_random_generator
 
 from pymc_nrm.checks import check_count, check_name, random_generator
@@ -26,7 +29,9 @@ def draw_items(rng, family, labels, parameters, values):
         draw_item(family, parameters[labels[item]], rng, item, values[item])
 
 
-def sample_posterior_predictive(idata, model, *, new_items=0, var_names=None, random_seed=None):
+def sample_posterior_predictive(
+    idata: xr.DataTree | xr.Dataset, model: Model, *, new_items: int = 0, var_names: Any = None, random_seed: Any = None
+) -> xr.DataTree:
     """Draw replications of the data from the clusters of every posterior draw, and the data of new items.
 
     In contrast to ``pm.sample_posterior_predictive``, whose clusters have new parameters from the base measure,

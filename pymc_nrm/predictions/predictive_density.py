@@ -1,6 +1,10 @@
 """Predictive density of one more item."""
 
+from typing import Any
+
 import numpy as np
+import xarray as xr
+from pymc.model import Model
 
 from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.partitions import label_counts
@@ -11,7 +15,7 @@ from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coor
 from pymc_nrm.predictions.tables import log_predictive_table, log_sum_rows
 
 
-def density(idata, model, grid, *, var_name=None):
+def density(idata: xr.DataTree | xr.Dataset, model: Model, grid: Any, *, var_name: str | None = None) -> xr.Dataset:
     """Predictive density of the data of one more item, for every posterior draw, at the points of a grid.
 
     Parameters

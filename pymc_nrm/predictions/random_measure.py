@@ -1,8 +1,11 @@
 """Posterior draws of the random measure itself."""
 
 import warnings
+from typing import Any
 
 import numpy as np
+import xarray as xr
+from pymc.model import Model
 from pymc.util import get_random_generator
 
 from pymc_nrm.checks import check_count, check_number, random_generator
@@ -17,7 +20,15 @@ from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded
 from pymc_nrm.special import log_sum_exp
 
 
-def sample_random_measure(idata, model, *, var_name=None, tail_mass=1e-3, max_new_atoms=1000, random_seed=None):
+def sample_random_measure(
+    idata: xr.DataTree | xr.Dataset,
+    model: Model,
+    *,
+    var_name: str | None = None,
+    tail_mass: float = 1e-3,
+    max_new_atoms: int = 1000,
+    random_seed: Any = None,
+) -> xr.Dataset:
     """Draw the random measure of a mixture, one for every posterior draw of the partition.
 
     The measure is ``sum_h weight_h delta(theta_h)``.  Each cluster has an atom, whose parameters are drawn given the

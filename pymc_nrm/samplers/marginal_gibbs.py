@@ -1,6 +1,7 @@
 """Marginal Gibbs sampling: every item is moved, one at a time, given all others."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -183,7 +184,7 @@ class MarginalGibbs(PartitionStep):
     name = "marginal_gibbs"
     stats_dtypes_shapes = {**PartitionStep.common_stats, "n_moved": (np.int64, [])}
 
-    def __init__(self, vars=None, *, n_items=None, **kwargs):
+    def __init__(self, vars: Any = None, *, n_items: int | None = None, **kwargs: Any) -> None:
         super().__init__(vars, options={"n_items": n_items}, **kwargs)
 
     def check_options(self, n):

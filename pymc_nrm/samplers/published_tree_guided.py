@@ -128,7 +128,9 @@ class PublishedTreeGuided(PartitionStep):
         **SPLIT_MERGE_STATS,
     }
 
-    def __init__(self, vars=None, *, n_global=20, n_levels=2, canonical=False, **kwargs):
+    def __init__(
+        self, vars: Any = None, *, n_global: int = 20, n_levels: int = 2, canonical: bool = False, **kwargs: Any
+    ) -> None:
         check_count("n_global", n_global, 0)
         check_count("n_levels", n_levels, 0)
         if not canonical:

@@ -1,7 +1,7 @@
 """Split-merge moves between two anchor items, with restricted Gibbs scans or sequential allocation."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -244,7 +244,16 @@ class SplitMerge(PartitionStep):
         **SPLIT_MERGE_STATS,
     }
 
-    def __init__(self, vars=None, *, n_moves=5, proposal="sequential", n_scans=5, n_items=None, **kwargs):
+    def __init__(
+        self,
+        vars: Any = None,
+        *,
+        n_moves: int = 5,
+        proposal: str = "sequential",
+        n_scans: int = 5,
+        n_items: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         if proposal not in ("sequential", "restricted_gibbs"):
             raise ValueError(f"proposal must be 'sequential' or 'restricted_gibbs'; got {proposal!r}")
         check_count("n_moves", n_moves, 0)

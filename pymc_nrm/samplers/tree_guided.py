@@ -138,7 +138,9 @@ class TreeGuided(PartitionStep):
         **SPLIT_MERGE_STATS,
     }
 
-    def __init__(self, vars=None, *, moves=None, n_trees=2, **kwargs):
+    def __init__(
+        self, vars: Any = None, *, moves: Mapping[str, float] | None = None, n_trees: int = 2, **kwargs: Any
+    ) -> None:
         if not isinstance(moves, Mapping | None):
             raise TypeError(f"moves must be a mapping of names of moves to numbers; got {moves!r}")
         moves = {} if moves is None else dict(moves)

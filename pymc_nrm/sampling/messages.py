@@ -1,8 +1,10 @@
 """What a user must know about the convergence of a run, in sentences."""
 
 import math
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from pymc_nrm.stats.convergence import convergence_table
 from pymc_nrm.stats.partition_convergence import largest_z_quantile, pair_name
@@ -14,7 +16,7 @@ _ESS_PER_CHAIN = 100
 _FALSE_ALARMS = 1e-4
 
 
-def convergence_messages(idata, diagnostics):
+def convergence_messages(idata: xr.DataTree, diagnostics: Any) -> list[str]:
     """What a user must know about the convergence of a run, one sentence each; empty if nothing is wrong.
 
     Parameters
@@ -61,7 +63,7 @@ def _messages(table, owner, n_chains):
             )
 
 
-def pair_messages(pairs, name, n_chains):
+def pair_messages(pairs: Any, name: Any, n_chains: Any) -> list[str]:
     """Whether chains agree about which items share a cluster, and whether they tell with what probability.
 
     The largest of many R-hats exceeds a fixed limit by chance, and the smallest of many effective sample sizes belongs

@@ -1,6 +1,7 @@
 """``pm.sample`` with convergence checks that mean something for partitions."""
 
 import logging
+from typing import Any
 
 import pymc as pm
 from pymc.stats.convergence import log_warnings, warn_divergences, warn_treedepth
@@ -24,18 +25,18 @@ _information = logging.getLogger("pymc.nrm_chains")
 
 
 def sample(
-    draws=1000,
+    draws: int = 1000,
     *,
-    labels="full",
-    thin=1,
-    client=None,
-    model=None,
-    initvals=None,
-    compute_convergence_checks=True,
-    partition_diagnostics=True,
-    quiet=False,
-    **kwargs,
-):
+    labels: str = "full",
+    thin: int = 1,
+    client: Any = None,
+    model: pm.Model | None = None,
+    initvals: Any = None,
+    compute_convergence_checks: bool = True,
+    partition_diagnostics: bool = True,
+    quiet: bool = False,
+    **kwargs: Any,
+) -> DataTree:
     """Draw from the posterior like ``pm.sample``, and check the convergence of what does not depend on labels.
 
     Labels are names, so that R-hat and effective sample sizes of labels say nothing.  Checked instead are the number of

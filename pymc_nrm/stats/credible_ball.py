@@ -1,6 +1,7 @@
 """Credible balls of partitions and their bounds."""
 
 import math
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -17,15 +18,15 @@ TOLERANCE = 1e-9
 
 
 def credible_ball(
-    idata,
-    estimate=None,
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
+    estimate: Any = None,
     *,
-    var_name=None,
-    probability=0.95,
-    loss="variation_of_information",
-    random_seed=None,
-    **costs,
-):
+    var_name: str | None = None,
+    probability: float = 0.95,
+    loss: str = "variation_of_information",
+    random_seed: Any = None,
+    **costs: Any,
+) -> xr.Dataset:
     """Smallest ball of partitions about an estimate that holds a given posterior probability, with its bounds.
 
     Parameters

@@ -1,6 +1,7 @@
 """Diagnostics of partitions that do not depend on how clusters are named, as groups of the result."""
 
 import re
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -48,7 +49,7 @@ def cluster_sizes(labels):
     return sizes
 
 
-def partition_quantities(idata, var_name=None):
+def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None = None) -> xr.Dataset:
     """Quantities of each draw of a partition that do not depend on how clusters are named.
 
     Parameters
@@ -253,7 +254,9 @@ def diagnostics_tree(idata, quantities, draws=None, n_pairs=N_PAIRS, random_seed
     return tree
 
 
-def add_diagnostics(idata, var_name=None, *, n_pairs=N_PAIRS, random_seed=0):
+def add_diagnostics(
+    idata: xr.DataTree, var_name: str | None = None, *, n_pairs: int = N_PAIRS, random_seed: Any = 0
+) -> xr.DataTree:
     """Put diagnostics of partitions into a result, in place.
 
     :func:`~pymc_nrm.sample` does this by itself.  Call it again after selecting draws: groups are not updated.

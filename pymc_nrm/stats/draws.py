@@ -1,5 +1,7 @@
 """Draws of partitions in the results of sampling."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
@@ -14,7 +16,7 @@ SAMPLE_DIMS = ("chain", "draw")
 BLOCK = 2**22
 
 
-def partition_names(idata):
+def partition_names(idata: xr.DataTree | xr.Dataset) -> list[str]:
     """Names of the posterior variables that are partitions.
 
     Parameters
@@ -45,7 +47,7 @@ def partition_names(idata):
     return [str(name) for name, array in variables.items() if _is_partition(array)]
 
 
-def partition_draws(idata, var_name=None):
+def partition_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None = None) -> xr.DataArray:
     """Draws of one partition.
 
     Parameters
@@ -103,7 +105,7 @@ def partition_draws(idata, var_name=None):
     return array.copy(data=values)
 
 
-def stack_draws(draws):
+def stack_draws(draws: Any) -> np.ndarray:
     """Draws of all chains, one chain after the other.
 
     Parameters

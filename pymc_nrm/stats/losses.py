@@ -2,6 +2,7 @@
 
 import math
 import numbers
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -21,7 +22,7 @@ __all__ = [
 ]
 
 
-def variation_of_information(a, b, base=2):
+def variation_of_information(a: Any, b: Any, base: int = 2) -> Any:
     """Variation of information of pairs of partitions, a metric.
 
     Parameters
@@ -59,7 +60,7 @@ def variation_of_information(a, b, base=2):
     return _broadcast(a, b, "variation_of_information", {"base": base})
 
 
-def normalized_variation_of_information(a, b):
+def normalized_variation_of_information(a: Any, b: Any) -> Any:
     """Variation of information divided by the joint entropy, a metric.
 
     Parameters
@@ -92,7 +93,7 @@ def normalized_variation_of_information(a, b):
     return _broadcast(a, b, "normalized_variation_of_information", {})
 
 
-def binder_loss(a, b, cost_false_join=1.0, cost_false_split=1.0):
+def binder_loss(a: Any, b: Any, cost_false_join: Any = 1.0, cost_false_split: Any = 1.0) -> Any:
     """Binder's loss: the average cost over pairs of items on which partitions disagree.
 
     Parameters
@@ -134,7 +135,7 @@ def binder_loss(a, b, cost_false_join=1.0, cost_false_split=1.0):
     return _broadcast(a, b, "binder_loss", costs)
 
 
-def adjusted_rand(a, b):
+def adjusted_rand(a: Any, b: Any) -> Any:
     """Rand index adjusted for chance.
 
     Parameters
@@ -166,7 +167,7 @@ def adjusted_rand(a, b):
     return 1.0 - one_minus_adjusted_rand(a, b)
 
 
-def one_minus_adjusted_rand(a, b):
+def one_minus_adjusted_rand(a: Any, b: Any) -> Any:
     """One minus the adjusted Rand index, as a loss.
 
     Parameters
@@ -230,7 +231,14 @@ VALUES = {
 }
 
 
-def expected_loss(estimate, idata, *, var_name=None, loss="variation_of_information", **costs):
+def expected_loss(
+    estimate: Any,
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
+    *,
+    var_name: str | None = None,
+    loss: str = "variation_of_information",
+    **costs: Any,
+) -> xr.Dataset:
     """Posterior expectation of the loss of a partition, with its Monte Carlo standard error.
 
     Parameters

@@ -1,6 +1,7 @@
 """Do chains agree about which items belong together?  Convergence of the indicators of random pairs of items."""
 
 import math
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -152,7 +153,13 @@ def pair_convergence(together):
     return result
 
 
-def partition_convergence(idata, var_name=None, *, n_pairs=N_PAIRS, random_seed=0):
+def partition_convergence(
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
+    var_name: str | None = None,
+    *,
+    n_pairs: int = N_PAIRS,
+    random_seed: Any = 0,
+) -> xr.Dataset:
     """Whether chains agree about a partition: the probabilities that pairs of items share a cluster, chain by chain.
 
     Numbers and sizes of clusters may agree between chains that have found different clusters.  Here the indicators

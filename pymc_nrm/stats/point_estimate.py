@@ -1,6 +1,7 @@
 """Partition of least posterior expected loss."""
 
 import math
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -25,17 +26,17 @@ MAX_PAIRS = 2**26
 
 
 def point_estimate(
-    idata,
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
     *,
-    var_name=None,
-    loss="variation_of_information",
-    max_clusters=None,
-    n_restarts=16,
-    max_sweeps=100,
-    max_zealous=10,
-    random_seed=None,
-    **costs,
-):
+    var_name: str | None = None,
+    loss: str = "variation_of_information",
+    max_clusters: int | None = None,
+    n_restarts: int = 16,
+    max_sweeps: int = 100,
+    max_zealous: int = 10,
+    random_seed: Any = None,
+    **costs: Any,
+) -> xr.Dataset:
     """Partition that minimises the posterior expected loss, by local search from several starts.
 
     Parameters

@@ -1,6 +1,8 @@
 """Posterior similarity: how often pairs of items share a cluster."""
 
 import numbers
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -73,7 +75,9 @@ def compact_columns(labels):
     return np.ascontiguousarray(labels.T.astype(kind))
 
 
-def similarity(idata, *, var_name=None, items=None):
+def similarity(
+    idata: xr.DataTree | xr.Dataset | xr.DataArray, *, var_name: str | None = None, items: Any = None
+) -> xr.DataArray:
     """Posterior probabilities that pairs of items share a cluster.
 
     Parameters
@@ -116,7 +120,13 @@ def similarity(idata, *, var_name=None, items=None):
     return _with_items(similarity_matrix(stack_draws(draws)), draws, draws)
 
 
-def similarity_rows(idata, *, var_name=None, items=None, block_size=None):
+def similarity_rows(
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
+    *,
+    var_name: str | None = None,
+    items: Any = None,
+    block_size: Any = None,
+) -> Iterator[xr.DataArray]:
     """Posterior similarity by blocks of rows, for matrices that do not fit into memory.
 
     Parameters

@@ -1,6 +1,9 @@
 """One table of all that was sampled: parameters as usual, partitions by what does not depend on labels."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+import xarray as xr
 
 from pymc_nrm.checks import check_count, check_name, random_generator
 from pymc_nrm.stats.convergence import suppress_division_warnings
@@ -8,10 +11,21 @@ from pymc_nrm.stats.diagnostics import quantities_of
 from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names, posterior_of
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, pair_name
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["summary"]
 
 
-def summary(idata, var_names=None, *, n_sizes=3, n_pairs=N_PAIRS, random_seed=0, **kwargs):
+def summary(
+    idata: xr.DataTree | xr.Dataset,
+    var_names: Any = None,
+    *,
+    n_sizes: int = 3,
+    n_pairs: int = N_PAIRS,
+    random_seed: Any = 0,
+    **kwargs: Any,
+) -> "pd.DataFrame":
     """Summarise a result in one table: ``az.summary`` of the parameters, then rows for each partition.
 
     Labels are names, so that their means and R-hat say nothing.  In place of them, a partition ``z`` has the rows

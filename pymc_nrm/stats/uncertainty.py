@@ -1,5 +1,7 @@
 """How sure the place of each item in a point estimate is."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
@@ -55,8 +57,14 @@ def companions(labels, draws):
 
 
 def assignment_uncertainty(
-    idata, estimate=None, *, var_name=None, loss="variation_of_information", random_seed=None, **costs
-):
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
+    estimate: Any = None,
+    *,
+    var_name: str | None = None,
+    loss: str = "variation_of_information",
+    random_seed: Any = None,
+    **costs: Any,
+) -> xr.DataArray:
     """How uncertain it is, for each item, that it belongs with its cluster of an estimate.
 
     Parameters

@@ -1,5 +1,7 @@
 """Posterior laws of partitions of a few items, by enumeration."""
 
+from typing import Any
+
 import numpy as np
 
 from pymc_nrm.families.base import add_item, log_marginal, statistics_size
@@ -8,7 +10,7 @@ from pymc_nrm.partitions import all_partitions, label_counts
 from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers
 
 
-def kernel_inputs(family, X):
+def kernel_inputs(family: Any, X: Any) -> tuple[Any, Any]:
     """Family and data as kernels take them, from what a user writes.
 
     Parameters
@@ -37,7 +39,7 @@ def kernel_inputs(family, X):
     return family, data
 
 
-def exact_posterior(measure, family, X):
+def exact_posterior(measure: Any, family: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities of all partitions of a few items given their data, by enumeration.
 
     Parameters
@@ -100,7 +102,7 @@ def _log_marginal_of(family, data, items):
     return log_marginal(family, statistics)
 
 
-def total_variation(p, q):
+def total_variation(p: Any, q: Any) -> float:
     """Total variation distance of two laws on the same finite set.
 
     Parameters

@@ -1,6 +1,7 @@
 """Exact evidence of a few items, by enumeration."""
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers
 MOST_ITEMS = 10
 
 
-def log_evidence(X, family, measure):
+def log_evidence(X: Any, family: Any, measure: Any) -> float:
     """Log density of the data of a few items, all partitions summed over.
 
     Parameters

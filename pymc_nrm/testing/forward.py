@@ -1,9 +1,11 @@
 """Joint distribution tests: a model and its steps against draws made forward from the model."""
 
+from typing import Any
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.model import modelcontext
+from pymc.model import Model, modelcontext
 from pymc.pytensorf import compile as compile_function
 from pymc.step_methods.compound import BlockedStep, StepMethodState
 from pymc.step_methods.state import dataclass_state
@@ -72,7 +74,17 @@ class ForwardDraw(BlockedStep):
         return {**point, self._value.name: value}, [{}]
 
 
-def geweke(model, functionals=None, *, draws=1000, tune=500, chains=4, step=None, random_seed=None, **kwargs):
+def geweke(
+    model: Model,
+    functionals: Any = None,
+    *,
+    draws: int = 1000,
+    tune: int = 500,
+    chains: int = 4,
+    step: Any = None,
+    random_seed: Any = None,
+    **kwargs: Any,
+) -> dict[str, float]:
     """Joint distribution test of a model and the steps that sample it (Geweke 2004).
 
     The model holds its data as latent variables: every ``Mixture`` without ``observed``.  A chain that alternates

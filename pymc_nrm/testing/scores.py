@@ -3,11 +3,13 @@
 Standard errors come from the means of long batches of a chain, and so allow for its autocorrelation.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy import stats
 
 
-def partition_index(labels, partitions):
+def partition_index(labels: Any, partitions: Any) -> np.ndarray:
     """Row of each draw in a table of partitions.
 
     Parameters
@@ -44,7 +46,7 @@ def partition_index(labels, partitions):
     return row
 
 
-def partition_frequencies(labels, partitions):
+def partition_frequencies(labels: Any, partitions: Any) -> np.ndarray:
     """Share of each partition among draws.
 
     Parameters
@@ -67,7 +69,7 @@ def partition_frequencies(labels, partitions):
     return np.bincount(index.ravel(), minlength=len(partitions)) / index.size
 
 
-def mean_and_error(values):
+def mean_and_error(values: Any) -> tuple[Any, Any, int]:
     """Mean over chains and draws, and its standard error from the means of batches.
 
     Parameters
@@ -105,7 +107,7 @@ def _batches(draws):
     return n_batches, draws // n_batches
 
 
-def z_scores(labels, partitions, probabilities, least=None):
+def z_scores(labels: Any, partitions: Any, probabilities: Any, least: Any = None) -> np.ndarray:
     """Standardised differences between the frequencies of partitions in chains and their probabilities.
 
     Parameters
@@ -165,7 +167,7 @@ def _merge_rare(probabilities, least):
     return groups
 
 
-def largest_z(shape, n_scores, level=1e-5):
+def largest_z(shape: Any, n_scores: Any, level: float = 1e-5) -> float:
     """Largest of several absolute z-scores that a right sampler exceeds with probability at most ``level``.
 
     Parameters

@@ -12,9 +12,11 @@ from pymc_nrm.measures.base import log_u_prior_term, weights
 from pymc_nrm.special import softplus
 from pymc_nrm.trees.bounds import start_of_search
 from pymc_nrm.trees.clustering import checked_log_u
+from pymc_nrm.trees.dendrogram import Dendrogram
 from pymc_nrm.trees.evidence import Quadrature, integrate_log_u, u_given_tree
 from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers
 from pymc_nrm.trees.potentials import potentials_from_marginals, tree_log_marginals
+from pymc_nrm.trees.tree import Tree
 from pymc_nrm.trees.tree_posterior import (
     add_node,
     checked_tree,
@@ -44,7 +46,9 @@ class AlternativeTrees:
     node_gains: Any
 
 
-def alternative_trees(tree, X, family, measure, *, start=None, u=None):
+def alternative_trees(
+    tree: Tree | Dendrogram, X: Any, family: Any, measure: Any, *, start: Any = None, u: float | None = None
+) -> AlternativeTrees:
     """Lower bound of the log evidence from a tree and the alternatives in which a grandchild has changed its sibling.
 
     Parameters

@@ -1,5 +1,7 @@
 """Greedy clustering of many items: groups about random seeds, a tree over each, and a tree over the groups."""
 
+from typing import Any
+
 import numpy as np
 
 from pymc_nrm.checks import random_generator
@@ -9,7 +11,7 @@ from pymc_nrm.interrupts import check_signals
 from pymc_nrm.measures.base import weights
 from pymc_nrm.trees.bhc import Units, item_units, join_units
 from pymc_nrm.trees.clustering import checked_log_u, typical_log_u
-from pymc_nrm.trees.dendrogram import make_dendrogram
+from pymc_nrm.trees.dendrogram import Dendrogram, make_dendrogram
 from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers, select_items
 from pymc_nrm.trees.potentials import log_potential
 from pymc_nrm.trees.tree import build_tree
@@ -20,7 +22,9 @@ _PILOT_ITEMS = 250
 _UNITS_PER_GROUP = 4
 
 
-def bayes_kmeans_bhc(X, family, measure, *, n_clusters=None, u=None, random_seed=None):
+def bayes_kmeans_bhc(
+    X: Any, family: Any, measure: Any, *, n_clusters: int | None = None, u: float | None = None, random_seed: Any = None
+) -> Dendrogram:
     """Bayesian hierarchical clustering of groups of items, in time ``n^(3/2)``.
 
     Items go one after another to that group under which they have the largest predictive density, groups growing from

@@ -1,5 +1,7 @@
 """Lower bounds of the evidence from a tree."""
 
+from typing import Any
+
 import numpy as np
 
 from pymc_nrm.measures.base import log_u_prior_term, weights
@@ -8,10 +10,13 @@ from pymc_nrm.trees.dendrogram import Dendrogram
 from pymc_nrm.trees.evidence import u_given_tree
 from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers
 from pymc_nrm.trees.potentials import potentials_from_marginals, tree_log_marginals
+from pymc_nrm.trees.tree import Tree
 from pymc_nrm.trees.tree_posterior import checked_tree
 
 
-def log_evidence_lower_bound(tree, X, family, measure, *, u=None):
+def log_evidence_lower_bound(
+    tree: Tree | Dendrogram, X: Any, family: Any, measure: Any, *, u: float | None = None
+) -> float:
     """Lower bound of the log evidence: the sum over the partitions that are consistent with a tree.
 
     Parameters

@@ -1,11 +1,13 @@
 """Bayesian hierarchical clustering for users: greedy and incremental."""
 
+from typing import Any
+
 import numpy as np
 
 from pymc_nrm.checks import check_count, check_number, random_generator
 from pymc_nrm.measures.base import draw_log_u, weights
 from pymc_nrm.trees.bhc import item_units, join_units
-from pymc_nrm.trees.dendrogram import make_dendrogram
+from pymc_nrm.trees.dendrogram import Dendrogram, make_dendrogram
 from pymc_nrm.trees.ibhc import BALANCE_DEPTH, grow_forest
 from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers, select_items
 from pymc_nrm.trees.join import join_forest
@@ -14,7 +16,7 @@ from pymc_nrm.trees.tree import build_tree
 _PILOT_ITEMS = 500
 
 
-def bhc(X, family, measure, *, u=None, random_seed=None):
+def bhc(X: Any, family: Any, measure: Any, *, u: float | None = None, random_seed: Any = None) -> Dendrogram:
     """Greedy Bayesian hierarchical clustering: join the pair of least dissimilarity until one tree is left.
 
     The algorithm of Heller & Ghahramani (2005) for the Dirichlet process, here for every normalized random measure by
@@ -71,7 +73,16 @@ def bhc(X, family, measure, *, u=None, random_seed=None):
     return make_dendrogram(build_tree(merges, log_d), measure, log_u, kernel_family, data, fixed_u=u is not None)
 
 
-def ibhc(X, family, measure, *, n_passes=1, u=None, balance_depth=BALANCE_DEPTH, random_seed=None):
+def ibhc(
+    X: Any,
+    family: Any,
+    measure: Any,
+    *,
+    n_passes: int = 1,
+    u: float | None = None,
+    balance_depth: int = BALANCE_DEPTH,
+    random_seed: Any = None,
+) -> Dendrogram:
     """Incremental Bayesian hierarchical clustering: items find their place one after another, in random order.
 
     An item joins the nearest tree if d <= 1, below or beside the node where the least of three dissimilarities says so,

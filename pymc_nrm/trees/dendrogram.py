@@ -44,17 +44,17 @@ class Dendrogram:
     log_evidence: float
 
     @property
-    def dissimilarity(self):
+    def dissimilarity(self) -> np.ndarray:
         """Log d of the children of every node, 0 for items, shape (2n - 1,)."""
         return self.tree.log_dissimilarity
 
     @property
-    def n_clusters(self):
+    def n_clusters(self) -> int:
         """Number of clusters."""
         return int(self.labels.max()) + 1
 
     @property
-    def u(self):
+    def u(self) -> float:
         """The auxiliary variable; infinite where only its logarithm can be represented."""
         with np.errstate(over="ignore"):
             return float(np.exp(self.log_u))
@@ -68,11 +68,11 @@ class Dendrogram:
         return levels - lowest + 1.0, 1.0 - lowest
 
     @property
-    def cut_height(self):
+    def cut_height(self) -> float:
         """Height in :meth:`to_linkage` that stands for d = 1."""
         return self._levels[1]
 
-    def to_linkage(self):
+    def to_linkage(self) -> np.ndarray:
         """Linkage matrix for :mod:`scipy.cluster.hierarchy`.
 
         log d need not grow towards the root and may be negative, while SciPy wants heights that grow and are positive.

@@ -1,6 +1,7 @@
 """Guide trees of the samplers: binary trees over all items that do not depend on the state of a chain."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from pymc_nrm.trees.features import features
 from pymc_nrm.trees.ibhc import grow_forest
 from pymc_nrm.trees.join import join_forest
 from pymc_nrm.trees.potentials import tree_potentials
-from pymc_nrm.trees.tree import build_tree
+from pymc_nrm.trees.tree import Tree, build_tree
 
 # Subtree moves cost the depth of their leaves, so chains are avoided earlier than for the sake of the clusters.
 GUIDE_BALANCE_DEPTH = 16
@@ -18,7 +19,9 @@ GUIDE_BALANCE_DEPTH = 16
 MOST_WARD_ITEMS = 5_000
 
 
-def guide_tree(rng, weights, family, data, kind="ibhc", *, balance_depth=GUIDE_BALANCE_DEPTH):
+def guide_tree(
+    rng: Any, weights: Any, family: Any, data: Any, kind: str = "ibhc", *, balance_depth: int = GUIDE_BALANCE_DEPTH
+) -> Tree:
     """A guide tree from the data, pilot hyperparameters and randomness of its own, and nothing else.
 
     Parameters

@@ -37,18 +37,18 @@ class OptimizedHyperparameters:
 
 
 def optimize_hyperparameters(
-    X,
-    family,
-    measure,
+    X: Any,
+    family: Any,
+    measure: Any,
     *,
-    family_names=None,
-    measure_names=None,
-    algorithm=bhc,
-    n_rounds=30,
-    n_iterations=5,
-    tolerance=1e-3,
-    random_seed=None,
-):
+    family_names: Any = None,
+    measure_names: Any = None,
+    algorithm: Any = bhc,
+    n_rounds: int = 30,
+    n_iterations: int = 5,
+    tolerance: float = 1e-3,
+    random_seed: Any = None,
+) -> OptimizedHyperparameters:
     """Maximise the lower bound of the log evidence in the hyperparameters (empirical Bayes).
 
     A tree is grown, a few steps of L-BFGS raise the bound from this tree, and so on with a tree for the new

@@ -1,5 +1,7 @@
 """Predictive densities from a tree."""
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
@@ -9,13 +11,15 @@ from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.measures.base import weights
 from pymc_nrm.trees.bounds import start_of_search
+from pymc_nrm.trees.dendrogram import Dendrogram
 from pymc_nrm.trees.evidence import u_given_tree
 from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers
 from pymc_nrm.trees.potentials import potentials_from_marginals, tree_log_marginals
+from pymc_nrm.trees.tree import Tree
 from pymc_nrm.trees.tree_posterior import add_node, checked_tree, inner_statistics, log_add, node_log_probabilities
 
 
-def predictive_log_density(tree, X, X_new, family, measure):
+def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: Any, measure: Any) -> np.ndarray:
     """Log density of each of several new items given the data and that their partition is consistent with a tree.
 
     Parameters

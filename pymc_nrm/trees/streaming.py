@@ -1,12 +1,14 @@
 """Incremental clustering of data that arrive in batches."""
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
 from pymc_nrm.checks import random_generator
 from pymc_nrm.measures.base import draw_log_u, weights
 from pymc_nrm.trees.clustering import checked_depth, checked_log_u, pilot_log_u
-from pymc_nrm.trees.dendrogram import make_dendrogram
+from pymc_nrm.trees.dendrogram import Dendrogram, make_dendrogram
 from pymc_nrm.trees.ibhc import BALANCE_DEPTH, extend_forest, grow_forest
 from pymc_nrm.trees.inputs import as_rows, check_family, family_and_data, measure_of_numbers
 from pymc_nrm.trees.join import join_forest
@@ -45,7 +47,15 @@ class IncrementalClustering:
     [0, 1, 0, 1]
     """
 
-    def __init__(self, family, measure, *, u=None, balance_depth=BALANCE_DEPTH, random_seed=None):
+    def __init__(
+        self,
+        family: Any,
+        measure: Any,
+        *,
+        u: float | None = None,
+        balance_depth: int = BALANCE_DEPTH,
+        random_seed: Any = None,
+    ) -> None:
         check_family(family)
         self.family = family
         self.measure = measure_of_numbers(measure)
@@ -54,7 +64,7 @@ class IncrementalClustering:
         self._rng = random_generator(random_seed)
         self._X = self._forest = self._inputs = None
 
-    def partial_fit(self, X):
+    def partial_fit(self, X: Any) -> "IncrementalClustering":
         """Insert further items.
 
         Parameters
@@ -88,7 +98,7 @@ class IncrementalClustering:
         self._X, self._forest, self._inputs = X, forest, (log_u, table, family, data)
         return self
 
-    def dendrogram(self):
+    def dendrogram(self) -> Dendrogram:
         """The forest so far, its roots joined by greedy clustering.
 
         Returns

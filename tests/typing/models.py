@@ -1,0 +1,49 @@
+"""Every measure, family and random variable, as a user's model has them."""
+
+from typing import assert_type
+
+import numpy as np
+import pymc as pm
+from pytensor.tensor.variable import TensorVariable
+
+import pymc_nrm as nrm
+
+X = np.array([[0.1, 0.3], [0.2, 0.1], [2.1, 4.0], [1.9, 3.8]])
+counts = np.array([[1, 0], [0, 2], [5, 9], [4, 8]])
+
+with pm.Model(coords={"item": range(4), "feature": ["a", "b"]}) as model:
+    alpha = pm.Gamma("alpha", 2, 1)
+    sigma = pm.Beta("sigma", 1, 4)
+    scale = pm.LogNormal("scale", 0, 1, shape=2)
+    noise = pm.HalfNormal("noise", 1)
+
+    z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(alpha, sigma), dims="item")
+    assert_type(z, TensorVariable)
+    pm.Deterministic("first_alone", (z[1:] > 0).all())
+
+    weak = nrm.NormalGamma.from_data(X)
+    assert_type(weak, nrm.NormalGamma)
+    nrm.Mixture("weak", z, weak, observed=X, dims=("item", "feature"))
+    nrm.Mixture("independent", z, nrm.NormalGamma(mu=0, kappa=0.1, alpha=2, beta=scale), observed=X)
+    nrm.Mixture("plane", z, nrm.NormalWishart.from_data(X), observed=X)
+    nrm.Mixture("full", z, nrm.NormalWishart(mu=[0.0, 0.0], kappa=0.1, Psi=np.eye(2), nu=8), observed=X)
+    nrm.Mixture("binary", z, nrm.BernoulliBeta(alpha=1, beta=[1.0, 2.0]), observed=counts > 0)
+    nrm.Mixture("binary_default", z, nrm.BernoulliBeta(), observed=counts > 0)
+    nrm.Mixture("counts", z, nrm.PoissonGamma(1.0, noise), observed=counts)
+    nrm.Mixture("levels", z, nrm.CategoricalDirichlet(alpha=np.ones((2, 10))), observed=counts)
+    nrm.Mixture("some_levels", z, nrm.CategoricalDirichlet(0.5, n_levels=[6, 10]), observed=counts)
+    nrm.Mixture("words", z, nrm.MultinomialDirichlet(0.9), observed=counts)
+
+    effect = nrm.Mixture("effect", z, nrm.NormalGamma(mu=0, kappa=0.1, alpha=3, beta=0.5), dims="item")
+    assert_type(effect, TensorVariable)
+    pm.Normal("outcome", effect[:, None] + effect.mean(), noise, observed=X)
+
+    nrm.Partition("known", nrm.DirichletProcess(1.0), observed=[0, 0, 1, 1])
+    nrm.Partition("started", nrm.NormalizedInverseGaussian(alpha=alpha), n=4, initval=[0, 1, 1, 2])
+    nrm.Partition("by_default", nrm.DirichletProcess(), n=4)
+
+forward = nrm.Partition.dist(nrm.DirichletProcess(1.0), n=4)
+draws = pm.draw(nrm.Mixture.dist(forward, nrm.PoissonGamma(1.0, 1.0), shape=(4, 1)), 3, random_seed=1)
+
+measure = nrm.NormalizedGeneralizedGamma(alpha=1.0, sigma=0.25)
+print(measure.alpha, measure._replace(sigma=0.5), len(measure), np.shape(draws))

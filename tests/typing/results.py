@@ -1,0 +1,75 @@
+"""Steps, draws, and everything that follows from draws, as in a user's analysis."""
+
+from typing import assert_type
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import xarray as xr
+from arviz_plots.plot_collection import PlotCollection
+
+import pymc_nrm as nrm
+
+X = np.array([0.1, 0.3, -0.2, 7.1, 6.9, 7.4])
+family = nrm.NormalGamma(mu=X.mean(), kappa=0.1, alpha=2, beta=0.5)
+
+with pm.Model() as model:
+    z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=6)
+    nrm.Mixture("x", z, family, observed=X)
+    idata = nrm.sample(200, tune=50, chains=2, cores=1, step=[nrm.MarginalGibbs([z])], random_seed=1, quiet=True)
+    options = {"tune": 0, "chains": 1, "cores": 1, "progressbar": False, "compute_convergence_checks": False}
+    pm.sample(1, step=[nrm.SplitMerge([z], n_moves=2, proposal="sequential", n_items=3)], **options)
+    pm.sample(1, step=[nrm.TreeGuided([z], moves={"tree_split_merge": 3}, n_trees=1)], **options)
+    pm.sample(1, step=[nrm.PublishedTreeGuided([z], n_global=2, canonical=True)], **options)
+
+assert_type(idata, xr.DataTree)
+labels = idata.posterior["z"].values
+print(labels.shape, idata["posterior"]["z_n_clusters"].mean().item())
+
+table = nrm.summary(idata, n_sizes=2)
+assert_type(table, pd.DataFrame)
+print(table.loc["z[n_clusters]", "mean"], table.index.tolist())
+
+estimate = nrm.point_estimate(idata, loss="binder", random_seed=1)
+assert_type(estimate, xr.Dataset)
+print(estimate["labels"].values, float(estimate["expected_loss"]))
+assert_type(nrm.expected_loss(estimate, idata), xr.Dataset)
+assert_type(nrm.assignment_uncertainty(idata, estimate), xr.DataArray)
+together = nrm.similarity(idata)
+assert_type(together, xr.DataArray)
+print(together.values[0, 1])
+for rows in nrm.stats.similarity_rows(idata, block_size=2):
+    assert_type(rows, xr.DataArray)
+ball = nrm.credible_ball(idata, estimate, probability=0.9)
+assert_type(ball, xr.Dataset)
+assert_type(nrm.partition_convergence(idata, n_pairs=5), xr.Dataset)
+assert_type(nrm.add_diagnostics(idata), xr.DataTree)
+assert_type(nrm.stats.partition_names(idata), list[str])
+assert_type(nrm.stats.partition_quantities(idata, "z"), xr.Dataset)
+assert_type(nrm.stats.stack_draws(nrm.stats.partition_draws(idata)), np.ndarray)
+print(nrm.stats.variation_of_information(labels[0], labels[0, 0]).max(), nrm.stats.adjusted_rand([0, 0, 1], [0, 1, 1]))
+
+density = nrm.density(idata, model, np.linspace(-2, 9, 50))
+assert_type(density, xr.Dataset)
+print(density["density"].mean(("chain", "draw")).values.max())
+components = nrm.sample_components(idata, model, random_seed=1)
+assert_type(components, xr.Dataset)
+assert_type(nrm.predict_labels(idata, model, [0.0, 7.0], estimate), xr.Dataset)
+assert_type(nrm.sample_posterior_predictive(idata, model, new_items=2, random_seed=1), xr.DataTree)
+random_measure = nrm.sample_random_measure(idata, model, random_seed=1)
+assert_type(random_measure, xr.Dataset)
+assert_type(nrm.measure_density(random_measure, model, np.linspace(-2, 9, 50)), xr.Dataset)
+assert_type(nrm.measure_cdf(random_measure, model, np.linspace(-2, 9, 50)), xr.Dataset)
+assert_type(nrm.measure_mean(random_measure, model), xr.Dataset)
+log_likelihood: xr.DataTree = nrm.compute_log_likelihood(idata, model)
+
+picture = nrm.plots.plot_similarity(idata, estimate=estimate, backend="none")
+assert_type(picture, PlotCollection)
+print(picture.viz)
+assert_type(nrm.plots.plot_n_clusters(idata, backend="none", visuals={"xlabel": False}), PlotCollection)
+assert_type(nrm.plots.plot_cluster_sizes(idata, backend="none"), PlotCollection)
+assert_type(nrm.plots.plot_partition_trace(idata, backend="none"), PlotCollection)
+assert_type(nrm.plots.plot_clusters(idata, X, backend="none"), PlotCollection)
+assert_type(nrm.plots.plot_credible_ball(ball, X, backend="none"), PlotCollection)
+assert_type(nrm.plots.plot_density(density, data=X, backend="none"), PlotCollection)
+assert_type(nrm.plots.plot_distance(idata, estimate, backend="none"), PlotCollection)
