@@ -9,7 +9,6 @@ from scipy.special import expit
 
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, GREY, Canvas, check_names
 from pymc_nrm.plots.visuals import points_dataset
-from pymc_nrm.trees.dendrogram import Dendrogram
 
 if TYPE_CHECKING:
     from arviz_plots.plot_collection import PlotCollection
@@ -122,7 +121,7 @@ def line_kinds(cluster, width_class):
 
 
 def plot_dendrogram(
-    dendrogram: Dendrogram,
+    dendrogram: Any,
     *,
     names: Any = None,
     probabilities: bool = False,
