@@ -19,6 +19,7 @@ KERNEL_LAYERS = (
     "interrupts",
     "generic",
     "lanes",
+    "pairs",
     "special",
     "kernel_op",
     "measures",

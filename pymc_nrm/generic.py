@@ -14,7 +14,7 @@ from pymc_nrm.fingerprints import dispatchers
 from pymc_nrm.interrupts import call_with_late_interrupts, compile_check_signals
 from pymc_nrm.kernel_cache import attach_cache
 
-__all__ = ["Kernel", "describe_fields", "generic", "kernel", "numba_extension", "precompile"]
+__all__ = ["Kernel", "describe_fields", "exact_kernel", "generic", "kernel", "numba_extension", "precompile"]
 
 _extensions = [compile_check_signals]
 
@@ -164,10 +164,14 @@ class Kernel:
     Parameters
     ----------
     function : callable
+    exact : bool
+        Whether every operation rounds as it is written, without contraction and reassociation.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], exact: bool = False) -> None:
         functools.update_wrapper(self, function)
+        # Numba hands the options of a caller down to what it calls, unless they are set.
+        self._options = {**_jit_options, "fastmath": False} if exact else _jit_options
 
     @functools.cached_property
     def dispatcher(self):
@@ -175,7 +179,7 @@ class Kernel:
         prepare_numba()
         from numba import njit
 
-        dispatcher = njit(**_jit_options)(self.__wrapped__)
+        dispatcher = njit(**self._options)(self.__wrapped__)
         if pathlib.Path(self.__wrapped__.__code__.co_filename).is_file():
             attach_cache(dispatcher)
         return dispatcher
@@ -214,6 +218,30 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     3.0
     """
     return Kernel(function)
+
+
+def exact_kernel(function: Callable[..., Any]) -> Kernel:
+    """A :func:`kernel` whose operations round as they are written, for arithmetic that makes use of rounding errors.
+
+    Flags belong to single instructions, so that it stays exact where it is inlined into other kernels.
+
+    Parameters
+    ----------
+    function : callable
+
+    Returns
+    -------
+    Kernel
+
+    Examples
+    --------
+    >>> @exact_kernel
+    ... def rounding_error(a, b):
+    ...     return b - ((a + b) - a)
+    >>> rounding_error(1e16, 1.0)
+    1.0
+    """
+    return Kernel(function, exact=True)
 
 
 def precompile(compiled: Kernel, *arguments: Any) -> None:

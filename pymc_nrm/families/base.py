@@ -78,10 +78,14 @@ class Dense(NamedTuple):
 
 
 class Centred(NamedTuple):
-    """Data of a kernel: values minus the centre, shape (n, d), and the centre, shape (d,); float64."""
+    """Data of a kernel: values minus the centre, shape (n, d), and the centre, shape (d,); float64.
+
+    ``grid``, for families that need it, says how sums are split into exact parts (``families/moments.py``).
+    """
 
     values: Any
     center: Any
+    grid: Any = None
 
 
 @generic
@@ -137,6 +141,26 @@ def prepare_data(family, X):
         If a value is outside the support of the family.
     """
     raise NotImplementedError
+
+
+@generic
+def check_resolution(family, data, title):
+    """Check that doubles resolve a cluster among these data, under these hyperparameters.
+
+    Parameters
+    ----------
+    family : Family
+        From :func:`localise`.
+    data : NamedTuple of arrays
+        From :func:`prepare_data`.
+    title : str
+        What the data are called in messages.
+
+    Raises
+    ------
+    ValueError
+        If they do not; the message names the item of the largest value and says what to do.
+    """
 
 
 @generic

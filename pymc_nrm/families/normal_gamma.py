@@ -1,7 +1,6 @@
 """Normal observations with a normal-gamma base measure, independent over features."""
 
 import math
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +9,11 @@ from pytensor.gradient import disconnected_grad
 
 from pymc_nrm.checks import naming
 from pymc_nrm.families.base import (
-    Centred,
     Hyperparameter,
     add_item,
     cache_size,
     check_matrix,
+    check_resolution,
     conjugate_family,
     draw_item,
     draw_parameters,
@@ -33,9 +32,11 @@ from pymc_nrm.families.base import (
     segment_sum,
     statistics_size,
 )
+from pymc_nrm.families.moments import centred, centred_product, check_ratio, product_grid, sample_location
 from pymc_nrm.families.sample_covariance import check_variances
 from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES, log_above_one
+from pymc_nrm.pairs import split_at, split_product
 
 # Below this share of beta_n left by the removal of an item, fewer than about ten digits are right.
 _LEAST_SHARE_LEFT = 1e-6
@@ -141,12 +142,12 @@ class NormalGamma(NamedTuple):
 
 @prepare_data.register(NormalGamma)
 def _(family, X):
-    values = check_matrix(family, X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        # The mean of a feature without any value is nan, and any centre will do.
-        center = np.nan_to_num(np.nanmean(values, axis=0))
-    return Centred(values - center, center)
+    return centred(check_matrix(family, X))
+
+
+@check_resolution.register(NormalGamma)
+def _(family, data, title):
+    check_ratio(data, np.sqrt(family.beta), "beta", title)
 
 
 @localise.register(NormalGamma)
@@ -172,17 +173,17 @@ def _(family, X, labels):
     mu, kappa, alpha, beta = family
     n_clusters = labels.max() + 1
     observed = pt.invert(pt.isnan(X))
-    # A common shift of data and mu changes nothing, so that the centre is a constant for the gradient.  Sums of
+    # A shift of a cluster and of its mu changes nothing, so that centres are constants for the gradient.  Sums of
     # squares are taken about the cluster means: no large second moments are ever subtracted.
-    total = pt.switch(observed, X, 0).sum(axis=0)
-    center = disconnected_grad(total / pt.maximum(observed.sum(axis=0), 1))
-    X, mu = pt.switch(observed, X - center, 0), mu - center
     counts = segment_sum(observed.astype("float64"), labels, n_clusters)
-    means = segment_sum(X, labels, n_clusters) / pt.maximum(counts, 1)
+    divisors = pt.maximum(counts, 1)
+    centers = disconnected_grad(segment_sum(pt.switch(observed, X, 0), labels, n_clusters) / divisors)
+    X = pt.switch(observed, X - centers[labels], 0)
+    means = segment_sum(X, labels, n_clusters) / divisors
     residuals = pt.switch(observed, X - means[labels], 0)
     scatter = segment_sum(residuals**2, labels, n_clusters)
     kappa_n, alpha_n = kappa + counts, alpha + counts / 2
-    beta_n = beta + scatter / 2 + kappa * counts / (2 * kappa_n) * (means - mu) ** 2
+    beta_n = beta + scatter / 2 + kappa * counts / (2 * kappa_n) * (means + (centers - mu)) ** 2
     return (
         pt.gammaln(alpha_n)
         - pt.gammaln(alpha)
@@ -193,14 +194,14 @@ def _(family, X, labels):
     ).sum()
 
 
-# A row of statistics: counts (d), sums (d), sums of squares (d).
+# A row of statistics: counts (d), sums (d), sums of squares (d), low parts of the sums (d) and of those of squares (d).
 # A row of the cache, by features: mean m_n, scale kappa_n / (2 beta_n (kappa_n + 1)), power alpha_n + 1/2, constant.
 # The log predictive of a feature is  constant - power log(1 + scale (x - m_n)^2).
 
 
 @statistics_size.register(NormalGamma)
 def _(family):
-    return 3 * family.mu.shape[0]
+    return 5 * family.mu.shape[0]
 
 
 @cache_size.register(NormalGamma)
@@ -219,9 +220,13 @@ def _(family, statistics, data, item, sign):
     for j in range(d):
         x = data.values[item, j]
         if not math.isnan(x):
+            high, low = split_at(x, data.grid[0, j])
+            square, square_low = split_product(x, x, product_grid(data, j, j))
             statistics[j] += sign
-            statistics[d + j] += sign * x
-            statistics[2 * d + j] += sign * x * x
+            statistics[d + j] += sign * high
+            statistics[2 * d + j] += sign * square
+            statistics[3 * d + j] += sign * low
+            statistics[4 * d + j] += sign * square_low
 
 
 @kernel
@@ -234,11 +239,14 @@ def pooling_weights(kappa, n):
 def posterior_location_scale(family, statistics, j, inverse_count, shrinkage):
     """Posterior mean m_n and rate beta_n of a feature."""
     d = family.mu.shape[0]
-    n = statistics[j]
-    mean = statistics[d + j] * inverse_count
-    scatter = max(statistics[2 * d + j] - n * mean * mean, 0.0)
-    shift = mean - family.mu[j]
-    return mean - shrinkage * shift, family.beta[j] + 0.5 * (scatter + shrinkage * n * shift * shift)
+    n, total, total_low = statistics[j], statistics[d + j], statistics[3 * d + j]
+    location, rest = sample_location(total, total_low, n, inverse_count)
+    squares, squares_low = statistics[2 * d + j], statistics[4 * d + j]
+    scatter, _ = centred_product(squares, squares_low, location, total, total_low, location, rest)
+    correction = rest * inverse_count
+    shift = (location - family.mu[j]) + correction
+    beta_n = family.beta[j] + 0.5 * (max(scatter, 0.0) + shrinkage * n * shift * shift)
+    return location + (correction - shrinkage * shift), beta_n
 
 
 @log_marginal.register(NormalGamma)

@@ -9,11 +9,11 @@ from pytensor.gradient import disconnected_grad
 
 from pymc_nrm.checks import naming
 from pymc_nrm.families.base import (
-    Centred,
     Hyperparameter,
     add_item,
     cache_size,
     check_matrix,
+    check_resolution,
     conjugate_family,
     draw_item,
     draw_parameters,
@@ -34,10 +34,23 @@ from pymc_nrm.families.base import (
     update_cache,
     write_panel,
 )
+from pymc_nrm.families.moments import centred, check_ratio
 from pymc_nrm.families.sample_covariance import check_full_rank, check_variances
-from pymc_nrm.families.scatter import second_moments
-from pymc_nrm.families.wishart_rows import log_determinant, posterior_factor, set_constants, update_plane
+from pymc_nrm.families.scatter import log_determinants
+from pymc_nrm.families.wishart_rows import (
+    add_rank_one,
+    log_determinant,
+    low_offset,
+    new_workspace,
+    posterior_factor,
+    prior_log_determinant,
+    set_constants,
+    update_plane,
+)
+from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES, log_above_one, squared_lengths
+from pymc_nrm.pairs import split_at, split_product
+from pymc_nrm.special import cholesky_update
 
 
 @conjugate_family(
@@ -132,9 +145,12 @@ class NormalWishart(NamedTuple):
 
 @prepare_data.register(NormalWishart)
 def _(family, X):
-    values = check_matrix(family, X)
-    center = values.mean(axis=0) if len(values) else np.zeros(values.shape[1])
-    return Centred(values - center, center)
+    return centred(check_matrix(family, X))
+
+
+@check_resolution.register(NormalWishart)
+def _(family, data, title):
+    check_ratio(data, np.sqrt(1.0 / np.diag(np.linalg.inv(family.Psi))), "Psi", title)
 
 
 @localise.register(NormalWishart)
@@ -160,24 +176,24 @@ def _(family, X, labels):
     mu, kappa, Psi, nu = family
     n_clusters = labels.max() + 1
     d = X.shape[1]
-    # A common shift of data and mu changes nothing, so that the centre is a constant for the gradient; residuals about
-    # cluster means keep large second moments from being subtracted.
-    center = disconnected_grad(X.mean(axis=0))
-    X, mu = X - center, mu - center
+    # A shift of a cluster and of its mu changes nothing, so that centres are constants for the gradient; residuals
+    # about cluster means keep large second moments from being subtracted.
     counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)
-    means = segment_sum(X, labels, n_clusters) / pt.maximum(counts, 1)[:, None]
-    residuals = X - means[labels]
-    scatter = second_moments(residuals, labels, n_clusters)
-    shift = means - mu
-    shrinkage = (kappa * counts / (kappa + counts))[:, None, None]
-    Psi_n = Psi + scatter + shrinkage * shift[:, :, None] * shift[:, None, :]
+    divisors = pt.maximum(counts, 1)[:, None]
+    centers = disconnected_grad(segment_sum(X, labels, n_clusters) / divisors)
+    X = X - centers[labels]
+    means = segment_sum(X, labels, n_clusters) / divisors
+    shift = means + (centers - mu)
+    # Psi_n is Psi plus the squares of these rows.
+    rows = pt.concatenate([X - means[labels], pt.sqrt(kappa * counts / (kappa + counts))[:, None] * shift])
+    row_labels = pt.concatenate([labels, pt.arange(n_clusters)])
     halves = pt.arange(d) / 2
     log_gamma_ratio = pt.gammaln((nu + counts)[:, None] / 2 - halves) - pt.gammaln(nu / 2 - halves)
     return (
         -counts * d / 2 * np.log(np.pi)
         + d / 2 * (pt.log(kappa) - pt.log(kappa + counts))
         + nu / 2 * _log_determinant(Psi)
-        - (nu + counts) / 2 * _log_determinant(Psi_n)
+        - (nu + counts) / 2 * log_determinants(Psi, rows, row_labels, n_clusters)
         + log_gamma_ratio.sum(axis=1)
     ).sum()
 
@@ -191,7 +207,7 @@ def _log_determinant(matrices):
 _LEAST_DETERMINANT_SHARE = 1e-6
 
 
-# A row of statistics: count, sums (d), second moments (lower triangle, by rows).
+# A row of statistics: count, sums (d), second moments (lower triangle, by rows), and the low parts of both.
 # A row of the cache: log constant, (nu_n + 1)/2, kappa_n/(kappa_n + 1), mean (d), inverse of the Cholesky factor of
 # Psi_n # (lower triangle, by rows), workspace (2 d).  The predictive is
 #     constant - (nu_n + 1)/2 log(1 + kappa_n/(kappa_n + 1) |W (x - m_n)|^2),   W' W = inverse(Psi_n).
@@ -200,7 +216,7 @@ _LEAST_DETERMINANT_SHARE = 1e-6
 @statistics_size.register(NormalWishart)
 def _(family):
     d = family.mu.shape[0]
-    return 1 + d + d * (d + 1) // 2
+    return 1 + 2 * low_offset(d)
 
 
 @cache_size.register(NormalWishart)
@@ -219,14 +235,19 @@ def _(family):
 def _(family, statistics, data, item, sign):
     x = data.values[item]
     d = x.shape[0]
+    low_part = low_offset(d)
     statistics[0] += sign
     k = 1 + d
     for i in range(d):
-        x_i = sign * x[i]
-        statistics[1 + i] += x_i
-        row = statistics[k : k + i + 1]
+        x_i, large = x[i], 1.5 * data.grid[1, i]
+        high, low = split_at(x_i, data.grid[0, i])
+        statistics[1 + i] += sign * high
+        statistics[1 + i + low_part] += sign * low
+        row, row_low = statistics[k : k + i + 1], statistics[k + low_part : k + low_part + i + 1]
         for j in range(row.shape[0]):
-            row[j] += x_i * x[j]
+            high, low = split_product(x_i, x[j], large * data.grid[1, j])
+            row[j] += sign * high
+            row_low[j] += sign * low
         k += i + 1
 
 
@@ -238,7 +259,7 @@ def _(family, statistics):
         return 0.0
     nu, nu_n = family.nu, family.nu + n
     total = 0.5 * d * (math.log(family.kappa / (family.kappa + n)) - n * math.log(math.pi))
-    total += 0.5 * (nu * log_determinant(family, statistics, True) - nu_n * log_determinant(family, statistics, False))
+    total += 0.5 * (nu * prior_log_determinant(family) - nu_n * log_determinant(family, statistics))
     # Gamma(x) Gamma(x - 1/2) is Gamma(2x - 1) up to a power of 2: half as many gamma functions.
     for i in range(0, d - 1, 2):
         total += math.lgamma(nu_n - i - 1.0) - math.lgamma(nu - i - 1.0) - n * math.log(2.0)
@@ -250,8 +271,8 @@ def _(family, statistics):
 @refresh_cache.register(NormalWishart)
 def _(family, statistics, cache):
     d = family.mu.shape[0]
-    factor = np.empty((d, d))
-    posterior_factor(family, statistics, cache[3 : 3 + d], factor)
+    factor = new_workspace(d)
+    weight = posterior_factor(family, statistics, cache[3 : 3 + d], factor)
     k = 3 + d
     for i in range(d):
         for j in range(i):
@@ -265,46 +286,29 @@ def _(family, statistics, cache):
             cache[k + j] = total / factor[i, i]
         cache[k + i] = 1.0 / factor[i, i]
         k += i + 1
+    for j in range(d):
+        cache[k + j] = factor[d + 3, j]
+    add_rank_one(cache, d, weight)
     set_constants(family, statistics[0], d, cache)
 
 
 @update_cache.register(NormalWishart)
 def _(family, statistics, cache, data, item, sign):
-    # Psi changes by weight * v v', v = x - mean.  With y = W v, the factor of I + weight y y' has the pivots
-    # sqrt(s_i / s_(i-1)), s_i = 1 + weight (y_1^2 + ... + y_i^2); dividing W by it row by row costs O(d^2).
     d = data.values.shape[1]
     if d == 2:
-        if not update_plane(family, statistics, cache, data.values[item, 0], data.values[item, 1], sign):
+        if not update_plane(family, statistics, cache, data, item, sign):
             refresh_cache(family, statistics, cache)
         return
     kappa_n = family.kappa + statistics[0]
     add_item(family, statistics, data, item, sign)
-    weight = sign * kappa_n / (kappa_n + sign)
-    size = cache.shape[0]
-    mean, v, carried = cache[3 : 3 + d], cache[size - 2 * d : size - d], cache[size - d :]
+    # Psi changes by a multiple of v v', v = x - mean.
+    step = sign / (kappa_n + sign)
+    mean, v = cache[3 : 3 + d], cache[cache.shape[0] - 2 * d : cache.shape[0] - d]
     for j in range(d):
         v[j] = data.values[item, j] - mean[j]
-        carried[j] = 0.0
-    k = 3 + d
-    s = 1.0
-    for i in range(d):
-        row = cache[k : k + i + 1]
-        y_i = 0.0
-        for j in range(row.shape[0]):
-            y_i += row[j] * v[j]
-        s_next = s + weight * y_i * y_i
-        if not s_next > 1e-10 * s:
-            refresh_cache(family, statistics, cache)
-            return
-        root = math.sqrt(1.0 / (s * s_next))
-        inverse_pivot, carry = s * root, y_i * root
-        change = weight * y_i * inverse_pivot
-        for j in range(row.shape[0]):
-            row[j] = row[j] * inverse_pivot - change * carried[j]
-            carried[j] += carry * row[j]
-        s = s_next
-        k += i + 1
-    step = sign / (kappa_n + sign)
+    if not add_rank_one(cache, d, kappa_n * step):
+        refresh_cache(family, statistics, cache)
+        return
     for j in range(d):
         mean[j] += step * v[j]
     set_constants(family, statistics[0], d, cache)
@@ -362,20 +366,23 @@ def _(family, statistics, cache, data, item):
     return total + math.log(product) + 0.5 * (nu_n - 1.0) * math.log(left)
 
 
-# A column of a panel: the first three entries of the cache; in lanes, for each i, -(W m_n)_i and W_i0 ... W_ii.
+# A column of a panel: the cache up to the mean; in lanes, for each i, -(W m_n)_i and W_i0 ... W_ii.
+
+# Sums -W m_n + W x have lost six digits where x is so many times the root of Psi_ii away from the centre.
+_FAR = 1e5
 
 
 @panel_shape.register(NormalWishart)
 def _(family):
     d = family.mu.shape[0]
-    return 3, d + d * (d + 1) // 2
+    return 3 + d, d + d * (d + 1) // 2
 
 
 @write_panel.register(NormalWishart)
 def _(family, cache, rows, lanes, column):
     d = family.mu.shape[0]
     block, lane = column // LANES, column % LANES
-    for i in range(3):
+    for i in range(3 + d):
         rows[i, column] = cache[i]
     row, k = 0, 3 + d
     for i in range(d):
@@ -390,9 +397,31 @@ def _(family, cache, rows, lanes, column):
 
 @log_predictives.register(NormalWishart)
 def _(family, rows, lanes, prior, data, item, width, values):
-    squared_lengths(lanes, data.values[item], width // LANES, values)
+    x = data.values[item]
+    far = False
+    for i in range(x.shape[0]):
+        far |= x[i] * x[i] > _FAR**2 * family.Psi[i, i]
+    if far:
+        squared_distances(rows, lanes, x, width, values)
+    else:
+        squared_lengths(lanes, x, width // LANES, values)
     for k in range(width // LANES * LANES):
         values[k] = prior[k] + rows[0, k] - rows[1, k] * log_above_one(1.0 + rows[2, k] * values[k])
+
+
+@kernel
+def squared_distances(rows, lanes, x, width, values):
+    """Squared lengths ``|W (x - m)|^2`` of the columns of a panel, for x far from the centre."""
+    for column in range(width):
+        block, lane = column // LANES, column % LANES
+        row, distance = 0, 0.0
+        for i in range(x.shape[0]):
+            total = 0.0
+            for j in range(i + 1):
+                total += lanes[block, row + 1 + j, lane] * (x[j] - rows[3 + j, column])
+            distance += total * total
+            row += i + 2
+        values[column] = distance
 
 
 @draw_parameters.register(NormalWishart)
@@ -400,8 +429,9 @@ def _(family, statistics, rng, parameters):
     # Bartlett: Lambda = inverse(F)' A A' inverse(F) for F the factor of Psi_n, so F inverse(A)' is a square root of the
     # covariance.
     d = family.mu.shape[0]
-    factor, bartlett, root = np.empty((d, d)), np.zeros((d, d)), np.zeros((d, d))
-    posterior_factor(family, statistics, parameters[:d], factor)
+    factor, bartlett, root = new_workspace(d), np.zeros((d, d)), np.zeros((d, d))
+    weight = posterior_factor(family, statistics, parameters[:d], factor)
+    cholesky_update(factor, math.sqrt(weight) * factor[d + 3])
     nu_n, kappa_n = family.nu + statistics[0], family.kappa + statistics[0]
     for i in range(d):
         bartlett[i, i] = math.sqrt(rng.chisquare(nu_n - i))

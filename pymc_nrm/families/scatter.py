@@ -1,4 +1,6 @@
-"""Second moments of the clusters as one symbolic operation, without an (n, d, d) intermediate."""
+"""Log determinants of scatter matrices of clusters as symbolic operations, without an (n, d, d) intermediate."""
+
+import math
 
 import numpy as np
 import pytensor.tensor as pt
@@ -7,59 +9,153 @@ from pytensor.graph.basic import Apply
 
 from pymc_nrm.generic import kernel
 from pymc_nrm.kernel_op import KernelOp
+from pymc_nrm.special import cholesky_update
+
+# A pivot below this share of its diagonal entry has fewer than about ten digits.
+_LEAST_PIVOT = 1e-6
 
 
 @kernel
-def _second_moments(X, labels, n_clusters):
-    d = X.shape[1]
-    sums = np.zeros((n_clusters.item(), d, d))
-    for item in range(X.shape[0]):
-        cluster = labels[item]
+def _cholesky(A):
+    """Overwrite the lower triangle with the factor; False where a pivot loses digits."""
+    right = True
+    for i in range(A.shape[0]):
+        diagonal = A[i, i]
+        for j in range(i + 1):
+            total = A[i, j]
+            for m in range(j):
+                total -= A[i, m] * A[j, m]
+            if i == j:
+                right &= total > _LEAST_PIVOT * diagonal
+            A[i, j] = math.sqrt(total) if i == j else total / A[j, j]
+    return right
+
+
+@kernel
+def _cluster_factors(Psi, rows, labels, n_clusters):
+    """Lower Cholesky factors of ``Psi`` plus the sums of ``x x'`` over the rows of each cluster, (n_clusters, d, d)."""
+    d = rows.shape[1]
+    factors = np.zeros((n_clusters, d, d))
+    for k in range(n_clusters):
+        factors[k] = Psi
+    for r in range(rows.shape[0]):
+        sums = factors[labels[r]]
         for i in range(d):
             for j in range(i + 1):
-                sums[cluster, i, j] += X[item, i] * X[item, j]
-    for cluster in range(sums.shape[0]):
+                sums[i, j] += rows[r, i] * rows[r, j]
+    right = np.ones(n_clusters, dtype=np.bool_)
+    for k in range(n_clusters):
+        right[k] = _cholesky(factors[k])
+    if not right.all():
+        # Sums cannot hold a matrix that is much longer in one direction than in others; its factor can.
+        prior = Psi.copy()
+        _cholesky(prior)
+        for k in range(n_clusters):
+            if not right[k]:
+                factors[k] = prior
+        for r in range(rows.shape[0]):
+            if not right[labels[r]]:
+                cholesky_update(factors[labels[r]], rows[r].copy())
+    return factors
+
+
+@kernel
+def _log_determinants(Psi, rows, labels, n_clusters):
+    factors = _cluster_factors(Psi, rows, labels, n_clusters.item())
+    totals = np.zeros(factors.shape[0])
+    for k in range(factors.shape[0]):
+        for i in range(factors.shape[1]):
+            totals[k] += 2.0 * math.log(factors[k, i, i])
+    return totals
+
+
+@kernel
+def _inverses(Psi, rows, labels, n_clusters):
+    factors = _cluster_factors(Psi, rows, labels, n_clusters.item())
+    d = rows.shape[1]
+    inverses = np.zeros_like(factors)
+    W = np.zeros((d, d))
+    for k in range(factors.shape[0]):
+        factor = factors[k]
         for i in range(d):
+            W[i, i] = 1.0 / factor[i, i]
             for j in range(i):
-                sums[cluster, j, i] = sums[cluster, i, j]
-    return sums
+                total = 0.0
+                for m in range(j, i):
+                    total -= factor[i, m] * W[m, j]
+                W[i, j] = total * W[i, i]
+        for i in range(d):
+            for j in range(i + 1):
+                total = 0.0
+                for m in range(i, d):
+                    total += W[m, i] * W[m, j]
+                inverses[k, i, j] = inverses[k, j, i] = total
+    return inverses
 
 
-class SecondMoments(KernelOp):
-    """Sums over the items of each cluster of ``x x'``: of X (n, d), labels (n,) and their number, shape (K, d, d)."""
+class _ScatterOp(KernelOp):
+    """Base of functions of ``Psi`` plus the sums of ``x x'`` over the rows of each cluster.
 
-    kernel = _second_moments
+    Inputs are Psi (d, d), rows (n, d), their labels (n,) and the number of clusters.
+    """
 
-    def make_node(self, X, labels, n_clusters):
-        X, labels, n_clusters = pt.as_tensor(X), pt.as_tensor(labels), pt.as_tensor(n_clusters)
-        d = X.type.shape[1]
-        return Apply(self, [X, labels, n_clusters], [pt.TensorType("float64", shape=(None, d, d))()])
+    def make_node(self, Psi, rows, labels, n_clusters):
+        inputs = [pt.as_tensor(value) for value in (Psi, rows, labels, n_clusters)]
+        d = inputs[1].type.shape[1]
+        return Apply(self, inputs, [pt.TensorType("float64", shape=(None, *[d] * self.n_axes))()])
 
     def infer_shape(self, node, input_shapes):
-        [(_, d), _, _] = input_shapes
-        return [(node.inputs[2], d, d)]
+        return [(node.inputs[3], *[input_shapes[1][1]] * self.n_axes)]
 
     def connection_pattern(self, node):
-        return [[True], [False], [False]]
+        return [[True], [True], [False], [False]]
+
+    def _pullback(self, inputs, G):
+        """Cotangents of the inputs for those of the sums, (n_clusters, d, d) and symmetric."""
+        _, rows, labels, _ = inputs
+        return [
+            G.sum(axis=0),
+            2 * (G[labels] @ rows[:, :, None])[:, :, 0],
+            disconnected_type(),
+            disconnected_type(),
+        ]
+
+
+class LogDeterminants(_ScatterOp):
+    """Log determinants, shape (n_clusters,)."""
+
+    kernel = _log_determinants
+    n_axes = 0
 
     def pullback(self, inputs, outputs, cotangents):
-        X, labels, _ = inputs
-        [G] = cotangents
-        symmetric = G + G.transpose(0, 2, 1)
-        return [(symmetric[labels] @ X[:, :, None])[:, :, 0], disconnected_type(), disconnected_type()]
+        [g] = cotangents
+        return self._pullback(inputs, g[:, None, None] * Inverses()(*inputs))
 
 
-def second_moments(X, labels, n_clusters):
-    """Sums of outer products of the rows of ``X`` with equal labels.
+class Inverses(_ScatterOp):
+    """Inverses, shape (n_clusters, d, d)."""
+
+    kernel = _inverses
+    n_axes = 2
+
+    def pullback(self, inputs, outputs, cotangents):
+        [G], [P] = cotangents, outputs
+        return self._pullback(inputs, -P @ (G + G.transpose(0, 2, 1)) @ P / 2)
+
+
+def log_determinants(Psi, rows, labels, n_clusters):
+    """Log determinants of ``Psi`` plus the sums of outer products of the rows with equal labels.
 
     Parameters
     ----------
-    X : tensor, shape (n, d), float64
+    Psi : tensor, shape (d, d), float64
+        Positive definite; only the lower triangle is read.
+    rows : tensor, shape (n, d), float64
     labels : integer tensor, shape (n,)
     n_clusters : integer scalar tensor
 
     Returns
     -------
-    tensor, shape (n_clusters, d, d)
+    tensor, shape (n_clusters,)
     """
-    return SecondMoments()(X, labels, n_clusters)
+    return LogDeterminants()(Psi, rows, labels, n_clusters)

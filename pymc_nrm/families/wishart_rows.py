@@ -1,75 +1,224 @@
-"""Kernels of the normal-Wishart family: posterior factors, determinants and constants of predictive densities."""
+"""Kernels of the normal-Wishart family: posterior factors, determinants and constants of predictive densities.
+
+``Psi_n = A + w s s'`` for A the sum of Psi and the scatter of the cluster, s the distance of its mean from mu and
+``w = kappa n / kappa_n``.  Only A is factored: far from mu the other term would take all digits of A.
+"""
 
 import math
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.families.moments import centred_product, product_grid, sample_location
+from pymc_nrm.generic import exact_kernel, kernel
+from pymc_nrm.pairs import add_pairs, divide_pairs, multiply_pairs, split_at, split_product
+
+# A pivot below this share of its diagonal entry has fewer than about ten digits, and is computed anew in pairs.
+_LEAST_PIVOT = 1e-6
+# Below this share of the determinant left by a removal, the cache is computed anew.
+_LEAST_LEFT = 1e-6
 
 
 @kernel
-def posterior_factor(family, statistics, mean, factor):
-    """Write the posterior mean (d,) and the lower Cholesky factor of Psi_n (d, d); a numerically lost pivot is nan."""
-    d = mean.shape[0]
-    n = statistics[0]
-    kappa_n = family.kappa + n
-    for i in range(d):
-        mean[i] = (family.kappa * family.mu[i] + statistics[1 + i]) / kappa_n
-    k = 1 + d
-    for i in range(d):
-        for j in range(i + 1):
-            total = family.Psi[i, j] + statistics[k + j]
-            total += family.kappa * family.mu[i] * family.mu[j] - kappa_n * mean[i] * mean[j]
-            for m in range(j):
-                total -= factor[i, m] * factor[j, m]
-            factor[i, j] = math.sqrt(total) if i == j else total / factor[j, j]
-        k += i + 1
+def low_offset(d):
+    """Distance in a row of statistics from the high part of a sum to its low part."""
+    return d + d * (d + 1) // 2
 
 
 @kernel
-def log_determinant(family, statistics, prior):
-    """Log determinant of Psi (``prior``), or of Psi_n; nan where a pivot is lost numerically."""
+def new_workspace(d):
+    """Memory for :func:`factor_scatter`."""
+    return np.empty((d + 4, d))
+
+
+@kernel
+def factor_scatter(family, statistics, work):
+    """Factor A = L D L', and write the distance of the mean from mu.
+
+    Afterwards ``work[i, j]`` is ``L_ij D_j`` for j < i and ``D_i`` for j = i, and rows d .. d + 3 hold the reciprocals
+    of D, the sample mean, what it lacks times n, and s.  A pivot that is lost even in pairs of doubles is not above 0.
+    """
     d = family.mu.shape[0]
-    n = 0.0 if prior else statistics[0]
-    kappa_n = family.kappa + n
-    if d <= 2:
-        # Psi_n is Psi plus the scatter about the mean plus a rank-one term; sums of second moments cancel as in
-        # posterior_factor.
-        first, last, cross = family.Psi[0, 0], family.Psi[d - 1, d - 1], family.Psi[d - 1, 0]
-        if not prior:
-            mu = family.mu[0]
-            mean = (family.kappa * mu + statistics[1]) / kappa_n
-            first += statistics[1 + d] + family.kappa * mu * mu - kappa_n * mean * mean
-            if d == 2:
-                mu_2 = family.mu[1]
-                mean_2 = (family.kappa * mu_2 + statistics[2]) / kappa_n
-                cross += statistics[4] + family.kappa * mu * mu_2 - kappa_n * mean * mean_2
-                last += statistics[5] + family.kappa * mu_2 * mu_2 - kappa_n * mean_2 * mean_2
-        if d == 1:
-            return math.log(first)
-        return math.log(first) + math.log(last - cross * cross / first)
-    # L D L' without square roots: row i of the workspace holds the entries L_ij D_j, its diagonal D_i.
-    work = np.empty((d + 2, d))
-    mean, inverse = work[d], work[d + 1]
-    for i in range(d):
-        mean[i] = 0.0 if prior else (family.kappa * family.mu[i] + statistics[1 + i]) / kappa_n
-    total, product = 0.0, 1.0
+    n, low = statistics[0], low_offset(d)
+    inverse_count = 1.0 / n if n > 0.0 else 0.0
+    inverse, location, rest, shift = work[d], work[d + 1], work[d + 2], work[d + 3]
     k = 1 + d
     for i in range(d):
+        total, total_low = statistics[1 + i], statistics[1 + i + low]
+        location[i], rest[i] = sample_location(total, total_low, n, inverse_count)
+        shift[i] = (location[i] - family.mu[i]) + rest[i] * inverse_count
+        row, row_low, entries = statistics[k : k + i + 1], statistics[k + low : k + low + i + 1], work[i, : i + 1]
+        place = location[i]
+        for j in range(entries.shape[0]):
+            entries[j], _ = centred_product(row[j], row_low[j], place, total, total_low, location[j], rest[j])
+        k += i + 1
+    for i in range(d):
         for j in range(i + 1):
-            value = family.Psi[i, j]
-            if not prior:
-                value += statistics[k + j] + family.kappa * family.mu[i] * family.mu[j] - kappa_n * mean[i] * mean[j]
+            work[i, j] += family.Psi[i, j]
+    if not factor_in_place(work, inverse):
+        factor_in_pairs(family, statistics, work)
+
+
+@kernel
+def factor_in_place(work, inverse):
+    """Factor a matrix as :func:`factor_scatter` says; False where a pivot loses digits."""
+    right = True
+    for i in range(inverse.shape[0]):
+        diagonal = work[i, i]
+        for j in range(i + 1):
+            value = work[i, j]
             for m in range(j):
                 value -= work[i, m] * work[j, m] * inverse[m]
             work[i, j] = value
         inverse[i] = 1.0 / work[i, i]
+        right &= work[i, i] > _LEAST_PIVOT * diagonal
+    return right
+
+
+@exact_kernel
+def factor_in_pairs(family, statistics, work):
+    """Write the factor of A as :func:`factor_scatter` does, every number on the way in two parts."""
+    d = family.mu.shape[0]
+    low = low_offset(d)
+    high_part, low_part = np.empty((d + 1, d)), np.empty((d + 1, d))
+    location, rest = work[d + 1], work[d + 2]
+    k = 1 + d
+    for i in range(d):
+        total, total_low = statistics[1 + i], statistics[1 + i + low]
+        for j in range(i + 1):
+            product, product_low = statistics[k + j], statistics[k + j + low]
+            a, a_low = centred_product(product, product_low, location[i], total, total_low, location[j], rest[j])
+            a, a_low = add_pairs(a, a_low, family.Psi[i, j], 0.0)
+            for m in range(j):
+                b, b_low = multiply_pairs(high_part[i, m], low_part[i, m], high_part[j, m], low_part[j, m])
+                b, b_low = multiply_pairs(b, b_low, high_part[d, m], low_part[d, m])
+                a, a_low = add_pairs(a, a_low, -b, -b_low)
+            high_part[i, j], low_part[i, j] = a, a_low
+            work[i, j] = a
+        high_part[d, i], low_part[d, i] = divide_pairs(1.0, 0.0, high_part[i, i], low_part[i, i])
+        work[d, i] = high_part[d, i]
+        k += i + 1
+
+
+@kernel
+def posterior_factor(family, statistics, mean, work):
+    """Write the posterior mean (d,), and into the first d rows of the workspace the lower Cholesky factor of A.
+
+    The last row of the workspace is s, and w is returned.  A numerically lost pivot is nan.
+    """
+    d = mean.shape[0]
+    n = statistics[0]
+    factor_scatter(family, statistics, work)
+    inverse, location, rest, shift = work[d], work[d + 1], work[d + 2], work[d + 3]
+    shrinkage = family.kappa / (family.kappa + n)
+    for i in range(d):
+        mean[i] = location[i] + ((rest[i] / n if n > 0.0 else 0.0) - shrinkage * shift[i])
+        for j in range(i):
+            work[i, j] *= inverse[j]
+        work[i, i] = math.sqrt(work[i, i])
+        inverse[i] = 1.0 / work[i, i]
+    return shrinkage * n
+
+
+@kernel
+def log_determinant(family, statistics):
+    """Log determinant of Psi_n; nan where a pivot is lost numerically."""
+    d = family.mu.shape[0]
+    n = statistics[0]
+    weight = family.kappa * n / (family.kappa + n)
+    if d <= 2:
+        low = low_offset(d)
+        inverse_count = 1.0 / n if n > 0.0 else 0.0
+        x, x_low = statistics[1], statistics[1 + low]
+        m, r = sample_location(x, x_low, n, inverse_count)
+        first, _ = centred_product(statistics[1 + d], statistics[1 + d + low], m, x, x_low, m, r)
+        first += family.Psi[0, 0]
+        s = (m - family.mu[0]) + r * inverse_count
+        if d == 1:
+            return math.log(first + weight * s * s)
+        y, y_low = statistics[2], statistics[2 + low]
+        m_2, r_2 = sample_location(y, y_low, n, inverse_count)
+        cross, _ = centred_product(statistics[4], statistics[4 + low], m_2, y, y_low, m, r)
+        last, _ = centred_product(statistics[5], statistics[5 + low], m_2, y, y_low, m_2, r_2)
+        cross += family.Psi[1, 0]
+        last += family.Psi[1, 1]
+        slope = cross / first
+        pivot = last - cross * slope
+        if pivot > _LEAST_PIVOT * last:
+            t = (m_2 - family.mu[1]) + r_2 * inverse_count - slope * s
+            return math.log(first) + math.log(pivot * (1.0 + weight * (s * s / first + t * t / pivot)))
+    work = new_workspace(d)
+    factor_scatter(family, statistics, work)
+    return factored_log_determinant(work, weight)
+
+
+@kernel
+def prior_log_determinant(family):
+    """Log determinant of Psi."""
+    d = family.mu.shape[0]
+    if d == 1:
+        return math.log(family.Psi[0, 0])
+    if d == 2:
+        first, last, cross = family.Psi[0, 0], family.Psi[1, 1], family.Psi[1, 0]
+        return math.log(first) + math.log(last - cross * cross / first)
+    work = new_workspace(d)
+    for i in range(d):
+        for j in range(i + 1):
+            work[i, j] = family.Psi[i, j]
+    factor_in_place(work, work[d])
+    return factored_log_determinant(work, 0.0)
+
+
+@kernel
+def factored_log_determinant(work, weight):
+    """Log determinant of ``L D L' + weight s s'`` from the workspace: ``log |D| (1 + weight s' inverse(L D L') s)``."""
+    d = work.shape[1]
+    inverse, shift = work[d], work[d + 3]
+    total, product, distance = 0.0, 1.0, 0.0
+    for i in range(d):
         product *= work[i, i]
         if not 1e-100 < product < 1e100:
             total += math.log(product)
             product = 1.0
+        if weight > 0.0:
+            # The solution of L y = s takes the place of s, divided by D.
+            y = shift[i]
+            for m in range(i):
+                y -= work[i, m] * shift[m]
+            shift[i] = y * inverse[i]
+            distance += y * shift[i]
+    return total + math.log(product) + math.log(1.0 + weight * distance)
+
+
+@kernel
+def add_rank_one(cache, d, weight):
+    """Turn the inverse factor W of Psi in a cache into that of ``Psi + weight v v'``; False where it would lose digits.
+
+    v stands at the first d places of the workspace of the cache.  With y = W v, the factor of I + weight y y' has the
+    pivots sqrt(s_i / s_(i-1)), s_i = 1 + weight (y_1^2 + ... + y_i^2); dividing W by it row by row costs O(d^2).
+    """
+    size = cache.shape[0]
+    v, carried = cache[size - 2 * d : size - d], cache[size - d :]
+    for j in range(d):
+        carried[j] = 0.0
+    k = 3 + d
+    s = 1.0
+    for i in range(d):
+        row = cache[k : k + i + 1]
+        y_i = 0.0
+        for j in range(row.shape[0]):
+            y_i += row[j] * v[j]
+        s_next = s + weight * y_i * y_i
+        if not s_next > _LEAST_LEFT * s:
+            return False
+        root = math.sqrt(1.0 / (s * s_next))
+        inverse_pivot, carry = s * root, y_i * root
+        change = weight * y_i * inverse_pivot
+        for j in range(row.shape[0]):
+            row[j] = row[j] * inverse_pivot - change * carried[j]
+            carried[j] += carry * row[j]
+        s = s_next
         k += i + 1
-    return total + math.log(product)
+    return True
 
 
 @kernel
@@ -102,15 +251,26 @@ def set_constants(family, n, d, cache):
 
 
 @kernel
-def update_plane(family, statistics, cache, x_1, x_2, sign):
+def update_plane(family, statistics, cache, data, item, sign):
     """Rank-one change of statistics and cache for d = 2, without loops; False where the cache would lose digits."""
+    x_1, x_2 = data.values[item, 0], data.values[item, 1]
     kappa_n = family.kappa + statistics[0]
+    high_1, low_1 = split_at(x_1, data.grid[0, 0])
+    high_2, low_2 = split_at(x_2, data.grid[0, 1])
+    high_11, low_11 = split_product(x_1, x_1, product_grid(data, 0, 0))
+    high_21, low_21 = split_product(x_2, x_1, product_grid(data, 1, 0))
+    high_22, low_22 = split_product(x_2, x_2, product_grid(data, 1, 1))
     statistics[0] += sign
-    statistics[1] += sign * x_1
-    statistics[2] += sign * x_2
-    statistics[3] += sign * x_1 * x_1
-    statistics[4] += sign * x_1 * x_2
-    statistics[5] += sign * x_2 * x_2
+    statistics[1] += sign * high_1
+    statistics[2] += sign * high_2
+    statistics[3] += sign * high_11
+    statistics[4] += sign * high_21
+    statistics[5] += sign * high_22
+    statistics[6] += sign * low_1
+    statistics[7] += sign * low_2
+    statistics[8] += sign * low_11
+    statistics[9] += sign * low_21
+    statistics[10] += sign * low_22
     step = sign / (kappa_n + sign)
     weight = kappa_n * step
     kappa_n += sign
@@ -119,7 +279,7 @@ def update_plane(family, statistics, cache, x_1, x_2, sign):
     y_1, y_2 = w_11 * v_1, w_21 * v_1 + w_22 * v_2
     s_1 = 1.0 + weight * y_1 * y_1
     s_2 = s_1 + weight * y_2 * y_2
-    if not (s_1 > 1e-10 and s_2 > 1e-10 * s_1):
+    if not (s_1 > _LEAST_LEFT and s_2 > _LEAST_LEFT * s_1):
         return False
     root_1, root_2 = math.sqrt(1.0 / s_1), math.sqrt(1.0 / (s_1 * s_2))
     w_11, w_21, w_22 = w_11 * root_1, (w_21 * s_1 - weight * y_2 * y_1 * w_11) * root_2, w_22 * s_1 * root_2

@@ -1,0 +1,126 @@
+"""First and second moments of clusters whose distance from each other is up to 1e10 times their width.
+
+The scatter of a cluster is a small difference of large sums.  Every value, and every product of two, is split into a
+multiple of a power of two and the rest.  The power is chosen for the whole data set, so large that sums of the
+multiples over any items are exact; the rests are so small that their sums have about 30 digits of the whole.  Both
+sums are additive, and removals undo additions.
+"""
+
+import math
+
+import numpy as np
+
+from pymc_nrm.families.base import Centred
+from pymc_nrm.generic import exact_kernel, kernel
+from pymc_nrm.pairs import fused_multiply_add
+
+# Values above this many times the scale of a cluster: rounding of the location of a cluster alone costs 1e-6 nats.
+LARGEST_RATIO = 2e10
+# Exponents of two for which squares neither overflow nor underflow.
+_LEAST_EXPONENT, _MOST_EXPONENT = -400, 480
+
+
+def centred(values):
+    """Subtract from every feature a number near its median, and choose the grids on which sums are exact.
+
+    The mean may be far from all items, and would cost all of them digits.  The centre is a multiple of the spacing of
+    doubles at the largest value, so that far values stay exact.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n, d)
+        NaN means missing.
+
+    Returns
+    -------
+    Centred
+    """
+    n, d = values.shape
+    present = ~np.isnan(values)
+    center = np.zeros(d)
+    # Missing values are sorted to the end.
+    order = np.sort(values, axis=0)
+    middle = np.maximum(present.sum(axis=0) - 1, 0) // 2
+    if n:
+        spacing = np.spacing(np.max(np.abs(values), axis=0, where=present, initial=0.0))
+        median = np.nan_to_num(order[middle, np.arange(d)])
+        center = np.round(median / spacing) * spacing
+    shifted = values - center
+    largest = np.max(np.abs(shifted), axis=0, where=present, initial=0.0)
+    exponent = np.clip(np.frexp(largest)[1], _LEAST_EXPONENT, _MOST_EXPONENT)
+    room = math.ceil(math.log2(max(n, 1))) + 1
+    grid = np.array([1.5 * 2.0 ** (exponent + room), 2.0 ** (exponent + (room + 1) // 2)])
+    return Centred(shifted, center, grid)
+
+
+def check_ratio(data, scale, advice, title):
+    """Refuse values so much larger than the scale of clusters that doubles do not hold the difference.
+
+    Parameters
+    ----------
+    data : Centred
+    scale : ndarray, shape (d,)
+        Least standard deviation of a cluster that the prior expects, by features.
+    advice : str
+        Hyperparameters that widen clusters.
+    title : str
+        What the data are called in the message.
+
+    Raises
+    ------
+    ValueError
+        If a value is more than ``LARGEST_RATIO`` times the scale away from the middle of its feature.
+    """
+    ratio = np.abs(data.values) / scale
+    ratio = np.where(np.isnan(ratio), 0.0, ratio)
+    if not ratio.size or ratio.max() <= LARGEST_RATIO:
+        return
+    item, feature = np.unravel_index(ratio.argmax(), ratio.shape)
+    value = data.values[item, feature] + data.center[feature]
+    raise ValueError(
+        f"{title}: item {item}, feature {feature} has the value {value:.6g}, which is {ratio.max():.2g} times the "
+        f"width {scale[feature]:.2g} of a cluster away from the median {data.center[feature]:.6g}; doubles resolve at "
+        f"most {LARGEST_RATIO:.0e}.  If it is a code for a missing value, make it NaN or remove the item; subtract the "
+        f"origin of timestamps, or measure them in larger units; remove outliers; or choose larger {advice}"
+    )
+
+
+@exact_kernel
+def sample_location(total, total_low, n, inverse_count):
+    """A double next to the mean, and n times the difference of the mean from it."""
+    location = (total + total_low) * inverse_count
+    return location, fused_multiply_add(-n, location, total) + total_low
+
+
+@exact_kernel
+def centred_product(product, product_low, location, total, total_low, other_location, other_rest):
+    """Sum over items of ``(x - mean x) (y - mean y)``, in two parts, from the sums of ``x y`` and of x.
+
+    With s the sum of x and ``n mean(y) = n c + r``, it is ``sum x y - c s - mean(x) r``; the first difference cancels.
+
+    Parameters
+    ----------
+    product, product_low : float
+        Sum of x y.
+    location : float
+        Near the mean of x.
+    total, total_low : float
+        Sum of x.
+    other_location, other_rest : float
+        c and r, see :func:`sample_location`.
+    """
+    leading = other_location * total
+    difference = product - leading
+    part = difference - product
+    low = (product - (difference - part)) - (leading + part)
+    low -= fused_multiply_add(other_location, total, -leading)
+    low += fused_multiply_add(-other_location, total_low, product_low)
+    low -= location * other_rest
+    high = difference + low
+    return high, low - (high - difference)
+
+
+@kernel
+def product_grid(data, i, j):
+    """What splits products of two features, see :func:`~pymc_nrm.pairs.split_product`."""
+    return 1.5 * data.grid[1, i] * data.grid[1, j]

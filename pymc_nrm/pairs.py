@@ -1,0 +1,121 @@
+"""Numbers as unevaluated sums of two doubles, a high and a low part, for differences of sums that nearly cancel.
+
+Dekker (1971), "A floating-point technique for extending the available precision"; Ogita, Rump & Oishi (2005), "Accurate
+sum and dot product".
+"""
+
+import math
+from fractions import Fraction
+
+from pymc_nrm.generic import exact_kernel, numba_extension
+
+__all__ = [
+    "add_pairs",
+    "divide_pairs",
+    "fused_multiply_add",
+    "multiply_pairs",
+    "split_at",
+    "split_product",
+]
+
+
+def fused_multiply_add(a, b, c):
+    """The double next to ``a b + c``, rounded once.
+
+    Examples
+    --------
+    >>> fused_multiply_add(2.0**27 + 1, 2.0**27 + 1, -(2.0**54 + 2.0**28))
+    1.0
+    """
+    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
+        return a * b + c
+    return float(Fraction(a) * Fraction(b) + Fraction(c))
+
+
+@numba_extension
+def _compile_fused_multiply_add():
+    from numba.core import types
+    from numba.extending import intrinsic, overload
+
+    def emit(context, builder, signature, arguments):
+        return builder.fma(*arguments)
+
+    @intrinsic
+    def compiled(typing_context, a, b, c):
+        return types.float64(types.float64, types.float64, types.float64), emit
+
+    @overload(fused_multiply_add)
+    def implementation(a, b, c):
+        return lambda a, b, c: compiled(a, b, c)
+
+
+@exact_kernel
+def split_at(x, large):
+    """Split a number into a multiple of a power of two g and the exact rest, for ``large = 1.5 2^52 g``, |x| < 2^51 g.
+
+    Examples
+    --------
+    >>> split_at(10.25, 1.5 * 2.0**52)
+    (10.0, 0.25)
+    """
+    high = (x + large) - large
+    return high, x - high
+
+
+@exact_kernel
+def split_product(a, b, large):
+    """Split a product as :func:`split_at` does; the low part is the double next to the rest.
+
+    Examples
+    --------
+    >>> split_product(2.5, 4.1, 1.5 * 2.0**52)[0]
+    10.0
+    """
+    high = (a * b + large) - large
+    return high, fused_multiply_add(a, b, -high)
+
+
+@exact_kernel
+def add_pairs(a, a_low, b, b_low):
+    """Sum of two pairs.
+
+    Examples
+    --------
+    >>> add_pairs(1.0, 0.0, 1e-20, 0.0)
+    (1.0, 1e-20)
+    """
+    total = a + b
+    part = total - a
+    low = ((a - (total - part)) + (b - part)) + (a_low + b_low)
+    high = total + low
+    return high, low - (high - total)
+
+
+@exact_kernel
+def multiply_pairs(a, a_low, b, b_low):
+    """Product of two pairs.
+
+    Examples
+    --------
+    >>> multiply_pairs(1.0, 1e-20, 3.0, 0.0)
+    (3.0, 3e-20)
+    """
+    product = a * b
+    low = fused_multiply_add(a, b, -product) + (a * b_low + a_low * b)
+    high = product + low
+    return high, low - (high - product)
+
+
+@exact_kernel
+def divide_pairs(a, a_low, b, b_low):
+    """Quotient of two pairs.
+
+    Examples
+    --------
+    >>> divide_pairs(1.0, 0.0, 3.0, 0.0)[1] * 3 > 0
+    True
+    """
+    first = a / b
+    second = ((fused_multiply_add(-first, b, a) + a_low) - first * b_low) / b
+    high = first + second
+    return high, second - (high - first)

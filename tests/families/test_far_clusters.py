@@ -1,0 +1,148 @@
+"""Gaussian kernels on clusters and outliers up to 1e10 standard deviations away, against rational arithmetic."""
+
+import numpy as np
+import pytest
+from families.far_clusters import normal_gamma_marginal, normal_wishart_marginal, separated, with_outlier
+
+from pymc_nrm.families import NormalGamma, NormalWishart
+from pymc_nrm.families.base import (
+    add_item,
+    broadcast_hyperparameters,
+    cache_size,
+    localise,
+    log_marginal,
+    log_predictive,
+    log_predictive_without,
+    log_predictives,
+    panel_shape,
+    prepare_data,
+    refresh_cache,
+    statistics_size,
+    update_cache,
+    write_panel,
+)
+from pymc_nrm.generic import kernel
+from pymc_nrm.lanes import LANES
+
+TOLERANCE = 1e-6
+MARGINALS = {"NormalGamma": normal_gamma_marginal, "NormalWishart": normal_wishart_marginal}
+DISTANCES = [1e0, 1e3, 1e5, 1e6, 1e7, 1e8, 1e9]
+
+
+def make_family(name, d):
+    if name == "NormalGamma":
+        return NormalGamma(mu=0.3, kappa=0.1, alpha=2.0, beta=1.0)
+    Psi = 2.0 * np.eye(d) + 0.5
+    return NormalWishart(mu=0.3, kappa=0.1, Psi=Psi, nu=d + 4.0)
+
+
+class Problem:
+    """A family and data as kernels read them, and exact log marginals of sets of items."""
+
+    def __init__(self, name, X):
+        self.X = X
+        self.full = broadcast_hyperparameters(make_family(name, X.shape[1]), *X.shape)
+        self.data = prepare_data(self.full, X)
+        self.local = localise(self.full, self.data)
+        self._marginal, self._known = MARGINALS[name], {}
+
+    def marginal(self, items):
+        key = tuple(sorted(items))
+        if key not in self._known:
+            self._known[key] = self._marginal(self.full, self.X[list(key)])
+        return self._known[key]
+
+    def predictive(self, item, items):
+        return self.marginal([*items, item]) - self.marginal(items)
+
+
+@kernel
+def walk(family, data, steps, signs, to_weigh):
+    """Add and remove items; the log marginal of what is left, and the predictives of items by the cache and a panel."""
+    statistics, cache = np.zeros(statistics_size(family)), np.zeros(cache_size(family))
+    refresh_cache(family, statistics, cache)
+    for k in range(steps.shape[0]):
+        update_cache(family, statistics, cache, data, steps[k], signs[k])
+    n_rows, n_lane_rows = panel_shape(family)
+    rows, lanes = np.empty((n_rows, LANES)), np.empty((1, n_lane_rows, LANES))
+    for column in range(LANES):
+        write_panel(family, cache, rows, lanes, column)
+    prior, values = np.zeros(LANES), np.empty(LANES)
+    single, together = np.empty(to_weigh.shape[0]), np.empty(to_weigh.shape[0])
+    for k in range(to_weigh.shape[0]):
+        single[k] = log_predictive(family, cache, data, to_weigh[k])
+        log_predictives(family, rows, lanes, prior, data, to_weigh[k], LANES, values)
+        together[k] = values[3]
+    return log_marginal(family, statistics), single, together
+
+
+@kernel
+def leave_one_out(family, data, items):
+    """Log predictive of each item given the others: the formula, or a removal where there is none."""
+    statistics, cache = np.zeros(statistics_size(family)), np.zeros(cache_size(family))
+    for item in items:
+        add_item(family, statistics, data, item, 1.0)
+    values = np.empty(items.shape[0])
+    for k in range(items.shape[0]):
+        refresh_cache(family, statistics, cache)
+        values[k] = log_predictive_without(family, statistics, cache, data, items[k])
+        if np.isnan(values[k]):
+            update_cache(family, statistics, cache, data, items[k], -1.0)
+            values[k] = log_predictive(family, cache, data, items[k])
+            update_cache(family, statistics, cache, data, items[k], 1.0)
+    return values
+
+
+@kernel
+def marginal_of_unions(family, data, parts, kept, n_parts):
+    """Log marginal of the union of the kept parts: rows of all parts are added, those of the others subtracted."""
+    rows = np.zeros((n_parts + 1, statistics_size(family)))
+    for item in range(parts.shape[0]):
+        add_item(family, rows[parts[item]], data, item, 1.0)
+    for part in range(n_parts):
+        rows[n_parts] += rows[part]
+    for part in range(n_parts):
+        if not kept[part]:
+            rows[n_parts] -= rows[part]
+    return log_marginal(family, rows[n_parts])
+
+
+@pytest.fixture(
+    scope="module", params=[("NormalGamma", 1), ("NormalGamma", 2)] + [("NormalWishart", d) for d in (1, 2, 3)]
+)
+def kind(request):
+    return request.param
+
+
+def problems(kind, distance):
+    name, d = kind
+    for oblique in (False, True) if d > 1 else (False,):
+        yield Problem(name, separated(12, d, distance, oblique))
+        yield Problem(name, with_outlier(41, d, 10 * distance, oblique))
+
+
+def item_sets(n, rng):
+    """Items of the group at the origin, of the other, and of both."""
+    first, second = np.arange(0, n, 2), np.arange(1, n, 2)
+    bulk = np.delete(np.arange(n), 3)
+    return [first, second, bulk, rng.permutation(n)]
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_kernels_agree_with_rational_arithmetic(kind, distance):
+    rng = np.random.default_rng(1)
+    for problem in problems(kind, distance):
+        n = len(problem.X)
+        for items in item_sets(n, rng):
+            others = np.setdiff1d(np.arange(n), items)
+            # All items join, in random order; then those of the others leave.
+            steps = np.concatenate([rng.permutation(n), rng.permutation(others)])
+            signs = np.concatenate([np.ones(n), -np.ones(len(others))])
+            marginal, single, together = walk(problem.local, problem.data, steps, signs, others)
+            assert marginal == pytest.approx(problem.marginal(items), abs=TOLERANCE)
+            exact = [problem.predictive(item, items) for item in others]
+            np.testing.assert_allclose(single, exact, atol=TOLERANCE, rtol=0)
+            np.testing.assert_allclose(together, exact, atol=TOLERANCE, rtol=0)
+            exact = [problem.predictive(item, np.setdiff1d(items, [item])) for item in items]
+            formula = leave_one_out(problem.local, problem.data, items)
+            np.testing.assert_allclose(formula, exact, atol=TOLERANCE, rtol=0)
