@@ -47,7 +47,6 @@ from pymc_nrm.families.wishart_rows import (
     set_constants,
     update_plane,
 )
-from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES, log_above_one, squared_lengths
 from pymc_nrm.pairs import split_at, split_product
 from pymc_nrm.special import cholesky_update
@@ -296,7 +295,9 @@ def _(family, statistics, cache):
 def _(family, statistics, cache, data, item, sign):
     d = data.values.shape[1]
     if d == 2:
-        if not update_plane(family, statistics, cache, data, item, sign):
+        x_1, x_2, grid = data.values[item, 0], data.values[item, 1], data.grid
+        large_1, large_2, unit_1, unit_2 = grid[0, 0], grid[0, 1], grid[1, 0], grid[1, 1]
+        if not update_plane(family, statistics, cache, x_1, x_2, large_1, large_2, unit_1, unit_2, sign):
             refresh_cache(family, statistics, cache)
         return
     kappa_n = family.kappa + statistics[0]
@@ -366,23 +367,20 @@ def _(family, statistics, cache, data, item):
     return total + math.log(product) + 0.5 * (nu_n - 1.0) * math.log(left)
 
 
-# A column of a panel: the cache up to the mean; in lanes, for each i, -(W m_n)_i and W_i0 ... W_ii.
-
-# Sums -W m_n + W x have lost six digits where x is so many times the root of Psi_ii away from the centre.
-_FAR = 1e5
+# A column of a panel: the first three entries of the cache; in lanes, for each i, -(W m_n)_i and W_i0 ... W_ii.
 
 
 @panel_shape.register(NormalWishart)
 def _(family):
     d = family.mu.shape[0]
-    return 3 + d, d + d * (d + 1) // 2
+    return 3, d + d * (d + 1) // 2
 
 
 @write_panel.register(NormalWishart)
 def _(family, cache, rows, lanes, column):
     d = family.mu.shape[0]
     block, lane = column // LANES, column % LANES
-    for i in range(3 + d):
+    for i in range(3):
         rows[i, column] = cache[i]
     row, k = 0, 3 + d
     for i in range(d):
@@ -397,31 +395,9 @@ def _(family, cache, rows, lanes, column):
 
 @log_predictives.register(NormalWishart)
 def _(family, rows, lanes, prior, data, item, width, values):
-    x = data.values[item]
-    far = False
-    for i in range(x.shape[0]):
-        far |= x[i] * x[i] > _FAR**2 * family.Psi[i, i]
-    if far:
-        squared_distances(rows, lanes, x, width, values)
-    else:
-        squared_lengths(lanes, x, width // LANES, values)
+    squared_lengths(lanes, data.values[item], width // LANES, values)
     for k in range(width // LANES * LANES):
         values[k] = prior[k] + rows[0, k] - rows[1, k] * log_above_one(1.0 + rows[2, k] * values[k])
-
-
-@kernel
-def squared_distances(rows, lanes, x, width, values):
-    """Squared lengths ``|W (x - m)|^2`` of the columns of a panel, for x far from the centre."""
-    for column in range(width):
-        block, lane = column // LANES, column % LANES
-        row, distance = 0, 0.0
-        for i in range(x.shape[0]):
-            total = 0.0
-            for j in range(i + 1):
-                total += lanes[block, row + 1 + j, lane] * (x[j] - rows[3 + j, column])
-            distance += total * total
-            row += i + 2
-        values[column] = distance
 
 
 @draw_parameters.register(NormalWishart)

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from pymc_nrm.families.moments import centred_product, product_grid, sample_location
+from pymc_nrm.families.moments import centred_product, sample_location
 from pymc_nrm.generic import exact_kernel, kernel
 from pymc_nrm.pairs import add_pairs, divide_pairs, multiply_pairs, split_at, split_product
 
@@ -251,15 +251,17 @@ def set_constants(family, n, d, cache):
 
 
 @kernel
-def update_plane(family, statistics, cache, data, item, sign):
-    """Rank-one change of statistics and cache for d = 2, without loops; False where the cache would lose digits."""
-    x_1, x_2 = data.values[item, 0], data.values[item, 1]
+def update_plane(family, statistics, cache, x_1, x_2, large_1, large_2, unit_1, unit_2, sign):
+    """Rank-one change of statistics and cache for d = 2, without loops; False where the cache would lose digits.
+
+    Numbers in place of the data, whose arrays would have to be passed on; the grid is that of the data.
+    """
     kappa_n = family.kappa + statistics[0]
-    high_1, low_1 = split_at(x_1, data.grid[0, 0])
-    high_2, low_2 = split_at(x_2, data.grid[0, 1])
-    high_11, low_11 = split_product(x_1, x_1, product_grid(data, 0, 0))
-    high_21, low_21 = split_product(x_2, x_1, product_grid(data, 1, 0))
-    high_22, low_22 = split_product(x_2, x_2, product_grid(data, 1, 1))
+    high_1, low_1 = split_at(x_1, large_1)
+    high_2, low_2 = split_at(x_2, large_2)
+    high_11, low_11 = split_product(x_1, x_1, 1.5 * unit_1 * unit_1)
+    high_21, low_21 = split_product(x_2, x_1, 1.5 * unit_2 * unit_1)
+    high_22, low_22 = split_product(x_2, x_2, 1.5 * unit_2 * unit_2)
     statistics[0] += sign
     statistics[1] += sign * high_1
     statistics[2] += sign * high_2

@@ -37,12 +37,12 @@ def prepare_new_items(family, data, X, argument="X_new"):
     >>> from pymc_nrm.testing.enumeration import kernel_inputs
     >>> family, data = kernel_inputs(NormalGamma(0.0, 1.0, 1.0, 1.0), [1.0, 3.0])
     >>> prepare_new_items(family, data, np.array([[10.0]])).values.tolist()
-    [[8.0]]
+    [[9.0]]
     """
     with naming(argument):
         prepared = prepare_data(family, X)
     if isinstance(prepared, Centred):
-        return Centred(np.ascontiguousarray(X, dtype="float64") - data.center, data.center)
+        return data._replace(values=np.ascontiguousarray(X, dtype="float64") - data.center)
     return prepared
 
 

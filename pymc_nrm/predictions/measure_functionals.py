@@ -65,7 +65,7 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
     with naming("grid"):
         points = prepare_data(draws.family, rows)
     if isinstance(points, Centred):
-        points = Centred(np.array(rows, dtype="float64", order="C"), np.zeros(d))
+        points = points._replace(values=np.array(rows, dtype="float64", order="C"), center=np.zeros(d))
     values = np.empty((len(draws.weights), rows.shape[0]))
     for s, weights in enumerate(draws.weights):
         kept = weights > 0.0

@@ -7,7 +7,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.distributions.mixture import MixtureRV, kernel_family
 from pymc_nrm.distributions.observed import sparse_origin
-from pymc_nrm.families.base import localise, prepare_data
+from pymc_nrm.families.base import check_resolution, localise, prepare_data
 from pymc_nrm.families.no_data import NoData, NoRows
 from pymc_nrm.families.product import product, product_data
 from pymc_nrm.hyperparameters import check_values
@@ -95,6 +95,8 @@ class Target:
                 if not self._evaluate.varies[sum(self._sizes[: k + 2]) - 1]:
                     self._prepared[k] = rows
             families.append(localise(family, rows))
+            if not self._checked:
+                check_resolution(families[-1], rows, f"data of {rv.name!r}")
             data.append(rows)
         self._checked = True
         if not families:

@@ -5,7 +5,14 @@ from pytensor.graph.basic import Variable
 from scipy import sparse
 
 from pymc_nrm.checks import naming, numeric_array
-from pymc_nrm.families.base import broadcast_hyperparameters, complete, localise, log_marginal, prepare_data
+from pymc_nrm.families.base import (
+    broadcast_hyperparameters,
+    check_resolution,
+    complete,
+    localise,
+    log_marginal,
+    prepare_data,
+)
 from pymc_nrm.families.product import product, product_data
 from pymc_nrm.hyperparameters import plain_values
 from pymc_nrm.measures.base import check_measure, weights
@@ -82,7 +89,9 @@ def family_and_data(family, X, argument="X"):
     full = broadcast_hyperparameters(family, n, d)
     with naming(argument):
         data = prepare_data(full, X)
-    return localise(full, data), data, n
+    local = localise(full, data)
+    check_resolution(local, data, argument)
+    return local, data, n
 
 
 def check_family(family):

@@ -204,7 +204,7 @@ def test_predictive_density_adds_up_to_one(case, n_items):
     points, weights = case.row.support(case.dense)
     data = prepare_data(case.full, points)
     if hasattr(data, "center"):
-        data = data._replace(values=points - case.data.center, center=case.data.center)
+        data = case.data._replace(values=points - case.data.center)
     statistics = sum_statistics(case.local, case.data, np.arange(n_items))
     total = np.exp(fresh_predictives(case.local, statistics, data, len(points))) @ weights
     assert total == pytest.approx(1.0, abs=1e-7)
