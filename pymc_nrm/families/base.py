@@ -282,7 +282,7 @@ def log_predictive(family, cache, data, item):
     raise NotImplementedError
 
 
-@generic
+@generic(inline=True)
 def log_predictive_without(family, statistics, cache, data, item):
     """Log density of an item of a cluster of several given the other items, from rows that hold it as well.
 
