@@ -8,6 +8,8 @@ import numpy as np
 import pymc as pm
 from pymc.backends.base import BaseTrace
 
+from pymc_nrm.sampling.interruption import interrupts_outside_of_conversions
+
 # How labels may be kept.
 LABELS = ("full", "compact", "none")
 
@@ -267,7 +269,7 @@ def run_chains(storage, **kwargs):
     -------
     RunRecord
     """
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), interrupts_outside_of_conversions():
         # PyMC's own trace knows which chains are whole after an interruption; it is not what the user gets.
         warnings.filterwarnings("ignore", ".*return_inferencedata", FutureWarning)
         warnings.filterwarnings("ignore", "Tuning samples will be included", UserWarning)

@@ -13,6 +13,7 @@ from pymc_nrm.distributions.partition import known_length
 from pymc_nrm.partitions import canonical_labels
 from pymc_nrm.samplers.base import is_partition
 from pymc_nrm.sampling.diagnosis import diagnose_run
+from pymc_nrm.sampling.interruption import interrupts_outside_of_conversions
 from pymc_nrm.sampling.label_storage import LABELS, Storage, run_chains
 from pymc_nrm.sampling.messages import convergence_messages
 from pymc_nrm.sampling.remote_chains import sample_remotely
@@ -93,8 +94,9 @@ def sample(
 
     Notes
     -----
-    Ctrl-C keeps the draws made so far, but those of a client.  As with ``pm.sample``, chains that follow one another on
-    one core end one at a time, and of chains of different lengths those are kept that leave the most draws.
+    Ctrl-C keeps the draws made so far, but those of a client; ``pm.sample`` loses them at times if Ctrl-C comes while
+    NUTS runs.  As with ``pm.sample``, chains that follow one another on one core end one at a time, and of chains of
+    different lengths those are kept that leave the most draws.
 
     Examples
     --------
@@ -132,9 +134,10 @@ def sample(
         renamed = [_with_canonical_labels(values, model) for values in ([initvals] if is_one else initvals)]
         initvals = renamed[0] if is_one else renamed
     if labels == "full" and thin == 1 and client is None:
-        idata = pm.sample(
-            draws, model=model, initvals=initvals, compute_convergence_checks=False, quiet=quiet, **kwargs
-        )
+        with interrupts_outside_of_conversions():
+            idata = pm.sample(
+                draws, model=model, initvals=initvals, compute_convergence_checks=False, quiet=quiet, **kwargs
+            )
     else:
         idata = _sample_and_store(draws, labels, thin, client, model, partitions, initvals, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None

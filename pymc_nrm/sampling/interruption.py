@@ -1,0 +1,50 @@
+"""Ctrl-C while functions that PyTensor has compiled run, those of NUTS among them."""
+
+import _thread
+import contextlib
+import signal
+import threading
+
+__all__ = ["interrupts_outside_of_conversions"]
+
+_SECONDS_TO_WAIT = 0.005
+
+
+@contextlib.contextmanager
+def interrupts_outside_of_conversions():
+    """Context in which SIGINT waits some milliseconds where numba converts results to Python objects.
+
+    Numba runs Python code for every array of a result.  A KeyboardInterrupt there becomes a SystemError, which PyMC
+    does not take for an interrupt, so that all draws are lost.
+
+    Examples
+    --------
+    >>> with interrupts_outside_of_conversions():
+    ...     pass
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    # Only the main thread handles signals; a handler may also be a number, or None if it is not Python's.
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+
+    def hold(signum, frame):
+        if not _is_in_conversion(frame):
+            return handler(signum, frame)
+        again = threading.Timer(_SECONDS_TO_WAIT, _thread.interrupt_main)
+        again.daemon = True
+        again.start()
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def _is_in_conversion(frame):
+    while frame is not None:
+        if frame.f_code.co_name == "_numba_unpickle":
+            return True
+        frame = frame.f_back
+    return False
