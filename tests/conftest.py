@@ -5,12 +5,52 @@ import pathlib
 import numpy as np
 import pytest
 
+TESTS = pathlib.Path(__file__).resolve().parent
 # Data sets that are not part of the package lie beside the repository.
-SHARED = pathlib.Path(__file__).resolve().parents[2] / "shared"
+SHARED = TESTS.parents[1] / "shared"
+
+# Files that use the same kernels run in one process, so that no kernel is compiled twice at the same time.
+GROUPS = {
+    "NormalGamma": (
+        "exact/test_steps.py",
+        "exact/test_units.py",
+        "pymc/test_model.py",
+        "pymc/test_posterior.py",
+        "pymc/test_reproducible.py",
+        "pymc/test_tree_guided.py",
+        "trees",
+    ),
+    "PoissonGamma": (
+        "exact/test_published.py",
+        "pymc/test_dask_chains.py",
+        "pymc/test_diagnostics_groups.py",
+        "pymc/test_geweke.py",
+        "pymc/test_label_storage.py",
+        "pymc/test_step_methods.py",
+        "predictions",
+    ),
+    "measures": ("measures",),
+}
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: minutes each; run with `-m slow`")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Put every test into the group of its family, folder or file, for ``--dist loadgroup``."""
+    for item in items:
+        if not any(item.iter_markers("xdist_group")):
+            item.add_marker(pytest.mark.xdist_group(group_of(item.path)))
+
+
+def group_of(path):
+    """Name of the group of a file: a row of ``GROUPS``, or its own."""
+    for name, places in GROUPS.items():
+        if any(path.is_relative_to(TESTS / place) for place in places):
+            return name
+    return path.relative_to(TESTS.parent).as_posix() if path.is_relative_to(TESTS.parent) else path.name
 
 
 @pytest.fixture(scope="session")

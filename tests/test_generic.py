@@ -389,6 +389,7 @@ def test_machine_code_follows_edits_of_a_family_defined_elsewhere(copied_package
     assert run(copied_package, FOREIGN, monkeypatch) == (24.0, 0)
 
 
+@pytest.mark.slow
 def test_machine_code_outlives_edits_of_what_a_kernel_cannot_call(copied_package, monkeypatch):
     value, _ = run(copied_package, BUILT_IN, monkeypatch)
     for name in ("samplers/marginal_gibbs.py", "stats/convergence.py"):

@@ -69,6 +69,9 @@ class Data(NamedTuple):
     X: Any
 
 
+# The rows of the fast tests; all others are slow.
+FAST = ("NormalGamma, missing", "PoissonGamma", "DP", "NGG")
+
 _nan = np.nan
 
 FAMILIES = {

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from pymc_nrm.families import NormalWishart, PoissonGamma
+from pymc_nrm.families import NormalGamma, NormalWishart, PoissonGamma
 from pymc_nrm.measures import NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
 from pymc_nrm.samplers.split_merge import allocate_by_scans, allocate_sequentially, start_halves
@@ -14,6 +14,10 @@ from pymc_nrm.testing import kernel_inputs
 N = 7
 CASES = {
     "PoissonGamma": (PoissonGamma(1.0, 0.3), np.array([0, 9, 3, 4, 5, 2, 6])),
+    "NormalGamma": (
+        NormalGamma(mu=0.0, kappa=0.2, alpha=2.0, beta=1.0),
+        np.array([[0, 0], [3, 2], [1, 0.5], [2, 0.4], [1.5, 2], [-1, 0.2], [1.4, 1.1]]),
+    ),
     "NormalWishart": (
         NormalWishart(mu=0.0, kappa=0.2, Psi=np.eye(2), nu=4.0),
         np.array([[0, 0], [3, 2], [1, 0.5], [2, 0.4], [1.5, 2], [-1, 0.2], [1.4, 1.1]]),
@@ -32,7 +36,7 @@ def allocate(case, n_scans, seed, sides, forced):
     return halves, sides, log_q
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(params=["PoissonGamma", "NormalGamma", pytest.param("NormalWishart", marks=pytest.mark.slow)])
 def case(request):
     return request.param
 

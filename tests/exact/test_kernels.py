@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 import pytest
-from cases import FAMILIES, MEASURES, SAMPLERS
+from cases import MEASURES, SAMPLERS
 from chains import chain, split_merge_once
 from laws import CHAINS, DRAWS, assert_law, inputs, law_given_u, posterior, tables
 from models import check_step
@@ -81,6 +81,5 @@ def test_split_merge_moves_leave_the_law_given_u_invariant(family, moves):
     assert_law(ends.reshape(CHAINS, -1, starts.shape[1]), partitions, probabilities)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
 def test_split_merge_step_has_the_posterior_law(family):
     check_step("NGG", family, "sequential")

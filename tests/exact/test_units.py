@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from pymc_nrm.families import NormalWishart
+from pymc_nrm.families import NormalGamma
 from pymc_nrm.measures import NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
 from pymc_nrm.partitions import build_state, canonical_labels
@@ -40,7 +40,7 @@ def items_of(guide, units, k):
 def cases(n=N, seed=1):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
-    family, data = kernel_inputs(NormalWishart(mu=0.0, kappa=0.2, Psi=np.eye(2), nu=4.0), X)
+    family, data = kernel_inputs(NormalGamma(mu=0.0, kappa=0.2, alpha=2.0, beta=1.0), X)
     for _ in range(60):
         guide = make_guide(random_tree(rng, n), family, data)
         # Runs in leaf order, broken here and there.

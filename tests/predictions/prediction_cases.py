@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
+import pytest
 import xarray as xr
 from scipy import sparse
 
@@ -37,22 +38,19 @@ CASES = {
         np.array([-0.4, 0.3, 1.5, 4.0]),
         np.array([0.7, -2.0]),
     ),
+    "PoissonGamma": Case(
+        nrm.PoissonGamma([1.2, 0.8], 0.4), np.array([[1, 4], [3, 2], [5, 4], [2, 0]]), np.array([[1, 1], [12, 0]])
+    ),
     "NormalWishart": Case(
         nrm.NormalWishart(mu=[0.0, 1.0], kappa=0.3, Psi=[[1.5, 0.4], [0.4, 1.0]], nu=6.0),
         np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2]]),
         np.array([[0.3, 0.2], [7.0, -5.0]]),
-    ),
-    "PoissonGamma": Case(
-        nrm.PoissonGamma([1.2, 0.8], 0.4), np.array([[1, 4], [3, 2], [5, 4], [2, 0]]), np.array([[1, 1], [12, 0]])
     ),
     "BernoulliBeta, missing": Case(
         nrm.BernoulliBeta(0.6, [0.5, 0.8, 0.6]),
         np.array([[0, 1, 1], [0, 1, _nan], [1, 0, 1], [1, _nan, 0]]),
         np.array([[0, 0, 1], [1, _nan, 0]]),
     ),
-}
-
-SLOW_CASES = {
     "CategoricalDirichlet": Case(
         nrm.CategoricalDirichlet(np.full((2, 3), 0.5)),
         np.array([[0, 1], [0, _nan], [1, 0], [2, 1]]),
@@ -64,6 +62,14 @@ SLOW_CASES = {
         sparse.csr_array(np.array([[4, 1, 0], [0, 0, 2]])),
     ),
 }
+
+# Kernels are compiled for each family: the other rows are slow.
+FAST = ("NormalGamma, missing", "NormalGamma, vector", "PoissonGamma")
+
+
+def rows(names):
+    """Names of cases, those of slow ones marked."""
+    return [pytest.param(name, marks=() if name in FAST else pytest.mark.slow) for name in names]
 
 
 def make_model(measure, case):

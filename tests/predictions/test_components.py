@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from prediction_cases import CASES, MEASURES, Case, draws_of, make_model
+from prediction_cases import CASES, MEASURES, Case, draws_of, make_model, rows
 from scipy import sparse
 
 import pymc_nrm as nrm
@@ -53,7 +53,7 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize("name", MOMENTS)
+@pytest.mark.parametrize("name", rows(MOMENTS))
 def test_posterior_means(name):
     case = CASES[name]
     idata = draws_of([LABELS] * DRAWS)

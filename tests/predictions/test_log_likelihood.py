@@ -5,7 +5,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from prediction_cases import CASES, MEASURES, SLOW_CASES, Case, draws_of, joint_table, make_model
+from prediction_cases import CASES, MEASURES, Case, draws_of, joint_table, make_model, rows
 from scipy import stats
 from scipy.special import logsumexp
 
@@ -13,7 +13,7 @@ import pymc_nrm as nrm
 from pymc_nrm.partitions import all_partitions, canonical_labels
 from pymc_nrm.predictions import compute_log_likelihood
 
-ALL = [*CASES, *[pytest.param(name, marks=pytest.mark.slow) for name in SLOW_CASES]]
+ALL = rows(CASES)
 
 
 def without(X, i):
@@ -23,7 +23,7 @@ def without(X, i):
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("name", ALL)
 def test_values_and_importance_weights_are_exact(measure, name):
-    case = (CASES | SLOW_CASES)[name]
+    case = CASES[name]
     measure = MEASURES[measure]
     partitions, log_joint = joint_table(measure, case.family, case.X)
     model = make_model(measure, case)

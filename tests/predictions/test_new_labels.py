@@ -4,19 +4,19 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from prediction_cases import CASES, MEASURES, SLOW_CASES, draws_of, extensions, joint_table, make_model, stack
+from prediction_cases import CASES, MEASURES, draws_of, extensions, joint_table, make_model, rows, stack
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions import all_partitions
 from pymc_nrm.predictions import predict_labels
 from pymc_nrm.stats.point_estimate import point_estimate
 
-ALL = ["NormalGamma, missing", "PoissonGamma", *[pytest.param(name, marks=pytest.mark.slow) for name in SLOW_CASES]]
+ALL = rows(["NormalGamma, missing", "PoissonGamma", "CategoricalDirichlet", "MultinomialDirichlet, sparse"])
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_probabilities_are_those_of_a_random_cluster_mate(name):
-    case = (CASES | SLOW_CASES)[name]
+    case = CASES[name]
     measure, estimate = MEASURES["NGG"], np.array([0, 1, 1, 0])
     draws = all_partitions(4)[[0, 3, 3, 9, 14]]
     predicted = predict_labels(draws_of(draws), make_model(measure, case), case.new, estimate)

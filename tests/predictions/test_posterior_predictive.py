@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from prediction_cases import CASES, MEASURES, Case, draws_of, extensions, make_model
+from prediction_cases import CASES, MEASURES, Case, draws_of, extensions, make_model, rows
 from scipy import sparse
 
 import pymc_nrm as nrm
@@ -89,7 +89,7 @@ def test_replications_have_the_law_of_their_cluster():
         assert abs(observed.mean() - expected) < 4.5 * observed.std() / np.sqrt(len(observed))
 
 
-@pytest.mark.parametrize("name", ["PoissonGamma", "NormalWishart"])
+@pytest.mark.parametrize("name", rows(["PoissonGamma", "NormalWishart"]))
 def test_data_of_new_items_follow_the_predictive_density(name):
     case = CASES[name]
     model, idata = make_model(MEASURES["NGG"], case), draws_of([[0, 1, 0, 0]] * 6000)

@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 import xarray as xr
-from prediction_cases import CASES, MEASURES, SLOW_CASES, draws_of, extensions, joint_table, make_model, stack
+from prediction_cases import CASES, MEASURES, draws_of, extensions, joint_table, make_model, rows, stack
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions import all_partitions
 from pymc_nrm.predictions import density
 
-ALL = [*CASES, *[pytest.param(name, marks=pytest.mark.slow) for name in SLOW_CASES]]
+ALL = rows(CASES)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("name", ALL)
 def test_density_is_the_ratio_of_joint_densities(measure, name):
-    case = (CASES | SLOW_CASES)[name]
+    case = CASES[name]
     measure = MEASURES[measure]
     partitions, log_joint = joint_table(measure, case.family, case.X)
     predicted = density(draws_of(partitions), make_model(measure, case), case.new)

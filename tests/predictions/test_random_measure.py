@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from prediction_cases import CASES, SLOW_CASES, draws_of, make_model
+from prediction_cases import CASES, draws_of, make_model, rows
 from scipy.stats import norm
 
 import pymc_nrm as nrm
@@ -117,13 +117,13 @@ def test_atoms_of_clusters_are_drawn_given_their_items(sampled):
     assert np.abs(z_scores(first_new, alpha / 0.4)).max() < 4
 
 
-ALL = [*CASES, *[pytest.param(name, marks=pytest.mark.slow) for name in SLOW_CASES]]
+ALL = rows(CASES)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_densities_given_parameters_average_to_the_predictive_density(name):
     """The mean of p(x | theta) over the posterior of a cluster, and over the base measure."""
-    case = (CASES | SLOW_CASES)[name]
+    case = CASES[name]
     model, idata = make_model(MEASURES["DP"], case), draws_of([LABELS])
     draw = next(iter(PartitionDraws(idata, model)))
     family, data = draw.family, draw.family_data
@@ -139,7 +139,7 @@ def test_densities_given_parameters_average_to_the_predictive_density(name):
 
 
 def few_measures(name, measure="NGG"):
-    case = (CASES | SLOW_CASES)[name]
+    case = CASES[name]
     model, idata = make_model(MEASURES[measure], case), draws_of([LABELS, [0, 1, 2, 0], [0, 0, 0, 0]])
     return model, sample_random_measure(idata, model, tail_mass=0.01, random_seed=2)
 
@@ -172,6 +172,7 @@ def test_density_distribution_function_and_mean_of_counts_agree():
         np.testing.assert_allclose(marginal @ np.arange(80), mean.values[0])
 
 
+@pytest.mark.slow
 def test_distribution_functions_of_the_other_families():
     model, draws = few_measures("NormalWishart")
     wide = measure_cdf(draws, model, [-1e9, 0.0, 1e9], feature=1).cdf.values[0]

@@ -53,6 +53,7 @@ def expected():
     return run(cores=1)
 
 
+@pytest.mark.slow
 def test_chains_on_workers_are_those_of_this_machine(client, expected, caplog):
     with caplog.at_level(logging.INFO, logger="pymc"):
         found = run(client=client, quiet=False, progressbar=True)
@@ -64,6 +65,7 @@ def test_chains_on_workers_are_those_of_this_machine(client, expected, caplog):
     assert_same(run(client=client, labels="compact", thin=2), expected, stride=2)
 
 
+@pytest.mark.slow
 def test_steps_travel_with_their_model(client):
     def with_step():
         model = make_model()
@@ -73,6 +75,7 @@ def test_steps_travel_with_their_model(client):
     assert_same(run(client=client, **with_step()), run(cores=1, **with_step()))
 
 
+@pytest.mark.slow
 def test_a_failure_names_its_chain(client):
     initvals = [{}, {"z": [0, 0, 1]}, {}]
     with pytest.raises(ParallelSamplingError, match="Chain 1 failed with: "):

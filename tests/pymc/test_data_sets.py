@@ -17,6 +17,7 @@ def sample(X, family, draws, tune, chains, **options):
         return pm.sample(draws, tune=tune, chains=chains, random_seed=1, **(QUIET | options))
 
 
+@pytest.mark.slow
 def test_thirteen_gaussians(shared):
     """E[n_clusters] = 13.60 and P(13, ..., 16) = .546, .331, .10, .02; Lee & Choi (2015), table of the toy data."""
     X = np.loadtxt(shared / "data" / "lee_choi_toy" / "X.txt")
@@ -30,6 +31,7 @@ def test_thirteen_gaussians(shared):
         assert abs(share - probability) < 5 * np.hypot(error, 0.006)
 
 
+@pytest.mark.slow
 def test_six_overlapping_gaussians(shared):
     """E[n_clusters] = 10.87 +- 0.04, sd 2.06, by an independent Gibbs sampler."""
     X = np.loadtxt(shared / "bench" / "x1000.csv", delimiter=",", skiprows=1)

@@ -13,7 +13,10 @@ def assert_scores(scores, chains, draws):
     assert max(map(abs, scores.values())) < limit, scores
 
 
-@pytest.mark.parametrize("step", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs])
+STEPS = [nrm.SplitMerge, *(pytest.param(step, marks=pytest.mark.slow) for step in (nrm.TreeGuided, nrm.MarginalGibbs))]
+
+
+@pytest.mark.parametrize("step", STEPS)
 def test_fixed_hyperparameters(step):
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.NormalizedInverseGaussian(0.8), n=6)

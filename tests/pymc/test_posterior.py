@@ -85,6 +85,7 @@ def test_alpha_and_sigma_by_nuts_have_their_marginal_posterior():
     assert np.abs(scores).max() < largest_z(k.shape, scores.size)
 
 
+@pytest.mark.slow
 def test_hyperparameter_of_the_family_by_nuts_has_its_marginal_posterior():
     scale = quantiles(stats.gamma(2), 200)
     laws = [marginal_likelihoods(galaxy_family._replace(beta=b), galaxies) for b in scale]
@@ -159,6 +160,7 @@ def test_latent_mixture_has_its_exact_posterior():
     assert_means({i: draws["effect"].values[..., i] for i in range(3)}, {i: law @ effects[:, i] for i in range(3)})
 
 
+@pytest.mark.slow
 def test_two_mixtures_on_one_partition():
     families, data = [galaxy_family, count_family], [galaxies[:4], counts]
     partitions, probabilities = exact_posterior(nrm.NormalizedInverseGaussian(1.0), families, data)
@@ -171,6 +173,7 @@ def test_two_mixtures_on_one_partition():
     assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
 
 
+@pytest.mark.slow
 def test_two_partitions_that_share_a_hyperparameter():
     first, likelihood_1 = marginal_likelihoods(galaxy_family, galaxies)
     second, likelihood_2 = marginal_likelihoods(count_family, counts)
@@ -201,6 +204,7 @@ def test_two_partitions_that_share_a_hyperparameter():
         assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "measure",
     [nrm.DirichletProcess(1.5), nrm.NormalizedInverseGaussian(0.5), nrm.NormalizedGeneralizedGamma(1.0, 0.4)],

@@ -72,6 +72,7 @@ SCRIPT = """
 """
 
 
+@pytest.mark.slow
 def test_every_way_to_start_processes(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SCRIPT))

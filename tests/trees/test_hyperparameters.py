@@ -71,6 +71,7 @@ def test_gradient(measure):
     assert_gradient(bound, tree)
 
 
+@pytest.mark.slow
 def test_gradient_of_several_data_sets(rng):
     counts = rng.poisson(1.0, size=(7, 4))
     data = [X[:7, :1], sparse.csr_array(counts)]

@@ -68,7 +68,9 @@ def assert_sound(forest, n_items, table, family, data):
         np.testing.assert_allclose(forest.log_marginal[internal], exact.log_marginal[k], atol=scale)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(name, marks=pytest.mark.slow if name == "words" else ()) for name in CASES]
+)
 def test_forest_is_sound(case):
     family, X, measure, u, depth = CASES[case]
     family, data, n = family_and_data(family, X)
@@ -155,7 +157,9 @@ def test_depth_changes_shape_not_clusters(depth):
     assert result.labels.tolist() == [0] * 200 + [1] * 100
 
 
-@pytest.mark.parametrize("family, X", [(GAUSS, POINTS), (MultinomialDirichlet(0.3), WORDS)])
+@pytest.mark.parametrize(
+    "family, X", [(GAUSS, POINTS), pytest.param(MultinomialDirichlet(0.3), WORDS, marks=pytest.mark.slow)]
+)
 def test_streaming(family, X):
     clustering = IncrementalClustering(family, MEASURES["NGG"], random_seed=2)
     with pytest.raises(ValueError, match="no data"):
@@ -189,6 +193,7 @@ def test_streaming_ends_near_the_batch():
         clustering.partial_fit(POINTS[:2])
 
 
+@pytest.mark.slow
 def test_published_toy_data(shared):
     folder = shared / "data" / "lee_choi_toy"
     if not folder.is_dir():

@@ -25,31 +25,58 @@ def log_p_binary(X, family):
     return sum(log_beta(a + x.sum(), b + len(x) - x.sum()) - log_beta(a, b) for x in X.T)
 
 
-def log_sum_over_partitions(X, family, measure, sets, n):
+def log_p_gauss(X, family):
+    mu, kappa, alpha, beta = family
+    n, mean = len(X), X.mean(axis=0)
+    beta_n = beta + ((X - mean) ** 2).sum(axis=0) / 2 + kappa * n / (kappa + n) * (mean - mu) ** 2 / 2
+    constant = math.lgamma(alpha + n / 2) - math.lgamma(alpha) + alpha * math.log(beta)
+    constant += math.log(kappa / (kappa + n)) / 2 - n / 2 * math.log(2 * math.pi)
+    return (constant - (alpha + n / 2) * np.log(beta_n)).sum()
+
+
+# Family, an independent marginal likelihood, data of n items, and new items.
+RATIOS = {
+    "NormalGamma": (
+        GAUSS,
+        log_p_gauss,
+        lambda rng, n: rng.normal(size=(n, 3)),
+        np.array([[0.2, -1.0, 3.0], [0, 9, 1]]),
+    ),
+    "BernoulliBeta": (
+        BINARY,
+        log_p_binary,
+        lambda rng, n: rng.integers(2, size=(n, 3)).astype(float),
+        np.array(list(itertools.product([0.0, 1.0], repeat=3))),
+    ),
+}
+
+
+def log_sum_over_partitions(X, family, log_p_cluster, measure, sets, n):
     """Partitions of all items whose restriction to the first n is made of the given sets."""
     terms = []
     for labels in all_partitions(len(X)):
         if all(c in sets for c in clusters(labels[:n])):
             parts = clusters(labels)
             log_p = log_eppf(measure, np.array([len(c) for c in parts]))
-            terms.append(log_p + sum(log_p_binary(X[list(c)], family) for c in parts))
+            terms.append(log_p + sum(log_p_cluster(X[list(c)], family) for c in parts))
     return log_sum(terms)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_ratio_of_sums_over_partitions(measure, n, rng):
+@pytest.mark.parametrize("name", ["NormalGamma", pytest.param("BernoulliBeta", marks=pytest.mark.slow)])
+def test_ratio_of_sums_over_partitions(name, measure, n, rng):
     measure = MEASURES[measure]
-    X = rng.integers(2, size=(n, 3)).astype(float)
-    every = np.array(list(itertools.product([0.0, 1.0], repeat=3)))
-    tree = bhc(X, BINARY, measure, random_seed=1)
+    family, log_p, draw, new = RATIOS[name]
+    X = draw(rng, n)
+    tree = bhc(X, family, measure, random_seed=1)
     sets = set(below(tree.tree))
-    found = predictive_log_density(tree, X, every, BINARY, measure)
-    before = log_sum_over_partitions(X, BINARY, measure, sets, n)
-    expected = [log_sum_over_partitions(np.vstack([X, x]), BINARY, measure, sets, n) - before for x in every]
+    found = predictive_log_density(tree, X, new, family, measure)
+    before = log_sum_over_partitions(X, family, log_p, measure, sets, n)
+    expected = [log_sum_over_partitions(np.vstack([X, x]), family, log_p, measure, sets, n) - before for x in new]
     np.testing.assert_allclose(found, expected, atol=1e-9)
     assert np.exp(found).sum() == pytest.approx(1.0, abs=1e-12)
-    np.testing.assert_allclose(predictive_log_density(tree.tree, X, every, BINARY, measure), found, atol=1e-9)
+    np.testing.assert_allclose(predictive_log_density(tree.tree, X, new, family, measure), found, atol=1e-9)
 
 
 @pytest.mark.parametrize("measure", [DirichletProcess(0.7), NormalizedGeneralizedGamma(0.5, 0.8)])
@@ -62,6 +89,7 @@ def test_density_integrates_to_one(measure, rng):
     assert (density * np.cosh(s)).sum() * (s[1] - s[0]) == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_several_data_sets_and_sparse_counts(rng):
     measure = MEASURES["NGG"]
     counts = rng.poisson(1.0, size=(7, 4))

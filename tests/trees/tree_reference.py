@@ -6,6 +6,7 @@ import itertools
 import math
 
 import numpy as np
+import pytest
 from scipy import sparse
 
 from pymc_nrm.families import MultinomialDirichlet, NormalGamma
@@ -29,6 +30,9 @@ FAMILIES = {
     "NormalGamma": (NormalGamma(0.5, 0.2, 1.5, [0.8, 1.2]), _points),
     "MultinomialDirichlet": (MultinomialDirichlet(0.7), sparse.csr_array(_generator.poisson(1.5, size=(6, 4)))),
 }
+
+# Kernels are compiled for each family: the second row is slow.
+ROWS = ["NormalGamma", pytest.param("MultinomialDirichlet", marks=pytest.mark.slow)]
 
 
 @functools.cache
