@@ -1,0 +1,1 @@
+"""Simulation-based calibration of whole models: hyperpriors, NUTS and a step for the partition together."""

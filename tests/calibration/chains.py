@@ -1,0 +1,106 @@
+"""Replications: draw everything from the model, sample given the data, and rank the truth among the draws."""
+
+import math
+
+import numpy as np
+import pymc as pm
+from pymc.step_methods import CompoundStep
+from scipy.special import logit
+
+from pymc_nrm.stats.convergence import sampling_diagnostic
+
+# Draws that are kept of each chain; the truth has one of KEPT + 1 ranks among them.
+KEPT = 31
+TUNE = 150
+HYPERPARAMETERS = ("alpha", "sigma", "scale")
+STATISTICS = (*HYPERPARAMETERS, "number of clusters", "entropy", "log joint", "items 0 and 1 together")
+
+
+class Calibration:
+    """A model whose NUTS step and log-probability are compiled once.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        With data ``X``, hyperparameters ``HYPERPARAMETERS``, partition ``z`` and mixture ``x``.
+    """
+
+    def __init__(self, model):
+        self.model = model
+        self.start = model.initial_point()
+        with model:
+            self.nuts = pm.NUTS([model[name] for name in HYPERPARAMETERS], initial_point=self.start)
+        self.log_joint = model.compile_logp()
+
+    def statistics(self, point):
+        """Values of ``STATISTICS`` at a point: those of hyperparameters on the line, whose ranks are the same."""
+        shares = np.bincount(point["z"]) / len(point["z"])
+        line = [float(point[name]) for name in ("alpha_log__", "sigma_logodds__", "scale_log__")]
+        together = float(point["z"][0] == point["z"][1])
+        return [*line, len(shares), -(shares * np.log(shares)).sum(), float(self.log_joint(point)), together]
+
+    def truths(self, count, seed):
+        """Draws of all variables from the model: points, and their data."""
+        with self.model:
+            idata = pm.sample_prior_predictive(count, var_names=[*HYPERPARAMETERS, "z", "x"], random_seed=seed)
+        prior = idata["prior"].isel(chain=0)
+        values = {name: prior[name].values for name in (*HYPERPARAMETERS, "z")}
+        data = idata["prior_predictive"]["x"].isel(chain=0).values
+        for k in range(count):
+            alpha, sigma, scale = (values[name][k] for name in HYPERPARAMETERS)
+            line = {"alpha_log__": np.log(alpha), "sigma_logodds__": logit(sigma), "scale_log__": np.log(scale)}
+            yield {**line, "z": values["z"][k]}, data[k]
+
+    def chain(self, step, rng, draws):
+        """Statistics of the draws of a chain after tuning, shape (draws, n_statistics)."""
+        step.setup_chain(rng, TUNE, draws)
+        step.reset_tuning()
+        point, rows = dict(self.start), []
+        for i in range(TUNE + draws):
+            if i == TUNE:
+                step.stop_tuning()
+            point, _ = step.step(point)
+            if i >= TUNE:
+                rows.append(self.statistics(point))
+        return np.array(rows)
+
+    def ranks(self, partition_step, replications, seed, thin=None):
+        """Ranks of the truth.
+
+        Parameters
+        ----------
+        partition_step : callable
+            Takes a list of partitions, and gives their step.
+        replications, seed : int
+        thin : int, optional
+            Keep every so many-th draw; by default what makes draws of the slowest statistic about independent.
+
+        Returns
+        -------
+        ranks : ndarray of int, shape (replications, n_statistics)
+            From 0 to ``KEPT``; ties, as between numbers of clusters, are broken at random.
+        thin : int
+        """
+        rng = np.random.default_rng(seed)
+        with self.model:
+            step = CompoundStep([partition_step([self.model["z"]]), self.nuts])
+        thin = self._thinning(step, rng, seed + 1) if thin is None else thin
+        ranks = np.empty((replications, len(STATISTICS)), dtype=int)
+        for k, (truth, X) in enumerate(self.truths(replications, seed)):
+            self.model.set_data("X", X)
+            kept = self.chain(step, rng, KEPT * thin)[thin - 1 :: thin]
+            true = np.array(self.statistics(truth))
+            # Rounding must not decide about ties of the log joint or the entropy.
+            equal = np.isclose(kept, true, rtol=1e-9, atol=1e-9)
+            less = (kept < true) & ~equal
+            ranks[k] = less.sum(axis=0) + rng.integers(0, equal.sum(axis=0) + 1)
+        return ranks, thin
+
+    def _thinning(self, step, rng, seed, count=12, draws=400):
+        shares = []
+        for _, X in self.truths(count, seed):
+            self.model.set_data("X", X)
+            rows = self.chain(step, rng, draws)
+            varying = rows[None, :, rows.std(axis=0) > 0.0]
+            shares.append(sampling_diagnostic("ess", varying, method="mean").min() / draws)
+        return math.ceil(1.0 / np.median(shares))

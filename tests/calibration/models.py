@@ -1,0 +1,33 @@
+"""One model with hyperpriors for each family; the data are set anew in each replication."""
+
+import numpy as np
+import pymc as pm
+
+import pymc_nrm as nrm
+
+N_ITEMS = 12
+
+# Family given its random hyperparameter, number of features, and whether the data are counts.
+FAMILIES = {
+    "NormalGamma": (lambda s: nrm.NormalGamma(mu=[0.0, 1.0], kappa=0.3, alpha=2.5, beta=s), 2, False),
+    "NormalWishart": (lambda s: nrm.NormalWishart(mu=[0.0, 1.0], kappa=0.3, Psi=s * np.eye(2), nu=5.0), 2, False),
+    "PoissonGamma": (lambda s: nrm.PoissonGamma([1.0, 2.0], s), 2, True),
+    "BernoulliBeta": (lambda s: nrm.BernoulliBeta(s, [0.5, 0.8, 1.0, 0.6]), 4, True),
+    "CategoricalDirichlet": (lambda s: nrm.CategoricalDirichlet(s, [2, 3, 3]), 3, True),
+    "MultinomialDirichlet": (lambda s: nrm.MultinomialDirichlet(s, total=5), 3, True),
+}
+
+
+def make_model(kind):
+    """Model of a family: a random measure, a random scale, and data to be set."""
+    family, d, counts = FAMILIES[kind]
+    start = np.zeros((N_ITEMS, d), dtype="int64" if counts else "float64")
+    if kind == "MultinomialDirichlet":
+        start[:, 0] = 5
+    with pm.Model() as model:
+        X = pm.Data("X", start)
+        alpha, sigma = pm.Gamma("alpha", 2, 1), pm.Beta("sigma", 1, 3)
+        z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(alpha, sigma), n=N_ITEMS)
+        scale = pm.Gamma("scale", 4, 2)
+        nrm.Mixture("x", z, family(scale), observed=X)
+    return model

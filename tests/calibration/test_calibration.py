@@ -1,0 +1,60 @@
+"""Ranks of the truth among posterior draws are uniform, for every family and step, hyperpriors included."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import pymc_nrm as nrm
+from calibration.chains import KEPT, STATISTICS, Calibration
+from calibration.models import FAMILIES, make_model
+from calibration.uniformity import band, distribution_function, p_value
+
+REPLICATIONS = 300
+LEVEL = 1e-4
+
+
+@functools.cache
+def calibration(kind):
+    return Calibration(make_model(kind))
+
+
+def p_values(ranks):
+    return {name: p_value(ranks[:, k], KEPT + 1) for k, name in enumerate(STATISTICS)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs])
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_ranks_are_uniform(kind, step):
+    ranks, _ = calibration(kind).ranks(step, REPLICATIONS, seed=1)
+    assert min(p_values(ranks).values()) > LEVEL, p_values(ranks)
+
+
+@pytest.mark.slow
+def test_a_wrong_step_is_found():
+    class Wrong(nrm.MarginalGibbs):
+        def moves(self, state, table, family, data):
+            table.join[0] += 0.8
+            return super().moves(state, table, family, data)
+
+    ranks, _ = calibration("NormalGamma").ranks(Wrong, REPLICATIONS, seed=1)
+    assert p_values(ranks)["number of clusters"] < LEVEL
+
+
+def test_uniform_ranks_stay_inside_the_band():
+    rng = np.random.default_rng(1)
+    share, lower, upper = band(REPLICATIONS, KEPT + 1)
+    inside, small = [], []
+    for _ in range(1000):
+        ranks = rng.integers(0, KEPT + 1, size=REPLICATIONS)
+        difference = distribution_function(ranks, KEPT + 1) / REPLICATIONS - share
+        inside.append(((difference >= lower - 1e-9) & (difference <= upper + 1e-9)).all())
+        small.append(p_value(ranks, KEPT + 1) < 0.05)
+    assert abs(np.mean(inside) - 0.95) < 4.0 * np.sqrt(0.95 * 0.05 / 1000)
+    assert abs(np.mean(small) - 0.05) < 4.0 * np.sqrt(0.95 * 0.05 / 1000)
+
+
+def test_ranks_that_pile_up_are_found():
+    ranks = np.random.default_rng(1).binomial(KEPT, 0.5, size=REPLICATIONS)
+    assert p_value(ranks, KEPT + 1) < LEVEL

@@ -1,0 +1,26 @@
+"""``python -m tests.faults.attack --examples 100000 --seed 1``: attack the public API, and write what failed."""
+
+import argparse
+import pathlib
+import sys
+
+from .campaign import SHARES, Campaign, report
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.attack", description=__doc__)
+    parser.add_argument("--examples", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--kinds", nargs="+", choices=list(SHARES), default=list(SHARES), help="all by default")
+    parser.add_argument("--report", type=pathlib.Path, default=pathlib.Path("attack.md"), help="file for the failures")
+    given = parser.parse_args()
+    campaign = Campaign(given.examples, given.seed, given.processes, given.kinds)
+    failures = campaign.run()
+    given.report.write_text(report(campaign))
+    print(f"{sum(failures.counts.values())} failures of {len(failures.counts)} kinds, see {given.report}")
+    return 1 if failures.counts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,274 @@
+"""Attacks on what is computed from draws: statistics, predictions and pictures, on posteriors made without sampling."""
+
+from hypothesis import strategies as st
+
+import pymc_nrm as nrm
+
+from .case import Case, Text, names_of
+from .inputs import VALUES, data, families, measures
+from .values import WRONG_ANYTHING, options
+
+SEED = ["1", "0", "None", "np.random.default_rng(3)"]
+LOSS = ["'variation_of_information'", "'binder'", "'normalized_variation_of_information'", "'one_minus_adjusted_rand'"]
+ESTIMATE = [
+    "None",
+    "labels[0]",
+    "np.zeros(n, dtype=int)",
+    "np.arange(n)",
+    "[5] * n",
+    "labels[0].tolist()",
+    "xr.DataArray(labels[0], dims='z_dim_0')",
+]
+
+# Functions of draws alone, with ordinary arguments; all of them are also given wrong ones.
+STATISTICS = {
+    "summary": {
+        "var_names": ["None", "'z'", "['z']"],
+        "n_sizes": ["0", "1", "3"],
+        "n_pairs": ["0", "1", "10"],
+        "random_seed": ["0"],
+    },
+    "point_estimate": {
+        "loss": LOSS,
+        "max_clusters": ["None", "1", "3"],
+        "n_restarts": ["1", "2"],
+        "max_sweeps": ["1", "5"],
+        "max_zealous": ["0", "2"],
+        "random_seed": SEED,
+        "var_name": ["None", "'z'"],
+    },
+    "similarity": {"items": ["None", "[0]", "[0, n - 1]", "slice(0, 2)", "[-1]", "[n]"], "var_name": ["None", "'z'"]},
+    "credible_ball": {"estimate": ESTIMATE, "probability": ["0.95", "0.5", "1.0"], "loss": LOSS, "random_seed": SEED},
+    "assignment_uncertainty": {"estimate": ESTIMATE, "loss": LOSS, "random_seed": SEED},
+    "partition_convergence": {"n_pairs": ["0", "1", "500"], "random_seed": ["0"], "var_name": ["None", "'z'"]},
+    "add_diagnostics": {"n_pairs": ["0", "5"], "random_seed": ["0"], "var_name": ["None", "'z'"]},
+}
+PREDICTIONS = {
+    "sample_components": {"to_items": ["True", "False"], "random_seed": SEED, "var_name": ["None", "'x'"]},
+    "compute_log_likelihood": {"var_name": ["None", "'x'"], "extend_inferencedata": ["True", "False"]},
+    "sample_posterior_predictive": {
+        "new_items": ["0", "1", "3"],
+        "var_names": ["None", "'x'", "['x']"],
+        "random_seed": SEED,
+    },
+    "sample_random_measure": {
+        "tail_mass": ["1e-3", "0.5"],
+        "max_new_atoms": ["1000", "1", "0"],
+        "random_seed": SEED,
+        "var_name": ["None", "'x'"],
+    },
+    "density": {"var_name": ["None", "'x'"]},
+    "predict_labels": {"estimate": ESTIMATE, "var_name": ["None", "'z'"]},
+}
+PLOTS = {
+    "plot_similarity": {
+        "order": ["'estimate'", "None", "np.arange(n)", "'data'"],
+        "estimate": ESTIMATE,
+        "names": ["None", "list(range(n))"],
+    },
+    "plot_n_clusters": {"prior": ["None", "nrm.DirichletProcess(1.0)"], "by_chain": ["True", "False"]},
+    "plot_cluster_sizes": {"probability": ["None", "0.5"], "log": ["True", "False"], "max_rank": ["1", "40"]},
+    "plot_partition_trace": {"var_name": ["None", "'z'"]},
+    "plot_distance": {"estimate": ESTIMATE, "loss": ["None", *LOSS], "probability": ["0.9"]},
+    "plot_clusters": {
+        "estimate": ESTIMATE,
+        "uncertainty": ["True", "False"],
+        "features": ["None", "[0]"],
+        "min_size": ["None", "1"],
+        "probability": ["0.9"],
+    },
+}
+VISUALS = ["None", "{}", "{'title': False}", "{'lines': {'color': 'red'}}"]
+
+# What is done to a posterior before it is given away.
+POSTERIORS = ["posterior"] * 8 + [
+    "posterior.isel(draw=slice(0, 1))",
+    "posterior.isel(chain=[0], draw=slice(0, 2))",
+    "posterior.dataset",
+    "posterior.isel(draw=slice(0, 0))",
+    "posterior.isel(chain=[])",
+    "xr.DataTree()",
+    "xr.Dataset()",
+    "None",
+    "posterior['z']",
+    "posterior.rename({'z': 'w'})",
+    "posterior.dataset.isel(chain=0)",
+    "posterior.dataset.astype(float)",
+    "posterior.dataset + 1",
+    "posterior.dataset * -1",
+    "posterior.dataset.isel(z_dim_0=slice(0, 2))",
+    "posterior.dataset.isel(z_dim_0=[])",
+    "posterior.dataset.astype('uint8')",
+    "[1, 2]",
+    "labels",
+    "posterior.dataset.transpose('z_dim_0', 'draw', 'chain')",
+    "posterior.dataset.assign(w=posterior['z'])",
+    "posterior.dataset.drop_vars('z')",
+    "posterior.dataset.astype(str)",
+    "posterior.dataset.astype(bool)",
+    "posterior.dataset.isel(chain=0, draw=0)",
+    "{'posterior': posterior}",
+    "posterior.dataset.where(posterior['z'] > 0)",
+    "posterior.dataset * 2**40",
+    "posterior.dataset.rename(draw='sample')",
+]
+DRAWS = """\
+n = {n}
+labels = np.array([{one}(np.random.default_rng({seed} + s), n, s) for s in range({chains} * {draws})])
+posterior = xr.Dataset({{"z": (("chain", "draw", "z_dim_0"), labels.reshape({chains}, {draws}, n))}})
+posterior = xr.DataTree.from_dict({{"posterior": posterior}})["posterior"]
+idata = {idata}
+if isinstance(idata, xr.DataTree) and idata.name == "posterior":
+    idata = xr.DataTree.from_dict({{"posterior": idata.to_dataset()}})
+"""
+# One draw of labels in order of appearance.
+ONE = {
+    "random": "(lambda rng, n, s: np.unique(np.sort(rng.integers(0, 4, size=n)), return_inverse=True)[1])",
+    "one cluster": "(lambda rng, n, s: np.zeros(n, dtype=int))",
+    "singletons": "(lambda rng, n, s: np.arange(n))",
+    "both": "(lambda rng, n, s: np.arange(n) * (s % 2))",
+}
+MODEL = """\
+X = {X}
+with pm.Model() as model:
+    z = nrm.Partition("z", {measure}, n={n})
+    x = nrm.Mixture("x", z, {family}, observed=X)
+"""
+NEW = [
+    "np.array(X)",
+    "np.array(X)[:1]",
+    "np.array(X)[0]",
+    "np.array(X) * 100",
+    "np.array(X) * 1e30",
+    "np.array(X) + 1e8",
+    "pd.DataFrame(np.array(X))",
+    "np.array(X)[:, :0]",
+    "np.array(X)[:0]",
+    "nan",
+    "[]",
+    "'x'",
+    "None",
+    "np.array(X) * nan",
+    "np.array(X) * inf",
+    "np.array(X)[None]",
+    "np.array(X) * 1j",
+    "np.append(X, X, axis=1)",
+    "np.array(X).astype(str)",
+    "{'x': X}",
+    "{'y': X}",
+    "sparse.csr_array(np.array(X))",
+    "xr.Dataset()",
+    "pt.constant(1.0)",
+]
+
+
+def _names(table, module):
+    names = set(names_of(*[getattr(module, name) for name in table]))
+    for arguments in table.values():
+        names |= set(arguments)
+    extra = {
+        "posterior",
+        "draws",
+        "chain",
+        "draw",
+        "labels",
+        "visuals",
+        "backend",
+        "X_new",
+        "grid",
+        "items",
+        "plot_collection",
+    }
+    return frozenset(names | extra | {"cost_false_join", "cost_false_split", "w"})
+
+
+@st.composite
+def posteriors(draw, n, hostile):
+    """Text of draws of labels, and whether they are ordinary."""
+    idata = draw(st.sampled_from(POSTERIORS)) if hostile else "posterior"
+    text = DRAWS.format(
+        n=n,
+        one=ONE[draw(st.sampled_from(sorted(ONE)))],
+        seed=draw(st.integers(0, 50)),
+        chains=draw(st.integers(1, 3)),
+        draws=draw(st.sampled_from([5, 12, 4])),
+        idata=idata,
+    )
+    return Text(text, idata == "posterior")
+
+
+@st.composite
+def statistic_cases(draw):
+    """A function of draws alone."""
+    function = draw(st.sampled_from(sorted(STATISTICS)))
+    hostile = draw(st.sampled_from([0, 0, 3]))
+    before = draw(posteriors(draw(st.sampled_from([5, 1, 2, 8, 20])), hostile))
+    chosen = draw(options(STATISTICS[function], hostile=hostile))
+    text = f"{before.source}result = nrm.{function}(idata{chosen.source})\n"
+    return Case(f"nrm.{function}", text, _names(STATISTICS, nrm), before.is_plain and not chosen.source)
+
+
+@st.composite
+def prediction_cases(draw, kinds):
+    """A function of draws and a model."""
+    function = draw(st.sampled_from(sorted(PREDICTIONS)))
+    kind = draw(st.sampled_from(kinds))
+    n, d = draw(st.sampled_from([5, 3, 1, 2])), draw(st.sampled_from([2, 1, 3]))
+    hostile = draw(st.sampled_from([0, 0, 2]))
+    X = draw(data(VALUES[kind], n, d, 0))
+    family, measure = draw(families(kind, n, d, hostile)), draw(measures(hostile))
+    before = draw(posteriors(n, hostile and draw(st.booleans())))
+    chosen = draw(options(PREDICTIONS[function], hostile=hostile))
+    new, ordinary = "", True
+    if function in ("density", "predict_labels"):
+        ordinary = not draw(st.integers(0, 1))
+        new = ", np.array(X)" if ordinary else f", {draw(st.sampled_from([*NEW, *WRONG_ANYTHING]))}"
+    text = MODEL.format(X=X.source, measure=measure.source, family=family.source, n=n) + before.source
+    text += f"result = nrm.{function}(idata, model{new}{chosen.source})\n"
+    parts = (X, family, measure, before)
+    is_plain = all(part.is_plain for part in parts) and ordinary and not chosen.source
+    if function == "sample_random_measure" and draw(st.booleans()):
+        text += draw(
+            st.sampled_from(
+                [
+                    "density = nrm.measure_density(result, model, np.array(X))\n",
+                    "cdf = nrm.measure_cdf(result, model, np.sort(np.array(X)[:, 0]))\n",
+                    "cdf = nrm.measure_cdf(result, model, [nan, 'x'])\n",
+                    "cdf = nrm.measure_cdf(result, model, [0.0, 1.0], feature=9)\n",
+                    "mean = nrm.measure_mean(result, model)\n",
+                    "density = nrm.measure_density(result.isel(atom=slice(0, 0)), model, np.array(X))\n",
+                    "mean = nrm.measure_mean(result.drop_vars('weight'), model)\n",
+                ]
+            )
+        )
+        is_plain = False
+    names = _names(PREDICTIONS, nrm) | {"measure_draws", "feature", "weight", "total", "atom"}
+    return Case(f"nrm.{function}", text, names, is_plain)
+
+
+@st.composite
+def plot_cases(draw):
+    """A picture on the backend that draws nothing."""
+    function = draw(st.sampled_from(sorted(PLOTS)))
+    hostile = draw(st.sampled_from([0, 3]))
+    n = draw(st.sampled_from([6, 2, 1]))
+    before = draw(posteriors(n, hostile))
+    chosen = draw(options({**PLOTS[function], "visuals": VISUALS}, hostile=hostile))
+    given = ""
+    if function == "plot_clusters":
+        forms = [
+            "rng.normal(size=({n}, 2))",
+            "rng.normal(size={n})",
+            "rng.normal(size=({n}, 5))",
+            "rng.normal(size=(3, 2))",
+            "None",
+            "'X'",
+            "np.full(({n}, 2), nan)",
+        ]
+        given = ", " + draw(st.sampled_from(forms if hostile else forms[:3])).format(n=n).replace(
+            "rng", "np.random.default_rng(1)"
+        )
+    backend = draw(st.sampled_from(["'none'"] * 9 + ["'matplotlob'"]))
+    text = f"{before.source}result = nrm.plots.{function}(idata{given}, backend={backend}{chosen.source})\n"
+    names = _names(PLOTS, nrm.plots) | {"matplotlob"}
+    return Case("plots", text, names, before.is_plain and not chosen.source and backend == "'none'" and not hostile)

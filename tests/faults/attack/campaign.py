@@ -1,0 +1,244 @@
+"""Many examples in several processes: failures by kind, each with its shortest example."""
+
+import collections
+import ctypes
+import json
+import multiprocessing
+import os
+import pathlib
+import resource
+import signal
+import tempfile
+import time
+
+import hypothesis
+import numpy as np
+
+from . import afterwards, models, tree_calls
+from .case import IMPORTS
+from .inputs import VALUES
+from .judge import SECONDS, judge
+
+BATCH = 250
+MEMORY = 6 * 2**30
+ALL = tuple(VALUES)
+
+
+# Examples of each kind among a thousand.
+SHARES = {
+    "steps": 300,
+    "priors": 60,
+    "trees": 140,
+    "from_data": 20,
+    "statistics": 220,
+    "predictions": 200,
+    "plots": 50,
+    "runs": 9,
+    "hyperpriors": 1,
+}
+STRATEGIES = {
+    "steps": models.step_cases(ALL),
+    "priors": models.prior_cases(),
+    "trees": tree_calls.tree_cases(ALL),
+    "from_data": tree_calls.from_data_cases(),
+    "statistics": afterwards.statistic_cases(),
+    "predictions": afterwards.prediction_cases(ALL),
+    "plots": afterwards.plot_cases(),
+    "runs": models.run_cases(ALL),
+    "hyperpriors": models.hyperprior_cases(ALL),
+}
+
+
+def batches_of(examples, seed, kinds):
+    """Kind, seed and size of the batches of a campaign, long ones of all kinds in turn."""
+    rng, found = np.random.default_rng(seed), []
+    total = sum(SHARES[kind] for kind in kinds)
+    for kind in kinds:
+        left = -(-examples * SHARES[kind] // total)
+        while left > 0:
+            found.append((kind, int(rng.integers(2**60)), min(left, BATCH)))
+            left -= BATCH
+    return [found[k] for k in rng.permutation(len(found))]
+
+
+def run_batch(seed, count, strategy, tell):
+    """Judge ``count`` examples; ``tell`` gets each case before it runs, and its outcome afterwards."""
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(strategy)
+    def attack(case):
+        tell(case, None)
+        tell(case, judge(case))
+
+    attack()
+
+
+class Failures:
+    """Failures by kind, with how often each was seen, and its shortest example."""
+
+    def __init__(self):
+        self.counts = collections.Counter()
+        self.examples = {}
+
+    def add(self, verdict, detail, program, message):
+        key = f"{verdict} | {detail}"
+        self.counts[key] += 1
+        best = self.examples.get(key)
+        if best is None or len(program) < len(best[0]):
+            self.examples[key] = (program, message)
+
+    def report(self):
+        """Text with one entry for each kind, the most frequent first."""
+        entries = []
+        for key, count in self.counts.most_common():
+            program, message = self.examples[key]
+            entries.append(f"### {key} ({count})\n\n{message[:600]}\n\n```python\n{program.rstrip()}\n```\n")
+        return "\n".join(entries)
+
+
+def _work(batches, path):
+    """Judge batch after batch, and write what happened as lines of JSON; the last line says what was running."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # end with the parent
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY + _virtual_memory(), resource.RLIM_INFINITY))
+    with open(path, "w", buffering=1) as log:
+
+        def tell(case, outcome):
+            if outcome is None:
+                log.write(json.dumps(["running", case.kind, case.program]) + "\n")
+            elif outcome.failed:
+                log.write(json.dumps([outcome.verdict, outcome.detail, case.program, outcome.message]) + "\n")
+            else:
+                log.write(json.dumps([outcome.verdict, case.kind]) + "\n")
+
+        for kind, seed, count in batches:
+            log.write(json.dumps(["batch", kind]) + "\n")
+            run_batch(seed, count, STRATEGIES[kind], tell)
+
+
+def _virtual_memory():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Campaign:
+    """A number of examples, shared out among processes that may crash or hang.
+
+    Parameters
+    ----------
+    examples, seed, processes : int
+    kinds : sequence of str
+        Those of ``SHARES``.
+    patience : float
+        Seconds without a new example after which a process is killed; kernels hold the interpreter, so that the limit
+        of a single example may pass unnoticed.
+    """
+
+    def __init__(self, examples, seed, processes=2, kinds=tuple(SHARES), patience=15 * SECONDS):
+        self.batches, self.processes, self.patience = batches_of(examples, seed, kinds), processes, patience
+        self.failures, self.verdicts = Failures(), collections.Counter()
+        self.seconds = 0.0
+
+    def run(self, progress=print):
+        """Run all examples, and give the failures."""
+        start = last = time.perf_counter()
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="attack"))
+        waiting = [self.batches[k :: self.processes] for k in range(self.processes)]
+        workers = [Worker(folder / f"{k}", batches, self) for k, batches in enumerate(waiting)]
+        while any(worker.is_busy for worker in workers):
+            for worker in workers:
+                worker.look()
+            time.sleep(0.2)
+            if time.perf_counter() - last > 30.0:
+                last = time.perf_counter()
+                progress(self.line(last - start))
+        self.seconds = time.perf_counter() - start
+        progress(self.line(self.seconds))
+        return self.failures
+
+    def line(self, seconds):
+        """What has happened so far, in one line."""
+        done = sum(self.verdicts.values())
+        parts = ", ".join(f"{count} {verdict}" for verdict, count in self.verdicts.most_common())
+        return f"{done} examples in {seconds:.0f} s, {done / seconds:.1f} per second: {parts}"
+
+    def note(self, entry):
+        """Count one line of a worker's log."""
+        self.verdicts[entry[0]] += 1
+        if len(entry) == 4:
+            self.failures.add(*entry)
+
+
+class Worker:
+    """One process after another, each going on behind the batch in which the last one died."""
+
+    def __init__(self, path, batches, campaign):
+        self.path, self.batches, self.campaign = path, batches, campaign
+        self.process = None
+        self.running, self.since, self.begun, self.place = None, time.perf_counter(), 0, 0
+        self._start()
+
+    def _start(self):
+        if not self.batches:
+            self.process = None
+            return
+        context = multiprocessing.get_context("spawn")
+        self.path.unlink(missing_ok=True)
+        self.running, self.since, self.begun, self.place = None, time.perf_counter() + 60.0, 0, 0
+        self.process = context.Process(target=_work, args=(self.batches, str(self.path)))
+        self.process.start()
+
+    @property
+    def is_busy(self):
+        return self.process is not None
+
+    def look(self):
+        """Read what is new, and deal with a process that ended or hangs."""
+        if self.process is None:
+            return
+        ended = not self.process.is_alive()
+        self._read()
+        if not ended and time.perf_counter() - self.since > self.campaign.patience:
+            self.process.kill()
+            self._lost("hangs", f"no answer in {self.campaign.patience:.0f} s")
+        elif ended and self.process.exitcode == 0:
+            self.process = None
+        elif ended:
+            self._lost("crash", f"exit code {self.process.exitcode}")
+
+    def _read(self):
+        if not self.path.exists():
+            return
+        with open(self.path) as log:
+            log.seek(self.place)
+            for line in log:
+                if not line.endswith("\n"):
+                    break
+                self.place += len(line.encode())
+                entry = json.loads(line)
+                if entry[0] == "running":
+                    self.running, self.since = entry, time.perf_counter()
+                elif entry[0] == "batch":
+                    self.begun += 1
+                else:
+                    self.campaign.note(entry)
+
+    def _lost(self, verdict, message):
+        if self.running is not None:
+            _, kind, program = self.running
+            self.campaign.note([verdict, kind, program, message])
+        self.process.join()
+        self.batches = self.batches[self.begun :]
+        self._start()
+
+
+def report(campaign):
+    """The whole report as text."""
+    head = f"# Attack\n\n{campaign.line(campaign.seconds)}\n\nPrograms run after:\n\n```python\n{IMPORTS}```\n\n"
+    return head + campaign.failures.report()

@@ -1,0 +1,238 @@
+"""Families, measures and data that go together, as pieces of programs."""
+
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+
+from .case import Text
+from .values import EXTREME_POSITIVE, WRONG_NUMBERS, per_feature, positive, real
+
+SIZES = [4, 6, 5, 3, 2, 1, 9, 12, 30]
+WIDTHS = [1, 2, 3, 1, 2, 7]
+
+REAL = [
+    *["rng.normal(size=({n}, {d}))"] * 4,
+    "np.zeros(({n}, {d}))",
+    "np.full(({n}, {d}), 0.1)",
+    "np.repeat(rng.normal(size=(1, {d})), {n}, axis=0)",
+    "rng.integers(0, 3, size=({n}, {d})) * 1.0",
+    "np.arange({n} * {d}).reshape({n}, {d})",
+    "rng.standard_cauchy(size=({n}, {d}))",
+    "rng.normal(size=({n}, {d})) + 8.0 * (np.arange({n}) % 2)[:, None]",
+]
+SCALES = [
+    "",
+    "",
+    "",
+    "",
+    " * 1e-8",
+    " * 1e3",
+    " * 1e8",
+    " + 1e6",
+    " * 1e-150",
+    " * 1e-300",
+    " + 1e9",
+    " * 1e100",
+    " * 1e155",
+]
+COUNTS = [
+    *["rng.poisson(2.0, size=({n}, {d}))"] * 4,
+    "np.zeros(({n}, {d}), dtype=int)",
+    "rng.poisson(1e4, size=({n}, {d}))",
+    "np.ones(({n}, {d}), dtype=int)",
+    "rng.poisson([0.1] * {d}, size=({n}, {d})) * 10**6",
+    "np.full(({n}, {d}), 2**40)",
+    "np.full(({n}, {d}), 10**15)",
+    "rng.poisson(3.0, size=({n}, {d})).astype('uint8')",
+    "rng.poisson(3.0, size=({n}, {d})).astype(float)",
+]
+BITS = ["rng.integers(0, 2, size=({n}, {d}))"] * 4 + ["np.zeros(({n}, {d}))", "np.ones(({n}, {d}), dtype=bool)"]
+LEVELS = ["rng.integers(0, 3, size=({n}, {d}))"] * 4 + [
+    "np.zeros(({n}, {d}), dtype=int)",
+    "rng.integers(0, 40, size=({n}, {d}))",
+    "np.full(({n}, {d}), 5)",
+    "np.where(np.arange({n})[:, None] == 0, 10**9, rng.integers(0, 2, size=({n}, {d})))",
+]
+PLAIN = 4  # so many of the first entries of each list are ordinary
+
+# What may be done to an array before it is given away: ordinary containers, and wrong ones.
+CONTAINERS = [
+    *["{X}"] * 6,
+    "({X}).tolist()",
+    "pd.DataFrame({X})",
+    "np.asfortranarray({X})",
+    "xr.DataArray({X}, dims=('i', 'j'))",
+    "np.array({X}, dtype='float32')",
+    "pt.constant({X})",
+    "np.array({X}, dtype=object)",
+    "({X})[::-1]",
+    "np.ma.masked_invalid(np.array({X}, dtype=float))",
+]
+WRONG_DATA = [
+    "sparse.csr_array({X})",
+    "sparse.coo_matrix({X})",
+    "np.array({X}).astype(str)",
+    "np.array({X}) * 1j",
+    "({X})[None]",
+    "np.array({X}).astype('datetime64[s]')",
+    "({X})[:-1]",
+    "({X})[:0]",
+    "({X})[:, :0]",
+    "({X}).T",
+    "np.array({X}) - 10",
+    "np.array({X}) + 0.5",
+    "np.where(np.arange(({X}).size).reshape(({X}).shape) % 3 == 0, nan, {X})",
+    "np.where({X} == {X}, nan, 0.0)",
+    "np.where(np.arange(({X}).size).reshape(({X}).shape) == 0, inf, {X})",
+    "[[1.0], [1.0, 2.0], [3.0]]",
+    "'abc'",
+    "None",
+    "3.0",
+    "{{'a': 1}}",
+    "[]",
+    "iter([1, 2])",
+    "np.array({X}).astype(bool)",
+    "np.array({X}).astype('timedelta64[s]')",
+    "object()",
+    "np.ma.masked_array({X}, mask=np.array({X}) == np.array({X}))",
+    "pd.DataFrame({X}).astype(str)",
+    "np.array([['a', 'b']] * 4)",
+    "pd.DataFrame({{'a': ['x', 'y', 'x', 'z']}})",
+    "pd.Series({X}.ravel())",
+    "np.append({X}, {X}, axis=0)",
+    "pm.Normal.dist(size=(4, 2))",
+    "np.where(np.arange(len({X}))[:, None] == 0, 1e9, {X})",
+    "np.where(np.arange(len({X}))[:, None] == 0, 1e160, {X})",
+    "np.where(np.arange(len({X}))[:, None] < 2, -999999999, {X})",
+    "pd.array([1, None, 3], dtype='Int64')",
+]
+
+
+class Inputs(NamedTuple):
+    """Texts of a family, a measure and data, with what is known about them."""
+
+    family: Text
+    measure: Text
+    X: Text
+    n: int
+    d: int
+    vector: bool
+
+
+@st.composite
+def measures(draw, hostile):
+    """A measure."""
+    alpha = draw(positive(hostile))
+    kind = draw(st.sampled_from(["DirichletProcess", "NormalizedInverseGaussian", "NormalizedGeneralizedGamma"]))
+    if kind != "NormalizedGeneralizedGamma":
+        return Text(f"nrm.{kind}({alpha.source})", alpha.is_plain)
+    choices = ["0.5", "0.3", "0.0", "0.9", "0.05", "1e-12", "0.999999", "5e-324", "1 - 1e-15", *WRONG_NUMBERS]
+    position = draw(st.integers(0, len(choices) - 1 if hostile else 4))
+    return Text(f"nrm.{kind}({alpha.source}, {choices[position]})", alpha.is_plain and position < 5)
+
+
+@st.composite
+def data(draw, values, n, d, hostile):
+    """Data of n items with d features."""
+    row = draw(st.integers(0, len(values) - 1))
+    source, is_plain = values[row].format(n=n, d=d), row < PLAIN
+    if values is REAL:
+        scale = draw(st.sampled_from(SCALES))
+        source, is_plain = f"{source}{scale}", is_plain and not scale
+    source = source.replace("rng", f"np.random.default_rng({draw(st.integers(0, 30))})")
+    level = draw(st.integers(0, 19))
+    if level < hostile:
+        return Text(draw(st.sampled_from(WRONG_DATA)).format(X=source), False)
+    if level < 2 * hostile:
+        return Text(draw(st.sampled_from(CONTAINERS)).format(X=source), False)
+    return Text(source, is_plain)
+
+
+@st.composite
+def matrices(draw, d, hostile):
+    """A positive definite matrix, or something in its place."""
+    if draw(st.integers(0, 19)) >= 2 * hostile:
+        scale = draw(st.sampled_from(["", " * 0.2", " * 30.0"]))
+        return Text(f"np.eye({d}){scale}")
+    number = draw(st.sampled_from([*EXTREME_POSITIVE, *WRONG_NUMBERS]))
+    return Text(
+        draw(
+            st.sampled_from(
+                [
+                    f"np.eye({d}) * 1e-20",
+                    f"np.eye({d}) * 1e-300",
+                    f"np.eye({d}) * 1e300",
+                    f"np.ones(({d}, {d}))",
+                    f"np.eye({d + 1})",
+                    "np.eye(1)",
+                    "1.0",
+                    "-1.0",
+                    "[1.0, 2.0]",
+                    f"-np.eye({d})",
+                    f"np.zeros(({d}, {d}))",
+                    f"np.eye({d}).tolist()",
+                    f"pd.DataFrame(np.eye({d}))",
+                    f"np.eye({d}) + 1e-9",
+                    f"np.ones({d})",
+                    f"np.diag(np.logspace(0, 300, {d}))",
+                    f"np.eye({d}) + np.eye({d}, k=1)",
+                    f"np.eye({d})[None]",
+                    number,
+                ]
+            )
+        ),
+        False,
+    )
+
+
+@st.composite
+def families(draw, kind, n, d, hostile):
+    """A family of the given name."""
+    scalar = positive(hostile)
+    shaped = per_feature(scalar, d, hostile)
+    if kind == "NormalGamma":
+        parts = [("mu", per_feature(real(hostile), d, hostile)), ("kappa", shaped), ("alpha", shaped), ("beta", shaped)]
+    elif kind == "NormalWishart":
+        nu = scalar.map(lambda text: Text(f"{d} + {text.source}", text.is_plain))
+        location = per_feature(real(hostile), d, hostile)
+        parts = [("mu", location), ("kappa", scalar), ("Psi", matrices(d, hostile)), ("nu", nu)]
+    elif kind in ("PoissonGamma", "BernoulliBeta"):
+        parts = [("alpha", shaped), ("beta", shaped)]
+    else:
+        parts = [("alpha", scalar if kind == "CategoricalDirichlet" else shaped)]
+    texts = [(name, draw(part)) for name, part in parts]
+    if hostile and kind == "CategoricalDirichlet" and draw(st.integers(0, 4)) == 0:
+        levels = draw(
+            st.sampled_from(["3", "0", "-1", "2.5", "[3, 3]", "'x'", "nan", "10**9", "[]", f"[3] * {d}", "1"])
+        )
+        texts.append(("n_levels", Text(levels, False)))
+    if hostile and kind == "MultinomialDirichlet" and draw(st.integers(0, 4)) == 0:
+        total = draw(st.sampled_from(["3", "-1", "nan", f"[4] * {n}", "'x'", "[1, 2]", "2.5"]))
+        texts.append(("total", Text(total, False)))
+    arguments = ", ".join(f"{name}={text.source}" for name, text in texts)
+    return Text(f"nrm.{kind}({arguments})", all(text.is_plain for _, text in texts))
+
+
+VALUES = {
+    "NormalGamma": REAL,
+    "NormalWishart": REAL,
+    "PoissonGamma": COUNTS,
+    "BernoulliBeta": BITS,
+    "CategoricalDirichlet": LEVELS,
+    "MultinomialDirichlet": COUNTS,
+}
+
+
+@st.composite
+def inputs(draw, kinds=tuple(VALUES), hostility=(0, 0, 0, 1, 2, 4)):
+    """Family, measure and data; ``kinds`` are the families to choose from."""
+    kind = draw(st.sampled_from(kinds))
+    n, d = draw(st.sampled_from(SIZES)), draw(st.sampled_from(WIDTHS))
+    hostile = draw(st.sampled_from(hostility))
+    family = draw(families(kind, n, d, hostile))
+    measure = draw(measures(hostile if draw(st.booleans()) else 0))
+    X = draw(data(VALUES[kind], n, d, hostile))
+    vector = d == 1 and X.is_plain and kind != "MultinomialDirichlet" and draw(st.booleans())
+    if vector:
+        X = Text(f"({X.source})[:, 0]", X.is_plain)
+    return Inputs(family, measure, X, n, d, vector)

@@ -1,0 +1,185 @@
+"""Run one example and say whether its outcome is allowed."""
+
+import contextlib
+import re
+import signal
+import time
+import traceback
+import warnings
+from typing import NamedTuple
+
+import arviz_plots
+import arviz_stats
+import numpy as np
+import pymc as pm
+import scipy.ndimage
+from numba.core.event import Listener, install_listener
+
+from . import results
+from .case import NAMESPACE
+
+# Imported now: an import that the time limit cuts off leaves modules half made.
+LAZY = (arviz_plots, arviz_stats, scipy.ndimage)
+SECONDS = 20.0
+# Of several, the most telling wins: what no argument check raises on purpose.
+NEVER = (
+    ArithmeticError,
+    IndexError,
+    AttributeError,
+    AssertionError,
+    UnboundLocalError,
+    RecursionError,
+    MemoryError,
+    np.linalg.LinAlgError,
+    SystemError,
+    StopIteration,
+    SyntaxError,
+)
+ALLOWED = (ValueError, TypeError, NotImplementedError, KeyError, pm.exceptions.SamplingError, pm.exceptions.ShapeError)
+
+
+class Outcome(NamedTuple):
+    """What became of an example.
+
+    Parameters
+    ----------
+    verdict : str
+        "right", "refused", "void" where the package was not reached, or the kind of failure.
+    detail : str
+        Where and how: equal for examples that fail alike.
+    message : str
+    """
+
+    verdict: str
+    detail: str = ""
+    message: str = ""
+
+    @property
+    def failed(self):
+        """Whether this is no allowed outcome."""
+        return self.verdict not in ("right", "refused", "void")
+
+
+class TooSlow(BaseException):
+    """An example takes longer than the limit."""
+
+
+class CompilationTime(Listener):
+    """Seconds in which numba compiles or loads kernels."""
+
+    def __init__(self):
+        self.depth, self.since, self.total = 0, 0.0, 0.0
+
+    def on_start(self, event):
+        if self.depth == 0:
+            self.since = time.process_time()
+        self.depth += 1
+
+    def on_end(self, event):
+        self.depth -= 1
+        if self.depth == 0:
+            self.total += time.process_time() - self.since
+
+
+@contextlib.contextmanager
+def time_limit(seconds):
+    """Raise an error after some CPU seconds, as far as Python gets to run; the time that numba compiles is free."""
+    compilation, start = CompilationTime(), time.process_time()
+
+    def stop(number, frame):
+        left = seconds + compilation.total - (time.process_time() - start)
+        if compilation.depth == 0 and left <= 0.0:
+            raise TooSlow(f"more than {seconds} s")
+        signal.setitimer(signal.ITIMER_PROF, max(left, 1.0))
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        with install_listener("numba:compiler_lock", compilation):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def judge(case, seconds=SECONDS):
+    """Run an example.
+
+    Parameters
+    ----------
+    case : Case
+    seconds : float
+        Longest time allowed.
+
+    Returns
+    -------
+    Outcome
+    """
+    namespace = dict(NAMESPACE)
+    start = time.process_time()
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"), time_limit(seconds):
+            warnings.simplefilter("ignore")
+            exec(compile(case.program, "<example>", "exec"), namespace)
+    except TooSlow as error:
+        return Outcome("too slow", _place(error), f"after {time.process_time() - start:.1f} CPU s")
+    except Exception as error:
+        return _judge_error(error, case)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        problem = results.problem_of(case, namespace)
+    if problem is not None:
+        return Outcome("wrong result", f"{case.kind}: {_shape_of(problem)}", problem)
+    return Outcome("right")
+
+
+def _judge_error(error, case):
+    message = str(error)
+    name = type(error).__name__
+    keywords = set(re.findall(r"(\w+)=", case.program))
+    if not _passes_through(error):
+        # The example itself is no sensible program, or a name is misspelt.
+        return Outcome("refused" if set(re.findall(r"\w+", message)) & keywords else "void")
+    where = _place(error)
+    detail = f"{case.kind}: {name} in {where}: {_shape_of(message)}"
+    if case.is_plain:
+        return Outcome("plain input refused", detail, message)
+    home = _home(error)
+    explicit = home == "pymc_nrm" and isinstance(error, FloatingPointError)
+    if isinstance(error, NEVER) and not explicit:
+        return Outcome("internal error", detail, message)
+    if not isinstance(error, ALLOWED) and not explicit:
+        return Outcome("internal error", detail, message)
+    if home == "elsewhere":
+        return Outcome("error from below", detail, message)
+    if not set(re.findall(r"\w+", message)) & (case.names | keywords):
+        return Outcome("no argument named", detail, message)
+    return Outcome("refused")
+
+
+def _passes_through(error):
+    """Whether a function of the package was on the way to an error."""
+    return any("/pymc_nrm/" in frame.filename for frame in traceback.extract_tb(error.__traceback__))
+
+
+def _home(error):
+    """Where an error was raised: in the package, in PyMC or ArviZ (who check their own arguments), or elsewhere."""
+    file = traceback.extract_tb(error.__traceback__)[-1].filename
+    if "/pymc_nrm/" in file:
+        return "pymc_nrm"
+    if file == "<example>" or re.search(r"site-packages/(pymc|arviz\w*)/", file):
+        return "argument checks of others"
+    return "elsewhere"
+
+
+def _place(error):
+    """The innermost function of the package on the way to an error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "/pymc_nrm/" in frame.filename] or frames[-1:]
+    return f"{own[-1].filename.rpartition('/pymc_nrm/')[2]}:{own[-1].name}"
+
+
+def _shape_of(message):
+    """A message without its numbers and values, to tell failures of one kind."""
+    text = re.sub(r"'[^']*'|\[[^\]]*\]|\([^)]*\)", "_", message.splitlines()[0] if message else "")
+    return re.sub(r"-?\d[\d.e+-]*|\bnan\b|\binf\b", "#", text)[:70]

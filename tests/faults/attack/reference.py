@@ -1,0 +1,143 @@
+"""Log marginals of the families in exact rational arithmetic, and the log probability of a partition."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+
+def log(x):
+    """Logarithm of a positive fraction, however large or small."""
+    return math.log(x.numerator) - math.log(x.denominator)
+
+
+def log1p(x):
+    """Logarithm of one plus a fraction, also where the fraction is tiny."""
+    return math.log1p(float(x)) if abs(x) < Fraction(1, 2) else log(1 + x)
+
+
+def log_gamma_ratio(a, m):
+    """``log Gamma(a + m) / Gamma(a)`` for m >= 0, without cancellation for large a."""
+    a, m = float(a), float(m)
+    if m == 0.0:
+        return 0.0
+    if a < 1e3:
+        return math.lgamma(a + m) - math.lgamma(a)
+    return (a + m - 0.5) * math.log1p(m / a) + m * (math.log(a) - 1.0) + _stirling(a + m) - _stirling(a)
+
+
+def _stirling(x):
+    return 1.0 / (12.0 * x) - 1.0 / (360.0 * x**3) if x < 1e100 else 0.0
+
+
+def _fractions(x):
+    return [Fraction(float(value)) for value in x]
+
+
+def _location_scale(x, mu, kappa):
+    """Scatter about the mean plus the part of the prior mean, of one or two features of values x."""
+    n = len(x[0])
+    means = [sum(values) / n for values in x]
+    weight = kappa * n / (kappa + n)
+    return [
+        [
+            sum((a - means[i]) * (b - means[j]) for a, b in zip(x[i], x[j], strict=True))
+            + weight * (means[i] - mu[i]) * (means[j] - mu[j])
+            for j in range(len(x))
+        ]
+        for i in range(len(x))
+    ]
+
+
+def normal_gamma(family, X):
+    total = 0.0
+    for values, mu, kappa, alpha, beta in zip(X.T, *family, strict=True):
+        x = _fractions(values[~np.isnan(values)])
+        n = len(x)
+        if n == 0:
+            continue
+        mu, kappa, alpha, beta = _fractions([mu, kappa, alpha, beta])
+        added = _location_scale([x], [mu], kappa)[0][0] / 2
+        total += log_gamma_ratio(alpha, n / 2) - n / 2 * (log(beta + added) + math.log(2.0 * math.pi))
+        total += -float(alpha) * log1p(added / beta) - log1p(n / kappa) / 2
+    return total
+
+
+def normal_wishart(family, X):
+    n, d = X.shape
+    nu, kappa = Fraction(float(family.nu)), Fraction(float(family.kappa))
+    Psi = [_fractions(row) for row in np.asarray(family.Psi)]
+    # The kernel reads one triangle; a matrix of a user is symmetric up to rounding.
+    Psi = [[Psi[max(i, j)][min(i, j)] for j in range(d)] for i in range(d)]
+    added = _location_scale([_fractions(values) for values in X.T], _fractions(family.mu), kappa)
+    before = _determinant(Psi)
+    after = _determinant([[a + b for a, b in zip(*rows, strict=True)] for rows in zip(Psi, added, strict=True)])
+    if before <= 0 or after <= 0:
+        return None
+    total = -n * d / 2 * math.log(math.pi) - d / 2 * log1p(n / kappa)
+    total += -float(nu) / 2 * log1p((after - before) / before) - n / 2 * log(after)
+    return total + sum(log_gamma_ratio((nu - i) / 2, n / 2) for i in range(d))
+
+
+def _determinant(matrix):
+    """Of a matrix of fractions, by elimination."""
+    rows, determinant = [list(row) for row in matrix], Fraction(1)
+    for i in range(len(rows)):
+        if rows[i][i] <= 0:
+            return Fraction(0)
+        determinant *= rows[i][i]
+        for j in range(i + 1, len(rows)):
+            factor = rows[j][i] / rows[i][i]
+            rows[j] = [a - factor * b for a, b in zip(rows[j], rows[i], strict=True)]
+    return determinant
+
+
+def poisson_gamma(family, X):
+    n, total = len(X), -sum(math.lgamma(x + 1.0) for x in X.ravel())
+    for s, alpha, beta in zip(X.sum(axis=0), *family, strict=True):
+        total += log_gamma_ratio(alpha, s) - float(alpha) * log1p(n / Fraction(float(beta)))
+        total -= float(s) * log(Fraction(float(beta)) + n)
+    return total
+
+
+def bernoulli_beta(family, X):
+    total = 0.0
+    for values, a, b in zip(X.T, *family, strict=True):
+        ones, zeros = float((values == 1).sum()), float((values == 0).sum())
+        total += log_gamma_ratio(a, ones) + log_gamma_ratio(b, zeros) - log_gamma_ratio(a + b, ones + zeros)
+    return total
+
+
+def categorical_dirichlet(family, X):
+    total = 0.0
+    for values, alpha in zip(X.T, np.asarray(family.alpha), strict=True):
+        counts = np.array([(values == level).sum() for level in range(len(alpha))])
+        if (counts[alpha == 0.0] > 0).any():
+            return -math.inf
+        total += sum(log_gamma_ratio(a, m) for a, m in zip(alpha, counts, strict=True) if m > 0)
+        total -= log_gamma_ratio(math.fsum(alpha), counts.sum()) if counts.sum() else 0.0
+    return total
+
+
+def multinomial_dirichlet(family, X):
+    counts, alpha = X.sum(axis=0), np.asarray(family.alpha)
+    total = sum(math.lgamma(row.sum() + 1.0) - sum(math.lgamma(x + 1.0) for x in row) for row in X)
+    total += sum(log_gamma_ratio(a, m) for a, m in zip(alpha, counts, strict=True))
+    return total - log_gamma_ratio(math.fsum(alpha), counts.sum())
+
+
+LOG_MARGINALS = {
+    "NormalGamma": normal_gamma,
+    "NormalWishart": normal_wishart,
+    "PoissonGamma": poisson_gamma,
+    "BernoulliBeta": bernoulli_beta,
+    "CategoricalDirichlet": categorical_dirichlet,
+    "MultinomialDirichlet": multinomial_dirichlet,
+}
+
+
+def dirichlet_process(alpha, counts):
+    """Log probability of a partition under the Dirichlet process."""
+    alpha, n = Fraction(float(alpha)), int(sum(counts))
+    rest = sum(log1p(i / alpha) if i < alpha else log(alpha + i) - log(alpha) for i in range(n))
+    return (len(counts) - n) * log(alpha) + sum(math.lgamma(m) for m in counts) - rest

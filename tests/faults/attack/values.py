@@ -1,0 +1,150 @@
+"""Numbers and objects for arguments, as pieces of programs: ordinary, extreme and wrong ones."""
+
+from hypothesis import strategies as st
+
+from .case import Text
+
+ORDINARY_POSITIVE = ["1.0", "0.5", "2", "3.7", "10.0", "0.05"]
+EXTREME_POSITIVE = [
+    "1e-300",
+    "5e-324",
+    "1e-20",
+    "1e-15",
+    "1e-8",
+    "1e-3",
+    "1e3",
+    "1e6",
+    "1e10",
+    "1e15",
+    "1e17",
+    "1e100",
+    "1e300",
+    "np.float32(0.3)",
+    "np.int64(2)",
+    "True",
+    "np.array(1.5)",
+    "pt.constant(0.7)",
+    "np.nextafter(1.0, 2.0)",
+]
+WRONG_NUMBERS = [
+    "0.0",
+    "-1.0",
+    "-0.0",
+    "nan",
+    "inf",
+    "-inf",
+    "'1.0'",
+    "'x'",
+    "None",
+    "1j",
+    "[]",
+    "[1.0, 'a']",
+    "[[1.0], [1.0, 2.0]]",
+    "{}",
+    "object()",
+    "np.datetime64('2020-01-01')",
+    "np.array(['a'])",
+    "pd.Series([1.0, 2.0])",
+    "np.ones((2, 2, 2))",
+    "xr.DataArray([1.0, 2.0], dims='k')",
+    "np.ma.masked_array([1.0, 2.0], [True, False])",
+    "np.ones(17)",
+    "2**70",
+    "sparse.csr_array([[1.0]])",
+    "lambda: 1.0",
+    "float",
+    "pd.DataFrame({'a': [1.0]})",
+    "b'1'",
+    "np.ones((0,))",
+]
+EXTREME_REAL = ["1e-300", "1e8", "-1e8", "1e12", "-1e150", "1e300", "5e-324", "np.float32(0.1)", "True", "10**20"]
+
+WRONG_ANYTHING = [
+    "None",
+    "'auto'",
+    "-1",
+    "0",
+    "nan",
+    "inf",
+    "1.5",
+    "True",
+    "[]",
+    "{}",
+    "()",
+    "object()",
+    "1j",
+    "'z'",
+    "b'z'",
+    "['z']",
+    "np.array([])",
+    "np.zeros((2, 2))",
+    "2**63",
+    "-(2**63)",
+    "pd.DataFrame()",
+    "xr.Dataset()",
+    "xr.DataTree()",
+    "np.int8(3)",
+    "np.random.default_rng(1)",
+    "float('1e400')",
+    "'misspelt'",
+    "lambda: 0",
+    "np.datetime64('NaT')",
+    "(1, 2, 3)",
+    "[[1], [2, 3]]",
+]
+
+
+@st.composite
+def positive(draw, hostile):
+    """A positive hyperparameter; ``hostile`` is the chance in ten of something else."""
+    return draw(_number(ORDINARY_POSITIVE, EXTREME_POSITIVE, hostile))
+
+
+@st.composite
+def real(draw, hostile):
+    """A hyperparameter that is any real number."""
+    return draw(_number(["0.0", "1.0", "-2.5", "0"], EXTREME_REAL, hostile))
+
+
+@st.composite
+def _number(draw, ordinary, extreme, hostile):
+    level = draw(st.integers(0, 19))
+    if level >= 2 * hostile:
+        return Text(draw(st.sampled_from(ordinary)))
+    if level % 3:
+        return Text(draw(st.sampled_from(extreme)), False)
+    return Text(draw(st.sampled_from(WRONG_NUMBERS)), False)
+
+
+@st.composite
+def per_feature(draw, number, d, hostile):
+    """One number for all features, one for each of them, or a wrong number of them."""
+    form = draw(st.integers(0, 9))
+    if form < 5:
+        return draw(number)
+    length = d if form < 9 or not hostile else draw(st.sampled_from([0, 1, d + 1, 2 * d + 1]))
+    parts = [draw(number) for _ in range(min(length, 4))] + [Text("1.0")] * (length - 4)
+    source = f"[{', '.join(part.source for part in parts)}]"
+    source = source if draw(st.booleans()) else f"np.array({source})"
+    return Text(source, length == d and all(part.is_plain for part in parts))
+
+
+@st.composite
+def anything(draw, ordinary, hostile=3):
+    """An argument: one of the ordinary pieces of text, or anything at all."""
+    if draw(st.integers(0, 9)) < hostile:
+        return Text(draw(st.sampled_from(WRONG_ANYTHING)), False)
+    return Text(draw(st.sampled_from(ordinary)))
+
+
+@st.composite
+def options(draw, table, *, most=2, hostile=3):
+    """Keyword arguments ``, name=value``, and now and then a misspelt name."""
+    chosen = draw(st.lists(st.sampled_from(sorted(table)), max_size=most, unique=True)) if table else []
+    source, is_plain = "", True
+    for name in chosen:
+        value = draw(anything(table[name], hostile))
+        source, is_plain = f"{source}, {name}={value.source}", is_plain and value.is_plain
+    if table and draw(st.integers(0, 29)) == 29:
+        source, is_plain = f"{source}, {draw(st.sampled_from(sorted(table)))}s=1", False
+    return Text(source, is_plain)

@@ -1,0 +1,139 @@
+"""Random examples of the public API, and whether the suite itself would find what it looks for."""
+
+import pytest
+from attack import afterwards, models, tree_calls
+from attack.campaign import ALL, STRATEGIES, Campaign, batches_of
+from attack.case import Case
+from attack.judge import judge
+from hypothesis import HealthCheck, given, settings
+
+# Kernels that other tests compile as well.
+KIND, STEP = ("NormalGamma",), ("MarginalGibbs",)
+
+
+def core(count):
+    return settings(
+        max_examples=count,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def assert_allowed(case):
+    outcome = judge(case)
+    assert not outcome.failed, f"{outcome.verdict}: {outcome.message}\n{case!r}"
+
+
+@core(40)
+@given(models.step_cases(KIND, STEP))
+def test_steps(case):
+    assert_allowed(case)
+
+
+@core(15)
+@given(models.prior_cases(STEP))
+def test_partitions_without_data(case):
+    assert_allowed(case)
+
+
+@core(30)
+@given(tree_calls.tree_cases(KIND, ("bhc",)))
+def test_trees(case):
+    assert_allowed(case)
+
+
+@core(30)
+@given(tree_calls.from_data_cases())
+def test_hyperparameters_from_data(case):
+    assert_allowed(case)
+
+
+@core(60)
+@given(afterwards.statistic_cases())
+def test_functions_of_draws(case):
+    assert_allowed(case)
+
+
+@core(40)
+@given(afterwards.prediction_cases(KIND))
+def test_functions_of_draws_and_model(case):
+    assert_allowed(case)
+
+
+@core(8)
+@given(afterwards.plot_cases())
+def test_plots(case):
+    assert_allowed(case)
+
+
+@pytest.mark.slow
+def test_campaign():
+    campaign = Campaign(4000, seed=1)
+    failures = campaign.run()
+    assert not failures.counts, failures.report()
+
+
+PLAIN = """\
+X = np.random.default_rng(1).normal(size=(4, 1))
+measure = nrm.DirichletProcess(1.0)
+family = nrm.NormalGamma(mu=0.0, kappa=1.0, alpha=1.0, beta=1.0)
+with pm.Model() as model:
+    z = nrm.Partition("z", measure, n=4)
+    x = nrm.Mixture("x", z, family, observed=X)
+    step = nrm.MarginalGibbs([z], initial_point={"z": np.zeros(4, dtype=int)})
+point, [row] = step.step({"z": np.zeros(4, dtype=int)})
+points, statistics = [{"z": np.zeros(4, dtype=int)}, point], [row]
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ("", "right"),
+        ("row['log_joint'] += 1e-4", "wrong result"),
+        ("row['log_joint'] = np.nan", "wrong result"),
+        ("row['n_clusters'] += 1", "wrong result"),
+        ("row['entropy'] += 0.1", "wrong result"),
+        ("point['z'] = point['z'] + 1", "wrong result"),
+        ("point['z'] = np.array([0, 2, 1, 0])", "wrong result"),
+        ("family = family._replace(beta=1.1)", "wrong result"),
+    ],
+)
+def test_wrong_draws_are_found(change, verdict):
+    assert judge(Case("steps", f"{PLAIN}{change}\n", models.NAMES)).verdict == verdict
+
+
+# A function that seems to be one of the package.
+WITHIN = "exec(compile({source!r}, '/somewhere/pymc_nrm/part.py', 'exec'))\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "verdict"),
+    [
+        ("raise ValueError('alpha must be positive')", "refused"),
+        ("raise ValueError('cannot be broadcast')", "no argument named"),
+        ("raise IndexError('alpha')", "internal error"),
+        ("1 / 0", "internal error"),
+        ("np.linalg.inv(np.zeros((2, 2)))", "internal error"),
+        ("np.zeros(3) @ np.zeros(2)", "no argument named"),
+        ("pd.to_numeric('alpha')", "error from below"),
+        ("while True: pass", "too slow"),
+    ],
+)
+def test_wrong_errors_are_found(source, verdict):
+    case = Case("steps", WITHIN.format(source=source), frozenset({"alpha"}))
+    assert judge(case, seconds=0.5).verdict == verdict
+
+
+def test_an_ordinary_example_must_not_be_refused():
+    case = Case("steps", WITHIN.format(source="raise ValueError('alpha')"), frozenset({"alpha"}), is_plain=True)
+    assert judge(case).verdict == "plain input refused"
+
+
+def test_a_campaign_has_as_many_examples_as_asked_for():
+    batches = batches_of(10_000, seed=1, kinds=tuple(STRATEGIES))
+    assert 10_000 <= sum(count for _, _, count in batches) < 10_000 + len(STRATEGIES)
+    assert {kind for kind, _, _ in batches} == set(STRATEGIES)
+    assert len(ALL) == 6
