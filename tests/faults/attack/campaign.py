@@ -1,13 +1,10 @@
 """Many examples in several processes: failures by kind, each with its shortest example."""
 
 import collections
-import ctypes
 import json
 import multiprocessing
-import os
 import pathlib
 import resource
-import signal
 import tempfile
 import time
 
@@ -20,7 +17,7 @@ from .inputs import VALUES
 from .judge import SECONDS, judge
 
 BATCH = 250
-MEMORY = 6 * 2**30
+ADDRESS_SPACE = 8 * 2**30  # bytes; imports and machine code take some two of them
 ALL = tuple(VALUES)
 
 
@@ -105,8 +102,7 @@ class Failures:
 
 def _work(batches, path):
     """Judge batch after batch, and write what happened as lines of JSON; the last line says what was running."""
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # end with the parent
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY + _virtual_memory(), resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, resource.RLIM_INFINITY))
     with open(path, "w", buffering=1) as log:
 
         def tell(case, outcome):
@@ -122,13 +118,10 @@ def _work(batches, path):
             run_batch(seed, count, STRATEGIES[kind], tell)
 
 
-def _virtual_memory():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-
-
 class Campaign:
     """A number of examples, shared out among processes that may crash or hang.
+
+    A process that is lost gives up the rest of its batch.
 
     Parameters
     ----------
@@ -191,7 +184,7 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self.path.unlink(missing_ok=True)
         self.running, self.since, self.begun, self.place = None, time.perf_counter() + 60.0, 0, 0
-        self.process = context.Process(target=_work, args=(self.batches, str(self.path)))
+        self.process = context.Process(target=_work, args=(self.batches, str(self.path)), daemon=True)
         self.process.start()
 
     @property
