@@ -12,6 +12,8 @@ from pymc_nrm.stats.convergence import sampling_diagnostic
 # Draws that are kept of each chain; the truth has one of KEPT + 1 ranks among them.
 KEPT = 31
 TUNE = 150
+# Replications of their own, to see how many draws make an independent one.
+PILOTS = 12
 HYPERPARAMETERS = ("alpha", "sigma", "scale")
 STATISTICS = (*HYPERPARAMETERS, "number of clusters", "entropy", "log joint", "items 0 and 1 together")
 
@@ -84,9 +86,10 @@ class Calibration:
         rng = np.random.default_rng(seed)
         with self.model:
             step = CompoundStep([partition_step([self.model["z"]]), self.nuts])
-        thin = self._thinning(step, rng, seed + 1) if thin is None else thin
+        truths = list(self.truths(PILOTS + replications, seed))
+        thin = self._thinning(step, rng, truths[:PILOTS]) if thin is None else thin
         ranks = np.empty((replications, len(STATISTICS)), dtype=int)
-        for k, (truth, X) in enumerate(self.truths(replications, seed)):
+        for k, (truth, X) in enumerate(truths[PILOTS:]):
             self.model.set_data("X", X)
             kept = self.chain(step, rng, KEPT * thin)[thin - 1 :: thin]
             true = np.array(self.statistics(truth))
@@ -96,9 +99,9 @@ class Calibration:
             ranks[k] = less.sum(axis=0) + rng.integers(0, equal.sum(axis=0) + 1)
         return ranks, thin
 
-    def _thinning(self, step, rng, seed, count=12, draws=400):
+    def _thinning(self, step, rng, truths, draws=400):
         shares = []
-        for _, X in self.truths(count, seed):
+        for _, X in truths:
             self.model.set_data("X", X)
             rows = self.chain(step, rng, draws)
             varying = rows[None, :, rows.std(axis=0) > 0.0]
