@@ -373,13 +373,13 @@ def _near_mode(target):
         return 0.0, 1.0
     step = 1.0
     if slope_low > 0.0:
-        while slope_high > 0.0 and step < 1e300:
+        while slope_high > 0.0 and step < 1e307:
             low, slope_low = high, slope_high
             high = low + step
             slope_high = log_density_derivative(target, high)
             step *= 2.0
     else:
-        while slope_low < 0.0 and step < 1e300:
+        while slope_low < 0.0 and step < 1e307:
             high, slope_high = low, slope_low
             low = high - step
             slope_low = log_density_derivative(target, low)

@@ -60,13 +60,16 @@ def random_measure[T](*, hyperparameters: dict[str, Hyperparameter]) -> Callable
 class Weights(NamedTuple):
     """Logarithms of the weights of clusters given u, the two tables that kernels read.
 
+    Jumps are measured in units of ``1 / (1 + u)``: the moments are those of ``w (1 + u)``.  All partitions of n items
+    have the factor ``(1 + u)^n`` in common, and without it nothing cancels where u is huge.
+
     Parameters
     ----------
     join : ndarray, shape (n + 1,)
-        ``join[0] = log kappa(1, u)`` for a new cluster, ``join[m] = log kappa(m + 1, u) - log kappa(m, u)`` for joining
-        a cluster of m items.
+        With ``kappa'(m, u) = (1 + u)^m kappa(m, u)``, ``join[0] = log kappa'(1, u)`` for a new cluster and ``join[m] =
+        log kappa'(m + 1, u) - log kappa'(m, u)`` for joining a cluster of m items.
     moment : ndarray, shape (n + 1,)
-        ``moment[m] = log kappa(m, u)`` and ``moment[0] = 0``: the sums of the first entries of ``join``.
+        ``moment[m] = log kappa'(m, u)`` and ``moment[0] = 0``: the sums of the first entries of ``join``.
     """
 
     join: Any
@@ -93,7 +96,7 @@ def log_tilted_moment(measure, m, u):
 
 @generic
 def log_u_prior_term(measure, n, log_u):
-    """The part of the log joint density of partition and u that does not depend on the partition.
+    """What is to be added to the sum of ``moment`` over clusters for the log joint density of partition and u.
 
     Parameters
     ----------
@@ -105,7 +108,8 @@ def log_u_prior_term(measure, n, log_u):
     Returns
     -------
     float
-        ``(n - 1) log u - psi(u) - log Gamma(n)``, for the density in u, not in log u.
+        ``(n - 1) log u - n log(1 + u) - psi(u) - log Gamma(n)``, for the density in u, not in log u; the second term
+        belongs to the units of :class:`Weights`.
     """
     raise NotImplementedError
 

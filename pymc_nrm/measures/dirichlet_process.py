@@ -1,24 +1,18 @@
 """Dirichlet process: the normalized gamma measure."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_nrm.generic import kernel
 from pymc_nrm.measures.base import (
     Hyperparameter,
     as_float64_scalar,
-    draw_log_u,
-    draw_partition,
-    log_eppf,
     n_clusters_mean,
     random_measure,
     symbolic_log_eppf,
 )
 from pymc_nrm.measures.generalized_gamma import implement_generalized_gamma, stable_parameters
-from pymc_nrm.special import log_rising_factorial
 
 
 @random_measure(hyperparameters={"alpha": Hyperparameter((), "positive")})
@@ -57,54 +51,25 @@ def _(measure):
     return measure.alpha, 0.0
 
 
-@draw_log_u.register(DirichletProcess)
-def _(measure, n, n_clusters, rng):
-    # u / (1 + u) ~ Beta(n, alpha), u is a ratio of gamma variables; G_a = G_(a+1) U^(1/a) does not underflow in logs.
-    log_numerator = math.log(rng.standard_gamma(float(n)))
-    log_denominator = math.log(rng.standard_gamma(measure.alpha + 1.0)) + math.log(1.0 - rng.random()) / measure.alpha
-    return log_numerator - log_denominator
-
-
-@log_eppf.register(DirichletProcess)
-def _(measure, counts):
-    return _log_eppf_kernel(float(measure.alpha), np.asarray(counts))
-
-
-@kernel
-def _log_eppf_kernel(alpha, counts):
-    n = 0
-    total = counts.shape[0] * math.log(alpha)
-    for m in counts:
-        n += m
-        total += math.lgamma(m)
-    return total - log_rising_factorial(alpha, n)
-
-
 @symbolic_log_eppf.register(DirichletProcess)
 def _(measure, counts):
     alpha, counts = as_float64_scalar(measure.alpha), pt.as_tensor(counts)
-    sizes = counts.shape[0] * pt.log(alpha) + pt.gammaln(counts).sum()
-    return sizes + pt.gammaln(alpha) - pt.gammaln(alpha + counts.sum())
+    sizes = (counts.shape[0] - 1) * pt.log(alpha) + pt.gammaln(counts).sum()
+    return sizes - _symbolic_log_rising_factorial(alpha + 1.0, counts.sum() - 1)
+
+
+def _symbolic_log_rising_factorial(a, n):
+    """Symbolic :func:`~pymc_nrm.special.log_rising_factorial` for a >= 1."""
+    small, large = pt.minimum(a, 100.0), pt.maximum(a, 100.0)
+    end = large + n
+    stirling = (end - 0.5) * pt.log1p(n / large) + n * (pt.log(large) - 1.0) + _series(end) - _series(large)
+    return pt.switch(pt.lt(a, 100.0), pt.gammaln(small + n) - pt.gammaln(small), stirling)
+
+
+def _series(x):
+    return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / 1260.0 / x**2) / x**2) / x
 
 
 @n_clusters_mean.register(DirichletProcess)
 def _(measure, n):
     return float((measure.alpha / (measure.alpha + np.arange(n))).sum())
-
-
-@draw_partition.register(DirichletProcess)
-def _(measure, n, rng):
-    return _draw_partition_kernel(float(measure.alpha), n, rng)
-
-
-@kernel
-def _draw_partition_kernel(alpha, n, rng):
-    labels = np.zeros(n, dtype=np.int64)
-    k = 1
-    for i in range(1, n):
-        if rng.random() * (alpha + i) < alpha:
-            labels[i] = k
-            k += 1
-        else:
-            labels[i] = labels[rng.integers(0, i)]
-    return labels

@@ -1,7 +1,8 @@
 """Numerics of the generalized gamma measures, in their two parameters alpha and sigma.
 
 A measure of this class registers :func:`stable_parameters` and calls :func:`implement_generalized_gamma` on its type.
-``L`` stands for ``log(1 + u)`` throughout.
+``L`` stands for ``log(1 + u)`` throughout.  At ``sigma = 0``, the Dirichlet process, u is independent of the partition
+and integrals over it are beta functions: nothing is computed by quadrature.
 """
 
 import math
@@ -12,13 +13,30 @@ import pytensor.tensor as pt
 
 from pymc_nrm.generic import generic, kernel
 from pymc_nrm.measures import base
-from pymc_nrm.measures.quadrature import expm1_ratio, find_window, log_integral, log_integrand, symbolic_log_integral
-from pymc_nrm.special import draw_log_concave, log_density, log_density_derivative, log_gamma, softplus
+from pymc_nrm.measures.quadrature import (
+    find_window,
+    laplace_exponent_at,
+    log_growth,
+    log_integral,
+    log_integrand,
+    symbolic_log_integral,
+)
+from pymc_nrm.special import (
+    draw_log_concave,
+    log_density,
+    log_density_derivative,
+    log_gamma,
+    log_rising_factorial,
+    softplus,
+)
 
 N_FORWARD_NODES = 512
 
 # Nodes are laid anew when the weight at an end of the grid exceeds this share of the whole.
 _LARGEST_END = 1e-15
+
+# log u is cut off here, which an alpha below 1e-306 takes; nothing but u itself depends on it then.
+LARGEST_LOG_U = 1e308
 
 
 @generic
@@ -51,12 +69,14 @@ def _log_tilted_moment(measure, m, u):
 
 def _log_u_prior_term(measure, n, log_u):
     alpha, sigma = stable_parameters(measure)
-    return (n - 1.0) * log_u - alpha * expm1_ratio(sigma, softplus(log_u)) - math.lgamma(n)
+    # (n - 1) log u - n log(1 + u)
+    powers = -log_u - n * softplus(-log_u)
+    return powers - laplace_exponent_at(alpha, sigma, softplus(log_u)) - math.lgamma(n)
 
 
 def _draw_log_u(measure, n, n_clusters, rng):
     alpha, sigma = stable_parameters(measure)
-    return draw_log_concave(rng, LogU(float(n), float(n_clusters), float(alpha), float(sigma)))
+    return _draw_log_u_kernel(float(alpha), float(sigma), n, n_clusters, rng)
 
 
 def _weights(measure, n, log_u):
@@ -121,30 +141,39 @@ class LogU(NamedTuple):
 def _(target, s):
     # n s - n softplus(s) = -n softplus(-s)
     L = softplus(s)
-    if target.sigma * L > 700.0:
-        return -math.inf
-    return -target.n * softplus(-s) + target.k * target.sigma * L - target.alpha * expm1_ratio(target.sigma, L)
+    tilt = target.k * target.sigma * L - laplace_exponent_at(target.alpha, target.sigma, L)
+    return -target.n * softplus(-s) + tilt
 
 
 @log_density_derivative.register(LogU)
 def _(target, s):
     L = softplus(s)
-    if target.sigma * L > 700.0:
+    growth = log_growth(target.alpha, target.sigma, L)
+    if growth > 700.0:
         return -math.inf
     share = math.exp(s - L)
-    slope = target.k * target.sigma - target.alpha * math.exp(target.sigma * L)
+    slope = target.k * target.sigma - math.exp(growth)
     return target.n * math.exp(-L) + share * slope
 
 
 @kernel
+def _draw_log_u_kernel(alpha, sigma, n, k, rng):
+    if sigma > 0.0:
+        return draw_log_concave(rng, LogU(float(n), float(k), alpha, sigma))
+    # u / (1 + u) ~ Beta(n, alpha), u is a ratio of gamma variables; G_a = G_(a+1) U^(1/a) does not underflow in logs.
+    log_numerator = math.log(rng.standard_gamma(float(n)))
+    log_denominator = math.log(rng.standard_gamma(alpha + 1.0)) + math.log(1.0 - rng.random()) / alpha
+    return min(log_numerator - log_denominator, LARGEST_LOG_U)
+
+
+@kernel
 def _weights_kernel(alpha, sigma, n, log_u):
-    L = softplus(log_u)
     join = np.empty(n + 1)
     moment = np.empty(n + 1)
-    join[0] = math.log(alpha) + (sigma - 1.0) * L
+    join[0] = log_growth(alpha, sigma, softplus(log_u))
     moment[0] = 0.0
     for m in range(1, n + 1):
-        join[m] = math.log(m - sigma) - L
+        join[m] = math.log(m - sigma)
         moment[m] = moment[m - 1] + join[m - 1]
     return base.Weights(join, moment)
 
@@ -159,12 +188,20 @@ def _log_eppf_kernel(alpha, sigma, counts):
         n += m
         if m > 1:
             sizes += math.lgamma(m - sigma) - math.lgamma(2.0 - sigma) + math.log1p(-sigma)
-    return k * math.log(alpha) + sizes - math.lgamma(n) + log_integral(n, k, alpha, sigma)
+    return sizes + _log_v(n, k, alpha, sigma)
+
+
+@kernel
+def _log_v(n, k, alpha, sigma):
+    """Logarithm of ``V(n, k) = alpha^k I(n, k) / Gamma(n)``, the factor of partition probabilities in n and k alone."""
+    if sigma == 0.0:
+        return (k - 1) * math.log(alpha) - log_rising_factorial(alpha + 1.0, n - 1)
+    return k * math.log(alpha) - math.lgamma(n) + log_integral(n, k, alpha, sigma)
 
 
 @kernel
 def _n_clusters_kernel(alpha, sigma, n):
-    """Log probabilities of 1..n clusters: ``V(n, k) S(n, k)``, ``V(n, k) = alpha^k I(n, k) / Gamma(n)``.
+    """Log probabilities of 1..n clusters: ``V(n, k) S(n, k)``.
 
     ``S(i+1, k) = S(i, k-1) + (i - k sigma) S(i, k)`` are sums over partitions of ``prod_c (1 - sigma)_(n_c - 1)``
     (generalized Stirling numbers, Favaro & Teh 2013, section 2).  Each is kept as ``mantissa * 2^(512 power)``.
@@ -197,33 +234,52 @@ def _n_clusters_kernel(alpha, sigma, n):
     log_unit = 512.0 * math.log(2.0)
     for k in range(1, n + 1):
         log_stirling = math.log(mantissa[k]) + power[k] * log_unit
-        log_pmf[k - 1] = k * math.log(alpha) - math.lgamma(n) + log_stirling + log_integral(n, k, alpha, sigma)
+        log_pmf[k - 1] = log_stirling + _log_v(n, k, alpha, sigma)
     return log_pmf
 
 
 @kernel
 def _lay_nodes(n, k, alpha, sigma, weight, decay, growth):
-    """Nodes for stage (n, k): integrand, ``1 - exp(-L)`` and ``exp(sigma L)``, each up to a constant factor."""
+    """Nodes for stage (n, k): integrand up to a constant factor, ``1 - exp(-L)`` and ``alpha exp(sigma L)``."""
     low, high = find_window(n, k, alpha, sigma)
     spacing = (high - low) / (weight.shape[0] - 1)
     largest = -math.inf
     for j in range(weight.shape[0]):
-        L, _, weight[j] = log_integrand(n, k, alpha, sigma, low + j * spacing)
+        x, L, _, weight[j] = log_integrand(n, k, alpha, sigma, low + j * spacing)
         decay[j] = -math.expm1(-L)
-        growth[j] = sigma * L
+        growth[j] = alpha * (1.0 + sigma * x)
         largest = max(largest, weight[j])
     for j in range(weight.shape[0]):
         weight[j] = math.exp(weight[j] - largest)
-        growth[j] = math.exp(growth[j])
 
 
 @kernel
 def _draw_partition_kernel(alpha, sigma, n, rng):
+    if sigma == 0.0:
+        return _draw_from_urn(alpha, n, rng)
+    return _draw_by_quadrature(alpha, sigma, n, rng)
+
+
+@kernel
+def _draw_from_urn(alpha, n, rng):
+    labels = np.zeros(n, dtype=np.int64)
+    k = 1
+    for i in range(1, n):
+        if rng.random() * (alpha + i) < alpha:
+            labels[i] = k
+            k += 1
+        else:
+            labels[i] = labels[rng.integers(0, i)]
+    return labels
+
+
+@kernel
+def _draw_by_quadrature(alpha, sigma, n, rng):
     """Draw items one by one from ``V(i+1, k+1) / V(i, k)`` and ``(n_c - sigma) V(i+1, k) / V(i, k)``.
 
     From stage (i, k) to (i+1, k) the integrand is multiplied by ``1 - e^-L``, to (i+1, k+1) by
-    ``(1 - e^-L) e^(sigma L)``: on fixed nodes this needs no transcendental function.  Nodes are laid anew when the
-    integrand has moved towards an end of the grid, or n has grown by a quarter.
+    ``(1 - e^-L) alpha e^(sigma L)``: on fixed nodes this needs no transcendental function.  Nodes are laid anew when
+    the integrand has moved towards an end of the grid, or n has grown by a quarter.
     """
     labels = np.zeros(n, dtype=np.int64)
     counts = np.zeros(n, dtype=np.int64)
@@ -245,7 +301,7 @@ def _draw_partition_kernel(alpha, sigma, n, rng):
             total_old += weight[j]
             total_new += weight[j] * growth[j]
         chance_old = (i - k * sigma) * total_old
-        chance_new = alpha * total_new
+        chance_new = total_new
         if rng.random() * (chance_old + chance_new) < chance_new:
             labels[i] = k
             k += 1

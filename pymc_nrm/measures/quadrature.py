@@ -3,11 +3,13 @@
 With ``L = log(1 + u)``,
 
     I(n, k) = int u^(n-1) (1+u)^(k sigma - n) exp(-psi(u)) du
-            = int exp{(n-1) log(1 - e^-L) + sigma k L - alpha expm1(sigma L) / sigma} dL.
+            = int exp{(n-1) log(1 - e^-L) + sigma k L - alpha expm1(sigma L) / sigma} dL
+        = int (1 - e^-L)^(n-1) (1 + sigma x)^(k-1) e^(-alpha x) dx,    x = expm1(sigma L) / sigma.
 
-The integrand is log-concave in L.  The variable is t with ``log L = t - e^-t`` (Takahasi & Mori 1974, "Double
-exponential formulas for numerical integration"): the integrand in t is unimodal and decays doubly exponentially on both
-sides, so that the trapezoid rule converges exponentially over a window that stays short for any ``alpha``.
+The last integrand is log-concave in x, and nothing in it overflows.  The variable is t with ``log x = t - e^-t``
+(Takahasi & Mori 1974, "Double exponential formulas for numerical integration"): the integrand in t is unimodal and
+decays doubly exponentially on both sides, so that the trapezoid rule converges exponentially over a window that stays
+short for any ``alpha`` and ``sigma``.
 """
 
 import math
@@ -30,7 +32,25 @@ _DEPTH = 40.0
 @kernel
 def expm1_ratio(sigma, x):
     """``expm1(sigma x) / sigma``, which tends to x as sigma tends to 0."""
-    return np.expm1(sigma * x) / sigma if sigma > 0.0 else x
+    if sigma == 0.0:
+        return x
+    # The product may be a number so small that it has few digits.
+    return np.expm1(sigma * x) / sigma if abs(sigma * x) > 1e-8 else x * (1.0 + 0.5 * sigma * x)
+
+
+@kernel
+def log_growth(alpha, sigma, L):
+    """``log alpha + sigma L``, the logarithm of ``alpha (1 + u)^sigma``."""
+    return math.log(alpha) + sigma * L
+
+
+@kernel
+def laplace_exponent_at(alpha, sigma, L):
+    """Laplace exponent ``alpha expm1(sigma L) / sigma`` at ``u = expm1(L)``; inf where it is above exp(700)."""
+    if sigma * L < 200.0:
+        return alpha * expm1_ratio(sigma, L)
+    log_value = log_growth(alpha, sigma, L) - math.log(sigma)
+    return math.exp(log_value) if log_value < 700.0 else math.inf
 
 
 @kernel
@@ -41,32 +61,32 @@ def log1mexp(x):
 
 @kernel
 def log_integrand(n, k, alpha, sigma, t):
-    """Point L at t, and there the logarithms of the factors ``(1 - e^-L)^(n-1) dL/dt`` and of the whole integrand."""
+    """Points x and L at t, and there the logarithms of ``(1 - e^-L)^(n-1) dL/dt`` and of the whole integrand."""
     e = math.exp(-t)
-    L = math.exp(t - e)
-    fixed = (n - 1.0) * log1mexp(L) + t - e + math.log1p(e)
-    if sigma * L > 700.0:
-        return L, fixed, -math.inf
-    return L, fixed, fixed + sigma * k * L - alpha * expm1_ratio(sigma, L)
+    x = math.exp(t - e)
+    growth = math.log1p(sigma * x)
+    L = growth / sigma if sigma * x > 1e-8 else x * (1.0 - 0.5 * sigma * x)
+    fixed = (n - 1.0) * log1mexp(L) + t - e + math.log1p(e) - growth
+    return x, L, fixed, fixed + k * growth - alpha * x
 
 
 @kernel
 def find_window(n, k, alpha, sigma):
     """Ends of an interval of t outside of which the integrand is negligible.
 
-    The mode is above ``log L = -log(1 + alpha)`` but for a few units, and the exponent falls at least like ``-alpha L``
-    from ``L = 2 n / alpha`` on: the first grid holds the mode.  Since the integrand is unimodal, each next grid may be
-    put between the neighbours of the nodes that count.
+    The mode is above ``log x = -log(1 + alpha)`` but for a few units, and below ``x = 1000 n / alpha``, where
+    ``alpha x`` is above ``n log(1 + sigma x)`` for any alpha: the first grid holds the mode.  Since the integrand is
+    unimodal, each next grid may be put between the neighbours of the nodes that count.
     """
     low = -math.log(math.log1p(alpha) + 10.0 + _DEPTH)
-    high = max(math.log(100.0 * n + 1000.0) - math.log(alpha), 0.0) + 1.0
+    high = max(math.log(1000.0 * n + 1000.0) - math.log(alpha), 0.0) + 1.0
     n_grid = 65
     values = np.empty(n_grid)
-    for _ in range(5):
+    for _ in range(20):
         spacing = (high - low) / (n_grid - 1)
         largest = -math.inf
         for j in range(n_grid):
-            _, _, values[j] = log_integrand(n, k, alpha, sigma, low + j * spacing)
+            values[j] = log_integrand(n, k, alpha, sigma, low + j * spacing)[3]
             largest = max(largest, values[j])
         first, last = 0, n_grid - 1
         while first < n_grid - 1 and values[first] < largest - _DEPTH:
@@ -99,7 +119,7 @@ def log_integral(n, k, alpha, sigma):
     spacing = (high - low) / (N_NODES - 1)
     values = np.empty(N_NODES)
     for j in range(N_NODES):
-        _, _, values[j] = log_integrand(n, k, alpha, sigma, low + j * spacing)
+        values[j] = log_integrand(n, k, alpha, sigma, low + j * spacing)[3]
     return trapezoid_log(values, spacing)
 
 
@@ -117,7 +137,7 @@ def quadrature_nodes(n, k, alpha, sigma):
     offset = np.empty(N_NODES)
     largest = -math.inf
     for j in range(N_NODES):
-        L[j], offset[j], value = log_integrand(n, k, alpha, sigma, low + j * spacing)
+        _, L[j], offset[j], value = log_integrand(n, k, alpha, sigma, low + j * spacing)
         largest = max(largest, value + log_spacing)
     for j in range(N_NODES):
         offset[j] += log_spacing - largest

@@ -4,7 +4,7 @@ Given the partition and u, the measure before normalisation has a jump at the at
 of shape ``n_c - sigma`` and rate ``1 + u``.  Independently of these it has the jumps of a measure with Levy intensity
 ``exp(-u w) rho(w)``, at atoms that are independent draws from the base measure (James, Lijoi & Prünster 2009,
 "Posterior analysis for normalized random measures with independent increments", theorem 1).  All masses are
-logarithms, since u may overflow.
+logarithms, since u may overflow, and in units of ``1 / (1 + u)``, in which nothing cancels where u is huge.
 """
 
 import math
@@ -13,6 +13,7 @@ import numpy as np
 
 from pymc_nrm.generic import kernel
 from pymc_nrm.measures.generalized_gamma import stable_parameters
+from pymc_nrm.measures.quadrature import log_growth
 from pymc_nrm.predictions.levy_tail import log_mass_below, log_tail_inverse
 from pymc_nrm.predictions.tilted_stable import draw_log_tilted_stable
 from pymc_nrm.special import softplus
@@ -41,7 +42,7 @@ def draw_log_remaining_mass(rng, measure, log_u):
     Returns
     -------
     float
-        Logarithm of the mass, on the same scale as the other draws of this file.
+        Logarithm of ``1 + u`` times the mass.
 
     Raises
     ------
@@ -63,7 +64,7 @@ def draw_log_remaining_mass(rng, measure, log_u):
     return _draw_log_remaining_mass(rng, *_parameters(measure), float(log_u))
 
 
-def draw_log_fixed_jumps(rng, measure, log_u, counts):
+def draw_log_fixed_jumps(rng, measure, counts):
     """Draw the jumps at the atoms of the clusters, given u.
 
     Parameters
@@ -71,15 +72,13 @@ def draw_log_fixed_jumps(rng, measure, log_u, counts):
     rng : numpy.random.Generator
     measure : Measure
         With fields that are numbers.
-    log_u : float
-        Logarithm of the auxiliary variable.
     counts : array_like of int, shape (n_clusters,)
         Sizes of the clusters, at least 1.
 
     Returns
     -------
     ndarray, shape (n_clusters,)
-        Logarithms of independent gamma variables of shape ``counts - sigma`` and rate ``1 + u``.
+        Logarithms of ``1 + u`` times the jumps: of independent gamma variables of shape ``counts - sigma``.
 
     Raises
     ------
@@ -90,11 +89,11 @@ def draw_log_fixed_jumps(rng, measure, log_u, counts):
     --------
     >>> from pymc_nrm.measures import DirichletProcess
     >>> rng = np.random.default_rng(1)
-    >>> draw_log_fixed_jumps(rng, DirichletProcess(1.0), log_u=0.0, counts=[3, 1]).shape
+    >>> draw_log_fixed_jumps(rng, DirichletProcess(1.0), counts=[3, 1]).shape
     (2,)
     """
     _, sigma = _parameters(measure)
-    return _draw_log_fixed_jumps(rng, sigma, float(log_u), np.array(counts, dtype="int64"))
+    return _draw_log_fixed_jumps(rng, sigma, np.array(counts, dtype="int64"))
 
 
 def draw_log_remaining_jumps(rng, measure, log_u, log_other_mass, tail_mass, max_jumps):
@@ -114,7 +113,7 @@ def draw_log_remaining_jumps(rng, measure, log_u, log_other_mass, tail_mass, max
     log_u : float
         Logarithm of the auxiliary variable.
     log_other_mass : float
-        Logarithm of the mass of all other jumps, -inf if there are none.
+        Logarithm of ``1 + u`` times the mass of all other jumps, -inf if there are none.
     tail_mass : float
         Share of the whole mass that the jumps left out may have, between 0 and 1.
     max_jumps : int
@@ -123,9 +122,9 @@ def draw_log_remaining_jumps(rng, measure, log_u, log_other_mass, tail_mass, max
     Returns
     -------
     log_jumps : ndarray, shape (n_jumps,)
-        Logarithms of the jumps, falling.
+        Logarithms of ``1 + u`` times the jumps, falling.
     log_tail_mass : float
-        Logarithm of m, the expected mass of the jumps left out.
+        Logarithm of ``1 + u`` times m, the expected mass of the jumps left out.
 
     Raises
     ------
@@ -149,31 +148,27 @@ def draw_log_remaining_jumps(rng, measure, log_u, log_other_mass, tail_mass, max
 @kernel
 def _draw_log_remaining_mass(rng, alpha, sigma, log_u):
     # (1 + u) times the mass has the law of draw_log_tilted_stable with a = alpha (1 + u)^sigma.
-    L = softplus(log_u)
-    return draw_log_tilted_stable(rng, alpha * math.exp(sigma * L), sigma) - L
+    return draw_log_tilted_stable(rng, math.exp(log_growth(alpha, sigma, softplus(log_u))), sigma)
 
 
 @kernel
-def _draw_log_fixed_jumps(rng, sigma, log_u, counts):
+def _draw_log_fixed_jumps(rng, sigma, counts):
     log_jumps = np.empty(counts.shape[0])
-    L = softplus(log_u)
     for c in range(counts.shape[0]):
         # G_s = G_(s+1) U^(1/s) does not underflow in logs.
         shape = counts[c] - sigma
-        log_jumps[c] = math.log(rng.standard_gamma(shape + 1.0)) + math.log1p(-rng.random()) / shape - L
+        log_jumps[c] = math.log(rng.standard_gamma(shape + 1.0)) + math.log1p(-rng.random()) / shape
     return log_jumps
 
 
 @kernel
 def _draw_log_remaining_jumps(rng, alpha, sigma, log_u, log_other_mass, tail_mass, max_jumps):
-    L = softplus(log_u)
-    log_a = math.log(alpha) + sigma * L
+    log_a = log_growth(alpha, sigma, softplus(log_u))
     log_jumps = np.empty(16)
     n_jumps = 0
     arrival = 0.0
-    # In units of 1 / (1 + u).
     log_x = math.inf
-    log_mass = log_other_mass + L
+    log_mass = log_other_mass
     log_left = log_a
     log_odds = math.log(tail_mass) - math.log1p(-tail_mass)
     while n_jumps < max_jumps and not log_left - log_mass <= log_odds:
@@ -183,9 +178,9 @@ def _draw_log_remaining_jumps(rng, alpha, sigma, log_u, log_other_mass, tail_mas
             longer = np.empty(2 * n_jumps)
             longer[:n_jumps] = log_jumps
             log_jumps = longer
-        log_jumps[n_jumps] = log_x - L
+        log_jumps[n_jumps] = log_x
         n_jumps += 1
         largest = max(log_mass, log_x)
         log_mass = largest + math.log1p(math.exp(-abs(log_mass - log_x)))
         log_left = log_a + log_mass_below(sigma, log_x)
-    return log_jumps[:n_jumps].copy(), log_left - L
+    return log_jumps[:n_jumps].copy(), log_left

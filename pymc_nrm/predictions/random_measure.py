@@ -17,7 +17,7 @@ from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.jumps import draw_log_fixed_jumps, draw_log_remaining_jumps
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded
-from pymc_nrm.special import log_sum_exp
+from pymc_nrm.special import log_sum_exp, softplus
 
 
 def sample_random_measure(
@@ -127,7 +127,7 @@ def sample_random_measure(
             names = layout.parameters(family)
         counts = label_counts(draw.labels)
         log_u = draw_log_u(draw.measure, draws.n_items, len(counts), rng_jumps)
-        fixed = draw_log_fixed_jumps(rng_jumps, draw.measure, log_u, counts)
+        fixed = draw_log_fixed_jumps(rng_jumps, draw.measure, counts)
         new, log_tail = draw_log_remaining_jumps(
             rng_jumps, draw.measure, log_u, log_sum_exp(fixed), tail_mass, max_new_atoms
         )
@@ -135,9 +135,10 @@ def sample_random_measure(
         jumps = np.concatenate([fixed[order], new])
         atoms = restore_parameters(family, data, draw_component_rows(rng_atoms, draw.labels, family, data, len(new)))
         atoms[: len(counts)] = atoms[order]
-        log_us[s], log_masses[s] = log_u, log_sum_exp(jumps)
-        tails[s] = np.exp(log_tail - np.logaddexp(log_masses[s], log_tail))
-        weights.append(np.exp(jumps - log_masses[s]))
+        log_mass = log_sum_exp(jumps)
+        log_us[s], log_masses[s] = log_u, log_mass - softplus(log_u)
+        tails[s] = np.exp(log_tail - np.logaddexp(log_mass, log_tail))
+        weights.append(np.exp(jumps - log_mass))
         labels.append(np.concatenate([order, np.full(len(new), -1)]))
         rows.append(atoms)
     _warn_of_tails(tails, tail_mass, max_new_atoms)

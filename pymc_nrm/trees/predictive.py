@@ -10,6 +10,7 @@ from pymc_nrm.families.base import cache_size, log_predictive, refresh_cache, st
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.measures.base import weights
+from pymc_nrm.special import softplus
 from pymc_nrm.trees.bounds import start_of_search
 from pymc_nrm.trees.dendrogram import Dendrogram
 from pymc_nrm.trees.evidence import u_given_tree
@@ -110,7 +111,8 @@ def _log_weights(tree, measure, log_marginal, log_u):
         _, log_cluster = node_log_probabilities(
             tree, potentials_from_marginals(tree, moment, log_marginal).log_dissimilarity
         )
-        rows.append(s - np.log(n) + np.append(log_cluster + join[tree.size], join[0]))
+        # log(u / (1 + u)), since weights are in units of 1 / (1 + u)
+        rows.append(-softplus(-s) - np.log(n) + np.append(log_cluster + join[tree.size], join[0]))
     log_omega = logsumexp(np.array(rows) + (law.log_terms - law.log_integral)[:, None], axis=0)
     # Their sum is one but for the error of the quadrature.
     return log_omega - logsumexp(log_omega)

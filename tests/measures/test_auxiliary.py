@@ -72,7 +72,8 @@ def test_sigma_zero_is_the_dirichlet_process():
 def test_weights_are_tilted_moments(measure, log_u):
     n = 30
     table = weights(measure, n, log_u)
-    moments = [log_tilted_moment(measure, m, math.exp(log_u)) for m in range(1, n + 2)]
+    # In units of 1 / (1 + u).
+    moments = [log_tilted_moment(measure, m, math.exp(log_u)) + m * np.logaddexp(0.0, log_u) for m in range(1, n + 2)]
     assert table.moment[0] == 0.0
     assert table.join.shape == table.moment.shape == (n + 1,)
     np.testing.assert_allclose(table.moment[1:], moments[:n], rtol=1e-11, atol=1e-10)

@@ -1,0 +1,153 @@
+"""Hyperparameters from 1e-300 to 1e8, and sigma from 1e-300 to the last number below 1, against exact formulas."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import pytest
+from scipy import stats
+
+from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
+from pymc_nrm.measures.base import (
+    draw_log_u,
+    draw_partition,
+    log_eppf,
+    log_u_prior_term,
+    n_clusters_log_pmf,
+    n_clusters_mean,
+    symbolic_log_eppf,
+    weights,
+)
+from pymc_nrm.partitions import all_partitions, label_counts
+from pymc_nrm.predictions.join import log_join_probabilities
+from pymc_nrm.predictions.jumps import draw_log_fixed_jumps, draw_log_remaining_jumps, draw_log_remaining_mass
+
+ALPHAS = [1e-300, 1e-100, 1e-17, 1e-8, 0.3, 1e8]
+SIGMAS = [0.0, 1e-300, 1e-100, 1e-12, 1e-4, 0.5, 1.0 - 1e-6, 1.0 - 2.0**-53]
+GRID = [NormalizedGeneralizedGamma(alpha, sigma) for alpha in ALPHAS for sigma in SIGMAS]
+
+
+def log_of(fraction):
+    return math.log(fraction.numerator) - math.log(fraction.denominator)
+
+
+def ewens(alpha, counts):
+    """Log of Ewens' formula in rational arithmetic."""
+    alpha = Fraction(alpha)
+    value = alpha ** len(counts)
+    for m in counts:
+        value *= math.factorial(m - 1)
+    for i in range(sum(counts)):
+        value /= alpha + i
+    return log_of(value)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_dirichlet_process_in_rational_arithmetic(alpha):
+    alpha_value = pt.dscalar("alpha")
+    for counts in [[1], [2], [1, 1], [6], [3, 2, 1], [1] * 6, [40, 9, 1]]:
+        exact, sizes = ewens(alpha, counts), np.array(counts)
+        assert log_eppf(DirichletProcess(alpha), sizes) == pytest.approx(exact, rel=1e-13, abs=1e-13)
+        assert log_eppf(NormalizedGeneralizedGamma(alpha, 0.0), sizes) == pytest.approx(exact, rel=1e-13, abs=1e-13)
+        value = symbolic_log_eppf(DirichletProcess(alpha_value), pt.as_tensor(sizes))
+        symbolic = pytensor.function(
+            [alpha_value], [value, alpha_value * pt.grad(value, alpha_value)], mode="FAST_COMPILE"
+        )
+        value, slope = symbolic(alpha)
+        assert value == pytest.approx(exact, rel=1e-13, abs=1e-13)
+        exact_slope = len(counts) - float(sum(Fraction(alpha) / (Fraction(alpha) + i) for i in range(sum(counts))))
+        assert slope == pytest.approx(exact_slope, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("measure", GRID, ids=repr)
+def test_probabilities_of_partitions_obey_the_addition_rule(measure):
+    """A partition of n items has the probability of all its extensions to n + 1 items together."""
+    assert log_eppf(measure, np.array([1])) == pytest.approx(0.0, abs=1e-12)
+    for counts in [[1], [2], [1, 1], [5, 1], [2, 2, 2], [1] * 6, [900, 90, 10], [1] * 100]:
+        extensions = [log_eppf(measure, np.array([*counts, 1]))]
+        for m in set(counts):
+            larger = counts.copy()
+            larger[counts.index(m)] += 1
+            extensions.append(math.log(counts.count(m)) + log_eppf(measure, np.array(larger)))
+        total = log_eppf(measure, np.array(counts))
+        assert np.logaddexp.reduce(extensions) == pytest.approx(total, rel=1e-13, abs=1e-9), counts
+
+
+@pytest.mark.parametrize("measure", GRID, ids=repr)
+def test_prior_law_of_the_number_of_clusters(measure):
+    partitions = [label_counts(labels) for labels in all_partitions(6)]
+    exact = np.full(6, -np.inf)
+    for counts in partitions:
+        exact[len(counts) - 1] = np.logaddexp(exact[len(counts) - 1], log_eppf(measure, counts))
+    np.testing.assert_allclose(n_clusters_log_pmf(measure, 6), exact, rtol=1e-12, atol=1e-10)
+    assert np.logaddexp.reduce(n_clusters_log_pmf(measure, 200)) == pytest.approx(0.0, abs=1e-9)
+    assert n_clusters_mean(measure, 6) == pytest.approx(np.exp(exact) @ np.arange(1, 7), rel=1e-9)
+
+
+@pytest.mark.parametrize("measure", GRID, ids=repr)
+def test_forward_draws(measure):
+    rng, n_draws = np.random.default_rng(3), 400
+    draws = np.array([draw_partition(measure, 6, rng).max() for _ in range(n_draws)])
+    pmf = np.exp(n_clusters_log_pmf(measure, 6))
+    z = (np.bincount(draws, minlength=6) - n_draws * pmf) / np.sqrt(n_draws * pmf * (1.0 - pmf) + 1e-6)
+    assert np.abs(z).max() < 4.5
+
+
+@pytest.mark.parametrize("measure", GRID, ids=repr)
+def test_weights_given_u_do_not_cancel(measure):
+    rng = np.random.default_rng(4)
+    alpha, sigma = measure
+    for n_clusters in (1, 3, 50):
+        log_u = draw_log_u(measure, 50, n_clusters, rng)
+        table = weights(measure, 50, log_u)
+        sizes = np.arange(1, 51)
+        expected = np.log(sizes - sigma)
+        np.testing.assert_allclose(table.join[1:], expected, rtol=1e-14, atol=1e-300)
+        np.testing.assert_allclose(np.diff(table.moment), table.join[:-1], rtol=1e-12, atol=1e-12)
+        if sigma == 0.0:
+            assert table.join[0] == math.log(alpha)
+        assert math.isfinite(log_u_prior_term(measure, 50, log_u) + table.moment[50])
+
+
+@pytest.mark.parametrize("alpha", [1e-300, 1e-17])
+@pytest.mark.parametrize("sigma, k", [(0.0, 3), (1e-300, 1), (1e-12, 2), (0.5, 1), (0.5, 20), (1.0 - 1e-6, 3)])
+def test_u_has_its_limit_law(alpha, sigma, k):
+    """As alpha tends to 0, psi(u) is gamma, of shape k where sigma is far above alpha and of shape 1 where far below."""
+    rng, measure = np.random.default_rng(5), NormalizedGeneralizedGamma(alpha, sigma)
+    log_u = np.array([draw_log_u(measure, 30, k, rng) for _ in range(2000)])
+    assert np.isfinite(log_u).all()
+    if sigma > 1e4 * alpha:
+        psi = np.exp(math.log(alpha) - math.log(sigma) + sigma * log_u)
+    else:
+        psi = alpha * (np.expm1(sigma * log_u) / sigma if sigma > 0.0 else log_u)
+    assert stats.kstest(psi, stats.gamma(k if sigma > 1e4 * alpha else 1).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("measure", GRID, ids=repr)
+def test_next_item(measure):
+    counts = np.array([3, 2, 1])
+    exact = [log_eppf(measure, counts + np.eye(3, dtype=int)[c]) for c in range(3)]
+    exact = np.array([*exact, log_eppf(measure, np.append(counts, 1))]) - log_eppf(measure, counts)
+    np.testing.assert_allclose(log_join_probabilities(measure, counts), exact, rtol=1e-12, atol=1e-9)
+
+
+@pytest.mark.parametrize("measure", GRID, ids=repr)
+def test_jumps_of_the_random_measure(measure):
+    rng, counts = np.random.default_rng(6), np.array([30, 15, 5])
+    log_u = draw_log_u(measure, 50, 3, rng)
+    fixed = draw_log_fixed_jumps(rng, measure, counts)
+    new, log_tail = draw_log_remaining_jumps(rng, measure, log_u, np.logaddexp.reduce(fixed), 0.05, 20)
+    assert np.isfinite(fixed).all() and np.isfinite(new).all() and math.isfinite(log_tail)
+    assert math.isfinite(draw_log_remaining_mass(rng, measure, log_u))
+    if measure.alpha < 1e-7 and measure.sigma == 0.0:
+        assert len(new) == 0
+
+
+def test_shares_of_clusters_are_dirichlet_for_any_alpha():
+    rng, counts = np.random.default_rng(7), np.array([30, 15, 5])
+    shares = np.exp([draw_log_fixed_jumps(rng, DirichletProcess(1e-17), counts) for _ in range(4000)])
+    shares /= shares.sum(axis=1, keepdims=True)
+    for share, count in zip(shares.T, counts, strict=True):
+        assert stats.kstest(share, stats.beta(count, 50 - count).cdf).pvalue > 1e-3
