@@ -76,7 +76,6 @@ def draw_times(name, X, labels, target, repeats=3):
         nrm.Mixture("x", z, gaussian_family(X.shape[1]), observed=X)
         step = getattr(nrm, name)([z], rng=np.random.default_rng(1))
     step.setup_chain(np.random.default_rng(1), 0, 1)
-    step.may_choose_start = False
     point = model.initial_point() | {"z": labels}
     # The first draw compiles what the constructor has not, and grows the guide trees.
     point, _ = step.step(point)

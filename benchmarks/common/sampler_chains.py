@@ -52,7 +52,7 @@ def _step(model, step_class, options):
         return step_class([model["z"]], rng=0, **options)
 
 
-def tune(step, labels, n_draws, seed, *, seconds=np.inf, choose_start=False):
+def tune(step, labels, n_draws, seed, *, seconds=np.inf):
     """Start a chain and make tuning draws, during which a step adapts; labels of the last one.
 
     Parameters
@@ -63,11 +63,8 @@ def tune(step, labels, n_draws, seed, *, seconds=np.inf, choose_start=False):
     n_draws, seed : int
     seconds : float
         CPU seconds after which tuning ends early.
-    choose_start : bool
-        Whether a step may choose its own start instead of a single cluster.
     """
     step.setup_chain(np.random.default_rng(seed), n_draws, 1)
-    step.may_choose_start = choose_start
     point, end = {"z": labels}, time.process_time() + seconds
     for _ in range(n_draws):
         point, _ = step.step(point)
@@ -78,9 +75,8 @@ def tune(step, labels, n_draws, seed, *, seconds=np.inf, choose_start=False):
 
 
 def start(step, seed, n_tune=1000):
-    """Start a chain in tuning, as a user's does; it does not choose where."""
+    """Start a chain in tuning, as a user's does."""
     step.setup_chain(np.random.default_rng(seed), n_tune, 1)
-    step.may_choose_start = False
 
 
 def run(step, labels, seconds, *, pairs=None, keep=False, arrived=None):

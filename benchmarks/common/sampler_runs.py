@@ -49,7 +49,7 @@ def measure_set(set_name, data, samplers, note):
     if two_references(data):
         needed = {SEQUENTIAL: Sampler(nrm.SplitMerge)} | needed
     steps = {name: make_step(data, model, step_class, options) for name, (step_class, options, _) in needed.items()}
-    reference, good, pairs = reference_run(data, steps)
+    reference, good, pairs = reference_run(data, model, steps)
     if len(pairs) < 50:
         note(f"{set_name}: {len(pairs)} pairs of items are uncertain, instead of 50")
     rows = [{"kind": "reference", "set": set_name, "title": data.title, **reference}]
@@ -66,10 +66,10 @@ def two_references(data):
     return data.known is None and data.n_chains > 1
 
 
-def reference_run(data, steps):
+def reference_run(data, model, steps):
     """What is known of the posterior, the last labels of a long tree-guided run, and pairs of items to watch."""
     n = data.X.shape[0]
-    labels = tune(steps[TREE], np.zeros(n, dtype=np.int64), data.tune, 100, choose_start=True)
+    labels = tune(steps[TREE], model.initial_point()["z"], data.tune, 100)
     chains = {TREE: run(steps[TREE], labels, data.reference, keep=True)}
     if two_references(data):
         labels = tune(steps[SEQUENTIAL], chains[TREE].labels, data.tune, 101)

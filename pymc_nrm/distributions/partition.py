@@ -12,6 +12,7 @@ from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.checks import check_count
 from pymc_nrm.distributions.numba_dispatch import register_numba
+from pymc_nrm.distributions.start import DefaultStart
 from pymc_nrm.distributions.supports import with_conditions
 from pymc_nrm.measures.base import check_measure, draw_partition, symbolic_log_eppf
 from pymc_nrm.partitions import canonical_labels
@@ -181,7 +182,7 @@ def _partition_logp(op, values, rng, size, n, *hyperparameters, **kwargs):
 
 @_support_point.register(PartitionRV)
 def _partition_support_point(op, rv, *inputs):
-    return pt.zeros_like(rv)
+    return DefaultStart()(pt.zeros_like(rv))
 
 
 def _numba_draw(op):

@@ -177,13 +177,10 @@ class PublishedTreeGuided(PartitionStep):
         self.n_steps += 1
         return state, {"n_moved": n_moved, **split_merge_statistics(tally)}
 
-    def _starts_alone(self, state):
-        return self.n_steps == 0 and self.may_choose_start and state.size[0] == 1
-
     def _published_cycle(self, state, table, family, data):
         if self.forest is not None and np.array_equal(canonical_labels(forest_labels(self.forest)), state.labels):
             refresh_forest(self.forest, table, family, data)
-        elif self._starts_alone(state):
+        elif self.n_steps == 0 and self.start_is_default:
             # No depth is balanced: the published rule alone.
             self.forest = grow_forest(self.rng, table, family, data, self._n, balance_depth=self._n)
         else:
@@ -196,7 +193,7 @@ class PublishedTreeGuided(PartitionStep):
     def _canonical_cycle(self, state, table, family, data):
         if self.tree is None or (self.tuning and self.n_steps == self.n_tune // 2):
             self.tree = guide_tree(self.rng, table, family, data)
-            if self._starts_alone(state):
+            if self.n_steps == 0 and self.start_is_default:
                 state = build_state(cut_tree(self.tree), family, data)
         n_global, n_levels = self.options["n_global"], self.options["n_levels"]
         state, tally = canonical_moves(self.rng, state, table, family, data, self.tree, n_global)

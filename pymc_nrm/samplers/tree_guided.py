@@ -112,8 +112,8 @@ class TreeGuided(PartitionStep):
 
     Notes
     -----
-    Without ``initval`` a chain starts from the clusters that incremental hierarchical clustering finds, each chain in
-    its own random order.
+    Without ``initval`` and ``initvals`` a chain starts from the clusters that incremental hierarchical clustering
+    finds, each chain in its own random order.  A start that is given is kept, one single cluster included.
 
     The published tree-guided sampler (Lee & Choi 2015, "Tree-guided MCMC inference for normalized random measure
     mixture models") builds its trees from the current partition and does not leave the posterior invariant; the moves
@@ -182,7 +182,7 @@ class TreeGuided(PartitionStep):
         """One cycle of moves; the new state and their statistics."""
         if self._trees_are_due():
             self._grow_guides(table, family, data)
-            if self.n_steps == 0 and self.may_choose_start and state.size[0] == 1:
+            if self.n_steps == 0 and self.start_is_default:
                 state = build_state(cut_tree(self.guides[0].tree), family, data)
         if self.n_moves is None or self.tuning:
             self.n_moves = numbers_of_moves(

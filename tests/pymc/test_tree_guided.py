@@ -75,19 +75,13 @@ def test_wrong_options_are_named(options, message):
 
 
 def test_starts_from_hierarchical_clusters():
-    step = make_step(make_model(groups(), measure=nrm.DirichletProcess(0.01)))
+    model = make_model(groups(), measure=nrm.DirichletProcess(0.01))
+    step = make_step(model)
     step.setup_chain(np.random.default_rng(0), 10, 10)
     quiet = dict.fromkeys(["informed_split_merge", "tree_split_merge", "subtree_gibbs", "reference_subtree_gibbs"], 0)
     step.options["moves"] = quiet | {"marginal_gibbs": 1}
-    draws, _, _ = run(step, {"z": np.zeros(40, dtype=np.int64)}, 1)
+    draws, _, _ = run(step, model.initial_point(), 1)
     assert draws[0].max() + 1 >= 3
-
-
-def test_start_of_the_user_is_kept():
-    labels = np.arange(40) // 20
-    step = make_step(make_model(groups(), initval=labels))
-    step.setup_chain(np.random.default_rng(0), 10, 10)
-    assert not step.may_choose_start
 
 
 def test_trees_are_frozen_after_tuning():

@@ -1,0 +1,122 @@
+"""Where chains start: a start that the user gave is kept, the default is left to the step."""
+
+import pickle
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_nrm as nrm
+from pymc_nrm.distributions.start import is_default_start
+
+N = 24
+X = np.repeat([0.0, 50.0, 100.0, 150.0], N // 4) + np.random.default_rng(1).normal(size=N)
+ONE, TWO = np.zeros(N, dtype=np.int64), np.arange(N) // (N // 2)
+# A draw that updates one item says where it started.
+MOVES = {"informed_split_merge": 0, "tree_split_merge": 0, "subtree_gibbs": 0, "reference_subtree_gibbs": 0}
+OPTIONS = {"moves": MOVES | {"marginal_gibbs": 1}}
+
+
+def make_model(**kwargs):
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(0.1), n=N, **kwargs)
+        nrm.Mixture("x", z, nrm.NormalGamma(mu=75.0, kappa=1e-3, alpha=2.0, beta=1.0), observed=X)
+    return model
+
+
+def starts(sample, model, initvals, cores, **kwargs):
+    """Whether the chains started from one cluster, two, or the four of the tree."""
+    with model:
+        idata = sample(
+            1,
+            tune=0,
+            chains=2,
+            cores=cores,
+            initvals=initvals,
+            random_seed=1,
+            progressbar=False,
+            quiet=True,
+            compute_convergence_checks=False,
+            **kwargs,
+        )
+    found = []
+    for labels in idata.posterior["z"].values[:, 0]:
+        counts = np.bincount(labels)
+        found.append(int((counts > 1).sum()))
+    return found
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("sample", [pm.sample, nrm.sample], ids=["pm", "nrm"])
+@pytest.mark.parametrize(
+    ("initvals", "expected"),
+    [
+        (None, [4, 4]),
+        ({}, [4, 4]),
+        ({"z": ONE}, [1, 1]),
+        ({"z": TWO}, [2, 2]),
+        ([{"z": ONE}, {}], [1, 4]),
+        ([None, {"z": ONE}], [4, 1]),
+        ([{"z": ONE}, {"z": TWO}], [1, 2]),
+    ],
+    ids=str,
+)
+def test_start_of_the_user_is_kept(sample, initvals, expected, cores):
+    model = make_model()
+    assert starts(sample, model, initvals, cores, tree_guided=OPTIONS) == expected
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_steps_of_the_user_keep_it_as_well(cores):
+    with make_model() as model:
+        step = nrm.TreeGuided([model["z"]], **OPTIONS)
+    assert starts(pm.sample, model, [{"z": ONE}, None], cores, step=step) == [1, 4]
+
+
+def test_initial_value_of_the_variable_is_kept():
+    assert starts(pm.sample, make_model(initval=ONE), None, 1, tree_guided=OPTIONS) == [1, 1]
+    assert starts(pm.sample, make_model(initval=ONE), {"z": "support_point"}, 1, tree_guided=OPTIONS) == [4, 4]
+
+
+@pytest.mark.parametrize("labels", ["compact", "none"])
+def test_compact_labels(labels):
+    with make_model():
+        idata = nrm.sample(
+            1,
+            tune=0,
+            chains=1,
+            cores=1,
+            labels=labels,
+            initvals={"z": ONE},
+            random_seed=1,
+            quiet=True,
+            tree_guided=OPTIONS,
+        )
+    assert int(idata.posterior["z_n_clusters"][0, 0]) <= 2
+
+
+def test_mark_survives_copies_and_processes():
+    point = make_model().initial_point()
+    labels = point["z"]
+    dtype = pickle.loads(pickle.dumps(labels.dtype))
+    for copy in (
+        labels.copy(),
+        np.array(labels),
+        np.frombuffer(labels.tobytes(), dtype),
+        pickle.loads(pickle.dumps(labels)),
+    ):
+        assert is_default_start(copy)
+        assert copy.dtype == np.int64
+    assert not is_default_start(labels + 0)
+    assert not is_default_start(list(labels))
+
+
+def test_two_partitions_with_equal_starts_are_told_apart():
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N, initval=ONE)
+        w = nrm.Partition("w", nrm.DirichletProcess(1.0), n=N)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=np.ones(N))
+        nrm.Mixture("y", w, nrm.PoissonGamma(1.0, 1.0), observed=np.ones(N))
+    point = model.initial_point()
+    assert not is_default_start(point["z"])
+    assert is_default_start(point["w"])
