@@ -11,9 +11,11 @@ from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_nrm.distributions.partition import PartitionRV
+from pymc_nrm.distributions.start import is_default_start
 from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.measures.base import draw_log_u, log_u_prior_term, weights
-from pymc_nrm.partitions import build_state, canonical_labels, log_target, ordered_labels
+from pymc_nrm.partitions import build_state, canonical_labels, label_counts, log_target, ordered_labels
+from pymc_nrm.samplers.finite import check_against_graph, not_finite
 from pymc_nrm.samplers.target import Target
 
 
@@ -82,9 +84,8 @@ class PartitionStep(BlockedStep):
         if not is_partition(partition):
             raise TypeError(f"{type(self).__name__} samples partitions; {partition.name!r} is not a Partition")
         self.options = options
+        self._n_draws = 0
         self.rng = get_random_generator(rng)
-        # One cluster is where a chain starts when nobody said anything else.
-        self.may_choose_start = model.rvs_to_initial_values.get(partition) is None
         point = model.initial_point() if initial_point is None else initial_point
         self.target = Target(model, partition, point, compile_kwargs)
         self._compile(point)
@@ -104,24 +105,47 @@ class PartitionStep(BlockedStep):
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)
         self.target.refresh()
+        self._n_draws = 0
 
     def step(self, point):
+        self.start_is_default = is_default_start(point[self._value.name])
         labels = canonical_labels(point[self._value.name])
         measure, family, data = self.target.at(point)
         n_clusters = int(labels.max()) + 1
         table, log_u, u_term = draw_weights(self.rng, measure, len(labels), n_clusters)
         state = build_state(labels, family, data)
-        state, stats = self.moves(state, table, family, data)
+        if self._n_draws == 0:
+            self._check_start(point, labels, table, u_term, log_target(state, table, family))
+        try:
+            state, stats = self.moves(state, table, family, data)
+        except ValueError as error:
+            # What kernels raise where the weights of clusters have no law.
+            raise self._not_finite(point, labels, str(error)) from error
         labels = ordered_labels(state)
+        log_joint = u_term + log_target(state, table, family)
+        if not np.isfinite(log_joint):
+            raise self._not_finite(point, labels, log_joint)
+        self._n_draws += 1
         counts = state.counts[state.active[: state.size[0]]]
         proportions = counts / len(labels)
         stats |= {
             "n_clusters": int(state.size[0]),
-            "log_joint": u_term + log_target(state, table, family),
+            "log_joint": log_joint,
             "u": _exp(log_u),
             "entropy": float(abs((proportions * np.log(proportions)).sum())),
         }
         return {**point, self._value.name: labels}, [stats]
+
+    def _check_start(self, point, labels, table, u_term, value):
+        if not np.isfinite(u_term + value):
+            raise self._not_finite(point, labels, u_term + value)
+        _, mixtures = self.target.parts(point)
+        log_prior = table.moment[label_counts(labels)].sum()
+        check_against_graph(self._value.name, mixtures, labels, value - log_prior)
+
+    def _not_finite(self, point, labels, value):
+        when = f"in draw {self._n_draws + 1}" if self._n_draws else "where a chain starts"
+        return not_finite(self._value.name, *self.target.parts(point), labels, value, when)
 
     @staticmethod
     def competence(var, has_grad):

@@ -385,7 +385,7 @@ def canonical_split_merge(rng, state, weights, family, data, tree, log_phi):
         log_ratio += blocks.log_weight[s]
     if is_merge:
         log_ratio = -log_ratio
-    if math.log(rng.random()) >= log_ratio:
+    if not math.log(rng.random()) < log_ratio:
         return state, log_phi, 2 * is_merge, log_ratio
     if is_merge:
         union = np.empty(state.statistics.shape[1])

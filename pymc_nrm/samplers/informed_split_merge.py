@@ -167,7 +167,7 @@ def informed_split_merge(rng, state, weights, family, data, guide, traces, log_w
     log_ratio -= math.log((1.0 / n_merged + total / n) / (total * (total - 1.0)))
     if merging:
         log_ratio = -log_ratio
-    if math.log(rng.random()) >= log_ratio:
+    if not math.log(rng.random()) < log_ratio:
         return state, 2 * merging, log_ratio
     if merging:
         apply_merge(state, family, union, slot, other)

@@ -55,7 +55,7 @@ def draw_column(rng, values, n_columns, likely):
     """Draw a column with probabilities proportional to the exponentials of the values, which are overwritten.
 
     Weights are relative to that of the likely column, or to the highest where that is far above.  Those below exp(-40)
-    of it are lost to rounding in any case.
+    of it are lost to rounding in any case.  A weight that is NaN makes the total NaN.
 
     Parameters
     ----------
@@ -65,6 +65,11 @@ def draw_column(rng, values, n_columns, likely):
     n_columns : int
     likely : int
         Column to look at first.
+
+    Raises
+    ------
+    ValueError
+        If all weights are 0, or one is NaN or infinite.
     """
     width = (n_columns + LANES - 1) // LANES * LANES
     reference = values[likely]
@@ -77,9 +82,11 @@ def draw_column(rng, values, n_columns, likely):
     total = 0.0
     for k in range(width):
         x = values[k] - reference
-        weight = exp_within(x if x > -40.0 else -40.0) if x > -40.0 else 0.0
+        weight = 0.0 if x <= -40.0 else exp_within(-40.0 if x <= -40.0 else x)
         values[k] = weight
         total += weight
+    if not 0.0 < total < np.inf:
+        raise ValueError("the weights of an item in the clusters have no law: all are 0, or one is no finite number")
     threshold = rng.random() * total
     if threshold < values[likely]:
         return likely

@@ -14,7 +14,7 @@ from pymc_nrm.partitions import copy_row
 from pymc_nrm.samplers.marginal_gibbs import random_items
 from pymc_nrm.samplers.split_merge_tally import count_outcome
 from pymc_nrm.samplers.subtree_gibbs import draw_from_logs
-from pymc_nrm.special import log_sum_exp, softplus
+from pymc_nrm.special import draw_categorical, log_sum_exp, softplus
 from pymc_nrm.trees.forest import (
     absorb,
     add_root,
@@ -440,7 +440,7 @@ def move_item(rng, forest, item, weights, family, data):
             add_item(family, work, data, item, -1.0)
             values[k] = weights.join[forest.size[v] - 1] + forest.log_marginal[v] - log_marginal(family, work)
     values[n_roots] = weights.join[0] + forest.log_marginal[item]
-    chosen = draw_from_logs(rng, values, n_roots + 1)
+    chosen = draw_categorical(rng, values, n_roots + 1)
     alone = chosen == n_roots
     target = item if alone else forest.roots[chosen]
     if target == own:

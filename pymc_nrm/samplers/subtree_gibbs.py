@@ -9,11 +9,15 @@ from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.partitions import close_slot, grow, open_slot
 from pymc_nrm.samplers.guide import draw_leaf
+from pymc_nrm.special import draw_categorical
 
 
 @kernel
 def draw_from_logs(rng, log_weights, n):
-    """Index among the first n entries, drawn with probabilities proportional to their exponentials."""
+    """Index among the first n entries, drawn with probabilities proportional to their exponentials.
+
+    For proposals: the last one where no entry is above -inf, or one is NaN, with a ratio of NaN that is never accepted.
+    """
     highest = -np.inf
     for k in range(n):
         highest = max(highest, log_weights[k])
@@ -131,7 +135,7 @@ def redraw_block(rng, state, weights, family, data, marginals, items, block, slo
     log_weights = np.empty(slots.shape[0])
     for k in range(slots.shape[0]):
         log_weights[k] = block_weight(weights, family, data, state, marginals, slots[k], items, block, scratch)
-    chosen = slots[draw_from_logs(rng, log_weights, slots.shape[0])]
+    chosen = slots[draw_categorical(rng, log_weights, slots.shape[0])]
     if state.counts[chosen] == 0:
         open_slot(state)
     put_block(state, family, data, marginals, chosen, items, block)

@@ -57,6 +57,30 @@ class Target:
         self._prepared = [None] * len(self.mixtures)
         self._checked = False
 
+    def parts(self, point):
+        """What the model says at a point, before it is prepared for kernels.
+
+        Parameters
+        ----------
+        point : dict
+            Values of the value variables.
+
+        Returns
+        -------
+        measure : Measure
+            With float fields.
+        mixtures : list of (str, Family, array)
+            Name, family in its full shape and data of each mixture.
+        """
+        values = iter(self._evaluate(point))
+        parts = [[next(values) for _ in range(size)] for size in self._sizes]
+        measure = self._measure_class(*[float(value) for value in parts[0]])
+        mixtures = [
+            (rv.name, kernel_family(rv.owner.op.family_class, hyperparameters), X)
+            for rv, (*hyperparameters, X) in zip(self.mixtures, parts[1:], strict=True)
+        ]
+        return measure, mixtures
+
     def at(self, point):
         """Measure, family and data at a point.
 
@@ -78,17 +102,14 @@ class Target:
             At the first point after the construction or :meth:`refresh`, if hyperparameters are outside their supports:
             later ones are those of draws, whose log-probability is finite.
         """
-        values = iter(self._evaluate(point))
-        parts = [[next(values) for _ in range(size)] for size in self._sizes]
-        measure = self._measure_class(*[float(value) for value in parts[0]])
+        measure, mixtures = self.parts(point)
         if not self._checked:
             check_measure(measure)
         families, data = [], []
-        for k, (rv, (*hyperparameters, X)) in enumerate(zip(self.mixtures, parts[1:], strict=True)):
-            family = kernel_family(rv.owner.op.family_class, hyperparameters)
+        for k, (name, family, X) in enumerate(mixtures):
             if not self._checked:
                 d = X.shape[1] if X.ndim == 2 else 1
-                check_values(family, X.shape[0], d, f" where the sampling of {rv.name!r} starts")
+                check_values(family, X.shape[0], d, f" where the sampling of {name!r} starts")
             rows = self._prepared[k]
             if rows is None:
                 rows = prepare_data(family, X[:, None] if X.ndim == 1 else X)
@@ -96,7 +117,7 @@ class Target:
                     self._prepared[k] = rows
             families.append(localise(family, rows))
             if not self._checked:
-                check_resolution(families[-1], rows, f"data of {rv.name!r}")
+                check_resolution(families[-1], rows, f"data of {name!r}")
             data.append(rows)
         self._checked = True
         if not families:

@@ -214,7 +214,7 @@ def tree_split_merge(rng, state, weights, family, data, guide, traces, tally):
         log_ratio += side_log_weight(weights, family, sides, side, single)
     if merging:
         log_ratio = -log_ratio
-    if math.log(rng.random()) >= log_ratio:
+    if not math.log(rng.random()) < log_ratio:
         return state, 2 * merging, log_ratio
     if merging:
         apply_merge(state, family, union, slot, other)

@@ -114,7 +114,7 @@ def test_weights_given_u_do_not_cancel(measure):
 @pytest.mark.parametrize("alpha", [1e-300, 1e-17])
 @pytest.mark.parametrize("sigma, k", [(0.0, 3), (1e-300, 1), (1e-12, 2), (0.5, 1), (0.5, 20), (1.0 - 1e-6, 3)])
 def test_u_has_its_limit_law(alpha, sigma, k):
-    """As alpha tends to 0, psi(u) is gamma, of shape k where sigma is far above alpha and of shape 1 where far below."""
+    """As alpha tends to 0, psi(u) is gamma, of shape k where sigma is far above alpha and 1 where far below."""
     rng, measure = np.random.default_rng(5), NormalizedGeneralizedGamma(alpha, sigma)
     log_u = np.array([draw_log_u(measure, 30, k, rng) for _ in range(2000)])
     assert np.isfinite(log_u).all()

@@ -1,0 +1,143 @@
+"""Errors where the log density that a step samples from is no number, or not the one of the model."""
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+from pymc.exceptions import SamplingError
+from pytensor.compile.mode import Mode
+from scipy import sparse
+
+from pymc_nrm.families.base import log_likelihood
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.partitions import label_counts
+
+# The log densities of kernels and graph may differ by this share of their sum, or by this much for each item.
+_TOLERANCE = 1e-6
+# Values of larger data sets are not copied for a check.
+_MOST_VALUES = 10_000_000
+
+
+def graph_log_likelihood(family, X, labels):
+    """Log density of the data of a mixture given the partition, by the graph that NUTS sees.
+
+    Parameters
+    ----------
+    family : Family
+        With fields that are numbers and arrays in their full shape.
+    X : ndarray or sparse matrix, shape (n, d) or (n,)
+    labels : ndarray of int64, shape (n,)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from pymc_nrm.families import PoissonGamma
+    >>> family = PoissonGamma(np.ones(1), np.ones(1))
+    >>> round(graph_log_likelihood(family, np.array([0.0, 1.0]), np.array([0, 0])), 3)
+    -2.197
+    """
+    symbolic = type(family)(*[pt.as_tensor(value) for value in family])
+    graph = log_likelihood(symbolic, _constant(X), pt.as_tensor(labels))
+    # One evaluation does not pay for compilation.
+    with np.errstate(all="ignore"):
+        return float(pytensor.function([], graph, mode=Mode(linker="py", optimizer="minimum_compile"))())
+
+
+def _constant(X):
+    if sparse.issparse(X):
+        # PyMC does without this import.
+        from pytensor.sparse import as_sparse_variable
+
+        return as_sparse_variable(X)
+    return pt.as_tensor(X[:, None] if X.ndim == 1 else X)
+
+
+def check_against_graph(partition, mixtures, labels, log_density):
+    """Check that kernels and graph agree about the log density of the data where a chain starts.
+
+    Parameters
+    ----------
+    partition : str
+        Name of the partition.
+    mixtures : list of (str, Family, array)
+        Name, family and data of each mixture.
+    labels : ndarray of int64, shape (n,)
+    log_density : float
+        Log density of the data of all mixtures given the labels, by kernels.
+
+    Raises
+    ------
+    pymc.exceptions.SamplingError
+        If the two differ by more than rounding explains.
+
+    Notes
+    -----
+    Data sets with more than ten million values are not looked at.
+    """
+    if sum(np.prod(X.shape) for _, _, X in mixtures) > _MOST_VALUES:
+        return
+    parts = [graph_log_likelihood(family, X, labels) for _, family, X in mixtures]
+    expected = sum(parts)
+    if abs(log_density - expected) <= _TOLERANCE * (len(labels) + abs(expected)):
+        return
+    raise SamplingError(
+        f"the log density of the data of partition {partition!r} where a chain starts is {expected} by the graph of "
+        f"the model, which NUTS sees, and {log_density} by the kernels of the step: values are too large or too far "
+        "apart for double precision, or log_likelihood and log_marginal of a family disagree. "
+        + " ".join(_of_mixture(*mixture, part) for mixture, part in zip(mixtures, parts, strict=True))
+    )
+
+
+def not_finite(partition, measure, mixtures, labels, value, when):
+    """The error for a log density that is not finite; says which part of it is not, with all values it depends on.
+
+    Parameters
+    ----------
+    partition : str
+        Name of the partition.
+    measure : Measure
+    mixtures : list of (str, Family, array)
+        Name, family and data of each mixture.
+    labels : ndarray of int64, shape (n,)
+    value : float or str
+        What the log density is, or what went wrong.
+    when : str
+
+    Returns
+    -------
+    pymc.exceptions.SamplingError
+    """
+    log_prior = log_eppf(measure, label_counts(labels))
+    parts = [graph_log_likelihood(family, X, labels) for _, family, X in mixtures]
+    bad = [
+        _of_mixture(*mixture, part)
+        for mixture, part in zip(mixtures, parts, strict=True)
+        if not np.isfinite(part) or np.isfinite([log_prior, *parts]).all()
+    ]
+    if not np.isfinite(log_prior) or not bad:
+        bad.insert(0, f"That of the partition is {log_prior} with {measure}.")
+    return SamplingError(
+        f"the log joint density of partition {partition!r} and its data is not finite {when}: {value}. "
+        + " ".join(bad)
+        + " Rescale the data, or change hyperparameters, or priors that allow such values of them"
+    )
+
+
+def _of_mixture(name, family, X, value):
+    values = X.data if sparse.issparse(X) else X
+    with np.errstate(all="ignore"):
+        low, high = (np.nanmin(values), np.nanmax(values)) if np.size(values) else (np.nan, np.nan)
+    hyperparameters = ", ".join(f"{field}={_short(h)}" for field, h in family._asdict().items())
+    return (
+        f"That of Mixture {name!r}, data between {low:.6g} and {high:.6g}, is {value} with "
+        f"{type(family).__name__}({hyperparameters})."
+    )
+
+
+def _short(value):
+    array = np.asarray(value)
+    if array.size and (array == array.flat[0]).all():
+        array = array.flat[0]
+    return np.array2string(np.asarray(array), threshold=10, separator=", ", max_line_width=10_000).replace("\n", "")

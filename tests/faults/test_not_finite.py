@@ -1,0 +1,170 @@
+"""A log density that is no number ends a run with an error that names its parts; nobody samples from it unawares."""
+
+import math
+
+import numpy as np
+import pymc as pm
+import pytest
+from pymc.exceptions import SamplingError
+from pymc.sampling.parallel import ParallelSamplingError
+from scipy import sparse
+
+import pymc_nrm as nrm
+from pymc_nrm.families.base import broadcast_hyperparameters, complete
+from pymc_nrm.samplers.finite import check_against_graph, graph_log_likelihood
+from pymc_nrm.samplers.panel import draw_column
+from pymc_nrm.samplers.subtree_gibbs import draw_from_logs
+from pymc_nrm.special import draw_categorical
+from pymc_nrm.testing import kernel_inputs
+
+X = np.random.default_rng(1).normal(size=12)
+normal = nrm.NormalGamma(mu=0.0, kappa=1.0, alpha=2.0, beta=1.0)
+
+
+def make_model(family=normal, data=X, measure=None, second=None):
+    with pm.Model() as model:
+        z = nrm.Partition("z", measure or nrm.DirichletProcess(1.0), n=len(data))
+        nrm.Mixture("x", z, family, observed=data)
+        if second is not None:
+            nrm.Mixture("y", z, second, observed=data)
+    return model
+
+
+def sample(model, n_draws=3, chains=1, cores=1, **kwargs):
+    with model:
+        step = nrm.MarginalGibbs([model["z"]])
+        return nrm.sample(
+            n_draws,
+            tune=0,
+            chains=chains,
+            cores=cores,
+            step=step,
+            random_seed=1,
+            quiet=True,
+            progressbar=False,
+            **kwargs,
+        )
+
+
+@pytest.mark.parametrize(
+    ("family", "data"),
+    [(normal, 1e160 * X), (normal._replace(kappa=1e300), 1e20 * X)],
+)
+def test_start(family, data):
+    with pytest.raises(SamplingError, match="'z'.*where a chain starts.*'x'.*NormalGamma.mu=0.*kappa=.*beta=1"):
+        sample(make_model(family, data))
+
+
+def test_processes_keep_the_message():
+    with pytest.raises(ParallelSamplingError, match="Chain . failed with: .*partition 'z'.*Mixture 'x'.*NormalGamma"):
+        sample(make_model(data=1e160 * X), chains=2, cores=2)
+
+
+def test_only_the_mixture_at_fault_is_named():
+    model = make_model(second=normal._replace(beta=1e-300, mu=1e200))
+    with pytest.raises(SamplingError) as caught:
+        sample(model)
+    assert "Mixture 'y'" in str(caught.value) and "Mixture 'x'" not in str(caught.value)
+
+
+class Jump(pm.step_methods.arraystep.ArrayStep):
+    """Sets a hyperparameter to a value that no kernel can do with, at the third draw."""
+
+    name = "jump"
+    stats_dtypes_shapes = {}
+
+    def __init__(self, vars, model):
+        [value] = [model.rvs_to_values[var] for var in vars]
+        super().__init__([value], [])
+        self.count = 0
+
+    def astep(self, q0):
+        self.count += 1
+        q0.data[:] = 800.0 if self.count == 3 else 0.0
+        return q0, []
+
+
+def test_later():
+    with pm.Model() as model:
+        spread = pm.HalfNormal("spread")
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=12)
+        nrm.Mixture("x", z, normal._replace(mu=spread), observed=X)
+        steps = [Jump([spread], model), nrm.MarginalGibbs([z])]
+        with pytest.raises(SamplingError, match="not finite in draw 3.*mu=inf|not finite in draw 3.*mu=2.*e.3"):
+            nrm.sample(5, tune=0, chains=1, cores=1, step=steps, random_seed=1, quiet=True, progressbar=False)
+
+
+def test_finite_densities_pass():
+    assert np.isfinite(
+        sample(make_model(data=1e100 * X, family=normal._replace(beta=1e200))).sample_stats["log_joint"]
+    ).all()
+
+
+# Weights without a law
+
+
+@pytest.mark.parametrize(
+    "bad", [[-np.inf, -np.inf, -np.inf], [np.nan, 0.0, 0.0], [0.0, np.nan, 0.0], [np.inf, 0.0, 0.0]]
+)
+@pytest.mark.parametrize("likely", [0, 1, 2])
+def test_weights_without_a_law(bad, likely):
+    rng = np.random.default_rng(1)
+    values = np.full(16, -np.inf)
+    values[:3] = bad
+    with pytest.raises(ValueError, match="weights"):
+        draw_column(rng, values.copy(), 3, likely)
+    with pytest.raises(ValueError, match="weights"):
+        draw_categorical(rng, values.copy(), 3)
+    assert 0 <= draw_from_logs(rng, values, 3) < 3
+
+
+def test_impossible_columns_are_never_drawn():
+    rng, seen = np.random.default_rng(1), set()
+    for likely in range(4):
+        for _ in range(200):
+            values = np.full(16, -np.inf)
+            values[[1, 3]] = -700.0, -701.0
+            seen.add(draw_column(rng, values, 4, likely))
+    assert seen == {1, 3}
+
+
+# Kernels against the graph
+
+
+FAMILIES = [
+    (normal, X),
+    (nrm.NormalWishart(mu=np.zeros(2), kappa=0.5, nu=4.0, Psi=np.eye(2)), X.reshape(6, 2)),
+    (nrm.PoissonGamma(1.0, 2.0), np.arange(12)),
+    (nrm.BernoulliBeta(1.0, 2.0), np.arange(12).reshape(6, 2) % 2),
+    (nrm.CategoricalDirichlet(1.0, n_levels=3), np.arange(12).reshape(6, 2) % 3),
+    (nrm.MultinomialDirichlet(0.5), np.arange(12).reshape(4, 3)),
+    (nrm.MultinomialDirichlet(0.5), sparse.csr_array(np.arange(12).reshape(4, 3))),
+]
+
+
+@pytest.mark.parametrize(("family", "data"), FAMILIES, ids=lambda value: type(value).__name__)
+def test_graph_and_kernels_agree(family, data):
+    n = data.shape[0]
+    labels = np.arange(n) % 2
+    rows = data if sparse.issparse(data) or data.ndim == 2 else data[:, None]
+    full = broadcast_hyperparameters(complete(family, rows), *rows.shape)
+    full = type(family)(*[np.asarray(value) for value in full])
+    local, prepared = kernel_inputs(family, data)
+    exact = kernel_log_density(local, prepared, labels)
+    assert graph_log_likelihood(full, data, labels) == pytest.approx(exact, rel=1e-10)
+    check_against_graph("z", [("x", full, data)], labels, exact)
+    for other in (exact + 0.01, math.nan, -math.inf):
+        with pytest.raises(SamplingError, match="by the graph.*by the kernels.*Mixture 'x'"):
+            check_against_graph("z", [("x", full, data)], labels, other)
+
+
+def kernel_log_density(family, data, labels):
+    from pymc_nrm.families.base import add_item, log_marginal, statistics_size
+
+    total = 0.0
+    for cluster in np.unique(labels):
+        statistics = np.zeros(statistics_size(family))
+        for item in np.flatnonzero(labels == cluster):
+            add_item(family, statistics, data, item, 1.0)
+        total += log_marginal(family, statistics)
+    return total
