@@ -1,6 +1,6 @@
-"""Makes one report of what all parts of the benchmarks stored, and the table of claims of the README.
+"""Makes one report of what all parts of the benchmarks stored: a table of claims, then a section for each part.
 
-Run with ``python benchmarks/report.py [FOLDER]``.  The README changes only with the stored results of the full form.
+Run with ``python benchmarks/report.py [FOLDER]``.
 """
 
 import argparse
@@ -12,9 +12,6 @@ from typing import NamedTuple
 
 from common.catalogue import NAMES, load
 from common.part import RESULTS, Part, markdown
-
-README = Path(__file__).resolve().parents[1] / "README.md"
-BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
 
 class Result(NamedTuple):
@@ -30,18 +27,8 @@ def read_results(folder, names=NAMES):
     return [Result(load(name), json.loads(path.read_text())) for name, path in paths.items() if path.exists()]
 
 
-def claims_table(results):
-    """The claims of all parts as a short Markdown table."""
-    lines = []
-    for part, found in results:
-        claims = part.headline(found["rows"]) if part.headline and found["rows"] else []
-        for claim, measured, target, met in claims:
-            lines.append([claim, measured, target, None if met is None else ("yes" if met else "**no**")])
-    return markdown(["What", "Measured", "Target", "Met"], lines)
-
-
 def headline(results):
-    """The block of the README: claims of all parts, machine, where to read more.
+    """The claims of all parts as a Markdown table, and the machine.
 
     Parameters
     ----------
@@ -51,35 +38,14 @@ def headline(results):
     -------
     str
     """
+    lines = []
+    for part, found in results:
+        claims = part.headline(found["rows"]) if part.headline and found["rows"] else []
+        for claim, measured, target, met in claims:
+            lines.append([claim, measured, target, None if met is None else ("yes" if met else "**no**")])
+    table = markdown(["What", "Measured", "Target", "Met"], lines)
     machines = sorted({re.sub(r", load [\d.]+", "", found["machine"]) for _, found in results})
-    return (
-        f"{claims_table(results)}\n"
-        f"Measured on {'; and on '.join(machines)}.\n"
-        "Models, repeats, spreads and all other figures are in\n"
-        "[`benchmarks/results/REPORT.md`](benchmarks/results/REPORT.md).\n"
-    )
-
-
-def replace_block(text, block):
-    """A text with what stands between the two markers replaced.
-
-    Raises
-    ------
-    ValueError
-        If one of the markers is missing or there more than once, or they are in the wrong order.
-    """
-    counts = text.count(BEGIN), text.count(END)
-    if counts != (1, 1) or text.index(BEGIN) > text.index(END):
-        raise ValueError(
-            f"needs {BEGIN!r} and after it {END!r}, once each; found them {counts[0]} and {counts[1]} times"
-        )
-    before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n{block}{END}{rest.split(END)[1]}"
-
-
-def stored_block(text):
-    """What stands between the two markers of a text."""
-    return text.split(f"{BEGIN}\n")[1].split(END)[0]
+    return f"{table}\nMeasured on {'; and on '.join(machines)}.\n"
 
 
 def section(result, folder, failed):
@@ -104,7 +70,7 @@ def report(results, folder, failed=()):
     absent = [name for name in NAMES if name not in {result.part.name for result in results}]
     parts = [section(result, folder, result.part.name in failed) for result in results]
     missing = f"No results of: {', '.join(absent)}.\n\n" if absent else ""
-    return f"# Benchmarks\n\n{claims_table(results)}\n{missing}" + "\n".join(parts)
+    return f"# Benchmarks\n\n{headline(results)}\n{missing}" + "\n".join(parts)
 
 
 def main():
@@ -117,13 +83,9 @@ def main():
     path = options.folder / "REPORT.md"
     path.write_text(report(results, options.folder, options.failed))
     print(f"Saved {path}")
-    if options.folder.resolve() != RESULTS:
-        return 0
-    if options.failed or any(result.found["quick"] for result in results):
-        print("README.md stays as it is: a part failed, or has results of its quick form only.")
+    if options.folder.resolve() == RESULTS and any(result.found["quick"] for result in results):
+        print(f"{RESULTS} should hold results of the full form only; some are of the quick form.")
         return 1
-    README.write_text(replace_block(README.read_text(), headline(results)))
-    print(f"Saved the claims in {README}")
     return 0
 
 

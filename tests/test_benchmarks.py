@@ -11,7 +11,6 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks"
-README = ROOT / "README.md"
 NAMES = (
     "gibbs_sweep",
     "samplers",
@@ -107,20 +106,6 @@ def test_results_are_read_in_the_order_of_the_names(report, tmp_path):
         (tmp_path / f"{name}.json").write_text(json.dumps({"rows": [{"name": name}]}))
     results = report.read_results(tmp_path, ("latency", "large", "memory"))
     assert [(part.name, found["rows"][0]["name"]) for part, found in results] == [("latency",) * 2, ("memory",) * 2]
-
-
-def test_block_of_the_readme_is_replaced_once(report):
-    text = f"# Title\n{report.BEGIN}\nold\n{report.END}\nafter\n"
-    replaced = report.replace_block(text, "new\n")
-    assert replaced == f"# Title\n{report.BEGIN}\nnew\n{report.END}\nafter\n"
-    assert report.replace_block(replaced, "new\n") == replaced
-    assert report.stored_block(replaced) == "new\n"
-
-
-@pytest.mark.parametrize("layout", ["", "{BEGIN}", "{END}", "{END} {BEGIN}", "{BEGIN} {BEGIN} {END}"])
-def test_missing_markers_raise(report, layout):
-    with pytest.raises(ValueError, match="benchmarks: begin"):
-        report.replace_block(layout.format(BEGIN=report.BEGIN, END=report.END), "new\n")
 
 
 LATENCY_ROWS = [
@@ -236,9 +221,10 @@ def test_run_goes_on_after_a_failure(tmp_path):
     assert "invalid choice: 'unknown'" in run("--only", "unknown").stderr
 
 
-def test_readme_says_what_was_measured(report):
+def test_stored_report_says_what_was_measured(report):
     results = report.read_results(report.RESULTS)
     if not results:
         pytest.skip("no results are stored")
     assert not any(result.found["quick"] for result in results)
-    assert report.stored_block(README.read_text(encoding="utf-8")) == report.headline(results)
+    stored = (report.RESULTS / "REPORT.md").read_text(encoding="utf-8")
+    assert stored.startswith(f"# Benchmarks\n\n{report.headline(results)}\n## {results[0].part.name}\n")

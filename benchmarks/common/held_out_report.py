@@ -78,7 +78,7 @@ def ahead_of_variational(lines):
 
 
 def headline(rows):
-    """Lines of the README."""
+    """Claims: held-out densities against the peers."""
     lines = summary(rows)
     ahead, counted = ahead_of_variational(lines)
     claim = "Held-out density at least that of scikit-learn's variational mixture at equal CPU time, same priors"

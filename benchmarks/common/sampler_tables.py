@@ -156,7 +156,7 @@ TARGETS = (("published tree-guided (biased)", 20.0), *((rival, 5.0) for rival in
 
 
 def sampler_headline(rows):
-    """Lines of the README: factors on toy and 10k, times from one cluster, and laws of the number of clusters."""
+    """Claims: factors on toy and 10k, times from one cluster, and laws of the number of clusters."""
     stationary = {(row["set"], row["sampler"]): row for row in rows if row["kind"] == "stationary"}
     arrivals = {(row["set"], row["sampler"]): row for row in rows if row["kind"] == "arrival" and row["start"] == "one"}
     lines = []

@@ -102,7 +102,7 @@ def gains(rows, peer):
 
 
 def headline(rows):
-    """Lines of the README: the least and the largest gain over each peer."""
+    """Claims: the least and the largest gain over each peer."""
     lines = []
     for peer in rows:
         ratios = list(gains(rows, peer).values())
