@@ -36,8 +36,8 @@ class Part(NamedTuple):
     add_arguments : callable, optional
         ``add_arguments(parser)`` adds options to the command line, which ``measure`` gets as keyword arguments.
     headline : callable, optional
-        ``headline(rows)`` gives the claims about the part, tuples of four: claim, what was measured, with its range, the
-        target or None, and whether it is met or None.
+        ``headline(rows)`` gives the claims about the part, tuples of four: claim, what was measured, with its range,
+        the target or None, and whether it is met or None.
     """
 
     name: str
