@@ -7,7 +7,7 @@ inverse Gaussian measure, or of a normalized generalized gamma measure (NGG) tha
 The picture shows, for each of them, the predictive density of the velocity of one more galaxy and the number of
 clusters.  The density is well determined and hardly depends on the prior; the number of clusters is not and does: a
 mixture describes a density with more or fewer overlapping components about equally well.  Leave-one-out
-cross-validation, printed last, therefore has nothing to prefer: the differences are smaller than their standard errors.
+cross-validation, printed last, therefore prefers none of them: differences are smaller than their standard errors.
 
 Run with ``python examples/galaxies.py [FILE.png]``.
 """

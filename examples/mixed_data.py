@@ -6,7 +6,7 @@ six visits with an outcome.  One partition of the patients stands behind all of 
 
 Data are simulated, so that the truth is known.  The picture shows the clusters of the point estimate in the plane of
 the two blood values, the posterior probabilities that two patients share a cluster, and the random effects against the
-truth: the partition is found from all data together, though no single one of them separates the groups.
+truth: all data together determine the partition, though none of them alone separates the groups.
 
 Run with ``python examples/mixed_data.py [FILE.png]``.
 """

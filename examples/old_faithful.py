@@ -1,12 +1,12 @@
 """Old Faithful: density and clusters in two dimensions.
 
-The geyser Old Faithful makes its visitors wait.  How do the duration of an eruption and the waiting time to the next
-one go together, and how many kinds of eruptions are there?  The model is a Dirichlet process mixture of normal
+The geyser Old Faithful makes its visitors wait.  How are the duration of an eruption and the waiting time to the next
+one related, and how many kinds of eruptions are there?  The model is a Dirichlet process mixture of normal
 distributions with full covariance, with an unknown concentration parameter.
 
 The picture shows contours of the predictive density of one more eruption; the clusters of the point estimate, with
-ellipses that hold 90 % of each normal component and points the paler the less certain their cluster is; and the
-posterior of the number of clusters beside its prior.
+ellipses that hold 90 % of each normal component, and points that are paler where their cluster is less certain; and
+the posterior of the number of clusters beside its prior.
 
 Run with ``python examples/old_faithful.py [FILE.png]``.
 """

@@ -5,10 +5,10 @@ A usual random effects model lets the effects be normal.  Here they are a Dirich
 distributions: a latent ``Mixture``, which NUTS samples given the partition of the clinics, in the same model as the
 regression.  The data are simulated, with effects of three kinds of clinics, so that the truth is known.
 
-The picture compares the posterior means of the effects with the truth; areas of points are numbers of patients.  The
-normal model shrinks all effects to one middle, those of small clinics most; the mixture shrinks each clinic to those of
-its kind, and is nearer to the truth.  The last plot shows the law of the effect of one more clinic, with the true
-effects below it; its three peaks are beyond a normal law.
+The picture compares the posterior means of the effects with the truth; the area of a point shows the number of
+patients.  The normal model shrinks all effects towards one mean, those of small clinics most; the mixture shrinks each
+clinic towards those of its kind, and is closer to the truth.  The last plot shows the law of the effect of one more
+clinic, with the true effects below it; no normal law has its three peaks.
 
 Run with ``python examples/random_effects.py [FILE.png]``.
 """

@@ -1,14 +1,14 @@
 """Samplers: three ways to move a partition, compared by effective draws per second.
 
-Which sampler should one choose?  A thousand points come from six normal distributions side by side, so near to each
-other that the place of some points is uncertain.  The model is the same for all: a Dirichlet process mixture of normal
-distributions.  ``TreeGuided``, the default, moves blocks of a tree; ``SplitMerge`` splits and merges clusters that two
-random items choose; ``MarginalGibbs`` moves one item at a time.
+Which sampler should one choose?  A thousand points come from six normal distributions side by side, so close together
+that it is uncertain where some points belong.  The model is the same for all: a Dirichlet process mixture of normal
+distributions.  ``TreeGuided``, the default, moves blocks of a tree; ``SplitMerge`` splits and merges clusters chosen by
+two random items; ``MarginalGibbs`` moves one item at a time.
 
 The picture shows the number of clusters in the same number of draws, and what counts in the end, effective draws per
-second of processor time, tuning included.  All three are exact and agree in the long run, but for Gibbs that is very
-long here: on the way from one cluster to two, every single item is better off where it is.  Its chains start from one
-cluster, some have not found all six after thousands of draws, and ``nrm.sample`` warns, as it should, that they differ.
+second of processor time, tuning included.  All three are exact and agree in the long run, but Gibbs needs a very long
+one here: on the way from one cluster to two, every single item is better off where it is.  Its chains start from one
+cluster, some have not found all six after thousands of draws, and ``nrm.sample`` rightly warns that they disagree.
 Times depend on the machine, and the order of the three on the data: where clusters overlap more than here, Gibbs gains.
 
 Run with ``python examples/samplers.py [FILE.png]``.
