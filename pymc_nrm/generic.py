@@ -202,7 +202,7 @@ def kernel(function: Callable[..., Any]) -> Kernel:
 
     Numba's own cache looks at the file of the function alone.  The key used here also covers every source file of this
     package that the function can call and, for types and kernels defined elsewhere, what their implementations reach
-    (:func:`~pymc_nrm.fingerprints.function_fingerprint`): whatever is edited or upgraded, old machine code is never
+    (``fingerprints.function_fingerprint``): whatever is edited or upgraded, old machine code is never
     loaded.  Where the disk is full, read-only or damaged, the function is compiled in every process, after a warning.
 
     Parameters
