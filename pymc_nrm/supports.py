@@ -229,7 +229,7 @@ SUPPORTS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, init=False)
 class Hyperparameter:
     """Core dimensions and support of one hyperparameter of a measure or a family.
 
@@ -255,9 +255,10 @@ class Hyperparameter:
     core: tuple[str, ...]
     support: Support
 
-    def __post_init__(self):
-        if isinstance(self.support, Support):
-            return
-        if self.support not in SUPPORTS:
-            raise ValueError(f"support must be one of {', '.join(map(repr, SUPPORTS))}; got {self.support!r}")
-        object.__setattr__(self, "support", SUPPORTS[self.support])
+    def __init__(self, core: tuple[str, ...], support: str | Support) -> None:
+        if not isinstance(support, Support):
+            if support not in SUPPORTS:
+                raise ValueError(f"support must be one of {', '.join(map(repr, SUPPORTS))}; got {support!r}")
+            support = SUPPORTS[support]
+        object.__setattr__(self, "core", core)
+        object.__setattr__(self, "support", support)
