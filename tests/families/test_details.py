@@ -66,7 +66,7 @@ def test_normal_gamma_from_data_follows_the_units():
 
 @pytest.mark.parametrize("X", [[[1.0], [1.0]], [[1.0], [np.nan]]])
 def test_normal_gamma_from_data_refuses_constant_features(X):
-    with pytest.raises(ValueError, match="NormalGamma.from_data"):
+    with pytest.raises(ValueError, match="^X must have (columns that vary|at least two values in every column)"):
         NormalGamma.from_data(X)
 
 

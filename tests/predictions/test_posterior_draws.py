@@ -199,7 +199,7 @@ def test_missing_draws(model, posterior, drop, message):
 
 
 def test_wrong_arguments(model, posterior):
-    with pytest.raises(ValueError, match=r"several of kind Partition: give the name of one of \['w', 'z'\]"):
+    with pytest.raises(ValueError, match=r"var_name must be given, one of \['w', 'z'\]: the model has several"):
         PartitionDraws(posterior, model)
     with pytest.raises(ValueError, match="var_name must be that of a Partition .* got 'q'"):
         PartitionDraws(posterior, model, "q")

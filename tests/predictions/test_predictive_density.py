@@ -84,7 +84,7 @@ def test_bad_grids(grid, message):
 
 def test_grid_of_text():
     model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
-    with pytest.raises(TypeError, match="grid must be numbers"):
+    with pytest.raises(TypeError, match="grid must be real numbers"):
         density(draws_of(all_partitions(4)), model, [["a", "b"]])
 
 

@@ -262,7 +262,7 @@ def test_bad_arguments_of_functionals():
         measure_mean(draws_of([LABELS]), model)
     with pytest.raises(ValueError, match="measure_draws lack the variable 'rate'"):
         measure_mean(draws.drop_vars("rate"), model)
-    with pytest.raises(ValueError, match="feature must be between 0 and 1; got 2"):
+    with pytest.raises(ValueError, match="feature must be a whole number between 0 and 1; got 2"):
         measure_cdf(draws, model, [0.0], feature=2)
     with pytest.raises(ValueError, match="grid must be a vector of numbers"):
         measure_cdf(draws, model, [[0.0]])

@@ -131,7 +131,7 @@ def test_linkage_of_one_item():
         ([1.0, 2.0], NormalGamma(np.nan, 1.0, 2.0, 1.0), MEASURE, {}, ValueError, "mu of NormalGamma"),
         ([[1.0, 2.0]], NormalWishart(0.0, 1.0, -np.eye(2), 4.0), MEASURE, {}, ValueError, "Psi of NormalWishart"),
         ([[1.0, 2.0]], NormalWishart(0.0, 1.0, np.eye(2), 1.0), MEASURE, {}, ValueError, "nu of NormalWishart"),
-        ([], GAUSS, MEASURE, {}, ValueError, "at least one item"),
+        ([], GAUSS, MEASURE, {}, ValueError, "X must have at least one row"),
         (np.zeros((2, 2, 2)), GAUSS, MEASURE, {}, ValueError, "shape"),
         ([1.0, np.inf], GAUSS, MEASURE, {}, ValueError, "infinite"),
         ([1.0, 2.0], [GAUSS], MEASURE, {}, ValueError, "list"),
