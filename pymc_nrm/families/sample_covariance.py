@@ -26,9 +26,9 @@ def check_full_rank(X):
 
     Examples
     --------
-    >>> check_full_rank(np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]]))
+    >>> check_full_rank(np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]))
     Traceback (most recent call last):
-    ValueError: X must have columns that are no linear combinations of others; got such columns [0]. Leave them out
+    ValueError: X must have columns that vary; columns [1] are constant. Leave them out
     """
     n, d = X.shape
     if n <= d:
