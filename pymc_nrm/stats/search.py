@@ -404,6 +404,7 @@ def dissolve(rng, tables, candidate, costs, max_clusters):
         items = members(before, slot)
         shuffle(rng, items)
         for item in items:
+            check_signals()
             take(tables, candidate, item)
         tables = allocate(tables, candidate, items, costs, max_clusters)
         new_loss = total_loss(tables, candidate)
@@ -412,6 +413,7 @@ def dissolve(rng, tables, candidate, costs, max_clusters):
             n_improved += 1
         else:
             for item in items:
+                check_signals()
                 if candidate.labels[item] != before[item]:
                     take(tables, candidate, item)
                     put(tables, candidate, item, before[item])

@@ -18,6 +18,7 @@ import xarray as xr
 import pymc_nrm as nrm
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import call_with_late_interrupts, check_signals
+from pymc_nrm.partitions import canonical_labels
 from pymc_nrm.sampling.interruption import interrupts_outside_of_conversions
 from pymc_nrm.stats.similarity import similarity_matrix
 
@@ -258,7 +259,7 @@ def functions():
     family, measure = nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), nrm.DirichletProcess(1.0)
     X = rng.normal(np.repeat([-4.0, 4.0], 2000))
     labels = rng.integers(0, 8, size=(300, 1000)) * (rng.random((300, 1000)) < 0.2)
-    labels = np.array([nrm.canonical_labels(row) for row in labels])
+    labels = np.array([canonical_labels(row) for row in labels])
     draws = xr.DataArray(labels[None], dims=("chain", "draw", "item"))
     with pm.Model() as model:
         z = nrm.Partition("z", measure, n=len(X))
