@@ -149,7 +149,8 @@ def _(family, X):
 
 @check_resolution.register(NormalWishart)
 def _(family, data, title):
-    check_ratio(data, np.sqrt(1.0 / np.diag(np.linalg.inv(family.Psi))), "Psi", title)
+    # The width of a cluster given all other features; a singular Psi is found by others.
+    check_ratio(data, np.sqrt(1.0 / np.diag(np.linalg.pinv(family.Psi))), "Psi", title)
 
 
 @localise.register(NormalWishart)
