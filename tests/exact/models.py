@@ -10,7 +10,7 @@ from laws import assert_law, posterior
 
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.distributions.partition import Partition
-from pymc_nrm.measures.base import log_tilted_moment, log_u_prior_term
+from pymc_nrm.measures.base import log_u_prior_term, weights
 from pymc_nrm.testing import largest_z, mean_and_error
 
 CHAINS, DRAWS = 2, 2_500
@@ -67,7 +67,11 @@ def share_of_u(measure, n, n_clusters):
     """Mean of u / (1 + u) given n items in a number of clusters; their sizes only change a constant factor."""
     log_u = np.linspace(-25.0, 25.0, 5001)
     sizes = [n - n_clusters + 1] + [1] * (n_clusters - 1)
-    log_p = np.array([log_u_prior_term(MEASURES[measure], n, s) + s for s in log_u])
-    log_p += sum(log_tilted_moment(MEASURES[measure], m, np.exp(log_u)) for m in sizes)
+    log_p = np.array(
+        [
+            log_u_prior_term(MEASURES[measure], n, s) + s + weights(MEASURES[measure], n, s).moment[sizes].sum()
+            for s in log_u
+        ]
+    )
     p = np.exp(log_p - log_p.max())
     return p @ (1.0 / (1.0 + np.exp(-log_u))) / p.sum()

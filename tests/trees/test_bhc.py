@@ -4,9 +4,19 @@ import math
 
 import numpy as np
 import pytest
-from tree_reference import FAMILIES, MEASURES, ROWS, below, greedy, log_evidence, log_joint_given_u, marginals
+from tree_reference import (
+    FAMILIES,
+    MEASURES,
+    ROWS,
+    below,
+    greedy,
+    log_evidence,
+    log_joint_given_u,
+    log_moment,
+    marginals,
+)
 
-from pymc_nrm.measures.base import log_tilted_moment, log_u_prior_term, weights
+from pymc_nrm.measures.base import log_u_prior_term, weights
 from pymc_nrm.trees import bhc, ibhc
 from pymc_nrm.trees.potentials import potentials_from_marginals, tree_log_marginals, tree_log_potential
 from pymc_nrm.trees.tree import build_tree, check_tree
@@ -25,7 +35,7 @@ def test_greedy_clustering_by_hand(measure, family, n):
     u = 2.5
     result = bhc(*take(family, n), MEASURES[measure], u=u)
     check_tree(result.tree)
-    sets, log_d, log_phi = greedy(log_p, n, lambda m: log_tilted_moment(MEASURES[measure], m, u))
+    sets, log_d, log_phi = greedy(log_p, n, lambda m: log_moment(MEASURES[measure], m, u))
     assert below(result.tree)[n:] == sets
     np.testing.assert_allclose(result.dissimilarity[n:], log_d, atol=1e-9)
     assert result.log_potential[-1] == pytest.approx(log_phi, abs=1e-9)
@@ -86,7 +96,7 @@ def test_three_trees_of_three_items_make_the_sum_exact():
         tree = build_tree(merges)
         p = potentials_from_marginals(tree, table.moment, tree_log_marginals(tree, family, data))
         potentials.append(p.log_potential[7])
-    kappa = [log_tilted_moment(measure, m, u) for m in (1, 2, 3)]
+    kappa = [log_moment(measure, m, u) for m in (1, 2, 3)]
     finest = 3 * kappa[0] + sum(log_p[frozenset([i])] for i in range(3))
     coarsest = kappa[2] + log_p[frozenset([0, 1, 2])]
     total = np.exp(potentials).sum() - 2 * np.exp(finest) - 2 * np.exp(coarsest)

@@ -86,9 +86,14 @@ def log_sum(values):
     return top + math.log(sum(math.exp(value - top) for value in values))
 
 
+def log_moment(measure, m, u):
+    """Log of the tilted moment in the units of ``Weights``, in which jumps are multiplied by ``1 + u``."""
+    return log_tilted_moment(measure, m, u) + m * math.log1p(u)
+
+
 def log_joint_given_u(log_p, n, measure, u):
-    """``log sum over partitions of prod_c kappa(|c|, u) p(X_c)``, by enumeration."""
-    kappa = [log_tilted_moment(measure, m, u) if m else 0.0 for m in range(n + 1)]
+    """``log sum over partitions of prod_c (1 + u)^|c| kappa(|c|, u) p(X_c)``, by enumeration."""
+    kappa = [log_moment(measure, m, u) if m else 0.0 for m in range(n + 1)]
     return log_sum([sum(kappa[len(c)] + log_p[c] for c in clusters(labels)) for labels in all_partitions(n)])
 
 
