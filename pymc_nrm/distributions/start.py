@@ -21,7 +21,9 @@ class DefaultStart(Op):
         return Apply(self, [labels], [labels.type()])
 
     def perform(self, node, inputs, output_storage):
-        output_storage[0][0] = np.array(inputs[0], dtype=_DEFAULT)
+        marked = np.empty(inputs[0].shape, dtype=_DEFAULT)
+        marked[...] = inputs[0]
+        output_storage[0][0] = marked
 
     def do_constant_folding(self, fgraph, node):
         # Equal constants are merged, and labels of the user may be equal to these.

@@ -5,6 +5,7 @@ import pytensor
 import pytensor.tensor as pt
 from pymc.exceptions import SamplingError
 from pytensor.compile.mode import Mode
+from pytensor.sparse import as_sparse_variable
 from scipy import sparse
 
 from pymc_nrm.families.base import log_likelihood
@@ -39,19 +40,14 @@ def graph_log_likelihood(family, X, labels):
     -2.197
     """
     symbolic = type(family)(*[pt.as_tensor(value) for value in family])
-    graph = log_likelihood(symbolic, _constant(X), pt.as_tensor(labels))
+    if sparse.issparse(X):
+        values = as_sparse_variable(sparse.csr_matrix(X))
+    else:
+        values = pt.as_tensor(X[:, None] if X.ndim == 1 else X)
+    graph = log_likelihood(symbolic, values, pt.as_tensor(labels))
     # One evaluation does not pay for compilation.
     with np.errstate(all="ignore"):
         return float(pytensor.function([], graph, mode=Mode(linker="py", optimizer="minimum_compile"))())
-
-
-def _constant(X):
-    if sparse.issparse(X):
-        # PyMC does without this import.
-        from pytensor.sparse import as_sparse_variable
-
-        return as_sparse_variable(X)
-    return pt.as_tensor(X[:, None] if X.ndim == 1 else X)
 
 
 def check_against_graph(partition, mixtures, labels, log_density):
@@ -111,16 +107,19 @@ def not_finite(partition, measure, mixtures, labels, value, when):
     """
     log_prior = log_eppf(measure, label_counts(labels))
     parts = [graph_log_likelihood(family, X, labels) for _, family, X in mixtures]
-    bad = [
+    finite = np.isfinite([log_prior, *parts]).all()
+    sentences = [
         _of_mixture(*mixture, part)
         for mixture, part in zip(mixtures, parts, strict=True)
-        if not np.isfinite(part) or np.isfinite([log_prior, *parts]).all()
+        if finite or not np.isfinite(part)
     ]
-    if not np.isfinite(log_prior) or not bad:
-        bad.insert(0, f"That of the partition is {log_prior} with {measure}.")
+    if finite:
+        sentences.insert(0, "By the graph of the model it is finite: the kernels of the step lose all digits.")
+    if finite or not np.isfinite(log_prior):
+        sentences.append(f"That of the partition is {log_prior} with {measure}.")
     return SamplingError(
         f"the log joint density of partition {partition!r} and its data is not finite {when}: {value}. "
-        + " ".join(bad)
+        + " ".join(sentences)
         + " Rescale the data, or change hyperparameters, or priors that allow such values of them"
     )
 

@@ -48,10 +48,10 @@ def sample(model, n_draws=3, chains=1, cores=1, **kwargs):
 
 @pytest.mark.parametrize(
     ("family", "data"),
-    [(normal, 1e160 * X), (normal._replace(kappa=1e300), 1e20 * X)],
+    [(normal, 1e160 * X), (normal._replace(alpha=1e308), X), (normal._replace(beta=5e-324, mu=1e160), X)],
 )
 def test_start(family, data):
-    with pytest.raises(SamplingError, match="'z'.*where a chain starts.*'x'.*NormalGamma.mu=0.*kappa=.*beta=1"):
+    with pytest.raises(SamplingError, match="'z'.*where a chain starts.*'x'.*NormalGamma.mu=.*kappa=.*beta="):
         sample(make_model(family, data))
 
 
@@ -81,7 +81,7 @@ class Jump(pm.step_methods.arraystep.ArrayStep):
     def astep(self, q0):
         self.count += 1
         q0.data[:] = 800.0 if self.count == 3 else 0.0
-        return q0, []
+        return q0, [{}]
 
 
 def test_later():
