@@ -64,7 +64,9 @@ def similarity_matrix(labels, dtype="float64"):
         counts = np.empty((stop - start, n - start), dtype=np.int64)
         count_together(compact[start:stop], compact[start:], counts)
         matrix[start:stop, start:] = counts / n_draws
-        matrix[start:, start:stop] = matrix[start:stop, start:].T
+        # The system gives memory when it is written first: all at once, Ctrl-C would wait for it.
+        for first in range(start, n, 1024):
+            matrix[first : first + 1024, start:stop] = matrix[start:stop, first : first + 1024].T
     return matrix
 
 
