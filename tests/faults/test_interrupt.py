@@ -205,10 +205,9 @@ CHAINS = """
                 found = sample(20_000, callback=callback, **run)["posterior"]["z"].values
                 # PyMC keeps those chains, cut to one length, that leave the most draws; one more of a chain may be
                 # recorded than the callback has seen.
-                lengths = sorted(count // thin for count in recorded)
-                least = max(length * (cores - k) for k, length in enumerate(lengths))
+                least = max(count * (cores - k) for k, count in enumerate(sorted(recorded)))
                 longest = (max(recorded) + 1) // thin
-                kept = found.shape[0] * found.shape[1] >= least and found.shape[1] <= longest
+                kept = found.shape[0] * (found.shape[1] * thin + thin - 1) >= least and found.shape[1] <= longest
                 starts = {tuple(chain[thin - 1]) for chain in whole}
                 kept = kept and {tuple(chain[0]) for chain in found} <= starts
                 print(name, "kept" if kept else f"lost: {found.shape} of {recorded}")
