@@ -107,7 +107,6 @@ def test_mark_survives_copies_and_processes():
     ):
         assert is_default_start(copy)
         assert copy.dtype == np.int64
-    assert not is_default_start(labels + 0)
     assert not is_default_start(list(labels))
 
 

@@ -146,7 +146,7 @@ def _family_and_values(namespace, n):
         return None, None
     if namespace["x"] in namespace["model"].free_RVs:
         return namespace["family"], None
-    values = numeric_data(namespace["X"])
+    values = numeric_data("X", namespace["X"])
     values = np.asarray(values.toarray() if sparse.issparse(values) else values, dtype="float64")
     values = values[:, None] if values.ndim == 1 else values
     if values.size > LARGEST_FOR_FRACTIONS:
