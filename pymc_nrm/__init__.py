@@ -29,7 +29,7 @@ from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
 from pymc_nrm.samplers.published_tree_guided import PublishedTreeGuided
 from pymc_nrm.samplers.split_merge import SplitMerge
 from pymc_nrm.samplers.tree_guided import TreeGuided
-from pymc_nrm.sampling import sample
+from pymc_nrm.sampling import resume, sample
 from pymc_nrm.stats import (
     add_diagnostics,
     assignment_uncertainty,
@@ -71,6 +71,7 @@ __all__ = [
     "plots",
     "point_estimate",
     "predict_labels",
+    "resume",
     "sample",
     "sample_components",
     "sample_posterior_predictive",

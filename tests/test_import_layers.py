@@ -53,7 +53,7 @@ BELOW = {
 BELOW["testing"] = set(BELOW["samplers"])
 BELOW["predictions"] = BELOW["samplers"] | {"samplers", "stats"}
 BELOW["hierarchy"] = BELOW["samplers"] | {"samplers"}
-BELOW["sampling"] = BELOW["hierarchy"] | {"stats"}
+BELOW["sampling"] = BELOW["hierarchy"] | {"fingerprints", "stats"}
 
 # Their code does not get into machine code.
 NOT_IN_KERNELS = {*CHECKS, "fingerprints", "kernel_cache"}

@@ -1,14 +1,10 @@
 """What a run keeps: every k-th draw, and labels of partitions in small integers or not at all."""
 
 import copy
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-import pymc as pm
 from pymc.backends.base import BaseTrace
-
-from pymc_nrm.sampling.interruption import interrupts_outside_of_conversions
 
 # How labels may be kept.
 LABELS = ("full", "compact", "none")
@@ -57,6 +53,37 @@ class RunRecord(NamedTuple):
     seconds: Any
 
 
+def smallest_type(largest):
+    """The smallest unsigned type that holds labels up to this one.
+
+    Examples
+    --------
+    >>> smallest_type(255).__name__, smallest_type(256).__name__
+    ('uint8', 'uint16')
+    """
+    return next(dtype for dtype in _TYPES if largest <= np.iinfo(dtype).max)
+
+
+def kept_row(iteration, n_tune, thin, keep_warmup):
+    """The row, among those of tuning or among those of draws, in which an iteration of a chain is kept.
+
+    Returns
+    -------
+    int or None
+        None if it is not kept.
+
+    Examples
+    --------
+    >>> [kept_row(iteration, 2, thin=2, keep_warmup=False) for iteration in range(6)]
+    [None, None, None, 0, None, 1]
+    """
+    if iteration >= n_tune:
+        iteration -= n_tune
+    elif not keep_warmup:
+        return None
+    return iteration // thin if (iteration + 1) % thin == 0 else None
+
+
 class LabelArray:
     """Labels of one partition, shape (n_chains, n_rows, n), in the smallest unsigned type that holds them.
 
@@ -94,8 +121,7 @@ class LabelArray:
     def _make_room(self, largest):
         if largest <= np.iinfo(self.values.dtype).max:
             return
-        dtype = next(dtype for dtype in _TYPES if largest <= np.iinfo(dtype).max)
-        wider = np.empty(self.values.shape, dtype=dtype)
+        wider = np.empty(self.values.shape, dtype=smallest_type(largest))
         for chain, n_written in enumerate(self._n_written):
             wider[chain, :n_written] = self.values[chain, :n_written]
         self.values = wider
@@ -212,8 +238,10 @@ class ThinnedTrace(BaseTrace):
         self.storage.traces[chain] = self
 
     def record(self, point, sampler_stats=None, *, in_warmup):
-        row = self._row(self.n_iterations)
+        row = kept_row(self.n_iterations, self.n_tune, self.storage.thin, self.storage.keep_warmup)
         if row is not None:
+            if self.n_iterations >= self.n_tune:
+                row += self.n_warmup_rows
             self.storage.write(self, row, point)
             for name, value in zip(self.varnames, self.fn(*point.values()), strict=True):
                 if name not in self.samples:
@@ -224,15 +252,6 @@ class ThinnedTrace(BaseTrace):
                     arrays[name][row] = value
         # An interrupt may come anywhere before: a row counts when all of it is there.
         self.n_iterations += 1
-
-    def _row(self, iteration):
-        """Where an iteration is kept; None if it is not."""
-        first = 0
-        if iteration >= self.n_tune:
-            first, iteration = self.n_warmup_rows, iteration - self.n_tune
-        elif not self.storage.keep_warmup:
-            return None
-        return first + iteration // self.storage.thin if (iteration + 1) % self.storage.thin == 0 else None
 
     def __len__(self):
         return self.n_iterations
@@ -253,34 +272,3 @@ class ThinnedTrace(BaseTrace):
         samples = {name: values[:n_rows] for name, values in self.samples.items()}
         stats = [{name: values[:n_rows] for name, values in arrays.items()} for arrays in self.stats]
         return ChainRecord(samples, stats, self.sampler_vars)
-
-
-def run_chains(storage, **kwargs):
-    """Sample chains on this machine.
-
-    Parameters
-    ----------
-    storage : Storage
-        What to keep; filled.
-    **kwargs
-        Arguments of ``pm.sample``, but those about what is kept and returned.
-
-    Returns
-    -------
-    RunRecord
-    """
-    with warnings.catch_warnings(), interrupts_outside_of_conversions():
-        # PyMC's own trace knows which chains are whole after an interruption; it is not what the user gets.
-        warnings.filterwarnings("ignore", ".*return_inferencedata", FutureWarning)
-        warnings.filterwarnings("ignore", "Tuning samples will be included", UserWarning)
-        trace = pm.sample(
-            storage.draws,
-            model=storage.model,
-            trace=ThinnedTrace(storage),
-            return_inferencedata=False,
-            compute_convergence_checks=False,
-            discard_tuned_samples=not storage.keep_warmup,
-            **kwargs,
-        )
-    report = trace.report
-    return storage.record(trace.chains, report.n_tune, report.n_draws, report.t_sampling)

@@ -1,5 +1,6 @@
 """Chains on other machines, or in other processes, through whatever runs functions there."""
 
+import contextlib
 import functools
 import logging
 import time
@@ -9,7 +10,8 @@ from pymc.sampling.parallel import ParallelSamplingError
 from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
 
 from pymc_nrm.checks import check_count
-from pymc_nrm.sampling.label_storage import Storage, run_chains
+from pymc_nrm.sampling.label_storage import Storage
+from pymc_nrm.sampling.local_chains import run_chains
 from pymc_nrm.sampling.results import join_chains
 
 # A child of PyMC's logger, which shows what it says about the progress of a run.
@@ -17,11 +19,11 @@ _log = logging.getLogger("pymc.nrm_chains")
 
 _SECONDS_BETWEEN_LOOKS = 0.05
 # As pm.sample on a machine with four processors or more.
-_DEFAULT_CHAINS = 4
+DEFAULT_CHAINS = 4
 
 
 def _check_client(client):
-    """Check that chains can be given to an object: it must have ``submit``, and not be asynchronous."""
+    """Check that chains can be given to an object: it must have ``submit``, and not be asynchronous or closed."""
     if not callable(getattr(client, "submit", None)):
         raise TypeError(
             "client must have a method submit that gives futures, as a dask.distributed.Client or an executor of "
@@ -29,6 +31,8 @@ def _check_client(client):
         )
     if getattr(client, "asynchronous", False):
         raise ValueError("client must not be asynchronous; make it with asynchronous=False")
+    if getattr(client, "status", None) in ("closing", "closed"):
+        raise ValueError("client must be open; got a closed one")
 
 
 def sample_remotely(
@@ -61,7 +65,7 @@ def sample_remotely(
     ValueError
         If the model or an argument cannot be sent to another process.
     pymc.sampling.parallel.ParallelSamplingError
-        If a chain fails; names the chain.
+        If a chain fails, or its worker or the client is gone; names the chain.
 
     Notes
     -----
@@ -69,7 +73,7 @@ def sample_remotely(
     spawned as many as there are chains before its own, so that the next one is that of its chain.
     """
     _check_client(client)
-    chains = _DEFAULT_CHAINS if chains is None else chains
+    chains = DEFAULT_CHAINS if chains is None else chains
     check_count("chains", chains, 1)
     if initvals is not None and not isinstance(initvals, dict) and len(initvals) != chains:
         raise ValueError(f"initvals must be one dict or one for each of the {chains} chains; got {len(initvals)}")
@@ -84,16 +88,31 @@ def sample_remotely(
         raise ValueError(
             f"the model and the arguments of a run with a client must be picklable, to be sent to workers: {error}"
         ) from error
-    submit = client.submit
-    if hasattr(client, "scatter"):  # Dask: data travel once, and equal tasks are not taken for one
-        payload = client.scatter(payload)
-        submit = functools.partial(submit, pure=False)
-    futures = {chain: submit(sample_chain, payload, chain, state) for chain, state in enumerate(states)}
+    futures = {}
     try:
+        _submit(client, payload, states, futures)
         return join_chains(_finished(futures, bool(progressbar) and not quiet), chains)
     finally:
         for future in futures.values():
-            future.cancel()
+            # A client that is gone holds no tasks.
+            with contextlib.suppress(Exception):
+                future.cancel()
+
+
+def _submit(client, payload, states, futures):
+    """Send every chain to a worker; fills ``futures``."""
+    try:
+        submit = client.submit
+        if hasattr(client, "scatter"):  # Dask: data travel once, and equal tasks are not taken for one
+            payload = client.scatter(payload)
+            submit = functools.partial(submit, pure=False)
+        for chain, state in enumerate(states):
+            futures[chain] = submit(sample_chain, payload, chain, state)
+    except Exception as error:
+        chain = len(futures)
+        raise ParallelSamplingError(
+            f"Chain {chain} failed: it cannot be sent to a worker, {_said(error)}", chain
+        ) from error
 
 
 def sample_chain(payload, chain, state):
@@ -122,7 +141,7 @@ def _finished(futures, progress):
             try:
                 record = waiting.pop(chain).result()
             except Exception as error:
-                raise ParallelSamplingError(f"Chain {chain} failed with: {error!r}", chain) from error
+                raise ParallelSamplingError(f"Chain {chain} failed with: {_said(error)}", chain) from error
             if progress:
                 _log.info(
                     f"Chain {chain} finished ({len(futures) - len(waiting)} of {len(futures)}), "
@@ -131,3 +150,7 @@ def _finished(futures, progress):
             yield chain, record
         if not done:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+
+def _said(error):
+    return f"{type(error).__name__}: {error}"

@@ -1,10 +1,8 @@
 """``pm.sample`` with convergence checks that mean something for partitions."""
 
-import logging
 from typing import Any
 
 import pymc as pm
-from pymc.stats.convergence import log_warnings, warn_divergences, warn_treedepth
 from xarray import DataTree
 
 from pymc_nrm.checks import check_count, random_generator
@@ -12,17 +10,10 @@ from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.distributions.partition import known_length
 from pymc_nrm.partitions import canonical_labels
 from pymc_nrm.samplers.base import is_partition
-from pymc_nrm.sampling.diagnosis import diagnose_run
-from pymc_nrm.sampling.interruption import interrupts_outside_of_conversions
-from pymc_nrm.sampling.label_storage import LABELS, Storage, run_chains
-from pymc_nrm.sampling.messages import convergence_messages
-from pymc_nrm.sampling.remote_chains import sample_remotely
-from pymc_nrm.sampling.results import to_datatree
-from pymc_nrm.stats.diagnostics import attach
-
-_log = logging.getLogger(__name__)
-# A child of the logger of PyMC, which shows information.
-_information = logging.getLogger("pymc.nrm_chains")
+from pymc_nrm.sampling.checked_run import partitions_of, run_and_check
+from pymc_nrm.sampling.label_storage import LABELS
+from pymc_nrm.sampling.resuming import begin_run
+from pymc_nrm.sampling.run_folder import removed_if_nothing_was_drawn
 
 
 def sample(
@@ -31,6 +22,8 @@ def sample(
     labels: str = "full",
     thin: int = 1,
     client: Any = None,
+    checkpoint: Any = None,
+    seconds_between_checkpoints: float | None = None,
     model: pm.Model | None = None,
     initvals: Any = None,
     compute_convergence_checks: bool = True,
@@ -60,6 +53,12 @@ def sample(
         Samples each chain as a task of its own, on a worker that must have this package; 4 chains by default.  Used are
         ``submit``, and ``scatter`` where there is one; ``done``, ``result`` and ``cancel`` of futures.  Draws are those
         of the same seed without a client.  A line is logged for every finished chain.
+    checkpoint : path, optional
+        A new folder in which every chain keeps its draws and its state as it goes, so that :func:`~pymc_nrm.resume`
+        goes on with a run that was stopped.  Draws are the same with and without it.
+    seconds_between_checkpoints : float, optional
+        Least time between checkpoints of a chain: 10 by default, or longer, so that checkpoints take at most 2 % of the
+        time.  0 keeps one after every draw.
     model : pymc.Model, optional
         Taken from the context by default.
     initvals : dict or sequence of dict, optional
@@ -86,11 +85,13 @@ def sample(
     ------
     ValueError
         If another NUTS implementation is asked for in a model with a partition; if ``labels`` or ``thin`` is not
-        allowed, or an argument does not go with them or with ``client``; or as ``pm.sample`` does.
+        allowed, or an argument does not go with them, with ``client`` or with ``checkpoint``; or as ``pm.sample`` does.
     TypeError
         If ``client`` cannot be given tasks.
+    FileExistsError
+        If ``checkpoint`` is there already.
     pymc.sampling.parallel.ParallelSamplingError
-        If a chain fails in another process.
+        If a chain fails in another process, or its process or ``client`` is gone; names the chain.
 
     Notes
     -----
@@ -118,7 +119,7 @@ def sample(
     ('uint8', (2, 50, 4))
     """
     model = checked_model(model)
-    partitions = [rv.name for rv in model.free_RVs if is_partition(rv)]
+    partitions = partitions_of(model)
     if not isinstance(labels, str) or labels not in LABELS:
         raise ValueError(f"labels must be one of {', '.join(map(repr, LABELS))}; got {labels!r}")
     _check_arguments(draws, initvals, kwargs)
@@ -133,32 +134,19 @@ def sample(
         is_one = isinstance(initvals, dict)
         renamed = [_with_canonical_labels(values, model) for values in ([initvals] if is_one else initvals)]
         initvals = renamed[0] if is_one else renamed
-    if labels == "full" and thin == 1 and client is None:
-        with interrupts_outside_of_conversions():
-            idata = pm.sample(
-                draws, model=model, initvals=initvals, compute_convergence_checks=False, quiet=quiet, **kwargs
-            )
-    else:
-        idata = _sample_and_store(draws, labels, thin, client, model, partitions, initvals, quiet, kwargs)
-    posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
-    if posterior is None or posterior.sizes.get("draw", 0) == 0:
-        return idata
-    check = compute_convergence_checks and not quiet
-    diagnostics = {}
-    if check or partition_diagnostics:
-        # Draws of a variable are not kept if argument var_names leaves it out.
-        wanted = partitions if labels == "none" else [name for name in partitions if name in posterior]
-        found = {name: diagnose_run(idata, name, len(partitions)) for name in wanted}
-        diagnostics = {name: tree for name, tree in found.items() if tree is not None}
-        if labels == "none" and not quiet:
-            _information.info("Labels were not kept: whether chains agree about pairs of items is not checked.")
-    if partition_diagnostics:
-        attach(idata, diagnostics, replace_all=True)
-    if check:
-        log_warnings([*warn_divergences(idata), *warn_treedepth(idata)])
-        for message in convergence_messages(idata, diagnostics):
-            _log.warning(message)
-    return idata
+    arguments = {"draws": draws, "labels": labels, "thin": thin, "initvals": initvals, **kwargs}
+    folder, arguments = begin_run(checkpoint, seconds_between_checkpoints, model, client, arguments)
+    with removed_if_nothing_was_drawn(folder):
+        return run_and_check(
+            model,
+            arguments,
+            client=client,
+            folder=folder,
+            seconds=seconds_between_checkpoints,
+            compute_convergence_checks=compute_convergence_checks,
+            partition_diagnostics=partition_diagnostics,
+            quiet=quiet,
+        )
 
 
 def _check_arguments(draws, initvals, kwargs):
@@ -171,47 +159,6 @@ def _check_arguments(draws, initvals, kwargs):
     starts = initvals if isinstance(initvals, list | tuple) else [initvals]
     if not all(start is None or isinstance(start, dict) for start in starts):
         raise TypeError(f"initvals must be a dict of values, or a list of one for each chain; got {initvals!r}")
-
-
-def _sample_and_store(draws, labels, thin, client, model, partitions, initvals, quiet, kwargs):
-    """Sample with a trace of this package in place of PyMC's."""
-    kwargs = dict(kwargs)
-    reason = "a client" if client is not None else f"labels={labels!r}, thin={thin}"
-    if labels != "full" and not partitions:
-        raise ValueError(f"labels={labels!r} is for models with a free partition; this model has none")
-    taken = {"trace": None, "return_inferencedata": True}
-    taken |= {} if client is None else dict.fromkeys(("cores", "mp_ctx", "callback", "progressbar_theme"))
-    for name, allowed in taken.items():
-        if kwargs.pop(name, allowed) is not allowed:
-            raise ValueError(f"{name} must be {allowed}, its default, with {reason}")
-    idata_kwargs = kwargs.pop("idata_kwargs", None) or {}
-    for name in ("log_likelihood", "log_prior"):
-        if idata_kwargs.get(name):
-            raise ValueError(f"{name} of idata_kwargs must be False with {reason}; compute it from the result")
-    keep_warmup = not kwargs.pop("discard_tuned_samples", True)
-    keep_warning_stat = kwargs.pop("keep_warning_stat", False)
-    options = {
-        "partitions": partitions,
-        "draws": draws,
-        "labels": labels,
-        "thin": thin,
-        "keep_warmup": keep_warmup,
-        "var_names": kwargs.pop("var_names", None),
-    }
-    if client is None:
-        record = run_chains(Storage(model, **options), initvals=initvals, quiet=quiet, **kwargs)
-    else:
-        if not partitions:
-            raise ValueError("client is for models with a free partition; this model has none")
-        record = sample_remotely(client, model, options, initvals=initvals, quiet=quiet, **kwargs)
-    return to_datatree(
-        record,
-        model,
-        thin=thin,
-        keep_warmup=keep_warmup,
-        keep_warning_stat=keep_warning_stat,
-        idata_kwargs=idata_kwargs,
-    )
 
 
 def _with_canonical_labels(values, model):

@@ -9,7 +9,6 @@ import textwrap
 import numpy as np
 import pymc as pm
 import pytest
-from pymc.step_methods import CompoundStep
 
 import pymc_nrm as nrm
 
@@ -134,51 +133,3 @@ def test_a_step_is_reset_between_chains():
         return [step.step(point)[0]["z"].tolist() for _ in range(10)]
 
     assert run() == run()
-
-
-def make_trace():
-    """A trace in memory; PyMC's needs a version of zarr before 3."""
-    from pymc.backends.zarr import ZarrTrace
-
-    try:
-        return ZarrTrace(draws_per_chunk=1, include_transformed=True)
-    except RuntimeError:
-        pytest.skip("needs a version of zarr that PyMC supports")
-
-
-@pytest.mark.filterwarnings("ignore:.*return_inferencedata=False.*:FutureWarning")
-def test_chain_stopped_and_continued_from_a_zarr_trace_is_an_uninterrupted_one(monkeypatch):
-    trace = make_trace()
-    # The state of a step is pickled.  This process wrote it itself, into memory, and may therefore read it.
-    monkeypatch.setattr("numcodecs.pickles.ALLOW_UNSAFE_PICKLE_DECODE", True, raising=False)
-    tune, draws, stop_at = 30, 30, 44
-
-    def make_steps(model):
-        with model:
-            return [pm.NUTS([model["alpha"]]), nrm.SplitMerge([model["z"]])]
-
-    def stop(trace, draw):
-        if draw.draw_idx == stop_at:
-            raise KeyboardInterrupt
-
-    kwargs = QUIET | {"tune": tune, "chains": 1, "cores": 1, "random_seed": 3, "discard_tuned_samples": False}
-    model = make_model()
-    with model:
-        uninterrupted = pm.sample(draws, step=make_steps(model), **kwargs)
-    model = make_model()
-    with model:
-        pm.sample(draws, step=make_steps(model), trace=trace, callback=stop, return_inferencedata=False, **kwargs)
-    assert int(trace._sampling_state.draw_idx[0]) == stop_at + 1
-
-    model = make_model()
-    step = CompoundStep(make_steps(model))
-    step.sampling_state = trace._sampling_state.sampling_state[0]
-    last = stop_at - tune
-    point = {
-        "alpha_log__": trace.unconstrained_posterior["alpha_log__"][0, last],
-        "z": trace.posterior["z"][0, last],
-    }
-    for t in range(last + 1, draws):
-        point, _ = step.step(point)
-        np.testing.assert_array_equal(point["z"], uninterrupted.posterior["z"][0, t])
-        assert np.exp(point["alpha_log__"]) == pytest.approx(float(uninterrupted.posterior["alpha"][0, t]), rel=1e-14)

@@ -1,0 +1,261 @@
+"""Files of a run that can be resumed: the draws of a chain, and where it stands, safe at every moment of a crash.
+
+The draws of a chain are appended to a log.  Where the chain stands is a file of its own, which is written under another
+name, forced to disk, and then takes the place of the last but one: it says how much of the log counts.  A process that
+is killed between any two instructions therefore leaves the last checkpoint, or the new one.
+"""
+
+import contextlib
+import hashlib
+import os
+import pathlib
+import pickle
+import struct
+import threading
+import time
+from typing import Any, NamedTuple
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+# Two numbers, the length of what follows, and a digest of all of it.
+_HEADER = struct.Struct("<8sQQQ32s")
+_MAGIC = b"nrmchain"
+
+_SECONDS_FOR_LOCK = 30.0
+
+
+class Frame(NamedTuple):
+    """A piece of a file that can be told from a damaged one.
+
+    Parameters
+    ----------
+    first, second : int
+        Two numbers that can be read without the rest.
+    content : bytes
+    end : int
+        Where it ends in its file.
+    """
+
+    first: int
+    second: int
+    content: bytes
+    end: int
+
+    def load(self):
+        """The object in it."""
+        return pickle.loads(self.content)
+
+
+class Position(NamedTuple):
+    """Where a chain stands.
+
+    Parameters
+    ----------
+    n_iterations : int
+        Iterations of tuning and draws that are done.
+    log_size : int
+        How many bytes of the log hold them.
+    saved : object
+        What was given to :meth:`ChainFiles.commit`; None at the start of a chain.
+    """
+
+    n_iterations: int
+    log_size: int
+    saved: Any
+
+
+def frame_bytes(first, second, saved):
+    """An object as bytes that :func:`read_frame` checks.
+
+    Examples
+    --------
+    >>> import io
+    >>> frame = read_frame(io.BytesIO(frame_bytes(3, 4, "abc")))
+    >>> frame.first, frame.second, frame.load()
+    (3, 4, 'abc')
+    >>> read_frame(io.BytesIO(frame_bytes(3, 4, "abc")[:-1])) is None
+    True
+    """
+    content = pickle.dumps(saved, protocol=pickle.HIGHEST_PROTOCOL)
+    return _HEADER.pack(_MAGIC, first, second, len(content), _digest(first, second, content)) + content
+
+
+def read_frame(file):
+    """The next frame of an open file; None if there is none, or it is damaged."""
+    header = file.read(_HEADER.size)
+    if len(header) < _HEADER.size:
+        return None
+    magic, first, second, length, digest = _HEADER.unpack(header)
+    if magic != _MAGIC:
+        return None
+    try:
+        content = file.read(length)
+    except (OverflowError, MemoryError):  # a damaged length
+        return None
+    if len(content) < length or _digest(first, second, content) != digest:
+        return None
+    return Frame(first, second, content, file.tell())
+
+
+def write_file(path, content):
+    """Write a file so that a crash leaves it whole or absent, or as it was before.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    content : bytes
+    """
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.new")
+    with open(temporary, "wb") as file:
+        file.write(content)
+        flush_to_disk(file)
+    os.replace(temporary, path)
+    flush_folder(path.parent)
+
+
+def flush_to_disk(file):
+    """Force what was written to a file to disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def flush_folder(path):
+    """Force new names in a folder to disk, where the system can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+class ChainFiles:
+    """The files of one chain, held by one process at a time.
+
+    Parameters
+    ----------
+    folder : path
+        That of the run.
+    chain : int
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder of the run is not there.
+    RuntimeError
+        If another process keeps hold of the chain for half a minute.
+    """
+
+    def __init__(self, folder, chain):
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(f"the checkpoint {str(folder)!r} cannot be seen from here")
+        self.folder = pathlib.Path(folder, f"chain_{chain}")
+        self.folder.mkdir(exist_ok=True)
+        self._log_path = self.folder / "draws"
+        self._places = [self.folder / "position_0", self.folder / "position_1"]
+        self._log = None
+        self._lock = _locked(self.folder / "lock", f"chain {chain} of the checkpoint {str(folder)!r}")
+
+    def recover(self):
+        """Find the last checkpoint that is whole, and remove what does not belong to it.
+
+        Returns
+        -------
+        position : Position
+        n_damaged : int
+            How many iterations were saved once, and must be drawn again since a file was damaged later.
+        """
+        ends = {0: 0} | {frame.end: frame.second for frame in self._frames()}
+        for unfinished in self.folder.glob("*.new"):
+            unfinished.unlink()
+        found, known, damaged = [], max(ends.values()), False
+        for place in self._places:
+            if not place.exists():
+                continue
+            with open(place, "rb") as file:
+                frame = read_frame(file)
+            if frame is not None:
+                known = max(known, frame.first)
+            if frame is not None and ends.get(frame.second) == frame.first:
+                found.append((frame.first, frame.second, place, frame))
+            else:
+                place.unlink()
+                damaged = True
+        position = Position(0, 0, None)
+        if found:
+            n_iterations, log_size, place, frame = max(found, key=lambda entry: entry[:2])
+            position = Position(n_iterations, log_size, frame.load())
+            # The other place is written next.
+            self._places.sort(key=lambda other: other == place)
+        with open(self._log_path, "ab") as log:
+            log.truncate(position.log_size)
+            flush_to_disk(log)
+        flush_folder(self.folder)
+        return position, known - position.n_iterations if damaged else 0
+
+    def blocks(self, log_size):
+        """The objects of the log, in order, up to so many bytes."""
+        for frame in self._frames():
+            if frame.end > log_size:
+                return
+            yield frame.load()
+
+    def append(self, first, end, block):
+        """Append an object that holds the iterations from ``first`` to ``end``; it counts from the next commit on."""
+        if self._log is None:
+            self._log = open(self._log_path, "ab")  # noqa: SIM115
+        self._log.write(frame_bytes(first, end, block))
+
+    def commit(self, n_iterations, saved):
+        """Make the log up to here count, with an object that says where the chain stands."""
+        flush_to_disk(self._log)
+        write_file(self._places[0], frame_bytes(n_iterations, self._log.tell(), saved))
+        self._places.reverse()
+
+    def close(self):
+        """Let the chain go."""
+        for file in (self._log, self._lock):
+            if file is not None:
+                file.close()
+        self._log = self._lock = None
+
+    def _frames(self):
+        if not self._log_path.exists():
+            return
+        with open(self._log_path, "rb") as log:
+            done = 0
+            while (frame := read_frame(log)) is not None and frame.first == done:
+                done = frame.second
+                yield frame
+
+
+def _digest(first, second, content):
+    digest = hashlib.sha256(struct.pack("<QQ", first, second))
+    digest.update(content)
+    return digest.digest()
+
+
+def _locked(path, what):
+    """An open file that no other process has open; the system closes it when the process ends, however it ends."""
+    file = open(path, "a+")  # noqa: SIM115
+    if fcntl is None:
+        return file
+    give_up = time.monotonic() + _SECONDS_FOR_LOCK
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if time.monotonic() > give_up:
+                file.seek(0)
+                owner = file.read().strip() or "unknown"
+                file.close()
+                raise RuntimeError(f"{what} is being sampled by another process (process {owner})") from None
+            time.sleep(0.05)
+        else:
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+            return file

@@ -1,0 +1,174 @@
+"""What sampling touches of PyMC beyond its public functions, in one place."""
+
+import contextlib
+import inspect
+import multiprocessing
+import os
+import signal
+import threading
+import time
+
+import pymc as pm
+from pymc.initial_point import make_initial_point_fns_per_chain
+from pymc.pytensorf import resolve_backend_compile_kwargs
+from pymc.sampling.mcmc import assign_step_methods, instantiate_steppers
+from pymc.sampling.parallel import ParallelSamplingError, ProcessAdapter, _cpu_count
+from pymc.step_methods import STEP_METHODS
+from pymc.step_methods.arraystep import PopulationArrayStepShared
+from pymc.step_methods.compound import BlockedStep, CompoundStep, flatten_steps
+from pymc.step_methods.state import DataClassState, WithSamplingState
+from pymc.util import get_random_generator
+
+# What NUTS reports of a chain so far, and leaves out of its sampling state.
+_LEFT_OUT = ("divergences",)
+# What it is told, and leaves out as well.
+SETTINGS = ("max_treedepth", "early_max_treedepth")
+# What a state holds that is neither told nor set anew for a chain: random numbers, which come from the seed, and what
+# NUTS remembers of the chain before.
+NOT_SETTINGS = ("rng", "step_size", "_num_divs_sample")
+_SECONDS_BETWEEN_LOOKS = 0.2
+_ARGUMENTS = frozenset(inspect.signature(pm.sample).parameters) - {"kwargs"}
+
+
+def default_chains(cores):
+    """How many chains ``pm.sample`` runs if nobody says."""
+    return max(2, min(4, _cpu_count()) if cores is None else cores)
+
+
+def make_step(model, kwargs):
+    """The step that ``pm.sample`` would make, and its arguments without those for making steps.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    kwargs : dict
+        Arguments of ``pm.sample`` with ``chains`` and ``random_seed``.
+
+    Returns
+    -------
+    step : BlockedStep or CompoundStep
+    kwargs : dict
+        With the step; what made it is left out.
+
+    Raises
+    ------
+    ValueError
+        If a step does not say what it carries from one draw to the next.
+    """
+    kwargs = dict(kwargs)
+    options = {name: kwargs.pop(name) for name in set(kwargs) - _ARGUMENTS}
+    if "target_accept" in options:
+        accept = options.pop("target_accept")
+        if "target_accept" in options.get("nuts", {}):
+            raise ValueError("target_accept was given twice: by itself and in nuts")
+        options["nuts"] = {**options.get("nuts", {}), "target_accept": accept}
+    compile_kwargs = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
+    provided, selected = assign_step_methods(model, kwargs.get("step"), methods=STEP_METHODS)
+    functions = make_initial_point_fns_per_chain(
+        model=model, overrides=kwargs.get("initvals"), jitter_rvs=set(), chains=kwargs["chains"]
+    )
+    rng = get_random_generator(kwargs["random_seed"]).spawn(1)[0]
+    step = instantiate_steppers(
+        model,
+        steps=provided,
+        selected_steps=selected,
+        step_kwargs=options,
+        initial_point=functions[0](rng.integers(2**30)),
+        compile_kwargs=compile_kwargs,
+    )
+    step = CompoundStep(step) if isinstance(step, list) else step
+    for method in flatten_steps(step):
+        if isinstance(method, PopulationArrayStepShared) or type(method)._state_class is DataClassState:
+            raise ValueError(
+                f"{type(method).__name__} does not say what it carries from one draw to the next, so that a run with "
+                "it cannot be resumed; choose another step, or leave out checkpoint"
+            )
+    return step, kwargs | {"step": step}
+
+
+def left_out_of_state(step):
+    """What the sampling state of a step leaves out: a dict for each single step."""
+    steps = flatten_steps(step)
+    return [{name: getattr(method, name) for name in _LEFT_OUT if hasattr(method, name)} for method in steps]
+
+
+def set_left_out(step, values):
+    """Set what :func:`left_out_of_state` gave."""
+    for method, attributes in zip(flatten_steps(step), values, strict=True):
+        for name, value in attributes.items():
+            setattr(method, name, value)
+
+
+def end_with_parent():
+    """Let this process, if PyMC made it for a chain, end when its parent is gone: it would wait for orders for ever."""
+    if not multiprocessing.current_process().name.startswith("worker_chain_"):
+        return
+    parent, number = multiprocessing.parent_process(), os.getppid()
+
+    def watch():
+        while parent.is_alive() and os.getppid() == number:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextlib.contextmanager
+def naming_dead_chains():
+    """Say which chain it was when a process of ``pm.sample`` has died.
+
+    Raises
+    ------
+    pymc.sampling.parallel.ParallelSamplingError
+        Instead of the error of the pipe to that process.
+    """
+    try:
+        yield
+    except (EOFError, ConnectionError) as error:
+        adapter = _adapter_of(error)
+        if adapter is None:
+            raise
+        raise ParallelSamplingError(
+            f"Chain {adapter.chain} failed: its process {_ending(adapter._process)}", adapter.chain
+        ) from error
+
+
+def _adapter_of(error):
+    """Whose pipe broke: PyMC does not say, but the functions in which it happened know."""
+    traceback = error.__traceback__
+    adapter = None
+    while traceback is not None:
+        values = traceback.tb_frame.f_locals
+        for name in ("proc", "self"):
+            if isinstance(values.get(name), ProcessAdapter):
+                adapter = values[name]
+        traceback = traceback.tb_next
+    return adapter
+
+
+def _ending(process):
+    process.join(1.0)
+    code = process.exitcode
+    if code is None:
+        return "does not answer"
+    if code >= 0:
+        return f"ended with code {code}"
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    hint = ", as happens when memory is exhausted" if name == "SIGKILL" else ""
+    return f"was ended by {name}{hint}"
+
+
+__all__ = [
+    "NOT_SETTINGS",
+    "SETTINGS",
+    "BlockedStep",
+    "CompoundStep",
+    "WithSamplingState",
+    "default_chains",
+    "end_with_parent",
+    "flatten_steps",
+    "left_out_of_state",
+    "make_step",
+    "naming_dead_chains",
+    "set_left_out",
+]

@@ -1,0 +1,330 @@
+"""A run that was stopped goes on as if nothing had happened, wherever it was stopped."""
+
+import concurrent.futures
+import multiprocessing
+import os
+import pathlib
+import shutil
+import signal
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_nrm as nrm
+from pymc_nrm.sampling import checkpoint_files, fingerprint
+from pymc_nrm.sampling.checkpoint_files import ChainFiles
+
+COUNTS = np.array([0, 1, 8, 9, 20, 22])
+N_TUNE, N_DRAWS = 20, 30
+OPTIONS = {"tune": N_TUNE, "chains": 2, "random_seed": 3}
+# What belongs to the run, and what is given again.
+AGAIN = {"cores": 1, "quiet": True}
+EVERY_DRAW = {"seconds_between_checkpoints": 0}
+
+
+def make_model(counts=COUNTS, fixed=False, prior=2):
+    with pm.Model() as model:
+        alpha = 1.0 if fixed else pm.Gamma("alpha", prior, 1)
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=len(counts))
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=counts)
+    return model
+
+
+def with_step(fixed=False, step=nrm.MarginalGibbs, **kwargs):
+    """A model and its steps, made once."""
+    model = make_model(fixed=fixed, **kwargs)
+    with model:
+        steps = [] if fixed else [pm.NUTS([model["alpha"]])]
+        return {"model": model, "step": [*steps, step([model["z"]])]}
+
+
+def stop_at(chain, iteration):
+    def stop(trace, draw):
+        if (draw.chain, draw.draw_idx) == (chain, iteration):
+            raise KeyboardInterrupt
+
+    return stop
+
+
+def values_of(idata):
+    """Every array that does not depend on time, by group and name."""
+    return {
+        f"{group}/{name}": array.values
+        for group in ("posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats")
+        if group in idata.children
+        for name, array in idata[group].data_vars.items()
+        if array.dtype.kind in "iufb" and not name.startswith(("perf_counter", "process_time"))
+    }
+
+
+def assert_same(found, expected):
+    found, expected = values_of(found), values_of(expected)
+    assert set(found) == set(expected)
+    for path in expected:
+        assert found[path].dtype == expected[path].dtype
+        np.testing.assert_array_equal(found[path], expected[path], err_msg=path)
+
+
+@pytest.fixture(scope="module")
+def nuts():
+    return with_step()
+
+
+@pytest.fixture(scope="module")
+def fixed():
+    return with_step(fixed=True)
+
+
+@pytest.fixture(scope="module")
+def expected(nuts):
+    return nrm.sample(N_DRAWS, **OPTIONS, **AGAIN, **nuts)
+
+
+@pytest.fixture(scope="module")
+def expected_fixed(fixed):
+    return nrm.sample(N_DRAWS, **OPTIONS, **AGAIN, **fixed)
+
+
+@pytest.fixture(scope="module")
+def original(fixed, tmp_path_factory):
+    path = tmp_path_factory.mktemp("original") / "run"
+    nrm.sample(N_DRAWS, checkpoint=path, callback=stop_at(1, 34), **OPTIONS, **AGAIN, **EVERY_DRAW, **fixed)
+    return path
+
+
+@pytest.fixture
+def half_done(original, tmp_path):
+    """A run whose chain 0 is done and whose chain 1 was stopped in the middle."""
+    return pathlib.Path(shutil.copytree(original, tmp_path / "run"))
+
+
+def test_nuts_and_partition_stopped_again_and_again(nuts, expected, tmp_path):
+    """In tuning, on both sides of its end, and in a second chain."""
+    places = [(0, 7), (0, 19), (0, 20), (1, 25)]
+    again = AGAIN | EVERY_DRAW | nuts
+    nrm.sample(N_DRAWS, checkpoint=tmp_path / "run", callback=stop_at(*places[0]), **OPTIONS, **again)
+    for place in places[1:]:
+        nrm.resume(tmp_path / "run", callback=stop_at(*place), **again)
+    assert_same(nrm.resume(tmp_path / "run", **again), expected)
+
+
+@pytest.mark.parametrize("place", [(0, 0), (0, 19), (0, 20), (0, 49), (1, 49)])
+def test_one_step_stopped_anywhere(place, fixed, expected_fixed, tmp_path):
+    """Also at the first draw, between chains, and with nothing left to draw."""
+    again = AGAIN | EVERY_DRAW | fixed
+    nrm.sample(N_DRAWS, checkpoint=tmp_path / "run", callback=stop_at(*place), **OPTIONS, **again)
+    calls = []
+    assert_same(nrm.resume(tmp_path / "run", callback=lambda **kwargs: calls.append(1), **again), expected_fixed)
+    assert len(calls) == 2 * (N_TUNE + N_DRAWS)
+
+
+def test_draws_after_the_last_checkpoint_are_drawn_again(nuts, expected, tmp_path):
+    """By default none is kept in so short a time but that of a chain that is done."""
+    nrm.sample(N_DRAWS, checkpoint=tmp_path / "run", callback=stop_at(1, 40), **OPTIONS, **AGAIN, **nuts)
+    assert [len(list(tmp_path.glob(f"run/chain_{chain}/position_*"))) for chain in range(2)] == [1, 0]
+    assert_same(nrm.resume(tmp_path / "run", **AGAIN, **nuts), expected)
+
+
+@pytest.mark.parametrize("place", [(0, 10), (1, 35)])
+def test_trees_and_what_is_kept(place, tmp_path):
+    """Two processes, a tree-guided step while trees grow and later, thinned labels of one byte, draws of tuning too."""
+    tree_guided = with_step(fixed=True, step=nrm.TreeGuided)
+    options = OPTIONS | {"labels": "compact", "thin": 3, "discard_tuned_samples": False, "var_names": ["z"]}
+    expected = nrm.sample(N_DRAWS, **options, **AGAIN, **tree_guided)
+    stopped = {"cores": 2, "quiet": True, "checkpoint": tmp_path / "run", "callback": stop_at(*place)}
+    nrm.sample(N_DRAWS, **options, **stopped, **EVERY_DRAW, **tree_guided)
+    assert_same(nrm.resume(tmp_path / "run", **AGAIN, **tree_guided), expected)
+
+
+def test_without_seed(fixed, tmp_path):
+    again = AGAIN | EVERY_DRAW | fixed
+    options = {"tune": 5, "chains": 2}
+    part = nrm.sample(N_DRAWS, checkpoint=tmp_path / "run", callback=stop_at(1, 30), **options, **again)
+    whole = nrm.resume(tmp_path / "run", **again)
+    n_done = part.posterior.sizes["draw"]
+    np.testing.assert_array_equal(part.posterior["z"], whole.posterior["z"][: part.posterior.sizes["chain"], :n_done])
+    other = nrm.sample(N_DRAWS, **options, **AGAIN, **fixed)
+    assert (other.posterior["z"].values != whole.posterior["z"].values).any()
+
+
+def run_in_child(function):
+    """Run a function in a process of its own, and give how it ended."""
+    process = multiprocessing.get_context("fork").Process(target=function)
+    process.start()
+    process.join(300)
+    return process.exitcode
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_killed(cores, fixed, expected_fixed, tmp_path):
+    """Processes of chains end with their parent, and let their chains go."""
+
+    def kill(trace, draw):
+        if (draw.chain, draw.draw_idx) == (1, 28):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def run():
+        again = AGAIN | EVERY_DRAW | fixed | {"cores": cores}
+        nrm.sample(N_DRAWS, checkpoint=tmp_path / "run", callback=kill, **OPTIONS, **again)
+
+    assert run_in_child(run) == -signal.SIGKILL
+    assert_same(nrm.resume(tmp_path / "run", **AGAIN, **fixed), expected_fixed)
+
+
+def test_workers_go_on(half_done, fixed, expected_fixed, tmp_path):
+    with concurrent.futures.ThreadPoolExecutor(1) as executor:
+        assert_same(nrm.resume(half_done, client=executor, quiet=True, **fixed), expected_fixed)
+
+
+def newest_position(chain):
+    return max(chain.glob("position_*"), key=lambda path: path.stat().st_mtime_ns)
+
+
+def flip_a_byte(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) * 2 // 3] ^= 1
+    path.write_bytes(content)
+
+
+def cut(path, size):
+    os.truncate(path, size if size >= 0 else path.stat().st_size + size)
+
+
+def damage_both_positions(chain):
+    for position in chain.glob("position_*"):
+        flip_a_byte(position)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda chain: flip_a_byte(newest_position(chain)), "the last 1 iterations"),
+        (lambda chain: cut(newest_position(chain), 0), "the last 1 iterations"),
+        (lambda chain: cut(chain / "draws", -1), "the last 1 iterations"),
+        (lambda chain: flip_a_byte(chain / "draws"), "the last 35 iterations"),
+        (lambda chain: (chain / "draws").unlink(), "the last 35 iterations"),
+        (damage_both_positions, "the last 35 iterations"),
+    ],
+)
+def test_damaged_files_of_a_chain(half_done, fixed, expected_fixed, damage, message, caplog):
+    damage(half_done / "chain_1")
+    resumed = nrm.resume(half_done, **AGAIN, **fixed)
+    assert f"A file of chain 1 in {str(half_done)!r} is damaged: {message} of the chain are drawn again" in caplog.text
+    assert_same(resumed, expected_fixed)
+
+
+@pytest.mark.parametrize("name", ["run.json", "arguments", "steps"])
+def test_damaged_files_of_a_run(half_done, fixed, name):
+    cut(half_done / name, 40)
+    with pytest.raises(ValueError, match=f"its file {name} is damaged; delete the folder and begin again"):
+        nrm.resume(half_done, **AGAIN, **fixed)
+
+
+def test_another_model(half_done, fixed):
+    def resume(model, step=nrm.MarginalGibbs, **kwargs):
+        with model:
+            nrm.resume(half_done, step=[step([model["z"]], **kwargs)], **AGAIN)
+
+    with pytest.raises(ValueError, match=r"cannot be resumed with other model or data: data of 'x' was \w+ when it"):
+        resume(make_model(counts=COUNTS + 1, fixed=True))
+    with pytest.raises(ValueError, match=r"other model or data: variable 'z' was \w+ when it began"):
+        resume(make_model())
+    with pytest.raises(ValueError, match="other steps: MarginalGibbs of z was .* and is nothing now. Give the step"):
+        resume(make_model(fixed=True), step=nrm.SplitMerge)
+    with pytest.raises(ValueError, match=r"other steps: options of MarginalGibbs of z was .*None.* and is .*3.* now"):
+        resume(make_model(fixed=True), n_items=3)
+
+
+def test_other_versions(half_done, fixed, monkeypatch):
+    real = fingerprint.metadata.version
+    monkeypatch.setattr(fingerprint.metadata, "version", lambda name: "1.0" if name == "numpy" else real(name))
+    with pytest.raises(ValueError, match=f"other software: numpy was {real('numpy')} when it began, and is 1.0 now"):
+        nrm.resume(half_done, **AGAIN, **fixed)
+
+
+def test_two_processes_do_not_sample_one_chain(half_done, fixed, monkeypatch):
+    monkeypatch.setattr(checkpoint_files, "_SECONDS_FOR_LOCK", 0.1)
+    other = ChainFiles(half_done, 1)
+    with pytest.raises(RuntimeError, match=f"chain 1 .* is being sampled by another process .process {os.getpid()}"):
+        nrm.resume(half_done, **AGAIN, **fixed)
+    other.close()
+
+
+def test_wrong_arguments(half_done, fixed, tmp_path):
+    with pytest.raises(ValueError, match="leave out draws, which stays as it was when the run began; got draws=60"):
+        nrm.resume(half_done, draws=60, **AGAIN, **fixed)
+    with pytest.raises(FileExistsError, match=r"is there already: nrm.resume\(.* goes on with its run"):
+        nrm.sample(N_DRAWS, checkpoint=half_done, **OPTIONS, **AGAIN, **fixed)
+    with pytest.raises(FileNotFoundError, match="holds no run; it is made by nrm.sample"):
+        nrm.resume(tmp_path / "nothing", model=fixed["model"])
+    new = {"checkpoint": tmp_path / "new", **AGAIN, **fixed}
+    with pytest.raises(ValueError, match="return_inferencedata must be True, its default, with checkpoint"):
+        nrm.sample(N_DRAWS, return_inferencedata=False, **new)
+    with pytest.raises(ValueError, match="var_names must be variables of the model"):
+        nrm.sample(N_DRAWS, var_names=["beta"], **new)
+    with pytest.raises(ValueError, match="seconds_between_checkpoints must be a number of at least 0; got -1"):
+        nrm.sample(N_DRAWS, seconds_between_checkpoints=-1, **new)
+    with pytest.raises(ValueError, match="seconds_between_checkpoints=5 needs checkpoint"):
+        nrm.sample(N_DRAWS, seconds_between_checkpoints=5, **AGAIN, **fixed)
+    with pytest.raises(TypeError, match="checkpoint must be the path of a folder; got 3"):
+        nrm.sample(N_DRAWS, checkpoint=3, **AGAIN, **fixed)
+    # A run that never began leaves nothing behind.
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+class Crash(BaseException):
+    pass
+
+
+def test_files_at_every_moment_of_a_crash(tmp_path, monkeypatch):
+    """The last checkpoint or the new one is found, whichever call to the system is the last one."""
+
+    def write(n_calls_left):
+        """Three checkpoints; how many were surely kept."""
+        shutil.rmtree(tmp_path / "chain_0", ignore_errors=True)
+        calls = [n_calls_left]
+
+        def counted(function):
+            def call(*arguments, **kwargs):
+                calls[0] -= 1
+                if calls[0] < 0:
+                    raise Crash
+                return function(*arguments, **kwargs)
+
+            return call
+
+        n_kept = 0
+        files = ChainFiles(tmp_path, 0)
+        with monkeypatch.context() as patched:
+            for name in ("fsync", "replace"):
+                patched.setattr(checkpoint_files.os, name, counted(getattr(os, name)))
+            try:
+                files.recover()
+                for k in range(3):
+                    files.append(4 * k, 4 * k + 4, [f"draw {t}" for t in range(4 * k, 4 * k + 4)])
+                    files.commit(4 * k + 4, f"state {k}")
+                    n_kept = k + 1
+            except Crash:
+                pass
+        files.close()
+        return n_kept, calls[0] >= 0
+
+    n_calls, whole = 0, False
+    seen = set()
+    while not whole:
+        n_kept, whole = write(n_calls)
+        files = ChainFiles(tmp_path, 0)
+        position, n_damaged = files.recover()
+        k = position.n_iterations // 4
+        assert k in (n_kept, n_kept + 1)
+        assert n_damaged == 0
+        assert position.saved == (f"state {k - 1}" if k else None)
+        assert [draw for block in files.blocks(position.log_size) for draw in block] == [
+            f"draw {t}" for t in range(4 * k)
+        ]
+        assert not list(tmp_path.glob("chain_0/*.new"))
+        files.close()
+        seen.add((n_kept, k))
+        n_calls += 1
+    assert seen == {(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3)}

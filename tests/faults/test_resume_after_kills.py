@@ -1,0 +1,200 @@
+"""Processes that are killed at random moments, until their run is done: the result is that of a run in peace."""
+
+import multiprocessing
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_nrm as nrm
+
+pytestmark = pytest.mark.slow
+
+N_KILLS = int(os.environ.get("NRM_KILLS", "100"))
+N_TUNE, N_DRAWS = 60, 60
+SECONDS_PER_DRAW = 0.001
+KINDS = [
+    (nrm.TreeGuided, True, {"cores": 1}),
+    (nrm.MarginalGibbs, True, {"cores": 2}),
+    (nrm.TreeGuided, True, {"cores": 2, "labels": "compact", "thin": 3, "discard_tuned_samples": False}),
+    (nrm.SplitMerge, False, {"cores": 1, "chains": 3, "labels": "none"}),
+]
+INTERVALS = (0, 0.02, 0.1)
+
+
+def make_run(step, with_nuts, options):
+    with pm.Model() as model:
+        alpha = pm.Gamma("alpha", 2, 1) if with_nuts else 1.0
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=6)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9, 20, 22])
+        steps = [pm.NUTS([alpha])] if with_nuts else []
+        again = {"model": model, "step": [*steps, step([z])], "cores": options["cores"], "quiet": True}
+    options = {"draws": N_DRAWS, "tune": N_TUNE, "chains": 2, "random_seed": 3} | options
+    return options, again
+
+
+def digest(idata):
+    """All numbers of a result that do not depend on time."""
+    return {
+        f"{group}.{name}": array.values
+        for group in ("posterior", "sample_stats", "warmup_posterior")
+        if group in idata.children
+        for name, array in idata[group].data_vars.items()
+        if array.dtype.kind in "iufb" and not name.startswith(("perf_counter", "process_time"))
+    }
+
+
+def live(folder, options, again, seconds, started):
+    """Begin a run or go on with it; a result is written if it is whole."""
+
+    def callback(trace, draw):
+        os.write(started, b".")
+        time.sleep(SECONDS_PER_DRAW)
+
+    again = again | {"callback": callback, "seconds_between_checkpoints": seconds}
+    if (folder / "run").exists():
+        idata = nrm.resume(folder / "run", **again)
+    else:
+        idata = nrm.sample(**{**options, **again}, checkpoint=folder / "run")
+    arrays = digest(idata)
+    n_draws = N_DRAWS // options.get("thin", 1)
+    if idata.posterior.sizes["chain"] == options["chains"] and idata.posterior.sizes["draw"] == n_draws:
+        np.savez(folder / "new.npz", **arrays)
+        os.replace(folder / "new.npz", folder / "result.npz")
+
+
+def live_until_killed(rng, number, n_draws, *arguments):
+    """Whether a life ended by the signal, which comes after a random time or a random number of draws."""
+    reading, writing = os.pipe()
+    process = multiprocessing.get_context("fork").Process(target=live, args=(*arguments, writing))
+    process.start()
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        if rng.random() < 0.05:
+            time.sleep(rng.uniform(0.0, 2.0))
+        else:
+            # So many draws, new ones or old ones, or the end of the process.
+            pipe.read(int(rng.integers(1, 1.2 * n_draws)))
+            time.sleep(rng.uniform(0.0, 0.01))
+        if process.is_alive():
+            os.kill(process.pid, number)
+        process.join()
+    assert process.exitcode in (0, -number) or number == signal.SIGINT
+    return process.exitcode == -number
+
+
+def test_kills_at_random_moments(tmp_path):
+    rng = np.random.default_rng(5)
+    runs = [make_run(*kind) for kind in KINDS]
+    expected = [digest(nrm.sample(**{**options, **again})) for options, again in runs]
+    n_kills = n_interrupts = n_runs = 0
+    while n_kills < N_KILLS:
+        kind = n_runs % len(KINDS)
+        folder = tmp_path / f"{n_runs}"
+        folder.mkdir()
+        n_draws = (N_TUNE + N_DRAWS) * runs[kind][0]["chains"]
+        n_lives = 0
+        while not (folder / "result.npz").exists():
+            number = signal.SIGINT if rng.random() < 0.1 else signal.SIGKILL
+            killed = live_until_killed(
+                rng, number, n_draws, folder, *runs[kind], INTERVALS[rng.integers(len(INTERVALS))]
+            )
+            n_kills += killed
+            n_interrupts += number == signal.SIGINT
+            n_lives += 1
+            assert n_lives < 100
+        with np.load(folder / "result.npz") as found:
+            assert set(found) == set(expected[kind])
+            for name, values in expected[kind].items():
+                np.testing.assert_array_equal(found[name], values, err_msg=f"{name} of run {n_runs}, kind {kind}")
+        n_runs += 1
+    print(f"{n_kills} kills and {n_interrupts} interruptions in {n_runs} runs, all of them identical")
+
+
+SCRIPT = """
+    import os, pathlib, signal, sys
+    import pymc as pm
+    import pymc_nrm as nrm
+
+    def kill(trace, draw):
+        if draw.draw_idx == int(sys.argv[2]):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if __name__ == "__main__":
+        folder = pathlib.Path(sys.argv[1])
+        with pm.Model():
+            alpha = pm.Gamma("alpha", 2, 1)
+            z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=4)
+            nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+            options = {"cores": int(sys.argv[3]), "quiet": True, "callback": kill, "seconds_between_checkpoints": 0}
+            if folder.exists():
+                idata = nrm.resume(folder, mp_ctx=sys.argv[4], **options)
+            else:
+                idata = nrm.sample(30, tune=30, chains=2, random_seed=3, checkpoint=folder, **options)
+        print(idata.posterior["z"].values.ravel().tolist(), idata.posterior["alpha"].values.sum().hex())
+"""
+
+
+def test_new_processes(tmp_path):
+    """A folder is understood by every process that makes the same model, and draws are the same there."""
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(SCRIPT))
+    paths = [str(pathlib.Path(nrm.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+
+    def run(*arguments):
+        command = [sys.executable, script, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+    peace = run(tmp_path / "peace", -1, 1, "fork")
+    assert peace.returncode == 0, peace.stderr
+    for stop, cores, context in ((12, 1, "fork"), (30, 2, "spawn"), (45, 2, "forkserver")):
+        killed = run(tmp_path / "run", stop, cores, context)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+    resumed = run(tmp_path / "run", -1, 2, "spawn")
+    assert resumed.returncode == 0, resumed.stderr
+    assert resumed.stdout == peace.stdout
+
+
+def test_steps_of_pymc(tmp_path):
+    """Step methods of other variables go on as well."""
+
+    def make_model():
+        with pm.Model() as model:
+            z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+            nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+            rate = pm.Gamma("rate", 2, 1)
+            binary = pm.Bernoulli("binary", 0.3, shape=3)
+            category = pm.Categorical("category", [0.2, 0.3, 0.5], shape=2)
+            count = pm.Poisson("count", rate, shape=2)
+            level = pm.Normal("level", binary.sum() + category.sum(), 1)
+            pm.Normal("y", level + count.sum(), 1, observed=[1.0, 2.0])
+            step = [
+                nrm.MarginalGibbs([z]),
+                pm.Slice([rate]),
+                pm.Metropolis([count]),
+                pm.BinaryGibbsMetropolis([binary]),
+                pm.CategoricalGibbsMetropolis([category]),
+                pm.NUTS([level]),
+            ]
+        return {"model": model, "step": step, "cores": 1, "quiet": True}
+
+    def stop(trace, draw):
+        if draw.draw_idx in (130, 260):
+            raise KeyboardInterrupt
+
+    options = {"draws": 200, "tune": 150, "chains": 1, "random_seed": 2}
+    expected = digest(nrm.sample(**options, **make_model()))
+    again = {"seconds_between_checkpoints": 0}
+    nrm.sample(**options, **again, **make_model(), checkpoint=tmp_path / "run", callback=stop)
+    found = digest(nrm.resume(tmp_path / "run", **make_model()))
+    assert set(found) == set(expected)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values, err_msg=name)
