@@ -97,8 +97,8 @@ def multiply_pairs(a, a_low, b, b_low):
 
     Examples
     --------
-    >>> multiply_pairs(1.0, 1e-20, 3.0, 0.0)
-    (3.0, 3e-20)
+    >>> multiply_pairs(1.0, 1e-20, 2.0, 0.0)
+    (2.0, 2e-20)
     """
     product = a * b
     low = fused_multiply_add(a, b, -product) + (a * b_low + a_low * b)

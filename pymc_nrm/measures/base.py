@@ -51,7 +51,7 @@ def random_measure[T](*, hyperparameters: dict[str, Hyperparameter]) -> Callable
     >>> @random_measure(hyperparameters={"mass": Hyperparameter((), "positive")})
     ... class Gamma(NamedTuple):
     ...     mass: Any = 1.0
-    >>> Gamma.hyperparameters["mass"].support
+    >>> Gamma.hyperparameters["mass"].support.name
     'positive'
     """
     return describe_fields(hyperparameters)
