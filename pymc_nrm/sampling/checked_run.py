@@ -61,7 +61,7 @@ def run_and_check(
     partitions, kwargs = partitions_of(model), dict(arguments)
     draws, labels, thin = (kwargs.pop(name) for name in ("draws", "labels", "thin"))
     if labels == "full" and thin == 1 and client is None and folder is None:
-        with naming_dead_chains(), interrupts_outside_of_conversions():
+        with interrupts_outside_of_conversions(), naming_dead_chains():
             idata = pm.sample(draws, model=model, compute_convergence_checks=False, quiet=quiet, **kwargs)
     else:
         idata = _sample_and_store(model, draws, labels, thin, client, folder, seconds, quiet, kwargs)

@@ -159,7 +159,7 @@ class CheckpointedStep(CompoundStep):
         self._iteration += 1
         if iteration < self._n_saved:
             values, stats = next(self._replay)
-            return _with_values(point, values), stats
+            return (point if values is None else _with_values(point, values)), stats
         if iteration == self._n_saved and self._saved is not None:
             point = self._restore(point)
         point, stats = super().step(point)
@@ -171,7 +171,7 @@ class CheckpointedStep(CompoundStep):
         if self._stopped_at == self._n_saved:
             # Tuning ended between the last draw and the next one.
             super().stop_tuning()
-        return _with_values(point, self._saved.point)
+        return {**point, **self._saved.point}
 
     def _record(self, iteration, point, stats):
         kept = kept_row(iteration, self._n_tune, self._checkpoints.thin, self._checkpoints.keep_warmup) is not None
@@ -228,7 +228,5 @@ class CheckpointedStep(CompoundStep):
 
 
 def _with_values(point, values):
-    """A point with other values, of the types that it has."""
-    if values is None:
-        return point
-    return {**point, **{name: np.array(value, dtype=np.asarray(point[name]).dtype) for name, value in values.items()}}
+    """A point with other values, of the types that it has, but without what the type of a start says of it."""
+    return {**point, **{name: value.astype(np.asarray(point[name]).dtype.str) for name, value in values.items()}}

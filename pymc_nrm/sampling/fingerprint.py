@@ -164,7 +164,7 @@ def _describe(value):
         return repr(value)
     if isinstance(value, np.ndarray):
         content = repr(value.tolist()).encode() if value.dtype == object else np.ascontiguousarray(value).tobytes()
-        return f"array {value.dtype} {value.shape} {hashlib.sha256(content).hexdigest()[:16]}"
+        return f"array {value.dtype.str} {value.shape} {hashlib.sha256(content).hexdigest()[:16]}"
     if hasattr(value, "tocsr"):
         matrix = value.tocsr()
         return f"sparse {matrix.shape} {_describe([matrix.data, matrix.indices, matrix.indptr])}"

@@ -240,8 +240,7 @@ class ThinnedTrace(BaseTrace):
     def record(self, point, sampler_stats=None, *, in_warmup):
         row = kept_row(self.n_iterations, self.n_tune, self.storage.thin, self.storage.keep_warmup)
         if row is not None:
-            if self.n_iterations >= self.n_tune:
-                row += self.n_warmup_rows
+            row += self.n_warmup_rows if self.n_iterations >= self.n_tune else 0
             self.storage.write(self, row, point)
             for name, value in zip(self.varnames, self.fn(*point.values()), strict=True):
                 if name not in self.samples:

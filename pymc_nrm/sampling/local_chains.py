@@ -30,7 +30,7 @@ def run_chains(storage, checkpoints=None, **kwargs):
     if checkpoints is not None:
         step, kwargs = checkpointed_step(checkpoints, storage.model, kwargs)
     try:
-        with warnings.catch_warnings(), naming_dead_chains(), interrupts_outside_of_conversions():
+        with warnings.catch_warnings(), interrupts_outside_of_conversions(), naming_dead_chains():
             # PyMC's own trace knows which chains are whole after an interruption; it is not what the user gets.
             warnings.filterwarnings("ignore", ".*return_inferencedata", FutureWarning)
             warnings.filterwarnings("ignore", "Tuning samples will be included", UserWarning)

@@ -2,12 +2,15 @@
 
 import logging
 import os
+from typing import Any
 
 import numpy as np
 import pymc as pm
 from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
+from xarray import DataTree
 
 from pymc_nrm.checks import check_count
+from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.sampling.checked_run import partitions_of, run_and_check
 from pymc_nrm.sampling.pymc_internals import default_chains
 from pymc_nrm.sampling.remote_chains import DEFAULT_CHAINS
@@ -62,16 +65,16 @@ def begin_run(checkpoint, seconds, model, client, arguments):
 
 
 def resume(
-    checkpoint,
+    checkpoint: str | os.PathLike,
     *,
-    model=None,
-    client=None,
-    seconds_between_checkpoints=None,
-    compute_convergence_checks=True,
-    partition_diagnostics=True,
-    quiet=False,
-    **kwargs,
-):
+    model: pm.Model | None = None,
+    client: Any = None,
+    seconds_between_checkpoints: float | None = None,
+    compute_convergence_checks: bool = True,
+    partition_diagnostics: bool = True,
+    quiet: bool = False,
+    **kwargs: Any,
+) -> DataTree:
     """Go on with a run of :func:`~pymc_nrm.sample` that was stopped, by whatever: the result is that of the whole run.
 
     Draws and statistics are, number by number, those of the run that was never stopped, on the same processor.  Chains
@@ -133,7 +136,7 @@ def resume(
     >>> part.posterior.sizes["draw"], whole.posterior.sizes["draw"]
     (51, 100)
     """
-    model = pm.modelcontext(model)
+    model = checked_model(model)
     _check_seconds(seconds_between_checkpoints)
     folder = RunFolder(checkpoint)
     folder.check(model)

@@ -1,5 +1,6 @@
 """``pm.sample`` with convergence checks that mean something for partitions."""
 
+import os
 from typing import Any
 
 import pymc as pm
@@ -22,7 +23,7 @@ def sample(
     labels: str = "full",
     thin: int = 1,
     client: Any = None,
-    checkpoint: Any = None,
+    checkpoint: str | os.PathLike | None = None,
     seconds_between_checkpoints: float | None = None,
     model: pm.Model | None = None,
     initvals: Any = None,
