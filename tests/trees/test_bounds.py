@@ -207,7 +207,7 @@ def test_potentials_of_many_thousands(rng):
 )
 def test_bad_arguments(tree, options, error, message):
     with pytest.raises(error, match=message):
-        alternative_trees(tree, [[0.0], [1.0], [1.0]], BINARY, DirichletProcess(1.0), **options)
+        alternative_trees(tree, [[0.0], [1.0], [1.0]], GAUSS, DirichletProcess(1.0), **options)
 
 
 def test_too_many_items():

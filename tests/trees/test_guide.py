@@ -74,6 +74,7 @@ def test_guide_trees(kind, n, rng):
         assert cut_tree(tree).tolist() == _half.tolist()
 
 
+@pytest.mark.slow
 def test_guide_tree_without_data(rng):
     for kind in ("ibhc", "ward"):
         check_tree(guide_tree(rng, weights(MEASURE, 50, 1.0), NoData(0.0), NoRows(0.0), kind))
