@@ -7,6 +7,9 @@ import pytest
 
 TESTS = pathlib.Path(__file__).resolve().parent
 # Data sets that are not part of the package lie beside the repository.
+# Scripts for type checkers, which would run when they are collected.
+collect_ignore = ["typing"]
+
 SHARED = TESTS.parents[1] / "shared"
 
 # Files that use the same kernels run in one process, so that no kernel is compiled twice at the same time.
