@@ -57,7 +57,8 @@ def draw(ranks, path):
     axes[0, 0].set_ylim(-largest, largest)
     figure.supxlabel("rank of the truth among draws, as a share", fontsize=8)
     figure.supylabel("difference of distribution functions", fontsize=8)
-    handles = [pyplot.Line2D([], [], label=step, **look) for step, look in LOOKS.items()]
-    figure.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=8, frameon=False)
+    shown = [step for step in LOOKS if any(step == other for _, other in ranks)]
+    handles = [pyplot.Line2D([], [], label=step, **LOOKS[step]) for step in shown]
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(shown), fontsize=8, frameon=False)
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
