@@ -147,7 +147,7 @@ class _Evaluator:
         self._fixed = [_constant_value(graph) for graph in self._fixed_graphs]
 
     def __call__(self, point):
-        moving = iter(self._function(*[np.asarray(point[name]) for name in self._names]) if self._function else ())
+        moving = iter(self._function(*[point[name] for name in self._names]) if self._function else ())
         fixed = iter(self._fixed)
         return [next(moving) if varies else next(fixed) for varies in self.varies]
 

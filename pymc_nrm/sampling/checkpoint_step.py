@@ -229,4 +229,4 @@ class CheckpointedStep(CompoundStep):
 
 def _with_values(point, values):
     """A point with other values, of the types that it has, but without what the type of a start says of it."""
-    return {**point, **{name: value.astype(np.asarray(point[name]).dtype.str) for name, value in values.items()}}
+    return {**point, **{name: np.asarray(value, np.asarray(point[name]).dtype.str) for name, value in values.items()}}
