@@ -43,7 +43,7 @@ def plane_peak(n, sampler, draws):
     from common.data import gaussian_clusters
     from common.models import mixture, sample, small_data
 
-    from pymc_nrm.partitions import canonical_labels
+    from pymc_nrm.partitions.labels import canonical_labels
 
     # Compilation has its own peak: a small run of the same types comes first.
     sample(mixture("NormalWishart", small_data("NormalWishart", 100)), sampler, 2, tune=0)

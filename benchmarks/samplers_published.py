@@ -20,7 +20,9 @@ def samplers(global_moves, levels):
     """The published sampler with G global moves and D levels of local moves per draw, and the exact sampler."""
     found = {
         f"published (biased), G = {n_global}, D = {n_levels}": Sampler(
-            nrm.PublishedTreeGuided, lambda n, g=n_global, d=n_levels: {"n_global": g, "n_levels": d}, exact=False
+            nrm.samplers.PublishedTreeGuided,
+            lambda n, g=n_global, d=n_levels: {"n_global": g, "n_levels": d},
+            exact=False,
         )
         for n_global in global_moves
         for n_levels in levels

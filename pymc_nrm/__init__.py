@@ -2,7 +2,7 @@
 
 from pymc.step_methods import STEP_METHODS
 
-from pymc_nrm import datasets, plots, stats, trees
+from pymc_nrm import datasets, plots, samplers, stats, trees
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.families import (
@@ -25,11 +25,8 @@ from pymc_nrm.predictions import (
     sample_posterior_predictive,
     sample_random_measure,
 )
-from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
-from pymc_nrm.samplers.published_tree_guided import PublishedTreeGuided
-from pymc_nrm.samplers.split_merge import SplitMerge
-from pymc_nrm.samplers.tree_guided import TreeGuided
-from pymc_nrm.sampling import resume, sample
+from pymc_nrm.run import resume, sample
+from pymc_nrm.samplers import MarginalGibbs, SplitMerge, TreeGuided
 from pymc_nrm.stats import (
     add_diagnostics,
     assignment_uncertainty,
@@ -54,7 +51,6 @@ __all__ = [
     "NormalizedInverseGaussian",
     "Partition",
     "PoissonGamma",
-    "PublishedTreeGuided",
     "SplitMerge",
     "TreeGuided",
     "add_diagnostics",
@@ -76,12 +72,13 @@ __all__ = [
     "sample_components",
     "sample_posterior_predictive",
     "sample_random_measure",
+    "samplers",
     "similarity",
     "stats",
     "summary",
     "trees",
 ]
 
-for _step in (TreeGuided, SplitMerge, MarginalGibbs, PublishedTreeGuided):
+for _step in (TreeGuided, SplitMerge, MarginalGibbs, samplers.PublishedTreeGuided):
     if _step not in STEP_METHODS:
         STEP_METHODS.append(_step)

@@ -11,26 +11,9 @@ import types
 
 import numpy as np
 
-__all__ = ["class_fingerprint", "dispatchers", "function_fingerprint", "layer_of", "source_fingerprint"]
+from pymc_nrm.layers import IMPORTS, kernel_layers
 
-# Where kernels stand, in the order of imports: a kernel calls nothing of a later place.  Parts whose code does not get
-# into kernels are left out, so that an edit of a message compiles nothing anew.
-KERNEL_LAYERS = (
-    "interrupts",
-    "generic",
-    "lanes",
-    "pairs",
-    "special",
-    "kernel_op",
-    "measures",
-    "families",
-    "partitions",
-    "trees",
-    "distributions",
-    "samplers",
-    "stats",
-    "predictions",
-)
+__all__ = ["class_fingerprint", "dispatchers", "function_fingerprint", "layer_of", "source_fingerprint"]
 
 # All generic functions, in the order of their definitions.
 dispatchers = []
@@ -54,8 +37,8 @@ def source_fingerprint(layer=None):
     Parameters
     ----------
     layer : str, optional
-        A member of ``KERNEL_LAYERS``, for its files and those of the layers before it; ``"stats"``, for its files and
-        those that it may import; by default the whole package.
+        A part of the package, for its files and those of the parts that it imports and that have kernels; by default
+        the whole package.
 
     Returns
     -------
@@ -69,9 +52,7 @@ def source_fingerprint(layer=None):
     """
     digest = hashlib.sha256()
     root = pathlib.Path(__file__).parent
-    below = KERNEL_LAYERS[: KERNEL_LAYERS.index(layer) + 1] if layer in KERNEL_LAYERS else None
-    if layer == "stats":
-        below = ("interrupts", "generic", "special", "stats")
+    below = kernel_layers(layer) if layer in IMPORTS else None
     for path in sorted(root.rglob("*.py")):
         if below is None or layer_of(path) in below:
             digest.update(str(path.relative_to(root)).encode())

@@ -424,3 +424,10 @@ def _point_below(target, mode, top, step):
             return mode + (far if math.isfinite(far) else near)
         step = proposal
     return mode + step
+
+
+@kernel
+def copy_row(target, source):
+    """Copy a row; a plain loop compiles many times faster than an assignment that may broadcast."""
+    for k in range(target.shape[0]):
+        target[k] = source[k]

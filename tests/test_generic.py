@@ -285,7 +285,7 @@ SCRIPT = """
     package.__path__ = [str(pathlib.Path("pymc_nrm").resolve())]
     sys.modules["pymc_nrm"] = package
 
-    from pymc_nrm.partitions import build_state, log_target
+    from pymc_nrm.partitions.clusters import build_state, log_target
     from pymc_nrm.measures.base import Weights
     {family}
     labels = np.array([0, 0, 1])

@@ -8,73 +8,13 @@ import sys
 import pytest
 
 import pymc_nrm
-from pymc_nrm.fingerprints import KERNEL_LAYERS
+from pymc_nrm.layers import IMPORTS, WITHOUT_KERNELS, kernel_layers
 
 ROOT = pathlib.Path(pymc_nrm.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
 
-# Checks of what users give.
-CHECKS = {"checks", "supports", "hyperparameters"}
-
-# Each layer: what it may import from the package, beside itself.
-BELOW = {
-    "checks": set(),
-    "supports": set(),
-    "hyperparameters": {"checks"},
-    "fingerprints": set(),
-    "interrupts": set(),
-    "kernel_cache": {"fingerprints"},
-    "generic": {"fingerprints", "interrupts", "kernel_cache"},
-    "lanes": {"generic"},
-    "pairs": {"generic"},
-    "special": {"generic"},
-    "kernel_op": {"fingerprints", "generic"},
-    "measures": {*CHECKS, "generic", "special", "kernel_op"},
-    "families": {*CHECKS, "generic", "lanes", "pairs", "special", "kernel_op"},
-    "partitions": {*CHECKS, "generic", "interrupts", "special", "measures", "families"},
-    "trees": {*CHECKS, "generic", "interrupts", "special", "measures", "families", "partitions"},
-    "distributions": {*CHECKS, "fingerprints", "generic", "special", "measures", "families", "partitions", "trees"},
-    "samplers": {
-        *CHECKS,
-        "generic",
-        "interrupts",
-        "lanes",
-        "special",
-        "measures",
-        "families",
-        "partitions",
-        "trees",
-        "distributions",
-    },
-    "stats": {"checks", "generic", "interrupts", "special"},
-    "plots": {"checks", "generic", "special", "stats"},
-    "datasets": set(),
-}
-BELOW["testing"] = set(BELOW["samplers"])
-BELOW["predictions"] = BELOW["samplers"] | {"samplers", "stats"}
-BELOW["hierarchy"] = BELOW["samplers"] | {"samplers"}
-BELOW["sampling"] = BELOW["hierarchy"] | {"fingerprints", "stats"}
-
-# Their code does not get into machine code.
-NOT_IN_KERNELS = {*CHECKS, "fingerprints", "kernel_cache"}
-
-WITHOUT_PYMC = {
-    *CHECKS,
-    "fingerprints",
-    "interrupts",
-    "kernel_cache",
-    "generic",
-    "lanes",
-    "pairs",
-    "special",
-    "kernel_op",
-    "measures",
-    "families",
-    "partitions",
-    "trees",
-    "stats",
-    "datasets",
-}
+# The mathematics is tested without PyMC.
+WITHOUT_PYMC = {*list(IMPORTS)[: list(IMPORTS).index("distributions")], "stats", "datasets"}
 
 
 def layer(path):
@@ -104,23 +44,30 @@ def test_file(path):
     assert len(path.read_text().splitlines()) <= 500
     if own == "__init__":
         return
-    above = layers_imported(path) - {own} - BELOW[own]
+    above = layers_imported(path) - {own} - set(IMPORTS[own])
     assert not above, f"{own} must not import {sorted(above)}"
     if own in WITHOUT_PYMC:
         assert not [name for name in imported_modules(path) if name.split(".")[0] == "pymc"]
 
 
-def test_machine_code_is_keyed_on_all_that_a_kernel_may_call():
-    assert not NOT_IN_KERNELS & set(KERNEL_LAYERS)
-    for k, name in enumerate(KERNEL_LAYERS):
-        assert set(KERNEL_LAYERS[:k]) >= BELOW[name] - NOT_IN_KERNELS
+def test_each_part_imports_earlier_ones():
+    names = list(IMPORTS)
+    for k, name in enumerate(names):
+        assert set(IMPORTS[name]) <= set(names[:k])
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+def test_machine_code_is_keyed_on_all_that_a_kernel_may_call(name):
+    """The parts of the key import nothing beyond them that has kernels."""
+    for part in kernel_layers(name):
+        assert set(IMPORTS[part]) - WITHOUT_KERNELS <= kernel_layers(name)
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_kernels_use_nothing_that_machine_code_is_not_keyed_on(path):
     """What is imported from parts outside of the key stays out of functions made with ``kernel``."""
     tree = ast.parse(path.read_text())
-    unkeyed = {f"pymc_nrm.{name}" for name in NOT_IN_KERNELS}
+    unkeyed = {f"pymc_nrm.{name}" for name in WITHOUT_KERNELS}
     imported = {
         alias.asname or alias.name
         for node in ast.walk(tree)

@@ -7,21 +7,17 @@ from pymc_nrm.families import PoissonGamma
 from pymc_nrm.families.base import log_marginal, refresh_cache, update_cache
 from pymc_nrm.measures import NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
-from pymc_nrm.partitions import (
-    all_partitions,
+from pymc_nrm.partitions.clusters import (
     attach,
     build_state,
-    canonical_labels,
     close_slot,
     draw_data,
-    entropy,
     grow,
-    is_canonical,
-    label_counts,
     log_target,
     open_slot,
     ordered_labels,
 )
+from pymc_nrm.partitions.labels import all_partitions, canonical_labels, is_canonical, label_counts
 from pymc_nrm.testing import kernel_inputs
 
 BELL = [1, 1, 2, 5, 15, 52, 203, 877, 4140, 21147]
@@ -84,11 +80,6 @@ def test_all_partitions_are_there_once(n):
 def test_enumeration_has_bounds(n):
     with pytest.raises(ValueError, match="between 0 and 13"):
         all_partitions(n)
-
-
-def test_entropy():
-    assert entropy(np.array([4])) == pytest.approx(0.0)
-    assert entropy(np.array([1, 1, 0, 2])) == pytest.approx(1.5 * np.log(2))
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from pymc_nrm.families.base import (
 )
 from pymc_nrm.generic import kernel
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions import canonical_labels
+from pymc_nrm.partitions.labels import canonical_labels
 
 
 @kernel

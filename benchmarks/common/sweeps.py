@@ -11,7 +11,8 @@ from pymc_nrm.families.base import broadcast_hyperparameters, complete, localise
 from pymc_nrm.families.product import product, product_data
 from pymc_nrm.generic import kernel
 from pymc_nrm.measures.base import weights
-from pymc_nrm.partitions import build_state, canonical_labels
+from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
 
 

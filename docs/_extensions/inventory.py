@@ -45,7 +45,7 @@ class Group(NamedTuple):
 GROUPS = {
     "measures": Group("Measures", ("pymc_nrm.measures",), "The prior over partitions."),
     "families": Group("Families", ("pymc_nrm.families",), "The data of a cluster, with its parameters integrated out."),
-    "samplers": Group("Samplers", (), "Steps of PyMC that move a partition."),
+    "samplers": Group("Samplers", ("pymc_nrm.samplers",), "Steps of PyMC that move a partition."),
     "distributions": Group("Distributions", (), "The random variables of a model."),
     "sampling": Group("Sampling", (), "Draws from the posterior."),
     "stats": Group("Statistics", ("pymc_nrm.stats",), "Summaries and diagnostics of draws of a partition."),
@@ -70,8 +70,8 @@ GROUPS = {
             "pymc_nrm.generic",
             "pymc_nrm.families.base",
             "pymc_nrm.measures.base",
-            "pymc_nrm.partitions",
-            "pymc_nrm.trees.features",
+            "pymc_nrm.partitions.labels",
+            "pymc_nrm.guide_trees.features",
         ),
         "What a new family, measure or sampler is made of. See also [](../../how-to/add-a-family.md).",
     ),
@@ -82,8 +82,8 @@ _CHOSEN = {
     "pymc_nrm.generic": ("generic", "kernel", "Kernel", "precompile"),
     "pymc_nrm.families.base": None,
     "pymc_nrm.measures.base": None,
-    "pymc_nrm.trees.features": ("features",),
-    "pymc_nrm.partitions": ("all_partitions", "canonical_labels", "is_canonical", "label_counts"),
+    "pymc_nrm.guide_trees.features": ("features",),
+    "pymc_nrm.partitions.labels": ("all_partitions", "canonical_labels", "is_canonical", "label_counts"),
 }
 
 
@@ -115,7 +115,7 @@ def entries():
         for module_name in spec.modules:
             for name, thing in exports(module_name):
                 # Measures and families are known by their short names, tools by the module that says what they do.
-                short = top.get(id(thing)) if group in ("measures", "families") else None
+                short = top.get(id(thing)) if group in ("measures", "families", "samplers") else None
                 found.setdefault(id(thing), Entry(short or f"{module_name}.{name}", thing, group))
     for name, thing in exports("pymc_nrm"):
         found.setdefault(id(thing), Entry(f"pymc_nrm.{name}", thing, _group_of_class(thing)))

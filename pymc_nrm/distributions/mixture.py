@@ -17,7 +17,7 @@ from pymc_nrm.distributions.partition import PartitionRV, known_length
 from pymc_nrm.distributions.supports import with_conditions
 from pymc_nrm.families.base import broadcast_hyperparameters, canonical, complete, log_likelihood, prepare_data
 from pymc_nrm.hyperparameters import check_values, plain_values
-from pymc_nrm.partitions import draw_data
+from pymc_nrm.partitions.clusters import draw_data
 
 
 class MixtureRV(RandomVariable):

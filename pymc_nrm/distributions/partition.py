@@ -15,7 +15,7 @@ from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.start import DefaultStart
 from pymc_nrm.distributions.supports import with_conditions
 from pymc_nrm.measures.base import check_measure, draw_partition, symbolic_log_eppf
-from pymc_nrm.partitions import canonical_labels
+from pymc_nrm.partitions.labels import canonical_labels
 
 
 class PartitionRV(RandomVariable):

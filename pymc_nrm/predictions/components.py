@@ -12,7 +12,8 @@ from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.families.base import draw_parameters, parameters_size, restore_parameters
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
-from pymc_nrm.partitions import build_state, label_counts
+from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded, partition_coords
 

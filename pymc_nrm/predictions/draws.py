@@ -17,7 +17,7 @@ from pymc_nrm.distributions.partition import PartitionRV
 from pymc_nrm.families.base import localise, prepare_data
 from pymc_nrm.families.no_data import NoData, NoRows
 from pymc_nrm.families.product import product, product_data
-from pymc_nrm.partitions import canonical_labels
+from pymc_nrm.partitions.labels import canonical_labels
 
 _INTERPRETED = Mode(linker="py", optimizer="minimum_compile")
 

@@ -8,9 +8,9 @@ from pymc.model import Model
 
 from pymc_nrm.distributions.mixture import MixtureRV
 from pymc_nrm.distributions.model import checked_model
-from pymc_nrm.partitions import label_counts
+from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.draws import PartitionDraws, mixtures_of
-from pymc_nrm.predictions.join import log_join_probabilities
+from pymc_nrm.predictions.join_weights import log_join_probabilities
 from pymc_nrm.predictions.layout import draws_dataset, partition_coords
 from pymc_nrm.predictions.tables import log_leave_one_out_table, log_sum_rows
 

@@ -10,10 +10,10 @@ from pymc_nrm.checks import numeric_array
 from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.distributions.partition import PartitionRV
 from pymc_nrm.families.product import product, product_data
-from pymc_nrm.partitions import canonical_labels, label_counts
+from pymc_nrm.partitions.labels import canonical_labels, label_counts
 from pymc_nrm.predictions.draws import PartitionDraws, find_variable
 from pymc_nrm.predictions.items import as_rows, prepare_new_items
-from pymc_nrm.predictions.join import log_join_probabilities
+from pymc_nrm.predictions.join_weights import log_join_probabilities
 from pymc_nrm.predictions.layout import MixtureLayout
 from pymc_nrm.predictions.tables import log_predictive_table, log_sum_rows
 from pymc_nrm.stats.point_estimate import point_estimate

@@ -13,10 +13,10 @@ from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.families.base import draw_item, restore_parameters
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
-from pymc_nrm.partitions import label_counts
+from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.draws import PartitionDraws
-from pymc_nrm.predictions.join import draw_new_labels
+from pymc_nrm.predictions.join_weights import draw_new_labels
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, partition_coords
 
 

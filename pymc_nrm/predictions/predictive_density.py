@@ -7,10 +7,10 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.distributions.model import checked_model
-from pymc_nrm.partitions import label_counts
+from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.items import as_rows, prepare_new_items
-from pymc_nrm.predictions.join import log_join_probabilities
+from pymc_nrm.predictions.join_weights import log_join_probabilities
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
 from pymc_nrm.predictions.tables import log_predictive_table, log_sum_rows
 

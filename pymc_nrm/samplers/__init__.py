@@ -1,0 +1,8 @@
+"""Steps that sample partitions."""
+
+from pymc_nrm.samplers.lee_choi.step import PublishedTreeGuided
+from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
+from pymc_nrm.samplers.split_merge import SplitMerge
+from pymc_nrm.samplers.tree_guided.step import TreeGuided
+
+__all__ = ["MarginalGibbs", "PublishedTreeGuided", "SplitMerge", "TreeGuided"]

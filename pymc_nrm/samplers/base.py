@@ -14,7 +14,8 @@ from pymc_nrm.distributions.partition import PartitionRV
 from pymc_nrm.distributions.start import is_default_start
 from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.measures.base import draw_log_u, log_u_prior_term, weights
-from pymc_nrm.partitions import build_state, canonical_labels, label_counts, log_target, ordered_labels
+from pymc_nrm.partitions.clusters import build_state, log_target, ordered_labels
+from pymc_nrm.partitions.labels import canonical_labels, label_counts
 from pymc_nrm.samplers.finite import check_against_graph, not_finite
 from pymc_nrm.samplers.target import Target
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from pymc_nrm.families.base import log_likelihood
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions import label_counts
+from pymc_nrm.partitions.labels import label_counts
 
 # The log densities of kernels and graph may differ by this share of their sum, or by this much for each item.
 _TOLERANCE = 1e-6

@@ -16,10 +16,11 @@ from pymc_nrm.families.base import (
 )
 from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.interrupts import check_signals
-from pymc_nrm.partitions import close_slot, copy_row, grow, open_slot
+from pymc_nrm.partitions.clusters import close_slot, grow, open_slot
 from pymc_nrm.samplers.base import PartitionStep
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items, scan_order
 from pymc_nrm.samplers.split_merge_tally import SPLIT_MERGE_STATS, count_outcome, split_merge_statistics
+from pymc_nrm.special import copy_row
 
 
 class Halves(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, log_marginal, statistics_size
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions import all_partitions, label_counts
+from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers
 
 

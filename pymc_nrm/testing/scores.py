@@ -30,7 +30,7 @@ def partition_index(labels: Any, partitions: Any) -> np.ndarray:
 
     Examples
     --------
-    >>> from pymc_nrm.partitions import all_partitions
+    >>> from pymc_nrm.partitions.labels import all_partitions
     >>> partition_index([[0, 0], [0, 1]], all_partitions(2)).tolist()
     [0, 1]
     """
@@ -61,7 +61,7 @@ def partition_frequencies(labels: Any, partitions: Any) -> np.ndarray:
 
     Examples
     --------
-    >>> from pymc_nrm.partitions import all_partitions
+    >>> from pymc_nrm.partitions.labels import all_partitions
     >>> partition_frequencies([[0, 0], [0, 1], [0, 1], [0, 1]], all_partitions(2)).tolist()
     [0.25, 0.75]
     """
@@ -128,7 +128,7 @@ def z_scores(labels: Any, partitions: Any, probabilities: Any, least: Any = None
 
     Examples
     --------
-    >>> from pymc_nrm.partitions import all_partitions
+    >>> from pymc_nrm.partitions.labels import all_partitions
     >>> partitions = all_partitions(2)
     >>> labels = partitions[np.random.default_rng(1).integers(0, 2, size=(4, 1000))]
     >>> z = z_scores(labels, partitions, np.array([0.5, 0.5]))

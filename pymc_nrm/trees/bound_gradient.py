@@ -6,13 +6,13 @@ import pytensor.tensor as pt
 from scipy import sparse
 
 from pymc_nrm.families.base import broadcast_hyperparameters, complete, log_likelihood
+from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
+from pymc_nrm.guide_trees.tree import leaves
 from pymc_nrm.measures.base import log_u_prior_term, weights
+from pymc_nrm.trees.clustering_result import make_dendrogram
 from pymc_nrm.trees.coordinates import Block
-from pymc_nrm.trees.dendrogram import make_dendrogram
 from pymc_nrm.trees.evidence import u_given_tree
 from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers
-from pymc_nrm.trees.potentials import potentials_from_marginals, tree_log_marginals
-from pymc_nrm.trees.tree import leaves
 from pymc_nrm.trees.tree_posterior import node_log_probabilities
 
 # Nodes that are a cluster with a smaller probability do not count.

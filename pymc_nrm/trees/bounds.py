@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
+from pymc_nrm.guide_trees.tree import Tree
 from pymc_nrm.measures.base import log_u_prior_term, weights
 from pymc_nrm.trees.clustering import checked_log_u
-from pymc_nrm.trees.dendrogram import Dendrogram
+from pymc_nrm.trees.clustering_result import Dendrogram
 from pymc_nrm.trees.evidence import u_given_tree
 from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers
-from pymc_nrm.trees.potentials import potentials_from_marginals, tree_log_marginals
-from pymc_nrm.trees.tree import Tree
 from pymc_nrm.trees.tree_posterior import checked_tree
 
 

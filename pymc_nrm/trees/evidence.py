@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_nrm.guide_trees.potentials import potentials_from_marginals
 from pymc_nrm.measures.base import log_u_prior_term, weights
 from pymc_nrm.special import log_sum_exp
-from pymc_nrm.trees.potentials import potentials_from_marginals
 
 # Nodes lie at most half a standard deviation apart, for which the trapezoid rule has an error of exp(-8 pi^2) with a
 # normal density, and at most 3/4: the error is exp(-2 pi^2 / spacing) where 1 + u vanishes at log u = i pi.

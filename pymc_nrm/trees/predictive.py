@@ -8,15 +8,15 @@ from scipy.special import logsumexp
 
 from pymc_nrm.families.base import cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.generic import kernel
+from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
+from pymc_nrm.guide_trees.tree import Tree
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.measures.base import weights
 from pymc_nrm.special import softplus
 from pymc_nrm.trees.bounds import start_of_search
-from pymc_nrm.trees.dendrogram import Dendrogram
+from pymc_nrm.trees.clustering_result import Dendrogram
 from pymc_nrm.trees.evidence import u_given_tree
 from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers
-from pymc_nrm.trees.potentials import potentials_from_marginals, tree_log_marginals
-from pymc_nrm.trees.tree import Tree
 from pymc_nrm.trees.tree_posterior import add_node, checked_tree, inner_statistics, log_add, node_log_probabilities
 
 

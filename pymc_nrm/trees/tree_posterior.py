@@ -6,10 +6,10 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.generic import kernel
+from pymc_nrm.guide_trees.tree import Tree, check_tree
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.special import softplus
-from pymc_nrm.trees.dendrogram import Dendrogram
-from pymc_nrm.trees.tree import Tree, check_tree
+from pymc_nrm.trees.clustering_result import Dendrogram
 
 
 def checked_tree(tree, n):
@@ -52,7 +52,8 @@ def node_log_probabilities(tree, log_d):
     ----------
     tree : Tree
     log_d : ndarray, shape (2n - 1,)
-        Log dissimilarities of children under that u, from :func:`~pymc_nrm.trees.potentials.potentials_from_marginals`.
+        Log dissimilarities of children under that u, from
+        :func:`~pymc_nrm.guide_trees.potentials.potentials_from_marginals`.
 
     Returns
     -------

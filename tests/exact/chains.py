@@ -8,7 +8,7 @@ import numpy as np
 
 from pymc_nrm.generic import kernel
 from pymc_nrm.measures.base import Weights
-from pymc_nrm.partitions import build_state, ordered_labels
+from pymc_nrm.partitions.clusters import build_state, ordered_labels
 from pymc_nrm.samplers.base import draw_weights
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items
 from pymc_nrm.samplers.split_merge import split_merge_moves

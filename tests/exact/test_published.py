@@ -13,15 +13,22 @@ from models import make_model, run
 
 from pymc_nrm.families import PoissonGamma
 from pymc_nrm.generic import kernel
+from pymc_nrm.guide_trees.tree import build_tree
 from pymc_nrm.measures.base import Weights, weights
-from pymc_nrm.partitions import all_partitions, build_state, canonical_labels, ordered_labels
-from pymc_nrm.samplers.canonical_split_merge import canonical_items, canonical_moves
+from pymc_nrm.partitions.clusters import build_state, ordered_labels
+from pymc_nrm.partitions.labels import all_partitions, canonical_labels
+from pymc_nrm.samplers.lee_choi.canonical_split_merge import canonical_items, canonical_moves
+from pymc_nrm.samplers.lee_choi.published_moves import (
+    forest_labels,
+    global_move,
+    plant_forest,
+    published_cycle,
+    refresh_forest,
+)
+from pymc_nrm.samplers.lee_choi.step import PublishedTreeGuided
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep
-from pymc_nrm.samplers.published_moves import forest_labels, global_move, plant_forest, published_cycle, refresh_forest
-from pymc_nrm.samplers.published_tree_guided import PublishedTreeGuided
 from pymc_nrm.testing import exact_posterior, kernel_inputs, largest_z, total_variation, z_scores
 from pymc_nrm.testing.scores import partition_frequencies
-from pymc_nrm.trees.tree import build_tree
 
 # Kernels compile for half a minute per family: two sizes of one family by default.
 CASES = {

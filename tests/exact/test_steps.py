@@ -9,7 +9,7 @@ from models import check_step, make_model, run
 
 from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.measures.base import log_eppf, log_u_prior_term, weights
-from pymc_nrm.partitions import all_partitions, label_counts
+from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.samplers.split_merge import SplitMerge
 
 # Without data their kernels are compiled anew.

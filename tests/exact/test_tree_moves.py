@@ -10,12 +10,12 @@ from laws import CHAINS, assert_law, inputs, law_given_u, posterior
 from models import make_model, run
 
 from pymc_nrm.distributions.partition import Partition
+from pymc_nrm.guide_trees.tree import build_tree
 from pymc_nrm.measures.base import weights
-from pymc_nrm.partitions import build_state, ordered_labels
-from pymc_nrm.samplers.guide import make_guide
-from pymc_nrm.samplers.tree_guided import TREE_MOVES, TreeGuided, tree_guided_cycle
+from pymc_nrm.partitions.clusters import build_state, ordered_labels
+from pymc_nrm.samplers.tree_guided.guide_tables import make_guide
+from pymc_nrm.samplers.tree_guided.step import TREE_MOVES, TreeGuided, tree_guided_cycle
 from pymc_nrm.testing import largest_z, total_variation, z_scores
-from pymc_nrm.trees.tree import build_tree
 
 U = 2.5
 N_STARTS, N_DRAWS = 40_000, 8_000

@@ -18,8 +18,8 @@ import xarray as xr
 import pymc_nrm as nrm
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import call_with_late_interrupts, check_signals
-from pymc_nrm.partitions import canonical_labels
-from pymc_nrm.sampling.interruption import interrupts_outside_of_conversions
+from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.run.interruption import interrupts_outside_of_conversions
 from pymc_nrm.stats.similarity import similarity_matrix
 
 
@@ -170,7 +170,7 @@ def test_an_interrupt_while_numba_unpickles_comes_later():
 CHAINS = """
     import functools, signal, sys
     import numpy as np, pymc as pm, pymc_nrm as nrm
-    from pymc_nrm.samplers.published_tree_guided import PublishedTreeGuided
+    from pymc_nrm.samplers.lee_choi.step import PublishedTreeGuided
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     step_name, cores, times, with_nuts = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "True"

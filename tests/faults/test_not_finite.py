@@ -13,7 +13,7 @@ import pymc_nrm as nrm
 from pymc_nrm.families.base import broadcast_hyperparameters, complete
 from pymc_nrm.samplers.finite import check_against_graph, graph_log_likelihood
 from pymc_nrm.samplers.panel import draw_column
-from pymc_nrm.samplers.subtree_gibbs import draw_from_logs
+from pymc_nrm.samplers.tree_guided.block_gibbs import draw_from_logs
 from pymc_nrm.special import draw_categorical
 from pymc_nrm.testing import kernel_inputs
 

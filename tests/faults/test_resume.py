@@ -12,8 +12,8 @@ import pymc as pm
 import pytest
 
 import pymc_nrm as nrm
-from pymc_nrm.sampling import checkpoint_files, fingerprint
-from pymc_nrm.sampling.checkpoint_files import ChainFiles
+from pymc_nrm.run import checkpoint_files, fingerprint
+from pymc_nrm.run.checkpoint_files import ChainFiles
 
 COUNTS = np.array([0, 1, 8, 9, 20, 22])
 N_TUNE, N_DRAWS = 20, 30

@@ -20,8 +20,8 @@ from pymc_nrm.measures.base import (
     symbolic_log_eppf,
     weights,
 )
-from pymc_nrm.partitions import all_partitions, label_counts
-from pymc_nrm.predictions.join import log_join_probabilities
+from pymc_nrm.partitions.labels import all_partitions, label_counts
+from pymc_nrm.predictions.join_weights import log_join_probabilities
 from pymc_nrm.predictions.jumps import draw_log_fixed_jumps, draw_log_remaining_jumps, draw_log_remaining_mass
 
 ALPHAS = [1e-300, 1e-100, 1e-17, 1e-8, 0.3, 1e8]

@@ -8,6 +8,7 @@ import pytest
 from plot_cases import smoke
 
 from pymc_nrm.families import NormalGamma
+from pymc_nrm.guide_trees.tree import build_tree, cut_tree
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.plots import plot_dendrogram
 from pymc_nrm.plots.dendrogram import (
@@ -20,8 +21,7 @@ from pymc_nrm.plots.dendrogram import (
     merge_nodes,
 )
 from pymc_nrm.trees import bhc
-from pymc_nrm.trees.dendrogram import Dendrogram
-from pymc_nrm.trees.tree import build_tree, cut_tree
+from pymc_nrm.trees.clustering_result import Dendrogram
 
 azp = pytest.importorskip("arviz_plots")
 

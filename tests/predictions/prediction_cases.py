@@ -11,7 +11,7 @@ from scipy import sparse
 import pymc_nrm as nrm
 from pymc_nrm.families.base import add_item, log_marginal, statistics_size
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions import all_partitions, label_counts
+from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.testing.enumeration import kernel_inputs
 
 MEASURES = {"DP": nrm.DirichletProcess(0.8), "NGG": nrm.NormalizedGeneralizedGamma(0.6, 0.35)}

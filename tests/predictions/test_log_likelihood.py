@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
-from pymc_nrm.partitions import all_partitions, canonical_labels
+from pymc_nrm.partitions.labels import all_partitions, canonical_labels
 from pymc_nrm.predictions import compute_log_likelihood
 
 ALL = rows(CASES)

@@ -7,7 +7,7 @@ import xarray as xr
 from prediction_cases import CASES, MEASURES, draws_of, extensions, joint_table, make_model, rows, stack
 
 import pymc_nrm as nrm
-from pymc_nrm.partitions import all_partitions
+from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.predictions import predict_labels
 from pymc_nrm.stats.point_estimate import point_estimate
 

@@ -11,9 +11,9 @@ from scipy import sparse
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions import all_partitions, label_counts
+from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.predictions import density, sample_posterior_predictive
-from pymc_nrm.predictions.join import draw_new_labels, log_join_probabilities
+from pymc_nrm.predictions.join_weights import draw_new_labels, log_join_probabilities
 from pymc_nrm.testing import largest_z, z_scores
 
 

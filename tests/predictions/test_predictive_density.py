@@ -7,7 +7,7 @@ from prediction_cases import CASES, MEASURES, draws_of, extensions, joint_table,
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
-from pymc_nrm.partitions import all_partitions
+from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.predictions import density
 
 ALL = rows(CASES)

@@ -11,11 +11,11 @@ from scipy.stats import norm
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions import label_counts
+from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.item_density import mixture_density
-from pymc_nrm.predictions.join import log_join_probabilities
+from pymc_nrm.predictions.join_weights import log_join_probabilities
 from pymc_nrm.predictions.measure_functionals import measure_cdf, measure_density, measure_mean
 from pymc_nrm.predictions.predictive_density import density
 from pymc_nrm.predictions.random_measure import sample_random_measure

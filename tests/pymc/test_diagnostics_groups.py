@@ -12,8 +12,8 @@ import xarray as xr
 from scipy.special import gammaln
 
 import pymc_nrm as nrm
-from pymc_nrm.partitions import label_counts
-from pymc_nrm.sampling import pair_messages
+from pymc_nrm.partitions.labels import label_counts
+from pymc_nrm.run import pair_messages
 from pymc_nrm.stats.diagnostics import add_diagnostics, diagnose, partition_quantities
 from pymc_nrm.stats.partition_convergence import partition_convergence
 from pymc_nrm.stats.summary import summary

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import pymc_nrm as nrm
-from pymc_nrm.sampling.label_storage import LabelArray
+from pymc_nrm.run.label_storage import LabelArray
 
 COUNTS = np.array([0, 1, 8, 9, 20, 22])
 OPTIONS = {"tune": 20, "chains": 2, "cores": 1, "random_seed": 3, "progressbar": False}

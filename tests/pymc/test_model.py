@@ -6,7 +6,7 @@ import pytest
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf, n_clusters_mean
-from pymc_nrm.partitions import is_canonical, label_counts
+from pymc_nrm.partitions.labels import is_canonical, label_counts
 
 X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]])
 COORDS = {"obs": list("abcde"), "feature": ["length", "width"]}

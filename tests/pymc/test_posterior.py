@@ -9,7 +9,7 @@ from scipy import integrate, stats
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions import all_partitions, canonical_labels, label_counts
+from pymc_nrm.partitions.labels import all_partitions, canonical_labels, label_counts
 from pymc_nrm.testing import exact_posterior, largest_z, mean_and_error, z_scores
 
 QUIET = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "cores": 1}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from pymc_nrm.partitions import all_partitions
+from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.stats import binder_loss, credible_ball, point_estimate, variation_of_information
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from pymc_nrm.partitions import canonical_labels
+from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.stats import (
     assignment_uncertainty,
     credible_ball,

@@ -10,7 +10,7 @@ from arviz_stats import mcse
 from scipy.special import comb
 from scipy.stats import entropy
 
-from pymc_nrm.partitions import all_partitions
+from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.stats import (
     adjusted_rand,
     binder_loss,

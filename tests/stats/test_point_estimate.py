@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from pymc_nrm import stats
-from pymc_nrm.partitions import all_partitions, canonical_labels
+from pymc_nrm.partitions.labels import all_partitions, canonical_labels
 from pymc_nrm.stats.losses import VALUES, binder_loss, complete_costs, expected_loss
 from pymc_nrm.stats.point_estimate import make_tables, minimise, point_estimate
 from pymc_nrm.stats.search import Candidate, DrawTables, allocate, dissolve, place, sweep, with_room

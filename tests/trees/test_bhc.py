@@ -16,10 +16,10 @@ from tree_reference import (
     marginals,
 )
 
+from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals, tree_log_potential
+from pymc_nrm.guide_trees.tree import build_tree, check_tree
 from pymc_nrm.measures.base import log_u_prior_term, weights
 from pymc_nrm.trees import bhc, ibhc
-from pymc_nrm.trees.potentials import potentials_from_marginals, tree_log_marginals, tree_log_potential
-from pymc_nrm.trees.tree import build_tree, check_tree
 
 
 def take(name, n):

@@ -9,11 +9,11 @@ from scipy import sparse
 from tree_reference import MEASURES, below, clusters, log_sum
 
 from pymc_nrm.families import BernoulliBeta, MultinomialDirichlet, NormalGamma
+from pymc_nrm.guide_trees.tree import build_tree
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions import all_partitions
+from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.trees import bhc, predictive_log_density
-from pymc_nrm.trees.tree import build_tree
 
 BINARY = BernoulliBeta(0.7, 1.1)
 GAUSS = NormalGamma(0.2, 0.1, 1.5, 0.8)

@@ -14,7 +14,7 @@ import pymc_nrm as nrm
 from pymc_nrm.distributions.observed import numeric_data
 from pymc_nrm.families.base import broadcast_hyperparameters, complete, log_likelihood
 from pymc_nrm.measures.base import log_eppf, log_u_prior_term, symbolic_log_eppf, weights
-from pymc_nrm.partitions import label_counts
+from pymc_nrm.partitions.labels import label_counts
 
 from . import reference
 

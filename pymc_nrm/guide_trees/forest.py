@@ -1,0 +1,277 @@
+"""What incremental clustering changes: a forest of binary trees whose nodes know their statistics."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.families.base import (
+    add_item,
+    cache_size,
+    log_marginal,
+    log_predictive,
+    refresh_cache,
+    statistics_size,
+    update_cache,
+)
+from pymc_nrm.generic import kernel
+from pymc_nrm.guide_trees.potentials import log_dissimilarity, log_potential
+from pymc_nrm.interrupts import check_signals
+
+
+class Forest(NamedTuple):
+    """Binary trees over some of n items.
+
+    Nodes 0..n - 1 are the items.  Internal node n + r owns row r of statistics and cache, and its number is used again
+    after it became free.  A leaf has a row only while it is a root.  So n rows are always enough: m items in K trees
+    make m - K internal nodes.
+
+    Parameters
+    ----------
+    left, right, parent, size : ndarray of int64, shape (2n,)
+        As in :class:`~pymc_nrm.guide_trees.tree.Tree`; what stands at nodes not in use has no meaning.
+    log_marginal, log_potential, log_dissimilarity : ndarray, shape (2n,)
+        As in :class:`~pymc_nrm.guide_trees.potentials.Potentials`.
+    row : ndarray of int64, shape (2n,)
+        Row of a node; -1 for leaves below a root.
+    statistics, cache : ndarray, shape (n + 1, ...)
+        The last row is for work.
+    roots, position : ndarray of int64, shape (n,), (2n,)
+        The first ``n_roots`` entries list the roots; their place in this list.
+    free, pending : ndarray of int64, shape (n,), (n + 1,)
+        Stacks of unused rows, and of trees that wait to be inserted.
+    n_roots, n_free, n_pending, n_cuts : ndarray of int64, shape (1,)
+    """
+
+    left: Any
+    right: Any
+    parent: Any
+    size: Any
+    log_marginal: Any
+    log_potential: Any
+    log_dissimilarity: Any
+    row: Any
+    statistics: Any
+    cache: Any
+    roots: Any
+    position: Any
+    free: Any
+    pending: Any
+    n_roots: Any
+    n_free: Any
+    n_pending: Any
+    n_cuts: Any
+
+
+@kernel
+def empty_forest(n, weights, family, data):
+    """A forest without trees, for n items whose own potentials are computed here."""
+    statistics = np.zeros((n + 1, statistics_size(family)))
+    cache = np.zeros((n + 1, cache_size(family)))
+    log_p, log_phi = np.zeros(2 * n), np.zeros(2 * n)
+    work = statistics[n]
+    for i in range(n):
+        check_signals()
+        work[:] = 0.0
+        add_item(family, work, data, i, 1.0)
+        log_p[i] = log_marginal(family, work)
+        log_phi[i] = weights.moment[1] + log_p[i]
+    return Forest(
+        np.full(2 * n, -1, dtype=np.int64),
+        np.full(2 * n, -1, dtype=np.int64),
+        np.full(2 * n, -1, dtype=np.int64),
+        np.ones(2 * n, dtype=np.int64),
+        log_p,
+        log_phi,
+        np.zeros(2 * n),
+        np.full(2 * n, -1, dtype=np.int64),
+        statistics,
+        cache,
+        np.zeros(n, dtype=np.int64),
+        np.zeros(2 * n, dtype=np.int64),
+        np.arange(n)[::-1].copy(),
+        np.zeros(n + 1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.full(1, n, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+    )
+
+
+@kernel
+def take_row(forest):
+    """An unused row."""
+    forest.n_free[0] -= 1
+    return forest.free[forest.n_free[0]]
+
+
+@kernel
+def give_row(forest, v):
+    """Make the row of a node unused, if it has one."""
+    if forest.row[v] >= 0:
+        forest.free[forest.n_free[0]] = forest.row[v]
+        forest.n_free[0] += 1
+        forest.row[v] = -1
+
+
+@kernel
+def add_root(forest, v):
+    """Make a node that has no parent and is not listed a tree of its own."""
+    k = forest.n_roots[0]
+    forest.roots[k] = v
+    forest.position[v] = k
+    forest.parent[v] = -1
+    forest.n_roots[0] = k + 1
+
+
+@kernel
+def replace_child(forest, old, new):
+    """Put a node into the place of another, below its parent or in the list of roots."""
+    up = forest.parent[old]
+    forest.parent[new] = up
+    if up < 0:
+        k = forest.position[old]
+        forest.roots[k] = new
+        forest.position[new] = k
+    elif forest.left[up] == old:
+        forest.left[up] = new
+    else:
+        forest.right[up] = new
+
+
+@kernel
+def attach(forest, v, x):
+    """Join a node v of a tree with a tree x that is not listed; their new parent, which :func:`form_node` completes.
+
+    Everything but the shape of the tree is left to the caller.
+    """
+    n = forest.roots.shape[0]
+    if v < n:
+        give_row(forest, v)
+    r = take_row(forest)
+    p = n + r
+    forest.row[p] = r
+    replace_child(forest, v, p)
+    forest.left[p], forest.right[p] = v, x
+    forest.parent[v] = forest.parent[x] = p
+    return p
+
+
+@kernel
+def detach_smaller(forest, v):
+    """Take a node apart: its larger child takes its place, the smaller waits to be inserted; which child stayed."""
+    keep, off = forest.left[v], forest.right[v]
+    if forest.size[keep] < forest.size[off]:
+        keep, off = off, keep
+    replace_child(forest, v, keep)
+    give_row(forest, v)
+    forest.parent[off] = -1
+    forest.pending[forest.n_pending[0]] = off
+    forest.n_pending[0] += 1
+    forest.n_cuts[0] += 1
+    return keep
+
+
+@kernel
+def add_node(row, forest, v, family, data):
+    """Add the leaves of a node to a row of statistics."""
+    if v < forest.roots.shape[0]:
+        add_item(family, row, data, v, 1.0)
+    else:
+        source = forest.statistics[forest.row[v]]
+        for k in range(row.shape[0]):
+            row[k] += source[k]
+
+
+@kernel
+def fill_row(forest, r, a, b, family, data):
+    """Form the statistics and the cache of a node from its children anew; b = -1 for a leaf a alone."""
+    statistics = forest.statistics[r]
+    statistics[:] = 0.0
+    add_node(statistics, forest, a, family, data)
+    if b >= 0:
+        add_node(statistics, forest, b, family, data)
+    refresh_cache(family, statistics, forest.cache[r])
+
+
+@kernel
+def form_node(forest, v, family, data):
+    """Form the row, the size and the log marginal of an internal node from its children anew."""
+    a, b = forest.left[v], forest.right[v]
+    fill_row(forest, forest.row[v], a, b, family, data)
+    forest.size[v] = forest.size[a] + forest.size[b]
+    forest.log_marginal[v] = log_marginal(family, forest.statistics[forest.row[v]])
+
+
+@kernel
+def absorb(forest, v, x, log_marginal_joint, family, data):
+    """Add the leaves of x to the row, the size and the log marginal of an internal node that is to be above it."""
+    r = forest.row[v]
+    statistics, cache = forest.statistics[r], forest.cache[r]
+    if x < forest.roots.shape[0]:
+        update_cache(family, statistics, cache, data, x, 1.0)
+    else:
+        add_node(statistics, forest, x, family, data)
+        refresh_cache(family, statistics, cache)
+    forest.size[v] += forest.size[x]
+    forest.log_marginal[v] = log_marginal_joint
+
+
+@kernel
+def joint_log_marginal(forest, v, x, family, data):
+    """Log marginal of the leaves of two disjoint nodes as one cluster.
+
+    One predictive density if x is a leaf.  A leaf v that is a root keeps the row that was made for this.
+    """
+    n = forest.roots.shape[0]
+    work = forest.statistics[n]
+    if x >= n:
+        work[:] = 0.0
+        add_node(work, forest, v, family, data)
+        add_node(work, forest, x, family, data)
+        return log_marginal(family, work)
+    r = forest.row[v]
+    if r < 0:
+        r = n
+        if forest.parent[v] < 0:
+            r = forest.row[v] = take_row(forest)
+        fill_row(forest, r, v, -1, family, data)
+    return forest.log_marginal[v] + log_predictive(family, forest.cache[r], data, x)
+
+
+@kernel
+def pair_log_d(forest, v, x, log_marginal_joint, moment):
+    """Log d of two nodes, given the log marginal of their union."""
+    together = moment[forest.size[v] + forest.size[x]] + log_marginal_joint
+    return log_dissimilarity(forest.log_potential[v] + forest.log_potential[x], together)
+
+
+@kernel
+def set_potential(forest, v, moment):
+    """Log d and log potential of an internal node from those of its children."""
+    apart = forest.log_potential[forest.left[v]] + forest.log_potential[forest.right[v]]
+    log_d = log_dissimilarity(apart, moment[forest.size[v]] + forest.log_marginal[v])
+    forest.log_dissimilarity[v] = log_d
+    forest.log_potential[v] = log_potential(apart, log_d)
+    return log_d
+
+
+@kernel
+def post_order(forest):
+    """All nodes of the forest, children before parents, tree after tree, shape (number of nodes,)."""
+    n = forest.roots.shape[0]
+    n_roots = forest.n_roots[0]
+    nodes = np.empty(2 * n, dtype=np.int64)
+    stack = np.empty(n + 1, dtype=np.int64)
+    count = 2 * n
+    for k in range(n_roots - 1, -1, -1):
+        stack[0] = forest.roots[k]
+        height = 1
+        while height > 0:
+            height -= 1
+            v = stack[height]
+            count -= 1
+            nodes[count] = v
+            if v >= n:
+                stack[height], stack[height + 1] = forest.left[v], forest.right[v]
+                height += 2
+    return nodes[count:].copy()

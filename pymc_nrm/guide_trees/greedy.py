@@ -1,0 +1,142 @@
+"""Greedy Bayesian hierarchical clustering (Heller & Ghahramani 2005), for every normalized random measure."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.families.base import add_item, log_marginal, statistics_size
+from pymc_nrm.generic import kernel
+from pymc_nrm.guide_trees.potentials import log_dissimilarity, log_potential
+from pymc_nrm.interrupts import check_signals
+from pymc_nrm.special import copy_row
+
+
+class Units(NamedTuple):
+    """Trees to be joined, known by what potentials need.
+
+    Parameters
+    ----------
+    size : ndarray of int64, shape (k,)
+        Numbers of leaves.
+    log_potential : ndarray, shape (k,)
+    statistics : ndarray, shape (k, s)
+        Sums over the leaves.
+    """
+
+    size: Any
+    log_potential: Any
+    statistics: Any
+
+
+@kernel
+def item_units(weights, family, data, items):
+    """Every one of the given items as a tree of its own."""
+    k = items.shape[0]
+    statistics = np.zeros((k, statistics_size(family)))
+    log_phi = np.empty(k)
+    for a in range(k):
+        check_signals()
+        add_item(family, statistics[a], data, items[a], 1.0)
+        log_phi[a] = weights.moment[1] + log_marginal(family, statistics[a])
+    return Units(np.ones(k, dtype=np.int64), log_phi, statistics)
+
+
+@kernel
+def _unit_log_d(units, moment, family, a, b, work):
+    """Log d of two trees."""
+    for k in range(work.shape[0]):
+        work[k] = units.statistics[a, k] + units.statistics[b, k]
+    together = moment[units.size[a] + units.size[b]] + log_marginal(family, work)
+    return log_dissimilarity(units.log_potential[a] + units.log_potential[b], together)
+
+
+@kernel
+def _nearest(log_d, active, n_active, a):
+    """The active unit of least log d to a unit."""
+    best = -1
+    for k in range(n_active):
+        b = active[k]
+        if b != a and (best < 0 or log_d[a, b] < log_d[a, best]):
+            best = b
+    return best
+
+
+@kernel
+def join_units(units, weights, family, log_d):
+    """Join the pair of least d until one tree is left; ``units`` is overwritten.
+
+    The dissimilarity of two trees depends on these alone, so a matrix of it is filled once and one row and column of it
+    after each merge: k^2 log marginals in all.  Every unit remembers its nearest, which is searched for anew only when
+    it has been merged.  Time about k^2 and memory 8 k^2 bytes.
+
+    Parameters
+    ----------
+    units : Units
+    weights : Weights
+        Tables given u.
+    family : NamedTuple
+        As kernels take it.
+    log_d : ndarray, shape (k, k)
+        Memory for the matrix.
+
+    Returns
+    -------
+    merges : ndarray of int64, shape (k - 1, 2)
+        Units are 0..k - 1, row j makes node k + j.
+    log_d : ndarray, shape (k - 1,)
+    last : int
+        The entry of ``units`` that is the whole now.
+    """
+    k = units.size.shape[0]
+    moment = weights.moment
+    merges = np.empty((max(k - 1, 0), 2), dtype=np.int64)
+    merge_log_d = np.empty(max(k - 1, 0))
+    work = np.empty(units.statistics.shape[1])
+    for a in range(k):
+        check_signals()
+        for b in range(a):
+            log_d[a, b] = log_d[b, a] = _unit_log_d(units, moment, family, a, b, work)
+    active, node, nearest = np.arange(k), np.arange(k), np.empty(k, dtype=np.int64)
+    for a in range(k):
+        nearest[a] = _nearest(log_d, active, k, a)
+    for step in range(k - 1):
+        check_signals()
+        n_active = k - step
+        a = active[0]
+        for j in range(n_active):
+            if log_d[active[j], nearest[active[j]]] < log_d[a, nearest[a]]:
+                a = active[j]
+        b = nearest[a]
+        if node[b] < node[a]:
+            a, b = b, a
+        merges[step, 0], merges[step, 1] = node[a], node[b]
+        merge_log_d[step] = log_d[a, b]
+        units.log_potential[a] = log_potential(units.log_potential[a] + units.log_potential[b], log_d[a, b])
+        units.size[a] += units.size[b]
+        for j in range(work.shape[0]):
+            work[j] = units.statistics[a, j] + units.statistics[b, j]
+        copy_row(units.statistics[a], work)
+        node[a] = k + step
+        n_active = _remove(active, n_active, b)
+        for j in range(n_active):
+            c = active[j]
+            if c != a:
+                log_d[a, c] = log_d[c, a] = _unit_log_d(units, moment, family, a, c, work)
+        for j in range(n_active):
+            c = active[j]
+            if c == a or nearest[c] == a or nearest[c] == b:
+                nearest[c] = _nearest(log_d, active, n_active, c)
+            elif log_d[c, a] < log_d[c, nearest[c]]:
+                nearest[c] = a
+    return merges, merge_log_d, active[0]
+
+
+@kernel
+def _remove(active, n_active, b):
+    """Remove an entry, the others keep their order, so that ties fall to the smaller number."""
+    k = 0
+    while active[k] != b:
+        k += 1
+    for j in range(k, n_active - 1):
+        active[j] = active[j + 1]
+    return n_active - 1

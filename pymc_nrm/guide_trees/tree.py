@@ -1,0 +1,275 @@
+"""Binary trees over items as arrays: children before parents, the leaves of every node contiguous."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.generic import kernel
+from pymc_nrm.partitions.labels import canonical_labels
+
+__all__ = ["Tree", "build_tree", "check_tree", "cut_tree", "leaves", "lowest_common_ancestor", "mean_depth"]
+
+
+class Tree(NamedTuple):
+    """A rooted binary tree whose leaves are n items.
+
+    Nodes 0, ..., n - 1 are the items and n, ..., 2n - 2 the internal nodes, children before parents, so that the last
+    node is the root.  A loop over node numbers goes from the leaves to the root, and backwards from the root to the
+    leaves.
+
+    Parameters
+    ----------
+    left, right : ndarray of int64, shape (2n - 1,)
+        Children; -1 at leaves.
+    parent : ndarray of int64, shape (2n - 1,)
+        -1 at the root.
+    size : ndarray of int64, shape (2n - 1,)
+        Number of leaves below a node, 1 at a leaf.
+    first : ndarray of int64, shape (2n - 1,)
+        Where the leaves of a node start in ``order``.
+    order : ndarray of int64, shape (n,)
+        Items such that those of node v are ``order[first[v] : first[v] + size[v]]``, left before right.
+    log_dissimilarity : ndarray of float64, shape (2n - 1,)
+        log d of the two children of each internal node; 0 at leaves.
+    """
+
+    left: Any
+    right: Any
+    parent: Any
+    size: Any
+    first: Any
+    order: Any
+    log_dissimilarity: Any
+
+
+@kernel
+def _build_tree_kernel(merges, log_dissimilarity):
+    n = merges.shape[0] + 1
+    left = np.full(2 * n - 1, -1, dtype=np.int64)
+    right = np.full(2 * n - 1, -1, dtype=np.int64)
+    parent = np.full(2 * n - 1, -1, dtype=np.int64)
+    size = np.ones(2 * n - 1, dtype=np.int64)
+    first = np.zeros(2 * n - 1, dtype=np.int64)
+    order = np.empty(n, dtype=np.int64)
+    log_d = np.zeros(2 * n - 1)
+    for k in range(n - 1):
+        v, a, b = n + k, merges[k, 0], merges[k, 1]
+        if a == b or min(a, b) < 0 or max(a, b) >= v or parent[a] >= 0 or parent[b] >= 0:
+            raise ValueError("every merge must join two different earlier nodes that have not been merged before")
+        left[v], right[v] = a, b
+        parent[a] = parent[b] = v
+        size[v] = size[a] + size[b]
+        log_d[v] = log_dissimilarity[k]
+    for v in range(2 * n - 2, n - 1, -1):
+        first[left[v]] = first[v]
+        first[right[v]] = first[v] + size[left[v]]
+    for i in range(n):
+        order[first[i]] = i
+    return Tree(left, right, parent, size, first, order, log_d)
+
+
+def build_tree(merges, log_dissimilarity=None):
+    """Tree from a list of merges, in the numbering of SciPy's linkage matrices.
+
+    Parameters
+    ----------
+    merges : array_like of int, shape (n - 1, 2)
+        Row k joins two nodes into node n + k; they become its left and its right child.
+    log_dissimilarity : array_like, shape (n - 1,), optional
+        log d of each merge; 0 by default.
+
+    Returns
+    -------
+    Tree
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or a merge joins a node that does not exist yet or has a parent already.
+
+    Examples
+    --------
+    >>> tree = build_tree([[0, 2], [1, 3]])
+    >>> tree.order.tolist(), tree.size.tolist()
+    ([1, 0, 2], [1, 1, 1, 2, 3])
+    """
+    merges = np.ascontiguousarray(merges, dtype="int64")
+    if merges.size == 0:
+        merges = merges.reshape(0, 2)
+    log_d = np.zeros(len(merges)) if log_dissimilarity is None else np.ascontiguousarray(log_dissimilarity, "float64")
+    if merges.ndim != 2 or merges.shape[1] != 2 or log_d.shape != (len(merges),):
+        raise ValueError(
+            "merges must have shape (n - 1, 2) and log_dissimilarity shape (n - 1,); "
+            f"got {merges.shape} and {log_d.shape}"
+        )
+    return _build_tree_kernel(merges, log_d)
+
+
+@kernel
+def leaves(tree, v):
+    """Items below a node.
+
+    Parameters
+    ----------
+    tree : Tree
+    v : int
+        Node.
+
+    Returns
+    -------
+    ndarray of int64, shape (size[v],)
+        A view of ``order``.
+
+    Examples
+    --------
+    >>> leaves(build_tree([[0, 2], [1, 3]]), 3).tolist()
+    [0, 2]
+    """
+    return tree.order[tree.first[v] : tree.first[v] + tree.size[v]]
+
+
+@kernel
+def lowest_common_ancestor(tree, i, j):
+    """The smallest node above (or equal to) both of two nodes; time proportional to the length of the path.
+
+    Parameters
+    ----------
+    tree : Tree
+    i, j : int
+        Nodes.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> tree = build_tree([[0, 2], [1, 3]])
+    >>> lowest_common_ancestor(tree, 0, 2), lowest_common_ancestor(tree, 0, 1)
+    (3, 4)
+    """
+    # Parents have larger numbers than their children, so the smaller of two different nodes is not above the other.
+    while i != j:
+        if i < j:
+            i = tree.parent[i]
+        else:
+            j = tree.parent[j]
+    return i
+
+
+@kernel
+def node_depths(tree):
+    """Number of edges between every node and the root, shape (2n - 1,).
+
+    Examples
+    --------
+    >>> node_depths(build_tree([[0, 2], [1, 3]])).tolist()
+    [2, 1, 2, 1, 0]
+    """
+    depth = np.zeros(tree.parent.shape[0], dtype=np.int64)
+    for v in range(depth.shape[0] - 2, -1, -1):
+        depth[v] = depth[tree.parent[v]] + 1
+    return depth
+
+
+def mean_depth(tree):
+    """Mean depth of the leaves: what a loop from a random leaf to the root costs.
+
+    Parameters
+    ----------
+    tree : Tree
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(mean_depth(build_tree([[0, 2], [1, 3]])), 3)
+    1.667
+    """
+    return float(node_depths(tree)[: len(tree.order)].mean())
+
+
+@kernel
+def _cut_tree_kernel(tree, log_threshold):
+    n = tree.order.shape[0]
+    top = np.arange(2 * n - 1)
+    inside = np.zeros(2 * n - 1, dtype=np.bool_)
+    for v in range(2 * n - 2, -1, -1):
+        up = tree.parent[v]
+        if up >= 0 and inside[up]:
+            top[v], inside[v] = top[up], True
+        else:
+            inside[v] = v < n or tree.log_dissimilarity[v] <= log_threshold
+    return top[:n].copy()
+
+
+def cut_tree(tree, log_threshold=0.0):
+    """Labels of the largest subtrees whose log d is at most a threshold, whatever that of the nodes below is.
+
+    Given that the partition is consistent with the tree and joins a subtree with nothing else, d = 1 is where the
+    subtree is as probably one cluster as not (Heller & Ghahramani 2005, section 2).
+
+    Parameters
+    ----------
+    tree : Tree
+    log_threshold : float
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Canonical labels.
+
+    Examples
+    --------
+    >>> cut_tree(build_tree([[0, 2], [1, 3]], [-1.0, 2.0])).tolist()
+    [0, 1, 0]
+    """
+    return canonical_labels(_cut_tree_kernel(tree, float(log_threshold)))
+
+
+def check_tree(tree):
+    """Check everything that :class:`Tree` promises.
+
+    Parameters
+    ----------
+    tree : Tree
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not describe one binary tree in the documented order.
+
+    Examples
+    --------
+    >>> check_tree(build_tree([[0, 2], [1, 3]]))
+    """
+    n = len(tree.order)
+    internal = np.arange(n, 2 * n - 1)
+    left, right = tree.left[n:], tree.right[n:]
+    children = np.concatenate([left, right])
+    conditions = {
+        "there is a leaf": n >= 1,
+        "arrays have 2n - 1 entries": all(len(a) == 2 * n - 1 for a in tree if a is not tree.order),
+        "types": all(a.dtype == np.int64 for a in tree[:6]) and tree.log_dissimilarity.dtype == np.float64,
+        "leaves have no children": bool((tree.left[:n] == -1).all() and (tree.right[:n] == -1).all()),
+        "children come before parents": bool(((left < internal) & (right < internal)).all()),
+        "every node but the root is a child once": np.array_equal(np.sort(children), np.arange(2 * n - 2)),
+        "the root has no parent": tree.parent[-1] == -1,
+        "order holds every item once": np.array_equal(np.sort(tree.order), np.arange(n)),
+        "leaves are where they stand in order": np.array_equal(tree.order[tree.first[:n]], np.arange(n)),
+        "leaves have log d = 0": not tree.log_dissimilarity[:n].any(),
+        "leaves have size 1": bool((tree.size[:n] == 1).all()),
+    }
+    if all(conditions.values()):
+        conditions["parents match children"] = bool(
+            (tree.parent[left] == internal).all() and (tree.parent[right] == internal).all()
+        )
+        conditions["sizes add up"] = np.array_equal(tree.size[n:], tree.size[left] + tree.size[right])
+        conditions["leaves are contiguous"] = bool(
+            (tree.first[left] == tree.first[n:]).all() and (tree.first[right] == tree.first[n:] + tree.size[left]).all()
+        )
+    for name, holds in conditions.items():
+        if not holds:
+            raise ValueError(f"not a valid tree; violated: {name}")

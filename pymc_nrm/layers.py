@@ -1,0 +1,66 @@
+"""The parts of the package in the order of imports, and what each may import."""
+
+__all__ = ["IMPORTS", "kernel_layers"]
+
+_CHECKS = ("checks", "supports", "hyperparameters")
+_MATHEMATICS = ("generic", "interrupts", "lanes", "pairs", "special", "kernel_op")
+_KINDS = ("measures", "families")
+_PYMC = ("distributions", "model")
+
+# Part: the parts that it may import beside itself, all of them earlier in this table.
+IMPORTS = {
+    "layers": (),
+    "checks": (),
+    "supports": (),
+    "hyperparameters": ("checks",),
+    "fingerprints": ("layers",),
+    "kernel_cache": ("fingerprints",),
+    "interrupts": (),
+    "generic": ("fingerprints", "kernel_cache", "interrupts"),
+    "lanes": ("generic",),
+    "pairs": ("generic",),
+    "special": ("generic",),
+    "kernel_op": ("fingerprints", "generic"),
+    "measures": (*_CHECKS, "generic", "special", "kernel_op"),
+    "families": (*_CHECKS, "generic", "lanes", "pairs", "special", "kernel_op"),
+    "partitions": (*_CHECKS, "generic", "interrupts", "special", *_KINDS),
+    "guide_trees": (*_CHECKS, "generic", "interrupts", "special", *_KINDS, "partitions"),
+    "trees": (*_CHECKS, "generic", "interrupts", "special", *_KINDS, "partitions", "guide_trees"),
+    "distributions": (*_CHECKS, "fingerprints", "generic", "special", *_KINDS, "partitions"),
+    "model": (*_CHECKS, *_KINDS, "partitions", "distributions"),
+    "samplers": (*_CHECKS, *_MATHEMATICS, *_KINDS, "partitions", "guide_trees", *_PYMC),
+    "testing": (*_CHECKS, *_MATHEMATICS, *_KINDS, "partitions", "trees", *_PYMC),
+    "stats": ("checks", "generic", "interrupts", "special"),
+    "plots": ("checks", "stats"),
+    "datasets": (),
+    "predictions": (*_CHECKS, *_MATHEMATICS, *_KINDS, "partitions", *_PYMC, "samplers", "stats"),
+    "run": (*_CHECKS, "fingerprints", "partitions", *_PYMC, "samplers", "stats"),
+}
+
+# Kernels call nothing of these, so that an edit of a message compiles nothing anew.
+WITHOUT_KERNELS = frozenset({"layers", *_CHECKS, "fingerprints", "kernel_cache"})
+
+
+def kernel_layers(layer):
+    """The parts whose code may get into the machine code of a kernel.
+
+    Parameters
+    ----------
+    layer : str
+        The part in which the kernel stands.
+
+    Returns
+    -------
+    frozenset of str
+        The part itself and all that it imports, directly or not, but parts without kernels.
+
+    Examples
+    --------
+    >>> sorted(kernel_layers("stats"))
+    ['generic', 'interrupts', 'special', 'stats']
+    """
+    found = {layer}
+    for name in reversed(IMPORTS):
+        if name in found:
+            found.update(IMPORTS[name])
+    return frozenset(found - WITHOUT_KERNELS)

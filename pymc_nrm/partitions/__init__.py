@@ -1,0 +1,1 @@
+"""Partitions of n items: labels, and the clusters that kernels change."""

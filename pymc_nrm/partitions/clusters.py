@@ -1,0 +1,172 @@
+"""Clusters as kernels change them: the items, sums and caches of each."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.families.base import (
+    add_item,
+    cache_size,
+    draw_item,
+    draw_parameters,
+    log_marginal,
+    parameters_size,
+    refresh_cache,
+    statistics_size,
+    update_cache,
+)
+from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
+from pymc_nrm.special import copy_row
+
+
+class State(NamedTuple):
+    """What a kernel changes: the clusters live in slots, and ``active`` lists the occupied slots first.
+
+    Slots beyond the first ``size[0]`` entries of ``active`` are empty; their rows are those of a cluster without data,
+    so that the entry after the last occupied one serves as the candidate for a new cluster.
+
+    Parameters
+    ----------
+    labels : ndarray of int64, shape (n,)
+        Slot of each item.
+    counts : ndarray of int64, shape (capacity,)
+    statistics, cache : ndarray, shape (capacity, ...)
+    active, position : ndarray of int64, shape (capacity,)
+        A permutation of the slots, and its inverse.
+    size : ndarray of int64, shape (1,)
+        Number of clusters, always less than the capacity.
+    """
+
+    labels: Any
+    counts: Any
+    statistics: Any
+    cache: Any
+    active: Any
+    position: Any
+    size: Any
+
+
+@kernel
+def build_state(labels, family, data):
+    """State of canonical labels, every sum formed anew from the data."""
+    n_clusters = labels.max() + 1 if labels.shape[0] else 0
+    capacity = n_clusters + 8 + n_clusters // 4
+    state = _empty_state(labels.copy(), capacity, family)
+    for i in range(labels.shape[0]):
+        if i % 64 == 0:
+            check_signals()
+        state.counts[labels[i]] += 1
+        add_item(family, state.statistics[labels[i]], data, i, 1.0)
+    for slot in range(n_clusters):
+        refresh_cache(family, state.statistics[slot], state.cache[slot])
+    state.size[0] = n_clusters
+    return state
+
+
+@kernel
+def _empty_state(labels, capacity, family):
+    statistics = np.zeros((capacity, statistics_size(family)))
+    cache = np.zeros((capacity, cache_size(family)))
+    refresh_cache(family, statistics[0], cache[0])
+    for slot in range(1, capacity):
+        copy_row(cache[slot], cache[0])
+    return State(
+        labels,
+        np.zeros(capacity, dtype=np.int64),
+        statistics,
+        cache,
+        np.arange(capacity),
+        np.arange(capacity),
+        np.zeros(1, dtype=np.int64),
+    )
+
+
+@kernel
+def grow(state, family):
+    """A state with at least two empty slots: the same one if it has them, else a copy with twice the capacity."""
+    capacity = state.counts.shape[0]
+    if state.size[0] + 2 <= capacity:
+        return state
+    larger = _empty_state(state.labels, 2 * capacity + 2, family)
+    for slot in range(capacity):
+        larger.counts[slot] = state.counts[slot]
+        larger.active[slot] = state.active[slot]
+        larger.position[slot] = state.position[slot]
+        copy_row(larger.statistics[slot], state.statistics[slot])
+        copy_row(larger.cache[slot], state.cache[slot])
+    larger.size[0] = state.size[0]
+    return larger
+
+
+@kernel
+def open_slot(state):
+    """Make the first empty slot a cluster and return it; the caller fills its rows and ensures capacity."""
+    slot = state.active[state.size[0]]
+    state.size[0] += 1
+    return slot
+
+
+@kernel
+def close_slot(state, slot):
+    """Remove an empty cluster: its slot goes behind the occupied ones, with the rows of a cluster without data."""
+    last = state.size[0] - 1
+    here, other = state.position[slot], state.active[last]
+    state.active[here], state.active[last] = other, slot
+    state.position[other], state.position[slot] = here, last
+    state.size[0] = last
+    state.counts[slot] = 0
+    # Rounding may have left traces in the rows; another empty slot has none.
+    pristine = state.active[last + 1]
+    copy_row(state.statistics[slot], state.statistics[pristine])
+    copy_row(state.cache[slot], state.cache[pristine])
+
+
+@kernel
+def attach(state, item, slot, family, data):
+    """Put an item that is in no cluster into a slot."""
+    update_cache(family, state.statistics[slot], state.cache[slot], data, item, 1.0)
+    state.counts[slot] += 1
+    state.labels[item] = slot
+
+
+@kernel
+def ordered_labels(state):
+    """Canonical labels of a state, shape (n,)."""
+    n = state.labels.shape[0]
+    names = np.full(state.counts.shape[0], -1, dtype=np.int64)
+    labels = np.empty(n, dtype=np.int64)
+    n_clusters = 0
+    for i in range(n):
+        slot = state.labels[i]
+        if names[slot] < 0:
+            names[slot] = n_clusters
+            n_clusters += 1
+        labels[i] = names[slot]
+    return labels
+
+
+@kernel
+def log_target(state, weights, family):
+    """Sum over clusters of log kappa(size, u) + log marginal: the log target given u, up to terms in n and u."""
+    total = 0.0
+    for k in range(state.size[0]):
+        slot = state.active[k]
+        total += weights.moment[state.counts[slot]] + log_marginal(family, state.statistics[slot])
+    return total
+
+
+@kernel
+def draw_data(family, labels, rng, n_features):
+    """Draw data given the partition, shape (n, d): parameters of clusters from the base measure, then their items."""
+    n_clusters = labels.max() + 1 if labels.shape[0] else 0
+    empty = np.zeros(statistics_size(family))
+    parameters = np.empty((n_clusters, parameters_size(family)))
+    for cluster in range(n_clusters):
+        draw_parameters(family, empty, rng, parameters[cluster])
+    values = np.empty((labels.shape[0], n_features))
+    for item in range(labels.shape[0]):
+        if item % 64 == 0:
+            check_signals()
+        draw_item(family, parameters[labels[item]], rng, item, values[item])
+    return values

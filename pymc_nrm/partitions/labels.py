@@ -1,0 +1,147 @@
+"""Labels of partitions of n items: canonical form, sizes of clusters, and all partitions."""
+
+from typing import Any
+
+import numpy as np
+
+from pymc_nrm.checks import numeric_array
+from pymc_nrm.generic import kernel
+
+__all__ = ["all_partitions", "canonical_labels", "is_canonical", "label_counts"]
+
+
+@kernel
+def _relabel(labels, offset, n_values):
+    seen = np.full(n_values, -1, dtype=np.int64)
+    canonical = np.empty(labels.shape[0], dtype=np.int64)
+    n_clusters = 0
+    for i in range(labels.shape[0]):
+        value = labels[i] - offset
+        if seen[value] < 0:
+            seen[value] = n_clusters
+            n_clusters += 1
+        canonical[i] = seen[value]
+    return canonical
+
+
+def canonical_labels(labels: Any, argument: str = "labels") -> np.ndarray:
+    """Rename labels in order of appearance: the first item is in cluster 0, the next new cluster is 1, and so on.
+
+    Parameters
+    ----------
+    labels : array_like of int, shape (n,)
+        Any integers; equal integers mean the same cluster.
+    argument : str
+        What messages call them.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the labels are not a vector of whole numbers.
+
+    Examples
+    --------
+    >>> canonical_labels([7, 7, 2, 7, 5]).tolist()
+    [0, 0, 1, 0, 2]
+    """
+    array = labels if isinstance(labels, np.ndarray) and labels.dtype == np.int64 else _label_array(labels, argument)
+    if array.ndim != 1:
+        raise ValueError(f"{argument} must have shape (n,); got shape {array.shape}")
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    whole = array.astype(np.int64) if np.isfinite(array).all() else None
+    if whole is None or (whole != array).any():
+        wrong = array[~np.isfinite(array) | (array != np.floor(array))]
+        raise ValueError(f"{argument} must be whole numbers; got {wrong[:5]}")
+    least = int(whole.min())
+    if int(whole.max()) - least > 10 * whole.size + 1000:
+        whole = np.unique(whole, return_inverse=True)[1].astype(np.int64)
+        least = 0
+    return _relabel(np.ascontiguousarray(whole), least, int(whole.max()) - least + 1)
+
+
+def _label_array(labels, argument):
+    try:
+        return numeric_array(argument, labels)
+    except TypeError as error:
+        got = str(error).split("; ", 1)[1]
+        remedy = "pandas.factorize(labels)[0] or np.unique(labels, return_inverse=True)[1]"
+        raise TypeError(f"{argument} must be whole numbers; {got}. Number names of clusters with {remedy}") from None
+
+
+def is_canonical(labels):
+    """Whether labels are numbered from 0 in order of appearance.
+
+    Parameters
+    ----------
+    labels : array_like of int, shape (n,)
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_canonical([0, 1, 0, 2]), is_canonical([1, 0])
+    (True, False)
+    """
+    return bool((canonical_labels(labels) == np.asarray(labels)).all())
+
+
+def label_counts(labels):
+    """Sizes of the clusters.
+
+    Parameters
+    ----------
+    labels : array_like of int, shape (n,)
+        Canonical labels.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_clusters,)
+
+    Examples
+    --------
+    >>> label_counts([0, 1, 0]).tolist()
+    [2, 1]
+    """
+    return np.bincount(np.asarray(labels)).astype(np.int64)
+
+
+def all_partitions(n: Any) -> np.ndarray:
+    """Every partition of n items, as canonical labels in lexicographic order.
+
+    Parameters
+    ----------
+    n : int
+        At most 13: the number of partitions is the Bell number of n, 27,644,437 for n = 13.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_partitions, n)
+
+    Raises
+    ------
+    ValueError
+        If n is not between 0 and 13.
+
+    Examples
+    --------
+    >>> all_partitions(3).tolist()
+    [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [0, 1, 2]]
+    """
+    if not 0 <= n <= 13:
+        raise ValueError(f"n must be between 0 and 13; got {n}")
+    rows = np.zeros((1, n), dtype=np.int64)
+    highest = np.full(1, -1, dtype=np.int64)
+    for i in range(n):
+        choices = highest + 2
+        parents = np.repeat(np.arange(len(rows)), choices)
+        value = np.arange(len(parents)) - np.repeat(np.cumsum(choices) - choices, choices)
+        rows, highest = rows[parents], np.maximum(highest[parents], value)
+        rows[:, i] = value
+    return rows

@@ -1,0 +1,137 @@
+"""A run from arguments that were checked: chains, what is kept of them, and what must be said about them."""
+
+import logging
+
+import pymc as pm
+from pymc.stats.convergence import log_warnings, warn_divergences, warn_treedepth
+from xarray import DataTree
+
+from pymc_nrm.run.checkpoint_step import Checkpoints
+from pymc_nrm.run.diagnosis import diagnose_run
+from pymc_nrm.run.interruption import interrupts_outside_of_conversions
+from pymc_nrm.run.label_storage import Storage
+from pymc_nrm.run.local_chains import run_chains
+from pymc_nrm.run.messages import convergence_messages
+from pymc_nrm.run.pymc_internals import naming_dead_chains
+from pymc_nrm.run.remote_chains import sample_remotely
+from pymc_nrm.run.results import to_datatree
+from pymc_nrm.samplers.base import is_partition
+from pymc_nrm.stats.diagnostics import attach
+
+_log = logging.getLogger(__name__)
+# A child of the logger of PyMC, which shows information.
+_information = logging.getLogger("pymc.nrm_chains")
+
+
+def partitions_of(model):
+    """Names of the free partitions of a model."""
+    return [rv.name for rv in model.free_RVs if is_partition(rv)]
+
+
+def run_and_check(
+    model,
+    arguments,
+    *,
+    client,
+    folder,
+    seconds,
+    compute_convergence_checks,
+    partition_diagnostics,
+    quiet,
+):
+    """Sample, diagnose partitions, and log what a user must know.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    arguments : dict
+        ``draws``, ``labels``, ``thin`` and ``initvals`` of :func:`~pymc_nrm.sample`, and arguments of ``pm.sample``.
+    client : dask.distributed.Client, concurrent.futures.Executor or None
+    folder : RunFolder or None
+        Where checkpoints are kept.
+    seconds : float or None
+        Least time between them.
+    compute_convergence_checks, partition_diagnostics, quiet : bool
+        As for :func:`~pymc_nrm.sample`.
+
+    Returns
+    -------
+    DataTree
+    """
+    partitions, kwargs = partitions_of(model), dict(arguments)
+    draws, labels, thin = (kwargs.pop(name) for name in ("draws", "labels", "thin"))
+    if labels == "full" and thin == 1 and client is None and folder is None:
+        with interrupts_outside_of_conversions(), naming_dead_chains():
+            idata = pm.sample(draws, model=model, compute_convergence_checks=False, quiet=quiet, **kwargs)
+    else:
+        idata = _sample_and_store(model, draws, labels, thin, client, folder, seconds, quiet, kwargs)
+    posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
+    if posterior is None or posterior.sizes.get("draw", 0) == 0:
+        return idata
+    check = compute_convergence_checks and not quiet
+    diagnostics = {}
+    if check or partition_diagnostics:
+        # Draws of a variable are not kept if argument var_names leaves it out.
+        wanted = partitions if labels == "none" else [name for name in partitions if name in posterior]
+        found = {name: diagnose_run(idata, name, len(partitions)) for name in wanted}
+        diagnostics = {name: tree for name, tree in found.items() if tree is not None}
+        if labels == "none" and not quiet:
+            _information.info("Labels were not kept: whether chains agree about pairs of items is not checked.")
+    if partition_diagnostics:
+        attach(idata, diagnostics, replace_all=True)
+    if check:
+        log_warnings([*warn_divergences(idata), *warn_treedepth(idata)])
+        for message in convergence_messages(idata, diagnostics):
+            _log.warning(message)
+    return idata
+
+
+def _sample_and_store(model, draws, labels, thin, client, folder, seconds, quiet, kwargs):
+    """Sample with a trace of this package in place of PyMC's."""
+    partitions = partitions_of(model)
+    reason = "a client" if client is not None else f"labels={labels!r}, thin={thin}"
+    reason = "checkpoint" if folder is not None and client is None else reason
+    if labels != "full" and not partitions:
+        raise ValueError(f"labels={labels!r} is for models with a free partition; this model has none")
+    taken = {"trace": None, "return_inferencedata": True}
+    taken |= {} if client is None else dict.fromkeys(("cores", "mp_ctx", "callback", "progressbar_theme"))
+    for name, allowed in taken.items():
+        if kwargs.pop(name, allowed) is not allowed:
+            raise ValueError(f"{name} must be {allowed}, its default, with {reason}")
+    idata_kwargs = kwargs.pop("idata_kwargs", None) or {}
+    for name in ("log_likelihood", "log_prior"):
+        if idata_kwargs.get(name):
+            raise ValueError(f"{name} of idata_kwargs must be False with {reason}; compute it from the result")
+    keep_warmup = not kwargs.pop("discard_tuned_samples", True)
+    keep_warning_stat = kwargs.pop("keep_warning_stat", False)
+    options = {
+        "partitions": partitions,
+        "draws": draws,
+        "labels": labels,
+        "thin": thin,
+        "keep_warmup": keep_warmup,
+        "var_names": kwargs.pop("var_names", None),
+    }
+    if folder is not None:
+        first_key = kwargs["random_seed"].bit_generator.seed_seq.n_children_spawned
+        kwargs["checkpoints"] = Checkpoints(folder, first_key, seconds, partitions, thin, keep_warmup)
+    if client is None:
+        record = run_chains(Storage(model, **options), quiet=quiet, **kwargs)
+    else:
+        if not partitions:
+            raise ValueError("client is for models with a free partition; this model has none")
+        record = sample_remotely(client, model, options, quiet=quiet, **kwargs)
+    if folder is not None and not quiet and _is_cut(record, draws // thin, kwargs["chains"]):
+        _information.info(f"The run was interrupted; nrm.resume({str(folder.path)!r}) goes on with it.")
+    return to_datatree(
+        record,
+        model,
+        thin=thin,
+        keep_warmup=keep_warmup,
+        keep_warning_stat=keep_warning_stat,
+        idata_kwargs=idata_kwargs,
+    )
+
+
+def _is_cut(record, n_rows, n_chains):
+    return record.n_draw_rows < n_rows or len(record.chains) < n_chains

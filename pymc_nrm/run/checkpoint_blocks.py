@@ -1,0 +1,72 @@
+"""Draws of a chain between two checkpoints, as few arrays."""
+
+import numpy as np
+
+from pymc_nrm.run.label_storage import smallest_type
+
+_NUMBERS = (bool, int, float, np.generic)
+
+
+def pack_block(kept, points, stats, partitions):
+    """Draws as an object that is small and fast to write.
+
+    Parameters
+    ----------
+    kept : list of bool
+        For each iteration, whether its point is kept.
+    points : list of dict of str to ndarray
+        Those that are.
+    stats : list of list of dict
+        For each iteration and step, its statistics.
+    partitions : list of str
+        Names of variables that are labels, for the smallest type that holds them.
+
+    Returns
+    -------
+    tuple
+
+    Examples
+    --------
+    >>> block = pack_block([False, True], [{"z": np.array([0, 1])}], [[{"u": 1.0}], [{"u": 2.0}]], ["z"])
+    >>> for values, stats in unpack_block(block):
+    ...     print(values, stats)
+    None [{'u': np.float64(1.0)}]
+    {'z': array([0, 1], dtype=uint8)} [{'u': np.float64(2.0)}]
+    """
+    rows = {}
+    for name in points[0] if points else ():
+        rows[name] = np.stack([point[name] for point in points])
+        if name in partitions:
+            rows[name] = rows[name].astype(smallest_type(rows[name].max()))
+    return kept, rows, [_columns(dicts) for dicts in zip(*stats, strict=True)]
+
+
+def unpack_block(block):
+    """For each iteration its values, None if they were not kept, and its statistics."""
+    kept, rows, columns = block
+    row = 0
+    for i, is_kept in enumerate(kept):
+        values = {name: values[row] for name, values in rows.items()} if is_kept else None
+        yield (
+            values,
+            [{name: column[i] for name, column in of_step.items() if _is_there(column[i])} for of_step in columns],
+        )
+        row += is_kept
+
+
+class _Absent:
+    """Stands for a statistic that a step did not report."""
+
+
+def _is_there(value):
+    return value is not _Absent
+
+
+def _columns(dicts):
+    names = dict.fromkeys(name for stats in dicts for name in stats)
+    return {name: _column([stats.get(name, _Absent) for stats in dicts]) for name in names}
+
+
+def _column(values):
+    types = set(map(type, values))
+    return np.array(values) if len(types) == 1 and issubclass(*types, _NUMBERS) else values

@@ -1,0 +1,204 @@
+"""What must be the same for a run to go on as it began: versions, model, data and steps, each as a short text."""
+
+import dataclasses
+import hashlib
+import inspect
+import platform
+import types
+from importlib import metadata
+
+import numpy as np
+import pytensor
+from pytensor.graph.basic import Constant
+from pytensor.graph.op import Op
+from pytensor.graph.traversal import toposort
+from pytensor.graph.type import Type
+from pytensor.tensor.random.type import RandomType
+
+from pymc_nrm.fingerprints import class_fingerprint, source_fingerprint
+from pymc_nrm.run.pymc_internals import NOT_SETTINGS, SETTINGS, flatten_steps
+
+_PACKAGES = ("pymc", "pytensor", "numba", "numpy", "scipy")
+_FLAGS = ("floatX", "linker", "optimizer")
+
+
+def versions():
+    """Versions of all that computes draws.
+
+    Returns
+    -------
+    dict of str to str
+
+    Examples
+    --------
+    >>> sorted(versions())[:3]
+    ['Python', 'numba', 'numpy']
+    """
+    found = {name: metadata.version(name) for name in _PACKAGES}
+    flags = {f"pytensor.config.{name}": str(getattr(pytensor.config, name)) for name in _FLAGS}
+    sources = source_fingerprint("samplers")[:16]
+    return {"Python": platform.python_version(), **found, "source of pymc_nrm": sources, **flags}
+
+
+def describe_model(model):
+    """The log-probability of each variable of a model, and its data.
+
+    Parameters
+    ----------
+    model : pymc.Model
+
+    Returns
+    -------
+    dict of str to str
+        Digests by what they are of; they are equal in every process that makes the same model.
+    """
+    terms = [*model.basic_RVs, *model.potentials]
+    names = {value: f"value of {rv.name}" for rv, value in model.rvs_to_values.items()}
+    description = {}
+    for variable, term in zip(terms, model.logp(terms, sum=False), strict=True):
+        description[f"variable {variable.name!r}"] = _short(_graph_digest(term, names))
+        if variable in model.observed_RVs:
+            description[f"data of {variable.name!r}"] = _short(_graph_digest(model.rvs_to_values[variable], {}))
+        for cls in _foreign_classes(variable):
+            description[f"kernels of {cls.__qualname__} for {variable.name!r}"] = class_fingerprint(cls)[:16]
+    for name, coordinates in model.coords.items():
+        description[f"coords of {name!r}"] = _short(_describe(coordinates))
+    return description
+
+
+def describe_steps(step):
+    """The steps of a run: their options, and where their adaptation begins.
+
+    Parameters
+    ----------
+    step : BlockedStep or CompoundStep
+        Before the first draw of a chain.
+
+    Returns
+    -------
+    dict of str to str
+        By step and name of the value.
+    """
+    description = {}
+    for method in flatten_steps(step):
+        owner = f"{type(method).__name__} of {', '.join(variable.name for variable in method.vars)}"
+        description[owner] = f"{type(method).__module__}.{type(method).__qualname__}"
+        description |= {f"{name} of {owner}": repr(getattr(method, name)) for name in SETTINGS if hasattr(method, name)}
+        description |= {f"{name} of {owner}": text for name, text in _state_values(method.sampling_state, "")}
+    return description
+
+
+def first_difference(expected, found):
+    """The first name under which two descriptions differ, with both values; None if they are equal.
+
+    Examples
+    --------
+    >>> first_difference({"a": "1", "b": "2"}, {"a": "1", "b": "3"})
+    ('b', '2', '3')
+    """
+    for name in [*expected, *(name for name in found if name not in expected)]:
+        if expected.get(name) != found.get(name):
+            return name, expected.get(name, "nothing"), found.get(name, "nothing")
+    return None
+
+
+def point_digest(point):
+    """A short text that stands for a point of a model.
+
+    Examples
+    --------
+    >>> point_digest({"x": np.zeros(2)}) == point_digest({"x": np.zeros(3)})
+    False
+    """
+    return _short(_describe({name: np.asarray(value) for name, value in point.items()}))
+
+
+def _state_values(state, prefix):
+    for field in dataclasses.fields(state):
+        value = getattr(state, field.name)
+        if field.name in NOT_SETTINGS:
+            continue
+        name = prefix + field.name.lstrip("_")
+        if dataclasses.is_dataclass(value):
+            yield from _state_values(value, f"{name}.")
+        else:
+            text = _describe(value)
+            yield name, text if len(text) <= 80 else _short(text)
+
+
+def _foreign_classes(variable):
+    """The classes of measures and families behind a variable that are not of this package."""
+    op = variable.owner.op if variable.owner is not None else None
+    classes = [getattr(op, name) for name in ("measure_class", "family_class") if hasattr(op, name)]
+    return [cls for cls in classes if not cls.__module__.startswith(f"{__package__.partition('.')[0]}.")]
+
+
+def _graph_digest(output, names):
+    """Digest of what a variable computes from variables with names, constants and shared values."""
+    digests = {variable: f"variable {name}" for variable, name in names.items()}
+    for node in toposort([output], blockers=list(names)):
+        inputs = [_leaf_digest(variable, digests) for variable in node.inputs]
+        text = f"{_describe(node.op)}({', '.join(inputs)})"
+        for place, variable in enumerate(node.outputs):
+            digests.setdefault(variable, _short(f"{text}[{place}]: {variable.type}"))
+    return _leaf_digest(output, digests)
+
+
+def _leaf_digest(variable, digests):
+    if variable not in digests:
+        if isinstance(variable, Constant):
+            text = _describe(variable.data)
+        elif isinstance(variable.type, RandomType):
+            text = "random numbers"
+        elif hasattr(variable, "get_value"):
+            text = _describe(variable.get_value(borrow=True))
+        else:
+            text = f"input {variable.name}"
+        digests[variable] = _short(f"{text}: {variable.type}")
+    return digests[variable]
+
+
+def _describe(value):
+    """A text that is the same in every process, for what stands in operations, arguments and states."""
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes | slice | np.generic | np.dtype):
+        return repr(value)
+    if isinstance(value, np.ndarray):
+        content = repr(value.tolist()).encode() if value.dtype == object else np.ascontiguousarray(value).tobytes()
+        return f"array {value.dtype.str} {value.shape} {hashlib.sha256(content).hexdigest()[:16]}"
+    if hasattr(value, "tocsr"):
+        matrix = value.tocsr()
+        return f"sparse {matrix.shape} {_describe([matrix.data, matrix.indices, matrix.indptr])}"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_describe(key)}: {_describe(entry)}' for key, entry in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"{type(value).__name__}({', '.join(map(_describe, value))})"
+    if isinstance(value, set | frozenset):
+        return f"set({', '.join(sorted(map(_describe, value)))})"
+    if isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, types.FunctionType):
+        return f"{value.__module__}.{value.__qualname__} {_code_digest(value.__code__)}"
+    if isinstance(value, Type):
+        return str(value)
+    if isinstance(value, Op):
+        return _describe_op(value)
+    return _describe(type(value))
+
+
+def _describe_op(op):
+    names = getattr(op, "__props__", None)
+    properties = {name: getattr(op, name) for name in names} if names is not None else {}
+    inner = getattr(op, "fgraph", None)
+    if inner is not None:
+        places = {variable: f"input {place}" for place, variable in enumerate(inner.inputs)}
+        properties["graph"] = [_graph_digest(output, places) for output in inner.outputs]
+    return f"{_describe(type(op))}{_describe(properties)}"
+
+
+def _code_digest(code):
+    constants = [_code_digest(value) if inspect.iscode(value) else _describe(value) for value in code.co_consts]
+    return _short(f"{code.co_code.hex()} {code.co_names} {constants}")
+
+
+def _short(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,50 @@
+"""Chains on this machine."""
+
+import warnings
+
+import pymc as pm
+
+from pymc_nrm.run.checkpoint_step import checkpointed_step
+from pymc_nrm.run.interruption import interrupts_outside_of_conversions
+from pymc_nrm.run.label_storage import ThinnedTrace
+from pymc_nrm.run.pymc_internals import naming_dead_chains
+
+
+def run_chains(storage, checkpoints=None, **kwargs):
+    """Sample chains on this machine.
+
+    Parameters
+    ----------
+    storage : Storage
+        What to keep; filled.
+    checkpoints : Checkpoints, optional
+        How to keep checkpoints; none by default.
+    **kwargs
+        Arguments of ``pm.sample``, but those about what is kept and returned.
+
+    Returns
+    -------
+    RunRecord
+    """
+    step = None
+    if checkpoints is not None:
+        step, kwargs = checkpointed_step(checkpoints, storage.model, kwargs)
+    try:
+        with warnings.catch_warnings(), interrupts_outside_of_conversions(), naming_dead_chains():
+            # PyMC's own trace knows which chains are whole after an interruption; it is not what the user gets.
+            warnings.filterwarnings("ignore", ".*return_inferencedata", FutureWarning)
+            warnings.filterwarnings("ignore", "Tuning samples will be included", UserWarning)
+            trace = pm.sample(
+                storage.draws,
+                model=storage.model,
+                trace=ThinnedTrace(storage),
+                return_inferencedata=False,
+                compute_convergence_checks=False,
+                discard_tuned_samples=not storage.keep_warmup,
+                **kwargs,
+            )
+    finally:
+        if step is not None:
+            step.close()
+    report = trace.report
+    return storage.record(trace.chains, report.n_tune, report.n_draws, report.t_sampling)

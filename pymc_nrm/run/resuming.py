@@ -1,0 +1,178 @@
+"""Runs that can be resumed: how one begins, and how it goes on."""
+
+import logging
+import os
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
+from xarray import DataTree
+
+from pymc_nrm.checks import check_count
+from pymc_nrm.distributions.model import checked_model
+from pymc_nrm.run.checked_run import partitions_of, run_and_check
+from pymc_nrm.run.pymc_internals import default_chains
+from pymc_nrm.run.remote_chains import DEFAULT_CHAINS
+from pymc_nrm.run.run_folder import RunFolder
+
+_log = logging.getLogger(__name__)
+_information = logging.getLogger("pymc.nrm_chains")
+
+# What may differ when a run goes on, since draws do not depend on it.
+_FREE = ("step", "cores", "blas_cores", "mp_ctx", "callback", "progressbar", "progressbar_theme")
+_REFUSED = {"trace": None, "return_inferencedata": True, "nuts_sampler_kwargs": None}
+
+
+def begin_run(checkpoint, seconds, model, client, arguments):
+    """The folder of a new run, and its arguments with numbers of chains and random numbers that are settled.
+
+    Parameters
+    ----------
+    checkpoint : path or None
+        Without it nothing happens.
+    seconds : float or None
+    model : pymc.Model
+    client : object or None
+    arguments : dict
+        Those of :func:`~pymc_nrm.run.checked_run.run_and_check`.
+
+    Returns
+    -------
+    folder : RunFolder or None
+    arguments : dict
+    """
+    if checkpoint is None:
+        if seconds is not None:
+            raise ValueError(f"seconds_between_checkpoints={seconds!r} needs checkpoint; got checkpoint=None")
+        return None, arguments
+    _check_seconds(seconds)
+    if not isinstance(checkpoint, str | os.PathLike) or not os.fspath(checkpoint):
+        raise TypeError(f"checkpoint must be the path of a folder; got {checkpoint!r}")
+    if not partitions_of(model):
+        raise ValueError("checkpoint is for models with a free partition; this model has none")
+    for name, allowed in _REFUSED.items():
+        if arguments.get(name, allowed) is not allowed:
+            raise ValueError(f"{name} must be {allowed}, its default, with checkpoint")
+    arguments = dict(arguments)
+    if arguments.get("chains") is None:
+        arguments["chains"] = default_chains(arguments.get("cores")) if client is None else DEFAULT_CHAINS
+    check_count("chains", arguments["chains"], 1)
+    rng = get_random_generator(arguments.pop("random_seed", None))
+    kept = {name: value for name, value in arguments.items() if name not in _FREE}
+    folder = RunFolder.create(checkpoint, model, kept | {"random_seed": get_state_from_generator(rng)})
+    return folder, arguments | {"random_seed": rng}
+
+
+def resume(
+    checkpoint: str | os.PathLike,
+    *,
+    model: pm.Model | None = None,
+    client: Any = None,
+    seconds_between_checkpoints: float | None = None,
+    compute_convergence_checks: bool = True,
+    partition_diagnostics: bool = True,
+    quiet: bool = False,
+    **kwargs: Any,
+) -> DataTree:
+    """Go on with a run of :func:`~pymc_nrm.sample` that was stopped, by whatever: the result is that of the whole run.
+
+    Draws and statistics are, number by number, those of the run that was never stopped, on the same processor.  Chains
+    that are done are read, chains in the middle go on from their last checkpoint, others begin.  A run that is done is
+    read as a whole.
+
+    Parameters
+    ----------
+    checkpoint : path
+        The folder that was given to :func:`~pymc_nrm.sample`.  Read only folders that you trust: states of steps are
+        Python objects, and reading them may run code.
+    model : pymc.Model, optional
+        The model of the run, made again; taken from the context by default.
+    client : dask.distributed.Client or concurrent.futures.Executor, optional
+        As for :func:`~pymc_nrm.sample`; workers must see the folder.
+    seconds_between_checkpoints : float, optional
+        As for :func:`~pymc_nrm.sample`.
+    compute_convergence_checks, partition_diagnostics, quiet : bool
+        As for :func:`~pymc_nrm.sample`.
+    **kwargs
+        ``step``, made again, if the run was given one; ``cores``, ``blas_cores``, ``mp_ctx``, ``callback``,
+        ``progressbar`` and ``progressbar_theme`` of ``pm.sample``.  All other arguments are those of the run.
+
+    Returns
+    -------
+    DataTree
+        As from :func:`~pymc_nrm.sample`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder holds no run.
+    ValueError
+        If model, data, steps or versions of packages differ from those with which the run began, or an argument is one
+        of the run; says which.
+    RuntimeError
+        If another process is sampling a chain of the run.
+
+    Notes
+    -----
+    If a file of a chain was damaged, a warning says how many of its draws are made again; they are the same.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+    >>> def stop(trace, draw):
+    ...     if draw.draw_idx == 60:
+    ...         raise KeyboardInterrupt
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     folder = os.path.join(parent, "run")
+    ...     options = {"model": model, "cores": 1, "quiet": True}
+    ...     part = nrm.sample(100, tune=10, chains=1, checkpoint=folder, callback=stop, **options)
+    ...     whole = nrm.resume(folder, **options)
+    >>> part.posterior.sizes["draw"], whole.posterior.sizes["draw"]
+    (51, 100)
+    """
+    model = checked_model(model)
+    _check_seconds(seconds_between_checkpoints)
+    folder = RunFolder(checkpoint)
+    folder.check(model)
+    arguments = folder.arguments()
+    for name, value in kwargs.items():
+        if name not in _FREE:
+            raise ValueError(
+                f"leave out {name}, which stays as it was when the run began; got {name}={value!r}. What may be given "
+                f"again is {', '.join(_FREE)}"
+            )
+    _report(folder, folder.recover(arguments["chains"]), quiet)
+    arguments["random_seed"] = random_generator_from_state(arguments["random_seed"])
+    return run_and_check(
+        model,
+        arguments | kwargs,
+        client=client,
+        folder=folder,
+        seconds=seconds_between_checkpoints,
+        compute_convergence_checks=compute_convergence_checks,
+        partition_diagnostics=partition_diagnostics,
+        quiet=quiet,
+    )
+
+
+def _report(folder, chains, quiet):
+    for chain, (n_iterations, n_damaged) in enumerate(chains):
+        if n_damaged:
+            _log.warning(
+                f"A file of chain {chain} in {str(folder.path)!r} is damaged: the last {n_damaged} iterations of the "
+                "chain are drawn again, with the same random numbers."
+            )
+        if not quiet:
+            _information.info(f"Chain {chain} goes on after {n_iterations} iterations of tuning and draws.")
+
+
+def _check_seconds(seconds):
+    is_number = isinstance(seconds, int | float | np.number) and not isinstance(seconds, bool)
+    if seconds is not None and not (is_number and 0 <= seconds < np.inf):
+        raise ValueError(f"seconds_between_checkpoints must be a number of at least 0; got {seconds!r}")

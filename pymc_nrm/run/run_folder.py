@@ -1,0 +1,180 @@
+"""The folder of a run with checkpoints: how it began, and the files of its chains."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+
+import cloudpickle
+
+from pymc_nrm.run.checkpoint_files import ChainFiles, frame_bytes, read_frame, write_file
+from pymc_nrm.run.fingerprint import describe_model, first_difference, versions
+
+_RUN, _ARGUMENTS, _STEPS = "run.json", "arguments", "steps"
+
+
+@contextlib.contextmanager
+def removed_if_nothing_was_drawn(folder):
+    """Remove the folder of a new run if an error stops it before its first checkpoint, for example a wrong argument.
+
+    Parameters
+    ----------
+    folder : RunFolder or None
+    """
+    try:
+        yield
+    except Exception:
+        if folder is not None and not any(folder.path.glob("chain_*/position_*")):
+            shutil.rmtree(folder.path, ignore_errors=True)
+        raise
+
+
+class RunFolder:
+    """The folder of a run, which :meth:`create` has made.
+
+    Parameters
+    ----------
+    path : path
+    """
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path).resolve()
+
+    @classmethod
+    def create(cls, path, model, arguments):
+        """Make the folder; it has its name only when all that belongs in it is there.
+
+        Parameters
+        ----------
+        path : path
+        model : pymc.Model
+        arguments : dict
+            What :meth:`arguments` gives.
+
+        Returns
+        -------
+        RunFolder
+
+        Raises
+        ------
+        FileExistsError
+            If the folder is there and not empty.
+        ValueError
+            If the arguments cannot be stored.
+        """
+        folder = cls(path)
+        if folder.path.exists() and (not folder.path.is_dir() or any(folder.path.iterdir())):
+            raise FileExistsError(
+                f"checkpoint={str(path)!r} is there already: nrm.resume({str(path)!r}) goes on with its run; delete "
+                "it, or name another folder, to begin a new one"
+            )
+        try:
+            content = frame_bytes(0, 0, cloudpickle.dumps(arguments, protocol=-1))
+        except Exception as error:
+            raise ValueError(f"the arguments of a run with checkpoints must be picklable: {error}") from error
+        about = {"versions": versions(), "model": describe_model(model)}
+        folder.path.parent.mkdir(parents=True, exist_ok=True)
+        new = pathlib.Path(tempfile.mkdtemp(prefix=f"{folder.path.name}.", suffix=".new", dir=folder.path.parent))
+        try:
+            write_file(new / _ARGUMENTS, content)
+            write_file(new / _RUN, json.dumps(about, indent=1).encode())
+            os.rename(new, folder.path)
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+        return folder
+
+    def check(self, model):
+        """Check that a model and the software are those with which the run began.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the folder holds no run.
+        ValueError
+            If something differs; says what.
+        """
+        if not (self.path / _RUN).is_file():
+            raise FileNotFoundError(
+                f"{str(self.path)!r} holds no run; it is made by nrm.sample(..., checkpoint={str(self.path)!r})"
+            )
+        try:
+            about = json.loads((self.path / _RUN).read_bytes())
+            expected = about["versions"], about["model"]
+        except (ValueError, KeyError) as error:
+            raise self._damaged(_RUN) from error
+        found = versions(), describe_model(model)
+        for what, then, now in zip(("software", "model or data"), expected, found, strict=True):
+            difference = first_difference(then, now)
+            if difference is not None:
+                raise ValueError(self._difference(what, *difference))
+
+    def arguments(self):
+        """The arguments with which the run began."""
+        return cloudpickle.loads(self._load(_ARGUMENTS))
+
+    def check_steps(self, description, state):
+        """Check that steps are those with which the run began; the first ones are noted.
+
+        Parameters
+        ----------
+        description : dict of str to str
+        state : object
+
+        Returns
+        -------
+        object
+            The state that was given first.
+
+        Raises
+        ------
+        ValueError
+            If something differs; says what.
+        """
+        path = self.path / _STEPS
+        if not path.exists():
+            write_file(path, frame_bytes(0, 0, (description, state)))
+        then, state = self._load(_STEPS)
+        difference = first_difference(then, description)
+        if difference is not None:
+            raise ValueError(f"{self._difference('steps', *difference)}. Give the step with which the run began")
+        return state
+
+    def recover(self, n_chains):
+        """Put the files of all chains in order.
+
+        Returns
+        -------
+        list of (int, int)
+            For each chain, how many iterations are there, and how many were lost since a file was damaged.
+        """
+        found = []
+        for chain in range(n_chains):
+            files = ChainFiles(self.path, chain)
+            try:
+                position, n_damaged = files.recover()
+            finally:
+                files.close()
+            found.append((position.n_iterations, n_damaged))
+        return found
+
+    def _load(self, name):
+        with open(self.path / name, "rb") as file:
+            frame = read_frame(file)
+        if frame is None:
+            raise self._damaged(name)
+        return frame.load()
+
+    def _difference(self, what, name, then, now):
+        return (
+            f"the run in {str(self.path)!r} cannot be resumed with other {what}: {name} was {then} when it began, "
+            f"and is {now} now"
+        )
+
+    def _damaged(self, name):
+        return ValueError(
+            f"the run in {str(self.path)!r} cannot be resumed, since its file {name} is damaged; delete the folder and "
+            "begin again"
+        )

@@ -1,0 +1,181 @@
+"""``pm.sample`` with convergence checks that mean something for partitions."""
+
+import os
+from typing import Any
+
+import pymc as pm
+from xarray import DataTree
+
+from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.distributions.model import checked_model
+from pymc_nrm.distributions.partition import known_length
+from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.run.checked_run import partitions_of, run_and_check
+from pymc_nrm.run.label_storage import LABELS
+from pymc_nrm.run.resuming import begin_run
+from pymc_nrm.run.run_folder import removed_if_nothing_was_drawn
+from pymc_nrm.samplers.base import is_partition
+
+
+def sample(
+    draws: int = 1000,
+    *,
+    labels: str = "full",
+    thin: int = 1,
+    client: Any = None,
+    checkpoint: str | os.PathLike | None = None,
+    seconds_between_checkpoints: float | None = None,
+    model: pm.Model | None = None,
+    initvals: Any = None,
+    compute_convergence_checks: bool = True,
+    partition_diagnostics: bool = True,
+    quiet: bool = False,
+    **kwargs: Any,
+) -> DataTree:
+    """Draw from the posterior like ``pm.sample``, and check the convergence of what does not depend on labels.
+
+    Labels are names, so that R-hat and effective sample sizes of labels say nothing.  Checked instead are the number of
+    clusters, the entropy, the size of the largest cluster and the log joint density of every partition, whether chains
+    agree about which items share a cluster, and every other variable.
+
+    Parameters
+    ----------
+    draws : int
+        Number of draws per chain.
+    labels : {"full", "compact", "none"}
+        How labels of partitions are kept: as 64-bit integers; in the smallest unsigned integers that hold them, one
+        byte each for up to 256 clusters, while sampling and in the result; or not at all.  Without labels the result
+        still has the statistics of the steps and all deterministics of labels, and tells whether chains agree about
+        numbers of clusters, but nothing about items.  Draws are the same in any case.
+    thin : int
+        Keep every so many-th draw, the last one of each ``thin``, of all variables and statistics: ``draws // thin``
+        draws.  The group ``posterior`` gets the attribute ``thin``.
+    client : dask.distributed.Client or concurrent.futures.Executor, optional
+        Samples each chain as a task of its own, on a worker that must have this package; 4 chains by default.  Used are
+        ``submit``, and ``scatter`` where there is one; ``done``, ``result`` and ``cancel`` of futures.  Draws are those
+        of the same seed without a client.  A line is logged for every finished chain.
+    checkpoint : path, optional
+        A new folder in which every chain keeps its draws and its state as it goes, so that :func:`~pymc_nrm.resume`
+        goes on with a run that was stopped.  Draws are the same with and without it.
+    seconds_between_checkpoints : float, optional
+        Least time between checkpoints of a chain: 10 by default, or longer, so that checkpoints take at most 2 % of the
+        time.  0 keeps one after every draw.
+    model : pymc.Model, optional
+        Taken from the context by default.
+    initvals : dict or sequence of dict, optional
+        As in ``pm.sample``; labels of a partition may be of any kind and are renamed in order of appearance.
+    compute_convergence_checks : bool
+        Whether to check, and to log what was found.
+    partition_diagnostics : bool
+        Whether to put diagnostics of every partition into the result, as :func:`~pymc_nrm.add_diagnostics` does; with
+        10,000 items and 4000 draws this takes about a second.
+    quiet : bool
+        Whether to log nothing and show no progress.
+    **kwargs
+        All other arguments of ``pm.sample``; options of a step by its name, as in ``tree_guided={"n_trees": 1}``.
+
+    Returns
+    -------
+    DataTree
+        As from ``pm.sample``.  ``sample_stats`` has ``n_clusters``, ``log_joint`` (log density of data, partition and u
+        given everything else), ``u`` and ``entropy`` (nats) of each draw.  ``partition_stats`` has a group for each
+        partition with diagnostics that do not depend on labels.  With ``return_inferencedata=False``, what
+        ``pm.sample`` returns then, unchecked.
+
+    Raises
+    ------
+    ValueError
+        If another NUTS implementation is asked for in a model with a partition; if ``labels`` or ``thin`` is not
+        allowed, or an argument does not go with them, with ``client`` or with ``checkpoint``; or as ``pm.sample`` does.
+    TypeError
+        If ``client`` cannot be given tasks.
+    FileExistsError
+        If ``checkpoint`` is there already.
+    pymc.sampling.parallel.ParallelSamplingError
+        If a chain fails in another process, or its process or ``client`` is gone; names the chain.
+
+    Notes
+    -----
+    Ctrl-C keeps the draws made so far, but those of a client; ``pm.sample`` loses them at times if Ctrl-C comes while
+    NUTS runs.  As with ``pm.sample``, chains that follow one another on one core end one at a time, and of chains of
+    different lengths those are kept that leave the most draws.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+    ...     idata = nrm.sample(100, tune=10, chains=2, cores=1, random_seed=1, quiet=True)
+    >>> idata.posterior["z"].shape
+    (2, 100, 4)
+
+    Labels of one byte each, and every second draw:
+
+    >>> idata = nrm.sample(
+    ...     100, labels="compact", thin=2, model=model, tune=10, chains=2, cores=1, random_seed=1, quiet=True
+    ... )
+    >>> idata.posterior["z"].dtype.name, idata.posterior["z"].shape
+    ('uint8', (2, 50, 4))
+    """
+    model = checked_model(model)
+    partitions = partitions_of(model)
+    if not isinstance(labels, str) or labels not in LABELS:
+        raise ValueError(f"labels must be one of {', '.join(map(repr, LABELS))}; got {labels!r}")
+    _check_arguments(draws, initvals, kwargs)
+    check_count("thin", thin, 1, max(draws, 1))
+    nuts_sampler = kwargs.get("nuts_sampler")
+    if partitions and nuts_sampler not in (None, "pymc"):
+        raise ValueError(
+            f"nuts_sampler={nuts_sampler!r} cannot sample the partition {partitions[0]!r}; "
+            "allowed is 'pymc', the default"
+        )
+    if initvals is not None:
+        is_one = isinstance(initvals, dict)
+        renamed = [_with_canonical_labels(values, model) for values in ([initvals] if is_one else initvals)]
+        initvals = renamed[0] if is_one else renamed
+    arguments = {"draws": draws, "labels": labels, "thin": thin, "initvals": initvals, **kwargs}
+    folder, arguments = begin_run(checkpoint, seconds_between_checkpoints, model, client, arguments)
+    with removed_if_nothing_was_drawn(folder):
+        return run_and_check(
+            model,
+            arguments,
+            client=client,
+            folder=folder,
+            seconds=seconds_between_checkpoints,
+            compute_convergence_checks=compute_convergence_checks,
+            partition_diagnostics=partition_diagnostics,
+            quiet=quiet,
+        )
+
+
+def _check_arguments(draws, initvals, kwargs):
+    """Check what PyMC would complain about late, or without the name of the argument."""
+    check_count("draws", draws, 0)
+    for name, least in (("tune", 0), ("chains", 1), ("cores", 1)):
+        if kwargs.get(name) is not None:
+            check_count(name, kwargs[name], least)
+    random_generator(kwargs.get("random_seed"))
+    starts = initvals if isinstance(initvals, list | tuple) else [initvals]
+    if not all(start is None or isinstance(start, dict) for start in starts):
+        raise TypeError(f"initvals must be a dict of values, or a list of one for each chain; got {initvals!r}")
+
+
+def _with_canonical_labels(values, model):
+    """Initial values of one chain, with labels of partitions renamed in order of appearance."""
+    if values is None:
+        return None
+    known = {variable.name for variable in (*model.free_RVs, *model.value_vars)}
+    renamed = {}
+    for name, value in values.items():
+        if isinstance(name, str) and name not in known:
+            raise ValueError(f"initvals must be of free variables of the model, {sorted(known)}; got {name!r}")
+        variable = model.named_vars.get(name) if isinstance(name, str) else name
+        if variable in model.free_RVs and is_partition(variable) and not isinstance(value, str):
+            value = canonical_labels(value, f"initvals[{name!r}]")
+            n = known_length(variable.owner.inputs[2])
+            if len(value) != n:
+                raise ValueError(f"initvals[{name!r}] must hold one label for each of {n} items; got {len(value)}")
+        renamed[name] = value
+    return renamed

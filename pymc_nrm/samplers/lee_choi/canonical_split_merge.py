@@ -1,0 +1,447 @@
+"""The published global move made exact: the tree of a cluster is a guide tree restricted to it, without memory."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.families.base import add_item, log_marginal, refresh_cache
+from pymc_nrm.generic import kernel
+from pymc_nrm.guide_trees.potentials import log_dissimilarity, log_potential
+from pymc_nrm.interrupts import check_signals
+from pymc_nrm.partitions.clusters import grow, open_slot
+from pymc_nrm.samplers.lee_choi.published_moves import (
+    draw_subtree,
+    log_probability_of_subtree,
+    nodes_below,
+)
+from pymc_nrm.samplers.split_merge_tally import count_outcome
+from pymc_nrm.samplers.tree_guided.block_gibbs import draw_from_logs, sum_rows
+from pymc_nrm.samplers.tree_guided.tree_split_merge import apply_merge
+from pymc_nrm.special import copy_row, log_sum_exp, softplus
+
+
+class Restriction(NamedTuple):
+    """A guide tree restricted to m items: what is left when all other leaves and all nodes of one child are dropped.
+
+    Nodes 0, ..., m - 1 are the items and m, ..., 2m - 2 the internal nodes, children before parents.
+
+    Parameters
+    ----------
+    items : ndarray of int64, shape (m,)
+    left, right, parent : ndarray of int64, shape (2m - 1,)
+        -1 where there is none.
+    size : ndarray of int64, shape (2m - 1,)
+    statistics : ndarray, shape (m - 1, ...)
+        Sums of the internal nodes.
+    log_potential, log_dissimilarity : ndarray, shape (2m - 1,)
+        As in :class:`~pymc_nrm.guide_trees.potentials.Potentials`.
+    """
+
+    items: Any
+    left: Any
+    right: Any
+    parent: Any
+    size: Any
+    statistics: Any
+    log_potential: Any
+    log_dissimilarity: Any
+
+
+@kernel
+def add_restricted(row, restriction, v, family, data):
+    """Add the items of a node to a row of statistics."""
+    m = restriction.items.shape[0]
+    if v < m:
+        add_item(family, row, data, restriction.items[v], 1.0)
+    else:
+        sum_rows(row, row, restriction.statistics[v - m])
+
+
+@kernel
+def restrict(tree, labels, marked, m, weights, family, data, n_statistics):
+    """Restriction of a tree to the m items of the marked clusters; ``marked`` holds a truth value for every label."""
+    n = tree.order.shape[0]
+    items = np.empty(m, dtype=np.int64)
+    left = np.full(2 * m - 1, -1, dtype=np.int64)
+    right, parent = left.copy(), left.copy()
+    size = np.ones(2 * m - 1, dtype=np.int64)
+    statistics = np.zeros((m - 1, n_statistics))
+    log_phi, log_d = np.zeros(2 * m - 1), np.zeros(2 * m - 1)
+    restriction = Restriction(items, left, right, parent, size, statistics, log_phi, log_d)
+    # The node of the restriction that stands for each node of the tree.
+    name = np.full(2 * n - 1, -1, dtype=np.int64)
+    work = np.empty(n_statistics)
+    count, v = 0, m
+    for node in range(2 * n - 1):
+        check_signals()
+        if node < n:
+            if marked[labels[node]]:
+                name[node] = count
+                items[count] = node
+                work[:] = 0.0
+                add_item(family, work, data, node, 1.0)
+                log_phi[count] = weights.moment[1] + log_marginal(family, work)
+                count += 1
+            continue
+        a, b = name[tree.left[node]], name[tree.right[node]]
+        name[node] = max(a, b)
+        if min(a, b) < 0:
+            continue
+        name[node] = v
+        left[v], right[v] = a, b
+        parent[a] = parent[b] = v
+        size[v] = size[a] + size[b]
+        row = statistics[v - m]
+        add_restricted(row, restriction, a, family, data)
+        add_restricted(row, restriction, b, family, data)
+        log_d[v] = log_dissimilarity(log_phi[a] + log_phi[b], weights.moment[size[v]] + log_marginal(family, row))
+        log_phi[v] = log_potential(log_phi[a] + log_phi[b], log_d[v])
+        v += 1
+    return restriction
+
+
+class Blocks(NamedTuple):
+    """Clusters with their canonical trees.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (capacity,)
+    statistics : ndarray, shape (capacity, ...)
+    log_weight, log_potential : ndarray, shape (capacity,)
+        log of kappa(size, u) p(X), and the log potential of the tree.
+    size : ndarray of int64, shape (1,)
+        Number of clusters.
+    """
+
+    counts: Any
+    statistics: Any
+    log_weight: Any
+    log_potential: Any
+    size: Any
+
+
+@kernel
+def empty_blocks(capacity, n_statistics):
+    """No cluster, with room for some."""
+    return Blocks(
+        np.zeros(capacity, dtype=np.int64),
+        np.zeros((capacity, n_statistics)),
+        np.zeros(capacity),
+        np.zeros(capacity),
+        np.zeros(1, dtype=np.int64),
+    )
+
+
+@kernel
+def put_node(blocks, k, restriction, v, weights, family, data):
+    """Add the items of a node to a block that lies wholly below its sibling, or is empty.
+
+    The canonical tree of the union joins the trees of the two: nothing else of it has to be computed.
+    """
+    apart = blocks.log_potential[k] + restriction.log_potential[v]
+    blocks.counts[k] += restriction.size[v]
+    add_restricted(blocks.statistics[k], restriction, v, family, data)
+    blocks.log_weight[k] = weights.moment[blocks.counts[k]] + log_marginal(family, blocks.statistics[k])
+    blocks.log_potential[k] = apart
+    if blocks.counts[k] > restriction.size[v]:
+        blocks.log_potential[k] = log_potential(apart, log_dissimilarity(apart, blocks.log_weight[k]))
+    blocks.size[0] = max(blocks.size[0], k + 1)
+
+
+@kernel
+def path_parts(restriction, node):
+    """The children of a node, then the siblings on the way from it to the root."""
+    parts, count = np.empty(restriction.items.shape[0], dtype=np.int64), 2
+    parts[0], parts[1] = restriction.left[node], restriction.right[node]
+    while restriction.parent[node] >= 0:
+        up = restriction.parent[node]
+        parts[count] = restriction.right[up] if restriction.left[up] == node else restriction.left[up]
+        count += 1
+        node = up
+    return parts[:count]
+
+
+@kernel
+def place_parts(rng, restriction, parts, placed, forced, weights, family, data):
+    """StocInsert along a path: the first two parts start blocks; every further part joins a block or starts one.
+
+    A part x joins block s with probability proportional to 1 / d(s, x), and starts a block with probability
+    proportional to 1.  ``placed`` receives the block of each part, or holds it when ``forced``.
+
+    Returns
+    -------
+    blocks : Blocks
+    log_q : float
+    """
+    n_parts, n_statistics = parts.shape[0], restriction.statistics.shape[1]
+    n_blocks = placed.max() + 1 if forced else n_parts
+    blocks = empty_blocks(n_blocks, n_statistics)
+    row, union = np.empty(n_statistics), np.empty(n_statistics)
+    values = np.empty(n_blocks + 1)
+    log_q = 0.0
+    for k in range(n_parts):
+        check_signals()
+        v = parts[k]
+        count = blocks.size[0]
+        if k < 2:
+            placed[k] = k
+        else:
+            row[:] = 0.0
+            add_restricted(row, restriction, v, family, data)
+            for s in range(count):
+                sum_rows(union, blocks.statistics[s], row)
+                together = weights.moment[blocks.counts[s] + restriction.size[v]] + log_marginal(family, union)
+                apart = blocks.log_potential[s] + restriction.log_potential[v]
+                values[s] = -log_dissimilarity(apart, together)
+            values[count] = 0.0
+            if not forced:
+                placed[k] = draw_from_logs(rng, values, count + 1)
+            log_q += values[placed[k]] - log_sum_exp(values[: count + 1])
+        put_node(blocks, placed[k], restriction, v, weights, family, data)
+    return blocks, log_q
+
+
+@kernel
+def find_split(restriction, labels):
+    """The internal node whose splitting can give these labels, -1 if there is none; there is at most one.
+
+    Both of its children must lie in one cluster each, and so must all siblings on the way to the root.
+    """
+    m = restriction.items.shape[0]
+    pure = np.empty(2 * m - 1, dtype=np.int64)
+    for v in range(2 * m - 1):
+        if v < m:
+            pure[v] = labels[restriction.items[v]]
+        else:
+            a, b = pure[restriction.left[v]], pure[restriction.right[v]]
+            pure[v] = a if a == b else -1
+    v = 2 * m - 2
+    while True:
+        a, b = restriction.left[v], restriction.right[v]
+        if pure[a] >= 0 and pure[b] >= 0:
+            return v
+        if pure[a] < 0 and pure[b] < 0:
+            return -1
+        v = b if pure[a] >= 0 else a
+
+
+@kernel
+def slots_of_parts(restriction, parts, labels, placed):
+    """Write the block of each part, numbered in their order; the slot of each block."""
+    slots, count = np.empty(parts.shape[0], dtype=np.int64), 0
+    for k in range(parts.shape[0]):
+        v = parts[k]
+        while v >= restriction.items.shape[0]:
+            v = restriction.left[v]
+        slot = labels[restriction.items[v]]
+        s = 0
+        while s < count and slots[s] != slot:
+            s += 1
+        slots[s] = slot
+        count = max(count, s + 1)
+        placed[k] = s
+    return slots[:count]
+
+
+@kernel
+def block_log_d(weights, family, blocks, s, row, count, log_phi, union):
+    """Log d of a block and another cluster."""
+    sum_rows(union, blocks.statistics[s], row)
+    together = weights.moment[blocks.counts[s] + count] + log_marginal(family, union)
+    return log_dissimilarity(blocks.log_potential[s] + log_phi, together)
+
+
+@kernel
+def log_picks(weights, family, state, log_phi, merging, blocks):
+    """Log of the sum, over the blocks, of the probability that one is picked and a merge takes exactly the others.
+
+    Clusters in slots marked by ``merging`` are left out: they are those that the blocks make up.
+    """
+    n_blocks = blocks.size[0]
+    union = np.empty(state.statistics.shape[1])
+    values = np.zeros(n_blocks)
+    n_others = 0
+    for k in range(state.size[0]):
+        slot = state.active[k]
+        if merging[slot]:
+            continue
+        n_others += 1
+        for s in range(n_blocks):
+            row, count = state.statistics[slot], state.counts[slot]
+            values[s] -= softplus(-block_log_d(weights, family, blocks, s, row, count, log_phi[slot], union))
+    for s in range(n_blocks):
+        for t in range(s):
+            row, count = blocks.statistics[t], blocks.counts[t]
+            log_d = block_log_d(weights, family, blocks, s, row, count, blocks.log_potential[t], union)
+            values[s] -= softplus(log_d)
+            values[t] -= softplus(log_d)
+    return log_sum_exp(values[:n_blocks]) - math.log(n_others + n_blocks)
+
+
+@kernel
+def tree_potentials_of_clusters(weights, family, data, state, tree, log_phi):
+    """Write the log potential of the canonical tree of every cluster, at its slot."""
+    marked = np.zeros(state.counts.shape[0], dtype=np.bool_)
+    for k in range(state.size[0]):
+        check_signals()
+        slot, m = state.active[k], state.counts[state.active[k]]
+        marked[slot] = True
+        restriction = restrict(tree, state.labels, marked, m, weights, family, data, state.statistics.shape[1])
+        marked[slot] = False
+        log_phi[slot] = restriction.log_potential[2 * m - 2]
+
+
+@kernel
+def draw_merge(rng, state, weights, family, log_phi, merging):
+    """Mark a uniformly drawn cluster and each other one with probability 1 / (1 + d); the slot first drawn."""
+    picked = state.active[int(rng.random() * state.size[0])]
+    union = np.empty(state.statistics.shape[1])
+    for k in range(state.size[0]):
+        check_signals()
+        slot = state.active[k]
+        merging[slot] = slot == picked
+        if slot != picked:
+            sum_rows(union, state.statistics[picked], state.statistics[slot])
+            together = weights.moment[state.counts[picked] + state.counts[slot]] + log_marginal(family, union)
+            log_d = log_dissimilarity(log_phi[picked] + log_phi[slot], together)
+            merging[slot] = math.log(rng.random()) < -softplus(log_d)
+    return picked
+
+
+@kernel
+def apply_blocks(state, family, restriction, parts, placed, blocks, log_phi, slot):
+    """Replace the cluster in a slot by blocks; the state, and the potentials at its slots."""
+    for s in range(blocks.size[0]):
+        target = slot
+        if s > 0:
+            state = grow(state, family)
+            target = open_slot(state)
+            if log_phi.shape[0] < state.counts.shape[0]:
+                larger = np.zeros(state.counts.shape[0])
+                copy_row(larger[: log_phi.shape[0]], log_phi)
+                log_phi = larger
+        state.counts[target] = blocks.counts[s]
+        copy_row(state.statistics[target], blocks.statistics[s])
+        refresh_cache(family, state.statistics[target], state.cache[target])
+        log_phi[target] = blocks.log_potential[s]
+        m = restriction.items.shape[0]
+        for k in range(parts.shape[0]):
+            if placed[k] == s:
+                for v in nodes_below(restriction.left, restriction.right, parts[k], m, True):
+                    if v < m:
+                        state.labels[restriction.items[v]] = target
+    return state, log_phi
+
+
+@kernel
+def canonical_split_merge(rng, state, weights, family, data, tree, log_phi):
+    """The global move of Lee & Choi (2015) with canonical trees, by Metropolis-Hastings on partitions.
+
+    A cluster is picked uniformly, and every other one is to be merged with it with probability 1 / (1 + d).  If there
+    is none, the cluster is split: an internal node of its tree is drawn, all above is taken apart, and the parts are
+    inserted at random from the bottom up.  One path alone leads to each outcome of a split, so that its probability is
+    the product along the path; that of a merge is the sum over the clusters that may have been picked.  A merge is
+    possible only if a split of the union can undo it.  Leaves the target given u invariant; not irreducible alone.
+
+    Returns
+    -------
+    state : State
+    log_phi : ndarray, shape (capacity,)
+    outcome : int
+        0 split rejected, 1 split accepted, 2 merge rejected, 3 merge accepted.
+    log_ratio : float
+        The log of the acceptance ratio; nan for a move that is impossible.
+    """
+    merging = np.zeros(state.counts.shape[0], dtype=np.bool_)
+    slot = draw_merge(rng, state, weights, family, log_phi, merging)
+    m = 0
+    for k in range(state.size[0]):
+        if merging[state.active[k]]:
+            m += state.counts[state.active[k]]
+    is_merge = m > state.counts[slot]
+    if m == 1:
+        return state, log_phi, 0, math.nan
+    restriction = restrict(tree, state.labels, merging, m, weights, family, data, state.statistics.shape[1])
+    nodes = np.arange(m, 2 * m - 1)
+    if is_merge:
+        node = find_split(restriction, state.labels)
+        if node < 0:
+            return state, log_phi, 2, math.nan
+        log_split = log_probability_of_subtree(restriction.log_dissimilarity, nodes, m, node)
+    else:
+        node, log_split = draw_subtree(rng, restriction.log_dissimilarity, nodes, m)
+    parts = path_parts(restriction, node)
+    placed = np.zeros(parts.shape[0], dtype=np.int64)
+    slots = parts
+    if is_merge:
+        slots = slots_of_parts(restriction, parts, state.labels, placed)
+    blocks, log_q = place_parts(rng, restriction, parts, placed, is_merge, weights, family, data)
+    whole = empty_blocks(1, state.statistics.shape[1])
+    put_node(whole, 0, restriction, 2 * m - 2, weights, family, data)
+    log_split += log_q + log_picks(weights, family, state, log_phi, merging, whole)
+    log_ratio = log_picks(weights, family, state, log_phi, merging, blocks) - log_split - whole.log_weight[0]
+    for s in range(blocks.size[0]):
+        log_ratio += blocks.log_weight[s]
+    if is_merge:
+        log_ratio = -log_ratio
+    if not math.log(rng.random()) < log_ratio:
+        return state, log_phi, 2 * is_merge, log_ratio
+    if is_merge:
+        union = np.empty(state.statistics.shape[1])
+        for other in slots[1:]:
+            sum_rows(union, state.statistics[slots[0]], state.statistics[other])
+            apply_merge(state, family, union, slots[0], other)
+        log_phi[slots[0]] = whole.log_potential[0]
+    else:
+        state, log_phi = apply_blocks(state, family, restriction, parts, placed, blocks, log_phi, slot)
+    return state, log_phi, 1 + 2 * is_merge, log_ratio
+
+
+@kernel
+def canonical_moves(rng, state, weights, family, data, tree, n_moves):
+    """Several moves of :func:`canonical_split_merge`.
+
+    Returns
+    -------
+    state : State
+    tally : ndarray, shape (6,)
+        See :func:`~pymc_nrm.samplers.split_merge_tally.count_outcome`.
+    """
+    tally = np.zeros(6)
+    log_phi = np.zeros(state.counts.shape[0])
+    tree_potentials_of_clusters(weights, family, data, state, tree, log_phi)
+    for _ in range(n_moves):
+        check_signals()
+        state, log_phi, outcome, log_ratio = canonical_split_merge(rng, state, weights, family, data, tree, log_phi)
+        count_outcome(tally, outcome, log_ratio)
+    return state, tally
+
+
+@kernel
+def canonical_items(rng, tree, n_levels):
+    """Items for Gibbs updates, drawn from a guide tree alone.
+
+    The largest subtrees with d <= 1 stand for the clusters: below each a subtree is drawn, a subtree of it, and so on
+    ``n_levels`` times, and the items of the last ones are given.
+    """
+    n = tree.order.shape[0]
+    items, count = np.empty(n, dtype=np.int64), 0
+    inside = np.zeros(2 * n - 1, dtype=np.bool_)
+    for top in range(2 * n - 2, -1, -1):
+        if tree.parent[top] >= 0 and inside[tree.parent[top]]:
+            inside[top] = True
+            continue
+        inside[top] = top < n or tree.log_dissimilarity[top] <= 0.0
+        if not inside[top]:
+            continue
+        v = top
+        for _ in range(n_levels):
+            if v < n:
+                break
+            nodes = nodes_below(tree.left, tree.right, v, n, True)
+            v, _ = draw_subtree(rng, tree.log_dissimilarity, nodes, n)
+        for p in range(tree.first[v], tree.first[v] + tree.size[v]):
+            items[count] = tree.order[p]
+            count += 1
+    return items[:count]

@@ -1,0 +1,478 @@
+"""Moves of the published tree-guided sampler (Lee & Choi 2015), whose trees remember how the partition came about.
+
+The state is a forest: every cluster is a binary tree, and every tree is listed among the roots.
+"""
+
+import math
+
+import numpy as np
+
+from pymc_nrm.families.base import add_item, log_marginal
+from pymc_nrm.generic import kernel
+from pymc_nrm.guide_trees.forest import (
+    absorb,
+    add_root,
+    attach,
+    empty_forest,
+    form_node,
+    give_row,
+    joint_log_marginal,
+    pair_log_d,
+    post_order,
+    replace_child,
+    set_potential,
+)
+from pymc_nrm.interrupts import check_signals
+from pymc_nrm.samplers.marginal_gibbs import random_items
+from pymc_nrm.samplers.split_merge_tally import count_outcome
+from pymc_nrm.samplers.tree_guided.block_gibbs import draw_from_logs
+from pymc_nrm.special import copy_row, draw_categorical, log_sum_exp, softplus
+
+
+@kernel
+def nodes_below(left, right, v, n_leaves, with_leaves):
+    """Nodes below v and v itself; leaves are the nodes less than ``n_leaves``."""
+    nodes = np.empty(2 * n_leaves, dtype=np.int64)
+    # Nodes found so far are their own queue.
+    nodes[0] = v
+    count, done = 1, 0
+    while done < count:
+        v = nodes[done]
+        done += 1
+        if v >= n_leaves:
+            for child in (left[v], right[v]):
+                if with_leaves or child >= n_leaves:
+                    nodes[count] = child
+                    count += 1
+    return nodes[:count]
+
+
+@kernel
+def subtree_weights(log_d, nodes, n_leaves):
+    """``(d(v) + epsilon) / epsilon`` of nodes, epsilon the largest d among them; a leaf has d = 0, shape of ``nodes``.
+
+    SampleSub of Lee & Choi (2015) draws a subtree with probability proportional to this.
+    """
+    highest = -np.inf
+    for v in nodes:
+        if v >= n_leaves:
+            highest = max(highest, log_d[v])
+    values = np.ones(nodes.shape[0])
+    for k in range(nodes.shape[0]):
+        v = nodes[k]
+        if v >= n_leaves:
+            values[k] += 1.0 if log_d[v] >= highest else math.exp(log_d[v] - highest)
+    return values
+
+
+@kernel
+def draw_subtree(rng, log_d, nodes, n_leaves):
+    """One of the nodes, drawn by :func:`subtree_weights`, and the log of its probability."""
+    values = subtree_weights(log_d, nodes, n_leaves)
+    threshold = rng.random() * values.sum()
+    total = 0.0
+    chosen = nodes.shape[0] - 1
+    for k in range(nodes.shape[0]):
+        total += values[k]
+        if total > threshold:
+            chosen = k
+            break
+    return nodes[chosen], math.log(values[chosen] / values.sum())
+
+
+@kernel
+def log_probability_of_subtree(log_d, nodes, n_leaves, node):
+    """Log of the probability that :func:`draw_subtree` gives ``node``."""
+    values = subtree_weights(log_d, nodes, n_leaves)
+    for k in range(nodes.shape[0]):
+        if nodes[k] == node:
+            return math.log(values[k] / values.sum())
+    return -np.inf
+
+
+@kernel
+def tree_log_d(forest, a, b, moment, family, data):
+    """Log d of two trees."""
+    if a < forest.roots.shape[0] <= b:
+        a, b = b, a
+    return pair_log_d(forest, a, b, joint_log_marginal(forest, a, b, family, data), moment)
+
+
+@kernel
+def log_cluster_weight(forest, v, moment):
+    """Log of kappa(size, u) p(X) of the leaves of a node as one cluster."""
+    return moment[forest.size[v]] + forest.log_marginal[v]
+
+
+@kernel
+def remove_root(forest, v):
+    """Take a tree off the list of roots."""
+    last = forest.n_roots[0] - 1
+    moved, k = forest.roots[last], forest.position[v]
+    forest.roots[k] = moved
+    forest.position[moved] = k
+    forest.n_roots[0] = last
+    if v < forest.roots.shape[0]:
+        give_row(forest, v)
+
+
+@kernel
+def join(forest, v, x, moment, family, data):
+    """Put a listed tree v and an unlisted one x below a new root, which takes the place of v; the new root."""
+    p = attach(forest, v, x)
+    form_node(forest, p, family, data)
+    set_potential(forest, p, moment)
+    return p
+
+
+@kernel
+def unjoin(forest, p):
+    """Undo :func:`join` of a root: its left child takes its place; both children."""
+    v, x = forest.left[p], forest.right[p]
+    replace_child(forest, p, v)
+    give_row(forest, p)
+    forest.parent[x] = -1
+    return v, x
+
+
+@kernel
+def insert(forest, v, x, moment, family, data):
+    """SeqInsert: insert an unlisted tree x into the tree of root v; the root afterwards.
+
+    Of the three pairs among the children l, r of a node and x the one of least d belongs together: if it is (l, r), x
+    goes beside the node, else x goes down to the child nearer to it.
+    """
+    joint = 0.0
+    if v >= forest.roots.shape[0]:
+        joint = joint_log_marginal(forest, v, x, family, data)
+    while v >= forest.roots.shape[0]:
+        nearest, nearest_joint, least = -1, 0.0, forest.log_dissimilarity[v]
+        for side in range(2):
+            child = forest.left[v] if side == 0 else forest.right[v]
+            child_joint = joint_log_marginal(forest, child, x, family, data)
+            log_d = pair_log_d(forest, child, x, child_joint, moment)
+            if log_d < least:
+                nearest, nearest_joint, least = child, child_joint, log_d
+        if nearest < 0:
+            break
+        absorb(forest, v, x, joint, family, data)
+        v, joint = nearest, nearest_joint
+    v = join(forest, v, x, moment, family, data)
+    while forest.parent[v] >= 0:
+        v = forest.parent[v]
+        set_potential(forest, v, moment)
+    return v
+
+
+@kernel
+def detach(forest, x, moment, family, data):
+    """Take a node that is not a root out of its tree: the exact inverse of :func:`insert`."""
+    p = forest.parent[x]
+    v = forest.right[p] if forest.left[p] == x else forest.left[p]
+    replace_child(forest, p, v)
+    give_row(forest, p)
+    forest.parent[x] = -1
+    v = forest.parent[v]
+    while v >= 0:
+        form_node(forest, v, family, data)
+        set_potential(forest, v, moment)
+        v = forest.parent[v]
+
+
+@kernel
+def plant_forest(rng, labels, weights, family, data):
+    """Forest of the clusters of canonical labels: items are inserted one after the other, in random order."""
+    n = labels.shape[0]
+    forest = empty_forest(n, weights, family, data)
+    root = np.full(n, -1, dtype=np.int64)
+    for i in random_items(rng, n, n):
+        check_signals()
+        if root[labels[i]] < 0:
+            add_root(forest, i)
+            root[labels[i]] = i
+        else:
+            root[labels[i]] = insert(forest, root[labels[i]], i, weights.moment, family, data)
+    return forest
+
+
+@kernel
+def refresh_forest(forest, weights, family, data):
+    """Compute sums and potentials anew, for another u, other hyperparameters or other data; trees stay as they are."""
+    n = forest.roots.shape[0]
+    work = forest.statistics[n]
+    for v in post_order(forest):
+        check_signals()
+        if v >= n:
+            form_node(forest, v, family, data)
+            set_potential(forest, v, weights.moment)
+            continue
+        give_row(forest, v)
+        work[:] = 0.0
+        add_item(family, work, data, v, 1.0)
+        forest.log_marginal[v] = log_marginal(family, work)
+        forest.log_potential[v] = weights.moment[1] + forest.log_marginal[v]
+
+
+@kernel
+def forest_labels(forest):
+    """Labels of the items: the place of their tree among the roots, shape (n,)."""
+    n = forest.roots.shape[0]
+    top = np.empty(2 * n, dtype=np.int64)
+    for v in post_order(forest)[::-1]:
+        top[v] = forest.position[v] if forest.parent[v] < 0 else top[forest.parent[v]]
+    return top[:n].copy()
+
+
+@kernel
+def least_item(forest, v):
+    """The smallest item of a tree."""
+    n = forest.roots.shape[0]
+    least = n
+    for node in nodes_below(forest.left, forest.right, v, n, True):
+        least = min(least, node)
+    return least
+
+
+@kernel
+def put_in_order(values, keys, count, value, key):
+    """Put a value among the first ``count``, which are in increasing order of their keys."""
+    while count > 0 and keys[count - 1] > key:
+        values[count], keys[count] = values[count - 1], keys[count - 1]
+        count -= 1
+    values[count], keys[count] = value, key
+
+
+@kernel
+def insert_at_random(rng, forest, begin, x, moment, family, data):
+    """StocInsert of a tree x into the set of roots from place ``begin`` on; whether it joined one, and log probability.
+
+    It joins a tree s with probability proportional to 1 / d(s, x), and stays alone with probability proportional to 1.
+    """
+    n_trees = forest.n_roots[0] - begin
+    values = np.zeros(n_trees + 1)
+    for k in range(n_trees):
+        values[k] = -tree_log_d(forest, forest.roots[begin + k], x, moment, family, data)
+    chosen = draw_from_logs(rng, values, n_trees + 1)
+    if chosen < n_trees:
+        insert(forest, forest.roots[begin + chosen], x, moment, family, data)
+    else:
+        add_root(forest, x)
+    return chosen < n_trees, values[chosen] - log_sum_exp(values[: n_trees + 1])
+
+
+@kernel
+def log_merge_of_last(forest, begin, moment, family, data):
+    """Log of the sum, over the roots from ``begin`` on, of the probability that a merge picks one and all the others.
+
+    Each pick is one in the number of trees, times 1 / (1 + d) for those to be merged and d / (1 + d) for those not.
+    """
+    n_roots = forest.n_roots[0]
+    values = np.full(n_roots - begin, -math.log(n_roots))
+    for j in range(begin, n_roots):
+        check_signals()
+        for k in range(n_roots):
+            if k != j:
+                log_d = tree_log_d(forest, forest.roots[j], forest.roots[k], moment, family, data)
+                values[j - begin] -= softplus(log_d) if k >= begin else softplus(-log_d)
+    return log_sum_exp(values)
+
+
+@kernel
+def split_last(rng, forest, log_q, moment, family, data):
+    """Propose to split the last root; whether it was accepted, and the log ratio.
+
+    A subtree is drawn among the internal nodes.  All above it is taken apart; its children are the first two trees, and
+    what hung off the path is inserted at random, from the bottom up.
+    """
+    n = forest.roots.shape[0]
+    begin = forest.n_roots[0] - 1
+    c = forest.roots[begin]
+    log_ratio = -log_cluster_weight(forest, c, moment)
+    nodes = nodes_below(forest.left, forest.right, c, n, False)
+    v, log_p = draw_subtree(rng, forest.log_dissimilarity, nodes, n)
+    log_q += log_p
+    remove_root(forest, c)
+    a, b = forest.left[v], forest.right[v]
+    parts, n_parts = np.empty(nodes.shape[0], dtype=np.int64), 1
+    parts[0] = b
+    give_row(forest, v)
+    while v != c:
+        p = forest.parent[v]
+        parts[n_parts] = forest.right[p] if forest.left[p] == v else forest.left[p]
+        forest.parent[parts[n_parts]] = -1
+        n_parts += 1
+        give_row(forest, p)
+        v = p
+    add_root(forest, a)
+    add_root(forest, b)
+    joined = np.zeros(n_parts, dtype=np.bool_)
+    for k in range(1, n_parts):
+        check_signals()
+        joined[k], log_p = insert_at_random(rng, forest, begin, parts[k], moment, family, data)
+        log_q += log_p
+    for k in range(begin, forest.n_roots[0]):
+        log_ratio += log_cluster_weight(forest, forest.roots[k], moment)
+    log_ratio += log_merge_of_last(forest, begin, moment, family, data) - log_q
+    if math.log(rng.random()) < log_ratio:
+        return True, log_ratio
+    for k in range(n_parts - 1, -1, -1):
+        if joined[k]:
+            detach(forest, parts[k], moment, family, data)
+        else:
+            remove_root(forest, parts[k])
+    c = a
+    for k in range(n_parts):
+        c = join(forest, c, parts[k], moment, family, data)
+    return False, log_ratio
+
+
+@kernel
+def merge_into_last(rng, forest, trees, log_q, moment, family, data):
+    """Propose to merge trees one after the other, the last root first; whether it was accepted, and the log ratio."""
+    n = forest.roots.shape[0]
+    log_ratio = -log_q
+    values = np.zeros(trees.shape[0])
+    for k in range(trees.shape[0]):
+        check_signals()
+        log_ratio -= log_cluster_weight(forest, trees[k], moment)
+        # The reverse split starts from the first two trees; every further one stays alone.
+        if k > 1:
+            for j in range(k):
+                values[j] = -tree_log_d(forest, trees[j], trees[k], moment, family, data)
+            log_ratio -= softplus(log_sum_exp(values[:k]))
+    merged, first = trees[0], -1
+    for x in trees[1:]:
+        remove_root(forest, x)
+        merged = join(forest, merged, x, moment, family, data)
+        first = merged if first < 0 else first
+    log_ratio += log_cluster_weight(forest, merged, moment) - math.log(forest.n_roots[0])
+    for k in range(forest.n_roots[0]):
+        if forest.roots[k] != merged:
+            log_ratio -= softplus(-tree_log_d(forest, merged, forest.roots[k], moment, family, data))
+    nodes = nodes_below(forest.left, forest.right, merged, n, False)
+    log_ratio += log_probability_of_subtree(forest.log_dissimilarity, nodes, n, first)
+    if math.log(rng.random()) < log_ratio:
+        return True, log_ratio
+    for _ in range(trees.shape[0] - 1):
+        merged, x = unjoin(forest, merged)
+        add_root(forest, x)
+    return False, log_ratio
+
+
+@kernel
+def global_move(rng, forest, weights, family, data):
+    """Pick a tree uniformly; every other one is to be merged with it with probability 1 / (1 + d); if none, split it.
+
+    Does not leave the target invariant.
+
+    Returns
+    -------
+    outcome : int
+        0 split rejected, 1 split accepted, 2 merge rejected, 3 merge accepted.
+    log_ratio : float
+        The log of the acceptance ratio; nan for the split of a single item, which is rejected.
+    """
+    moment = weights.moment
+    last = forest.n_roots[0] - 1
+    c = forest.roots[int(rng.random() * (last + 1))]
+    moved, k = forest.roots[last], forest.position[c]
+    forest.roots[k], forest.roots[last] = moved, c
+    forest.position[moved], forest.position[c] = k, last
+    log_q = -math.log(last + 1.0)
+    trees, least, n_trees = np.empty(last + 1, dtype=np.int64), np.empty(last + 1, dtype=np.int64), 1
+    trees[0], least[0] = c, -1
+    for k in range(last):
+        log_d = tree_log_d(forest, c, forest.roots[k], moment, family, data)
+        if math.log(rng.random()) < -softplus(log_d):
+            put_in_order(trees, least, n_trees, forest.roots[k], least_item(forest, forest.roots[k]))
+            n_trees += 1
+            log_q -= softplus(log_d)
+        else:
+            log_q -= softplus(-log_d)
+    if n_trees > 1:
+        accepted, log_ratio = merge_into_last(rng, forest, trees[:n_trees], log_q, moment, family, data)
+        return 2 + accepted, log_ratio
+    if c < forest.roots.shape[0]:
+        return 0, math.nan
+    accepted, log_ratio = split_last(rng, forest, log_q, moment, family, data)
+    return int(accepted), log_ratio
+
+
+@kernel
+def local_items(rng, forest, n_levels):
+    """For every tree, draw a subtree, a subtree of it, and so on ``n_levels`` times; the items of the last ones."""
+    n = forest.roots.shape[0]
+    items, count = np.empty(n, dtype=np.int64), 0
+    for k in range(forest.n_roots[0]):
+        v = forest.roots[k]
+        for _ in range(n_levels):
+            if v < n:
+                break
+            nodes = nodes_below(forest.left, forest.right, v, n, True)
+            v, _ = draw_subtree(rng, forest.log_dissimilarity, nodes, n)
+        for node in nodes_below(forest.left, forest.right, v, n, True):
+            if node < n:
+                items[count] = node
+                count += 1
+    return items[:count]
+
+
+@kernel
+def move_item(rng, forest, item, weights, family, data):
+    """Gibbs update of the cluster of an item, which leaves its tree and is inserted into another; whether it moved."""
+    moment = weights.moment
+    own = item
+    while forest.parent[own] >= 0:
+        own = forest.parent[own]
+    n_roots = forest.n_roots[0]
+    values = np.empty(n_roots + 1)
+    for k in range(n_roots):
+        v = forest.roots[k]
+        if v != own:
+            joint = joint_log_marginal(forest, v, item, family, data)
+            values[k] = weights.join[forest.size[v]] + joint - forest.log_marginal[v]
+        elif own == item:
+            values[k] = -np.inf
+        else:
+            work = forest.statistics[forest.roots.shape[0]]
+            copy_row(work, forest.statistics[forest.row[own]])
+            add_item(family, work, data, item, -1.0)
+            values[k] = weights.join[forest.size[v] - 1] + forest.log_marginal[v] - log_marginal(family, work)
+    values[n_roots] = weights.join[0] + forest.log_marginal[item]
+    chosen = draw_categorical(rng, values, n_roots + 1)
+    alone = chosen == n_roots
+    target = item if alone else forest.roots[chosen]
+    if target == own:
+        return False
+    if own == item:
+        remove_root(forest, item)
+    else:
+        detach(forest, item, moment, family, data)
+    if alone:
+        add_root(forest, item)
+    else:
+        insert(forest, target, item, moment, family, data)
+    return True
+
+
+@kernel
+def published_cycle(rng, forest, weights, family, data, n_global, n_levels):
+    """Global moves, then local moves, on a forest of which sums and potentials are up to date.
+
+    Returns
+    -------
+    tally : ndarray, shape (6,)
+        Outcomes of global moves, see :func:`~pymc_nrm.samplers.split_merge_tally.count_outcome`.
+    n_moved : int
+        How many items changed their cluster in local moves.
+    """
+    tally = np.zeros(6)
+    for _ in range(n_global):
+        check_signals()
+        outcome, log_ratio = global_move(rng, forest, weights, family, data)
+        count_outcome(tally, outcome, log_ratio)
+    n_moved = 0
+    for item in local_items(rng, forest, n_levels):
+        check_signals()
+        n_moved += move_item(rng, forest, item, weights, family, data)
+    return tally, n_moved

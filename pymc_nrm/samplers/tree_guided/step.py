@@ -1,0 +1,242 @@
+"""Tree-guided sampling of a partition: blocks of a guide tree move, split and merge together, exactly."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+from pymc.step_methods.compound import Competence
+from pymc.step_methods.state import dataclass_state
+
+from pymc_nrm.checks import check_count
+from pymc_nrm.generic import kernel, precompile
+from pymc_nrm.guide_trees.guide_tree import guide_tree
+from pymc_nrm.guide_trees.tree import cut_tree
+from pymc_nrm.measures.base import Weights
+from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, is_partition
+from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
+from pymc_nrm.samplers.split_merge_tally import SPLIT_MERGE_STATS, split_merge_statistics
+from pymc_nrm.samplers.tree_guided.block_gibbs import reference_subtree_gibbs, subtree_gibbs
+from pymc_nrm.samplers.tree_guided.guide_tables import block_statistics, make_guide
+from pymc_nrm.samplers.tree_guided.informed_split_merge import informed_split_merge_moves
+from pymc_nrm.samplers.tree_guided.move_schedule import numbers_of_moves
+from pymc_nrm.samplers.tree_guided.tree_split_merge import tree_split_merge_moves
+
+# Names of the moves along a guide tree, in the order of a cycle.
+TREE_MOVES = ("informed_split_merge", "tree_split_merge", "subtree_gibbs", "reference_subtree_gibbs")
+
+# Parts of tuning at whose ends guide trees are grown again, at the hyperparameters of that time.
+_REBUILDS = (0.1, 0.25, 0.5)
+
+
+@kernel
+def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves, items):
+    """One cycle: ``n_moves`` moves of each kind of ``TREE_MOVES``, then Gibbs updates of the items.
+
+    One kernel, since a call from Python costs some ten microseconds.  Leaves the target given u invariant; irreducible
+    if Gibbs moves of any kind are among them.
+
+    Returns
+    -------
+    state : State
+    tally : ndarray, shape (2, 7)
+        Outcomes of the two kinds of split-merge moves, see
+        :func:`~pymc_nrm.samplers.split_merge_tally.count_outcome`, and how many log marginals they took.
+    n_blocks_moved, n_moved : int
+        How many blocks and items changed their cluster in Gibbs moves.
+    """
+    tally = np.zeros((2, 7))
+    n_blocks_moved = 0
+    if n_moves[0] > 0:
+        state, counts = informed_split_merge_moves(rng, state, weights, family, data, guide, n_moves[0])
+        tally[0] = counts
+    if n_moves[1] > 0:
+        state, counts = tree_split_merge_moves(rng, state, weights, family, data, guide, n_moves[1])
+        tally[1] = counts
+    if n_moves[2] > 0:
+        state, n_moved = subtree_gibbs(rng, state, weights, family, data, guide, n_moves[2])
+        n_blocks_moved += n_moved
+    if n_moves[3] > 0:
+        state, n_moved = reference_subtree_gibbs(rng, state, weights, family, data, guide, n_moves[3])
+        n_blocks_moved += n_moved
+    state, n_moved = gibbs_sweep(rng, state, weights, family, data, items)
+    return state, tally, n_blocks_moved, n_moved
+
+
+@dataclass_state
+class TreeGuidedState(PartitionStepState):
+    """What a chain needs to go on: options, guide trees, the items to be visited next, how far tuning has come."""
+
+    guides: list = field(default_factory=list)
+    n_steps: int = 0
+    n_tune: int = 0
+    tuning: bool = True
+    n_moves: Any = None
+    tally: Any = None
+    waiting: Any = None
+
+
+class TreeGuided(PartitionStep):
+    """Tree-guided sampling of a partition: the default step.
+
+    Each draw is a cycle of moves given u: merges of clusters that fit together and splits along blocks of a guide tree;
+    split-merge moves between the children of a node of the tree; Gibbs updates of blocks of the tree; Gibbs updates of
+    random items.  Guide trees are grown by incremental Bayesian hierarchical clustering from the data, at the
+    hyperparameters at hand, in random order; they are grown again a few times during tuning and kept afterwards.  They
+    never depend on the partition, so that every move, and the cycle, leaves the posterior invariant; the Gibbs updates
+    make it irreducible.  A bad tree makes the sampler slower, not wrong.
+
+    During tuning the numbers of split-merge moves follow their gain: accepted moves per amount of work.  They are kept
+    afterwards.
+
+    Parameters
+    ----------
+    vars : list of Partition
+    moves : dict of str to int or float, optional
+        How often each move is made per draw, by name: ``"informed_split_merge"``, ``"tree_split_merge"``,
+        ``"subtree_gibbs"``, ``"reference_subtree_gibbs"`` and ``"marginal_gibbs"``.  A float stands for that share of
+        the number of items; for ``"marginal_gibbs"`` the number of items to update, at most all of them.  All items
+        take their turn in random order before one is updated again.  Moves that are left out keep their default number,
+        or the one found in tuning.
+    n_trees : int
+        Number of guide trees; one of them is drawn for each draw.
+    **kwargs
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If a name or a number of ``moves`` is not allowed, no move of a kind that makes the sampler irreducible is left,
+        or something in the model uses the labels in a way that the step does not understand.
+
+    Notes
+    -----
+    Without ``initval`` and ``initvals`` a chain starts from the clusters that incremental hierarchical clustering
+    finds, each chain in its own random order.  A start that is given is kept, one single cluster included.
+
+    The published tree-guided sampler (Lee & Choi 2015, "Tree-guided MCMC inference for normalized random measure
+    mixture models") builds its trees from the current partition and does not leave the posterior invariant; the moves
+    here keep its idea and satisfy detailed balance.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+    ...     step = nrm.TreeGuided([z], moves={"tree_split_merge": 5})
+    """
+
+    name = "tree_guided"
+    _state_class = TreeGuidedState
+    stats_dtypes_shapes = {
+        **PartitionStep.common_stats,
+        "n_moved": (np.int64, []),
+        "n_blocks_moved": (np.int64, []),
+        **SPLIT_MERGE_STATS,
+    }
+
+    def __init__(
+        self, vars: Any = None, *, moves: Mapping[str, float] | None = None, n_trees: int = 2, **kwargs: Any
+    ) -> None:
+        if not isinstance(moves, Mapping | None):
+            raise TypeError(f"moves must be a mapping of names of moves to numbers; got {moves!r}")
+        moves = {} if moves is None else dict(moves)
+        _check_moves(moves)
+        check_count("n_trees", n_trees, 1)
+        self._reset(0)
+        super().__init__(vars, options={"moves": moves, "n_trees": n_trees}, **kwargs)
+
+    def setup_chain(self, rng, tune, draws):
+        super().setup_chain(rng, tune, draws)
+        self._reset(tune)
+
+    def _reset(self, tune):
+        self.guides, self.n_moves, self.tally = [], None, np.zeros((2, 7))
+        self.waiting = np.empty(0, dtype=np.int64)
+        self.n_steps, self.n_tune, self.tuning = 0, tune, tune > 0
+
+    def stop_tuning(self):
+        self.tuning = False
+
+    def check_options(self, n):
+        """Check the options against the number of items."""
+        count = self.options["moves"].get("marginal_gibbs", 0)
+        if not isinstance(count, float):
+            check_count("marginal_gibbs in moves", count, 0, n)
+        self._n = n
+
+    def precompile_moves(self, state, table, family, data):
+        """Compile the kernels for the types at hand, on a tree of two items."""
+        rng = np.random.default_rng(0)
+        small = Weights(table.join[:3], table.moment[:3]) if self._n > 1 else table
+        guide = make_guide(guide_tree(rng, small, family, data), family, data)
+        n_moves = np.zeros(4, dtype=np.int64)
+        precompile(tree_guided_cycle, self.rng, state, table, family, data, guide, n_moves, state.labels)
+        precompile(block_statistics, guide, family, data)
+        precompile(scan_order, self.rng, 2, 1)
+
+    def moves(self, state, table, family, data):
+        """One cycle of moves; the new state and their statistics."""
+        if self._trees_are_due():
+            self._grow_guides(table, family, data)
+            if self.n_steps == 0 and self.start_is_default:
+                state = build_state(cut_tree(self.guides[0].tree), family, data)
+        if self.n_moves is None or self.tuning:
+            self.n_moves = numbers_of_moves(
+                self._n, int(state.size[0]), state.statistics.shape[1], self.tally, self.options["moves"]
+            )
+        self.n_steps += 1
+        guide = self.guides[int(self.rng.integers(len(self.guides)))]
+        if not self.target.data_are_fixed:
+            guide = guide._replace(statistics=block_statistics(guide, family, data))
+        state, tally, n_blocks_moved, n_moved = tree_guided_cycle(
+            self.rng, state, table, family, data, guide, self.n_moves[:4], self._next_items(int(self.n_moves[4]))
+        )
+        if self.tuning:
+            # What happened on the way to the bulk of the posterior says little about the time there.
+            self.tally = tally if self.n_steps <= _REBUILDS[0] * self.n_tune else self.tally + tally
+        return state, {
+            "n_moved": n_moved,
+            "n_blocks_moved": n_blocks_moved,
+            **split_merge_statistics(tally.sum(axis=0)),
+        }
+
+    def _next_items(self, count):
+        """Items to update: the next ones of a random order of all, so that none waits for chance to choose it."""
+        while len(self.waiting) < count:
+            self.waiting = np.concatenate([self.waiting, scan_order(self.rng, self._n, self._n)])
+        items, self.waiting = self.waiting[:count], self.waiting[count:]
+        return items
+
+    def _trees_are_due(self):
+        if not self.guides:
+            return True
+        return self.tuning and self.n_steps in {int(part * self.n_tune) for part in _REBUILDS}
+
+    def _grow_guides(self, table, family, data):
+        n_trees = self.options["n_trees"]
+        self.guides = [make_guide(guide_tree(self.rng, table, family, data), family, data) for _ in range(n_trees)]
+
+    @staticmethod
+    def competence(var, has_grad):
+        """The default for partitions."""
+        return Competence.IDEAL if is_partition(var) else Competence.INCOMPATIBLE
+
+
+def _check_moves(moves):
+    names = [*TREE_MOVES, "marginal_gibbs"]
+    for name, count in moves.items():
+        if name not in names:
+            raise ValueError(f"moves has the unknown name {name!r}; allowed are {', '.join(names)}")
+        if not isinstance(count, float):
+            check_count(f"{name} in moves", count, 0)
+        elif not 0.0 <= count < np.inf or (name == "marginal_gibbs" and count > 1.0):
+            raise ValueError(f"{name} in moves must be a share of the items, at least 0; got {count}")
+    irreducible = ("subtree_gibbs", "reference_subtree_gibbs", "marginal_gibbs")
+    if all(moves.get(name, 1) == 0 for name in irreducible):
+        raise ValueError(
+            f"moves must leave one of {', '.join(irreducible)} above 0, or some partitions cannot be reached"
+        )

@@ -1,0 +1,192 @@
+"""Parts of two clusters that split-merge moves keep together: their traces on the blocks of a guide tree."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.families.base import add_item
+from pymc_nrm.generic import kernel
+from pymc_nrm.special import copy_row
+
+
+class Traces(NamedTuple):
+    """Where the clusters of a state lie in a guide tree.
+
+    Parameters
+    ----------
+    places : ndarray of int64, shape (n,)
+        Places in leaf order, those of a slot together and increasing.
+    begin : ndarray of int64, shape (capacity,)
+        Where those of each occupied slot begin.
+    run_end : ndarray of int64, shape (n,)
+        Where the run of equal slots that a place belongs to ends in leaf order: the leaves of node v are in one cluster
+        if and only if ``run_end[first[v]] >= first[v] + size[v]``.
+    """
+
+    places: Any
+    begin: Any
+    run_end: Any
+
+
+@kernel
+def find_traces(state, guide):
+    """Traces of a state, in time O(n); they hold until a label changes."""
+    order, labels = guide.tree.order, state.labels
+    n = order.shape[0]
+    places, run_end = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    begin = np.zeros(state.counts.shape[0], dtype=np.int64)
+    total = 0
+    for k in range(state.size[0]):
+        slot = state.active[k]
+        begin[slot] = total
+        total += state.counts[slot]
+    filled = begin.copy()
+    start = 0
+    for p in range(n):
+        slot = labels[order[p]]
+        places[filled[slot]] = p
+        filled[slot] += 1
+        if slot != labels[order[start]]:
+            run_end[start:p] = p
+            start = p
+    run_end[start:] = n
+    return Traces(places, begin, run_end)
+
+
+@kernel
+def item_of(guide, traces, slot, rank):
+    """The item of the given rank, 0 to count - 1, in a cluster."""
+    return guide.tree.order[traces.places[traces.begin[slot] + rank]]
+
+
+class Units(NamedTuple):
+    """The items of one or two clusters but two anchors, cut into their traces on the blocks of a level.
+
+    Parameters
+    ----------
+    node : ndarray of int64, shape (n_units,)
+        A block that is a unit as a whole, but for an anchor in it; -1 where items are listed.
+    items : ndarray of int64
+    start : ndarray of int64, shape (n_units + 1,)
+        Where the items of each unit begin in ``items``; none are listed for whole blocks.
+    glued : ndarray of int64, shape (n_units,)
+        0 or 1 where a unit shares its block with the first or the second anchor, else -1.
+    anchors : ndarray of int64, shape (2,)
+    """
+
+    node: Any
+    items: Any
+    start: Any
+    glued: Any
+    anchors: Any
+
+
+@kernel
+def make_units(state, guide, traces, level, first, second):
+    """Units of the clusters of two anchors, which must be in different blocks of the level.
+
+    Time is O(number of units) where blocks lie in one cluster, and O(number of their items) elsewhere.
+    """
+    labels, block, tree = state.labels, guide.block[level], guide.tree
+    places, order, n = traces.places, guide.tree.order, guide.tree.order.shape[0]
+    slot, other = labels[first], labels[second]
+    a, b = traces.begin[slot], traces.begin[other]
+    a_end, b_end = a + state.counts[slot], b + state.counts[other]
+    if slot == other:
+        b = b_end
+    most = a_end - a + b_end - b
+    node, items = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    start, glued = np.empty(most + 1, dtype=np.int64), np.empty(most, dtype=np.int64)
+    block_of_first, block_of_second = block[guide.position[first]], block[guide.position[second]]
+    n_units, count = 0, 0
+    while a < a_end or b < b_end:
+        place_a = places[a] if a < a_end else n
+        place_b = places[b] if b < b_end else n
+        p = min(place_a, place_b)
+        current = block[p]
+        end = tree.first[current] + tree.size[current]
+        start[n_units] = count
+        glued[n_units] = 0 if current == block_of_first else (1 if current == block_of_second else -1)
+        size = tree.size[current] - (glued[n_units] >= 0)
+        if p == tree.first[current] and traces.run_end[p] >= end:
+            node[n_units] = current
+            if place_a < place_b:
+                a += tree.size[current]
+            else:
+                b += tree.size[current]
+        else:
+            node[n_units] = -1
+            while p < end:
+                item = order[p]
+                if item != first and item != second:
+                    items[count] = item
+                    count += 1
+                if place_a < place_b:
+                    a += 1
+                    place_a = places[a] if a < a_end else n
+                else:
+                    b += 1
+                    place_b = places[b] if b < b_end else n
+                p = min(place_a, place_b)
+            size = count - start[n_units]
+        # A block may hold nothing but its anchor.
+        n_units += size > 0
+    start[n_units] = count
+    anchors = np.array([first, second])
+    return Units(node[:n_units], items, start[: n_units + 1], glued[:n_units], anchors)
+
+
+@kernel
+def unit_size(guide, units, k):
+    """Number of items of a unit."""
+    if units.node[k] >= 0:
+        return guide.tree.size[units.node[k]] - (units.glued[k] >= 0)
+    return units.start[k + 1] - units.start[k]
+
+
+@kernel
+def unit_statistics(family, data, guide, units, k, row):
+    """Write the statistics of a unit."""
+    node = units.node[k]
+    if node >= 0 and guide.row[node] >= 0:
+        copy_row(row, guide.statistics[guide.row[node]])
+        if units.glued[k] >= 0:
+            add_item(family, row, data, units.anchors[units.glued[k]], -1.0)
+        return
+    for m in range(row.shape[0]):
+        row[m] = 0.0
+    if node >= 0:
+        add_item(family, row, data, node, 1.0)
+        return
+    for m in range(units.start[k], units.start[k + 1]):
+        add_item(family, row, data, units.items[m], 1.0)
+
+
+@kernel
+def sides_of_units(state, guide, units, other, placed):
+    """Write the side of every unit of two clusters, 1 for those in ``other``; False if a unit has items of both."""
+    for k in range(units.node.shape[0]):
+        if units.node[k] >= 0:
+            placed[k] = state.labels[guide.tree.order[guide.tree.first[units.node[k]]]] == other
+            continue
+        label = state.labels[units.items[units.start[k]]]
+        placed[k] = label == other
+        for m in range(units.start[k] + 1, units.start[k + 1]):
+            if state.labels[units.items[m]] != label:
+                return False
+    return True
+
+
+@kernel
+def relabel_units(state, guide, units, placed, slot):
+    """Put the second anchor and the units of its side into a slot."""
+    state.labels[units.anchors[1]] = slot
+    for k in range(placed.shape[0]):
+        if placed[k] != 1:
+            continue
+        node = units.node[k]
+        if node >= 0:
+            for p in range(guide.tree.first[node], guide.tree.first[node] + guide.tree.size[node]):
+                state.labels[guide.tree.order[p]] = slot
+        for m in range(units.start[k], units.start[k + 1]):
+            state.labels[units.items[m]] = slot

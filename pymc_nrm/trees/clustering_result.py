@@ -1,0 +1,136 @@
+"""What hierarchical clustering returns."""
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+
+from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
+from pymc_nrm.guide_trees.tree import Tree, cut_tree
+from pymc_nrm.measures.base import weights
+from pymc_nrm.trees.evidence import u_given_tree
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Dendrogram:
+    """A binary tree over n items with its potentials, and the clusters it is cut into.
+
+    Nodes are numbered as in SciPy: 0, ..., n - 1 are the items, n, ..., 2n - 2 the merges, the last one the root.
+
+    Parameters
+    ----------
+    tree : Tree
+        Children, parents, sizes and order of the leaves.
+    labels : ndarray of int64, shape (n,)
+        Clusters, numbered in order of appearance: the largest subtrees with d <= 1.
+    log_marginal : ndarray, shape (2n - 1,)
+        Log density of the data below each node as one cluster.
+    log_potential : ndarray, shape (2n - 1,)
+        ``log phi(X_v | t_v)`` of each node v given u: the logarithm of the sum over the partitions that are consistent
+        with the subtree, of ``prod_c kappa(|c|, u) p(X_c)``.
+    log_u : float
+        Log of the auxiliary variable.
+    log_evidence : float
+        Lower bound of ``log p(X)``, u integrated out: the sum of ``p(partition) p(X | partition)`` over the partitions
+        that are consistent with the tree.  Comparable between trees, hyperparameters, measures and families.
+    """
+
+    tree: Tree
+    labels: Any
+    log_marginal: Any
+    log_potential: Any
+    log_u: float
+    log_evidence: float
+
+    @property
+    def dissimilarity(self) -> np.ndarray:
+        """Log d of the children of every node, 0 for items, shape (2n - 1,)."""
+        return self.tree.log_dissimilarity
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.labels.max()) + 1
+
+    @property
+    def u(self) -> float:
+        """The auxiliary variable; infinite where only its logarithm can be represented."""
+        with np.errstate(over="ignore"):
+            return float(np.exp(self.log_u))
+
+    @functools.cached_property
+    def _levels(self):
+        # asinh is linear near d = 1 and logarithmic far from it, where log d is in the thousands.
+        n = len(self.labels)
+        levels = np.arcsinh(np.nan_to_num(self.dissimilarity[n:], posinf=1e300, neginf=-1e300))
+        lowest = min(float(levels.min(initial=0.0)), 0.0)
+        return levels - lowest + 1.0, 1.0 - lowest
+
+    @property
+    def cut_height(self) -> float:
+        """Height in :meth:`to_linkage` that stands for d = 1."""
+        return self._levels[1]
+
+    def to_linkage(self) -> np.ndarray:
+        """Linkage matrix for :mod:`scipy.cluster.hierarchy`.
+
+        log d need not grow towards the root and may be negative, while SciPy wants heights that grow and are positive.
+        The height of a merge is therefore the least ``asinh(log d) + a`` among the merge and all those above it; the
+        constant a makes 1 the least of all, or the height of d = 1 where no d is less.  A cut at :attr:`cut_height`
+        gives :attr:`labels`.
+
+        Returns
+        -------
+        ndarray, shape (n - 1, 4)
+            Two nodes, height and number of items of each merge.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scipy.cluster.hierarchy import fcluster
+        >>> from pymc_nrm.families import NormalGamma
+        >>> from pymc_nrm.measures import DirichletProcess
+        >>> from pymc_nrm.trees import bhc
+        >>> result = bhc([0.0, 0.1, 5.0], NormalGamma(0.0, 0.1, 2.0, 0.01), DirichletProcess(1.0), random_seed=1)
+        >>> fcluster(result.to_linkage(), result.cut_height, criterion="distance").tolist()
+        [1, 1, 2]
+        """
+        n = len(self.labels)
+        heights = np.concatenate([np.zeros(n), self._levels[0]])
+        for v in range(2 * n - 3, n - 1, -1):
+            heights[v] = min(heights[v], heights[self.tree.parent[v]])
+        children = np.sort(np.column_stack([self.tree.left[n:], self.tree.right[n:]]), axis=1)
+        order = np.argsort(heights[n:], kind="stable")
+        name = np.arange(2 * n - 1)
+        name[n + order] = n + np.arange(n - 1)
+        rows = np.column_stack([np.sort(name[children], axis=1), heights[n:], self.tree.size[n:]])
+        return np.ascontiguousarray(rows[order], dtype="float64")
+
+
+def make_dendrogram(tree, measure, log_u, family, data, *, fixed_u):
+    """Potentials of a tree, computed from the data, and the clusters it is cut into.
+
+    Parameters
+    ----------
+    tree : Tree
+        Its own ``log_dissimilarity`` is not read.
+    measure : Measure
+        With float fields.
+    log_u : float
+        The auxiliary variable with which the tree was grown.
+    family, data : NamedTuple
+        As kernels take them.
+    fixed_u : bool
+        Whether to keep this u, or to use the most probable one given the tree.
+
+    Returns
+    -------
+    Dendrogram
+    """
+    log_p = tree_log_marginals(tree, family, data)
+    law = u_given_tree(measure, tree, log_p, log_u)
+    log_u = log_u if fixed_u else law.mode
+    potentials = potentials_from_marginals(tree, weights(measure, len(tree.order), log_u).moment, log_p)
+    tree = tree._replace(log_dissimilarity=potentials.log_dissimilarity)
+    return Dendrogram(tree, cut_tree(tree), log_p, potentials.log_potential, log_u, law.log_integral)
