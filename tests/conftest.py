@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 TESTS = pathlib.Path(__file__).resolve().parent
-# Data sets that are not part of the package lie beside the repository.
 # Scripts for type checkers, which would run when they are collected.
 collect_ignore = ["typing"]
 
+# Data sets that are not part of the package lie beside the repository.
 SHARED = TESTS.parents[1] / "shared"
 
 # Files that use the same kernels run in one process, so that no kernel is compiled twice at the same time.

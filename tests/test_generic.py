@@ -367,6 +367,7 @@ def run(folder, family, monkeypatch):
     return float(value), int(hits)
 
 
+@pytest.mark.slow
 def test_machine_code_follows_edits_of_other_files_of_the_package(copied_package, monkeypatch):
     value, hits = run(copied_package, BUILT_IN, monkeypatch)
     assert hits == 0

@@ -147,6 +147,7 @@ def test_an_interrupt_during_compilation_does_not_wait():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_numba_unpickles_comes_later():
     steps = []
 

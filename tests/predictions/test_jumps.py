@@ -60,7 +60,7 @@ def test_mass_of_the_dirichlet_process_is_gamma_and_so_is_the_limit(measure):
     assert stats.kstest(draw_masses(measure, 2.0, 20_000), law.cdf).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("sigma", [0.3, 0.75])
+@pytest.mark.parametrize("sigma", [0.3, pytest.param(0.75, marks=pytest.mark.slow)])
 def test_mass_has_the_law_of_the_inverted_transform(sigma):
     """Gil-Pelaez inversion of the characteristic function."""
     alpha, log_u = 4.0, 1.0

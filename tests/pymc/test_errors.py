@@ -184,8 +184,6 @@ def test_unknown_options():
             nrm.SplitMerge([z], n_movs=3)
         with pytest.raises(TypeError, match="n_movs"):
             sample(tree_guided={"n_movs": 3})
-        with pytest.raises((TypeError, ValueError), match="splitmerge"):
-            sample(splitmerge={"n_moves": 3})
 
 
 def test_steps_sample_partitions_only():
