@@ -10,7 +10,7 @@ from scipy.special import logit
 from pymc_nrm.stats.convergence import sampling_diagnostic
 
 # Draws that are kept of each chain; the truth has one of KEPT + 1 ranks among them.
-KEPT = 31
+KEPT = 19
 TUNE = 150
 # Replications of their own, to see how many draws make an independent one.
 PILOTS = 12
