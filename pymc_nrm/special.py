@@ -1,12 +1,13 @@
 """Numerics that run inside kernels: sums and draws from logarithms, rank-one changes of Cholesky factors, exact draws
 from log-concave densities.
 
-Every function is callable from Python and from a kernel.
+Every function is callable from Python and from a kernel, but for :func:`symbolic_log_rising_factorial`.
 """
 
 import math
 
 import numpy as np
+import pytensor.tensor as pt
 from scipy.special import gammaln
 
 from pymc_nrm.generic import generic, kernel
@@ -19,9 +20,11 @@ __all__ = [
     "log_density",
     "log_density_derivative",
     "log_gamma",
+    "log_gamma_ratio",
     "log_rising_factorial",
     "log_sum_exp",
     "softplus",
+    "symbolic_log_rising_factorial",
     "trapezoid_log",
 ]
 
@@ -79,12 +82,13 @@ def softplus(x):
 
 @kernel
 def log_rising_factorial(a, n):
-    """Logarithm of ``a (a + 1) ... (a + n - 1)``, also where ``lgamma(a + n) - lgamma(a)`` would cancel.
+    """Logarithm of ``Gamma(a + n) / Gamma(a)``, ``a (a + 1) ... (a + n - 1)`` for whole n, without cancellation.
 
     Parameters
     ----------
     a : positive float
-    n : int
+    n : float
+        At least 0.
 
     Returns
     -------
@@ -95,8 +99,31 @@ def log_rising_factorial(a, n):
     >>> round(log_rising_factorial(2.0, 3), 12) == round(math.log(24.0), 12)
     True
     """
+    return log_gamma_ratio(a, n, math.lgamma(a) if a < 100.0 else 0.0)
+
+
+@kernel
+def log_gamma_ratio(a, n, log_gamma_a):
+    """The value of :func:`log_rising_factorial`, given the logarithm of ``Gamma(a)``, which a from 100 on does without.
+
+    Parameters
+    ----------
+    a : positive float
+    n : float
+        At least 0.
+    log_gamma_a : float
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> log_gamma_ratio(1e17, 1.0, 0.0) == math.log(1e17)
+    True
+    """
     if a < 100.0:
-        return math.lgamma(a + n) - math.lgamma(a)
+        return math.lgamma(a + n) - log_gamma_a
     # Stirling's series; its fourth correction is below 1e-17 here.
     return (a + n - 0.5) * math.log1p(n / a) + n * (math.log(a) - 1.0) + _stirling(a + n) - _stirling(a)
 
@@ -106,6 +133,32 @@ def _stirling(x):
     inverse = 1.0 / x
     square = inverse * inverse
     return inverse * (1.0 / 12.0 - square * (1.0 / 360.0 - square / 1260.0))
+
+
+def symbolic_log_rising_factorial(a, n):
+    """Symbolic :func:`log_rising_factorial`.
+
+    Parameters
+    ----------
+    a, n : tensor
+
+    Returns
+    -------
+    tensor
+
+    Examples
+    --------
+    >>> round(float(symbolic_log_rising_factorial(pt.constant(1e17), 1.0).eval()), 9) == round(math.log(1e17), 9)
+    True
+    """
+    small, large = pt.minimum(a, 100.0), pt.maximum(a, 100.0)
+    end = large + n
+    stirling = (end - 0.5) * pt.log1p(n / large) + n * (pt.log(large) - 1.0) + _series(end) - _series(large)
+    return pt.switch(pt.lt(a, 100.0), pt.gammaln(small + n) - pt.gammaln(small), stirling)
+
+
+def _series(x):
+    return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / 1260.0 / x**2) / x**2) / x
 
 
 @kernel

@@ -423,7 +423,11 @@ def segment_sum(x, labels, n_clusters):
     return zeros[labels].inc(x)
 
 
-def check_matrix(family, X, *, integer=False, lower=None):
+# Log densities of larger counts are differences of terms of which doubles do not hold the sixth decimal.
+LARGEST_COUNT = 1e9
+
+
+def check_matrix(family, X, *, integer=False, lower=None, upper=None):
     """Check the shape and the values of dense data.
 
     Parameters
@@ -432,8 +436,8 @@ def check_matrix(family, X, *, integer=False, lower=None):
     X : array_like, shape (n, d)
     integer : bool
         Whether values must be whole numbers.
-    lower : float, optional
-        Least value allowed.
+    lower, upper : float, optional
+        Least and largest value allowed.
 
     Returns
     -------
@@ -443,7 +447,7 @@ def check_matrix(family, X, *, integer=False, lower=None):
     ------
     ValueError
         If the array is not two-dimensional or has no columns, or a value is infinite, missing where the family does not
-        allow it, not whole, or too small.
+        allow it, not whole, too small or too large.
     """
     title = f"data of {(family if isinstance(family, type) else type(family)).__name__}"
     if sparse.issparse(X):
@@ -463,6 +467,9 @@ def check_matrix(family, X, *, integer=False, lower=None):
         _refuse(title, "must be whole numbers", values, ~missing & (values != np.floor(values)))
     if lower is not None:
         _refuse(title, f"must be at least {lower}", values, values < lower)
+    if upper is not None:
+        words = f"must be at most {upper:.0e}, since doubles do not resolve the log densities of larger ones"
+        _refuse(title, f"{words}, which NormalGamma may describe as real numbers", values, values > upper)
     return values
 
 

@@ -29,6 +29,7 @@ from pymc_nrm.families.base import (
     segment_sum,
     statistics_size,
 )
+from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
 
 
 @conjugate_family(
@@ -86,11 +87,8 @@ def _(family, X, labels):
     observed = pt.invert(pt.isnan(X)) if X.dtype.startswith("float") else pt.ones_like(X, dtype="bool")
     ones = segment_sum(pt.switch(observed, X, 0).astype("float64"), labels, n_clusters)
     zeros = segment_sum(observed.astype("float64"), labels, n_clusters) - ones
-    return (_log_beta(family.alpha + ones, family.beta + zeros) - _log_beta(family.alpha, family.beta)).sum()
-
-
-def _log_beta(a, b):
-    return pt.gammaln(a) + pt.gammaln(b) - pt.gammaln(a + b)
+    each = symbolic_log_rising_factorial(family.alpha, ones) + symbolic_log_rising_factorial(family.beta, zeros)
+    return (each - symbolic_log_rising_factorial(family.alpha + family.beta, ones + zeros)).sum()
 
 
 # A row of statistics: ones (d), zeros (d).  A row of the cache: log p (d), log (1 - p) (d), p the predictive mean.
@@ -130,8 +128,8 @@ def _(family, statistics):
         a, b = family.alpha[j], family.beta[j]
         ones, zeros = statistics[j], statistics[d + j]
         if ones + zeros > 0.0:
-            total += math.lgamma(a + ones) - math.lgamma(a) + math.lgamma(b + zeros) - math.lgamma(b)
-            total += math.lgamma(a + b) - math.lgamma(a + b + ones + zeros)
+            total += log_rising_factorial(a, ones) + log_rising_factorial(b, zeros)
+            total -= log_rising_factorial(a + b, ones + zeros)
     return total
 
 

@@ -33,6 +33,7 @@ from pymc_nrm.families.base import (
     statistics_size,
     update_cache,
 )
+from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
 @conjugate_family(
@@ -172,9 +173,8 @@ def _(family, X, labels):
     # An absent level adds log Gamma(1 + 0) - log Gamma(1); the gradient at alpha = 0 is then finite.
     present = alpha > 0
     safe = pt.switch(present, alpha, 1)
-    terms = pt.switch(present | pt.eq(counts, 0), pt.gammaln(safe + counts) - pt.gammaln(safe), -np.inf)
-    total = alpha.sum(axis=1)
-    return terms.sum() - (pt.gammaln(total + counts.sum(axis=2)) - pt.gammaln(total)).sum()
+    terms = pt.switch(present | pt.eq(counts, 0), symbolic_log_rising_factorial(safe, counts), -np.inf)
+    return terms.sum() - symbolic_log_rising_factorial(alpha.sum(axis=1), counts.sum(axis=2)).sum()
 
 
 # A row of statistics: counts (d, L), numbers of values (d).
@@ -211,7 +211,7 @@ def _(family, statistics):
     # Levels mostly share one alpha and features one total: gamma functions are computed again where these change.
     d, width = family.alpha.shape
     last_alpha = log_gamma_alpha = 0.0
-    last_total = last_n = log_gamma_ratio = 0.0
+    last_total = last_n = of_totals = 0.0
     total = 0.0
     for j in range(d):
         n = statistics[d * width + j]
@@ -223,13 +223,13 @@ def _(family, statistics):
                 if count > 0.0 and alpha > 0.0:
                     if alpha != last_alpha:
                         last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
-                    total += math.lgamma(alpha + count) - log_gamma_alpha
+                    total += log_gamma_ratio(alpha, count, log_gamma_alpha)
                 elif count > 0.0:
                     return -math.inf
             if prior_total != last_total or n != last_n:
                 last_total, last_n = prior_total, n
-                log_gamma_ratio = math.lgamma(prior_total + n) - math.lgamma(prior_total)
-            total -= log_gamma_ratio
+                of_totals = log_rising_factorial(prior_total, n)
+            total -= of_totals
     return total
 
 

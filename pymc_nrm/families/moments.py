@@ -16,6 +16,10 @@ from pymc_nrm.pairs import fused_multiply_add
 
 # Values above this many times the scale of a cluster: rounding of the location of a cluster alone costs 1e-6 nats.
 LARGEST_RATIO = 2e10
+# Squares of larger values, or sums of them, overflow.
+LARGEST_DISTANCE = 1e140
+# Above it the log density is a difference of terms of which doubles do not hold the sixth decimal.
+LARGEST_SHAPE = 1e8
 # Exponents of two for which squares neither overflow nor underflow.
 _LEAST_EXPONENT, _MOST_EXPONENT = -400, 480
 
@@ -54,7 +58,7 @@ def centred(values):
 
 
 def check_ratio(data, scale, advice, title):
-    """Refuse values so much larger than the scale of clusters that doubles do not hold the difference.
+    """Refuse values whose squares overflow, or too large against the scale of clusters for doubles to hold both.
 
     Parameters
     ----------
@@ -69,8 +73,17 @@ def check_ratio(data, scale, advice, title):
     Raises
     ------
     ValueError
-        If a value is more than ``LARGEST_RATIO`` times the scale away from the middle of its feature.
+        If a value is more than ``LARGEST_RATIO`` times the scale away from the middle of its feature, or more than
+        ``LARGEST_DISTANCE``.
     """
+    distance = np.nan_to_num(np.abs(data.values), nan=0.0)
+    if distance.size and distance.max() > LARGEST_DISTANCE:
+        item, feature = np.unravel_index(distance.argmax(), distance.shape)
+        raise ValueError(
+            f"{title}: item {item}, feature {feature} is {distance.max():.6g} away from the median "
+            f"{data.center[feature]:.6g}; squares of more than {LARGEST_DISTANCE:.0e} overflow.  Give the data in "
+            "larger units"
+        )
     ratio = np.abs(data.values) / scale
     ratio = np.where(np.isnan(ratio), 0.0, ratio)
     if not ratio.size or ratio.max() <= LARGEST_RATIO:
@@ -83,6 +96,31 @@ def check_ratio(data, scale, advice, title):
         f"most {LARGEST_RATIO:.0e}.  If it is a code for a missing value, make it NaN or remove the item; subtract the "
         f"origin of timestamps, or measure them in larger units; remove outliers; or choose larger {advice}"
     )
+
+
+def check_shape(title, values, known, scale):
+    """Refuse a prior that says more digits about the width of clusters than doubles resolve.
+
+    Parameters
+    ----------
+    title : str
+        What the hyperparameter is called in the message.
+    values : float or ndarray
+    known, scale : str
+        What it fixes, and the hyperparameter that is to fix it.
+
+    Raises
+    ------
+    ValueError
+        If a value is above ``LARGEST_SHAPE``.
+    """
+    largest = np.max(values, initial=0.0)
+    if largest > LARGEST_SHAPE:
+        raise ValueError(
+            f"{title} must be at most {LARGEST_SHAPE:.0e}, at which the prior fixes the {known} of clusters to four "
+            f"digits: doubles do not resolve more; got {largest:.6g}. Divide both {title.split()[0]} and {scale} by "
+            f"{largest / LARGEST_SHAPE:.6g}"
+        )
 
 
 @exact_kernel

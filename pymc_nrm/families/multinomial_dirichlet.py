@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from pymc_nrm.families.base import (
+    LARGEST_COUNT,
     Hyperparameter,
     add_item,
     cache_size,
@@ -30,6 +31,7 @@ from pymc_nrm.families.base import (
     statistics_size,
     update_cache,
 )
+from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
 @conjugate_family(
@@ -100,11 +102,11 @@ def _(family, X):
     if sparse.issparse(X):
         rows = sparse.csr_array(X, dtype="float64", copy=True)
         # The explicit values are all that can be wrong: a column of them is checked like a matrix.
-        check_matrix(family, rows.data[:, None], integer=True, lower=0)
+        check_matrix(family, rows.data[:, None], integer=True, lower=0, upper=LARGEST_COUNT)
         rows.sum_duplicates()
         rows.eliminate_zeros()
     else:
-        rows = sparse.csr_array(check_matrix(family, X, integer=True, lower=0))
+        rows = sparse.csr_array(check_matrix(family, X, integer=True, lower=0, upper=LARGEST_COUNT))
     totals = np.asarray(rows.sum(axis=1)).ravel()
     log_factorials = rows.copy()
     log_factorials.data = gammaln(rows.data + 1)
@@ -135,10 +137,9 @@ def _(family, X, labels):
     # A word that a cluster does not have adds nothing, and most clusters lack most words.
     cells = pt.nonzero(sums)[0]
     alpha_cells = alpha[cells % v]
-    words = (pt.gammaln(alpha_cells + sums[cells]) - pt.gammaln(alpha_cells)).sum()
+    words = symbolic_log_rising_factorial(alpha_cells, sums[cells]).sum()
     cluster_totals = pt.zeros(n_clusters)[labels].inc(totals)
-    A = alpha.sum()
-    return coefficients + words - (pt.gammaln(A + cluster_totals) - pt.gammaln(A)).sum()
+    return coefficients + words - symbolic_log_rising_factorial(alpha.sum(), cluster_totals).sum()
 
 
 def _coordinates(X):
@@ -194,8 +195,8 @@ def _(family, statistics):
         if statistics[j] > 0.0:
             if alpha != last_alpha:
                 last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
-            total += math.lgamma(alpha + statistics[j]) - log_gamma_alpha
-    return total + statistics[v + 1] + math.lgamma(prior_total) - math.lgamma(prior_total + statistics[v])
+            total += log_gamma_ratio(alpha, statistics[j], log_gamma_alpha)
+    return total + statistics[v + 1] - log_rising_factorial(prior_total, statistics[v])
 
 
 @refresh_cache.register(MultinomialDirichlet)
@@ -235,7 +236,7 @@ def _(family, statistics, cache, data, item, sign):
 def _(family, cache, data, item):
     # Gamma(alpha_n + x) / Gamma(alpha_n) is a product of x factors, most often of one.
     v = family.alpha.shape[0]
-    total = data.log_coefficients[item] + cache[2] - math.lgamma(cache[1] + data.totals[item])
+    total = data.log_coefficients[item] - log_gamma_ratio(cache[1], data.totals[item], cache[2])
     product = 1.0
     for k in range(data.indptr[item], data.indptr[item + 1]):
         j, x = data.indices[k], data.values[k]
@@ -249,7 +250,7 @@ def _(family, cache, data, item):
                 total += math.log(product)
                 product = 1.0
         else:
-            total += math.lgamma(cache[3 + v + j] + x) - math.lgamma(cache[3 + v + j])
+            total += log_rising_factorial(cache[3 + v + j], x)
     return total + math.log(product)
 
 

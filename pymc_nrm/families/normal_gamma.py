@@ -32,11 +32,12 @@ from pymc_nrm.families.base import (
     segment_sum,
     statistics_size,
 )
-from pymc_nrm.families.moments import centred, centred_product, check_ratio, product_grid, sample_location
+from pymc_nrm.families.moments import centred, centred_product, check_ratio, check_shape, product_grid, sample_location
 from pymc_nrm.families.sample_covariance import check_variances
 from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES, log_above_one
 from pymc_nrm.pairs import split_at, split_product
+from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
 
 # Below this share of beta_n left by the removal of an item, fewer than about ten digits are right.
 _LEAST_SHARE_LEFT = 1e-6
@@ -147,6 +148,7 @@ def _(family, X):
 
 @check_resolution.register(NormalGamma)
 def _(family, data, title):
+    check_shape("alpha of NormalGamma", family.alpha, "variance", "beta")
     check_ratio(data, np.sqrt(family.beta), "beta", title)
 
 
@@ -182,13 +184,15 @@ def _(family, X, labels):
     means = segment_sum(X, labels, n_clusters) / divisors
     residuals = pt.switch(observed, X - means[labels], 0)
     scatter = segment_sum(residuals**2, labels, n_clusters)
-    kappa_n, alpha_n = kappa + counts, alpha + counts / 2
-    beta_n = beta + scatter / 2 + kappa * counts / (2 * kappa_n) * (means + (centers - mu)) ** 2
+    kappa_n = kappa + counts
+    added = scatter / 2 + kappa * counts / (2 * kappa_n) * (means + (centers - mu)) ** 2
+    log_beta_n = pt.log(beta + added)
+    # log(beta_n / beta), where neither the difference cancels nor the quotient overflows.
+    log_growth = pt.switch(added < beta, pt.log1p(added / pt.maximum(added, beta)), log_beta_n - pt.log(beta))
     return (
-        pt.gammaln(alpha_n)
-        - pt.gammaln(alpha)
-        + alpha * pt.log(beta)
-        - alpha_n * pt.log(beta_n)
+        symbolic_log_rising_factorial(alpha, counts / 2)
+        - alpha * log_growth
+        - counts / 2 * log_beta_n
         + (pt.log(kappa) - pt.log(kappa_n)) / 2
         - counts / 2 * np.log(2 * np.pi)
     ).sum()
@@ -255,32 +259,35 @@ def _(family, statistics):
     for j in range(family.mu.shape[0]):
         n = statistics[j]
         if n > 0.0:
-            alpha, alpha_n = family.alpha[j], family.alpha[j] + 0.5 * n
+            alpha, beta = family.alpha[j], family.beta[j]
             inverse_count, shrinkage = pooling_weights(family.kappa[j], n)
             _, beta_n = posterior_location_scale(family, statistics, j, inverse_count, shrinkage)
-            total += math.lgamma(alpha_n) - math.lgamma(alpha)
-            total += alpha * math.log(family.beta[j]) - alpha_n * math.log(beta_n)
-            total += 0.5 * math.log(shrinkage) - 0.5 * n * math.log(2.0 * math.pi)
+            total += log_rising_factorial(alpha, 0.5 * n)
+            # Neither a difference that cancels nor a quotient that overflows.
+            log_beta_n = math.log(beta_n)
+            log_growth = math.log(beta_n / beta) if beta_n < 2.0 * beta else log_beta_n - math.log(beta)
+            total -= alpha * log_growth + 0.5 * n * (log_beta_n + math.log(2.0 * math.pi))
+            total += 0.5 * math.log(shrinkage)
     return total
 
 
 @refresh_cache.register(NormalGamma)
 def _(family, statistics, cache):
     n = kappa = alpha = math.nan
-    inverse_count = shrinkage = ratio = log_gamma_ratio = math.nan
+    inverse_count = shrinkage = ratio = of_powers = math.nan
     for j in range(family.mu.shape[0]):
         # Without missing values, features with equal kappa and alpha share all that depends on the count.
         if statistics[j] != n or family.kappa[j] != kappa or family.alpha[j] != alpha:
             n, kappa, alpha = statistics[j], family.kappa[j], family.alpha[j]
             inverse_count, shrinkage = pooling_weights(kappa, n)
             ratio = 0.5 * (kappa + n) / (kappa + n + 1.0)
-            log_gamma_ratio = math.lgamma(alpha + 0.5 * n + 0.5) - math.lgamma(alpha + 0.5 * n)
+            of_powers = log_rising_factorial(alpha + 0.5 * n, 0.5)
         mean, beta_n = posterior_location_scale(family, statistics, j, inverse_count, shrinkage)
         scale = ratio / beta_n
         cache[4 * j] = mean
         cache[4 * j + 1] = scale
         cache[4 * j + 2] = alpha + 0.5 * n + 0.5
-        cache[4 * j + 3] = log_gamma_ratio + 0.5 * math.log(scale / math.pi)
+        cache[4 * j + 3] = of_powers + 0.5 * math.log(scale / math.pi)
 
 
 @log_predictive.register(NormalGamma)
@@ -315,7 +322,7 @@ def _(family, statistics, cache, data, item):
             power, product = alpha + 0.5 * n - 0.5, 1.0
             shrinkage = (kappa + n - 1.0) / (kappa + n)
             ratio = 0.5 * (kappa + n) / (kappa + n + 1.0)
-            constant = math.lgamma(alpha + 0.5 * n) - math.lgamma(power) + 0.5 * math.log(0.5 * shrinkage / math.pi)
+            constant = log_rising_factorial(power, 0.5) + 0.5 * math.log(0.5 * shrinkage / math.pi)
         inverse_beta = cache[4 * j + 1] / ratio
         distance = x - cache[4 * j]
         left = 1.0 - 0.5 * inverse_beta * distance * distance / shrinkage

@@ -34,7 +34,7 @@ from pymc_nrm.families.base import (
     update_cache,
     write_panel,
 )
-from pymc_nrm.families.moments import centred, check_ratio
+from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import check_full_rank, check_variances
 from pymc_nrm.families.scatter import log_determinants
 from pymc_nrm.families.wishart_rows import (
@@ -49,7 +49,7 @@ from pymc_nrm.families.wishart_rows import (
 )
 from pymc_nrm.lanes import LANES, log_above_one, squared_lengths
 from pymc_nrm.pairs import split_at, split_product
-from pymc_nrm.special import cholesky_update
+from pymc_nrm.special import cholesky_update, log_rising_factorial, symbolic_log_rising_factorial
 
 
 @conjugate_family(
@@ -150,6 +150,7 @@ def _(family, X):
 @check_resolution.register(NormalWishart)
 def _(family, data, title):
     # The width of a cluster given all other features; a singular Psi is found by others.
+    check_shape("nu of NormalWishart", family.nu, "covariance", "Psi")
     check_ratio(data, np.sqrt(1.0 / np.diag(np.linalg.pinv(family.Psi))), "Psi", title)
 
 
@@ -188,7 +189,7 @@ def _(family, X, labels):
     rows = pt.concatenate([X - means[labels], pt.sqrt(kappa * counts / (kappa + counts))[:, None] * shift])
     row_labels = pt.concatenate([labels, pt.arange(n_clusters)])
     halves = pt.arange(d) / 2
-    log_gamma_ratio = pt.gammaln((nu + counts)[:, None] / 2 - halves) - pt.gammaln(nu / 2 - halves)
+    log_gamma_ratio = symbolic_log_rising_factorial(nu / 2 - halves, counts[:, None] / 2)
     return (
         -counts * d / 2 * np.log(np.pi)
         + d / 2 * (pt.log(kappa) - pt.log(kappa + counts))
@@ -262,9 +263,9 @@ def _(family, statistics):
     total += 0.5 * (nu * prior_log_determinant(family) - nu_n * log_determinant(family, statistics))
     # Gamma(x) Gamma(x - 1/2) is Gamma(2x - 1) up to a power of 2: half as many gamma functions.
     for i in range(0, d - 1, 2):
-        total += math.lgamma(nu_n - i - 1.0) - math.lgamma(nu - i - 1.0) - n * math.log(2.0)
+        total += log_rising_factorial(nu - i - 1.0, n) - n * math.log(2.0)
     if d % 2 == 1:
-        total += math.lgamma(0.5 * (nu_n - d + 1.0)) - math.lgamma(0.5 * (nu - d + 1.0))
+        total += log_rising_factorial(0.5 * (nu - d + 1.0), 0.5 * n)
     return total
 
 
@@ -359,7 +360,7 @@ def _(family, statistics, cache, data, item):
     # Gamma(nu_n/2) / Gamma(nu_n/2 - d/2), a product of d/2 factors for even d.
     total = 0.0
     if d % 2 == 1:
-        total = math.lgamma(0.5 * nu_n) - math.lgamma(0.5 * (nu_n - d)) + 0.5 * d * math.log(ratio / math.pi)
+        total = log_rising_factorial(0.5 * (nu_n - d), 0.5 * d) + 0.5 * d * math.log(ratio / math.pi)
     else:
         for i in range(d // 2):
             product *= (0.5 * nu_n - 1.0 - i) * ratio / math.pi

@@ -7,6 +7,7 @@ import pytensor.tensor as pt
 from scipy.special import gammaln
 
 from pymc_nrm.families.base import (
+    LARGEST_COUNT,
     Hyperparameter,
     add_item,
     cache_size,
@@ -27,6 +28,7 @@ from pymc_nrm.families.base import (
     update_cache,
 )
 from pymc_nrm.generic import kernel
+from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
 @conjugate_family(
@@ -75,7 +77,7 @@ class Counts(NamedTuple):
 
 @prepare_data.register(PoissonGamma)
 def _(family, X):
-    values = check_matrix(family, X, integer=True, lower=0)
+    values = check_matrix(family, X, integer=True, lower=0, upper=LARGEST_COUNT)
     return Counts(values, gammaln(values + 1).sum(axis=1))
 
 
@@ -91,8 +93,12 @@ def _(family, X, labels):
     X = X.astype("float64")
     counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)[:, None]
     sums = segment_sum(X, labels, n_clusters)
-    terms = pt.gammaln(alpha + sums) - pt.gammaln(alpha) + alpha * pt.log(beta)
-    return (terms - (alpha + sums) * pt.log(beta + counts)).sum() - pt.gammaln(X + 1).sum()
+    log_beta_n = pt.log(beta + counts)
+    # log(beta_n / beta), where neither the difference cancels nor the quotient overflows.
+    above = pt.maximum(beta, counts)
+    log_growth = pt.switch(beta < counts, log_beta_n - pt.log(beta), pt.log1p(counts / above))
+    terms = symbolic_log_rising_factorial(alpha, sums) - sums * log_beta_n - alpha * log_growth
+    return terms.sum() - pt.gammaln(X + 1).sum()
 
 
 # A row of statistics: sums (d), count, sum of log x!.
@@ -131,16 +137,17 @@ def _(family, statistics):
     if n <= 0.0:
         return 0.0
     total = -statistics[d + 1]
-    last_alpha = log_gamma_alpha = last_beta = log_beta = log_beta_n = 0.0
+    last_alpha = log_gamma_alpha = last_beta = log_growth = log_beta_n = 0.0
     for j in range(d):
-        alpha, beta, alpha_n = family.alpha[j], family.beta[j], family.alpha[j] + statistics[j]
+        alpha, beta = family.alpha[j], family.beta[j]
         if alpha != last_alpha:
             last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
         if beta != last_beta:
-            last_beta, log_beta, log_beta_n = beta, math.log(beta), math.log(beta + n)
+            last_beta, log_beta_n = beta, math.log(beta + n)
+            log_growth = log_beta_n - math.log(beta) if beta < n else math.log1p(n / beta)
         if statistics[j] > 0.0:
-            total += math.lgamma(alpha_n) - log_gamma_alpha
-        total += alpha * log_beta - alpha_n * log_beta_n
+            total += log_gamma_ratio(alpha, statistics[j], log_gamma_alpha) - statistics[j] * log_beta_n
+        total -= alpha * log_growth
     return total
 
 
@@ -154,7 +161,7 @@ def set_rates(family, statistics, cache):
         if family.beta[j] != last_beta:
             last_beta = family.beta[j]
             log_next = math.log(last_beta + n + 1.0)
-            log_odds = math.log(last_beta + n) - log_next
+            log_odds = -math.log1p(1.0 / (last_beta + n))
         cache[1 + 2 * d + j] = log_next
         constant += cache[1 + j] * log_odds
     cache[0] = constant
@@ -199,7 +206,7 @@ def _(family, cache, data, item):
                     total += math.log(product)
                     product = 1.0
             else:
-                total += math.lgamma(alpha_n + x) - cache[1 + d + j]
+                total += log_gamma_ratio(alpha_n, x, cache[1 + d + j])
     return total + math.log(product)
 
 
@@ -214,12 +221,12 @@ def _(family, statistics, cache, data, item):
         if family.beta[j] != last_beta:
             last_beta = family.beta[j]
             log_rate = math.log(last_beta + n)
-            log_odds = math.log(last_beta + (n - 1.0)) - log_rate
+            log_odds = -math.log1p(1.0 / (last_beta + (n - 1.0)))
         x = data.values[item, j]
         others = family.alpha[j] + (statistics[j] - x)
         total += others * log_odds - x * log_rate
         if x > 8.0:
-            total += cache[1 + d + j] - math.lgamma(others)
+            total += log_rising_factorial(others, x)
             continue
         for i in range(int(x)):
             product *= others + i

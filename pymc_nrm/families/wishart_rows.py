@@ -11,6 +11,7 @@ import numpy as np
 from pymc_nrm.families.moments import centred_product, sample_location
 from pymc_nrm.generic import exact_kernel, kernel
 from pymc_nrm.pairs import add_pairs, divide_pairs, multiply_pairs, split_at, split_product
+from pymc_nrm.special import log_rising_factorial
 
 # A pivot below this share of its diagonal entry has fewer than about ten digits, and is computed anew in pairs.
 _LEAST_PIVOT = 1e-6
@@ -231,7 +232,7 @@ def set_constants(family, n, d, cache):
     total = 0.0
     product = 1.0
     if d % 2 == 1:
-        total += math.lgamma(half) - math.lgamma(half - 0.5 * d) + 0.5 * d * math.log(ratio / math.pi)
+        total += log_rising_factorial(half - 0.5 * d, 0.5 * d) + 0.5 * d * math.log(ratio / math.pi)
     else:
         for i in range(d // 2):
             product *= (half - 1.0 - i) * ratio / math.pi

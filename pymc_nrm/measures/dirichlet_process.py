@@ -13,6 +13,7 @@ from pymc_nrm.measures.base import (
     symbolic_log_eppf,
 )
 from pymc_nrm.measures.generalized_gamma import implement_generalized_gamma, stable_parameters
+from pymc_nrm.special import symbolic_log_rising_factorial
 
 
 @random_measure(hyperparameters={"alpha": Hyperparameter((), "positive")})
@@ -55,19 +56,7 @@ def _(measure):
 def _(measure, counts):
     alpha, counts = as_float64_scalar(measure.alpha), pt.as_tensor(counts)
     sizes = (counts.shape[0] - 1) * pt.log(alpha) + pt.gammaln(counts).sum()
-    return sizes - _symbolic_log_rising_factorial(alpha + 1.0, counts.sum() - 1)
-
-
-def _symbolic_log_rising_factorial(a, n):
-    """Symbolic :func:`~pymc_nrm.special.log_rising_factorial` for a >= 1."""
-    small, large = pt.minimum(a, 100.0), pt.maximum(a, 100.0)
-    end = large + n
-    stirling = (end - 0.5) * pt.log1p(n / large) + n * (pt.log(large) - 1.0) + _series(end) - _series(large)
-    return pt.switch(pt.lt(a, 100.0), pt.gammaln(small + n) - pt.gammaln(small), stirling)
-
-
-def _series(x):
-    return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / 1260.0 / x**2) / x**2) / x
+    return sizes - symbolic_log_rising_factorial(alpha + 1.0, counts.sum() - 1)
 
 
 @n_clusters_mean.register(DirichletProcess)

@@ -14,7 +14,7 @@ from pymc_nrm.distributions.mixture import MixtureRV, kernel_family
 from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.distributions.observed import sparse_origin
 from pymc_nrm.distributions.partition import PartitionRV
-from pymc_nrm.families.base import localise, prepare_data
+from pymc_nrm.families.base import check_resolution, localise, prepare_data
 from pymc_nrm.families.no_data import NoData, NoRows
 from pymc_nrm.families.product import product, product_data
 from pymc_nrm.partitions.labels import canonical_labels
@@ -155,6 +155,8 @@ class PartitionDraws:
                 if s == 0 or varies[0]:
                     data[k] = self._prepare(self.mixtures[k], family, X)
                 families[k] = localise(family, data[k])
+                if s == 0 or varies[0]:
+                    check_resolution(families[k], data[k], f"data of {self.mixtures[k]!r}")
             yield PartitionDraw(labels, measure, tuple(families), tuple(data))
 
     def _prepare(self, name, family, X):

@@ -1,0 +1,63 @@
+"""Hyperparameters so large that differences of gamma functions cancel, and counts and values beyond doubles."""
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+from attack.reference import LOG_MARGINALS
+
+from pymc_nrm import families as f
+from pymc_nrm.families.base import (
+    add_item,
+    broadcast_hyperparameters,
+    cache_size,
+    check_resolution,
+    complete,
+    localise,
+    log_likelihood,
+    log_marginal,
+    log_predictive,
+    log_predictive_without,
+    prepare_data,
+    refresh_cache,
+    statistics_size,
+)
+from pymc_nrm.generic import kernel
+
+RNG = np.random.default_rng(3)
+REAL, COUNTS, BITS = RNG.normal(size=(6, 3)), RNG.poisson(9.0, size=(6, 3)), RNG.integers(0, 2, size=(6, 3))
+CASES = [
+    *((f.NormalGamma(0.3, 1.0, a, a), REAL) for a in (1e2, 1e4, 1e6, 1e8)),
+    *((f.NormalWishart(0.3, 1.0, a * (np.eye(3) + 0.5), a), REAL) for a in (1e2, 1e4, 1e6, 1e8)),
+    *((f.PoissonGamma(9.0 * a, a), COUNTS) for a in (1e2, 1e6, 1e10, 1e17)),
+    *((f.PoissonGamma(9.0, a), COUNTS) for a in (1e-300, 1e10)),
+    *((f.BernoulliBeta(a, 2.0 * a), BITS) for a in (1e2, 1e6, 1e10, 1e17)),
+    *((f.CategoricalDirichlet(a), BITS) for a in (1e2, 1e6, 1e10, 1e17)),
+    *((f.MultinomialDirichlet(a), COUNTS) for a in (1e2, 1e6, 1e10, 1e17)),
+]
+
+
+@kernel
+def chain(family, data, n):
+    """Log marginal of all items, and the sums of the predictives of each given earlier ones and given all others."""
+    statistics, cache = np.zeros(statistics_size(family)), np.zeros(cache_size(family))
+    refresh_cache(family, statistics, cache)
+    total = 0.0
+    for item in range(n):
+        total += log_predictive(family, cache, data, item)
+        add_item(family, statistics, data, item, 1.0)
+        refresh_cache(family, statistics, cache)
+    return log_marginal(family, statistics), total, log_predictive_without(family, statistics, cache, data, n - 1)
+
+
+@pytest.mark.parametrize(("family", "X"), CASES, ids=lambda value: str(value)[:60] if isinstance(value, tuple) else "")
+def test_log_densities(family, X):
+    full = broadcast_hyperparameters(complete(family, X), *X.shape)
+    data = prepare_data(full, X)
+    local = localise(full, data)
+    check_resolution(local, data, "X")
+    exact_of = LOG_MARGINALS[type(family).__name__]
+    exact, last = exact_of(full, X), exact_of(full, X) - exact_of(full, X[:-1])
+    marginal, total, without = chain(local, data, len(X))
+    symbolic = log_likelihood(type(full)(*map(pt.as_tensor, full)), pt.as_tensor(X), pt.zeros(len(X), dtype="int64"))
+    assert [marginal, total, float(symbolic.eval())] == pytest.approx([exact] * 3, rel=1e-12, abs=5e-7)
+    assert np.isnan(without) or without == pytest.approx(last, rel=1e-12, abs=5e-7)
