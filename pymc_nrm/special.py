@@ -99,12 +99,12 @@ def log_rising_factorial(a, n):
     >>> round(log_rising_factorial(2.0, 3), 12) == round(math.log(24.0), 12)
     True
     """
-    return log_gamma_ratio(a, n, math.lgamma(a) if a < 100.0 else 0.0)
+    return math.lgamma(a + n) - math.lgamma(a) if a < 100.0 else _stirling_ratio(a, n)
 
 
 @kernel
 def log_gamma_ratio(a, n, log_gamma_a):
-    """The value of :func:`log_rising_factorial`, given the logarithm of ``Gamma(a)``, which a from 100 on does without.
+    """The value of :func:`log_rising_factorial` to about eleven decimals, faster since ``log Gamma(a)`` is known.
 
     Parameters
     ----------
@@ -122,9 +122,12 @@ def log_gamma_ratio(a, n, log_gamma_a):
     >>> log_gamma_ratio(1e17, 1.0, 0.0) == math.log(1e17)
     True
     """
-    if a < 100.0:
-        return math.lgamma(a + n) - log_gamma_a
-    # Stirling's series; its fourth correction is below 1e-17 here.
+    return math.lgamma(a + n) - log_gamma_a if a < 1e4 else _stirling_ratio(a, n)
+
+
+@kernel
+def _stirling_ratio(a, n):
+    # The fourth correction of the series is below 1e-17 from a = 100 on.
     return (a + n - 0.5) * math.log1p(n / a) + n * (math.log(a) - 1.0) + _stirling(a + n) - _stirling(a)
 
 

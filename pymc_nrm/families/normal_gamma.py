@@ -264,8 +264,8 @@ def _(family, statistics):
             _, beta_n = posterior_location_scale(family, statistics, j, inverse_count, shrinkage)
             total += log_rising_factorial(alpha, 0.5 * n)
             # Neither a difference that cancels nor a quotient that overflows.
-            log_beta_n = math.log(beta_n)
-            log_growth = math.log(beta_n / beta) if beta_n < 2.0 * beta else log_beta_n - math.log(beta)
+            log_beta_n, growth = math.log(beta_n), beta_n / beta
+            log_growth = math.log(growth) if growth < 1e300 else log_beta_n - math.log(beta)
             total -= alpha * log_growth + 0.5 * n * (log_beta_n + math.log(2.0 * math.pi))
             total += 0.5 * math.log(shrinkage)
     return total
