@@ -107,12 +107,14 @@ def check_probability(value, least=0.0, most=1.0):
     check_number("probability", value, lambda p: least < p < most, f"between {least:g} and {most:g}")
 
 
-def random_generator(random_seed):
+def random_generator(random_seed, argument="random_seed"):
     """Random generator for the argument ``random_seed`` of a function.
 
     Parameters
     ----------
     random_seed : None, int, sequence of int, SeedSequence, BitGenerator, Generator or RandomState
+    argument : str
+        What messages call it.
 
     Returns
     -------
@@ -137,7 +139,7 @@ def random_generator(random_seed):
     except (TypeError, ValueError) as error:
         kind = ValueError if isinstance(error, ValueError) else TypeError
         raise kind(
-            "random_seed must be None, a whole number of at least 0, a sequence of them or a Generator; "
+            f"{argument} must be None, a whole number of at least 0, a sequence of them or a Generator; "
             f"got {random_seed!r}"
         ) from None
 
@@ -178,6 +180,8 @@ def numeric_array(name, value):
         value = np.where(mask, np.nan, numeric_array(name, value.data)) if mask.any() else value.data
     try:
         array = value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be within 1.8e308 of zero; got a larger number") from None
     except (TypeError, ValueError) as error:
         if "inhomogeneous" in str(error):
             raise ValueError(f"{name} must have rows of one length; got rows of different lengths") from None
@@ -202,7 +206,10 @@ def _numbers_of_objects(name, array):
         if entry is None or type(entry).__name__ == "NAType":
             floats[place] = np.nan
         elif isinstance(entry, numbers.Real | decimal.Decimal):
-            floats[place] = float(entry)
+            try:
+                floats[place] = float(entry)
+            except OverflowError:
+                raise ValueError(f"{name} must be within 1.8e308 of zero; got a larger number") from None
         else:
             where = f" at position {place}" if place else ""
             raise TypeError(f"{name} must be real numbers; got {entry!r} of type {type(entry).__name__}{where}")

@@ -154,6 +154,9 @@ def symbolic_log_rising_factorial(a, n):
     >>> round(float(symbolic_log_rising_factorial(pt.constant(1e17), 1.0).eval()), 9) == round(math.log(1e17), 9)
     True
     """
+    # Of one rank, so that constants are merged: fused operations then have fewer operands.
+    a, n = pt.as_tensor(a), pt.as_tensor(n)
+    a = pt.shape_padleft(a, max(n.ndim - a.ndim, 0))
     small, large = pt.minimum(a, 100.0), pt.maximum(a, 100.0)
     end = large + n
     stirling = (end - 0.5) * pt.log1p(n / large) + n * (pt.log(large) - 1.0) + _series(end) - _series(large)

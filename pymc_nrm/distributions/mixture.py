@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Distribution, _support_point
 from pymc.logprob.abstract import _logprob
@@ -77,8 +78,8 @@ class Mixture(Distribution):
     TypeError
         If ``partition`` is not a Partition, or ``family`` not a family.
     ValueError
-        If data are outside the support of the family, have another number of items than the partition, or a
-        hyperparameter is outside its range.
+        If data are outside the support of the family, have another number of items than the partition, ``dims`` are
+        not those of the data, or a hyperparameter is outside its range.
 
     Notes
     -----
@@ -133,6 +134,7 @@ class Mixture(Distribution):
             missing = not hasattr(X, "tocsr") and bool(np.isnan(X).any())
             kwargs["dtype"] = "float64" if missing or family.continuous else "int64"
             observed, shape = as_observed(observed, values, kwargs["dtype"]), values.shape
+        dims = _checked_dims(name, dims, shape, pm.modelcontext(None))
         return super().__new__(cls, name, partition, family, observed=observed, dims=dims, shape=shape, **kwargs)
 
     @classmethod
@@ -170,6 +172,30 @@ def _check_kinds(partition, family):
         raise TypeError(f"partition must be a Partition; got {partition!r} of type {type(partition).__name__}")
     if type(family) not in log_likelihood.registry:
         raise TypeError(f"family must be a family such as NormalWishart(...); got {family!r}")
+
+
+def _checked_dims(name, dims, shape, model):
+    """Names of the dimensions, which must be those of the model where no shape is given, and have its lengths."""
+    if dims is None:
+        return None
+    names = (dims,) if isinstance(dims, str) else dims
+    words = f"dims of Mixture {name!r} must be"
+    if not isinstance(names, list | tuple) or not all(isinstance(dim, str) for dim in names):
+        raise TypeError(f"{words} a name, or a tuple of names; got {dims!r}")
+    if shape is not None and not isinstance(shape, list | tuple):
+        return tuple(names)
+    if len(names) not in ((1, 2) if shape is None else (len(shape),)):
+        got = "" if shape is None else f" for shape {tuple(shape)}"
+        raise ValueError(f"{words} one name for a vector, two for a matrix; got {dims!r}{got}")
+    for axis, dim in enumerate(names):
+        if dim not in model.dim_lengths:
+            if shape is None:
+                raise ValueError(f"{words} dimensions of the model, {sorted(model.dim_lengths)}; got {dim!r}")
+        elif shape is not None and not isinstance(shape[axis], Variable):
+            length = known_length(model.dim_lengths[dim])
+            if length != shape[axis]:
+                raise ValueError(f"{words} of lengths {tuple(shape)}; got {dim!r}, which has length {length}")
+    return tuple(names)
 
 
 def _checked_shape(partition, shape):

@@ -7,6 +7,9 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Discrete, _support_point
 from pymc.logprob.abstract import _logprob
+from pytensor.compile.mode import Mode
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
@@ -16,6 +19,9 @@ from pymc_nrm.distributions.start import DefaultStart
 from pymc_nrm.distributions.supports import with_conditions
 from pymc_nrm.measures.base import check_measure, draw_partition, symbolic_log_eppf
 from pymc_nrm.partitions.labels import canonical_labels
+
+# Labels of more items take 8 GB, and every draw a copy of them.
+MOST_ITEMS = 1_000_000_000
 
 
 class PartitionRV(RandomVariable):
@@ -66,7 +72,7 @@ class Partition(Discrete):
     TypeError
         If ``measure`` is not a measure.
     ValueError
-        If neither ``n`` nor ``dims`` is given, they disagree, n is not a positive whole number, a hyperparameter is
+        If neither ``n`` nor ``dims`` is given, they disagree, n is no whole number from 1 to 1e9, a hyperparameter is
         outside its range, or labels have another length than n.
 
     Notes
@@ -117,6 +123,8 @@ class Partition(Discrete):
         if type(measure) not in symbolic_log_eppf.registry:
             raise TypeError(f"measure must be a measure such as DirichletProcess(alpha); got {measure!r}")
         measure = check_measure(measure)
+        if not isinstance(n, Variable):
+            check_count("n of a Partition", n, 1, MOST_ITEMS)
         if shape is not None and np.ndim(shape) == 1 and len(shape) != 1:
             raise ValueError(f"shape of a Partition must have one entry, its number of items; got {shape}")
         register_numba(PartitionRV, _numba_draw)
@@ -138,18 +146,27 @@ def _number_of_items(name, n, dims, model):
             f"dimensions {sorted(model.dim_lengths)}"
         )
     if n is not None:
-        check_count(f"n of Partition {name!r}", n, 1)
+        check_count(f"n of Partition {name!r}", n, 1, MOST_ITEMS)
     if known:
         length = model.dim_lengths[dims[0]]
-        if n is not None and int(length.eval()) != n:
-            raise ValueError(f"n={n} of Partition {name!r} is not the length {int(length.eval())} of dims {dims[0]!r}")
+        if n is not None and known_length(length) != n:
+            raise ValueError(
+                f"n={n} of Partition {name!r} is not the length {known_length(length)} of dims {dims[0]!r}"
+            )
         return length
     return n
 
 
 def known_length(n):
     """The value of a number of items that depends on no random variable."""
-    return int(n) if isinstance(n, int | np.integer) else int(n.eval())
+    if isinstance(n, int | np.integer):
+        return int(n)
+    if isinstance(n, Constant):
+        return int(n.data)
+    if isinstance(n, SharedVariable):
+        return int(n.get_value())
+    # One evaluation does not pay for compilation.
+    return int(n.eval(mode=Mode(linker="py", optimizer=None)))
 
 
 def _renamed(labels, n, argument):

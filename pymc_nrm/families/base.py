@@ -423,7 +423,7 @@ def segment_sum(x, labels, n_clusters):
     return zeros[labels].inc(x)
 
 
-# Log densities of larger counts are differences of terms of which doubles do not hold the sixth decimal.
+# Log densities of larger counts are differences of terms whose sixth decimal doubles do not hold.
 LARGEST_COUNT = 1e9
 
 
@@ -446,8 +446,7 @@ def check_matrix(family, X, *, integer=False, lower=None, upper=None):
     Raises
     ------
     ValueError
-        If the array is not two-dimensional or has no columns, or a value is infinite, missing where the family does not
-        allow it, not whole, too small or too large.
+        If it is no matrix with columns, or a value is infinite, missing where not allowed, not whole, or out of bounds.
     """
     title = f"data of {(family if isinstance(family, type) else type(family)).__name__}"
     if sparse.issparse(X):
@@ -468,8 +467,8 @@ def check_matrix(family, X, *, integer=False, lower=None, upper=None):
     if lower is not None:
         _refuse(title, f"must be at least {lower}", values, values < lower)
     if upper is not None:
-        words = f"must be at most {upper:.0e}, since doubles do not resolve the log densities of larger ones"
-        _refuse(title, f"{words}, which NormalGamma may describe as real numbers", values, values > upper)
+        words = f"must be at most {upper:.0e}, whose log densities doubles resolve (NormalGamma takes larger ones)"
+        _refuse(title, words, values, values > upper)
     return values
 
 

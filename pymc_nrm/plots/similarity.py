@@ -94,7 +94,7 @@ def plot_similarity(
     >>> pc.viz["image"]["z"].item()["image"].tolist()
     [[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]]
     """
-    if order not in ("estimate", "dendrogram"):
+    if not isinstance(order, str) or order not in ("estimate", "dendrogram"):
         raise ValueError(f"order must be estimate or dendrogram; got {order!r}")
     draws = partition_draws(idata, var_name)
     name, n = draws.name or "partition", draws.shape[2]

@@ -13,7 +13,7 @@ from pymc_nrm.checks import check_name
 from pymc_nrm.distributions.mixture import MixtureRV, kernel_family
 from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.distributions.observed import sparse_origin
-from pymc_nrm.distributions.partition import PartitionRV
+from pymc_nrm.distributions.partition import PartitionRV, known_length
 from pymc_nrm.families.base import check_resolution, localise, prepare_data
 from pymc_nrm.families.no_data import NoData, NoRows
 from pymc_nrm.families.product import product, product_data
@@ -120,7 +120,7 @@ class PartitionDraws:
         self._classes = [rv.owner.op.measure_class, *[mixture.owner.op.family_class for mixture in rvs]]
         self._values = [_Values(self.model, self.posterior, variables) for variables in parts]
 
-        self.n_items = int(rv.owner.inputs[2].eval())
+        self.n_items = known_length(rv.owner.inputs[2])
         self.item_dim = self._item_dim(rv in free)
 
     def _item_dim(self, sampled):

@@ -3,13 +3,15 @@
 from dataclasses import field
 
 import numpy as np
-from pymc.model import modelcontext
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
+from pytensor.graph.basic import Variable
 from rich.progress import TextColumn
 from rich.table import Column
 
+from pymc_nrm.checks import random_generator
+from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.distributions.partition import PartitionRV
 from pymc_nrm.distributions.start import is_default_start
 from pymc_nrm.generic import kernel, precompile
@@ -78,15 +80,31 @@ class PartitionStep(BlockedStep):
         "entropy": (np.float64, []),
     }
 
+    def __new__(cls, *args, **kwargs):
+        # PyMC looks at the arguments first, and its errors name none of them.
+        kwargs["model"] = model = checked_model(kwargs.get("model"))
+        vars = args[0] if args else kwargs.get("vars", model.value_vars)
+        several = vars if isinstance(vars, list | tuple) else [vars]
+        known = {*model.value_vars, *model.free_RVs}
+        if not several or not all(isinstance(variable, Variable) and variable in known for variable in several):
+            raise TypeError(f"vars must be a free Partition of the model, or a list of them; got {vars!r}")
+        random_generator(kwargs.get("rng"), "rng")
+        return super().__new__(cls, *args, **kwargs)
+
     def __init__(self, vars, *, options, model=None, rng=None, initial_point=None, compile_kwargs=None, blocked=False):
-        model = modelcontext(model)
-        [self._value] = self.vars = get_value_vars_from_user_vars(vars, model)
+        model = checked_model(model)
+        self.vars = get_value_vars_from_user_vars(vars, model)
+        if len(self.vars) != 1:
+            raise ValueError(f"vars must be one Partition for a step that is blocked; got {len(self.vars)} variables")
+        [self._value] = self.vars
         partition = model.values_to_rvs[self._value]
         if not is_partition(partition):
-            raise TypeError(f"{type(self).__name__} samples partitions; {partition.name!r} is not a Partition")
+            raise TypeError(
+                f"vars must be partitions; {partition.name!r} is not a Partition, which {type(self).__name__} samples"
+            )
         self.options = options
         self._n_draws = 0
-        self.rng = get_random_generator(rng)
+        self.rng = get_random_generator(random_generator(rng, "rng"))
         point = model.initial_point() if initial_point is None else initial_point
         self.target = Target(model, partition, point, compile_kwargs)
         self._compile(point)

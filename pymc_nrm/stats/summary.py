@@ -104,6 +104,9 @@ def summary(
         unknown = [name for name in shown if name not in posterior.data_vars]
         if unknown:
             raise ValueError(f"var_names must be in the posterior, {list(posterior.data_vars)}; got {unknown[0]!r}")
+    text = [name for name in shown if posterior[name].dtype.kind not in "biufc"]
+    if text:
+        raise TypeError(f"var_names must be of numbers; {text[0]!r} holds {posterior[text[0]].dtype}")
     table = posterior[[name for name in shown if name not in partitions]]
     for name in shown:
         if name in partitions:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pymc_nrm.checks import numeric_array
 from pymc_nrm.families.base import add_item, log_marginal, statistics_size
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import all_partitions, label_counts
@@ -115,9 +116,17 @@ def total_variation(p: Any, q: Any) -> float:
     float
         Between 0 and 1.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no vectors of real numbers, or have different lengths.
+
     Examples
     --------
     >>> total_variation([0.5, 0.5, 0.0], [0.25, 0.5, 0.25])
     0.25
     """
-    return float(0.5 * np.abs(np.asarray(p) - np.asarray(q)).sum())
+    p, q = numeric_array("p", p), numeric_array("q", q)
+    if p.ndim != 1 or p.shape != q.shape:
+        raise ValueError(f"p and q must have the same shape (m,); got shapes {p.shape} and {q.shape}")
+    return float(0.5 * np.abs(p.astype("float64") - q).sum())

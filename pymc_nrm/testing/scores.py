@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from pymc_nrm.checks import check_number, numeric_array
+
 
 def partition_index(labels: Any, partitions: Any) -> np.ndarray:
     """Row of each draw in a table of partitions.
@@ -26,7 +28,8 @@ def partition_index(labels: Any, partitions: Any) -> np.ndarray:
     Raises
     ------
     ValueError
-        If a draw is none of the partitions, for example because its labels are not in order of appearance.
+        If a draw is none of the partitions, for example because its labels are not in order of appearance, or shapes
+        are others.
 
     Examples
     --------
@@ -34,8 +37,12 @@ def partition_index(labels: Any, partitions: Any) -> np.ndarray:
     >>> partition_index([[0, 0], [0, 1]], all_partitions(2)).tolist()
     [0, 1]
     """
-    labels = np.asarray(labels)
+    labels, partitions = numeric_array("labels", labels), numeric_array("partitions", partitions)
+    if partitions.ndim != 2 or not partitions.size:
+        raise ValueError(f"partitions must have shape (n_partitions, n); got shape {partitions.shape}")
     n = partitions.shape[1]
+    if labels.ndim == 0 or labels.shape[-1] != n or not labels.size:
+        raise ValueError(f"labels must have shape (..., n) with n = {n} as in partitions; got shape {labels.shape}")
     place = np.maximum(n, 2) ** np.arange(n, dtype=np.int64)
     codes = partitions @ place
     order = np.argsort(codes)
@@ -82,6 +89,11 @@ def mean_and_error(values: Any) -> tuple[Any, Any, int]:
     degrees_of_freedom : int
         Of the error: the number of batches less one.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no real numbers, or have no chains, or less than two draws.
+
     Notes
     -----
     Batches have about ``draws ** (2/3)`` draws, so that the bias from their dependence and the noise of the error both
@@ -93,12 +105,21 @@ def mean_and_error(values: Any) -> tuple[Any, Any, int]:
     >>> bool(abs(mean) < 5 * error), degrees_of_freedom
     (True, 39)
     """
-    values = np.asarray(values, dtype="float64")
+    values = numeric_array("values", values).astype("float64")
+    _check_chains("values", values, 2)
     chains, draws = values.shape[:2]
     n_batches, length = _batches(draws)
     kept = values[:, : n_batches * length].reshape(chains * n_batches, length, *values.shape[2:])
     means = kept.mean(axis=1)
     return values.mean(axis=(0, 1)), means.std(axis=0, ddof=1) / np.sqrt(len(means)), len(means) - 1
+
+
+def _check_chains(name, values, least_ndim):
+    """Check that an array begins with axes of at least one chain and two draws."""
+    if values.ndim < least_ndim or values.shape[0] < 1 or values.shape[1] < 2:
+        raise ValueError(
+            f"{name} must have shape (chains, draws, ...), at least one chain and two draws; got shape {values.shape}"
+        )
 
 
 def _batches(draws):
@@ -126,6 +147,11 @@ def z_scores(labels: Any, partitions: Any, probabilities: Any, least: Any = None
     ndarray, shape (n_groups,)
         Compare with :func:`largest_z`.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If shapes are others, a draw is none of the partitions, or there are less than two draws of a chain.
+
     Examples
     --------
     >>> from pymc_nrm.partitions.labels import all_partitions
@@ -136,8 +162,17 @@ def z_scores(labels: Any, partitions: Any, probabilities: Any, least: Any = None
     True
     """
     index = partition_index(labels, partitions)
-    least = 50.0 / index.size if least is None else least
-    groups = _merge_rare(np.asarray(probabilities), least)
+    if index.ndim != 2:
+        raise ValueError(f"labels must have shape (chains, draws, n); got shape {np.shape(labels)}")
+    _check_chains("labels", index, 2)
+    probabilities = numeric_array("probabilities", probabilities)
+    if probabilities.shape != (len(partitions),) or not (probabilities >= 0.0).all():
+        raise ValueError(
+            f"probabilities must be {len(partitions)} numbers of at least 0, one for each of the partitions; got shape "
+            f"{probabilities.shape}"
+        )
+    least = 50.0 / index.size if least is None else check_number("least", least, lambda p: p >= 0.0, "at least 0")
+    groups = _merge_rare(probabilities, least)
     n_groups = groups.max() + 1
     if n_groups == 1:
         return np.zeros(1)

@@ -10,6 +10,8 @@ import xarray as xr
 
 import pymc_nrm as nrm
 from pymc_nrm import plots, stats, testing, trees
+from pymc_nrm.hyperparameters import plain_values
+from pymc_nrm.partitions import all_partitions
 
 X = np.random.default_rng(1).normal(size=(4, 2))
 FAMILY = nrm.NormalGamma(mu=0.0, kappa=1.0, alpha=2.0, beta=1.0)
@@ -113,7 +115,7 @@ def test_model(function, bad):
         lambda seed, model: trees.IncrementalClustering(FAMILY, MEASURE, random_seed=seed),
     ],
 )
-@pytest.mark.parametrize("seed", [1.5, "a", -1, True])
+@pytest.mark.parametrize("seed", [1.5, "auto", -1, True])
 def test_seed(function, seed, model):
     message = "random_seed must be None, a whole number of at least 0, a sequence of them or a Generator; got"
     with pytest.raises((TypeError, ValueError), match=message):
@@ -133,6 +135,34 @@ def test_seed(function, seed, model):
         (lambda: stats.stack_draws(DRAWS), "draws must be a DataArray .* got ndarray"),
         (lambda: plots.plot_cluster_sizes(IDATA, probability="a"), "probability must be between 0.5 and 1; got 'a'"),
         (lambda: plots.plot_distance(IDATA, costs=3), "costs must be a mapping"),
+        (lambda: plots.plot_n_clusters(IDATA, backend=["x"]), "backend must be one of matplotlib, .*; got .'x'"),
+        (
+            lambda: plots.plot_clusters(IDATA, X, probability=None, backend="none"),
+            "probability must be between 0 and 1",
+        ),
+        (lambda: nrm.credible_ball(IDATA, probability=None), "probability must be above 0 and at most 1; got None"),
+        (lambda: nrm.assignment_uncertainty(IDATA, loss=["z"]), r"loss must be one of .* got \['z'\]"),
+        (lambda: plots.plot_n_clusters(IDATA, visuals=3), "visuals must be a mapping of names to arguments; got 3"),
+        (
+            lambda: plots.plot_similarity(IDATA, order=np.arange(4)),
+            r"order must be estimate or dendrogram; got array\(\[0, 1, 2, 3\]\)",
+        ),
+        (lambda: nrm.summary(IDATA, -1), "var_names must be a string or a list of at least one string; got -1"),
+        (lambda: nrm.summary(POSTERIOR.astype(str)), "var_names must be of numbers; 'z' holds <U21"),
+        (lambda: trees.bhc(np.nan, FAMILY, MEASURE), r"X must have shape \(n, d\) or \(n,\); got shape \(\)"),
+        (lambda: trees.bhc(1.5, FAMILY, MEASURE), r"X must have shape \(n, d\) or \(n,\); got shape \(\)"),
+        (lambda: trees.bhc(X, FAMILY, MEASURE, u=np.nan), "u must be a finite number above 0; got nan"),
+        (lambda: trees.bhc(X, nrm.NormalGamma(0, 1, 1e9, 1), MEASURE), "alpha of NormalGamma must be at most 1e.08"),
+        (
+            lambda: trees.bhc(X, nrm.NormalWishart(0, 1, np.eye(2), 1e9), MEASURE),
+            "nu of NormalWishart must be at most 1e.08, .* got 1e.09. Divide both nu and Psi by 10",
+        ),
+        (lambda: trees.bhc(X * 1e155, FAMILY, MEASURE), "X: item .* overflow.  Give the data in larger units"),
+        (
+            lambda: trees.bhc([[10**10]], nrm.PoissonGamma(1.0, 1.0), MEASURE),
+            "^X: data of PoissonGamma .* at most 1e.09",
+        ),
+        (lambda: nrm.NormalGamma.from_data(X * 1e155), "X must have variances from .* Give the data in other units"),
         (lambda: plots.plot_similarity(IDATA, names=3), "names must have one entry for each of the 4 items; got 3"),
         (lambda: plots.plot_n_clusters(IDATA, backend="x"), "backend must be one of matplotlib, .*; got 'x'"),
         (lambda: plots.plot_n_clusters(IDATA, visuals=["a"]), "visuals must be a mapping"),
@@ -167,6 +197,22 @@ def test_seed(function, seed, model):
         (lambda: testing.exact_posterior(MEASURE, FAMILY, np.zeros((12, 1))), "X must have at most 10 items; got 12"),
         (lambda: testing.exact_posterior(None, FAMILY, X), "measure must be a measure"),
         (lambda: testing.geweke(None), "model must be a pymc.Model; got None"),
+        (lambda: testing.total_variation([1.0], [0.5, 0.5]), r"p and q must have the same shape .* \(1,\) and \(2,\)"),
+        (lambda: testing.total_variation(1.0, 1.0), r"p and q must have the same shape \(m,\)"),
+        (lambda: testing.total_variation(["a"], [1.0]), "p must be real numbers; got text"),
+        (lambda: testing.mean_and_error(3), r"values must have shape \(chains, draws, ...\), .* got shape \(\)"),
+        (lambda: testing.mean_and_error(np.zeros((2, 1))), r"values must have shape .* got shape \(2, 1\)"),
+        (lambda: testing.mean_and_error("a"), "values must be real numbers; got text such as 'a'"),
+        (lambda: testing.z_scores(DRAWS, [[0, 0]], [1.0]), r"labels must have shape \(..., n\) with n = 2"),
+        (lambda: testing.z_scores(DRAWS, 3, [1.0]), r"partitions must have shape .* got shape \(\)"),
+        (
+            lambda: testing.z_scores(DRAWS, all_partitions(4), [1.0]),
+            r"probabilities must be 15 numbers .* shape \(1,\)",
+        ),
+        (
+            lambda: testing.z_scores(DRAWS[0], all_partitions(4), np.ones(15) / 15),
+            r"labels must have shape \(chains, draws, n\); got shape \(2, 4\)",
+        ),
     ],
 )
 def test_argument(call, message):
@@ -209,11 +255,78 @@ def test_arguments_of_sample(arguments, message, model):
         ),
         (lambda model: nrm.predict_labels(IDATA, model, X, ["a"] * 4), "estimate must be real numbers; got text"),
         (lambda model: nrm.TreeGuided(model["z"], moves=[1], model=model), "moves must be a mapping"),
+        (lambda model: nrm.MarginalGibbs(["z"], model=model), r"vars must be a free Partition .* got \['z'\]"),
+        (lambda model: nrm.MarginalGibbs([model["x"]], model=model), r"vars must be a free Partition .* got \[x\]"),
+        (lambda model: nrm.MarginalGibbs([model["alpha"]], model=model), "vars must be partitions; 'alpha' is not"),
+        (lambda model: nrm.MarginalGibbs([], model=model), r"vars must be a free Partition .* got \[\]"),
+        (lambda model: nrm.MarginalGibbs([model["z"]], model=3), "model must be a pymc.Model, or None .* got 3"),
+        (
+            lambda model: nrm.MarginalGibbs([model["z"]], model=model, rng=1.5),
+            "rng must be None, a whole number .* got 1.5",
+        ),
     ],
 )
 def test_argument_with_a_model(call, message, model):
     with pytest.raises((TypeError, ValueError), match=message):
         call(model)
+
+
+@pytest.mark.parametrize(
+    ("observed", "dims", "message"),
+    [
+        (
+            None,
+            ("item", "absent"),
+            r"dims of Mixture 'x' must be dimensions of the model, \['feature', 'item'\]; got 'abs",
+        ),
+        (None, (), "dims of Mixture 'x' must be one name for a vector, two for a matrix; got"),
+        (X, "item", r"dims of Mixture 'x' must be one name .* got 'item' for shape \(4, 2\)"),
+        (X, ("item", 3), "dims of Mixture 'x' must be a name, or a tuple of names; got"),
+        (X, ("feature", "item"), r"dims of Mixture 'x' must be of lengths \(4, 2\); got 'feature', which has length 2"),
+    ],
+)
+def test_dimensions_of_a_mixture(observed, dims, message):
+    with pm.Model(coords={"item": range(4), "feature": range(2)}):
+        z = nrm.Partition("z", MEASURE, dims="item")
+        with pytest.raises((TypeError, ValueError), match=message):
+            nrm.Mixture("x", z, FAMILY, observed=observed, dims=dims)
+
+
+@pytest.mark.parametrize("make", [nrm.Partition.dist, lambda measure, n: nrm.Partition("z", measure, n=n)])
+@pytest.mark.parametrize("n", [0, 10**12, "a", 2.0, True])
+def test_number_of_items(make, n):
+    with pm.Model(), pytest.raises(ValueError, match="must be a whole number between 1 and 1000000000; got"):
+        make(MEASURE, n)
+
+
+def test_data_without_columns_through_pm_data():
+    with pm.Model():
+        z = nrm.Partition("z", MEASURE, n=4)
+        with pytest.raises(
+            ValueError, match=r"observed data of Mixture 'x': .* at least one column; got shape \(4, 0\)"
+        ):
+            nrm.Mixture("x", z, nrm.CategoricalDirichlet(1.0), observed=pm.Data("X", np.zeros((4, 0))))
+
+
+@pytest.mark.parametrize("alpha", [2**70, [2**70]])
+def test_large_whole_numbers_are_numbers(alpha):
+    family = nrm.PoissonGamma(alpha, 1.0)
+    assert plain_values(family).alpha == 2.0**70
+
+
+@pytest.mark.parametrize("alpha", [2**1025, [2**1025], [2**1025, 1.0]])
+def test_whole_numbers_beyond_doubles(alpha):
+    with pytest.raises(ValueError, match="alpha of PoissonGamma must be within 1.8e308 of zero; got a larger number"):
+        plain_values(nrm.PoissonGamma(alpha, 1.0))
+
+
+@pytest.mark.parametrize("function", [lambda *given: nrm.density(*given, X), nrm.sample_posterior_predictive])
+def test_data_too_large_for_squares(function):
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURE, n=4)
+        nrm.Mixture("x", z, FAMILY, observed=X * 1e155)
+    with pytest.raises(ValueError, match="data of 'x': item .* overflow.  Give the data in larger units"):
+        function(IDATA, model)
 
 
 def test_a_plot_without_matplotlib_says_how_to_install_it(monkeypatch):
