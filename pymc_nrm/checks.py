@@ -64,9 +64,13 @@ def check_number(name, value, allowed, description):
     0.9
     """
     real = isinstance(value, numbers.Real) or (isinstance(value, np.ndarray) and value.shape == ())
-    if not real or isinstance(value, bool | np.bool_) or not allowed(float(value)):
+    try:
+        number = float(value) if real and not isinstance(value, bool | np.bool_) else None
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or not allowed(number):
         raise ValueError(f"{name} must be {description}; got {value!r}")
-    return float(value)
+    return number
 
 
 def check_name(argument, value, what):

@@ -1,19 +1,27 @@
-"""The auxiliary variable given a tree: its mode, its law, and a lower bound of the evidence with it integrated out."""
+"""The auxiliary variable given a tree: its mode, its law, and a lower bound of the evidence with it integrated out.
 
+The variable of integration is t with ``log L = t - e^-t``, ``L = log(1 + u)``, as in ``measures/quadrature.py``: for
+small alpha and sigma an integrand is flat over many powers of ten of log u, and its tails are always short in t.
+"""
+
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pymc_nrm.guide_trees.potentials import potentials_from_marginals
-from pymc_nrm.measures.base import log_u_prior_term, weights
-from pymc_nrm.special import log_sum_exp
+from pymc_nrm.measures.base import log_eppf, log_u_prior_term, weights
+from pymc_nrm.special import log_sum_exp, softplus
 
-# Nodes lie at most half a standard deviation apart, for which the trapezoid rule has an error of exp(-8 pi^2) with a
-# normal density, and at most 3/4: the error is exp(-2 pi^2 / spacing) where 1 + u vanishes at log u = i pi.
-_LARGEST_DROP, _LARGEST_STEP = 0.12, 0.75
+# Nodes lie at most a third of a standard deviation apart, and at most 0.14: errors of the trapezoid rule are then below
+# 1e-8 for one-sided tails, far from the mode, too.
+_LARGEST_DROP, _LARGEST_STEP = 0.06, 0.14
 
 # Terms below exp(-30) of the largest are left out.
 _NEGLIGIBLE = 30.0
+
+# Above it, log u cancels in the integrand and takes the ninth digit along.
+_LARGEST_LOG_U = 1e8
 
 
 class Quadrature(NamedTuple):
@@ -26,8 +34,7 @@ class Quadrature(NamedTuple):
     log_u : ndarray, shape (m,)
         Nodes.
     log_terms : ndarray, shape (m,)
-        Logarithms of the summands.  Where these fall geometrically, the last node of a side stands for an infinite
-        series, and lies at its mean: averages of functions that are linear in log u out there are right.
+        Logarithms of the summands.
     """
 
     mode: float
@@ -59,20 +66,31 @@ def integrate_log_u(log_integrand, log_u):
     Returns
     -------
     Quadrature
+
+    Raises
+    ------
+    ValueError
+        If the integrand is largest where log u is too large for doubles.
     """
     values = {}
 
-    def log_value(s):
-        if s not in values:
-            value = log_integrand(s)
-            values[s] = value if np.isfinite(value) else -np.inf
-        return values[s]
+    def log_value(t):
+        if t not in values:
+            s, log_slope = _log_u_at(t)
+            value = log_integrand(s) + log_slope
+            values[t] = value if np.isfinite(value) else -np.inf
+        return values[t]
 
-    mode, spacing = _mode_and_spacing(log_value, log_u)
-    left, left_terms = _tail(log_value, mode, -spacing)
-    right, right_terms = _tail(log_value, mode, spacing)
-    log_terms = np.array([log_value(mode), *left_terms, *right_terms]) + np.log(spacing)
-    return Quadrature(mode, np.array([mode, *left, *right]), log_terms)
+    mode, _ = _mode_and_spacing(lambda s: np.nan_to_num(log_integrand(s), nan=-np.inf), log_u, 0.75)
+    top, spacing = _mode_and_spacing(log_value, _place_of(mode), _LARGEST_STEP, accelerate=True)
+    if _log_u_at(top)[0] > _LARGEST_LOG_U:
+        raise ValueError(
+            "measure must have a larger alpha or a larger sigma for trees: doubles do not hold u; DirichletProcess is "
+            "the limit for small sigma, and needs no u"
+        )
+    nodes = np.array([top, *_tail(log_value, top, -spacing), *_tail(log_value, top, spacing)])
+    log_terms = np.array([log_value(t) for t in nodes]) + np.log(spacing)
+    return Quadrature(mode, np.array([_log_u_at(t)[0] for t in nodes]), log_terms)
 
 
 def u_given_tree(measure, tree, log_marginal, log_u):
@@ -103,6 +121,12 @@ def u_given_tree(measure, tree, log_marginal, log_u):
     Every node costs O(n).
     """
     n = len(tree.order)
+    moment = weights(measure, n, log_u).moment
+    if np.array_equal(moment, weights(measure, n, log_u + 1.0).moment):
+        # Nothing depends on u, as with the Dirichlet process: one node stands for all.
+        log_sum = potentials_from_marginals(tree, moment, log_marginal).log_potential[-1]
+        whole = log_eppf(measure, np.array([n])) - moment[n] + log_sum
+        return Quadrature(log_u, np.array([log_u]), np.array([whole]))
 
     def log_integrand(s):
         phi = potentials_from_marginals(tree, weights(measure, n, s).moment, log_marginal).log_potential[-1]
@@ -111,32 +135,50 @@ def u_given_tree(measure, tree, log_marginal, log_u):
     return integrate_log_u(log_integrand, log_u)
 
 
-def _tail(log_integrand, mode, step):
-    """Nodes and terms on one side of the mode; the last stand for the rest where this is a geometric series."""
-    nodes, terms = [mode], [log_integrand(mode)]
-    while terms[0] - terms[-1] < _NEGLIGIBLE:
-        nodes.append(mode + len(terms) * step)
-        terms.append(log_integrand(nodes[-1]))
-        ratios = np.diff(terms[-3:])
-        if len(terms) > 3 and ratios[1] < 0.0 and abs(ratios[1] - ratios[0]) < 1e-10 * abs(terms[-1]):
-            # With ratio r the rest is r + r^2 + ..., of mean index 1 / (1 - r).
-            beyond = -np.expm1(ratios[1])
-            nodes.append(nodes[-1] + step / beyond)
-            terms.append(terms[-1] + ratios[1] - np.log(beyond))
+def _log_u_at(t):
+    """Log u at t, and the logarithm of its derivative there."""
+    e = math.exp(-t)
+    log_L = t - e
+    if log_L < -30.0:
+        return log_L, math.log1p(e)
+    L = math.exp(log_L)
+    log_share = math.log(-math.expm1(-L))
+    return L + log_share, log_L + math.log1p(e) - log_share
+
+
+def _place_of(log_u):
+    """The t of a log u."""
+    log_L = math.log(softplus(log_u)) if log_u > -30.0 else log_u
+    # Newton's steps from below the root of a concave function end at it.
+    t = log_L if log_L > 0.0 else -math.log1p(-log_L)
+    for _ in range(100):
+        e = math.exp(-t)
+        change = (log_L - t + e) / (1.0 + e)
+        t += change
+        if abs(change) < 1e-9 * (1.0 + abs(t)):
             break
-    return nodes[1:], terms[1:]
+    return t
 
 
-def _mode_and_spacing(log_integrand, s):
+def _tail(log_value, top, step):
+    """Nodes on one side of the largest term, as far as terms count."""
+    nodes = [top]
+    while log_value(top) - log_value(nodes[-1]) < _NEGLIGIBLE:
+        nodes.append(top + len(nodes) * step)
+    return nodes[1:]
+
+
+def _mode_and_spacing(log_value, x, largest_step, *, accelerate=False):
     """A point near the mode, and a step over which the logarithm drops there by an amount in a fixed range."""
-    step = _LARGEST_STEP
+    step = largest_step
     for _ in range(500):
-        left, here, right = log_integrand(s - step), log_integrand(s), log_integrand(s + step)
+        left, here, right = log_value(x - step), log_value(x), log_value(x + step)
         drop = here - 0.5 * (left + right)
         if max(left, right) > here:
-            s += step if right > left else -step
-        elif not drop <= _LARGEST_DROP:
-            step /= 2.0
+            x += step if right > left else -step
+            step *= 2.0 if accelerate else 1.0
+        elif step > largest_step or not drop <= _LARGEST_DROP:
+            step, accelerate = step / 2.0, False
         else:
             break
-    return s, step
+    return x, step

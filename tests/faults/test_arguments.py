@@ -152,6 +152,7 @@ def test_seed(function, seed, model):
         (lambda: trees.bhc(np.nan, FAMILY, MEASURE), r"X must have shape \(n, d\) or \(n,\); got shape \(\)"),
         (lambda: trees.bhc(1.5, FAMILY, MEASURE), r"X must have shape \(n, d\) or \(n,\); got shape \(\)"),
         (lambda: trees.bhc(X, FAMILY, MEASURE, u=np.nan), "u must be a finite number above 0; got nan"),
+        (lambda: trees.bhc(X, FAMILY, MEASURE, u=2**1025), "u must be a finite number above 0; got 3"),
         (lambda: trees.bhc(X, nrm.NormalGamma(0, 1, 1e9, 1), MEASURE), "alpha of NormalGamma must be at most 1e.08"),
         (
             lambda: trees.bhc(X, nrm.NormalWishart(0, 1, np.eye(2), 1e9), MEASURE),

@@ -213,3 +213,15 @@ def test_bad_arguments(tree, options, error, message):
 def test_too_many_items():
     with pytest.raises(ValueError, match="at most 10 items"):
         log_evidence(np.zeros((11, 1)), BINARY, DirichletProcess(1.0))
+
+
+@pytest.mark.parametrize("sigma", [0.0, 1e-300, 1e-12, 1e-6, 1e-4, 1e-2, 0.5])
+@pytest.mark.parametrize("alpha", [1e-300, 1e-20, 1e-8, 1e-4, 1.0, 1e4])
+def test_evidence_of_two_items_with_any_measure(alpha, sigma):
+    # Two items have one tree, with which both partitions are consistent.
+    measure, family, X = NormalizedGeneralizedGamma(alpha, sigma), NormalGamma(0.0, 1.0, 2.0, 1.0), [[0.0], [3.0]]
+    if (sigma == 1e-12 and alpha < 1e-4) or (sigma == 1e-6 and alpha == 1e-300):
+        with pytest.raises(ValueError, match="measure must have a larger alpha or a larger sigma for trees"):
+            bhc(X, family, measure)
+    else:
+        assert bhc(X, family, measure).log_evidence == pytest.approx(log_evidence(X, family, measure), abs=3e-8)
