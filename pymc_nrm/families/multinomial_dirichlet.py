@@ -43,7 +43,7 @@ from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log
     missing_allowed=False,
 )
 class MultinomialDirichlet(NamedTuple):
-    """Vectors of counts, each cluster with its own Dirichlet distributed probabilities of the entries.
+    """Vectors of counts up to 1e9, each cluster with its own Dirichlet distributed probabilities of the entries.
 
     ``x[i] ~ Multinomial(total[i], p[c])``, ``p[c] ~ Dirichlet(alpha)``.  The data are a dense array or a SciPy sparse
     matrix of shape (n, v), which is never made dense.

@@ -67,7 +67,7 @@ class NormalGamma(NamedTuple):
     kappa : positive float, tensor or random variable, scalar or shape (d,)
         Prior number of observations behind ``mu``.
     alpha : positive float, tensor or random variable, scalar or shape (d,)
-        Shape of the prior of the precision.
+        Shape of the prior of the precision, at most 1e8.
     beta : positive float, tensor or random variable, scalar or shape (d,)
         Rate of the prior of the precision, in squared units of the data.
 

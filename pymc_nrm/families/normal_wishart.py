@@ -77,7 +77,7 @@ class NormalWishart(NamedTuple):
     Psi : positive definite tensor or random variable, shape (d, d)
         Prior scatter, in squared units of the data.
     nu : float, tensor or random variable, greater than d - 1
-        Degrees of freedom.
+        Degrees of freedom, at most 1e8.
 
     Notes
     -----

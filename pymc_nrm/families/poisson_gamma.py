@@ -40,7 +40,7 @@ from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log
     missing_allowed=False,
 )
 class PoissonGamma(NamedTuple):
-    """Counts, each feature with its own Gamma distributed rate per cluster.
+    """Counts up to 1e9, each feature with its own Gamma distributed rate per cluster.
 
     ``x[i, j] ~ Poisson(rate[c, j])``, ``rate[c, j] ~ Gamma(alpha[j], rate beta[j])``.
 
