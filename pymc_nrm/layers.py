@@ -38,7 +38,7 @@ IMPORTS = {
 }
 
 # Kernels call nothing of these, so that an edit of a message compiles nothing anew.
-WITHOUT_KERNELS = frozenset({"layers", *_CHECKS, "fingerprints", "kernel_cache"})
+WITHOUT_KERNELS = frozenset({"layers", *_CHECKS, "fingerprints", "kernel_cache", "model"})
 
 
 def kernel_layers(layer):
@@ -52,7 +52,7 @@ def kernel_layers(layer):
     Returns
     -------
     frozenset of str
-        The part itself and all that it imports, directly or not, but parts without kernels.
+        The part itself and all that it imports, directly or not, but no others without kernels.
 
     Examples
     --------
@@ -63,4 +63,4 @@ def kernel_layers(layer):
     for name in reversed(IMPORTS):
         if name in found:
             found.update(IMPORTS[name])
-    return frozenset(found - WITHOUT_KERNELS)
+    return frozenset(found - WITHOUT_KERNELS | {layer})

@@ -37,6 +37,14 @@ class MixtureRV(RandomVariable):
         super().__init__(**kwargs)
         self.feature_axis = next((i, core.index("d")) for i, core in enumerate(cores) if "d" in core)
 
+    def partition(self, node):
+        """The partition of a variable, given its node."""
+        return self.dist_params(node)[0]
+
+    def family(self, node):
+        """The family of a variable, given its node; fields are tensors in their full shape."""
+        return self.family_class(*self.dist_params(node)[1:])
+
     def rng_fn(self, rng, labels, *hyperparameters_and_size):
         *hyperparameters, size = hyperparameters_and_size
         if size:
@@ -118,7 +126,7 @@ class Mixture(Distribution):
         if observed is not None:
             title = f"observed data of Mixture {name!r}"
             values = numeric_data(title, observed)
-            n = known_length(partition.owner.inputs[2])
+            n = known_length(partition.owner.op.n_items(partition.owner))
             if values.ndim not in (1, 2) or values.shape[0] != n:
                 raise ValueError(
                     f"{title} must have one row for each of the {n} items of partition {partition.name!r}, "
@@ -157,7 +165,8 @@ class Mixture(Distribution):
             missing = [name for name, value in canonical(family)._asdict().items() if value is None]
             raise ValueError(f"{type(family).__name__} without observed data needs {', '.join(missing)}; got None")
         univariate = n_features is None or (shape is not None and len(shape) == 1)
-        full = broadcast_hyperparameters(family, partition.owner.inputs[2], 1 if n_features is None else n_features)
+        n = partition.owner.op.n_items(partition.owner)
+        full = broadcast_hyperparameters(family, n, 1 if n_features is None else n_features)
         dtype = dtype or ("float64" if family.continuous else "int64")
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
         register_numba(MixtureRV, _numba_draw)
@@ -200,7 +209,7 @@ def _checked_dims(name, dims, shape, model):
 
 def _checked_shape(partition, shape):
     """Numbers of items and, where the shape tells it, of features."""
-    n = known_length(partition.owner.inputs[2])
+    n = known_length(partition.owner.op.n_items(partition.owner))
     if shape is None:
         return n, None
     if np.ndim(shape) == 0 or len(shape) not in (1, 2):

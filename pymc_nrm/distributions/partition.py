@@ -7,18 +7,17 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Discrete, _support_point
 from pymc.logprob.abstract import _logprob
-from pytensor.compile.mode import Mode
-from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Variable
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.checks import check_count
+from pymc_nrm.distributions.constants import constant_value
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.start import DefaultStart
 from pymc_nrm.distributions.supports import with_conditions
 from pymc_nrm.measures.base import check_measure, draw_partition, symbolic_log_eppf
-from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.partitions.value import FlatLabels
 
 # Labels of more items take 8 GB, and every draw a copy of them.
 MOST_ITEMS = 1_000_000_000
@@ -36,6 +35,18 @@ class PartitionRV(RandomVariable):
         self.measure_class = measure_class
         kwargs["signature"] = ",".join(["()"] * (1 + len(measure_class._fields))) + "->(n)"
         super().__init__(**kwargs)
+
+    def n_items(self, node):
+        """The symbolic number of items of a variable, given its node."""
+        return self.dist_params(node)[0]
+
+    def measure(self, node):
+        """The measure of a variable, given its node; fields are tensors."""
+        return self.measure_class(*self.dist_params(node)[1:])
+
+    def value(self, name):
+        """The form of the values of a variable with this name."""
+        return FlatLabels(name)
 
     def _supp_shape_from_params(self, dist_params, param_shapes=None):
         return [dist_params[0]]
@@ -109,10 +120,9 @@ class Partition(Discrete):
         if n is None and dims is None and observed is not None:
             n = np.size(observed)
         n = _number_of_items(name, n, dims, pm.modelcontext(None))
-        length = known_length(n)
-        initval, observed = _renamed(initval, length, "initval"), _renamed(observed, length, "observed")
+        initval, observed = _renamed(initval, n, "initval"), _renamed(observed, n, "observed")
         labels = super().__new__(cls, name, measure, n, dims=dims, initval=initval, observed=observed, **kwargs)
-        pm.Deterministic(f"{name}_n_clusters", labels.max() + 1)
+        pm.Deterministic(f"{name}_n_clusters", FlatLabels.n_clusters(labels))
         return labels
 
     @classmethod
@@ -148,52 +158,30 @@ def _number_of_items(name, n, dims, model):
     if n is not None:
         check_count(f"n of Partition {name!r}", n, 1, MOST_ITEMS)
     if known:
-        length = model.dim_lengths[dims[0]]
-        if n is not None and known_length(length) != n:
-            raise ValueError(
-                f"n={n} of Partition {name!r} is not the length {known_length(length)} of dims {dims[0]!r}"
-            )
-        return length
+        length = known_length(model.dim_lengths[dims[0]])
+        if n is not None and length != n:
+            raise ValueError(f"n={n} of Partition {name!r} is not the length {length} of dims {dims[0]!r}")
+        return model.dim_lengths[dims[0]]
     return n
 
 
 def known_length(n):
     """The value of a number of items that depends on no random variable."""
-    if isinstance(n, int | np.integer):
-        return int(n)
-    if isinstance(n, Constant):
-        return int(n.data)
-    if isinstance(n, SharedVariable):
-        return int(n.get_value())
-    # One evaluation does not pay for compilation.
-    return int(n.eval(mode=Mode(linker="py", optimizer=None)))
+    return int(n) if isinstance(n, int | np.integer) else int(constant_value(n))
 
 
 def _renamed(labels, n, argument):
     if labels is None or isinstance(labels, str):
         return labels
-    canonical = canonical_labels(labels, f"{argument} of a Partition")
-    if len(canonical) != n:
-        raise ValueError(
-            f"{argument} of a Partition must hold one label for each of its {n} items; got {len(canonical)}"
-        )
-    return canonical
+    return FlatLabels.renamed(labels, known_length(n), f"{argument} of a Partition")
 
 
 @_logprob.register(PartitionRV)
 def _partition_logp(op, values, rng, size, n, *hyperparameters, **kwargs):
     [labels] = values
     measure = op.measure_class(*hyperparameters)
-    in_range = pt.and_(pt.all(labels >= 0), pt.all(labels < n))
-    safe = pt.switch(in_range, labels, 0)
-    n_clusters = safe.max() + 1
-    counts = pt.zeros(n_clusters, dtype="int64")[safe].inc(1)
-    # Writing positions from the last to the first leaves the first appearance of every label.
-    positions = pt.arange(labels.shape[0])[::-1]
-    first = pt.zeros(n_clusters, dtype="int64")[safe[::-1]].set(positions)
-    canonical = pt.and_(in_range, pt.and_(pt.all(counts > 0), pt.all(first[1:] > first[:-1])))
-    log_probability = symbolic_log_eppf(measure, pt.maximum(counts, 1))
-    valid = pt.and_(canonical, pt.eq(labels.shape[0], n))
+    sizes, valid = FlatLabels.symbolic_sizes(labels, n)
+    log_probability = symbolic_log_eppf(measure, pt.maximum(sizes, 1))
     return with_conditions(pt.switch(valid, log_probability, -np.inf), measure)
 
 

@@ -8,10 +8,10 @@ from pymc.model import Model
 from pymc.util import get_random_generator
 
 from pymc_nrm.checks import random_generator
-from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.families.base import draw_parameters, parameters_size, restore_parameters
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
+from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.draws import PartitionDraws

@@ -3,9 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.distributions.mixture import MixtureRV
 from pymc_nrm.families.base import parameter_shapes
-from pymc_nrm.predictions.draws import find_variable
+from pymc_nrm.model.rvs import dims_of, family_of, find_mixture, partition_of
 
 
 class MixtureLayout:
@@ -30,14 +29,13 @@ class MixtureLayout:
     """
 
     def __init__(self, model, name=None):
-        rv = find_variable(model, MixtureRV, name)
-        self.name, self.partition = rv.name, rv.owner.inputs[2].name
+        rv = find_mixture(model, name)
+        self.name, self.partition = rv.name, partition_of(rv).name
         self.univariate, self.dtype = rv.owner.op.univariate, rv.dtype
         self.observed = rv in model.observed_RVs
-        self.family_class = rv.owner.op.family_class
+        self.family_class = type(family_of(rv))
         self._feature_axis = rv.owner.op.feature_axis
-        named = model.named_vars_to_dims.get(self.name) or (None,) * rv.ndim
-        dims = [dim if dim is not None else f"{self.name}_dim_{axis}" for axis, dim in enumerate(named)]
+        dims = dims_of(model, rv)
         self.item_dim, self.feature_dim = dims[0], None if self.univariate else dims[1]
         self._coords = {dim: values for dim, values in model.coords.items() if values is not None}
 

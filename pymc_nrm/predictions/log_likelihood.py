@@ -6,10 +6,10 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_nrm.distributions.mixture import MixtureRV
-from pymc_nrm.distributions.model import checked_model
+from pymc_nrm.model.dependents import mixtures_of
+from pymc_nrm.model.rvs import checked_model, is_mixture, partition_of
 from pymc_nrm.partitions.labels import label_counts
-from pymc_nrm.predictions.draws import PartitionDraws, mixtures_of
+from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.join_weights import log_join_probabilities
 from pymc_nrm.predictions.layout import draws_dataset, partition_coords
 from pymc_nrm.predictions.tables import log_leave_one_out_table, log_sum_rows
@@ -117,9 +117,9 @@ def compute_log_likelihood(
 def _partition_name(model, var_name):
     """Name of the partition from its own name, or from that of its only mixture."""
     rv = next((rv for rv in model.basic_RVs if rv.name == var_name), None)
-    if rv is None or not isinstance(rv.owner.op, MixtureRV):
+    if rv is None or not is_mixture(rv):
         return var_name
-    partition = rv.owner.inputs[2]
+    partition = partition_of(rv)
     others = [mixture.name for mixture in mixtures_of(model, partition) if mixture is not rv]
     if others:
         raise ValueError(

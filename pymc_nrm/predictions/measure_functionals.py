@@ -8,8 +8,8 @@ from pymc.model import Model
 
 from pymc_nrm.checks import check_count, naming, numeric_array
 from pymc_nrm.distributions.mixture import kernel_family
-from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.families.base import Centred, parameter_shapes, prepare_data
+from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.predictions.draws import posterior_of
 from pymc_nrm.predictions.item_density import component_cdf, component_mean, mixture_density
 from pymc_nrm.predictions.items import as_rows

@@ -7,11 +7,10 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.checks import numeric_array
-from pymc_nrm.distributions.model import checked_model
-from pymc_nrm.distributions.partition import PartitionRV
 from pymc_nrm.families.product import product, product_data
+from pymc_nrm.model.rvs import checked_model, find_partition
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
-from pymc_nrm.predictions.draws import PartitionDraws, find_variable
+from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.items import as_rows, prepare_new_items
 from pymc_nrm.predictions.join_weights import log_join_probabilities
 from pymc_nrm.predictions.layout import MixtureLayout
@@ -85,7 +84,7 @@ def predict_labels(
     [0, 1]
     """
     model = checked_model(model)
-    partition = find_variable(model, PartitionRV, var_name)
+    partition = find_partition(model, var_name)
     draws = PartitionDraws(idata, model, partition.name)
     if estimate is None:
         sampled = partition in model.free_RVs

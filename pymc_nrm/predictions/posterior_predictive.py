@@ -8,11 +8,10 @@ from pymc.model import Model
 from pymc.util import get_random_generator
 
 from pymc_nrm.checks import check_count, check_name, random_generator
-from pymc_nrm.distributions.mixture import MixtureRV
-from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.families.base import draw_item, restore_parameters
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
+from pymc_nrm.model.rvs import checked_model, is_mixture
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.draws import PartitionDraws
@@ -119,7 +118,7 @@ def _layouts(model, var_names):
     if not isinstance(var_names, str | list | tuple | None):
         raise TypeError(f"var_names must be a string or a list of strings; got {var_names!r}")
     if var_names is None:
-        names = [rv.name for rv in model.basic_RVs if isinstance(rv.owner.op, MixtureRV)]
+        names = [rv.name for rv in model.basic_RVs if is_mixture(rv)]
         layouts = [MixtureLayout(model, name) for name in names]
         if not layouts:
             raise ValueError(f"model must have a Mixture; got one with the variables {sorted(model.named_vars)}")

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_nrm.distributions.model import checked_model
+from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.items import as_rows, prepare_new_items

@@ -9,9 +9,9 @@ from pymc.model import Model
 from pymc.util import get_random_generator
 
 from pymc_nrm.checks import check_count, check_number, random_generator
-from pymc_nrm.distributions.model import checked_model
 from pymc_nrm.families.base import restore_parameters
 from pymc_nrm.measures.base import draw_log_u
+from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.draws import PartitionDraws

@@ -6,6 +6,7 @@ import pymc as pm
 from pymc.stats.convergence import log_warnings, warn_divergences, warn_treedepth
 from xarray import DataTree
 
+from pymc_nrm.model.rvs import is_partition
 from pymc_nrm.run.checkpoint_step import Checkpoints
 from pymc_nrm.run.diagnosis import diagnose_run
 from pymc_nrm.run.interruption import interrupts_outside_of_conversions
@@ -15,7 +16,6 @@ from pymc_nrm.run.messages import convergence_messages
 from pymc_nrm.run.pymc_internals import naming_dead_chains
 from pymc_nrm.run.remote_chains import sample_remotely
 from pymc_nrm.run.results import to_datatree
-from pymc_nrm.samplers.base import is_partition
 from pymc_nrm.stats.diagnostics import attach
 
 _log = logging.getLogger(__name__)

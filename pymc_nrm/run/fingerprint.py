@@ -36,7 +36,7 @@ def versions():
     """
     found = {name: metadata.version(name) for name in _PACKAGES}
     flags = {f"pytensor.config.{name}": str(getattr(pytensor.config, name)) for name in _FLAGS}
-    sources = source_fingerprint("samplers")[:16]
+    sources = " ".join(source_fingerprint(layer)[:16] for layer in ("model", "samplers"))
     return {"Python": platform.python_version(), **found, "source of pymc_nrm": sources, **flags}
 
 

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from pymc.backends.base import BaseTrace
 
+from pymc_nrm.partitions.value import smallest_type
+
 # How labels may be kept.
 LABELS = ("full", "compact", "none")
-
-_TYPES = (np.uint8, np.uint16, np.uint32)
 
 
 class ChainRecord(NamedTuple):
@@ -53,17 +53,6 @@ class RunRecord(NamedTuple):
     seconds: Any
 
 
-def smallest_type(largest):
-    """The smallest unsigned type that holds labels up to this one.
-
-    Examples
-    --------
-    >>> smallest_type(255).__name__, smallest_type(256).__name__
-    ('uint8', 'uint16')
-    """
-    return next(dtype for dtype in _TYPES if largest <= np.iinfo(dtype).max)
-
-
 def kept_row(iteration, n_tune, thin, keep_warmup):
     """The row, among those of tuning or among those of draws, in which an iteration of a chain is kept.
 
@@ -85,19 +74,21 @@ def kept_row(iteration, n_tune, thin, keep_warmup):
 
 
 class LabelArray:
-    """Labels of one partition, shape (n_chains, n_rows, n), in the smallest unsigned type that holds them.
+    """Values of one partition, shape (n_chains, n_rows, *shape), in the smallest unsigned type that holds them.
 
     Memory is taken when a row is written.  A label that does not fit makes the array larger, at most twice.
 
     Parameters
     ----------
-    n_chains, n_rows, n : int
+    n_chains, n_rows : int
+    shape : tuple of int
+        Shape of a value, (n,).
     dtype : dtype, optional
         A type that holds every label; without it the type starts with one byte.
 
     Examples
     --------
-    >>> labels = LabelArray(1, 2, 3)
+    >>> labels = LabelArray(1, 2, (3,))
     >>> labels.write(0, 0, np.array([0, 1, 1]))
     >>> labels.values.dtype.name
     'uint8'
@@ -106,14 +97,14 @@ class LabelArray:
     ('uint16', [[0, 1, 1], [0, 299, 300]])
     """
 
-    def __init__(self, n_chains, n_rows, n, dtype=None):
-        self.values = np.empty((n_chains, n_rows, n), dtype=_TYPES[0] if dtype is None else dtype)
+    def __init__(self, n_chains, n_rows, shape, dtype=None):
+        self.values = np.empty((n_chains, n_rows, *shape), dtype=smallest_type(0) if dtype is None else dtype)
         self._n_written = np.zeros(n_chains, dtype=np.int64)
 
     def write(self, chain, first, labels):
-        """Write rows of a chain, of shape (n,) or (n_rows, n), from row ``first`` on; rows are written in order."""
+        """Write one value or an array of several into rows of a chain, from row ``first`` on, in order."""
         self._make_room(int(labels.max()))
-        rows = np.atleast_2d(labels)
+        rows = labels.reshape(-1, *self.values.shape[2:])
         last = first + len(rows)
         self.values[chain, first:last] = rows
         self._n_written[chain] = last
@@ -194,7 +185,7 @@ class Storage:
             labels = point[name]
             if name not in self.labels:
                 # All chains have been announced when the first draw comes.
-                self.labels[name] = LabelArray(len(self.traces), trace.n_rows, len(labels), self.dtype)
+                self.labels[name] = LabelArray(len(self.traces), trace.n_rows, labels.shape, self.dtype)
             self.labels[name].write(trace.chain, row, labels)
 
 

@@ -31,7 +31,7 @@ def join_chains(records, n_chains):
             [rows] = record.labels.pop(name)
             if name not in arrays:
                 # Labels of one byte may need two in another chain; 64 bits hold all.
-                arrays[name] = LabelArray(n_chains, *rows.shape, rows.dtype)
+                arrays[name] = LabelArray(n_chains, len(rows), rows.shape[1:], rows.dtype)
             arrays[name].write(chain, 0, rows)
         last = record
     return last._replace(chains=chains, labels={name: array.values for name, array in arrays.items()}, seconds=seconds)

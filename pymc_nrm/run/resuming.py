@@ -10,7 +10,7 @@ from pymc.util import get_random_generator, get_state_from_generator, random_gen
 from xarray import DataTree
 
 from pymc_nrm.checks import check_count
-from pymc_nrm.distributions.model import checked_model
+from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.run.checked_run import partitions_of, run_and_check
 from pymc_nrm.run.pymc_internals import default_chains
 from pymc_nrm.run.remote_chains import DEFAULT_CHAINS

@@ -7,14 +7,11 @@ import pymc as pm
 from xarray import DataTree
 
 from pymc_nrm.checks import check_count, random_generator
-from pymc_nrm.distributions.model import checked_model
-from pymc_nrm.distributions.partition import known_length
-from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.model.rvs import checked_model, is_partition, n_items, value_of
 from pymc_nrm.run.checked_run import partitions_of, run_and_check
 from pymc_nrm.run.label_storage import LABELS
 from pymc_nrm.run.resuming import begin_run
 from pymc_nrm.run.run_folder import removed_if_nothing_was_drawn
-from pymc_nrm.samplers.base import is_partition
 
 
 def sample(
@@ -173,9 +170,6 @@ def _with_canonical_labels(values, model):
             raise ValueError(f"initvals must be of free variables of the model, {sorted(known)}; got {name!r}")
         variable = model.named_vars.get(name) if isinstance(name, str) else name
         if variable in model.free_RVs and is_partition(variable) and not isinstance(value, str):
-            value = canonical_labels(value, f"initvals[{name!r}]")
-            n = known_length(variable.owner.inputs[2])
-            if len(value) != n:
-                raise ValueError(f"initvals[{name!r}] must hold one label for each of {n} items; got {len(value)}")
+            value = value_of(variable).renamed(value, n_items(variable), f"initvals[{name!r}]")
         renamed[name] = value
     return renamed

@@ -11,20 +11,14 @@ from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_nrm.checks import random_generator
-from pymc_nrm.distributions.model import checked_model
-from pymc_nrm.distributions.partition import PartitionRV
 from pymc_nrm.distributions.start import is_default_start
 from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.measures.base import draw_log_u, log_u_prior_term, weights
-from pymc_nrm.partitions.clusters import build_state, log_target, ordered_labels
-from pymc_nrm.partitions.labels import canonical_labels, label_counts
+from pymc_nrm.model.rvs import checked_model, is_partition, value_of
+from pymc_nrm.partitions.clusters import build_state, log_target
+from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.samplers.finite import check_against_graph, not_finite
 from pymc_nrm.samplers.target import Target
-
-
-def is_partition(variable):
-    """Whether a random variable is a partition."""
-    return variable.owner is not None and isinstance(variable.owner.op, PartitionRV)
 
 
 @kernel
@@ -34,10 +28,18 @@ def draw_weights(rng, measure, n, n_clusters):
     return weights(measure, n, log_u), log_u, log_u_prior_term(measure, n, log_u)
 
 
-def _exp(log_u):
+def _common_statistics(state, log_u, log_joint):
+    counts = state.counts[state.active[: state.size[0]]]
+    proportions = counts / counts.sum()
     # For small alpha, u itself may be above the largest float, while its logarithm is what the kernels use.
     with np.errstate(over="ignore"):
-        return float(np.exp(log_u))
+        u = float(np.exp(log_u))
+    return {
+        "n_clusters": int(state.size[0]),
+        "log_joint": log_joint,
+        "u": u,
+        "entropy": float(abs((proportions * np.log(proportions)).sum())),
+    }
 
 
 @dataclass_state
@@ -96,12 +98,12 @@ class PartitionStep(BlockedStep):
         self.vars = get_value_vars_from_user_vars(vars, model)
         if len(self.vars) != 1:
             raise ValueError(f"vars must be one Partition for a step that is blocked; got {len(self.vars)} variables")
-        [self._value] = self.vars
-        partition = model.values_to_rvs[self._value]
+        partition = model.values_to_rvs[self.vars[0]]
         if not is_partition(partition):
             raise TypeError(
                 f"vars must be partitions; {partition.name!r} is not a Partition, which {type(self).__name__} samples"
             )
+        self.partition = value_of(partition)
         self.options = options
         self._n_draws = 0
         self.rng = get_random_generator(random_generator(rng, "rng"))
@@ -111,15 +113,18 @@ class PartitionStep(BlockedStep):
 
     def _compile(self, point):
         # Chains are forked: what is compiled here, no child compiles again.
+        labels = self.partition.read(point)
         measure, family, data = self.target.at(point)
-        labels = canonical_labels(point[self._value.name])
         self.check_options(len(labels))
         precompile(draw_weights, self.rng, measure, len(labels), 1)
-        table, _, _ = draw_weights(np.random.default_rng(0), measure, len(labels), int(labels.max()) + 1)
+        table, _, _ = self._draw_weights(np.random.default_rng(0), measure, labels)
         state = build_state(labels, family, data)
-        precompile(ordered_labels, state)
+        self.partition.write(point, state)
         precompile(log_target, state, table, family)
         self.precompile_moves(state, table, family, data)
+
+    def _draw_weights(self, rng, measure, labels):
+        return draw_weights(rng, measure, len(labels), int(self.partition.n_clusters(labels)))
 
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)
@@ -127,44 +132,37 @@ class PartitionStep(BlockedStep):
         self._n_draws = 0
 
     def step(self, point):
-        self.start_is_default = is_default_start(point[self._value.name])
-        labels = canonical_labels(point[self._value.name])
+        self.start_is_default = is_default_start(point[self.partition.name])
+        labels = self.partition.read(point)
         measure, family, data = self.target.at(point)
-        n_clusters = int(labels.max()) + 1
-        table, log_u, u_term = draw_weights(self.rng, measure, len(labels), n_clusters)
+        table, log_u, u_term = self._draw_weights(self.rng, measure, labels)
         state = build_state(labels, family, data)
         if self._n_draws == 0:
-            self._check_start(point, labels, table, u_term, log_target(state, table, family))
+            self._check_start(point, table, u_term, log_target(state, table, family))
         try:
             state, stats = self.moves(state, table, family, data)
         except ValueError as error:
             # What kernels raise where the weights of clusters have no law.
-            raise self._not_finite(point, labels, str(error)) from error
-        labels = ordered_labels(state)
+            raise self._not_finite(point, str(error)) from error
+        point = self.partition.write(point, state)
         log_joint = u_term + log_target(state, table, family)
         if not np.isfinite(log_joint):
-            raise self._not_finite(point, labels, log_joint)
+            raise self._not_finite(point, log_joint)
         self._n_draws += 1
-        counts = state.counts[state.active[: state.size[0]]]
-        proportions = counts / len(labels)
-        stats |= {
-            "n_clusters": int(state.size[0]),
-            "log_joint": log_joint,
-            "u": _exp(log_u),
-            "entropy": float(abs((proportions * np.log(proportions)).sum())),
-        }
-        return {**point, self._value.name: labels}, [stats]
+        return point, [stats | _common_statistics(state, log_u, log_joint)]
 
-    def _check_start(self, point, labels, table, u_term, value):
+    def _check_start(self, point, table, u_term, value):
         if not np.isfinite(u_term + value):
-            raise self._not_finite(point, labels, u_term + value)
+            raise self._not_finite(point, u_term + value)
+        labels = self.partition.read(point)
         _, mixtures = self.target.parts(point)
         log_prior = table.moment[label_counts(labels)].sum()
-        check_against_graph(self._value.name, mixtures, labels, value - log_prior)
+        check_against_graph(self.partition.name, mixtures, labels, value - log_prior)
 
-    def _not_finite(self, point, labels, value):
+    def _not_finite(self, point, value):
         when = f"in draw {self._n_draws + 1}" if self._n_draws else "where a chain starts"
-        return not_finite(self._value.name, *self.target.parts(point), labels, value, when)
+        labels = self.partition.read(point)
+        return not_finite(self.partition.name, *self.target.parts(point), labels, value, when)
 
     @staticmethod
     def competence(var, has_grad):

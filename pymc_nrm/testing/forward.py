@@ -13,8 +13,7 @@ from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.checks import random_generator
-from pymc_nrm.distributions.mixture import MixtureRV
-from pymc_nrm.distributions.partition import PartitionRV
+from pymc_nrm.model.rvs import is_mixture, is_partition, value_of
 from pymc_nrm.testing.scores import mean_and_error
 
 
@@ -61,9 +60,10 @@ class ForwardDraw(BlockedStep):
         if any(variable in set(ancestors([rv])) for rv in others):
             raise ValueError(f"something depends on {variable.name!r}: it cannot be drawn forward")
         self.rng = get_random_generator(rng)
-        _, size, *parameters = variable.owner.inputs
+        op, node = variable.owner.op, variable.owner
         rng_in = pt.random.type.random_generator_type("rng")
-        drawn = variable.owner.op.make_node(rng_in, size, *model.replace_rvs_by_values(parameters)).outputs
+        parameters = model.replace_rvs_by_values(op.dist_params(node))
+        drawn = op.make_node(rng_in, op.size_param(node), *parameters).outputs
         graph_inputs = set(ancestors(drawn))
         inputs = [value for value in model.value_vars if value in graph_inputs]
         self._names = [value.name for value in inputs]
@@ -132,7 +132,7 @@ def geweke(
     if not isinstance(model, pm.Model):
         raise TypeError(f"model must be a pymc.Model; got {model!r}")
     random_generator(random_seed)
-    mixtures = [rv for rv in model.free_RVs if isinstance(rv.owner.op, MixtureRV)]
+    mixtures = [rv for rv in model.free_RVs if is_mixture(rv)]
     if model.observed_RVs or not mixtures:
         raise ValueError("geweke needs a model with latent mixtures and without observed variables")
     functionals = _default_functionals(model) if functionals is None else functionals
@@ -159,11 +159,12 @@ def geweke(
 def _default_functionals(model):
     functionals = {}
     for rv in model.free_RVs:
-        name, op = rv.name, rv.owner.op
-        if isinstance(op, PartitionRV):
-            functionals[f"{name}: n_clusters"] = lambda draws, name=name: draws[name].values.max(axis=-1) + 1
+        name = rv.name
+        if is_partition(rv):
+            value = value_of(rv)
+            functionals[f"{name}: n_clusters"] = lambda draws, value=value: value.n_clusters(draws[value.name].values)
             functionals[f"{name}: entropy"] = lambda draws, name=name: _entropies(draws[name].values)
-        elif isinstance(op, MixtureRV):
+        elif is_mixture(rv):
             functionals[f"{name}: size"] = lambda draws, name=name: _mean_size(draws[name].values)
         elif rv.ndim == 0:
             functionals[name] = lambda draws, name=name: draws[name].values

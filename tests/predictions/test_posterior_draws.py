@@ -8,12 +8,12 @@ from prediction_cases import CASES, draws_of, make_model
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.distributions.partition import PartitionRV
 from pymc_nrm.families import NormalGamma
 from pymc_nrm.families.no_data import NoData
 from pymc_nrm.families.product import Product
+from pymc_nrm.model.rvs import find_partition
 from pymc_nrm.predictions import density, predict_labels, sample_components, sample_posterior_predictive
-from pymc_nrm.predictions.draws import PartitionDraws, find_variable
+from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.samplers.target import Target
 
 LABELS = np.array([[0, 0, 1], [0, 1, 1], [0, 1, 2]])
@@ -220,4 +220,4 @@ def test_wrong_arguments(model, posterior):
     with pytest.raises(ValueError, match="whole numbers"):
         PartitionDraws(posterior.assign(z=posterior.z + 0.5), model, "z")
     with pm.Model() as empty, pytest.raises(ValueError, match="model must have a Partition"):
-        find_variable(empty, PartitionRV)
+        find_partition(empty)

@@ -99,9 +99,9 @@ def test_kinds():
         ({"n": 2.5}, "whole number"),
         ({"n": 4, "dims": "obs"}, "n=4.*3"),
         ({"dims": ("obs", "feature")}, "one name"),
-        ({"n": 3, "initval": [0, 1]}, "each of its 3 items"),
+        ({"n": 3, "initval": [0, 1]}, "for each of 3 items"),
         ({"n": 3, "initval": [0, 1, 0.5]}, "whole numbers"),
-        ({"n": 3, "observed": [0, 1, 0, 1]}, "each of its 3 items"),
+        ({"n": 3, "observed": [0, 1, 0, 1]}, "for each of 3 items"),
         ({"n": 3, "shape": 3}, "does not take shape"),
     ],
 )

@@ -142,7 +142,7 @@ def test_larger_labels_take_two_bytes():
 
 
 def test_label_array_grows_no_larger_than_it_must():
-    array = LabelArray(2, 2, 3)
+    array = LabelArray(2, 2, (3,))
     for chain, rows in ((0, [[0, 1, 255]]), (1, [[0, 1, 2]]), (1, [[0, 0, 0]])):
         array.write(chain, 1 if rows == [[0, 0, 0]] else 0, np.array(rows))
     assert array.values.dtype == np.uint8

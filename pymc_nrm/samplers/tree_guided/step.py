@@ -13,8 +13,9 @@ from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.guide_trees.guide_tree import guide_tree
 from pymc_nrm.guide_trees.tree import cut_tree
 from pymc_nrm.measures.base import Weights
+from pymc_nrm.model.rvs import is_partition
 from pymc_nrm.partitions.clusters import build_state
-from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, is_partition
+from pymc_nrm.samplers.base import PartitionStep, PartitionStepState
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
 from pymc_nrm.samplers.split_merge_tally import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.samplers.tree_guided.block_gibbs import reference_subtree_gibbs, subtree_gibbs

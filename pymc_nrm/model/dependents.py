@@ -1,0 +1,77 @@
+"""What depends on the labels of a partition."""
+
+from pytensor.graph.traversal import ancestors
+
+from pymc_nrm.model.rvs import family_of, is_mixture, partition_of
+
+
+def mixtures_of(model, partition):
+    """The mixtures of a model over a partition.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    partition : TensorVariable
+
+    Returns
+    -------
+    list of TensorVariable
+        In the order of the model.
+    """
+    return [rv for rv in model.basic_RVs if is_mixture(rv) and partition_of(rv) is partition]
+
+
+def other_uses(model, partition):
+    """Random variables and potentials that use the labels of a partition in another way than a mixture does.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    partition : TensorVariable
+
+    Returns
+    -------
+    list of TensorVariable
+        Those that depend on the labels other than through the value of another random variable.  A mixture over the
+        partition is one of them if its hyperparameters depend on the labels.
+    """
+    return [
+        variable
+        for variable in (*model.basic_RVs, *model.potentials)
+        if variable is not partition and _depends_on(_parameters(model, variable, partition), partition, model)
+    ]
+
+
+def check_uses(model, partition):
+    """Check that nothing but the data of mixtures depends on a partition.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    partition : TensorVariable
+
+    Raises
+    ------
+    ValueError
+        If anything does; it names the variable and what is allowed.
+    """
+    for variable in other_uses(model, partition):
+        raise ValueError(
+            f"{variable.name!r} depends on the labels of partition {partition.name!r} in a way that its sampler does "
+            "not understand: only the data of a Mixture may depend on a partition. Deterministics may use the labels"
+        )
+
+
+def _parameters(model, variable, partition):
+    """What a variable depends on, but for the labels that a mixture may use."""
+    if variable in model.potentials:
+        return [variable]
+    if is_mixture(variable) and partition_of(variable) is partition:
+        return list(family_of(variable))
+    return variable.owner.inputs
+
+
+def _depends_on(variables, partition, model):
+    """Whether variables depend on a partition other than through the value of another random variable."""
+    blockers = [rv for rv in model.basic_RVs if rv is not partition]
+    return partition in set(ancestors(variables, blockers=blockers)) - set(blockers)

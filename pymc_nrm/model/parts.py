@@ -1,0 +1,116 @@
+"""The measure of a partition and the families and data of its mixtures, as kernels read them."""
+
+import numpy as np
+
+from pymc_nrm.distributions.mixture import kernel_family
+from pymc_nrm.families.base import localise, prepare_data
+from pymc_nrm.families.no_data import NoData, NoRows
+from pymc_nrm.families.product import product, product_data
+from pymc_nrm.model.rvs import family_of, measure_of
+
+
+class PartitionParts:
+    """The part of a model's log-probability that depends on one partition.
+
+    What does not vary is prepared for kernels once.
+
+    Parameters
+    ----------
+    partition : TensorVariable
+    mixtures : list of TensorVariable
+        Those over the partition.
+    evaluate : callable
+        Makes :class:`~pymc_nrm.model.values.Values` of a list of variables.
+
+    Attributes
+    ----------
+    inputs : list of Variable
+        What the parts depend on.
+    data_vary : list of bool
+        Whether the data of each mixture depend on an input.
+    """
+
+    def __init__(self, partition, mixtures, evaluate):
+        measure, families = measure_of(partition), [family_of(rv) for rv in mixtures]
+        self._measure_class, self._family_classes = type(measure), [type(family) for family in families]
+        self._names = [rv.name for rv in mixtures]
+        parts = [list(measure), *[[*family, rv] for family, rv in zip(families, mixtures, strict=True)]]
+        self._ends = np.cumsum([len(part) for part in parts])
+        self._values = evaluate([variable for part in parts for variable in part])
+        self.inputs = self._values.inputs
+        varies = self._split(self._values.varies)[1:]
+        self.data_vary, self._vary = [part[-1] for part in varies], [any(part) for part in varies]
+        self._forget()
+
+    def _split(self, values):
+        return [values[start:end] for start, end in zip([0, *self._ends[:-1]], self._ends, strict=True)]
+
+    def _forget(self):
+        self._families, self._data = [None] * len(self._names), [None] * len(self._names)
+
+    def refresh(self):
+        """Read data and constants again, which ``pm.set_data`` may have changed."""
+        self._values.refresh()
+        self._forget()
+
+    def at(self, given):
+        """Measure, families and data before they are prepared for kernels.
+
+        Parameters
+        ----------
+        given : dict of str to ndarray
+            Values of the inputs.
+
+        Returns
+        -------
+        measure : Measure
+            With float fields.
+        mixtures : list of (str, Family, array)
+            Name, family in its full shape and data of each mixture.
+        """
+        hyperparameters, *parts = self._split(self._values(given))
+        mixtures = [
+            (name, kernel_family(family_class, values), X)
+            for name, family_class, (*values, X) in zip(self._names, self._family_classes, parts, strict=True)
+        ]
+        return self._measure(hyperparameters), mixtures
+
+    def _measure(self, hyperparameters):
+        return self._measure_class(*[float(value) for value in hyperparameters])
+
+    def prepared(self, given):
+        """Measure, families and data in the form that kernels read.
+
+        Parameters
+        ----------
+        given : dict of str to ndarray
+            Values of the inputs.
+
+        Returns
+        -------
+        measure : Measure
+            With float fields.
+        families : tuple of Family
+            One for each mixture, localised, see :func:`~pymc_nrm.families.base.localise`.
+        data : tuple of NamedTuple
+            Prepared data of each mixture.
+        """
+        hyperparameters, *parts = self._split(self._values(given))
+        for k, (*values, X) in enumerate(parts):
+            if self._families[k] is not None and not self._vary[k]:
+                continue
+            family = kernel_family(self._family_classes[k], values)
+            if self._data[k] is None or self.data_vary[k]:
+                self._data[k] = prepare_data(family, X[:, None] if X.ndim == 1 else X)
+            self._families[k] = localise(family, self._data[k])
+        return self._measure(hyperparameters), tuple(self._families), tuple(self._data)
+
+
+def joint_family(families):
+    """One family for all mixtures of a partition: a ``Product`` of several, ``NoData`` of none."""
+    return product(families) if families else NoData(0.0)
+
+
+def joint_data(data):
+    """The data of :func:`joint_family`."""
+    return product_data(data) if data else NoRows(0.0)

@@ -1,0 +1,107 @@
+"""Partitions and mixtures of a PyMC model, and what they are made of."""
+
+from pymc.model import Model, modelcontext
+
+from pymc_nrm.checks import check_name
+from pymc_nrm.distributions.mixture import MixtureRV
+from pymc_nrm.distributions.partition import PartitionRV, known_length
+
+
+def checked_model(model):
+    """The argument ``model``, or the model of the context where it is None.
+
+    Raises
+    ------
+    TypeError
+        If it is no model, or None outside of a context.
+    """
+    context = modelcontext(None) if model is None and Model.get_context(error_if_none=False) else model
+    if not isinstance(context, Model):
+        raise TypeError(f"model must be a pymc.Model, or None in the context of one; got {model!r}")
+    return context
+
+
+def is_partition(variable):
+    """Whether a variable is a random partition."""
+    return variable.owner is not None and isinstance(variable.owner.op, PartitionRV)
+
+
+def is_mixture(variable):
+    """Whether a variable is the data of a mixture, observed or latent."""
+    return variable.owner is not None and isinstance(variable.owner.op, MixtureRV)
+
+
+def find_partition(model, name=None):
+    """A partition of a model, by its name where there are several.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    name : str, optional
+
+    Returns
+    -------
+    TensorVariable
+
+    Raises
+    ------
+    ValueError
+        If there is none, there are several and no name is given, or the name is none of theirs.
+    """
+    return _find(model, "Partition", is_partition, name)
+
+
+def find_mixture(model, name=None):
+    """A mixture of a model, by its name where there are several; see :func:`find_partition`."""
+    return _find(model, "Mixture", is_mixture, name)
+
+
+def _find(model, kind, is_kind, name):
+    if name is not None:
+        check_name("var_name", name, f"a {kind}")
+    found = {rv.name: rv for rv in model.basic_RVs if is_kind(rv)}
+    if not found:
+        raise ValueError(f"model must have a {kind}; got one with the variables {sorted(model.named_vars)}")
+    if name is None and len(found) == 1:
+        [name] = found
+    if name is None:
+        raise ValueError(f"var_name must be given, one of {sorted(found)}: the model has several of kind {kind}")
+    if name not in found:
+        raise ValueError(f"var_name must be that of a {kind} of the model, one of {sorted(found)}; got {name!r}")
+    return found[name]
+
+
+def measure_of(partition):
+    """The measure of a partition; its fields are tensors."""
+    return partition.owner.op.measure(partition.owner)
+
+
+def n_items(partition):
+    """The number of items of a partition, as ``pm.set_data`` left it."""
+    return known_length(partition.owner.op.n_items(partition.owner))
+
+
+def value_of(partition):
+    """The form of the values of a partition, such as :class:`~pymc_nrm.partitions.value.FlatLabels`."""
+    return partition.owner.op.value(partition.name)
+
+
+def partition_of(mixture):
+    """The partition whose clusters a mixture has."""
+    return mixture.owner.op.partition(mixture.owner)
+
+
+def family_of(mixture):
+    """The family of a mixture; its fields are tensors in their full shape."""
+    return mixture.owner.op.family(mixture.owner)
+
+
+def dims_of(model, variable):
+    """Names of the dimensions of a variable, as results have them.
+
+    Returns
+    -------
+    list of str
+    """
+    named = model.named_vars_to_dims.get(variable.name) or (None,) * variable.ndim
+    return [dim if dim is not None else f"{variable.name}_dim_{axis}" for axis, dim in enumerate(named)]

@@ -1,0 +1,98 @@
+"""Values of variables of a model, at points of a sampler or at draws from a posterior."""
+
+from pymc.pytensorf import compile as compile_function
+from pymc.pytensorf import replace_vars_in_graphs
+from pytensor.graph.traversal import ancestors
+
+from pymc_nrm.distributions.constants import constant_value
+
+
+class Values:
+    """Values of graphs, given those of some inputs; what depends on none of them is evaluated once.
+
+    Made by :meth:`at_points` and :meth:`at_draws`, and called with values by name.
+
+    Parameters
+    ----------
+    graphs : list of Variable
+        Without random variables.
+    inputs : list of Variable
+        What the graphs may depend on; each has a name.
+    compile_kwargs : dict, optional
+        Options for the compilation of graphs that depend on inputs.
+
+    Attributes
+    ----------
+    inputs : list of Variable
+        Those that the graphs depend on.
+    varies : list of bool
+        Whether each graph depends on an input.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pytensor.tensor as pt
+    >>> a = pt.dscalar("a")
+    >>> values = Values([a, pt.constant(2.0) + 1.0], [a])
+    >>> [float(value) for value in values({"a": np.array(0.5)})], values.varies
+    ([0.5, 3.0], [True, False])
+    """
+
+    def __init__(self, graphs, inputs, compile_kwargs=None):
+        used = set(ancestors(graphs))
+        self.inputs = [variable for variable in inputs if variable in used]
+        self.varies = [not set(self.inputs).isdisjoint(ancestors([graph])) for graph in graphs]
+        self._graphs = graphs
+        # Places of graphs that are inputs themselves, with their names, and of those that are to be computed.
+        self._given = {place: graph.name for place, graph in enumerate(graphs) if graph in self.inputs}
+        self._computed = [place for place, varies in enumerate(self.varies) if varies and place not in self._given]
+        self._compile([graphs[place] for place in self._computed], compile_kwargs)
+        self.refresh()
+
+    def _compile(self, graphs, compile_kwargs):
+        used = set(ancestors(graphs))
+        arguments = [variable for variable in self.inputs if variable in used]
+        self._arguments, self._function = [variable.name for variable in arguments], None
+        if graphs:
+            self._function = compile_function(arguments, graphs, **(compile_kwargs or {}))
+            self._function.trust_input = True
+
+    @classmethod
+    def at_points(cls, model, variables, compile_kwargs=None):
+        """Values of variables of a model as functions of its value variables, which are transformed."""
+        return cls(model.replace_rvs_by_values(variables), model.value_vars, compile_kwargs)
+
+    @classmethod
+    def at_draws(cls, model, variables):
+        """Values of variables of a model as functions of its free random variables, as a posterior has them."""
+        drawn = {rv: rv.type(rv.name) for rv in model.free_RVs}
+        observed = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}
+        # Data have the shape that pm.set_data gave them; inside of graphs PyTensor insists on that of the variable.
+        graphs = [observed.get(variable, variable) for variable in variables]
+        return cls(replace_vars_in_graphs(graphs, drawn | observed), list(drawn.values()))
+
+    def refresh(self):
+        """Read values again that ``pm.set_data`` may have changed."""
+        pairs = zip(self._graphs, self.varies, strict=True)
+        self._fixed = [None if varies else constant_value(graph) for graph, varies in pairs]
+
+    def __call__(self, given):
+        """Values of all graphs.
+
+        Parameters
+        ----------
+        given : dict of str to ndarray
+            Values of the inputs, of their types; of other names as well.
+
+        Returns
+        -------
+        list
+        """
+        values = self._fixed.copy()
+        for place, name in self._given.items():
+            values[place] = given[name]
+        if self._computed:
+            computed = self._function(*[given[name] for name in self._arguments])
+            for place, value in zip(self._computed, computed, strict=True):
+                values[place] = value
+        return values
