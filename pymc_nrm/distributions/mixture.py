@@ -141,7 +141,7 @@ class Mixture(Distribution):
                 prepare_data(full, X)
             missing = not hasattr(X, "tocsr") and bool(np.isnan(X).any())
             kwargs["dtype"] = "float64" if missing or family.continuous else "int64"
-            observed, shape = as_observed(observed, values, kwargs["dtype"]), values.shape
+            observed, shape = as_observed(observed, values), values.shape
         dims = _checked_dims(name, dims, shape, pm.modelcontext(None))
         return super().__new__(cls, name, partition, family, observed=observed, dims=dims, shape=shape, **kwargs)
 

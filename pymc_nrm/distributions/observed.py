@@ -4,7 +4,9 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
+from pytensor.scalar import Cast
 from pytensor.sparse import DenseFromSparse, as_sparse_variable, dense_from_sparse
+from pytensor.tensor.elemwise import Elemwise
 from scipy import sparse
 
 from pymc_nrm.checks import numeric_array
@@ -43,12 +45,13 @@ def numeric_data(name, observed):
     return numeric_array(name, observed)
 
 
-def as_observed(observed, values, dtype):
+def as_observed(observed, values):
     """What to register with PyMC.
 
     PyMC would mask missing values and impute them; a constant tensor keeps them as NaN, for the family to leave out.  A
     sparse matrix becomes the dense form of a sparse constant: log-probabilities and samplers read the constant, and the
-    dense form is computed only where PyMC stores observed data.
+    dense form is computed only where PyMC stores observed data.  Whole numbers are given as floats, which PyMC casts to
+    the type of the variable; it would cut off integers at 32 bits.
 
     Parameters
     ----------
@@ -56,8 +59,6 @@ def as_observed(observed, values, dtype):
         What the user gave.
     values : ndarray or csr_matrix
         Its values, from :func:`numeric_data`.
-    dtype : str
-        Type of the random variable.
 
     Returns
     -------
@@ -66,8 +67,8 @@ def as_observed(observed, values, dtype):
     if isinstance(observed, SharedVariable):
         return observed
     if sparse.issparse(values):
-        return dense_from_sparse(as_sparse_variable(values.astype(dtype)))
-    return pt.constant(np.asarray(values).astype(dtype))
+        return dense_from_sparse(as_sparse_variable(values.astype("float64")))
+    return pt.constant(np.asarray(values).astype("float64"))
 
 
 def sparse_origin(value):
@@ -81,6 +82,14 @@ def sparse_origin(value):
     -------
     Variable
     """
-    if value.owner is not None and isinstance(value.owner.op, DenseFromSparse):
-        return value.owner.inputs[0]
+    origin = value
+    while origin.owner is not None and _is_cast(origin.owner.op):
+        [origin] = origin.owner.inputs
+    if origin.owner is not None and isinstance(origin.owner.op, DenseFromSparse):
+        [origin] = origin.owner.inputs
+        return origin
     return value
+
+
+def _is_cast(op):
+    return isinstance(op, Elemwise) and isinstance(op.scalar_op, Cast)
