@@ -11,7 +11,7 @@ import xarray as xr
 import pymc_nrm as nrm
 from pymc_nrm import plots, stats, testing, trees
 from pymc_nrm.hyperparameters import plain_values
-from pymc_nrm.partitions import all_partitions
+from pymc_nrm.partitions.labels import all_partitions
 
 X = np.random.default_rng(1).normal(size=(4, 2))
 FAMILY = nrm.NormalGamma(mu=0.0, kappa=1.0, alpha=2.0, beta=1.0)

@@ -95,7 +95,7 @@ def test_kinds():
     [
         ({}, "number of items"),
         ({"dims": "absent"}, "number of items"),
-        ({"n": 0}, "at least 1"),
+        ({"n": 0}, "between 1 and"),
         ({"n": 2.5}, "whole number"),
         ({"n": 4, "dims": "obs"}, "n=4.*3"),
         ({"dims": ("obs", "feature")}, "one name"),

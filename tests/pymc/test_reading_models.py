@@ -68,17 +68,6 @@ def test_values_at_points_and_at_draws(model):
         assert counts.tolist() == [1, 0, 4]
 
 
-def test_counts_of_more_than_32_bits():
-    counts = np.array([3_000_000_000, 5_000_000_000, 1])
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
-        dense = nrm.Mixture("dense", z, nrm.PoissonGamma(1.0, 1e-9), observed=counts)
-        few = nrm.Mixture("few", z, nrm.MultinomialDirichlet(1.0), observed=sparse.csr_array(np.eye(3) * counts))
-    values = Values.at_points(model, [dense, few])({})
-    assert values[0].tolist() == counts.tolist()
-    assert values[1].diagonal().tolist() == counts.tolist()
-
-
 def test_data_are_read_again_by_refresh(model):
     variables = [model["counts"], family_of(model["counts"]).alpha]
     for evaluate, given in (
