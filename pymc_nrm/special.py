@@ -16,6 +16,7 @@ __all__ = [
     "cholesky_downdate",
     "cholesky_update",
     "draw_categorical",
+    "draw_index",
     "draw_log_concave",
     "log_density",
     "log_density_derivative",
@@ -223,16 +224,48 @@ def trapezoid_log(log_values, spacing):
 
 
 @kernel
-def draw_categorical(rng, log_weights, n):
-    """Draw an index from unnormalised log weights, and overwrite them.
+def draw_index(rng, weights):
+    """Draw an index from unnormalised weights.
 
     Parameters
     ----------
     rng : numpy.random.Generator
-    log_weights : ndarray, at least n entries
-        Logarithms; the first n are overwritten with cumulative sums.  Entries of -inf are never drawn.
-    n : int
-        Number of entries to draw from.
+    weights : ndarray, shape (n,)
+        At least 0; entries of 0 are never drawn.
+
+    Returns
+    -------
+    int
+        The last index if a weight is NaN or infinite.
+
+    Examples
+    --------
+    >>> draw_index(np.random.default_rng(1), np.array([0.0, 5.0, 0.0]))
+    1
+    """
+    total = 0.0
+    for weight in weights:
+        total += weight
+    threshold = rng.random() * total
+    chosen = weights.shape[0] - 1
+    for k in range(weights.shape[0]):
+        if weights[k] > 0.0:
+            chosen = k
+            threshold -= weights[k]
+            if threshold < 0.0:
+                break
+    return chosen
+
+
+@kernel
+def draw_categorical(rng, log_weights):
+    """Draw an index from unnormalised log weights.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    log_weights : ndarray, shape (n,)
+        Entries of -inf are never drawn.
 
     Returns
     -------
@@ -245,28 +278,19 @@ def draw_categorical(rng, log_weights, n):
 
     Examples
     --------
-    >>> draw_categorical(np.random.default_rng(1), np.array([-np.inf, 5.0, -np.inf]), 3)
+    >>> draw_categorical(np.random.default_rng(1), np.array([-np.inf, 5.0, -np.inf]))
     1
     """
-    largest = -math.inf
-    for i in range(n):
-        if log_weights[i] > largest:
-            largest = log_weights[i]
-    total = 0.0
-    last = 0
-    for i in range(n):
-        weight = math.exp(log_weights[i] - largest)
-        if weight > 0.0:
-            last = i
-        total += weight
-        log_weights[i] = total
-    if not (total > 0.0 and total < math.inf):
+    largest, total = -math.inf, 0.0
+    for value in log_weights:
+        largest = max(largest, value)
+    weights = np.empty(log_weights.shape[0])
+    for k in range(weights.shape[0]):
+        weights[k] = math.exp(log_weights[k] - largest)
+        total += weights[k]
+    if not 0.0 < total < math.inf:
         raise ValueError("log weights must be less than infinity, not NaN, and at least one more than -infinity")
-    threshold = rng.random() * total
-    for i in range(last):
-        if threshold < log_weights[i]:
-            return i
-    return last
+    return draw_index(rng, weights)
 
 
 @kernel
@@ -490,3 +514,10 @@ def copy_row(target, source):
     """Copy a row; a plain loop compiles many times faster than an assignment that may broadcast."""
     for k in range(target.shape[0]):
         target[k] = source[k]
+
+
+@kernel
+def sum_rows(target, first, second):
+    """Write the sum of two rows."""
+    for k in range(target.shape[0]):
+        target[k] = first[k] + second[k]

@@ -1,190 +1,86 @@
 """Split-merge moves between two anchor items, with restricted Gibbs scans or sequential allocation."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pymc_nrm.checks import check_count
-from pymc_nrm.families.base import (
-    cache_size,
-    log_marginal,
-    log_predictive,
-    refresh_cache,
-    statistics_size,
-    update_cache,
-)
 from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.interrupts import check_signals
-from pymc_nrm.partitions.clusters import close_slot, grow, open_slot
 from pymc_nrm.samplers.base import PartitionStep
-from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items, scan_order
-from pymc_nrm.samplers.split_merge_tally import SPLIT_MERGE_STATS, count_outcome, split_merge_statistics
-from pymc_nrm.special import copy_row
-
-
-class Halves(NamedTuple):
-    """Two clusters under construction, one about each anchor: rows 0 and 1 of each array."""
-
-    counts: np.ndarray
-    statistics: np.ndarray
-    cache: np.ndarray
-
-
-@kernel
-def start_halves(family, data, first, second):
-    """Two clusters of one anchor each."""
-    counts = np.zeros(2, dtype=np.int64)
-    statistics = np.zeros((2, statistics_size(family)))
-    cache = np.zeros((2, cache_size(family)))
-    halves = Halves(counts, statistics, cache)
-    refresh_cache(family, statistics[0], cache[0])
-    copy_row(cache[1], cache[0])
-    shift_item(family, halves, data, first, 0, 1)
-    shift_item(family, halves, data, second, 1, 1)
-    return halves
+from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
+from pymc_nrm.samplers.sides import (
+    add_to_side,
+    allocate_items,
+    apply_merge,
+    apply_split,
+    draw_pair,
+    log_target_ratio,
+    start_sides,
+)
+from pymc_nrm.samplers.tally import SPLIT_MERGE_STATS, accept, empty_tally, split_merge_statistics
 
 
 @kernel
-def shift_item(family, halves, data, item, side, sign):
-    """Add (1) or remove (-1) an item to or from one half."""
-    update_cache(family, halves.statistics[side], halves.cache[side], data, item, float(sign))
-    halves.counts[side] += sign
-
-
-@kernel
-def choose_side(rng, halves, weights, family, data, item, forced):
-    """Choose a half for an item, or take the forced one (0 or 1), and give its log probability."""
-    first = weights.join[halves.counts[0]] + log_predictive(family, halves.cache[0], data, item)
-    second = weights.join[halves.counts[1]] + log_predictive(family, halves.cache[1], data, item)
-    log_first = -math.log1p(math.exp(second - first)) if second - first < 700.0 else first - second
-    log_second = -math.log1p(math.exp(first - second)) if first - second < 700.0 else second - first
-    side = forced
-    if forced < 0:
-        side = 0 if math.log(rng.random()) < log_first else 1
-    return side, log_first if side == 0 else log_second
-
-
-@kernel
-def allocate_sequentially(rng, halves, weights, family, data, items, sides, forced):
-    """Allocate items one after the other in fresh random order; the log probability of the outcome (Dahl 2005).
-
-    ``sides`` receives the halves, or holds them when ``forced``.
-    """
-    log_q = 0.0
-    for k in random_items(rng, items.shape[0], items.shape[0]):
-        if k % 64 == 0:
-            check_signals()
-        side, log_probability = choose_side(rng, halves, weights, family, data, items[k], sides[k] if forced else -1)
-        log_q += log_probability
-        sides[k] = side
-        shift_item(family, halves, data, items[k], side, 1)
-    return log_q
-
-
-@kernel
-def allocate_by_scans(rng, halves, weights, family, data, items, sides, forced, n_scans):
+def allocate_by_scans(rng, sides, weights, family, data, items, placed, goals, n_scans):
     """Random launch state, restricted Gibbs scans, and the log probability of the last scan (Jain & Neal 2004).
 
-    The launch state does not depend on ``sides``, so a forced last scan gives the probability of the reverse move.
-    Each scan has a fresh random order: an order with memory would bias the move.
+    The launch state does not depend on ``goals``, so a last scan towards them gives the probability of the reverse
+    move.  Each scan has a fresh random order: an order with memory would bias the move.
     """
-    n = items.shape[0]
-    wanted = sides.copy()
-    for k in range(n):
-        sides[k] = 0 if rng.random() < 0.5 else 1
-        shift_item(family, halves, data, items[k], sides[k], 1)
-    log_q = 0.0
-    for scan in range(n_scans + 1):
-        last = scan == n_scans
-        for k in random_items(rng, n, n):
-            if k % 64 == 0:
-                check_signals()
-            shift_item(family, halves, data, items[k], sides[k], -1)
-            goal = wanted[k] if last and forced else -1
-            sides[k], log_probability = choose_side(rng, halves, weights, family, data, items[k], goal)
-            shift_item(family, halves, data, items[k], sides[k], 1)
-            if last:
-                log_q += log_probability
-    return log_q
+    for k in range(items.shape[0]):
+        placed[k] = 0 if rng.random() < 0.5 else 1
+        add_to_side(family, sides, data, items[k], placed[k])
+    free = np.full(items.shape[0], -1, dtype=np.int64)
+    for _ in range(n_scans):
+        allocate_items(rng, sides, weights, family, data, items, placed, free, True)
+    return allocate_items(rng, sides, weights, family, data, items, placed, goals, True)
 
 
 @kernel
-def split_merge(rng, state, weights, family, data, options):
-    """One split-merge move between two anchors drawn uniformly, accepted by Metropolis-Hastings.
+def split_merge(rng, state, weights, family, data, options, tally):
+    """One split-merge move between two anchors drawn uniformly, accepted by Metropolis-Hastings; the state.
 
     Leaves the target given u invariant; not irreducible in practice alone, since it only splits and merges.
-
-    Returns
-    -------
-    state : State
-    outcome : int
-        0 split rejected, 1 split accepted, 2 merge rejected, 3 merge accepted.
-    log_ratio : float
-        The log of the acceptance ratio.
     """
     labels = state.labels
-    n = labels.shape[0]
-    first = int(rng.random() * n)
-    second = int(rng.random() * (n - 1))
-    second += second >= first
+    first, second = draw_pair(rng, labels.shape[0])
     slot, other = labels[first], labels[second]
     merging = slot != other
     items = np.empty(state.counts[slot] + (state.counts[other] if merging else 0) - 2, dtype=np.int64)
-    sides = np.zeros(items.shape[0], dtype=np.int64)
-    n_items = 0
-    for item in range(n):
+    placed, goals = np.empty(items.shape[0], dtype=np.int64), np.empty(items.shape[0], dtype=np.int64)
+    count = 0
+    for item in range(labels.shape[0]):
         if (labels[item] == slot or labels[item] == other) and item != first and item != second:
-            items[n_items] = item
-            sides[n_items] = merging and labels[item] == other
-            n_items += 1
-    halves = start_halves(family, data, first, second)
+            items[count] = item
+            goals[count] = labels[item] == other if merging else -1
+            count += 1
+    sides = start_sides(family, data, first, second)
     if options.sequential:
-        log_q = allocate_sequentially(rng, halves, weights, family, data, items, sides, merging)
+        log_q = allocate_items(rng, sides, weights, family, data, items, placed, goals, False)
     else:
-        log_q = allocate_by_scans(rng, halves, weights, family, data, items, sides, merging, options.n_scans)
-    union = np.empty(state.statistics.shape[1])
-    for k in range(union.shape[0]):
-        union[k] = state.statistics[slot, k] + (state.statistics[other, k] if merging else 0.0)
-    # log of  L(a) L(b) / (L(a union b) q),  L(c) = kappa(|c|, u) p(X_c).
-    log_ratio = -log_q - weights.moment[n_items + 2] - log_marginal(family, union)
-    for side in range(2):
-        log_ratio += weights.moment[halves.counts[side]] + log_marginal(family, halves.statistics[side])
+        log_q = allocate_by_scans(rng, sides, weights, family, data, items, placed, goals, options.n_scans)
+    log_ratio = log_target_ratio(weights, family, sides) - log_q
+    if not accept(rng, tally, merging, -log_ratio if merging else log_ratio):
+        return state
     if merging:
-        log_ratio = -log_ratio
-    accepted = math.log(rng.random()) < log_ratio
-    if not accepted:
-        return state, 2 * merging, log_ratio
-    if merging:
-        labels[second] = slot
-        for k in range(n_items):
-            labels[items[k]] = slot
-        state.counts[slot] = n_items + 2
-        copy_row(state.statistics[slot], union)
-        refresh_cache(family, state.statistics[slot], state.cache[slot])
-        close_slot(state, other)
-    else:
-        state = grow(state, family)
-        new = open_slot(state)
-        labels[second] = new
-        for k in range(n_items):
-            if sides[k] == 1:
-                labels[items[k]] = new
-        for side, target in ((0, slot), (1, new)):
-            state.counts[target] = halves.counts[side]
-            copy_row(state.statistics[target], halves.statistics[side])
-            copy_row(state.cache[target], halves.cache[side])
-    return state, 1 + 2 * merging, log_ratio
+        apply_merge(state, family, slot, other)
+        return state
+    state, new = apply_split(state, family, sides, slot)
+    labels[second] = new
+    for k in range(items.shape[0]):
+        if placed[k] == 1:
+            labels[items[k]] = new
+    return state
 
 
 @kernel
 def split_merge_moves(rng, state, weights, family, data, options):
-    """``options.n_moves`` split-merge moves; the state and the tally of :func:`count_outcome`."""
-    tally = np.zeros(6)
+    """``options.n_moves`` split-merge moves; the state and the :class:`~pymc_nrm.samplers.tally.Tally`."""
+    tally = empty_tally()
     for _ in range(options.n_moves):
         check_signals()
-        state, outcome, log_ratio = split_merge(rng, state, weights, family, data, options)
-        count_outcome(tally, outcome, log_ratio)
+        state = split_merge(rng, state, weights, family, data, options, tally)
     return state, tally
 
 
@@ -277,9 +173,8 @@ class SplitMerge(PartitionStep):
     def moves(self, state, table, family, data):
         """Split-merge moves and a sweep; the new state and the statistics of the moves."""
         n = len(state.labels)
-        n_moves = self.options["n_moves"] if n > 1 else 0
-        tally = np.zeros(6)
-        if n_moves:
+        tally = empty_tally()
+        if n > 1:
             state, tally = split_merge_moves(self.rng, state, table, family, data, self._kernel_options)
         items = scan_order(self.rng, n, self.options["n_items"] or n)
         state, n_moved = gibbs_sweep(self.rng, state, table, family, data, items)

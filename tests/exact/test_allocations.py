@@ -8,10 +8,12 @@ import pytest
 from pymc_nrm.families import NormalGamma, NormalWishart, PoissonGamma
 from pymc_nrm.measures import NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
-from pymc_nrm.samplers.split_merge import allocate_by_scans, allocate_sequentially, start_halves
+from pymc_nrm.samplers.sides import allocate_items, start_sides
+from pymc_nrm.samplers.split_merge import allocate_by_scans
 from pymc_nrm.testing import kernel_inputs
 
 N = 7
+FREE = np.full(N - 2, -1)
 CASES = {
     "PoissonGamma": (PoissonGamma(1.0, 0.3), np.array([0, 9, 3, 4, 5, 2, 6])),
     "NormalGamma": (
@@ -25,15 +27,16 @@ CASES = {
 }
 
 
-def allocate(case, n_scans, seed, sides, forced):
-    """Halves about items 0 and 1, sides of the other items, and the log probability of the allocation."""
+def allocate(case, n_scans, seed, goals):
+    """Sides about items 0 and 1, where the other items are placed, and the log probability of the allocation."""
     family, data = kernel_inputs(*CASES[case])
     table = weights(NormalizedGeneralizedGamma(0.8, 0.4), N, 0.3)
-    halves = start_halves(family, data, 0, 1)
-    sides = np.array(sides, dtype=np.int64)
-    arguments = (np.random.default_rng(seed), halves, table, family, data, np.arange(2, N), sides, forced)
-    log_q = allocate_sequentially(*arguments) if n_scans is None else allocate_by_scans(*arguments, n_scans)
-    return halves, sides, log_q
+    sides = start_sides(family, data, 0, 1)
+    goals = np.array(goals, dtype=np.int64)
+    placed = np.empty_like(goals)
+    arguments = (np.random.default_rng(seed), sides, table, family, data, np.arange(2, N), placed, goals)
+    log_q = allocate_items(*arguments, False) if n_scans is None else allocate_by_scans(*arguments, n_scans)
+    return sides, placed, log_q
 
 
 @pytest.fixture(params=["PoissonGamma", "NormalGamma", pytest.param("NormalWishart", marks=pytest.mark.slow)])
@@ -51,11 +54,11 @@ def test_forced_allocation_has_the_probability_of_the_free_one(case, n_scans):
     """With one seed, orders and launch states agree: a free run draws its choices of the last scan after them."""
     probabilities = set()
     for seed in range(40):
-        halves, sides, log_q = allocate(case, n_scans, seed, np.zeros(N - 2), False)
-        again, same, log_p = allocate(case, n_scans, seed, sides, True)
+        sides, placed, log_q = allocate(case, n_scans, seed, FREE)
+        again, same, log_p = allocate(case, n_scans, seed, placed)
         assert log_p == pytest.approx(log_q, rel=1e-10, abs=1e-10)
-        np.testing.assert_array_equal(same, sides)
-        for first, second in zip(halves, again, strict=True):
+        np.testing.assert_array_equal(same, placed)
+        for first, second in zip(sides, again, strict=True):
             np.testing.assert_allclose(first, second, rtol=1e-9, atol=1e-12)
         probabilities.add(round(log_q, 8))
     assert len(probabilities) > 10
@@ -63,17 +66,17 @@ def test_forced_allocation_has_the_probability_of_the_free_one(case, n_scans):
 
 def test_probabilities_of_all_allocations_sum_to_one(case, n_scans):
     for seed in range(10):
-        log_q = [allocate(case, n_scans, seed, sides, True)[2] for sides in product((0, 1), repeat=N - 2)]
+        log_q = [allocate(case, n_scans, seed, placed)[2] for placed in product((0, 1), repeat=N - 2)]
         assert np.exp(log_q).sum() == pytest.approx(1.0, rel=1e-10)
 
 
-def test_halves_hold_their_items(case, n_scans):
+def test_sides_hold_their_items(case, n_scans):
     family, data = kernel_inputs(*CASES[case])
     for seed in range(10):
-        halves, sides, _ = allocate(case, n_scans, seed, np.zeros(N - 2), False)
-        members = np.concatenate([[0, 1], sides])
-        np.testing.assert_array_equal(halves.counts, np.bincount(members, minlength=2))
-        single = [start_halves(family, data, i, i).statistics[0] for i in range(N)]
+        sides, placed, _ = allocate(case, n_scans, seed, FREE)
+        members = np.concatenate([[0, 1], placed])
+        np.testing.assert_array_equal(sides.counts, np.bincount(members, minlength=2))
+        single = [start_sides(family, data, i, i).statistics[0] for i in range(N)]
         for side in (0, 1):
             total = sum(single[i] for i in np.flatnonzero(members == side))
-            np.testing.assert_allclose(halves.statistics[side], total, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(sides.statistics[side], total, rtol=1e-9, atol=1e-12)

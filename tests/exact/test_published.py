@@ -27,6 +27,7 @@ from pymc_nrm.samplers.lee_choi.published_moves import (
 )
 from pymc_nrm.samplers.lee_choi.step import PublishedTreeGuided
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep
+from pymc_nrm.samplers.tally import empty_tally
 from pymc_nrm.testing import exact_posterior, kernel_inputs, largest_z, total_variation, z_scores
 from pymc_nrm.testing.scores import partition_frequencies
 
@@ -62,7 +63,7 @@ def canonical_chain(rng, starts, tables, family, data, tree, n_global, n_levels)
     The rounds follow each other from the first row of ``starts``, or, if ``n_levels < 0``, each begins at its own row
     and has no local moves.
     """
-    draws, outcomes = np.empty_like(starts), np.zeros(4)
+    draws, outcomes = np.empty_like(starts), np.zeros((2, 2))
     labels = starts[0]
     for t in range(starts.shape[0]):
         if n_levels < 0:
@@ -70,7 +71,8 @@ def canonical_chain(rng, starts, tables, family, data, tree, n_global, n_levels)
         k = labels.max()
         table = Weights(tables.join[k, t], tables.moment[k, t])
         state, tally = canonical_moves(rng, build_state(labels, family, data), table, family, data, tree, n_global)
-        outcomes += tally[:4]
+        outcomes[0] += tally.accepted
+        outcomes[1] += tally.proposed - tally.accepted
         if n_levels >= 0:
             state, _ = gibbs_sweep(rng, state, table, family, data, canonical_items(rng, tree, n_levels))
         draws[t] = ordered_labels(state)
@@ -155,7 +157,7 @@ def test_canonical_move_leaves_the_posterior_invariant(case, measure):
     partitions, probabilities = posterior(measure, case)
     n = partitions.shape[1]
     rng = seeded(case, measure)
-    ends, outcomes = [], np.zeros(4)
+    ends, outcomes = [], np.zeros((2, 2))
     for k in range(N_TREES):
         rows = partitions[rng.choice(len(partitions), size=DRAWS, p=probabilities)]
         table = tables(measure, n)[k % CHAINS]
@@ -174,22 +176,22 @@ def test_rejected_global_moves_change_nothing():
     )
     table = weights(MEASURES["NGG"], n, np.log(2.5))
     rng = np.random.default_rng(3)
-    outcomes = np.zeros(4)
+    tally = empty_tally()
     for start in all_partitions(n)[::4]:
         forest = plant_forest(rng, start, table, family, data)
         np.testing.assert_array_equal(canonical_labels(forest_labels(forest)), start)
         for _ in range(40):
             before = snapshot(forest)
-            outcome, _ = global_move(rng, forest, table, family, data)
-            outcomes[outcome] += 1
+            accepted = global_move(rng, forest, table, family, data, tally)
             after = snapshot(forest)
-            assert (after.keys() == before.keys()) == (outcome % 2 == 0)
-            if outcome % 2 == 0:
+            assert (after.keys() == before.keys()) != accepted
+            if not accepted:
                 assert after == pytest.approx(before, abs=1e-9)
         after = snapshot(forest)
         refresh_forest(forest, table, family, data)
         assert after == pytest.approx(snapshot(forest), abs=1e-9)
-    assert (outcomes > 10).all()
+    assert (tally.accepted > 10).all()
+    assert (tally.proposed > tally.accepted + 10).all()
 
 
 def snapshot(forest):

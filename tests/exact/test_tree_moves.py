@@ -14,37 +14,37 @@ from pymc_nrm.guide_trees.tree import build_tree
 from pymc_nrm.measures.base import weights
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
 from pymc_nrm.samplers.tree_guided.guide_tables import make_guide
-from pymc_nrm.samplers.tree_guided.step import TREE_MOVES, TreeGuided, tree_guided_cycle
+from pymc_nrm.samplers.tree_guided.move_schedule import MovesPerDraw
+from pymc_nrm.samplers.tree_guided.step import TreeGuided, tree_guided_cycle
 from pymc_nrm.testing import largest_z, total_variation, z_scores
 
 U = 2.5
 N_STARTS, N_DRAWS = 40_000, 8_000
-MOVES = list(TREE_MOVES)
+MOVES = list(MovesPerDraw._fields[:4])
 
 # Configurations of the step: the default, and each kind of move made often beside one item of Gibbs updates.
 QUIET = dict.fromkeys(MOVES, 0) | {"marginal_gibbs": 1}
 CYCLES = {"default": {}, **{name: QUIET | {name: 4} for name in MOVES}}
 
 
-def move_once(rng, start, weights, family, data, guide, which, n_moves):
-    """Labels after moves of one kind, by its place in ``MOVES``, by the kernel of the step."""
-    counts = np.zeros(len(MOVES), dtype=np.int64)
-    counts[which] = n_moves
+def move_once(rng, start, weights, family, data, guide, move, n_moves):
+    """Labels after moves of one kind, by the kernel of the step."""
+    counts = MovesPerDraw(**dict.fromkeys(MovesPerDraw._fields, 0) | {move: n_moves})
     state = build_state(start, family, data)
     state, *_ = tree_guided_cycle(rng, state, weights, family, data, guide, counts, start[:0])
     return ordered_labels(state)
 
 
-def move_all(rng, starts, weights, family, data, guide, which, n_moves):
+def move_all(rng, starts, weights, family, data, guide, move, n_moves):
     """Labels after moves of one kind from each start, shape of ``starts``."""
-    return np.array([move_once(rng, start, weights, family, data, guide, which, n_moves) for start in starts])
+    return np.array([move_once(rng, start, weights, family, data, guide, move, n_moves) for start in starts])
 
 
-def move_chain(rng, labels, weights, family, data, guide, which, n_draws):
+def move_chain(rng, labels, weights, family, data, guide, move, n_draws):
     """Chain of moves of one kind, three per draw, shape (n_draws, n)."""
     draws = np.empty((n_draws, labels.shape[0]), dtype=np.int64)
     for t in range(n_draws):
-        labels = move_once(rng, labels, weights, family, data, guide, which, 3)
+        labels = move_once(rng, labels, weights, family, data, guide, move, 3)
         draws[t] = labels
     return draws
 
@@ -72,7 +72,7 @@ def test_move_leaves_the_law_given_u_invariant(family, move, n_moves):
     starts = partitions[rng.choice(len(partitions), size=N_STARTS, p=probabilities)]
     table = weights(MEASURES["NGG"], n, np.log(U))
     parts = [
-        move_all(rng, part, table, *inputs(family), random_guide(rng, n, *inputs(family)), MOVES.index(move), n_moves)
+        move_all(rng, part, table, *inputs(family), random_guide(rng, n, *inputs(family)), move, n_moves)
         for part in np.split(starts, CHAINS)
     ]
     ends = np.array(parts)
@@ -89,7 +89,7 @@ def test_gibbs_moves_alone_reach_the_law_given_u(measure, move):
     draws = []
     for start, rng in zip((np.zeros(n, dtype=np.int64), np.arange(n)), rng_of(measure, move).spawn(2), strict=True):
         guide = random_guide(rng, n, *inputs(family))
-        draws.append(move_chain(rng, start, table, *inputs(family), guide, MOVES.index(move), N_DRAWS))
+        draws.append(move_chain(rng, start, table, *inputs(family), guide, move, N_DRAWS))
     assert_law(np.array(draws)[:, 20:], partitions, probabilities)
 
 
@@ -125,7 +125,7 @@ def test_test_has_power():
         items = sorted(range(n), key=lambda i: labels[i])
         merges = [(items[0], items[1])] + [(n + k - 1, items[k + 1]) for k in range(1, n - 1)]
         guide = make_guide(build_tree(merges, np.zeros(n - 1)), *inputs(family))
-        labels = move_once(rng, labels, table, *inputs(family), guide, MOVES.index("subtree_gibbs"), 1)
+        labels = move_once(rng, labels, table, *inputs(family), guide, "subtree_gibbs", 1)
         draws.append(labels)
     scores = z_scores(np.array(draws)[None], partitions, probabilities)
     assert np.abs(scores).max() > largest_z((1, len(draws), n), scores.size)

@@ -13,8 +13,9 @@ import pymc_nrm as nrm
 from pymc_nrm.families.base import broadcast_hyperparameters, complete
 from pymc_nrm.samplers.finite import check_against_graph, graph_log_likelihood
 from pymc_nrm.samplers.panel import draw_column
-from pymc_nrm.samplers.tree_guided.block_gibbs import draw_from_logs
-from pymc_nrm.special import draw_categorical
+from pymc_nrm.samplers.sides import choose_side
+from pymc_nrm.samplers.tally import accept, empty_tally
+from pymc_nrm.special import draw_categorical, draw_index
 from pymc_nrm.testing import kernel_inputs
 
 X = np.random.default_rng(1).normal(size=12)
@@ -119,8 +120,22 @@ def test_weights_without_a_law(bad, likely):
     with pytest.raises(ValueError, match="weights"):
         draw_column(rng, values.copy(), 3, likely)
     with pytest.raises(ValueError, match="weights"):
-        draw_categorical(rng, values.copy(), 3)
-    assert 0 <= draw_from_logs(rng, values, 3) < 3
+        draw_categorical(rng, values[:3])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_proposals_without_a_law_stay_in_range(bad):
+    assert draw_index(np.random.default_rng(1), np.array([0.0, bad, 1.0])) in (0, 1, 2)
+
+
+@pytest.mark.parametrize("merging", [False, True])
+def test_a_split_or_merge_without_a_law_is_rejected(merging):
+    rng, tally = np.random.default_rng(1), empty_tally()
+    side, log_q = choose_side(rng, np.nan, 1 if merging else -1)
+    assert side in (0, 1)
+    assert not accept(rng, tally, merging, log_q)
+    assert tally.proposed.tolist() == [not merging, merging]
+    assert tally.n_ratios[0] == 0
 
 
 def test_impossible_columns_are_never_drawn():

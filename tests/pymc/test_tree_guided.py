@@ -8,6 +8,7 @@ import pytest
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions.labels import is_canonical
+from pymc_nrm.samplers.tally import Tally
 from pymc_nrm.samplers.tree_guided.move_schedule import numbers_of_moves
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -105,22 +106,26 @@ def test_numbers_of_moves_are_frozen_after_tuning():
         if draw == 60:
             step.stop_tuning()
         _, point, _ = run(step, point, 1)
-        seen.append(tuple(step.n_moves))
+        seen.append(step.n_moves)
     assert len(set(seen)) > 1
     assert len(set(seen[59:])) == 1
-    assert all(numbers[2] == 3 for numbers in seen)
+    assert all(n_moves.subtree_gibbs == 3 for n_moves in seen)
+
+
+def make_tally(proposed, accepted, n_log_marginals):
+    """A tally of splits and merges."""
+    return Tally(np.array(proposed), np.array(accepted), np.zeros(1), np.array([200]), np.array([n_log_marginals]))
 
 
 def test_moves_that_gain_more_are_made_more_often():
-    tally = np.array([[90.0, 10.0, 90.0, 10.0, 0.0, 200.0, 40_000.0], [180.0, 0.0, 20.0, 0.0, 0.0, 200.0, 40_000.0]])
-    first = numbers_of_moves(2000, 60, 6, tally, {})
-    second = numbers_of_moves(2000, 60, 6, tally[::-1], {})
+    good, bad = make_tally([100, 100], [10, 10], 40_000), make_tally([180, 20], [0, 0], 40_000)
     # Half of 2000 updates of 61 predictives are 2033 log marginals; a move takes 200, and one kind gets three quarters.
-    assert first[:2].tolist() == [8, 3]
-    assert second[:2].tolist() == [3, 8]
+    assert numbers_of_moves(2000, 60, 6, [good, bad], {})[:2] == (8, 3)
+    assert numbers_of_moves(2000, 60, 6, [bad, good], {})[:2] == (3, 8)
     chosen = {"tree_split_merge": 9, "informed_split_merge": 0}
-    assert numbers_of_moves(2000, 60, 6, tally, chosen)[:2].tolist() == [0, 9]
-    assert numbers_of_moves(2000, 60, 6, tally / 10, {})[:2].tolist() == [6, 4]
+    assert numbers_of_moves(2000, 60, 6, [good, bad], chosen)[:2] == (0, 9)
+    few = make_tally([10, 10], [1, 1], 4_000), make_tally([18, 2], [0, 0], 4_000)
+    assert numbers_of_moves(2000, 60, 6, few, {})[:2] == (6, 4)
 
 
 def test_all_items_take_their_turn():
@@ -132,10 +137,9 @@ def test_all_items_take_their_turn():
 
 
 def test_a_costly_log_marginal_leaves_fewer_moves():
-    tally = np.full((2, 7), 50.0)
-    tally[:, 6] = 20_000.0
-    cheap, dear = (numbers_of_moves(40, 3, size, tally, {})[:2].tolist() for size in (6, 300))
-    assert cheap[0] > dear[0]
+    tally = make_tally([100, 100], [50, 50], 20_000)
+    cheap, dear = (numbers_of_moves(40, 3, size, [tally, tally], {}) for size in (6, 300))
+    assert cheap.informed_split_merge > dear.informed_split_merge
 
 
 def test_goes_on_where_it_stopped():

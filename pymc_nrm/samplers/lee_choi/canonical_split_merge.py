@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families.base import add_item, log_marginal, refresh_cache
+from pymc_nrm.families.base import add_item
 from pymc_nrm.generic import kernel
 from pymc_nrm.guide_trees.potentials import log_dissimilarity, log_potential
 from pymc_nrm.interrupts import check_signals
@@ -15,10 +15,9 @@ from pymc_nrm.samplers.lee_choi.published_moves import (
     log_probability_of_subtree,
     nodes_below,
 )
-from pymc_nrm.samplers.split_merge_tally import count_outcome
-from pymc_nrm.samplers.tree_guided.block_gibbs import draw_from_logs, sum_rows
-from pymc_nrm.samplers.tree_guided.tree_split_merge import apply_merge
-from pymc_nrm.special import copy_row, log_sum_exp, softplus
+from pymc_nrm.samplers.sides import apply_merge, fill_slot, log_weight
+from pymc_nrm.samplers.tally import accept, empty_tally
+from pymc_nrm.special import copy_row, draw_categorical, log_sum_exp, softplus, sum_rows
 
 
 class Restriction(NamedTuple):
@@ -81,7 +80,7 @@ def restrict(tree, labels, marked, m, weights, family, data, n_statistics):
                 items[count] = node
                 work[:] = 0.0
                 add_item(family, work, data, node, 1.0)
-                log_phi[count] = weights.moment[1] + log_marginal(family, work)
+                log_phi[count] = log_weight(weights, family, 1, work)
                 count += 1
             continue
         a, b = name[tree.left[node]], name[tree.right[node]]
@@ -95,7 +94,7 @@ def restrict(tree, labels, marked, m, weights, family, data, n_statistics):
         row = statistics[v - m]
         add_restricted(row, restriction, a, family, data)
         add_restricted(row, restriction, b, family, data)
-        log_d[v] = log_dissimilarity(log_phi[a] + log_phi[b], weights.moment[size[v]] + log_marginal(family, row))
+        log_d[v] = log_dissimilarity(log_phi[a] + log_phi[b], log_weight(weights, family, size[v], row))
         log_phi[v] = log_potential(log_phi[a] + log_phi[b], log_d[v])
         v += 1
     return restriction
@@ -142,7 +141,7 @@ def put_node(blocks, k, restriction, v, weights, family, data):
     apart = blocks.log_potential[k] + restriction.log_potential[v]
     blocks.counts[k] += restriction.size[v]
     add_restricted(blocks.statistics[k], restriction, v, family, data)
-    blocks.log_weight[k] = weights.moment[blocks.counts[k]] + log_marginal(family, blocks.statistics[k])
+    blocks.log_weight[k] = log_weight(weights, family, blocks.counts[k], blocks.statistics[k])
     blocks.log_potential[k] = apart
     if blocks.counts[k] > restriction.size[v]:
         blocks.log_potential[k] = log_potential(apart, log_dissimilarity(apart, blocks.log_weight[k]))
@@ -191,12 +190,12 @@ def place_parts(rng, restriction, parts, placed, forced, weights, family, data):
             add_restricted(row, restriction, v, family, data)
             for s in range(count):
                 sum_rows(union, blocks.statistics[s], row)
-                together = weights.moment[blocks.counts[s] + restriction.size[v]] + log_marginal(family, union)
+                together = log_weight(weights, family, blocks.counts[s] + restriction.size[v], union)
                 apart = blocks.log_potential[s] + restriction.log_potential[v]
                 values[s] = -log_dissimilarity(apart, together)
             values[count] = 0.0
             if not forced:
-                placed[k] = draw_from_logs(rng, values, count + 1)
+                placed[k] = draw_categorical(rng, values[: count + 1])
             log_q += values[placed[k]] - log_sum_exp(values[: count + 1])
         put_node(blocks, placed[k], restriction, v, weights, family, data)
     return blocks, log_q
@@ -248,7 +247,7 @@ def slots_of_parts(restriction, parts, labels, placed):
 def block_log_d(weights, family, blocks, s, row, count, log_phi, union):
     """Log d of a block and another cluster."""
     sum_rows(union, blocks.statistics[s], row)
-    together = weights.moment[blocks.counts[s] + count] + log_marginal(family, union)
+    together = log_weight(weights, family, blocks.counts[s] + count, union)
     return log_dissimilarity(blocks.log_potential[s] + log_phi, together)
 
 
@@ -303,7 +302,7 @@ def draw_merge(rng, state, weights, family, log_phi, merging):
         merging[slot] = slot == picked
         if slot != picked:
             sum_rows(union, state.statistics[picked], state.statistics[slot])
-            together = weights.moment[state.counts[picked] + state.counts[slot]] + log_marginal(family, union)
+            together = log_weight(weights, family, state.counts[picked] + state.counts[slot], union)
             log_d = log_dissimilarity(log_phi[picked] + log_phi[slot], together)
             merging[slot] = math.log(rng.random()) < -softplus(log_d)
     return picked
@@ -321,9 +320,7 @@ def apply_blocks(state, family, restriction, parts, placed, blocks, log_phi, slo
                 larger = np.zeros(state.counts.shape[0])
                 copy_row(larger[: log_phi.shape[0]], log_phi)
                 log_phi = larger
-        state.counts[target] = blocks.counts[s]
-        copy_row(state.statistics[target], blocks.statistics[s])
-        refresh_cache(family, state.statistics[target], state.cache[target])
+        fill_slot(state, family, target, blocks.counts[s], blocks.statistics[s])
         log_phi[target] = blocks.log_potential[s]
         m = restriction.items.shape[0]
         for k in range(parts.shape[0]):
@@ -335,7 +332,7 @@ def apply_blocks(state, family, restriction, parts, placed, blocks, log_phi, slo
 
 
 @kernel
-def canonical_split_merge(rng, state, weights, family, data, tree, log_phi):
+def canonical_split_merge(rng, state, weights, family, data, tree, log_phi, tally):
     """The global move of Lee & Choi (2015) with canonical trees, by Metropolis-Hastings on partitions.
 
     A cluster is picked uniformly, and every other one is to be merged with it with probability 1 / (1 + d).  If there
@@ -348,10 +345,6 @@ def canonical_split_merge(rng, state, weights, family, data, tree, log_phi):
     -------
     state : State
     log_phi : ndarray, shape (capacity,)
-    outcome : int
-        0 split rejected, 1 split accepted, 2 merge rejected, 3 merge accepted.
-    log_ratio : float
-        The log of the acceptance ratio; nan for a move that is impossible.
     """
     merging = np.zeros(state.counts.shape[0], dtype=np.bool_)
     slot = draw_merge(rng, state, weights, family, log_phi, merging)
@@ -361,13 +354,15 @@ def canonical_split_merge(rng, state, weights, family, data, tree, log_phi):
             m += state.counts[state.active[k]]
     is_merge = m > state.counts[slot]
     if m == 1:
-        return state, log_phi, 0, math.nan
+        accept(rng, tally, False, math.nan)
+        return state, log_phi
     restriction = restrict(tree, state.labels, merging, m, weights, family, data, state.statistics.shape[1])
     nodes = np.arange(m, 2 * m - 1)
     if is_merge:
         node = find_split(restriction, state.labels)
         if node < 0:
-            return state, log_phi, 2, math.nan
+            accept(rng, tally, True, math.nan)
+            return state, log_phi
         log_split = log_probability_of_subtree(restriction.log_dissimilarity, nodes, m, node)
     else:
         node, log_split = draw_subtree(rng, restriction.log_dissimilarity, nodes, m)
@@ -383,38 +378,26 @@ def canonical_split_merge(rng, state, weights, family, data, tree, log_phi):
     log_ratio = log_picks(weights, family, state, log_phi, merging, blocks) - log_split - whole.log_weight[0]
     for s in range(blocks.size[0]):
         log_ratio += blocks.log_weight[s]
+    if not accept(rng, tally, is_merge, -log_ratio if is_merge else log_ratio):
+        return state, log_phi
     if is_merge:
-        log_ratio = -log_ratio
-    if not math.log(rng.random()) < log_ratio:
-        return state, log_phi, 2 * is_merge, log_ratio
-    if is_merge:
-        union = np.empty(state.statistics.shape[1])
         for other in slots[1:]:
-            sum_rows(union, state.statistics[slots[0]], state.statistics[other])
-            apply_merge(state, family, union, slots[0], other)
+            apply_merge(state, family, slots[0], other)
         log_phi[slots[0]] = whole.log_potential[0]
     else:
         state, log_phi = apply_blocks(state, family, restriction, parts, placed, blocks, log_phi, slot)
-    return state, log_phi, 1 + 2 * is_merge, log_ratio
+    return state, log_phi
 
 
 @kernel
 def canonical_moves(rng, state, weights, family, data, tree, n_moves):
-    """Several moves of :func:`canonical_split_merge`.
-
-    Returns
-    -------
-    state : State
-    tally : ndarray, shape (6,)
-        See :func:`~pymc_nrm.samplers.split_merge_tally.count_outcome`.
-    """
-    tally = np.zeros(6)
+    """Several moves of :func:`canonical_split_merge`; the state and the :class:`~pymc_nrm.samplers.tally.Tally`."""
+    tally = empty_tally()
     log_phi = np.zeros(state.counts.shape[0])
     tree_potentials_of_clusters(weights, family, data, state, tree, log_phi)
     for _ in range(n_moves):
         check_signals()
-        state, log_phi, outcome, log_ratio = canonical_split_merge(rng, state, weights, family, data, tree, log_phi)
-        count_outcome(tally, outcome, log_ratio)
+        state, log_phi = canonical_split_merge(rng, state, weights, family, data, tree, log_phi, tally)
     return state, tally
 
 

@@ -24,9 +24,8 @@ from pymc_nrm.guide_trees.forest import (
 )
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.samplers.marginal_gibbs import random_items
-from pymc_nrm.samplers.split_merge_tally import count_outcome
-from pymc_nrm.samplers.tree_guided.block_gibbs import draw_from_logs
-from pymc_nrm.special import copy_row, draw_categorical, log_sum_exp, softplus
+from pymc_nrm.samplers.tally import accept, empty_tally
+from pymc_nrm.special import copy_row, draw_categorical, draw_index, log_sum_exp, softplus
 
 
 @kernel
@@ -69,14 +68,7 @@ def subtree_weights(log_d, nodes, n_leaves):
 def draw_subtree(rng, log_d, nodes, n_leaves):
     """One of the nodes, drawn by :func:`subtree_weights`, and the log of its probability."""
     values = subtree_weights(log_d, nodes, n_leaves)
-    threshold = rng.random() * values.sum()
-    total = 0.0
-    chosen = nodes.shape[0] - 1
-    for k in range(nodes.shape[0]):
-        total += values[k]
-        if total > threshold:
-            chosen = k
-            break
+    chosen = draw_index(rng, values)
     return nodes[chosen], math.log(values[chosen] / values.sum())
 
 
@@ -252,12 +244,12 @@ def insert_at_random(rng, forest, begin, x, moment, family, data):
     values = np.zeros(n_trees + 1)
     for k in range(n_trees):
         values[k] = -tree_log_d(forest, forest.roots[begin + k], x, moment, family, data)
-    chosen = draw_from_logs(rng, values, n_trees + 1)
+    chosen = draw_categorical(rng, values)
     if chosen < n_trees:
         insert(forest, forest.roots[begin + chosen], x, moment, family, data)
     else:
         add_root(forest, x)
-    return chosen < n_trees, values[chosen] - log_sum_exp(values[: n_trees + 1])
+    return chosen < n_trees, values[chosen] - log_sum_exp(values)
 
 
 @kernel
@@ -278,8 +270,8 @@ def log_merge_of_last(forest, begin, moment, family, data):
 
 
 @kernel
-def split_last(rng, forest, log_q, moment, family, data):
-    """Propose to split the last root; whether it was accepted, and the log ratio.
+def split_last(rng, forest, log_q, moment, family, data, tally):
+    """Propose to split the last root; whether it was accepted.
 
     A subtree is drawn among the internal nodes.  All above it is taken apart; its children are the first two trees, and
     what hung off the path is inserted at random, from the bottom up.
@@ -313,8 +305,8 @@ def split_last(rng, forest, log_q, moment, family, data):
     for k in range(begin, forest.n_roots[0]):
         log_ratio += log_cluster_weight(forest, forest.roots[k], moment)
     log_ratio += log_merge_of_last(forest, begin, moment, family, data) - log_q
-    if math.log(rng.random()) < log_ratio:
-        return True, log_ratio
+    if accept(rng, tally, False, log_ratio):
+        return True
     for k in range(n_parts - 1, -1, -1):
         if joined[k]:
             detach(forest, parts[k], moment, family, data)
@@ -323,12 +315,12 @@ def split_last(rng, forest, log_q, moment, family, data):
     c = a
     for k in range(n_parts):
         c = join(forest, c, parts[k], moment, family, data)
-    return False, log_ratio
+    return False
 
 
 @kernel
-def merge_into_last(rng, forest, trees, log_q, moment, family, data):
-    """Propose to merge trees one after the other, the last root first; whether it was accepted, and the log ratio."""
+def merge_into_last(rng, forest, trees, log_q, moment, family, data, tally):
+    """Propose to merge trees one after the other, the last root first; whether it was accepted."""
     n = forest.roots.shape[0]
     log_ratio = -log_q
     values = np.zeros(trees.shape[0])
@@ -351,26 +343,24 @@ def merge_into_last(rng, forest, trees, log_q, moment, family, data):
             log_ratio -= softplus(-tree_log_d(forest, merged, forest.roots[k], moment, family, data))
     nodes = nodes_below(forest.left, forest.right, merged, n, False)
     log_ratio += log_probability_of_subtree(forest.log_dissimilarity, nodes, n, first)
-    if math.log(rng.random()) < log_ratio:
-        return True, log_ratio
+    if accept(rng, tally, True, log_ratio):
+        return True
     for _ in range(trees.shape[0] - 1):
         merged, x = unjoin(forest, merged)
         add_root(forest, x)
-    return False, log_ratio
+    return False
 
 
 @kernel
-def global_move(rng, forest, weights, family, data):
+def global_move(rng, forest, weights, family, data, tally):
     """Pick a tree uniformly; every other one is to be merged with it with probability 1 / (1 + d); if none, split it.
 
-    Does not leave the target invariant.
+    The split of a single item is rejected.  Does not leave the target invariant.
 
     Returns
     -------
-    outcome : int
-        0 split rejected, 1 split accepted, 2 merge rejected, 3 merge accepted.
-    log_ratio : float
-        The log of the acceptance ratio; nan for the split of a single item, which is rejected.
+    bool
+        Whether the move was accepted.
     """
     moment = weights.moment
     last = forest.n_roots[0] - 1
@@ -390,12 +380,10 @@ def global_move(rng, forest, weights, family, data):
         else:
             log_q -= softplus(-log_d)
     if n_trees > 1:
-        accepted, log_ratio = merge_into_last(rng, forest, trees[:n_trees], log_q, moment, family, data)
-        return 2 + accepted, log_ratio
+        return merge_into_last(rng, forest, trees[:n_trees], log_q, moment, family, data, tally)
     if c < forest.roots.shape[0]:
-        return 0, math.nan
-    accepted, log_ratio = split_last(rng, forest, log_q, moment, family, data)
-    return int(accepted), log_ratio
+        return accept(rng, tally, False, math.nan)
+    return split_last(rng, forest, log_q, moment, family, data, tally)
 
 
 @kernel
@@ -439,7 +427,7 @@ def move_item(rng, forest, item, weights, family, data):
             add_item(family, work, data, item, -1.0)
             values[k] = weights.join[forest.size[v] - 1] + forest.log_marginal[v] - log_marginal(family, work)
     values[n_roots] = weights.join[0] + forest.log_marginal[item]
-    chosen = draw_categorical(rng, values, n_roots + 1)
+    chosen = draw_categorical(rng, values)
     alone = chosen == n_roots
     target = item if alone else forest.roots[chosen]
     if target == own:
@@ -461,16 +449,15 @@ def published_cycle(rng, forest, weights, family, data, n_global, n_levels):
 
     Returns
     -------
-    tally : ndarray, shape (6,)
-        Outcomes of global moves, see :func:`~pymc_nrm.samplers.split_merge_tally.count_outcome`.
+    tally : Tally
+        What became of the global moves.
     n_moved : int
         How many items changed their cluster in local moves.
     """
-    tally = np.zeros(6)
+    tally = empty_tally()
     for _ in range(n_global):
         check_signals()
-        outcome, log_ratio = global_move(rng, forest, weights, family, data)
-        count_outcome(tally, outcome, log_ratio)
+        global_move(rng, forest, weights, family, data, tally)
     n_moved = 0
     for item in local_items(rng, forest, n_levels):
         check_signals()

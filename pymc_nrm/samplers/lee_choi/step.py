@@ -18,7 +18,7 @@ from pymc_nrm.samplers.base import PartitionStep, PartitionStepState
 from pymc_nrm.samplers.lee_choi.canonical_split_merge import canonical_items, canonical_moves
 from pymc_nrm.samplers.lee_choi.published_moves import forest_labels, plant_forest, published_cycle, refresh_forest
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep
-from pymc_nrm.samplers.split_merge_tally import SPLIT_MERGE_STATS, split_merge_statistics
+from pymc_nrm.samplers.tally import SPLIT_MERGE_STATS, split_merge_statistics
 
 _WARNING = (
     "PublishedTreeGuided does not leave the posterior invariant: on 4 and 5 items the total variation distance of its "

@@ -1,7 +1,5 @@
 """Gibbs updates of the trace of a subtree on a cluster."""
 
-import math
-
 import numpy as np
 
 from pymc_nrm.families.base import add_item, log_marginal, log_predictive, refresh_cache, update_cache
@@ -9,35 +7,10 @@ from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.partitions.clusters import close_slot, grow, open_slot
 from pymc_nrm.samplers.tree_guided.guide_tables import draw_leaf
-from pymc_nrm.special import draw_categorical
+from pymc_nrm.special import draw_categorical, sum_rows
 
-
-@kernel
-def draw_from_logs(rng, log_weights, n):
-    """Index among the first n entries, drawn with probabilities proportional to their exponentials.
-
-    For proposals: the last one where no entry is above -inf, or one is NaN, with a ratio of NaN that is never accepted.
-    """
-    highest = -np.inf
-    for k in range(n):
-        highest = max(highest, log_weights[k])
-    total = 0.0
-    for k in range(n):
-        total += math.exp(log_weights[k] - highest)
-    threshold = rng.random() * total
-    total = 0.0
-    for k in range(n):
-        total += math.exp(log_weights[k] - highest)
-        if total > threshold:
-            return k
-    return n - 1
-
-
-@kernel
-def sum_rows(target, first, second):
-    """Write the sum of two rows of statistics."""
-    for k in range(target.shape[0]):
-        target[k] = first[k] + second[k]
+# Reference items: one below each sibling on the way up, at most so many, and so many uniform ones.
+_N_ANCESTORS, _N_UNIFORM = 8, 4
 
 
 @kernel
@@ -109,23 +82,23 @@ def find_block(state, guide, node, anchor, marks, stamp):
 
 
 @kernel
-def draw_references(rng, guide, node, n_ancestors, n_uniform):
-    """Draw items not below a node from the tree alone: one below each sibling on the way up, and some uniform ones."""
-    references = np.empty(n_ancestors + n_uniform, dtype=np.int64)
+def reference_slots(rng, state, guide, node):
+    """Slots of items outside a node, drawn from the tree alone: below siblings on the way up, and anywhere."""
+    slots = np.empty(_N_ANCESTORS + _N_UNIFORM, dtype=np.int64)
     count = 0
     child = node
-    while count < n_ancestors and guide.tree.parent[child] >= 0:
+    while count < _N_ANCESTORS and guide.tree.parent[child] >= 0:
         parent = guide.tree.parent[child]
         sibling = guide.tree.left[parent] if guide.tree.right[parent] == child else guide.tree.right[parent]
-        references[count] = draw_leaf(rng, guide, sibling)
+        slots[count] = state.labels[draw_leaf(rng, guide, sibling)]
         count += 1
         child = parent
-    for _ in range(n_uniform):
+    for _ in range(_N_UNIFORM):
         p = int(rng.random() * guide.tree.order.shape[0])
         if not guide.tree.first[node] <= p < guide.tree.first[node] + guide.tree.size[node]:
-            references[count] = guide.tree.order[p]
+            slots[count] = state.labels[guide.tree.order[p]]
             count += 1
-    return references[:count]
+    return slots[:count]
 
 
 @kernel
@@ -135,7 +108,7 @@ def redraw_block(rng, state, weights, family, data, marginals, items, block, slo
     log_weights = np.empty(slots.shape[0])
     for k in range(slots.shape[0]):
         log_weights[k] = block_weight(weights, family, data, state, marginals, slots[k], items, block, scratch)
-    chosen = slots[draw_categorical(rng, log_weights, slots.shape[0])]
+    chosen = slots[draw_categorical(rng, log_weights)]
     if state.counts[chosen] == 0:
         open_slot(state)
     put_block(state, family, data, marginals, chosen, items, block)
@@ -153,14 +126,20 @@ def sum_block(family, data, items, block):
 
 
 @kernel
-def subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
+def subtree_gibbs(rng, state, weights, family, data, guide, n_moves, referenced):
     """Draw nodes uniformly; below each, redraw the cluster of the part of one cluster that lies there.
 
     A node v and a leaf i below it are drawn; b is the part of i's cluster below v.  It is put alone, or into any
     cluster of the rest that has no item below v, with probability proportional to L(b) or L(c + b) / L(c).  In each of
     these states i's cluster meets the leaves of v in exactly b, so that b, the rest and the alternatives are the same
-    from all of them: a Gibbs draw on a block of partitions.  Leaves the target given u invariant; irreducible alone,
-    since nodes may be leaves.
+    from all of them: a Gibbs draw on a block of partitions.
+
+    If ``referenced``, b may only join the clusters of a few reference items, so that K costs nothing.  They are drawn
+    from the tree, outside v, and their labels do not change with b.  Where the present cluster without b is neither
+    empty nor among theirs, nothing is done.
+
+    Leaves the target given u invariant; irreducible alone, since nodes may be leaves, a block may always be put alone
+    and any item may be a reference.
 
     Returns
     -------
@@ -170,9 +149,7 @@ def subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
     """
     n_moved = 0
     block = np.empty(state.statistics.shape[1])
-    state = grow(state, family)
-    marks = np.full(state.counts.shape[0], -1, dtype=np.int64)
-    marginals = log_marginals(family, state)
+    marks, marginals = np.empty(0, dtype=np.int64), np.empty(0)
     for move in range(n_moves):
         check_signals()
         state = grow(state, family)
@@ -183,68 +160,23 @@ def subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
         anchor = draw_leaf(rng, guide, node)
         old = state.labels[anchor]
         items = find_block(state, guide, node, anchor, marks, move)
-        sum_block(family, data, items, block)
-        was_alone = state.counts[old] == items.shape[0]
-        take_block(state, family, data, marginals, old, items, block)
-        slots = np.empty(state.size[0] + 1, dtype=np.int64)
+        can_stay = state.counts[old] == items.shape[0]
+        if can_stay:
+            # Its slot is the empty one that a new cluster gets.
+            marks[old] = move
+        others = reference_slots(rng, state, guide, node) if referenced else state.active[: state.size[0]]
+        slots = np.empty(others.shape[0] + 1, dtype=np.int64)
         n_slots = 0
-        for k in range(state.size[0] + 1):
-            if marks[state.active[k]] != move:
-                slots[n_slots] = state.active[k]
-                n_slots += 1
-        new = state.active[state.size[0]]
-        chosen = redraw_block(rng, state, weights, family, data, marginals, items, block, slots[:n_slots])
-        n_moved += not was_alone if chosen == new else was_alone or chosen != old
-    return state, n_moved
-
-
-@kernel
-def reference_subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
-    """As :func:`subtree_gibbs`, but a block may only join clusters of a few reference items, so that K costs nothing.
-
-    References are drawn from the tree, outside the node; their labels do not change with the block.  Alternatives are
-    their clusters that have no item below the node, and the block alone.  Where the present cluster without the block
-    is neither empty nor among them, nothing is done.  Leaves the target given u invariant; irreducible alone, since a
-    block may always be put alone and any item may be a reference.
-
-    Returns
-    -------
-    state : State
-    n_moved : int
-    """
-    n_moved = 0
-    block = np.empty(state.statistics.shape[1])
-    state = grow(state, family)
-    marks = np.full(state.counts.shape[0], -1, dtype=np.int64)
-    marginals = log_marginals(family, state)
-    for move in range(n_moves):
-        check_signals()
-        state = grow(state, family)
-        if marks.shape[0] < state.counts.shape[0]:
-            marks = np.full(state.counts.shape[0], -1, dtype=np.int64)
-            marginals = log_marginals(family, state)
-        node = int(rng.random() * guide.tree.size.shape[0])
-        anchor = draw_leaf(rng, guide, node)
-        references = draw_references(rng, guide, node, 8, 4)
-        old = state.labels[anchor]
-        items = find_block(state, guide, node, anchor, marks, move)
-        was_alone = state.counts[old] == items.shape[0]
-        slots = np.empty(references.shape[0] + 1, dtype=np.int64)
-        n_slots = 0
-        home = was_alone
-        for item in references:
-            slot = state.labels[item]
+        for slot in others:
             if marks[slot] != move:
                 marks[slot] = move
                 slots[n_slots] = slot
                 n_slots += 1
-                home = home or slot == old
-        if not home:
+                can_stay = can_stay or slot == old
+        if not can_stay:
             continue
         sum_block(family, data, items, block)
         take_block(state, family, data, marginals, old, items, block)
-        new = state.active[state.size[0]]
-        slots[n_slots] = new
-        chosen = redraw_block(rng, state, weights, family, data, marginals, items, block, slots[: n_slots + 1])
-        n_moved += not was_alone if chosen == new else was_alone or chosen != old
+        slots[n_slots] = state.active[state.size[0]]
+        n_moved += old != redraw_block(rng, state, weights, family, data, marginals, items, block, slots[: n_slots + 1])
     return state, n_moved

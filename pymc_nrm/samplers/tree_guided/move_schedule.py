@@ -1,5 +1,7 @@
 """How often a tree-guided step makes each kind of move: defaults by size, split-merge moves adapted while tuning."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 # Above so many clusters, moves whose cost does not grow with their number replace most of the others.
@@ -23,7 +25,17 @@ _MANY_ITEMS, _SHARE = 20_000, 0.25
 _ENOUGH_PROPOSALS = 100
 
 
-def numbers_of_moves(n, n_clusters, n_statistics, tally, chosen):
+class MovesPerDraw(NamedTuple):
+    """How often a cycle makes moves of each kind, in its order; ``marginal_gibbs`` is a number of items."""
+
+    informed_split_merge: int
+    tree_split_merge: int
+    subtree_gibbs: int
+    reference_subtree_gibbs: int
+    marginal_gibbs: int
+
+
+def numbers_of_moves(n, n_clusters, n_statistics, tallies, chosen):
     """Numbers of moves of each kind per draw.
 
     Split-merge moves get half the time of the Gibbs updates of items, or what is always affordable, and divide it in
@@ -37,20 +49,20 @@ def numbers_of_moves(n, n_clusters, n_statistics, tally, chosen):
     n_clusters : int
     n_statistics : int
         Length of a row of sufficient statistics.
-    tally : ndarray, shape (2, 7)
-        Sums over past draws of what :func:`~pymc_nrm.samplers.tree_guided.step.tree_guided_cycle` reports.
+    tallies : pair of Tally
+        Informed and other split-merge moves of past draws.
     chosen : dict of str to int or float
         Numbers, or shares of the number of items, that the user wants.
 
     Returns
     -------
-    ndarray of int64, shape (5,)
-        In the order of a cycle.
+    MovesPerDraw
 
     Examples
     --------
-    >>> numbers_of_moves(1000, 10, 6, np.zeros((2, 7)), {"subtree_gibbs": 0.5}).tolist()
-    [6, 4, 500, 0, 1000]
+    >>> from pymc_nrm.samplers.tally import empty_tally
+    >>> numbers_of_moves(1000, 10, 6, [empty_tally(), empty_tally()], {"subtree_gibbs": 0.5}).subtree_gibbs
+    500
     """
     many = n_clusters > _MANY_CLUSTERS
     defaults = {
@@ -62,17 +74,17 @@ def numbers_of_moves(n, n_clusters, n_statistics, tally, chosen):
     }
     wanted = defaults | chosen
     counts = {name: round(count * n) if isinstance(count, float) else count for name, count in wanted.items()}
-    proposals = tally[:, :4].sum(axis=1)
+    proposals = np.array([tally.proposed.sum() for tally in tallies])
     if proposals.min() > 0 and proposals.sum() >= _ENOUGH_PROPOSALS:
-        work = tally[:, 6] / proposals
-        gain = (tally[:, 1] + tally[:, 3] + 1.0) / (proposals + 20.0) / np.maximum(work, 1.0)
+        work = np.maximum([tally.n_log_marginals[0] for tally in tallies] / proposals, 1.0)
+        gain = (np.array([tally.accepted.sum() for tally in tallies]) + 1.0) / (proposals + 20.0) / work
         share = np.clip(gain / gain.sum(), _LEAST_SHARE, 1.0 - _LEAST_SHARE)
         time = 0.5 * counts["marginal_gibbs"] * (n_clusters + 1.0) / _PREDICTIVES_PER_MARGINAL
         time = max(time, _LEAST_NUMBERS / n_statistics)
-        adapted = np.clip(np.rint(share * time / np.maximum(work, 1.0)), _FEWEST, _MOST)
+        adapted = np.clip(np.rint(share * time / work), _FEWEST, _MOST)
         for name, count in zip(("informed_split_merge", "tree_split_merge"), adapted, strict=True):
             if name not in chosen:
                 counts[name] = int(count)
     if n == 1:
         counts |= dict.fromkeys([name for name in counts if name != "marginal_gibbs"], 0)
-    return np.array(list(counts.values()), dtype=np.int64)
+    return MovesPerDraw(**counts)

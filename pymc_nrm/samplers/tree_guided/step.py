@@ -17,23 +17,19 @@ from pymc_nrm.model.rvs import is_partition
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.samplers.base import PartitionStep, PartitionStepState
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
-from pymc_nrm.samplers.split_merge_tally import SPLIT_MERGE_STATS, split_merge_statistics
-from pymc_nrm.samplers.tree_guided.block_gibbs import reference_subtree_gibbs, subtree_gibbs
+from pymc_nrm.samplers.tally import SPLIT_MERGE_STATS, empty_tally, split_merge_statistics, sum_tallies
+from pymc_nrm.samplers.tree_guided.block_gibbs import subtree_gibbs
 from pymc_nrm.samplers.tree_guided.guide_tables import block_statistics, make_guide
-from pymc_nrm.samplers.tree_guided.informed_split_merge import informed_split_merge_moves
-from pymc_nrm.samplers.tree_guided.move_schedule import numbers_of_moves
+from pymc_nrm.samplers.tree_guided.move_schedule import MovesPerDraw, numbers_of_moves
 from pymc_nrm.samplers.tree_guided.tree_split_merge import tree_split_merge_moves
 
-# Names of the moves along a guide tree, in the order of a cycle.
-TREE_MOVES = ("informed_split_merge", "tree_split_merge", "subtree_gibbs", "reference_subtree_gibbs")
-
-# Parts of tuning at whose ends guide trees are grown again, at the hyperparameters of that time.
+# Fractions of tuning after which guide trees are regrown, at the hyperparameters of that time.
 _REBUILDS = (0.1, 0.25, 0.5)
 
 
 @kernel
 def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves, items):
-    """One cycle: ``n_moves`` moves of each kind of ``TREE_MOVES``, then Gibbs updates of the items.
+    """One cycle: moves along the guide tree, as many of each kind as ``n_moves`` says, then Gibbs updates of the items.
 
     One kernel, since a call from Python costs some ten microseconds.  Leaves the target given u invariant; irreducible
     if Gibbs moves of any kind are among them.
@@ -41,28 +37,19 @@ def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves, items):
     Returns
     -------
     state : State
-    tally : ndarray, shape (2, 7)
-        Outcomes of the two kinds of split-merge moves, see
-        :func:`~pymc_nrm.samplers.split_merge_tally.count_outcome`, and how many log marginals they took.
+    tallies : pair of Tally
+        Informed and other split-merge moves.
     n_blocks_moved, n_moved : int
         How many blocks and items changed their cluster in Gibbs moves.
     """
-    tally = np.zeros((2, 7))
-    n_blocks_moved = 0
-    if n_moves[0] > 0:
-        state, counts = informed_split_merge_moves(rng, state, weights, family, data, guide, n_moves[0])
-        tally[0] = counts
-    if n_moves[1] > 0:
-        state, counts = tree_split_merge_moves(rng, state, weights, family, data, guide, n_moves[1])
-        tally[1] = counts
-    if n_moves[2] > 0:
-        state, n_moved = subtree_gibbs(rng, state, weights, family, data, guide, n_moves[2])
-        n_blocks_moved += n_moved
-    if n_moves[3] > 0:
-        state, n_moved = reference_subtree_gibbs(rng, state, weights, family, data, guide, n_moves[3])
-        n_blocks_moved += n_moved
-    state, n_moved = gibbs_sweep(rng, state, weights, family, data, items)
-    return state, tally, n_blocks_moved, n_moved
+    n, m = n_moves.informed_split_merge, n_moves.tree_split_merge
+    state, informed = tree_split_merge_moves(rng, state, weights, family, data, guide, n, True)
+    state, others = tree_split_merge_moves(rng, state, weights, family, data, guide, m, False)
+    n, m = n_moves.subtree_gibbs, n_moves.reference_subtree_gibbs
+    state, n_blocks = subtree_gibbs(rng, state, weights, family, data, guide, n, False)
+    state, n_more_blocks = subtree_gibbs(rng, state, weights, family, data, guide, m, True)
+    state, n_items = gibbs_sweep(rng, state, weights, family, data, items)
+    return state, (informed, others), n_blocks + n_more_blocks, n_items
 
 
 @dataclass_state
@@ -74,7 +61,7 @@ class TreeGuidedState(PartitionStepState):
     n_tune: int = 0
     tuning: bool = True
     n_moves: Any = None
-    tally: Any = None
+    tallies: Any = None
     waiting: Any = None
 
 
@@ -155,7 +142,7 @@ class TreeGuided(PartitionStep):
         self._reset(tune)
 
     def _reset(self, tune):
-        self.guides, self.n_moves, self.tally = [], None, np.zeros((2, 7))
+        self.guides, self.n_moves, self.tallies = [], None, [empty_tally(), empty_tally()]
         self.waiting = np.empty(0, dtype=np.int64)
         self.n_steps, self.n_tune, self.tuning = 0, tune, tune > 0
 
@@ -174,7 +161,7 @@ class TreeGuided(PartitionStep):
         rng = np.random.default_rng(0)
         small = Weights(table.join[:3], table.moment[:3]) if self._n > 1 else table
         guide = make_guide(guide_tree(rng, small, family, data), family, data)
-        n_moves = np.zeros(4, dtype=np.int64)
+        n_moves = MovesPerDraw(0, 0, 0, 0, 0)
         precompile(tree_guided_cycle, self.rng, state, table, family, data, guide, n_moves, state.labels)
         precompile(block_statistics, guide, family, data)
         precompile(scan_order, self.rng, 2, 1)
@@ -187,22 +174,24 @@ class TreeGuided(PartitionStep):
                 state = build_state(cut_tree(self.guides[0].tree), family, data)
         if self.n_moves is None or self.tuning:
             self.n_moves = numbers_of_moves(
-                self._n, int(state.size[0]), state.statistics.shape[1], self.tally, self.options["moves"]
+                self._n, int(state.size[0]), state.statistics.shape[1], self.tallies, self.options["moves"]
             )
         self.n_steps += 1
         guide = self.guides[int(self.rng.integers(len(self.guides)))]
         if not self.target.data_are_fixed:
             guide = guide._replace(statistics=block_statistics(guide, family, data))
-        state, tally, n_blocks_moved, n_moved = tree_guided_cycle(
-            self.rng, state, table, family, data, guide, self.n_moves[:4], self._next_items(int(self.n_moves[4]))
+        items = self._next_items(self.n_moves.marginal_gibbs)
+        state, tallies, n_blocks_moved, n_moved = tree_guided_cycle(
+            self.rng, state, table, family, data, guide, self.n_moves, items
         )
         if self.tuning:
             # What happened on the way to the bulk of the posterior says little about the time there.
-            self.tally = tally if self.n_steps <= _REBUILDS[0] * self.n_tune else self.tally + tally
+            early = self.n_steps <= _REBUILDS[0] * self.n_tune
+            self.tallies = list(tallies if early else map(sum_tallies, self.tallies, tallies))
         return state, {
             "n_moved": n_moved,
             "n_blocks_moved": n_blocks_moved,
-            **split_merge_statistics(tally.sum(axis=0)),
+            **split_merge_statistics(sum_tallies(*tallies)),
         }
 
     def _next_items(self, count):
@@ -228,10 +217,9 @@ class TreeGuided(PartitionStep):
 
 
 def _check_moves(moves):
-    names = [*TREE_MOVES, "marginal_gibbs"]
     for name, count in moves.items():
-        if name not in names:
-            raise ValueError(f"moves has the unknown name {name!r}; allowed are {', '.join(names)}")
+        if name not in MovesPerDraw._fields:
+            raise ValueError(f"moves has the unknown name {name!r}; allowed are {', '.join(MovesPerDraw._fields)}")
         if not isinstance(count, float):
             check_count(f"{name} in moves", count, 0)
         elif not 0.0 <= count < np.inf or (name == "marginal_gibbs" and count > 1.0):

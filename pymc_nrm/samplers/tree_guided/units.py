@@ -87,6 +87,16 @@ def make_units(state, guide, traces, level, first, second):
 
     Time is O(number of units) where blocks lie in one cluster, and O(number of their items) elsewhere.
     """
+    # Leaves of six blocks: a and b are items of the clusters of the anchors A and B, dots are items of other clusters.
+    #
+    #     leaves   a a a a | a a A b | b b b b | . . . . | . b . . | b B b b
+    #     unit        0         1         2                   3         4
+    #     node      block      -1       block                -1       block
+    #     items               a a b                           b
+    #     glued      -1         0        -1                  -1         1
+    #
+    # ``a`` and ``b`` walk through the places of the two clusters and meet one block after the other.  A block that lies
+    # in one cluster is known by its node, and one of them jumps over it; of other blocks they list the items.
     labels, block, tree = state.labels, guide.block[level], guide.tree
     places, order, n = traces.places, guide.tree.order, guide.tree.order.shape[0]
     slot, other = labels[first], labels[second]
@@ -163,15 +173,19 @@ def unit_statistics(family, data, guide, units, k, row):
 
 
 @kernel
-def sides_of_units(state, guide, units, other, placed):
-    """Write the side of every unit of two clusters, 1 for those in ``other``; False if a unit has items of both."""
+def sides_of_units(state, guide, units, other, sides):
+    """Write the side of every unit of two clusters, 1 for those in ``other``; False if no split could give them.
+
+    A unit has no side if it has items of both clusters, and the wrong one if it shares its block with the other anchor.
+    """
     for k in range(units.node.shape[0]):
-        if units.node[k] >= 0:
-            placed[k] = state.labels[guide.tree.order[guide.tree.first[units.node[k]]]] == other
-            continue
-        label = state.labels[units.items[units.start[k]]]
-        placed[k] = label == other
-        for m in range(units.start[k] + 1, units.start[k + 1]):
+        begin, end = units.start[k], units.start[k + 1]
+        item = guide.tree.order[guide.tree.first[units.node[k]]] if units.node[k] >= 0 else units.items[begin]
+        label = state.labels[item]
+        sides[k] = label == other
+        if units.glued[k] >= 0 and sides[k] != units.glued[k]:
+            return False
+        for m in range(begin, end):
             if state.labels[units.items[m]] != label:
                 return False
     return True

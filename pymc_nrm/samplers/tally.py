@@ -1,0 +1,86 @@
+"""Acceptance of split-merge moves, and the statistics that a draw reports of them."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.generic import kernel
+
+# Entries of the counts of a tally.
+SPLIT, MERGE = 0, 1
+
+SPLIT_MERGE_STATS = {
+    "n_splits_proposed": (np.int64, []),
+    "n_splits_accepted": (np.int64, []),
+    "n_merges_proposed": (np.int64, []),
+    "n_merges_accepted": (np.int64, []),
+    "acceptance_rate": (np.float64, []),
+    "log_acceptance_ratio": (np.float64, []),
+}
+
+
+class Tally(NamedTuple):
+    """What became of split-merge moves, and what they cost.
+
+    Parameters
+    ----------
+    proposed, accepted : ndarray of int64, shape (2,)
+        Numbers of splits and of merges.
+    log_ratio : ndarray, shape (1,)
+        Sum of the log acceptance ratios.
+    n_ratios : ndarray of int64, shape (1,)
+        Number of moves that had a ratio: an impossible one is rejected without.
+    n_log_marginals : ndarray of int64, shape (1,)
+        How many log marginals the moves took, where they count them.
+    """
+
+    proposed: Any
+    accepted: Any
+    log_ratio: Any
+    n_ratios: Any
+    n_log_marginals: Any
+
+
+@kernel
+def empty_tally():
+    """A tally of no moves."""
+    return Tally(
+        np.zeros(2, dtype=np.int64),
+        np.zeros(2, dtype=np.int64),
+        np.zeros(1),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+    )
+
+
+@kernel
+def accept(rng, tally, merging, log_ratio):
+    """Accept or reject a split or a merge by Metropolis-Hastings, and count it; a ratio of nan is rejected."""
+    kind = MERGE if merging else SPLIT
+    tally.proposed[kind] += 1
+    if math.isnan(log_ratio):
+        return False
+    tally.n_ratios[0] += 1
+    tally.log_ratio[0] += log_ratio
+    accepted = math.log(rng.random()) < log_ratio
+    tally.accepted[kind] += accepted
+    return accepted
+
+
+def sum_tallies(first, second):
+    """The tally of all moves of two tallies."""
+    return Tally(*map(np.add, first, second))
+
+
+def split_merge_statistics(tally):
+    """The statistics of ``SPLIT_MERGE_STATS`` from a tally."""
+    n_moves, n_ratios = tally.proposed.sum(), tally.n_ratios[0]
+    return {
+        "n_splits_proposed": tally.proposed[SPLIT],
+        "n_splits_accepted": tally.accepted[SPLIT],
+        "n_merges_proposed": tally.proposed[MERGE],
+        "n_merges_accepted": tally.accepted[MERGE],
+        "acceptance_rate": tally.accepted.sum() / n_moves if n_moves else np.nan,
+        "log_acceptance_ratio": tally.log_ratio[0] / n_ratios if n_ratios else np.nan,
+    }
