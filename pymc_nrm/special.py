@@ -236,7 +236,7 @@ def draw_index(rng, weights):
     Returns
     -------
     int
-        The last index if a weight is NaN or infinite.
+        Any index if a weight is NaN or infinite, for proposals that are then rejected.
 
     Examples
     --------

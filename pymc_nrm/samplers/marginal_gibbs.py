@@ -21,7 +21,7 @@ from pymc_nrm.partitions.clusters import attach, close_slot, grow, open_slot
 from pymc_nrm.samplers.base import PartitionStep
 from pymc_nrm.samplers.panel import draw_column, new_panel
 
-# From so many items on, so many neighbours are visited together.
+# With at least `_MANY` items, sweeps visit blocks of `_PIECE` neighbours.
 _MANY, _PIECE = 20_000, 64
 
 

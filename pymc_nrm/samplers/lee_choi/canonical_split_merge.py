@@ -100,7 +100,7 @@ def restrict(tree, labels, marked, m, weights, family, data, n_statistics):
     return restriction
 
 
-class Blocks(NamedTuple):
+class TreeClusters(NamedTuple):
     """Clusters with their canonical trees.
 
     Parameters
@@ -121,9 +121,9 @@ class Blocks(NamedTuple):
 
 
 @kernel
-def empty_blocks(capacity, n_statistics):
+def empty_clusters(capacity, n_statistics):
     """No cluster, with room for some."""
-    return Blocks(
+    return TreeClusters(
         np.zeros(capacity, dtype=np.int64),
         np.zeros((capacity, n_statistics)),
         np.zeros(capacity),
@@ -133,19 +133,19 @@ def empty_blocks(capacity, n_statistics):
 
 
 @kernel
-def put_node(blocks, k, restriction, v, weights, family, data):
-    """Add the items of a node to a block that lies wholly below its sibling, or is empty.
+def put_node(clusters, k, restriction, v, weights, family, data):
+    """Add the items of a node to a cluster that lies wholly below its sibling, or is empty.
 
     The canonical tree of the union joins the trees of the two: nothing else of it has to be computed.
     """
-    apart = blocks.log_potential[k] + restriction.log_potential[v]
-    blocks.counts[k] += restriction.size[v]
-    add_restricted(blocks.statistics[k], restriction, v, family, data)
-    blocks.log_weight[k] = log_weight(weights, family, blocks.counts[k], blocks.statistics[k])
-    blocks.log_potential[k] = apart
-    if blocks.counts[k] > restriction.size[v]:
-        blocks.log_potential[k] = log_potential(apart, log_dissimilarity(apart, blocks.log_weight[k]))
-    blocks.size[0] = max(blocks.size[0], k + 1)
+    apart = clusters.log_potential[k] + restriction.log_potential[v]
+    clusters.counts[k] += restriction.size[v]
+    add_restricted(clusters.statistics[k], restriction, v, family, data)
+    clusters.log_weight[k] = log_weight(weights, family, clusters.counts[k], clusters.statistics[k])
+    clusters.log_potential[k] = apart
+    if clusters.counts[k] > restriction.size[v]:
+        clusters.log_potential[k] = log_potential(apart, log_dissimilarity(apart, clusters.log_weight[k]))
+    clusters.size[0] = max(clusters.size[0], k + 1)
 
 
 @kernel
@@ -163,42 +163,42 @@ def path_parts(restriction, node):
 
 @kernel
 def place_parts(rng, restriction, parts, placed, forced, weights, family, data):
-    """StocInsert along a path: the first two parts start blocks; every further part joins a block or starts one.
+    """StocInsert along a path: the first two parts start clusters; every further part joins one or starts one.
 
-    A part x joins block s with probability proportional to 1 / d(s, x), and starts a block with probability
-    proportional to 1.  ``placed`` receives the block of each part, or holds it when ``forced``.
+    A part x joins cluster s with probability proportional to 1 / d(s, x), and starts a cluster with probability
+    proportional to 1.  ``placed`` receives the cluster of each part, or holds it when ``forced``.
 
     Returns
     -------
-    blocks : Blocks
+    clusters : TreeClusters
     log_q : float
     """
     n_parts, n_statistics = parts.shape[0], restriction.statistics.shape[1]
-    n_blocks = placed.max() + 1 if forced else n_parts
-    blocks = empty_blocks(n_blocks, n_statistics)
+    n_clusters = placed.max() + 1 if forced else n_parts
+    clusters = empty_clusters(n_clusters, n_statistics)
     row, union = np.empty(n_statistics), np.empty(n_statistics)
-    values = np.empty(n_blocks + 1)
+    values = np.empty(n_clusters + 1)
     log_q = 0.0
     for k in range(n_parts):
         check_signals()
         v = parts[k]
-        count = blocks.size[0]
+        count = clusters.size[0]
         if k < 2:
             placed[k] = k
         else:
             row[:] = 0.0
             add_restricted(row, restriction, v, family, data)
             for s in range(count):
-                sum_rows(union, blocks.statistics[s], row)
-                together = log_weight(weights, family, blocks.counts[s] + restriction.size[v], union)
-                apart = blocks.log_potential[s] + restriction.log_potential[v]
+                sum_rows(union, clusters.statistics[s], row)
+                together = log_weight(weights, family, clusters.counts[s] + restriction.size[v], union)
+                apart = clusters.log_potential[s] + restriction.log_potential[v]
                 values[s] = -log_dissimilarity(apart, together)
             values[count] = 0.0
             if not forced:
                 placed[k] = draw_categorical(rng, values[: count + 1])
             log_q += values[placed[k]] - log_sum_exp(values[: count + 1])
-        put_node(blocks, placed[k], restriction, v, weights, family, data)
-    return blocks, log_q
+        put_node(clusters, placed[k], restriction, v, weights, family, data)
+    return clusters, log_q
 
 
 @kernel
@@ -227,7 +227,7 @@ def find_split(restriction, labels):
 
 @kernel
 def slots_of_parts(restriction, parts, labels, placed):
-    """Write the block of each part, numbered in their order; the slot of each block."""
+    """Write the cluster of each part, numbered in their order; the slot of each cluster."""
     slots, count = np.empty(parts.shape[0], dtype=np.int64), 0
     for k in range(parts.shape[0]):
         v = parts[k]
@@ -244,38 +244,38 @@ def slots_of_parts(restriction, parts, labels, placed):
 
 
 @kernel
-def block_log_d(weights, family, blocks, s, row, count, log_phi, union):
-    """Log d of a block and another cluster."""
-    sum_rows(union, blocks.statistics[s], row)
-    together = log_weight(weights, family, blocks.counts[s] + count, union)
-    return log_dissimilarity(blocks.log_potential[s] + log_phi, together)
+def log_d_of_other(weights, family, clusters, s, row, count, log_phi, union):
+    """Log d of one of the clusters and another one."""
+    sum_rows(union, clusters.statistics[s], row)
+    together = log_weight(weights, family, clusters.counts[s] + count, union)
+    return log_dissimilarity(clusters.log_potential[s] + log_phi, together)
 
 
 @kernel
-def log_picks(weights, family, state, log_phi, merging, blocks):
-    """Log of the sum, over the blocks, of the probability that one is picked and a merge takes exactly the others.
+def log_picks(weights, family, state, log_phi, merging, clusters):
+    """Log of the sum, over the clusters, of the probability that one is picked and a merge takes exactly the others.
 
-    Clusters in slots marked by ``merging`` are left out: they are those that the blocks make up.
+    Slots marked by ``merging`` are left out: the clusters are made of their items.
     """
-    n_blocks = blocks.size[0]
+    n_clusters = clusters.size[0]
     union = np.empty(state.statistics.shape[1])
-    values = np.zeros(n_blocks)
+    values = np.zeros(n_clusters)
     n_others = 0
     for k in range(state.size[0]):
         slot = state.active[k]
         if merging[slot]:
             continue
         n_others += 1
-        for s in range(n_blocks):
+        for s in range(n_clusters):
             row, count = state.statistics[slot], state.counts[slot]
-            values[s] -= softplus(-block_log_d(weights, family, blocks, s, row, count, log_phi[slot], union))
-    for s in range(n_blocks):
+            values[s] -= softplus(-log_d_of_other(weights, family, clusters, s, row, count, log_phi[slot], union))
+    for s in range(n_clusters):
         for t in range(s):
-            row, count = blocks.statistics[t], blocks.counts[t]
-            log_d = block_log_d(weights, family, blocks, s, row, count, blocks.log_potential[t], union)
+            row, count = clusters.statistics[t], clusters.counts[t]
+            log_d = log_d_of_other(weights, family, clusters, s, row, count, clusters.log_potential[t], union)
             values[s] -= softplus(log_d)
             values[t] -= softplus(log_d)
-    return log_sum_exp(values[:n_blocks]) - math.log(n_others + n_blocks)
+    return log_sum_exp(values[:n_clusters]) - math.log(n_others + n_clusters)
 
 
 @kernel
@@ -309,9 +309,9 @@ def draw_merge(rng, state, weights, family, log_phi, merging):
 
 
 @kernel
-def apply_blocks(state, family, restriction, parts, placed, blocks, log_phi, slot):
-    """Replace the cluster in a slot by blocks; the state, and the potentials at its slots."""
-    for s in range(blocks.size[0]):
+def apply_clusters(state, family, restriction, parts, placed, clusters, log_phi, slot):
+    """Replace the cluster in a slot by others; the state, and the potentials at its slots."""
+    for s in range(clusters.size[0]):
         target = slot
         if s > 0:
             state = grow(state, family)
@@ -320,8 +320,8 @@ def apply_blocks(state, family, restriction, parts, placed, blocks, log_phi, slo
                 larger = np.zeros(state.counts.shape[0])
                 copy_row(larger[: log_phi.shape[0]], log_phi)
                 log_phi = larger
-        fill_slot(state, family, target, blocks.counts[s], blocks.statistics[s])
-        log_phi[target] = blocks.log_potential[s]
+        fill_slot(state, family, target, clusters.counts[s], clusters.statistics[s])
+        log_phi[target] = clusters.log_potential[s]
         m = restriction.items.shape[0]
         for k in range(parts.shape[0]):
             if placed[k] == s:
@@ -371,13 +371,13 @@ def canonical_split_merge(rng, state, weights, family, data, tree, log_phi, tall
     slots = parts
     if is_merge:
         slots = slots_of_parts(restriction, parts, state.labels, placed)
-    blocks, log_q = place_parts(rng, restriction, parts, placed, is_merge, weights, family, data)
-    whole = empty_blocks(1, state.statistics.shape[1])
+    clusters, log_q = place_parts(rng, restriction, parts, placed, is_merge, weights, family, data)
+    whole = empty_clusters(1, state.statistics.shape[1])
     put_node(whole, 0, restriction, 2 * m - 2, weights, family, data)
     log_split += log_q + log_picks(weights, family, state, log_phi, merging, whole)
-    log_ratio = log_picks(weights, family, state, log_phi, merging, blocks) - log_split - whole.log_weight[0]
-    for s in range(blocks.size[0]):
-        log_ratio += blocks.log_weight[s]
+    log_ratio = log_picks(weights, family, state, log_phi, merging, clusters) - log_split - whole.log_weight[0]
+    for s in range(clusters.size[0]):
+        log_ratio += clusters.log_weight[s]
     if not accept(rng, tally, is_merge, -log_ratio if is_merge else log_ratio):
         return state, log_phi
     if is_merge:
@@ -385,7 +385,7 @@ def canonical_split_merge(rng, state, weights, family, data, tree, log_phi, tall
             apply_merge(state, family, slots[0], other)
         log_phi[slots[0]] = whole.log_potential[0]
     else:
-        state, log_phi = apply_blocks(state, family, restriction, parts, placed, blocks, log_phi, slot)
+        state, log_phi = apply_clusters(state, family, restriction, parts, placed, clusters, log_phi, slot)
     return state, log_phi
 
 

@@ -109,7 +109,7 @@ def remove_root(forest, v):
 
 
 @kernel
-def join(forest, v, x, moment, family, data):
+def join_trees(forest, v, x, moment, family, data):
     """Put a listed tree v and an unlisted one x below a new root, which takes the place of v; the new root."""
     p = attach(forest, v, x)
     form_node(forest, p, family, data)
@@ -118,8 +118,8 @@ def join(forest, v, x, moment, family, data):
 
 
 @kernel
-def unjoin(forest, p):
-    """Undo :func:`join` of a root: its left child takes its place; both children."""
+def separate(forest, p):
+    """Undo :func:`join_trees` of a root: its left child takes its place; both children."""
     v, x = forest.left[p], forest.right[p]
     replace_child(forest, p, v)
     give_row(forest, p)
@@ -149,7 +149,7 @@ def insert(forest, v, x, moment, family, data):
             break
         absorb(forest, v, x, joint, family, data)
         v, joint = nearest, nearest_joint
-    v = join(forest, v, x, moment, family, data)
+    v = join_trees(forest, v, x, moment, family, data)
     while forest.parent[v] >= 0:
         v = forest.parent[v]
         set_potential(forest, v, moment)
@@ -314,7 +314,7 @@ def split_last(rng, forest, log_q, moment, family, data, tally):
             remove_root(forest, parts[k])
     c = a
     for k in range(n_parts):
-        c = join(forest, c, parts[k], moment, family, data)
+        c = join_trees(forest, c, parts[k], moment, family, data)
     return False
 
 
@@ -335,7 +335,7 @@ def merge_into_last(rng, forest, trees, log_q, moment, family, data, tally):
     merged, first = trees[0], -1
     for x in trees[1:]:
         remove_root(forest, x)
-        merged = join(forest, merged, x, moment, family, data)
+        merged = join_trees(forest, merged, x, moment, family, data)
         first = merged if first < 0 else first
     log_ratio += log_cluster_weight(forest, merged, moment) - math.log(forest.n_roots[0])
     for k in range(forest.n_roots[0]):
@@ -346,7 +346,7 @@ def merge_into_last(rng, forest, trees, log_q, moment, family, data, tally):
     if accept(rng, tally, True, log_ratio):
         return True
     for _ in range(trees.shape[0] - 1):
-        merged, x = unjoin(forest, merged)
+        merged, x = separate(forest, merged)
         add_root(forest, x)
     return False
 

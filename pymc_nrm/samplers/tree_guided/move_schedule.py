@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Above so many clusters, moves whose cost does not grow with their number replace most of the others.
+# With more clusters, moves whose cost does not grow with their number replace most of the others.
 _MANY_CLUSTERS = 50
 
 # Evaluations of a predictive density that take as long as one log marginal, roughly, for every family and dimension.
@@ -18,10 +18,10 @@ _LEAST_SHARE = 0.25
 # less than PyMC itself takes.
 _LEAST_NUMBERS = 6000.0
 
-# Up to so many items all of them are updated in every draw, beyond it a share.
+# A draw updates all items if there are at most `_MANY_ITEMS`, else a share of them.
 _MANY_ITEMS, _SHARE = 20_000, 0.25
 
-# Proposals of both kinds together from which numbers follow what was seen.
+# Proposals of both kinds together that are enough to judge their gain.
 _ENOUGH_PROPOSALS = 100
 
 

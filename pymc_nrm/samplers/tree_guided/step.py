@@ -204,7 +204,7 @@ class TreeGuided(PartitionStep):
     def _trees_are_due(self):
         if not self.guides:
             return True
-        return self.tuning and self.n_steps in {int(part * self.n_tune) for part in _REBUILDS}
+        return self.tuning and self.n_steps in {int(fraction * self.n_tune) for fraction in _REBUILDS}
 
     def _grow_guides(self, table, family, data):
         n_trees = self.options["n_trees"]
