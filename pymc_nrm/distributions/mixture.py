@@ -8,13 +8,15 @@ import pytensor.tensor as pt
 from pymc.distributions.distribution import Distribution, _support_point
 from pymc.logprob.abstract import _logprob
 from pytensor.graph.basic import Variable
+from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.checks import check_count, naming
+from pymc_nrm.distributions.item_counts import count_value, rows_message
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.observed import as_observed, numeric_data, sparse_origin
-from pymc_nrm.distributions.partition import PartitionRV, known_length
+from pymc_nrm.distributions.partition import PartitionRV
 from pymc_nrm.distributions.supports import with_conditions
 from pymc_nrm.families.base import broadcast_hyperparameters, canonical, complete, log_likelihood, prepare_data
 from pymc_nrm.hyperparameters import check_values, plain_values
@@ -126,7 +128,7 @@ class Mixture(Distribution):
         if observed is not None:
             title = f"observed data of Mixture {name!r}"
             values = numeric_data(title, observed)
-            n = known_length(partition.owner.op.n_items(partition.owner))
+            n = count_value(partition.owner.op.n_items(partition.owner))
             if values.ndim not in (1, 2) or values.shape[0] != n:
                 raise ValueError(
                     f"{title} must have one row for each of the {n} items of partition {partition.name!r}, "
@@ -201,7 +203,7 @@ def _checked_dims(name, dims, shape, model):
             if shape is None:
                 raise ValueError(f"{words} dimensions of the model, {sorted(model.dim_lengths)}; got {dim!r}")
         elif shape is not None and not isinstance(shape[axis], Variable):
-            length = known_length(model.dim_lengths[dim])
+            length = count_value(model.dim_lengths[dim])
             if length != shape[axis]:
                 raise ValueError(f"{words} of lengths {tuple(shape)}; got {dim!r}, which has length {length}")
     return tuple(names)
@@ -209,12 +211,12 @@ def _checked_dims(name, dims, shape, model):
 
 def _checked_shape(partition, shape):
     """Numbers of items and, where the shape tells it, of features."""
-    n = known_length(partition.owner.op.n_items(partition.owner))
+    n = count_value(partition.owner.op.n_items(partition.owner))
     if shape is None:
         return n, None
     if np.ndim(shape) == 0 or len(shape) not in (1, 2):
         raise ValueError(f"shape of a Mixture must be (n, d) or (n,); got {shape}")
-    lengths = tuple(known_length(length) if isinstance(length, Variable) else length for length in shape)
+    lengths = tuple(count_value(length) if isinstance(length, Variable) else length for length in shape)
     for axis, length in enumerate(lengths):
         check_count(f"shape[{axis}] of a Mixture", length, 1)
     if lengths[0] != n:
@@ -241,6 +243,9 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     [value] = values
     family = op.family_class(*hyperparameters)
     X = value[:, None] if op.univariate else sparse_origin(value)
+    if value.type.shape[0] is None or value.type.shape[0] != labels.type.shape[0]:
+        # Kernels of the graph would read beyond the end.
+        labels = CheckAndRaise(ValueError, rows_message(value, labels))(labels, pt.eq(labels.shape[0], X.shape[0]))
     return with_conditions(log_likelihood(family, X, labels), family, d=X.shape[1])
 
 

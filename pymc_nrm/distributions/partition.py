@@ -7,20 +7,15 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Discrete, _support_point
 from pymc.logprob.abstract import _logprob
-from pytensor.graph.basic import Variable
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_nrm.checks import check_count
-from pymc_nrm.distributions.constants import constant_value
+from pymc_nrm.distributions.item_counts import checked_count, count_value
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.start import DefaultStart
 from pymc_nrm.distributions.supports import with_conditions
 from pymc_nrm.measures.base import check_measure, draw_partition, symbolic_log_eppf
 from pymc_nrm.partitions.value import FlatLabels
-
-# Labels of more items take 8 GB, and every draw a copy of them.
-MOST_ITEMS = 1_000_000_000
 
 
 class PartitionRV(RandomVariable):
@@ -69,8 +64,9 @@ class Partition(Discrete):
     name : str
     measure : DirichletProcess, NormalizedInverseGaussian or NormalizedGeneralizedGamma
         Its hyperparameters are numbers, tensors or random variables.
-    n : int, optional
-        Number of items; needed when ``dims`` is not given.
+    n : int or integer tensor, optional
+        Number of items; needed when ``dims`` is not given.  It follows ``pm.set_data`` if it is ``X.shape[0]`` of a
+        ``pm.Data``, or if ``dims`` are those of one.
     dims : str, optional
         Name of the dimension of the items.
     initval : array_like of int, shape (n,), optional
@@ -133,16 +129,13 @@ class Partition(Discrete):
         if type(measure) not in symbolic_log_eppf.registry:
             raise TypeError(f"measure must be a measure such as DirichletProcess(alpha); got {measure!r}")
         measure = check_measure(measure)
-        if not isinstance(n, Variable):
-            check_count("n of a Partition", n, 1, MOST_ITEMS)
+        n = pt.as_tensor(checked_count("n of a Partition", n), dtype="int64")
         if shape is not None and np.ndim(shape) == 1 and len(shape) != 1:
             raise ValueError(f"shape of a Partition must have one entry, its number of items; got {shape}")
         register_numba(PartitionRV, _numba_draw)
         hyperparameters = [pt.as_tensor(value).astype("float64") for value in measure]
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
-        next_rng, labels = PartitionRV(type(measure))(
-            pt.as_tensor(n, dtype="int64"), *hyperparameters, rng=rng, return_next_rng=True
-        )
+        next_rng, labels = PartitionRV(type(measure))(n, *hyperparameters, rng=rng, return_next_rng=True)
         return (next_rng, labels) if return_next_rng else labels
 
 
@@ -156,24 +149,19 @@ def _number_of_items(name, n, dims, model):
             f"dimensions {sorted(model.dim_lengths)}"
         )
     if n is not None:
-        check_count(f"n of Partition {name!r}", n, 1, MOST_ITEMS)
+        n = checked_count(f"n of Partition {name!r}", n)
     if known:
-        length = known_length(model.dim_lengths[dims[0]])
-        if n is not None and length != n:
-            raise ValueError(f"n={n} of Partition {name!r} is not the length {length} of dims {dims[0]!r}")
+        length = count_value(model.dim_lengths[dims[0]])
+        if n is not None and count_value(n) != length:
+            raise ValueError(f"n={count_value(n)} of Partition {name!r} is not the length {length} of dims {dims[0]!r}")
         return model.dim_lengths[dims[0]]
     return n
-
-
-def known_length(n):
-    """The value of a number of items that depends on no random variable."""
-    return int(n) if isinstance(n, int | np.integer) else int(constant_value(n))
 
 
 def _renamed(labels, n, argument):
     if labels is None or isinstance(labels, str):
         return labels
-    return FlatLabels.renamed(labels, known_length(n), f"{argument} of a Partition")
+    return FlatLabels.renamed(labels, count_value(n), f"{argument} of a Partition")
 
 
 @_logprob.register(PartitionRV)

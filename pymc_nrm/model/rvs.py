@@ -3,8 +3,9 @@
 from pymc.model import Model, modelcontext
 
 from pymc_nrm.checks import check_name
+from pymc_nrm.distributions.item_counts import count_value
 from pymc_nrm.distributions.mixture import MixtureRV
-from pymc_nrm.distributions.partition import PartitionRV, known_length
+from pymc_nrm.distributions.partition import PartitionRV
 
 
 def checked_model(model):
@@ -78,7 +79,7 @@ def measure_of(partition):
 
 def n_items(partition):
     """The number of items of a partition, as ``pm.set_data`` left it."""
-    return known_length(partition.owner.op.n_items(partition.owner))
+    return count_value(partition.owner.op.n_items(partition.owner))
 
 
 def value_of(partition):

@@ -60,16 +60,14 @@ class Values:
     @classmethod
     def at_points(cls, model, variables, compile_kwargs=None):
         """Values of variables of a model as functions of its value variables, which are transformed."""
-        return cls(model.replace_rvs_by_values(variables), model.value_vars, compile_kwargs)
+        return cls(model.replace_rvs_by_values(_with_data(model, variables)), model.value_vars, compile_kwargs)
 
     @classmethod
     def at_draws(cls, model, variables):
         """Values of variables of a model as functions of its free random variables, as a posterior has them."""
         drawn = {rv: rv.type(rv.name) for rv in model.free_RVs}
         observed = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}
-        # Data have the shape that pm.set_data gave them; inside of graphs PyTensor insists on that of the variable.
-        graphs = [observed.get(variable, variable) for variable in variables]
-        return cls(replace_vars_in_graphs(graphs, drawn | observed), list(drawn.values()))
+        return cls(replace_vars_in_graphs(_with_data(model, variables), drawn | observed), list(drawn.values()))
 
     def refresh(self):
         """Read values again that ``pm.set_data`` may have changed."""
@@ -96,3 +94,9 @@ class Values:
             for place, value in zip(self._computed, computed, strict=True):
                 values[place] = value
         return values
+
+
+def _with_data(model, variables):
+    """Variables, with data in place of those that are observed."""
+    # Data have the shape that pm.set_data gave them; inside of graphs PyTensor insists on that of the variable.
+    return [model.rvs_to_values[variable] if variable in model.observed_RVs else variable for variable in variables]

@@ -12,6 +12,8 @@ from pymc_nrm.model.parts import PartitionParts, joint_data, joint_family
 from pymc_nrm.model.rvs import checked_model, dims_of, find_partition, n_items, value_of
 from pymc_nrm.model.values import Values
 
+_NEW_ITEMS = "New items are arguments of density, predict_labels and sample_posterior_predictive"
+
 
 class PartitionDraw(NamedTuple):
     """One posterior draw, in the form that kernels read.
@@ -117,6 +119,11 @@ class PartitionDraws:
             return dims_of(self.model, rv)[0]
         labels = self.posterior[self.partition]
         sizes = {dim: size for dim, size in labels.sizes.items() if dim not in ("chain", "draw")}
+        if len(sizes) == 1 and sum(sizes.values()) != self.n_items:
+            raise ValueError(
+                f"draws of {self.partition!r} have {sum(sizes.values())} items, partition {self.partition!r} of the "
+                f"model has {self.n_items}: set the data with which the draws were made. {_NEW_ITEMS}"
+            )
         if labels.dtype.kind not in "iu" or tuple(sizes.values()) != self._value.shape(self.n_items):
             raise ValueError(
                 f"draws of {self.partition!r} must be whole numbers with dimensions (chain, draw, item), one item for "
@@ -144,8 +151,8 @@ class PartitionDraws:
         for name, _, X in self._parts.at(given)[1]:
             if X.shape[0] != self.n_items:
                 raise ValueError(
-                    f"Mixture {name!r} has {X.shape[0]} rows, partition {self.partition!r} {self.n_items} items: set "
-                    "the data with which the draws were made"
+                    f"Mixture {name!r} has {X.shape[0]} rows of data, partition {self.partition!r} has {self.n_items} "
+                    f"items: set the data with which the draws were made. {_NEW_ITEMS}"
                 )
 
 

@@ -138,6 +138,8 @@ class PartitionStep(BlockedStep):
         table, log_u, u_term = self._draw_weights(self.rng, measure, labels)
         state = build_state(labels, family, data)
         if self._n_draws == 0:
+            # A step may be older than the data.
+            self.check_options(len(labels))
             self._check_start(point, table, u_term, log_target(state, table, family))
         try:
             state, stats = self.moves(state, table, family, data)

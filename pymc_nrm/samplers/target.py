@@ -2,6 +2,9 @@
 
 from functools import partial
 
+import numpy as np
+
+from pymc_nrm.distributions.item_counts import check_labels, check_shape
 from pymc_nrm.families.base import check_resolution
 from pymc_nrm.hyperparameters import check_values
 from pymc_nrm.measures.base import check_measure
@@ -36,8 +39,9 @@ class Target:
 
     def __init__(self, model, partition, point, compile_kwargs=None):
         check_uses(model, partition)
+        self._partition, self._mixtures = partition, mixtures_of(model, partition)
         evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
-        self._parts = PartitionParts(partition, mixtures_of(model, partition), evaluate)
+        self._parts = PartitionParts(partition, self._mixtures, evaluate)
         self._checked = False
         self.data_are_fixed = not any(self._parts.data_vary)
         self.at(point)
@@ -82,8 +86,8 @@ class Target:
         Raises
         ------
         ValueError
-            At the first point after the construction or :meth:`refresh`, if hyperparameters are outside their supports:
-            later ones are those of draws, whose log-probability is finite.
+            At the first point after the construction or :meth:`refresh`, if numbers of items differ or hyperparameters
+            are outside their supports: later points are those of draws, whose log-probability is finite.
         """
         if not self._checked:
             self._check(point)
@@ -93,8 +97,11 @@ class Target:
     def _check(self, point):
         measure, mixtures = self.parts(point)
         check_measure(measure)
-        for name, family, X in mixtures:
-            d = X.shape[1] if X.ndim == 2 else 1
+        check_labels(len(point[self._partition.name]), self._partition)
+        for rv, (name, family, X) in zip(self._mixtures, mixtures, strict=True):
+            field, axis = rv.owner.op.feature_axis
+            d = np.shape(family[field])[axis]
+            check_shape(name, X.shape, d, self._partition)
             check_values(family, X.shape[0], d, f" where the sampling of {name!r} starts")
         _, families, data = self._parts.prepared(point)
         for (name, _, _), family, rows in zip(mixtures, families, data, strict=True):

@@ -92,7 +92,7 @@ def test_data_are_those_of_the_model_now(model, posterior):
         assert first.data[1].values.ravel().tolist() == [7.0] * 4
         with model:
             pm.set_data({"counts_data": np.array([7, 7])})
-        with pytest.raises(ValueError, match="'counts' has 2 rows, partition 'w' 4 items"):
+        with pytest.raises(ValueError, match="'counts' has 2 rows of data, partition 'w' has 4 items"):
             next(iter(PartitionDraws(posterior, model, "w")))
     finally:
         with model:

@@ -1,0 +1,237 @@
+"""``pm.set_data`` with another number of items."""
+
+import warnings
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+from numpy.testing import assert_allclose
+
+import pymc_nrm as nrm
+
+COUNTS = np.array([0, 1, 8, 9])
+LONGER = np.array([0, 1, 8, 9, 1, 10])
+SHORTER = np.array([7, 0])
+FAMILY = nrm.PoissonGamma(1.0, 0.5)
+MEASURE = nrm.NormalizedInverseGaussian(1.0)
+
+
+def by_shape(counts):
+    with pm.Model() as model:
+        X = pm.Data("X", counts)
+        z = nrm.Partition("z", MEASURE, n=X.shape[0])
+        nrm.Mixture("x", z, FAMILY, observed=X)
+    return model
+
+
+def by_dims_of_data(counts):
+    with pm.Model() as model:
+        X = pm.Data("X", counts, dims="item")
+        z = nrm.Partition("z", MEASURE, dims="item")
+        nrm.Mixture("x", z, FAMILY, observed=X, dims="item")
+    return model
+
+
+def by_coords(counts):
+    with pm.Model(coords={"item": range(len(counts))}) as model:
+        X = pm.Data("X", counts, dims="item")
+        z = nrm.Partition("z", MEASURE, dims="item")
+        nrm.Mixture("x", z, FAMILY, observed=X, dims="item")
+    return model
+
+
+def fixed(counts):
+    with pm.Model() as model:
+        X = pm.Data("X", counts)
+        z = nrm.Partition("z", MEASURE, n=len(counts))
+        nrm.Mixture("x", z, FAMILY, observed=X)
+    return model
+
+
+FOLLOWING = pytest.mark.parametrize("make", [by_shape, by_dims_of_data, by_coords])
+
+
+def set_counts(model, counts):
+    coords = {"item": range(len(counts))} if model.coords.get("item") is not None else None
+    with model:
+        pm.set_data({"X": np.asarray(counts)}, coords=coords)
+
+
+def resized(make, counts):
+    model = make(COUNTS)
+    set_counts(model, counts)
+    return model
+
+
+def sample(model, step=None, **options):
+    with model, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        step = nrm.MarginalGibbs([model["z"]]) if step is None else step
+        options = {"draws": 20, "tune": 5, "chains": 1, "quiet": True, "progressbar": False} | options
+        return pm.sample(step=step, random_seed=3, **options)
+
+
+@FOLLOWING
+@pytest.mark.parametrize("counts", [LONGER, SHORTER], ids=["longer", "shorter"])
+def test_log_probability_is_that_of_a_model_of_the_new_size(make, counts):
+    labels = np.arange(len(counts)) % 2
+    point = {"z": labels}
+    assert_allclose(resized(make, counts).compile_logp()(point), fixed(counts).compile_logp()(point))
+
+
+@FOLLOWING
+def test_forward_draws_have_the_new_size(make):
+    with resized(make, LONGER):
+        assert pm.sample_prior_predictive(3, random_seed=1).prior["z"].shape == (1, 3, 6)
+
+
+@FOLLOWING
+@pytest.mark.parametrize("counts", [LONGER, SHORTER], ids=["longer", "shorter"])
+def test_a_new_chain_draws_what_a_model_of_the_new_size_draws(make, counts):
+    draws = sample(resized(make, counts)).posterior["z"]
+    assert draws.shape == (1, 20, len(counts))
+    assert (draws.values == sample(fixed(counts)).posterior["z"].values).all()
+
+
+@pytest.mark.parametrize("counts", [LONGER, SHORTER], ids=["longer", "shorter"])
+def test_a_step_made_before_the_change_serves_a_chain_after_it(counts):
+    model = by_shape(COUNTS)
+    with model:
+        step = nrm.MarginalGibbs([model["z"]])
+    set_counts(model, counts)
+    draws = sample(model, step).posterior["z"]
+    assert (draws.values == sample(fixed(counts)).posterior["z"].values).all()
+
+
+def test_options_of_a_step_are_checked_against_the_new_size():
+    model = by_shape(COUNTS)
+    with model:
+        step = nrm.MarginalGibbs([model["z"]], n_items=3)
+    set_counts(model, SHORTER)
+    with pytest.raises(ValueError, match="n_items must be a whole number between 1 and 2; got 3"):
+        sample(model, step)
+
+
+def test_compact_labels_have_the_new_size():
+    model = resized(by_shape, LONGER)
+    with model, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        step = nrm.MarginalGibbs([model["z"]])
+        options = {"chains": 1, "labels": "compact", "quiet": True, "progressbar": False, "random_seed": 3}
+        idata = nrm.sample(20, tune=5, step=step, **options)
+    assert idata.posterior["z"].shape == (1, 20, 6)
+
+
+def test_predictions_take_draws_of_the_new_size():
+    model = resized(by_shape, LONGER)
+    idata = sample(model)
+    replicated = nrm.sample_posterior_predictive(idata, model, random_seed=1).posterior_predictive["x"]
+    assert replicated.shape == (1, 20, 6)
+    assert np.isfinite(nrm.density(idata, model, np.arange(3))).all()
+
+
+def test_predictions_refuse_draws_of_the_old_size():
+    model = by_shape(COUNTS)
+    idata = sample(model)
+    set_counts(model, LONGER)
+    with pytest.raises(ValueError, match=r"draws of 'z' have 4 items.*model has 6: set the data with which"):
+        nrm.density(idata, model, np.arange(3))
+
+
+def test_effects_follow_the_outcome():
+    with pm.Model() as model:
+        y = pm.Data("y", np.zeros(3))
+        z = nrm.Partition("z", MEASURE, n=y.shape[0])
+        effect = nrm.Mixture("effect", z, nrm.NormalGamma(0.0, 1.0, 2.0, 1.0))
+        pm.Normal("outcome", effect, 1.0, observed=y)
+        pm.set_data({"y": np.zeros(5)})
+        assert model.initial_point()["effect"].shape == (5,)
+        assert pm.draw(effect, random_seed=1).shape == (5,)
+
+
+def test_a_step_names_mixture_partition_and_remedy_where_the_number_is_fixed():
+    model = resized(fixed, LONGER)
+    message = r"Mixture 'x' has 6 rows of data, partition 'z' has 4 items\. That number is fixed.*n=X\.shape\[0\]"
+    with model, pytest.raises(ValueError, match=message):
+        nrm.MarginalGibbs([model["z"]])
+
+
+def test_a_step_names_what_the_number_follows():
+    with pm.Model() as model:
+        other = pm.Data("other", np.zeros(4))
+        X = pm.Data("X", COUNTS)
+        z = nrm.Partition("z", MEASURE, n=other.shape[0])
+        nrm.Mixture("x", z, FAMILY, observed=X)
+    set_counts(model, LONGER)
+    with model, pytest.raises(ValueError, match=r"6 rows.*4 items\. That number follows 'other'"):
+        nrm.MarginalGibbs([model["z"]])
+
+
+@pytest.mark.parametrize("counts", [LONGER, SHORTER], ids=["longer", "shorter"])
+def test_the_log_probability_names_data_and_partition(counts):
+    model = resized(fixed, counts)
+    with pytest.raises(ValueError, match=r"data 'X' must have one row for each of the 4 items of partition 'z'"):
+        model.compile_logp()({"z": np.zeros(4, dtype=np.int64)})
+
+
+def test_another_number_of_features_is_an_error():
+    with pm.Model():
+        X = pm.Data("X", np.zeros((4, 2)))
+        z = nrm.Partition("z", MEASURE, n=4)
+        nrm.Mixture("x", z, FAMILY, observed=X)
+        pm.set_data({"X": np.zeros((4, 3))})
+        with pytest.raises(ValueError, match=r"Mixture 'x' has 3 columns of data, but was made for 2"):
+            nrm.MarginalGibbs([z])
+
+
+def test_a_start_of_another_length_is_an_error():
+    with pm.Model() as model:
+        X = pm.Data("X", COUNTS)
+        z = nrm.Partition("z", MEASURE, n=X.shape[0], initval=[0, 0, 1, 1])
+        nrm.Mixture("x", z, FAMILY, observed=X)
+    set_counts(model, SHORTER)
+    with model, pytest.raises(ValueError, match=r"partition 'z' has 2 items, its start 4 labels.*initvals=\{'z'"):
+        nrm.MarginalGibbs([z])
+
+
+def test_initvals_replace_a_start_of_another_length():
+    with pm.Model() as model:
+        X = pm.Data("X", COUNTS)
+        z = nrm.Partition("z", MEASURE, n=X.shape[0], initval=[0, 0, 1, 1])
+        nrm.Mixture("x", z, FAMILY, observed=X)
+    set_counts(model, SHORTER)
+    with model:
+        step = nrm.MarginalGibbs([z], initial_point={"z": np.array([0, 1])})
+    assert sample(model, step, initvals={"z": [0, 1]}).posterior["z"].shape == (1, 20, 2)
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (lambda X: X.shape[0] * 1.0, "scalar tensor of integers"),
+        (lambda X: X, "scalar tensor of integers"),
+        (lambda X: X.shape[0] - 4, "between 1 and 1000000000; got 0"),
+        (lambda X: pm.Poisson("k", 4), "not depend on random variables; got k"),
+        (lambda X: pt.lscalar("free"), r"follow pm\.Data or constants; got free"),
+    ],
+    ids=["float", "vector", "zero", "random", "free"],
+)
+def test_numbers_of_items_that_are_refused(number, message):
+    with pm.Model():
+        n = number(pm.Data("X", COUNTS))
+        with pytest.raises(ValueError, match=f"n of Partition 'z' must.*{message}"):
+            nrm.Partition("z", MEASURE, n=n)
+
+
+@pytest.mark.parametrize("number", [lambda X: pt.constant(4), lambda X: pm.Normal("a", shape=4).shape[0]])
+def test_numbers_of_items_that_are_fixed(number):
+    with pm.Model():
+        assert nrm.Partition("z", MEASURE, n=number(None)).type.shape == (4,)
+
+
+def test_a_number_of_items_as_data():
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURE, n=pm.Data("n", np.array(4)))
+        pm.set_data({"n": np.array(6)})
+        assert pm.draw(z, random_seed=1).shape == model.initial_point()["z"].shape == (6,)
