@@ -1,6 +1,7 @@
 """Checks of the hyperparameters of measures and families, before anything is computed with them."""
 
 import numpy as np
+import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.type import TensorType
 
@@ -105,6 +106,34 @@ def known_size(size):
 def static_shape(value):
     """Shape of a number, an array or a tensor, with None for the sizes of a tensor that are not known."""
     return value.type.shape if isinstance(value, Variable) else np.shape(value)
+
+
+def broadcast_tensor(tensor, shape):
+    """A tensor of full shape: a constant or the tensor itself where that is possible, since PyMC prints these.
+
+    Parameters
+    ----------
+    tensor : TensorVariable
+    shape : list of int or scalar tensor
+
+    Returns
+    -------
+    TensorVariable
+
+    Examples
+    --------
+    >>> broadcast_tensor(pt.constant(0.5), [2]).data.tolist()
+    [0.5, 0.5]
+    """
+    lengths = [int(length.data) if isinstance(length, Constant) else length for length in shape]
+    if not any(isinstance(length, Variable) for length in lengths):
+        if isinstance(tensor, Constant):
+            return pt.constant(np.broadcast_to(tensor.data, lengths))
+        if static_shape(tensor) == tuple(lengths):
+            return tensor
+        if set(lengths) == {1}:
+            return tensor.dimshuffle(*["x"] * (len(lengths) - tensor.ndim), *range(tensor.ndim))
+    return pt.broadcast_to(tensor, shape)
 
 
 def _check_shape(title, name, value, core, sizes):

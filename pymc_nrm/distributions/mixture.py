@@ -17,6 +17,7 @@ from pymc_nrm.distributions.item_counts import count_value, rows_message
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.observed import as_observed, numeric_data, sparse_origin
 from pymc_nrm.distributions.partition import PartitionRV
+from pymc_nrm.distributions.printing import printed_names
 from pymc_nrm.distributions.supports import with_conditions
 from pymc_nrm.families.base import broadcast_hyperparameters, canonical, complete, log_likelihood, prepare_data
 from pymc_nrm.hyperparameters import check_values, plain_values
@@ -26,12 +27,11 @@ from pymc_nrm.partitions.clusters import draw_data
 class MixtureRV(RandomVariable):
     """Data of a mixture: inputs are labels and the hyperparameters of the family in their full shape."""
 
-    name = "mixture"
     __props__ = ("name", "signature", "dtype", "inplace", "family_class", "univariate")
-    _print_name = ("Mixture", "\\operatorname{Mixture}")
 
     def __init__(self, family_class, univariate, **kwargs):
         self.family_class = family_class
+        kwargs["name"], self._print_name = printed_names("mixture", family_class)
         self.univariate = univariate
         cores = [spec.core for spec in family_class.hyperparameters.values()]
         inputs = ["(n)", *[f"({','.join(core)})" for core in cores]]

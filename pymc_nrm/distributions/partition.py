@@ -7,11 +7,13 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Discrete, _support_point
 from pymc.logprob.abstract import _logprob
+from pytensor.graph.basic import Variable
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.distributions.item_counts import checked_count, count_value
 from pymc_nrm.distributions.numba_dispatch import register_numba
+from pymc_nrm.distributions.printing import printed_names
 from pymc_nrm.distributions.start import DefaultStart
 from pymc_nrm.distributions.supports import with_conditions
 from pymc_nrm.measures.base import check_measure, draw_partition, symbolic_log_eppf
@@ -21,13 +23,12 @@ from pymc_nrm.partitions.value import FlatLabels
 class PartitionRV(RandomVariable):
     """Labels of a random partition: inputs are the number of items and the hyperparameters of the measure."""
 
-    name = "partition"
     dtype = "int64"
     __props__ = ("name", "signature", "dtype", "inplace", "measure_class")
-    _print_name = ("Partition", "\\operatorname{Partition}")
 
     def __init__(self, measure_class, **kwargs):
         self.measure_class = measure_class
+        kwargs["name"], self._print_name = printed_names("partition", measure_class)
         kwargs["signature"] = ",".join(["()"] * (1 + len(measure_class._fields))) + "->(n)"
         super().__init__(**kwargs)
 
@@ -133,7 +134,9 @@ class Partition(Discrete):
         if shape is not None and np.ndim(shape) == 1 and len(shape) != 1:
             raise ValueError(f"shape of a Partition must have one entry, its number of items; got {shape}")
         register_numba(PartitionRV, _numba_draw)
-        hyperparameters = [pt.as_tensor(value).astype("float64") for value in measure]
+        # A number becomes one constant, which PyMC prints, and not the cast of a smaller one.
+        values = [value if isinstance(value, Variable) else np.float64(value) for value in measure]
+        hyperparameters = [pt.as_tensor(value).astype("float64") for value in values]
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
         next_rng, labels = PartitionRV(type(measure))(n, *hyperparameters, rng=rng, return_next_rng=True)
         return (next_rng, labels) if return_next_rng else labels

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from pymc_nrm.checks import numeric_array
 from pymc_nrm.generic import describe_fields, generic, kernel
-from pymc_nrm.hyperparameters import check_values, plain_values, static_shape
+from pymc_nrm.hyperparameters import broadcast_tensor, check_values, plain_values, static_shape
 from pymc_nrm.lanes import LANES
 from pymc_nrm.supports import Hyperparameter
 
@@ -382,7 +382,8 @@ def broadcast_hyperparameters(family: Any, n: Any, d: Any) -> Any:
     fields = []
     for name, value in family._asdict().items():
         core = family.hyperparameters[name].core
-        tensor = pt.as_tensor(value) if symbolic else np.asarray(value)
+        array = value if isinstance(value, Variable) else np.asarray(value, dtype="float64")
+        tensor = pt.as_tensor(array) if symbolic else array
         title = f"{name} of {type(family).__name__}"
         fields.append(_broadcast(title, tensor, core, {"n": n, "d": d}, symbolic))
     return type(family)(*fields)
@@ -397,11 +398,10 @@ def _broadcast(title, tensor, core, sizes, symbolic):
         for i, length in enumerate(static_shape(tensor)):
             size = sizes.get(core[i + offset])
             if size is not None and (length is None or isinstance(size, Variable)):
-                words = (
-                    f"{title} must have one entry for each of the {'items' if core[i + offset] == 'n' else 'features'}"
-                )
+                counted = "items" if core[i + offset] == "n" else "features"
+                words = f"{title} must have one entry for each of the {counted}"
                 tensor = Assert(words)(tensor, pt.eq(tensor.shape[i], size))
-        return pt.broadcast_to(tensor, shape) if core else tensor
+        return broadcast_tensor(tensor, shape) if core else tensor
     # A copy: views made by broadcasting are read-only, for which kernels would be compiled again.
     return np.array(np.broadcast_to(tensor, shape), order="C") if core else float(tensor)
 
