@@ -5,7 +5,7 @@ __all__ = ["IMPORTS", "kernel_layers"]
 _CHECKS = ("checks", "supports", "hyperparameters")
 _MATHEMATICS = ("generic", "interrupts", "lanes", "pairs", "special", "kernel_op")
 _KINDS = ("measures", "families")
-_PYMC = ("distributions", "model")
+_PYMC = ("pymc_internals", "distributions", "model")
 
 # Part: the parts that it may import beside itself, all of them earlier in this table.
 IMPORTS = {
@@ -26,8 +26,9 @@ IMPORTS = {
     "partitions": (*_CHECKS, "generic", "interrupts", "special", *_KINDS),
     "guide_trees": (*_CHECKS, "generic", "interrupts", "special", *_KINDS, "partitions"),
     "trees": (*_CHECKS, "generic", "interrupts", "special", *_KINDS, "partitions", "guide_trees"),
-    "distributions": (*_CHECKS, "fingerprints", "generic", "special", *_KINDS, "partitions"),
-    "model": (*_CHECKS, *_KINDS, "partitions", "distributions"),
+    "pymc_internals": (),
+    "distributions": ("pymc_internals", *_CHECKS, "fingerprints", "generic", "special", *_KINDS, "partitions"),
+    "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "distributions"),
     "samplers": (*_CHECKS, *_MATHEMATICS, *_KINDS, "partitions", "guide_trees", *_PYMC),
     "testing": (*_CHECKS, *_MATHEMATICS, *_KINDS, "partitions", "trees", *_PYMC),
     "stats": ("checks", "generic", "interrupts", "special"),
@@ -38,7 +39,7 @@ IMPORTS = {
 }
 
 # Kernels call nothing of these, so that an edit of a message compiles nothing anew.
-WITHOUT_KERNELS = frozenset({"layers", *_CHECKS, "fingerprints", "kernel_cache", "model"})
+WITHOUT_KERNELS = frozenset({"layers", *_CHECKS, "fingerprints", "kernel_cache", "pymc_internals", "model"})
 
 
 def kernel_layers(layer):

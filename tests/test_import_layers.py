@@ -14,7 +14,7 @@ ROOT = pathlib.Path(pymc_nrm.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
 
 # The mathematics is tested without PyMC.
-WITHOUT_PYMC = {*list(IMPORTS)[: list(IMPORTS).index("distributions")], "stats", "datasets"}
+WITHOUT_PYMC = {*list(IMPORTS)[: list(IMPORTS).index("pymc_internals")], "stats", "datasets"}
 
 
 def layer(path):
@@ -48,6 +48,19 @@ def test_file(path):
     assert not above, f"{own} must not import {sorted(above)}"
     if own in WITHOUT_PYMC:
         assert not [name for name in imported_modules(path) if name.split(".")[0] == "pymc"]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_private_names_of_pymc_are_imported_in_one_file(path):
+    """Elsewhere names come from ``pymc`` or a module directly below it, and have no underscore."""
+    if layer(path) == "pymc_internals":
+        return
+    for name in imported_modules(path):
+        parts = name.split(".")
+        if parts[0] in ("pymc", "pytensor"):
+            assert not any(part.startswith("_") for part in parts), name
+        if parts[0] == "pymc":
+            assert len(parts) <= 3, name
 
 
 def test_each_part_imports_earlier_ones():

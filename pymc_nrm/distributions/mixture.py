@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.distribution import Distribution, _support_point
-from pymc.logprob.abstract import _logprob
+from pymc import Distribution
 from pytensor.graph.basic import Variable
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.random.op import RandomVariable
@@ -22,6 +21,7 @@ from pymc_nrm.distributions.supports import with_conditions
 from pymc_nrm.families.base import broadcast_hyperparameters, canonical, complete, log_likelihood, prepare_data
 from pymc_nrm.hyperparameters import check_values, plain_values
 from pymc_nrm.partitions.clusters import draw_data
+from pymc_nrm.pymc_internals import logprob, support_point
 
 
 class MixtureRV(RandomVariable):
@@ -238,7 +238,7 @@ def _n_features(family, shape):
     return None
 
 
-@_logprob.register(MixtureRV)
+@logprob.register(MixtureRV)
 def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     [value] = values
     family = op.family_class(*hyperparameters)
@@ -249,7 +249,7 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     return with_conditions(log_likelihood(family, X, labels), family, d=X.shape[1])
 
 
-@_support_point.register(MixtureRV)
+@support_point.register(MixtureRV)
 def _mixture_support_point(op, rv, rng, size, labels, *hyperparameters):
     mu = getattr(op.family_class(*hyperparameters), "mu", 0)
     return pt.zeros_like(rv) + pt.as_tensor(mu).astype(rv.dtype)

@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.distribution import Discrete, _support_point
-from pymc.logprob.abstract import _logprob
 from pytensor.graph.basic import Variable
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
@@ -18,6 +16,7 @@ from pymc_nrm.distributions.start import DefaultStart
 from pymc_nrm.distributions.supports import with_conditions
 from pymc_nrm.measures.base import check_measure, draw_partition, symbolic_log_eppf
 from pymc_nrm.partitions.value import FlatLabels
+from pymc_nrm.pymc_internals import logprob, support_point
 
 
 class PartitionRV(RandomVariable):
@@ -54,7 +53,7 @@ class PartitionRV(RandomVariable):
         return draw_partition(self.measure_class(*[float(value) for value in hyperparameters]), int(n), rng)
 
 
-class Partition(Discrete):
+class Partition(pm.Discrete):
     """Random partition of n items, drawn from a normalized random measure.
 
     The value is a vector of labels, shape (n,), numbered from 0 in order of appearance.  Labels are names: only which
@@ -167,7 +166,7 @@ def _renamed(labels, n, argument):
     return FlatLabels.renamed(labels, count_value(n), f"{argument} of a Partition")
 
 
-@_logprob.register(PartitionRV)
+@logprob.register(PartitionRV)
 def _partition_logp(op, values, rng, size, n, *hyperparameters, **kwargs):
     [labels] = values
     measure = op.measure_class(*hyperparameters)
@@ -176,7 +175,7 @@ def _partition_logp(op, values, rng, size, n, *hyperparameters, **kwargs):
     return with_conditions(pt.switch(valid, log_probability, -np.inf), measure)
 
 
-@_support_point.register(PartitionRV)
+@support_point.register(PartitionRV)
 def _partition_support_point(op, rv, *inputs):
     return DefaultStart()(pt.zeros_like(rv))
 

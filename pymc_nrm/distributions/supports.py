@@ -1,6 +1,6 @@
 """Ranges of hyperparameters inside the log-probability, for those that are no constants."""
 
-from pymc.distributions.dist_math import check_parameters
+from pymc_nrm.pymc_internals import check_parameters
 
 
 def with_conditions(log_probability, parameters, d=None):

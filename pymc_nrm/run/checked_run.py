@@ -3,17 +3,16 @@
 import logging
 
 import pymc as pm
-from pymc.stats.convergence import log_warnings, warn_divergences, warn_treedepth
 from xarray import DataTree
 
 from pymc_nrm.model.rvs import is_partition
+from pymc_nrm.pymc_internals import log_warnings, naming_dead_chains, warn_divergences, warn_treedepth
 from pymc_nrm.run.checkpoint_step import Checkpoints
 from pymc_nrm.run.diagnosis import diagnose_run
 from pymc_nrm.run.interruption import interrupts_outside_of_conversions
 from pymc_nrm.run.label_storage import Storage
 from pymc_nrm.run.local_chains import run_chains
 from pymc_nrm.run.messages import convergence_messages
-from pymc_nrm.run.pymc_internals import naming_dead_chains
 from pymc_nrm.run.remote_chains import sample_remotely
 from pymc_nrm.run.results import to_datatree
 from pymc_nrm.stats.diagnostics import attach

@@ -5,12 +5,13 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
+from pymc.step_methods import CompoundStep
 
+from pymc_nrm.pymc_internals import end_with_parent, left_out_of_state, make_step, set_left_out
 from pymc_nrm.run.checkpoint_blocks import pack_block, unpack_block
 from pymc_nrm.run.checkpoint_files import ChainFiles
 from pymc_nrm.run.fingerprint import describe_steps, point_digest
 from pymc_nrm.run.label_storage import kept_row
-from pymc_nrm.run.pymc_internals import CompoundStep, end_with_parent, left_out_of_state, make_step, set_left_out
 
 # By default a checkpoint is kept after so many seconds, and takes at most this part of the time.
 SECONDS_BETWEEN = 10.0

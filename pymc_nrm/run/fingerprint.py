@@ -16,7 +16,7 @@ from pytensor.graph.type import Type
 from pytensor.tensor.random.type import RandomType
 
 from pymc_nrm.fingerprints import class_fingerprint, source_fingerprint
-from pymc_nrm.run.pymc_internals import NOT_SETTINGS, SETTINGS, flatten_steps
+from pymc_nrm.pymc_internals import NOT_SETTINGS, SETTINGS, flatten_steps
 
 _PACKAGES = ("pymc", "pytensor", "numba", "numpy", "scipy")
 _FLAGS = ("floatX", "linker", "optimizer")

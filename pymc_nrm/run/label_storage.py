@@ -4,9 +4,9 @@ import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from pymc.backends.base import BaseTrace
 
 from pymc_nrm.partitions.value import smallest_type
+from pymc_nrm.pymc_internals import BaseTrace
 
 # How labels may be kept.
 LABELS = ("full", "compact", "none")

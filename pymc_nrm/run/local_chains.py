@@ -4,10 +4,10 @@ import warnings
 
 import pymc as pm
 
+from pymc_nrm.pymc_internals import naming_dead_chains
 from pymc_nrm.run.checkpoint_step import checkpointed_step
 from pymc_nrm.run.interruption import interrupts_outside_of_conversions
 from pymc_nrm.run.label_storage import ThinnedTrace
-from pymc_nrm.run.pymc_internals import naming_dead_chains
 
 
 def run_chains(storage, checkpoints=None, **kwargs):

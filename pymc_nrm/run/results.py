@@ -1,12 +1,10 @@
 """The result of a run, from what its chains kept."""
 
 import pymc as pm
-from pymc.backends.arviz import coords_and_dims_for_inferencedata
-from pymc.backends.base import MultiTrace
-from pymc.backends.ndarray import NDArray
 from pymc.util import drop_warning_stat
 from xarray import Dataset, DataTree
 
+from pymc_nrm.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
 from pymc_nrm.run.label_storage import LabelArray
 
 

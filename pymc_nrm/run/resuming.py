@@ -11,8 +11,8 @@ from xarray import DataTree
 
 from pymc_nrm.checks import check_count
 from pymc_nrm.model.rvs import checked_model
+from pymc_nrm.pymc_internals import default_chains
 from pymc_nrm.run.checked_run import partitions_of, run_and_check
-from pymc_nrm.run.pymc_internals import default_chains
 from pymc_nrm.run.remote_chains import DEFAULT_CHAINS
 from pymc_nrm.run.run_folder import RunFolder
 

@@ -3,8 +3,7 @@
 from dataclasses import field
 
 import numpy as np
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
-from pymc.step_methods.state import dataclass_state
+from pymc.step_methods import BlockedStep
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pytensor.graph.basic import Variable
 from rich.progress import TextColumn
@@ -17,6 +16,7 @@ from pymc_nrm.measures.base import draw_log_u, log_u_prior_term, weights
 from pymc_nrm.model.rvs import checked_model, is_partition, value_of
 from pymc_nrm.partitions.clusters import build_state, log_target
 from pymc_nrm.partitions.labels import label_counts
+from pymc_nrm.pymc_internals import Competence, StepMethodState, dataclass_state
 from pymc_nrm.samplers.finite import check_against_graph, not_finite
 from pymc_nrm.samplers.target import Target
 

@@ -7,13 +7,13 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc.model import Model, modelcontext
 from pymc.pytensorf import compile as compile_function
-from pymc.step_methods.compound import BlockedStep, StepMethodState
-from pymc.step_methods.state import dataclass_state
+from pymc.step_methods import BlockedStep
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.checks import random_generator
 from pymc_nrm.model.rvs import is_mixture, is_partition, value_of
+from pymc_nrm.pymc_internals import StepMethodState, dataclass_state
 from pymc_nrm.testing.scores import mean_and_error
 
 

@@ -4,7 +4,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from pymc.step_methods.state import dataclass_state
 
 from pymc_nrm.checks import check_count
 from pymc_nrm.generic import precompile
@@ -14,6 +13,7 @@ from pymc_nrm.guide_trees.tree import cut_tree
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.pymc_internals import dataclass_state
 from pymc_nrm.samplers.base import PartitionStep, PartitionStepState
 from pymc_nrm.samplers.lee_choi.canonical_split_merge import canonical_items, canonical_moves
 from pymc_nrm.samplers.lee_choi.published_moves import forest_labels, plant_forest, published_cycle, refresh_forest

@@ -5,8 +5,6 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
-from pymc.step_methods.compound import Competence
-from pymc.step_methods.state import dataclass_state
 
 from pymc_nrm.checks import check_count
 from pymc_nrm.generic import kernel, precompile
@@ -15,6 +13,7 @@ from pymc_nrm.guide_trees.tree import cut_tree
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.model.rvs import is_partition
 from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.pymc_internals import Competence, dataclass_state
 from pymc_nrm.samplers.base import PartitionStep, PartitionStepState
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
 from pymc_nrm.samplers.tally import SPLIT_MERGE_STATS, empty_tally, split_merge_statistics, sum_tallies

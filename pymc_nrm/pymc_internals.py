@@ -1,4 +1,8 @@
-"""What sampling touches of PyMC beyond its public functions, in one place."""
+"""What the package touches of PyMC beyond its public modules, in one place.
+
+Public is what ``pymc`` and modules such as ``pymc.util`` offer without an underscore.  Everything that lies deeper, or
+has an underscore, comes from here.
+"""
 
 import contextlib
 import inspect
@@ -9,15 +13,49 @@ import threading
 import time
 
 import pymc as pm
+from pymc.backends.arviz import coords_and_dims_for_inferencedata
+from pymc.backends.base import BaseTrace, MultiTrace
+from pymc.backends.ndarray import NDArray
+from pymc.distributions.dist_math import check_parameters
+from pymc.distributions.distribution import _support_point as support_point
 from pymc.initial_point import make_initial_point_fns_per_chain
+from pymc.logprob.abstract import _logprob as logprob
 from pymc.pytensorf import resolve_backend_compile_kwargs
 from pymc.sampling.mcmc import assign_step_methods, instantiate_steppers
 from pymc.sampling.parallel import ParallelSamplingError, ProcessAdapter, _cpu_count
-from pymc.step_methods import STEP_METHODS
+from pymc.stats.convergence import log_warnings, warn_divergences, warn_treedepth
+from pymc.step_methods import STEP_METHODS, CompoundStep
 from pymc.step_methods.arraystep import PopulationArrayStepShared
-from pymc.step_methods.compound import BlockedStep, CompoundStep, flatten_steps
-from pymc.step_methods.state import DataClassState, WithSamplingState
+from pymc.step_methods.compound import Competence, StepMethodState, flatten_steps
+from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
 from pymc.util import get_random_generator
+
+__all__ = [
+    "NOT_SETTINGS",
+    "SETTINGS",
+    "BaseTrace",
+    "Competence",
+    "MultiTrace",
+    "NDArray",
+    "ParallelSamplingError",
+    "StepMethodState",
+    "WithSamplingState",
+    "check_parameters",
+    "coords_and_dims_for_inferencedata",
+    "dataclass_state",
+    "default_chains",
+    "end_with_parent",
+    "flatten_steps",
+    "left_out_of_state",
+    "log_warnings",
+    "logprob",
+    "make_step",
+    "naming_dead_chains",
+    "set_left_out",
+    "support_point",
+    "warn_divergences",
+    "warn_treedepth",
+]
 
 # What NUTS reports of a chain so far, and leaves out of its sampling state.
 _LEFT_OUT = ("divergences",)
@@ -156,19 +194,3 @@ def _ending(process):
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
     hint = ", as happens when memory is exhausted" if name == "SIGKILL" else ""
     return f"was ended by {name}{hint}"
-
-
-__all__ = [
-    "NOT_SETTINGS",
-    "SETTINGS",
-    "BlockedStep",
-    "CompoundStep",
-    "WithSamplingState",
-    "default_chains",
-    "end_with_parent",
-    "flatten_steps",
-    "left_out_of_state",
-    "make_step",
-    "naming_dead_chains",
-    "set_left_out",
-]
