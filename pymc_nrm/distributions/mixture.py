@@ -12,12 +12,12 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.checks import check_count, naming
+from pymc_nrm.distributions.conditions import with_conditions
 from pymc_nrm.distributions.item_counts import count_value, rows_message
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.observed import as_observed, numeric_data, sparse_origin
 from pymc_nrm.distributions.partition import PartitionRV
 from pymc_nrm.distributions.printing import printed_names
-from pymc_nrm.distributions.supports import with_conditions
 from pymc_nrm.families.base import broadcast_hyperparameters, canonical, complete, log_likelihood, prepare_data
 from pymc_nrm.hyperparameters import check_values, plain_values
 from pymc_nrm.partitions.clusters import draw_data

@@ -10,8 +10,8 @@ from pymc_nrm.model.dependents import mixtures_of
 from pymc_nrm.model.rvs import checked_model, is_mixture, partition_of
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.draws import PartitionDraws
-from pymc_nrm.predictions.join_weights import log_join_probabilities
 from pymc_nrm.predictions.layout import draws_dataset, partition_coords
+from pymc_nrm.predictions.prediction_rule import log_prediction_rule
 from pymc_nrm.predictions.tables import log_leave_one_out_table, log_sum_rows
 
 
@@ -141,7 +141,7 @@ def _log_join_without(measure, labels):
         remaining = counts.copy()
         remaining[first] -= 1
         kept = remaining > 0
-        log_p = log_join_probabilities(measure, remaining[kept])
+        log_p = log_prediction_rule(measure, remaining[kept])
         row = np.full(n_clusters + 1, -np.inf)
         row[np.append(kept, True)] = log_p
         for own in members:

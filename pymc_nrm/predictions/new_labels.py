@@ -12,8 +12,8 @@ from pymc_nrm.model.rvs import checked_model, find_partition
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
 from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.items import as_rows, prepare_new_items
-from pymc_nrm.predictions.join_weights import log_join_probabilities
 from pymc_nrm.predictions.layout import MixtureLayout
+from pymc_nrm.predictions.prediction_rule import log_prediction_rule
 from pymc_nrm.predictions.tables import log_predictive_table, log_sum_rows
 from pymc_nrm.stats.point_estimate import point_estimate
 
@@ -108,7 +108,7 @@ def predict_labels(
             draw.labels, product(families), product_data(data), product_data(points), len(total)
         )
         counts = label_counts(draw.labels)
-        table += log_join_probabilities(draw.measure, counts)
+        table += log_prediction_rule(draw.measure, counts)
         joined = np.exp(table - log_sum_rows(table)[:, None])
         cells = np.bincount(draw.labels * len(names) + labels, minlength=len(counts) * len(names))
         total[:, :-1] += joined[:, :-1] @ (cells.reshape(len(counts), len(names)) / counts[:, None])

@@ -10,8 +10,8 @@ from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.items import as_rows, prepare_new_items
-from pymc_nrm.predictions.join_weights import log_join_probabilities
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
+from pymc_nrm.predictions.prediction_rule import log_prediction_rule
 from pymc_nrm.predictions.tables import log_predictive_table, log_sum_rows
 
 
@@ -81,7 +81,7 @@ def density(idata: xr.DataTree | xr.Dataset, model: Model, grid: Any, *, var_nam
             values = np.empty((len(draws), rows.shape[0]))
         if s == 0 or not layout.observed:
             points = prepare_new_items(family, data, rows, "grid")
-        log_p = log_join_probabilities(draw.measure, label_counts(draw.labels))
+        log_p = log_prediction_rule(draw.measure, label_counts(draw.labels))
         table = log_predictive_table(draw.labels, family, data, points, rows.shape[0])
         values[s] = np.exp(log_sum_rows(table + log_p))
         new_weight[s] = np.exp(log_p[-1])

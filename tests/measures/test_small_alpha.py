@@ -21,8 +21,8 @@ from pymc_nrm.measures.base import (
     weights,
 )
 from pymc_nrm.partitions.labels import all_partitions, label_counts
-from pymc_nrm.predictions.join_weights import log_join_probabilities
 from pymc_nrm.predictions.jumps import draw_log_fixed_jumps, draw_log_remaining_jumps, draw_log_remaining_mass
+from pymc_nrm.predictions.prediction_rule import log_prediction_rule
 
 ALPHAS = [1e-300, 1e-100, 1e-17, 1e-8, 0.3, 1e8]
 SIGMAS = [0.0, 1e-300, 1e-100, 1e-12, 1e-4, 0.5, 1.0 - 1e-6, 1.0 - 2.0**-53]
@@ -132,7 +132,7 @@ def test_next_item(measure):
     counts = np.array([3, 2, 1])
     exact = [log_eppf(measure, counts + np.eye(3, dtype=int)[c]) for c in range(3)]
     exact = np.array([*exact, log_eppf(measure, np.append(counts, 1))]) - log_eppf(measure, counts)
-    np.testing.assert_allclose(log_join_probabilities(measure, counts), exact, rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(log_prediction_rule(measure, counts), exact, rtol=1e-12, atol=1e-9)
 
 
 @pytest.mark.parametrize("measure", GRID, ids=repr)

@@ -13,7 +13,7 @@ import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.predictions import density, sample_posterior_predictive
-from pymc_nrm.predictions.join_weights import draw_new_labels, log_join_probabilities
+from pymc_nrm.predictions.prediction_rule import draw_new_labels, log_prediction_rule
 from pymc_nrm.testing import largest_z, z_scores
 
 
@@ -40,18 +40,18 @@ JOIN_MEASURES = [
 
 @pytest.mark.parametrize("measure", JOIN_MEASURES, ids=str)
 @pytest.mark.parametrize("counts", [[1], [3, 1, 1], [40, 2, 7, 2, 1]])
-def test_join_probabilities_are_ratios_of_partition_probabilities(measure, counts):
+def test_prediction_rule_is_a_ratio_of_partition_probabilities(measure, counts):
     counts = np.array(counts)
     steps = np.eye(len(counts) + 1, dtype=int)
     longer = [np.append(counts, 0) + step for step in steps]
     expected = [log_eppf(measure, c[c > 0]) - log_eppf(measure, counts) for c in longer]
-    np.testing.assert_allclose(log_join_probabilities(measure, counts), expected, atol=1e-9)
+    np.testing.assert_allclose(log_prediction_rule(measure, counts), expected, atol=1e-9)
 
 
-def test_join_probabilities_of_any_measure():
+def test_prediction_rule_of_any_measure():
     counts = np.array([3, 1, 4, 1])
-    expected = log_join_probabilities(nrm.NormalizedGeneralizedGamma(0.6, 0.35), counts)
-    np.testing.assert_allclose(log_join_probabilities(Foreign(0.6, 0.35), counts), expected, atol=1e-9)
+    expected = log_prediction_rule(nrm.NormalizedGeneralizedGamma(0.6, 0.35), counts)
+    np.testing.assert_allclose(log_prediction_rule(Foreign(0.6, 0.35), counts), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("measure", MEASURES)

@@ -15,8 +15,8 @@ from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.item_density import mixture_density
-from pymc_nrm.predictions.join_weights import log_join_probabilities
 from pymc_nrm.predictions.measure_functionals import measure_cdf, measure_density, measure_mean
+from pymc_nrm.predictions.prediction_rule import log_prediction_rule
 from pymc_nrm.predictions.predictive_density import density
 from pymc_nrm.predictions.random_measure import sample_random_measure
 from pymc_nrm.predictions.tables import log_predictive_table
@@ -61,7 +61,7 @@ def test_weights_of_clusters_have_the_moments_of_partition_probabilities(sampled
     """E[w_c] and E[w_c w_d] given the partition, u integrated out, are chances of the next items."""
     measure, _, _, draws = sampled
     w = np.stack([draws.weight.where(draws.label == c, 0).sum("atom").values[0] for c in (0, 1)], axis=1)
-    expected = np.exp(log_join_probabilities(measure, label_counts(LABELS)))
+    expected = np.exp(log_prediction_rule(measure, label_counts(LABELS)))
     assert np.abs(z_scores(w, expected[:2])).max() < 4
     products = np.stack([w[:, 0] ** 2, w[:, 1] ** 2, w[:, 0] * w[:, 1]], axis=1)
     expected = [eppf_ratio(measure, 0, 0), eppf_ratio(measure, 1, 1), eppf_ratio(measure, 0, 1)]

@@ -1,4 +1,4 @@
-"""Laws of the next items of a partition, u integrated out."""
+"""The prediction rule of a partition: which cluster the next item joins, u integrated out."""
 
 import functools
 import math
@@ -10,7 +10,7 @@ from pymc_nrm.measures.generalized_gamma import stable_parameters
 from pymc_nrm.measures.quadrature import log_integral
 
 
-def log_join_probabilities(measure, counts):
+def log_prediction_rule(measure, counts):
     """Log probabilities that one more item joins each cluster, or opens a new one, before its data are seen.
 
     Parameters
@@ -35,7 +35,7 @@ def log_join_probabilities(measure, counts):
     Examples
     --------
     >>> from pymc_nrm.measures import DirichletProcess
-    >>> np.exp(log_join_probabilities(DirichletProcess(1.0), np.array([2, 1]))).round(3).tolist()
+    >>> np.exp(log_prediction_rule(DirichletProcess(1.0), np.array([2, 1]))).round(3).tolist()
     [0.5, 0.25, 0.25]
     """
     counts = np.asarray(counts, dtype=np.int64)
@@ -87,7 +87,7 @@ def draw_new_labels(measure, counts, n_new, rng):
     counts = [int(count) for count in counts]
     labels = np.empty(n_new, dtype=np.int64)
     for i in range(n_new):
-        cumulative = np.cumsum(np.exp(log_join_probabilities(measure, np.array(counts, dtype=np.int64))))
+        cumulative = np.cumsum(np.exp(log_prediction_rule(measure, np.array(counts, dtype=np.int64))))
         label = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
         labels[i] = label = min(label, len(counts))
         if label == len(counts):
