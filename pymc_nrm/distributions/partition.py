@@ -88,6 +88,9 @@ class Partition(pm.Discrete):
     measure, u integrated out (James, Lijoi & Prünster 2009, eq. 4); it is minus infinity for any other labels, so that
     the probabilities of all values sum to one.
 
+    ``pm.sample`` and :func:`pymc_nrm.sample` move the partition.  ``pm.find_MAP`` leaves it where it starts, without a
+    warning; ``pm.fit`` and samplers other than PyMC's own refuse it.
+
     Examples
     --------
     >>> import pymc as pm
