@@ -95,7 +95,7 @@ def run(n, d, n_clusters, separation, method, seconds, path):
             step = _step(nrm, method, z, items)
             start = time.process_time()
             idata = nrm.sample(
-                draws, tune=0, chains=1, cores=1, step=[step], labels="compact", callback=look, random_seed=1
+                draws, tune=0, chains=1, cores=1, step=[step], label_storage="compact", callback=look, random_seed=1
             )
         return idata, start
 

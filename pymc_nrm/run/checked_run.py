@@ -44,7 +44,8 @@ def run_and_check(
     ----------
     model : pymc.Model
     arguments : dict
-        ``draws``, ``labels``, ``thin`` and ``initvals`` of :func:`~pymc_nrm.sample`, and arguments of ``pm.sample``.
+        ``draws``, ``label_storage``, ``thin`` and ``initvals`` of :func:`~pymc_nrm.sample`, and arguments of
+        ``pm.sample``.
     client : dask.distributed.Client, concurrent.futures.Executor or None
     folder : RunFolder or None
         Where checkpoints are kept.
@@ -58,12 +59,12 @@ def run_and_check(
     DataTree
     """
     partitions, kwargs = partitions_of(model), dict(arguments)
-    draws, labels, thin = (kwargs.pop(name) for name in ("draws", "labels", "thin"))
-    if labels == "full" and thin == 1 and client is None and folder is None:
+    draws, label_storage, thin = (kwargs.pop(name) for name in ("draws", "label_storage", "thin"))
+    if label_storage == "full" and thin == 1 and client is None and folder is None:
         with interrupts_outside_of_conversions(), naming_dead_chains():
             idata = pm.sample(draws, model=model, compute_convergence_checks=False, quiet=quiet, **kwargs)
     else:
-        idata = _sample_and_store(model, draws, labels, thin, client, folder, seconds, quiet, kwargs)
+        idata = _sample_and_store(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:
         return idata
@@ -71,10 +72,10 @@ def run_and_check(
     diagnostics = {}
     if check or partition_diagnostics:
         # Draws of a variable are not kept if argument var_names leaves it out.
-        wanted = partitions if labels == "none" else [name for name in partitions if name in posterior]
+        wanted = partitions if label_storage == "none" else [name for name in partitions if name in posterior]
         found = {name: diagnose_run(idata, name, len(partitions)) for name in wanted}
         diagnostics = {name: tree for name, tree in found.items() if tree is not None}
-        if labels == "none" and not quiet:
+        if label_storage == "none" and not quiet:
             _information.info("Labels were not kept: whether chains agree about pairs of items is not checked.")
     if partition_diagnostics:
         attach(idata, diagnostics, replace_all=True)
@@ -85,13 +86,13 @@ def run_and_check(
     return idata
 
 
-def _sample_and_store(model, draws, labels, thin, client, folder, seconds, quiet, kwargs):
+def _sample_and_store(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs):
     """Sample with a trace of this package in place of PyMC's."""
     partitions = partitions_of(model)
-    reason = "a client" if client is not None else f"labels={labels!r}, thin={thin}"
+    reason = "a client" if client is not None else f"label_storage={label_storage!r}, thin={thin}"
     reason = "checkpoint" if folder is not None and client is None else reason
-    if labels != "full" and not partitions:
-        raise ValueError(f"labels={labels!r} is for models with a free partition; this model has none")
+    if label_storage != "full" and not partitions:
+        raise ValueError(f"label_storage={label_storage!r} is for models with a free partition; this model has none")
     taken = {"trace": None, "return_inferencedata": True}
     taken |= {} if client is None else dict.fromkeys(("cores", "mp_ctx", "callback", "progressbar_theme"))
     for name, allowed in taken.items():
@@ -106,7 +107,7 @@ def _sample_and_store(model, draws, labels, thin, client, folder, seconds, quiet
     options = {
         "partitions": partitions,
         "draws": draws,
-        "labels": labels,
+        "label_storage": label_storage,
         "thin": thin,
         "keep_warmup": keep_warmup,
         "var_names": kwargs.pop("var_names", None),

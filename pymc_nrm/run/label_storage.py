@@ -9,7 +9,7 @@ from pymc_nrm.partitions.value import smallest_type
 from pymc_nrm.pymc_internals import BaseTrace
 
 # How labels may be kept.
-LABELS = ("full", "compact", "none")
+LABEL_STORAGE = ("full", "compact", "none")
 
 
 class ChainRecord(NamedTuple):
@@ -128,7 +128,7 @@ class Storage:
         Free partitions of the model.
     draws : int
         Draws of a chain after tuning.
-    labels : {"full", "compact", "none"}
+    label_storage : {"full", "compact", "none"}
         Labels as 64-bit integers, in the smallest type that holds them, or not at all.
     thin : int
         Every so many-th draw is kept, the last one of each block.
@@ -143,15 +143,16 @@ class Storage:
         If a name is not one of the model, or nothing is left to keep.
     """
 
-    def __init__(self, model, partitions, draws, *, labels, thin, keep_warmup, var_names=None):
+    def __init__(self, model, partitions, draws, *, label_storage, thin, keep_warmup, var_names=None):
         self.model, self.draws, self.thin, self.keep_warmup = model, draws, thin, keep_warmup
         kept = [name for name in partitions if var_names is None or name in var_names]
-        self.partitions = [] if labels == "none" else kept
-        self.dtype = np.dtype("int64") if labels == "full" else None
+        self.partitions = [] if label_storage == "none" else kept
+        self.dtype = np.dtype("int64") if label_storage == "full" else None
         self.variables = [value for value in _value_variables(model, var_names) if value.name not in partitions]
         if not self.variables and not self.partitions:
             raise ValueError(
-                f"labels={labels!r} leaves none of var_names={list(var_names)} to keep; name another variable"
+                f"label_storage={label_storage!r} leaves none of var_names={list(var_names)} to keep; name another "
+                "variable"
             )
         self.traces, self.labels = {}, {}
 

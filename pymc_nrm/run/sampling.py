@@ -9,7 +9,7 @@ from xarray import DataTree
 from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.model.rvs import checked_model, is_partition, n_items, value_of
 from pymc_nrm.run.checked_run import partitions_of, run_and_check
-from pymc_nrm.run.label_storage import LABELS
+from pymc_nrm.run.label_storage import LABEL_STORAGE
 from pymc_nrm.run.resuming import begin_run
 from pymc_nrm.run.run_folder import removed_if_nothing_was_drawn
 
@@ -17,7 +17,7 @@ from pymc_nrm.run.run_folder import removed_if_nothing_was_drawn
 def sample(
     draws: int = 1000,
     *,
-    labels: str = "full",
+    label_storage: str = "full",
     thin: int = 1,
     client: Any = None,
     checkpoint: str | os.PathLike | None = None,
@@ -39,7 +39,7 @@ def sample(
     ----------
     draws : int
         Number of draws per chain.
-    labels : {"full", "compact", "none"}
+    label_storage : {"full", "compact", "none"}
         How labels of partitions are kept: as 64-bit integers; in the smallest unsigned integers that hold them, one
         byte each for up to 256 clusters, while sampling and in the result; or not at all.  Without labels the result
         still has the statistics of the steps and all deterministics of labels, and tells whether chains agree about
@@ -82,7 +82,7 @@ def sample(
     Raises
     ------
     ValueError
-        If another NUTS implementation is asked for in a model with a partition; if ``labels`` or ``thin`` is not
+        If another NUTS implementation is asked for in a model with a partition; if ``label_storage`` or ``thin`` is not
         allowed, or an argument does not go with them, with ``client`` or with ``checkpoint``; or as ``pm.sample`` does.
     TypeError
         If ``client`` cannot be given tasks.
@@ -111,15 +111,15 @@ def sample(
     Labels of one byte each, and every second draw:
 
     >>> idata = nrm.sample(
-    ...     100, labels="compact", thin=2, model=model, tune=10, chains=2, cores=1, random_seed=1, quiet=True
+    ...     100, label_storage="compact", thin=2, model=model, tune=10, chains=2, cores=1, random_seed=1, quiet=True
     ... )
     >>> idata.posterior["z"].dtype.name, idata.posterior["z"].shape
     ('uint8', (2, 50, 4))
     """
     model = checked_model(model)
     partitions = partitions_of(model)
-    if not isinstance(labels, str) or labels not in LABELS:
-        raise ValueError(f"labels must be one of {', '.join(map(repr, LABELS))}; got {labels!r}")
+    if not isinstance(label_storage, str) or label_storage not in LABEL_STORAGE:
+        raise ValueError(f"label_storage must be one of {', '.join(map(repr, LABEL_STORAGE))}; got {label_storage!r}")
     _check_arguments(draws, initvals, kwargs)
     check_count("thin", thin, 1, max(draws, 1))
     nuts_sampler = kwargs.get("nuts_sampler")
@@ -132,7 +132,7 @@ def sample(
         is_one = isinstance(initvals, dict)
         renamed = [_with_canonical_labels(values, model) for values in ([initvals] if is_one else initvals)]
         initvals = renamed[0] if is_one else renamed
-    arguments = {"draws": draws, "labels": labels, "thin": thin, "initvals": initvals, **kwargs}
+    arguments = {"draws": draws, "label_storage": label_storage, "thin": thin, "initvals": initvals, **kwargs}
     folder, arguments = begin_run(checkpoint, seconds_between_checkpoints, model, client, arguments)
     with removed_if_nothing_was_drawn(folder):
         return run_and_check(

@@ -190,7 +190,7 @@ CHAINS = """
     functions = {
         "pm.sample": (pm.sample, 1),
         "nrm.sample": (nrm.sample, 1),
-        "compact": (functools.partial(nrm.sample, labels="compact", thin=2), 2),
+        "compact": (functools.partial(nrm.sample, label_storage="compact", thin=2), 2),
     }
     for name, (sample, thin) in functions.items():
         for _ in range(times):

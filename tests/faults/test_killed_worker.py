@@ -65,7 +65,7 @@ def test_a_client_that_is_gone_names_its_chains(fixed, gone):
         timer = threading.Timer(15, stop)
         timer.start()
         with pytest.raises(ParallelSamplingError, match=r"Chain \d failed"):
-            nrm.sample(10**6, tune=5, chains=2, client=client, labels="none", **QUIET, **fixed)
+            nrm.sample(10**6, tune=5, chains=2, client=client, label_storage="none", **QUIET, **fixed)
         timer.join()
 
 

@@ -23,8 +23,8 @@ SECONDS_PER_DRAW = 0.001
 KINDS = [
     (nrm.TreeGuided, True, {"cores": 1}),
     (nrm.MarginalGibbs, True, {"cores": 2}),
-    (nrm.TreeGuided, True, {"cores": 2, "labels": "compact", "thin": 3, "discard_tuned_samples": False}),
-    (nrm.SplitMerge, False, {"cores": 1, "chains": 3, "labels": "none"}),
+    (nrm.TreeGuided, True, {"cores": 2, "label_storage": "compact", "thin": 3, "discard_tuned_samples": False}),
+    (nrm.SplitMerge, False, {"cores": 1, "chains": 3, "label_storage": "none"}),
 ]
 INTERVALS = (0, 0.02, 0.1)
 

@@ -62,7 +62,7 @@ def test_chains_on_workers_are_those_of_this_machine(client, expected, caplog):
     assert sum("finished" in record.message for record in caplog.records) == 3
     assert "Chain 2 finished" in caplog.text and "(3 of 3)" in caplog.text
     assert "partition_stats" in found.children
-    assert_same(run(client=client, labels="compact", thin=2), expected, stride=2)
+    assert_same(run(client=client, label_storage="compact", thin=2), expected, stride=2)
 
 
 @pytest.mark.slow
@@ -90,7 +90,7 @@ def test_initial_values_and_generators_of_each_chain(executor):
 
 
 def test_any_executor_will_do(executor, expected):
-    compact = run(client=executor, labels="compact", discard_tuned_samples=False)
+    compact = run(client=executor, label_storage="compact", discard_tuned_samples=False)
     assert_same(compact, expected)
     assert compact.posterior["z"].dtype == np.uint8
     assert compact["warmup_posterior"].sizes["draw"] == 20
@@ -103,7 +103,7 @@ def test_labels_of_different_sizes_are_joined(executor):
         step = nrm.MarginalGibbs([z], n_items=5)
     initvals = [{"z": np.zeros(300)}, {"z": np.arange(300)}, {"z": np.zeros(300)}]
     kwargs = {"model": model, "step": step, "initvals": initvals, "tune": 0}
-    compact, full = run(client=executor, labels="compact", **kwargs), run(cores=1, **kwargs)
+    compact, full = run(client=executor, label_storage="compact", **kwargs), run(cores=1, **kwargs)
     assert compact.posterior["z"].dtype == np.uint16
     np.testing.assert_array_equal(compact.posterior["z"], full.posterior["z"])
 

@@ -56,7 +56,7 @@ def full():
 
 @pytest.fixture(scope="module")
 def compact():
-    return run(labels="compact")
+    return run(label_storage="compact")
 
 
 def test_compact_labels_are_bytes_and_all_else_is_as_before(full, compact):
@@ -71,17 +71,17 @@ def test_compact_labels_are_bytes_and_all_else_is_as_before(full, compact):
 
 
 def test_chains_in_processes_are_kept_alike(full):
-    assert_same_values(run(labels="compact", cores=2), full)
+    assert_same_values(run(label_storage="compact", cores=2), full)
 
 
 def test_tuning_is_kept_on_demand():
     expected = run(discard_tuned_samples=False)
     assert expected["warmup_posterior"].sizes["draw"] == 20
-    assert_same_values(run(labels="compact", discard_tuned_samples=False), expected)
+    assert_same_values(run(label_storage="compact", discard_tuned_samples=False), expected)
 
 
 def test_thinned_draws_are_every_third(full):
-    thinned = run(labels="compact", thin=3, partition_diagnostics=False, discard_tuned_samples=False)
+    thinned = run(label_storage="compact", thin=3, partition_diagnostics=False, discard_tuned_samples=False)
     assert thinned.posterior.sizes["draw"] == N_DRAWS // 3
     assert thinned["warmup_posterior"].sizes["draw"] == 20 // 3
     assert thinned.posterior.attrs["thin"] == thinned.sample_stats.attrs["thin"] == 3
@@ -100,7 +100,7 @@ def test_thinned_full_labels(full):
 
 def test_without_labels_their_functionals_are_left(full, caplog):
     with caplog.at_level(logging.INFO, logger="pymc"):
-        none = run(labels="none", quiet=False)
+        none = run(label_storage="none", quiet=False)
     assert "Labels were not kept" in caplog.text
     assert "z" not in none.posterior
     leave_out = ("/posterior/z", "/z/pairs/", "/z/largest_cluster", "/z/cluster_sizes", "/z/convergence/")
@@ -120,7 +120,7 @@ def test_without_labels_their_functionals_are_left(full, caplog):
 
 def test_without_labels_steps_are_told_apart_by_numbers_of_clusters():
     expected = run(model=make_model(n_partitions=2))
-    none = run(model=make_model(n_partitions=2), labels="none")
+    none = run(model=make_model(n_partitions=2), label_storage="none")
     for name in "zw":
         for quantity in ("n_clusters", "log_joint"):
             np.testing.assert_array_equal(
@@ -135,7 +135,7 @@ def test_larger_labels_take_two_bytes():
         step = nrm.MarginalGibbs([model["z"]], n_items=20)
     kwargs = {"model": model, "step": step, "initvals": [{"z": np.zeros(300)}, {"z": np.arange(300)}], "tune": 0}
     full = run(30, **kwargs)
-    compact = run(30, labels="compact", **kwargs)
+    compact = run(30, label_storage="compact", **kwargs)
     assert compact.posterior["z"].dtype == np.uint16
     assert full.posterior["z"][0, 0].max() < 256 < full.posterior["z"][1].max()
     assert_same_values(compact, full)
@@ -197,18 +197,18 @@ def test_an_interrupted_run_keeps_what_is_whole(stop_at, n_left):
 
     expected = run(callback=stop)
     assert expected.posterior.sizes["chain"] == n_left
-    assert_same_values(run(labels="compact", callback=stop), expected)
-    thinned = run(labels="compact", thin=4, callback=stop)
+    assert_same_values(run(label_storage="compact", callback=stop), expected)
+    thinned = run(label_storage="compact", thin=4, callback=stop)
     np.testing.assert_array_equal(thinned.posterior["z"], expected.posterior["z"][:, 3::4])
 
 
 def test_chosen_variables(compact):
-    idata = run(labels="compact", var_names=["alpha", "z"])
+    idata = run(label_storage="compact", var_names=["alpha", "z"])
     assert set(idata.posterior.data_vars) == {"alpha", "z"}
     np.testing.assert_array_equal(idata.posterior["z"], compact.posterior["z"])
-    idata = run(labels="compact", var_names=["alpha"])
+    idata = run(label_storage="compact", var_names=["alpha"])
     assert set(idata.posterior.data_vars) == {"alpha"}
-    assert set(run(labels="compact", var_names=["z"]).posterior.data_vars) == {"z"}
+    assert set(run(label_storage="compact", var_names=["z"]).posterior.data_vars) == {"z"}
 
 
 def test_labels_are_never_held_in_eight_bytes():
@@ -218,9 +218,9 @@ def test_labels_are_never_held_in_eight_bytes():
         step = nrm.MarginalGibbs([model["z"]], n_items=10)
     kwargs = {"model": model, "step": step, "tune": 0, "chains": 1, "partition_diagnostics": False}
     tracemalloc.start()
-    run(2, labels="compact", **kwargs)
+    run(2, label_storage="compact", **kwargs)
     _, before = tracemalloc.get_traced_memory()
-    idata = run(n_draws, labels="compact", **kwargs)
+    idata = run(n_draws, label_storage="compact", **kwargs)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert idata.posterior["z"].nbytes == n * n_draws
@@ -230,15 +230,18 @@ def test_labels_are_never_held_in_eight_bytes():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"labels": "small"}, "labels must be one of 'full', 'compact', 'none'; got 'small'"),
+        ({"label_storage": "small"}, "label_storage must be one of 'full', 'compact', 'none'; got 'small'"),
         ({"thin": 0}, "thin must be a whole number between 1 and 40; got 0"),
         ({"thin": 41}, "thin must be a whole number between 1 and 40; got 41"),
         ({"thin": 1.5}, "thin must be a whole number between 1 and 40; got 1.5"),
-        ({"labels": "compact", "return_inferencedata": False}, "return_inferencedata must be True, its default"),
-        ({"thin": 2, "trace": []}, "trace must be None, its default, with labels='full', thin=2"),
+        ({"label_storage": "compact", "return_inferencedata": False}, "return_inferencedata must be True, its default"),
+        ({"thin": 2, "trace": []}, "trace must be None, its default, with label_storage='full', thin=2"),
         ({"thin": 2, "idata_kwargs": {"log_likelihood": True}}, "log_likelihood of idata_kwargs must be False"),
-        ({"labels": "none", "var_names": ["z"]}, "labels='none' leaves none of var_names=.'z'. to keep"),
-        ({"labels": "compact", "var_names": ["beta"]}, "var_names must be variables of the model: .*; got 'beta'"),
+        ({"label_storage": "none", "var_names": ["z"]}, "label_storage='none' leaves none of var_names=.'z'. to keep"),
+        (
+            {"label_storage": "compact", "var_names": ["beta"]},
+            "var_names must be variables of the model: .*; got 'beta'",
+        ),
     ],
 )
 def test_wrong_arguments(arguments, message):
@@ -249,6 +252,8 @@ def test_wrong_arguments(arguments, message):
 def test_labels_of_no_partition():
     with pm.Model() as model:
         pm.Normal("mu")
-    with pytest.raises(ValueError, match="labels='compact' is for models with a free partition; this model has none"):
-        run(model=model, labels="compact")
+    with pytest.raises(
+        ValueError, match="label_storage='compact' is for models with a free partition; this model has none"
+    ):
+        run(model=model, label_storage="compact")
     assert run(model=model, thin=4).posterior["mu"].shape == (2, 10)
