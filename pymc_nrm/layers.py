@@ -11,6 +11,7 @@ _PYMC = ("pymc_internals", "distributions", "model")
 IMPORTS = {
     "layers": (),
     "checks": (),
+    "marks": (),
     "supports": (),
     "hyperparameters": ("checks",),
     "fingerprints": ("layers",),
@@ -29,17 +30,17 @@ IMPORTS = {
     "pymc_internals": (),
     "distributions": ("pymc_internals", *_CHECKS, "fingerprints", "generic", "special", *_KINDS, "partitions"),
     "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "distributions"),
-    "samplers": (*_CHECKS, *_MATHEMATICS, *_KINDS, "partitions", "guide_trees", *_PYMC),
+    "samplers": (*_CHECKS, "marks", *_MATHEMATICS, *_KINDS, "partitions", "guide_trees", *_PYMC),
     "testing": (*_CHECKS, *_MATHEMATICS, *_KINDS, "partitions", "trees", *_PYMC),
-    "stats": ("checks", "generic", "interrupts", "special"),
+    "stats": ("checks", "marks", "generic", "interrupts", "special"),
     "plots": ("checks", "stats"),
     "datasets": (),
     "predictions": (*_CHECKS, *_MATHEMATICS, *_KINDS, "partitions", *_PYMC, "samplers", "stats"),
-    "run": (*_CHECKS, "fingerprints", "partitions", *_PYMC, "samplers", "stats"),
+    "run": (*_CHECKS, "marks", "fingerprints", "partitions", *_PYMC, "samplers", "stats"),
 }
 
 # Kernels call nothing of these, so that an edit of a message compiles nothing anew.
-WITHOUT_KERNELS = frozenset({"layers", *_CHECKS, "fingerprints", "kernel_cache", "pymc_internals", "model"})
+WITHOUT_KERNELS = frozenset({"layers", "marks", *_CHECKS, "fingerprints", "kernel_cache", "pymc_internals", "model"})
 
 
 def kernel_layers(layer):

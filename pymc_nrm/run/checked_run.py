@@ -14,7 +14,7 @@ from pymc_nrm.run.label_storage import Storage
 from pymc_nrm.run.local_chains import run_chains
 from pymc_nrm.run.messages import convergence_messages
 from pymc_nrm.run.remote_chains import sample_remotely
-from pymc_nrm.run.results import to_datatree
+from pymc_nrm.run.results import mark_partitions, to_datatree
 from pymc_nrm.stats.diagnostics import attach
 
 _log = logging.getLogger(__name__)
@@ -68,12 +68,13 @@ def run_and_check(
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:
         return idata
+    mark_partitions(idata, partitions)
     check = compute_convergence_checks and not quiet
     diagnostics = {}
     if check or partition_diagnostics:
         # Draws of a variable are not kept if argument var_names leaves it out.
         wanted = partitions if label_storage == "none" else [name for name in partitions if name in posterior]
-        found = {name: diagnose_run(idata, name, len(partitions)) for name in wanted}
+        found = {name: diagnose_run(idata, name) for name in wanted}
         diagnostics = {name: tree for name, tree in found.items() if tree is not None}
         if label_storage == "none" and not quiet:
             _information.info("Labels were not kept: whether chains agree about pairs of items is not checked.")

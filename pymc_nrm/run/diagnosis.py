@@ -1,12 +1,11 @@
 """Diagnostics of a run, from labels of any type or from statistics of the steps alone."""
 
-import numpy as np
 import xarray as xr
 
-from pymc_nrm.stats.diagnostics import diagnostics_tree, quantities_of
+from pymc_nrm.stats.diagnostics import diagnostics_tree, n_columns, own_column, quantities_of, reported_by
 
 
-def diagnose_run(idata, name, n_partitions):
+def diagnose_run(idata, name):
     """Diagnostics of a partition of a run, as :func:`~pymc_nrm.add_diagnostics` gives them.
 
     Steps write canonical labels, so that nothing is checked or converted: labels of one byte stay labels of one byte.
@@ -17,44 +16,31 @@ def diagnose_run(idata, name, n_partitions):
     idata : DataTree
     name : str
         Name of the partition.
-    n_partitions : int
-        How many partitions were sampled.
 
     Returns
     -------
     DataTree or None
-        None if the run kept nothing of the partition that can be told from others.
+        None if the run kept nothing of the partition.
     """
     posterior = idata["posterior"]
     if name in posterior:
         draws = posterior[name].transpose("chain", "draw", ...)
         return diagnostics_tree(idata, quantities_of(draws, idata), draws)
-    quantities = _reported_quantities(idata, name, n_partitions)
+    quantities = _reported_quantities(idata, name)
     return None if quantities is None else diagnostics_tree(idata, quantities)
 
 
-def _reported_quantities(idata, name, n_partitions):
-    """Number of clusters, entropy and log joint density as the step of a partition reported them.
-
-    With several partitions it is the step whose number of clusters is that of the partition in every draw.
-    """
+def _reported_quantities(idata, name):
+    """Number of clusters, entropy and log joint density as the step of a partition reported them."""
     if "sample_stats" not in idata.children:
         return None
     stats = idata["sample_stats"].to_dataset()
-    names = [scalar for scalar in ("n_clusters", "entropy", "log_joint") if scalar in stats]
-    columns = {scalar: stats[scalar].values.reshape(*stats[scalar].shape[:2], -1) for scalar in names}
-    if len(names) < 3 or any(values.shape[2] != n_partitions for values in columns.values()):
-        return None
-    fitting = list(range(n_partitions))
-    if n_partitions > 1:
-        numbers = idata["posterior"].get(f"{name}_n_clusters")
-        if numbers is None:
-            return None
-        fitting = [column for column in fitting if np.array_equal(columns["n_clusters"][:, :, column], numbers)]
-    if len(fitting) != 1:
+    own = reported_by(stats, name)
+    scalars = ("n_clusters", "entropy", "log_joint")
+    if own is None or any(n_columns(stats, scalar) != own.shape[2] for scalar in scalars):
         return None
     return xr.Dataset(
-        {scalar: (("chain", "draw"), values[:, :, fitting[0]]) for scalar, values in columns.items()},
+        {scalar: (("chain", "draw"), own_column(stats, scalar, own)) for scalar in scalars},
         coords={dim: stats[dim].values for dim in ("chain", "draw")},
         attrs={"partition": name},
     )

@@ -4,8 +4,10 @@ import pymc as pm
 from pymc.util import drop_warning_stat
 from xarray import Dataset, DataTree
 
+from pymc_nrm.marks import NAME, NUMBER, partition_number
 from pymc_nrm.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
 from pymc_nrm.run.label_storage import LabelArray
+from pymc_nrm.samplers.base import PartitionStep
 
 
 def join_chains(records, n_chains):
@@ -84,6 +86,49 @@ def to_datatree(record, model, *, thin, keep_warmup, keep_warning_stat, idata_kw
             if {"chain", "draw"} <= set(idata[name].dims):
                 idata[name].attrs["thin"] = thin
     return idata if keep_warning_stat else drop_warning_stat(idata)
+
+
+def mark_partitions(idata, partitions):
+    """Say in a result which variables are partitions, and whose statistics are whose, in place.
+
+    Parameters
+    ----------
+    idata : DataTree
+    partitions : list of str
+        Names of the partitions that were sampled.
+    """
+    for group in ("posterior", "warmup_posterior"):
+        for name in partitions:
+            if group in idata.children and name in idata[group].data_vars:
+                idata[group][name].attrs[NAME] = name
+    if len(partitions) > 1:
+        for group in ("sample_stats", "warmup_sample_stats"):
+            if group in idata.children and NUMBER in idata[group].data_vars:
+                idata[group] = DataTree(_with_names(idata[group].to_dataset(), partitions))
+
+
+def _with_names(stats, partitions):
+    """Statistics of the steps of several partitions, along a dimension with the names of these."""
+    names = {partition_number(name): name for name in partitions}
+    numbers = stats[NUMBER].values
+    if numbers.shape[2:] != (len(partitions),) or not (numbers == numbers[0, 0]).all():
+        return stats
+    columns = [names[number] for number in numbers[0, 0].tolist()]
+    for name in _reported_by_steps() & set(stats.data_vars):
+        if stats[name].shape == numbers.shape:
+            # PyMC has made a dimension of its own for every statistic.
+            [dim] = set(stats[name].dims) - {"chain", "draw"}
+            stats = stats.assign({name: stats[name].drop_vars(dim, errors="ignore").rename({dim: NAME})})
+            stats = stats.drop_vars(dim, errors="ignore")
+    return stats.assign_coords({NAME: columns})
+
+
+def _reported_by_steps():
+    """Names of the statistics that any step of partitions may report, those of users included."""
+    classes = [PartitionStep]
+    for cls in classes:
+        classes += cls.__subclasses__()
+    return {name for cls in classes for name in cls.stats_dtypes_shapes}
 
 
 def _as_ndarray_trace(chain, number, record, model):

@@ -12,6 +12,7 @@ from rich.table import Column
 from pymc_nrm.checks import random_generator
 from pymc_nrm.distributions.start import is_default_start
 from pymc_nrm.generic import kernel, precompile
+from pymc_nrm.marks import NUMBER, partition_number
 from pymc_nrm.measures.base import draw_log_u, log_u_prior_term, weights
 from pymc_nrm.model.rvs import checked_model, is_partition, value_of
 from pymc_nrm.partitions.clusters import build_state, log_target
@@ -80,6 +81,7 @@ class PartitionStep(BlockedStep):
         "log_joint": (np.float64, []),
         "u": (np.float64, []),
         "entropy": (np.float64, []),
+        NUMBER: (np.int64, []),
     }
 
     def __new__(cls, *args, **kwargs):
@@ -105,6 +107,7 @@ class PartitionStep(BlockedStep):
             )
         self.partition = value_of(partition)
         self.options = options
+        self._number = partition_number(partition.name)
         self._n_draws = 0
         self.rng = get_random_generator(random_generator(rng, "rng"))
         point = model.initial_point() if initial_point is None else initial_point
@@ -151,7 +154,7 @@ class PartitionStep(BlockedStep):
         if not np.isfinite(log_joint):
             raise self._not_finite(point, log_joint)
         self._n_draws += 1
-        return point, [stats | _common_statistics(state, log_u, log_joint)]
+        return point, [stats | _common_statistics(state, log_u, log_joint) | {NUMBER: self._number}]
 
     def _check_start(self, point, table, u_term, value):
         if not np.isfinite(u_term + value):

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import xlogy
 
+from pymc_nrm.marks import NUMBER, partition_number
 from pymc_nrm.stats.convergence import convergence_table
 from pymc_nrm.stats.draws import partition_draws, partition_names
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of
@@ -77,9 +78,9 @@ def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_nam
 
     Notes
     -----
-    PyMC stores statistics of the same name from several steps side by side, without saying which is whose.  The ones of
-    this partition are those whose number of clusters and entropy equal, in every draw, what its labels give.  If none
-    or several fit, nothing is taken.
+    PyMC stores statistics of the same name from several steps side by side.  Steps of this package say in
+    ``partition_number`` whose they are.  In results without it, the statistics of this partition are those whose number
+    of clusters and entropy equal, in every draw, what its labels give; if none or several fit, nothing is taken.
 
     Examples
     --------
@@ -95,12 +96,12 @@ def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_nam
 def quantities_of(draws, idata):
     """:func:`partition_quantities` of what :func:`~pymc_nrm.stats.draws.partition_draws` gave for a result."""
     result = _label_quantities(draws)
-    stats, column, reason = _statistics_of(idata, result)
-    if stats is not None and _n_columns(stats, "log_joint") != _n_columns(stats, "n_clusters"):
+    stats, own, reason = _statistics_of(idata, result)
+    if stats is not None and n_columns(stats, "log_joint") != n_columns(stats, "n_clusters"):
         reason = "left out: not every step that reports a number of clusters reports it"
     if reason:
         return result.assign_attrs(log_joint=reason)
-    return result.assign(log_joint=(("chain", "draw"), _column(stats, "log_joint", column)))
+    return result.assign(log_joint=(("chain", "draw"), own_column(stats, "log_joint", own)))
 
 
 def _label_quantities(draws):
@@ -122,16 +123,53 @@ def _label_quantities(draws):
     )
 
 
-def _n_columns(stats, name):
+def n_columns(stats, name):
     """How many steps report a statistic."""
     if name not in stats:
         return 0
     return int(np.prod(stats[name].shape[2:], dtype=int))
 
 
-def _column(stats, name, column):
+def _columns(stats, name):
     array = stats[name].transpose("chain", "draw", ...).values
-    return array.reshape(*array.shape[:2], -1)[:, :, column]
+    return array.reshape(*array.shape[:2], -1)
+
+
+def own_column(stats, name, own):
+    """What the step of a partition reports, shape (n_chains, n_draws).
+
+    Parameters
+    ----------
+    stats : Dataset
+        Dimensions ``chain`` and ``draw``, and one of steps if there are several.
+    name : str
+        Of a statistic that every step of a partition reports.
+    own : ndarray of bool, shape (n_chains, n_draws, n_steps)
+        Which step it is.
+    """
+    columns = _columns(stats, name)
+    return columns[own].reshape(columns.shape[:2])
+
+
+def reported_by(stats, name):
+    """Which step is that of a partition, as the steps report it.
+
+    Parameters
+    ----------
+    stats : Dataset
+        Dimensions ``chain`` and ``draw``.
+    name : str
+        Of the partition.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_chains, n_draws, n_steps), or None
+        None if steps do not report it.  Chains put together from several runs may have their steps in several orders.
+    """
+    if NUMBER not in stats or n_columns(stats, NUMBER) != n_columns(stats, "n_clusters"):
+        return None
+    own = _columns(stats, NUMBER) == partition_number(name)
+    return own if (own.sum(axis=2) == 1).all() else None
 
 
 def _statistics_of(idata, quantities):
@@ -140,15 +178,15 @@ def _statistics_of(idata, quantities):
     Returns
     -------
     stats : Dataset or None
-    column : int
+    own : ndarray of bool, shape (n_chains, n_draws, n_steps), or None
     reason : str
         Why the step could not be found; empty if it was.
     """
     if not isinstance(idata, xr.DataTree) or "sample_stats" not in idata.children:
-        return None, -1, "left out: there is no group sample_stats"
+        return None, None, "left out: there is no group sample_stats"
     stats = idata["sample_stats"].to_dataset()
     if not {"n_clusters", "entropy"} <= set(stats.data_vars):
-        return None, -1, "left out: sample_stats has no number of clusters and entropy"
+        return None, None, "left out: sample_stats has no number of clusters and entropy"
     if "chain" not in stats.dims:  # one chain was selected
         stats = stats.drop_vars("chain", errors="ignore").expand_dims("chain")
     for dim in ("chain", "draw"):
@@ -157,19 +195,29 @@ def _statistics_of(idata, quantities):
             if not wanted.equals(there) and there.is_unique and wanted.isin(there).all():
                 stats = stats.sel({dim: wanted})
     if (stats.sizes["chain"], stats.sizes["draw"]) != (quantities.sizes["chain"], quantities.sizes["draw"]):
-        return None, -1, "left out: sample_stats and posterior have different draws"
-    columns = range(min(_n_columns(stats, "n_clusters"), _n_columns(stats, "entropy")))
-    fitting = [
+        return None, None, "left out: sample_stats and posterior have different draws"
+    own = reported_by(stats, quantities.attrs["partition"])
+    if own is None:
+        fitting = _fitting_columns(stats, quantities)
+        if len(fitting) > 1:
+            return None, None, "left out: several steps report the same numbers of clusters and entropies"
+        own = np.zeros((*_columns(stats, "n_clusters").shape,), dtype=bool)
+        own[:, :, fitting] = True
+    # Labels of some items, or of other draws, are not what the step has moved.
+    if not own.any() or not np.array_equal(own_column(stats, "n_clusters", own), quantities.n_clusters):
+        return None, None, "left out: the numbers of clusters in sample_stats are not those of the labels"
+    return stats, own, ""
+
+
+def _fitting_columns(stats, quantities):
+    """Steps whose numbers of clusters and entropies are those of a partition in every draw."""
+    n_clusters, entropy = _columns(stats, "n_clusters"), _columns(stats, "entropy")
+    return [
         column
-        for column in columns
-        if np.array_equal(_column(stats, "n_clusters", column), quantities.n_clusters)
-        and np.allclose(_column(stats, "entropy", column), quantities.entropy, rtol=0, atol=1e-9)
+        for column in range(min(n_clusters.shape[2], entropy.shape[2]))
+        if np.array_equal(n_clusters[:, :, column], quantities.n_clusters)
+        and np.allclose(entropy[:, :, column], quantities.entropy, rtol=0, atol=1e-9)
     ]
-    if len(fitting) == 1:
-        return stats, fitting[0], ""
-    if fitting:
-        return None, -1, "left out: several steps report the same numbers of clusters and entropies"
-    return None, -1, "left out: the numbers of clusters in sample_stats are not those of the labels"
 
 
 def acceptance(idata, quantities):
@@ -189,14 +237,14 @@ def acceptance(idata, quantities):
         ``n_moved_per_draw``, items that Gibbs moved.  Only what the step reports; attribute ``left_out`` names
         statistics that may be those of another step.
     """
-    stats, column, reason = _statistics_of(idata, quantities)
+    stats, own, reason = _statistics_of(idata, quantities)
     if reason:
         return xr.Dataset(attrs={"left_out": reason})
-    n_steps = _n_columns(stats, "n_clusters")
+    n_steps = n_columns(stats, "n_clusters")
     pattern = r"n_\w+_(proposed|accepted)|n_(\w+_)?moved"
     names = sorted(str(name) for name in stats.data_vars if re.fullmatch(pattern, str(name)))
     # One column per step that reports a statistic: with fewer columns than steps, whose they are is not known.
-    known = {name: _column(stats, name, column) for name in names if _n_columns(stats, name) == n_steps}
+    known = {name: own_column(stats, name, own) for name in names if n_columns(stats, name) == n_steps}
     kinds = [
         name.removeprefix("n_").removesuffix("_proposed")
         for name in known

@@ -8,6 +8,7 @@ import xarray as xr
 from pymc_nrm.checks import check_name
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
+from pymc_nrm.marks import NAME, NUMBER, partition_number
 
 __all__ = ["partition_draws", "partition_names", "stack_draws"]
 
@@ -27,8 +28,10 @@ def partition_names(idata: xr.DataTree | xr.Dataset) -> list[str]:
     Returns
     -------
     list of str
-        Variables of integers with dimensions ``chain``, ``draw`` and one more, whose labels are 0, 1, ... in order of
-        appearance in every draw.
+        Variables with attribute ``partition``, which :func:`~pymc_nrm.sample` writes, or that steps of partitions were
+        about, as ``sample_stats`` of ``pm.sample`` tells.  Where nothing tells, as in the group ``posterior`` of
+        ``pm.sample`` alone, variables of integers with dimensions ``chain``, ``draw`` and one more, whose labels are
+        0, 1, ... in order of appearance in every draw.
 
     Raises
     ------
@@ -43,8 +46,14 @@ def partition_names(idata: xr.DataTree | xr.Dataset) -> list[str]:
     >>> partition_names(posterior)
     ['z']
     """
-    variables = posterior_of(idata).data_vars
-    return [str(name) for name, array in variables.items() if _is_partition(array)]
+    posterior = posterior_of(idata)
+    arrays = {str(name): array for name, array in posterior.data_vars.items() if _may_be_partition(array)}
+    marked = [name for name, array in arrays.items() if array.attrs.get(NAME) == name]
+    if marked:
+        return marked
+    numbers = sampled_numbers(idata)
+    sampled = [name for name in arrays if partition_number(name) in numbers]
+    return sampled or [name for name, array in arrays.items() if _looks_like_partition(array)]
 
 
 def partition_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None = None) -> xr.DataArray:
@@ -177,16 +186,26 @@ def _variable(posterior, var_name):
         raise ValueError(f"var_name must be given, one of {', '.join(map(repr, names))}: there are several partitions")
     variables = ", ".join(map(repr, posterior.data_vars)) or "none"
     raise ValueError(
-        "idata has no partition: no variable of integers with dimensions chain, draw and one of items, and labels in "
-        f"order of appearance; variables are: {variables}"
+        "idata has no partition: no variable of integers with dimensions chain, draw and one of items, and with the "
+        f"attribute partition or labels in order of appearance; variables are: {variables}"
     )
 
 
-def _is_partition(array):
+def sampled_numbers(idata):
+    """Numbers of the partitions whose steps made the draws, as far as statistics tell."""
+    if not isinstance(idata, xr.DataTree) or "sample_stats" not in idata.children:
+        return set()
+    numbers = idata["sample_stats"].data_vars.get(NUMBER)
+    return set() if numbers is None else set(np.unique(numbers.values).tolist())
+
+
+def _may_be_partition(array):
     dims = [dim for dim in array.dims if dim != "chain"]
-    if not np.issubdtype(array.dtype, np.integer) or "draw" not in dims or len(dims) != 2 or array.size == 0:
-        return False
-    item = next(dim for dim in dims if dim != "draw")
+    return np.issubdtype(array.dtype, np.integer) and "draw" in dims and len(dims) == 2 and array.size > 0
+
+
+def _looks_like_partition(array):
+    item = next(dim for dim in array.dims if dim not in SAMPLE_DIMS)
     return _is_canonical(array.transpose(..., "draw", item).values)
 
 

@@ -12,8 +12,10 @@ import xarray as xr
 from scipy.special import gammaln
 
 import pymc_nrm as nrm
+from pymc_nrm.marks import partition_number
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.run import pair_messages
+from pymc_nrm.stats import partition_names
 from pymc_nrm.stats.diagnostics import add_diagnostics, diagnose, partition_quantities
 from pymc_nrm.stats.partition_convergence import partition_convergence
 from pymc_nrm.stats.summary import summary
@@ -52,14 +54,46 @@ def log_joint(labels, u, x):
     return total
 
 
-@pytest.mark.parametrize("name, column", [("z", 1), ("w", 0)])
-def test_log_joint_is_that_of_the_partition(idata, name, column):
+@pytest.mark.parametrize("name", ["z", "w"])
+def test_log_joint_is_that_of_the_partition(idata, name):
     group = idata[f"partition_stats/{name}"]
     labels = idata["posterior"][name].values[0, ::20]
-    u = idata["sample_stats"]["u"].values[0, ::20, column]
+    u = idata["sample_stats"]["u"].sel(partition=name).values[0, ::20]
     expected = [log_joint(*draw, DATA[name]) for draw in zip(labels, u, strict=True)]
     np.testing.assert_allclose(group["log_joint"].values[0, ::20], expected)
     np.testing.assert_array_equal(group["n_clusters"], idata["posterior"][f"{name}_n_clusters"])
+
+
+def test_marks_are_in_the_result(idata):
+    assert {name: array.attrs.get("partition") for name, array in idata["posterior"].data_vars.items()} == {
+        "x": None,
+        "z": "z",
+        "z_n_clusters": None,
+        "w": "w",
+        "w_n_clusters": None,
+    }
+    stats = idata["sample_stats"]
+    assert stats["partition"].values.tolist() == ["w", "z"]
+    for name in "zw":
+        expected = idata["posterior"][name].max(idata["posterior"][name].dims[2]) + 1
+        np.testing.assert_array_equal(stats["n_clusters"].sel(partition=name), expected)
+    assert stats["n_splits_proposed"].dims == ("chain", "draw", "partition")
+    assert stats["tree_depth"].dims == ("chain", "draw")
+
+
+def test_plain_pymc_results_tell_whose_statistics_are_whose():
+    """A variable that is always zero looks like a partition, but no step of this package has moved it."""
+    with pm.Model():
+        for name in ("w", "z"):
+            nrm.Partition(name, nrm.DirichletProcess(1.0), n=4)
+        pm.Poisson("fake", 1e-12, shape=4)
+        result = pm.sample(30, tune=5, chains=1, cores=1, random_seed=1, quiet=True, compute_convergence_checks=False)
+    assert sorted(partition_names(result)) == ["w", "z"]
+    for name in "wz":
+        quantities = partition_quantities(result, name)
+        column = result["sample_stats"]["partition_number"].values[0, 0].tolist().index(partition_number(name))
+        expected = result["sample_stats"]["log_joint"].values[:, :, column]
+        np.testing.assert_array_equal(quantities["log_joint"], expected)
 
 
 def test_groups(idata):

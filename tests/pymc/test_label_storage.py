@@ -118,7 +118,7 @@ def test_without_labels_their_functionals_are_left(full, caplog):
         np.testing.assert_allclose(table[name], expected[name].sel(quantity=names), rtol=1e-6)
 
 
-def test_without_labels_steps_are_told_apart_by_numbers_of_clusters():
+def test_without_labels_steps_are_told_apart():
     expected = run(model=make_model(n_partitions=2))
     none = run(model=make_model(n_partitions=2), label_storage="none")
     for name in "zw":

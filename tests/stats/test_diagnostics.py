@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
+from pymc_nrm.marks import partition_number
 from pymc_nrm.stats.convergence import convergence_table, halves
 from pymc_nrm.stats.diagnostics import acceptance, add_diagnostics, cluster_sizes, diagnose, partition_quantities
 
@@ -139,6 +140,33 @@ def test_one_chain_without_its_dimension(two):
     )
     assert "different draws" in partition_quantities(selected, "z").attrs["log_joint"]
     assert add_diagnostics(selected)["partition_stats/z/pairs"].attrs["parts"] == "halves"
+
+
+@pytest.mark.parametrize("name", ["z", "w"])
+def test_twins_are_told_apart_by_the_numbers_of_their_partitions(name):
+    """Chains put together from two runs have their steps in two orders."""
+    labels = make_labels(1)
+    idata, reported = make_idata({"z": labels, "w": labels})
+    numbers = np.array([partition_number("z"), partition_number("w")])
+    stats = idata["sample_stats"].to_dataset()
+    stats["partition_number"] = (stats["n_clusters"].dims, np.broadcast_to(numbers, stats["n_clusters"].shape).copy())
+    for array in stats.data_vars.values():
+        array.values[1] = array.values[1][:, ::-1]
+    marked = xr.DataTree.from_dict({"posterior": idata["posterior"], "sample_stats": stats})
+    quantities = partition_quantities(marked, name)
+    np.testing.assert_array_equal(quantities["log_joint"], reported[name]["log_joint"])
+    moved = acceptance(marked, quantities)["n_moved_per_draw"]
+    np.testing.assert_allclose(moved, reported[name]["n_moved"].mean(axis=1))
+
+
+def test_statistics_of_all_items_are_not_those_of_some(two):
+    idata, _ = two
+    stats = idata["sample_stats"].to_dataset()
+    numbers = np.array([partition_number("w"), partition_number("z")])
+    stats["partition_number"] = (stats["n_clusters"].dims, np.broadcast_to(numbers, stats["n_clusters"].shape))
+    some = idata["posterior"].to_dataset().isel(z_dim_0=[0, 1])
+    marked = xr.DataTree.from_dict({"posterior": some, "sample_stats": stats})
+    assert "not those of the labels" in partition_quantities(marked, "z").attrs["log_joint"]
 
 
 def test_log_joint_is_never_guessed(two):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from pymc_nrm.marks import partition_number
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.stats import (
     assignment_uncertainty,
@@ -37,6 +38,49 @@ def idata(rng):
 def test_names(idata):
     assert partition_names(idata) == partition_names(idata["posterior"].to_dataset()) == ["z", "counts"]
     assert partition_names(idata["posterior"]) == ["z", "counts"]
+
+
+def marked(idata):
+    posterior = idata["posterior"].to_dataset().copy()
+    posterior["z"].attrs["partition"] = "z"
+    return xr.DataTree.from_dict({"posterior": posterior})
+
+
+def test_marked_variables_are_the_only_partitions(idata, tmp_path):
+    tree = marked(idata)
+    posterior = tree["posterior"].to_dataset()
+    chains = [posterior.isel(chain=[chain]) for chain in (0, 1)]
+    cases = [
+        tree,
+        posterior,
+        tree.sel(draw=slice(0, None, 3)),
+        posterior.isel(chain=1),
+        posterior.isel(obs=[6, 2, 3]),
+        xr.concat(chains, dim="chain"),
+        through_netcdf(tree, str(tmp_path / "netcdf")),
+        through_zarr(tree, str(tmp_path / "zarr")),
+    ]
+    for case in cases:
+        assert partition_names(case) == ["z"]
+
+
+def test_variables_made_from_a_partition_are_none(idata):
+    posterior = marked(idata)["posterior"].to_dataset()
+    posterior["a"] = (posterior["z"] * 0).assign_attrs(posterior["z"].attrs)
+    assert partition_names(posterior) == ["z"]
+    # A name that says nothing is as good as none.
+    assert partition_names(posterior.rename(z="y")) == ["y", "counts", "a"]
+
+
+def test_variables_that_steps_have_moved_are_the_only_partitions(idata):
+    numbers = np.full((2, 20), partition_number("z"))
+    tree = xr.DataTree.from_dict(
+        {
+            "posterior": idata["posterior"],
+            "sample_stats": xr.Dataset({"partition_number": (("chain", "draw"), numbers)}),
+        }
+    )
+    assert partition_names(tree) == partition_names(tree.isel(chain=0)) == ["z"]
 
 
 def test_draws(idata):
