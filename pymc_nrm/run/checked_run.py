@@ -6,13 +6,13 @@ import pymc as pm
 from xarray import DataTree
 
 from pymc_nrm.model.rvs import is_partition
-from pymc_nrm.pymc_internals import log_warnings, naming_dead_chains, warn_divergences, warn_treedepth
+from pymc_nrm.pymc_internals import naming_dead_chains, warn_divergences, warn_treedepth
 from pymc_nrm.run.checkpoint_step import Checkpoints
+from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.run.diagnosis import diagnose_run
 from pymc_nrm.run.interruption import interrupts_outside_of_conversions
 from pymc_nrm.run.label_storage import Storage
 from pymc_nrm.run.local_chains import run_chains
-from pymc_nrm.run.messages import convergence_messages
 from pymc_nrm.run.remote_chains import sample_remotely
 from pymc_nrm.run.results import mark_partitions, to_datatree
 from pymc_nrm.stats.diagnostics import attach
@@ -81,9 +81,10 @@ def run_and_check(
     if partition_diagnostics:
         attach(idata, diagnostics, replace_all=True)
     if check:
-        log_warnings([*warn_divergences(idata), *warn_treedepth(idata)])
-        for message in convergence_messages(idata, diagnostics):
-            _log.warning(message)
+        nuts = [warning.message for warning in (*warn_divergences(idata), *warn_treedepth(idata))]
+        report = convergence_report(idata, diagnostics, nuts)
+        if report:
+            _log.warning(report)
     return idata
 
 

@@ -14,7 +14,7 @@ from scipy.special import gammaln
 import pymc_nrm as nrm
 from pymc_nrm.marks import partition_number
 from pymc_nrm.partitions.labels import label_counts
-from pymc_nrm.run import pair_messages
+from pymc_nrm.run.convergence_report import convergence_report, pair_findings
 from pymc_nrm.stats import partition_names
 from pymc_nrm.stats.diagnostics import add_diagnostics, diagnose, partition_quantities
 from pymc_nrm.stats.partition_convergence import partition_convergence
@@ -177,7 +177,7 @@ def as_tree(labels):
     return xr.DataTree.from_dict({"posterior": posterior})
 
 
-def test_messages_about_pairs(rng):
+def test_report_about_pairs_that_chains_disagree_about(rng):
     """Chains that agree on numbers and sizes of clusters, but not on which items belong together."""
     first = rng.integers(2, size=(2, 400))
     labels = np.zeros((2, 400, 4), dtype=int)
@@ -185,13 +185,61 @@ def test_messages_about_pairs(rng):
     labels[1, :, 1] = labels[1, :, 3] = 1
     labels[:, :, 3] = np.where(first, labels[:, :, 3], labels[:, :, 2])
     pairs = partition_convergence(as_tree(labels))
-    [disagree, error] = pair_messages(pairs, "z", 2)
-    assert disagree.startswith("The chains disagree about the partition z: items 0, 1 share a cluster with frequencies")
-    assert "between 0.000 and 1.000" in disagree and "expected of the largest of" in disagree
-    assert error.startswith("The probability that items 0, 1 share a cluster in the partition z has standard error")
+    [finding] = pair_findings(pairs, "z", 2)
+    assert finding.quantity == "items 0, 1 of z" and finding.disagree
+    assert finding.found.startswith("together in 0.000 to 1.000 of the draws of the chains")
+    assert "standard errors apart (by chance" in finding.found
 
 
-def test_messages_about_each_partition(caplog):
+def test_report_about_pairs_that_are_known_too_little(rng):
+    first = rng.integers(2, size=(2, 20)).repeat(20, axis=1)
+    labels = np.stack([np.zeros_like(first), first], axis=2)
+    [finding] = pair_findings(partition_convergence(as_tree(labels)), "z", 2)
+    assert not finding.disagree and finding.needed > 1
+    assert finding.found.startswith("probability to be together has standard error")
+
+
+OFFSETS = np.array([[0.0], [9.0]])
+
+
+def report_about(values, nuts=()):
+    names = {name: (("chain", "draw"), array) for name, array in values.items()}
+    return convergence_report(xr.DataTree.from_dict({"posterior": xr.Dataset(names)}), {}, nuts)
+
+
+def test_report_puts_the_worst_first(rng):
+    good = rng.normal(size=(2, 400))
+    slow = np.repeat(rng.normal(size=(2, 50)), 8, axis=1)
+    lines = report_about({"slow": slow, "good": good, "apart": good + OFFSETS, "still": 0 * good}).splitlines()
+    assert lines[0] == "Convergence of 2 chains with 400 draws each: 2 of 3 quantities failed, the worst first."
+    assert lines[1].startswith("  apart  R-hat 1.") and lines[2].startswith("  slow   ")
+    assert "of at least 200 (100 for each of 2 chains)" in lines[2]
+    assert lines[3] == "The chains disagree: these draws are not from the posterior yet."
+    assert '"When chains disagree"' in lines[-1]
+
+
+def test_report_says_how_many_draws_short_chains_need(rng):
+    lines = report_about({"x": np.repeat(rng.normal(size=(4, 100)), 4, axis=1)}).splitlines()
+    ess = int(lines[1].split(" of at least 400")[0].split()[-1])
+    draws = int(lines[2].removeprefix("Take more draws, about ").split()[0])
+    assert 400 * max(400 / ess, 2) <= draws <= 1.2 * 400 * max(400 / (ess - 1), 2)
+
+
+def test_report_is_cut_and_names_nuts_first(rng):
+    stuck = rng.normal(size=(2, 400)) + OFFSETS
+    lines = report_about({f"x{k}": stuck + k for k in range(11)}, ["There were 3 divergences."]).splitlines()
+    assert lines[0] == "There were 3 divergences." and "11 of 11" in lines[1]
+    assert sum(line.startswith("  x") for line in lines) == 8
+    assert "  and 3 more, see nrm.summary(idata)" in lines
+
+
+def test_nothing_is_reported_about_good_chains(rng):
+    assert report_about({"x": rng.normal(size=(2, 400))}) == ""
+    assert report_about({"x": rng.normal(size=(1, 400))}).startswith("Only one chain was sampled")
+    assert report_about({"x": rng.normal(size=(2, 40))}).startswith("Only 40 draws per chain")
+
+
+def test_one_report_is_logged_about_all_partitions(caplog):
     """One item of the first partition is moved at each draw, so that it mixes slowly; the second one mixes well."""
     with pm.Model():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=6)
@@ -201,15 +249,14 @@ def test_messages_about_each_partition(caplog):
         steps = [nrm.SplitMerge([z], n_moves=0, n_items=1), nrm.SplitMerge([w])]
         with caplog.at_level(logging.WARNING, logger="pymc_nrm"):
             nrm.sample(500, tune=0, chains=2, cores=1, random_seed=2, step=steps, progressbar=False)
-    said = [record.message for record in caplog.records]
-    assert any("of the partition z is" in message for message in said)
-    assert not any("share a cluster in the partition w" in message for message in said)
-    assert not any("disagree about the partition w" in message for message in said)
+    [record] = caplog.records
+    assert " of z  " in record.message
+    assert not [line for line in record.message.splitlines() if line.startswith("  items") and " of w" in line]
 
 
 def test_nothing_is_said_about_independent_draws(rng):
     labels = rng.integers(2, size=(4, 1000, 5))
     labels = np.where(labels == labels[..., :1], 0, 1)
     tree = diagnose(as_tree(labels), "z")
-    assert pair_messages(tree["pairs"].to_dataset(), "z", 4) == []
+    assert pair_findings(tree["pairs"].to_dataset(), "z", 4) == []
     assert partition_quantities(as_tree(labels)).sizes["rank"] == 2

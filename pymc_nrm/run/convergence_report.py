@@ -1,0 +1,184 @@
+"""One report of what a user must know about the convergence of a run: a table, worst first, and what to do."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from pymc_nrm.stats.convergence import convergence_table
+from pymc_nrm.stats.partition_convergence import largest_z_quantile, pair_name
+
+# The thresholds of Vehtari et al. (2021), which PyMC uses as well.
+_RHAT_LIMIT = 1.01
+_ESS_PER_CHAIN = 100
+# From here on more draws alone seldom help.
+_DISAGREEMENT = 1.05
+# How often chains that agree may be said to disagree about a partition.
+_FALSE_ALARMS = 1e-4
+_MAX_ROWS = 8
+_PAGE = '"When chains disagree" in the documentation, docs/how-to/when-chains-disagree.md'
+
+
+class Finding(NamedTuple):
+    """One row of the report.
+
+    Parameters
+    ----------
+    quantity : str
+    found : str
+        What is wrong with it, and what it should be.
+    times : float
+        How many times it is beyond the limit, to put the worst first.
+    disagree : bool
+        Whether chains disagree about the quantity, or more draws are likely to help.
+    needed : float
+        How many times as many draws, if they do not disagree.
+    """
+
+    quantity: str
+    found: str
+    times: float
+    disagree: bool
+    needed: float
+
+
+def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> str:
+    """What a user must know about the convergence of a run; empty if nothing is wrong.
+
+    Parameters
+    ----------
+    idata : DataTree
+    diagnostics : dict of str to DataTree
+        Diagnostics of each partition, as :func:`~pymc_nrm.add_diagnostics` gives them; without group ``pairs`` if no
+        labels were kept.
+    nuts : sequence of str
+        What is wrong with NUTS.
+
+    Returns
+    -------
+    str
+        A line on how many quantities are wrong, a row for each, the worst first, and what to do.
+
+    Examples
+    --------
+    >>> posterior = xr.Dataset({"x": (("chain", "draw"), [[0.0, 1.0] * 100, [2.0, 3.0] * 100])})
+    >>> print(convergence_report(xr.DataTree.from_dict({"posterior": posterior}), {}))
+    ... # doctest: +NORMALIZE_WHITESPACE
+    Convergence of 2 chains with 200 draws each: 1 of 1 quantities failed.
+      x  R-hat 2.26, above 1.01; effective sample size 3 of at least 200 (100 for each of 2 chains)
+    The chains disagree: these draws are not from the posterior yet.
+    Look at nrm.plots.plot_partition_trace(idata), then take more tune or another step.
+    See "When chains disagree" in the documentation, docs/how-to/when-chains-disagree.md.
+    """
+    posterior = idata["posterior"]
+    n_chains, n_draws = posterior.sizes["chain"], posterior.sizes["draw"]
+    if n_draws < _ESS_PER_CHAIN:
+        return "\n".join([*nuts, f"Only {n_draws} draws per chain: convergence cannot be checked reliably."])
+    known = {f"{name}{suffix}" for name in diagnostics for suffix in ("", "_n_clusters")}
+    tables = {"": convergence_table({name: posterior[name] for name in posterior.data_vars if name not in known})}
+    tables |= {f" of {name}": tree["convergence"].to_dataset() for name, tree in diagnostics.items()}
+    findings = [finding for owner, table in tables.items() for finding in _findings(table, owner, n_chains)]
+    n_quantities = sum(int((table.constant == 0).sum()) for table in tables.values())
+    for name, tree in diagnostics.items():
+        if "pairs" in tree.children:
+            findings += pair_findings(tree["pairs"].to_dataset(), name, n_chains)
+            n_quantities += 1
+    lines = list(nuts)
+    if findings:
+        failed = len({finding.quantity for finding in findings})
+        lines += _lines(findings, f"{failed} of {max(n_quantities, failed)}", n_chains, n_draws)
+    if n_chains == 1:
+        lines.append("Only one chain was sampled: R-hat compares the parts of that chain alone.")
+    return "\n".join(lines)
+
+
+def _lines(findings, how_many, n_chains, n_draws):
+    findings = sorted(findings, key=lambda finding: finding.times, reverse=True)
+    width = max(len(finding.quantity) for finding in findings[:_MAX_ROWS])
+    chains = f"{n_chains} chains" if n_chains > 1 else "1 chain"
+    yield (
+        f"Convergence of {chains} with {n_draws} draws each: {how_many} quantities failed"
+        f"{', the worst first' if len(findings) > 1 else ''}."
+    )
+    for finding in findings[:_MAX_ROWS]:
+        yield f"  {finding.quantity:{width}}  {finding.found}"
+    if len(findings) > _MAX_ROWS:
+        yield f"  and {len(findings) - _MAX_ROWS} more, see nrm.summary(idata)"
+    if any(finding.disagree for finding in findings):
+        parts = "chains" if n_chains > 1 else "halves of the chain"
+        yield f"The {parts} disagree: these draws are not from the posterior yet."
+        yield "Look at nrm.plots.plot_partition_trace(idata), then take more tune or another step."
+    else:
+        needed = n_draws * max(finding.needed for finding in findings)
+        # Two digits: nobody knows more.
+        digits = 10 ** max(int(math.log10(needed)) - 1, 0)
+        yield f"Take more draws, about {math.ceil(needed / digits) * digits} for each chain."
+    yield f"See {_PAGE}."
+
+
+def _findings(table, owner, n_chains):
+    least = _ESS_PER_CHAIN * n_chains
+    for name in table.quantity.values:
+        row = table.sel(quantity=name)
+        if row.constant:
+            continue
+        rhat, ess = float(row.rhat), min(float(row.ess_bulk), float(row.ess_tail))
+        found, times = [], 0.0
+        if rhat > _RHAT_LIMIT:
+            found.append(f"R-hat {rhat:.{2 if rhat > 1.1 else 3}f}, above {_RHAT_LIMIT}")
+            times = (rhat - 1) / (_RHAT_LIMIT - 1)
+        if ess < least:
+            chains = f" ({_ESS_PER_CHAIN} for each of {n_chains} chains)" if n_chains > 1 else ""
+            found.append(f"effective sample size {ess:.0f} of at least {least}{chains}")
+            times = max(times, least / ess)
+        if found:
+            # An R-hat a little above its limit is what chains have that agree and are short.
+            needed = max(least / ess, 2.0 if rhat > _RHAT_LIMIT else 1.0)
+            yield Finding(f"{name}{owner}", "; ".join(found), times, rhat > _DISAGREEMENT, needed)
+
+
+def pair_findings(pairs: Any, name: str, n_chains: int) -> list[Finding]:
+    """Whether chains agree about which items share a cluster, and whether they tell with what probability.
+
+    The largest of many R-hats exceeds a fixed limit by chance, and the smallest of many effective sample sizes belongs
+    to a pair that is hardly ever together.  Looked at are therefore the largest z-score, against a quantile of the
+    largest of as many independent ones, and, if that is passed, the largest standard error of a probability, against
+    that of a pair with probability 1/2 and the least effective sample size that is enough.
+
+    Parameters
+    ----------
+    pairs : Dataset
+        From :func:`~pymc_nrm.stats.partition_convergence.partition_convergence`.
+    name : str
+        Name of the partition.
+    n_chains : int
+
+    Returns
+    -------
+    list of Finding
+    """
+    findings = []
+    n_scores = int(pairs.n_scores)
+    if n_scores == 0:
+        return findings
+    limit = largest_z_quantile(n_scores, 1 - _FALSE_ALARMS)
+    if pairs.max_z > limit:
+        pair = pairs.isel(pair=int(pairs.max_z_pair))
+        low, high = float(pair.probability_by_part.min()), float(pair.probability_by_part.max())
+        found = (
+            f"together in {low:.3f} to {high:.3f} of the draws of the {pairs.attrs['parts']}, "
+            f"{float(pairs.max_z):.1f} standard errors apart (by chance {float(pairs.expected_max_z):.1f})"
+        )
+        findings.append(Finding(_items(pair, name), found, float(pairs.max_z / limit) ** 2, True, 1.0))
+    limit = 0.5 / math.sqrt(_ESS_PER_CHAIN * n_chains)
+    if not findings and pairs.max_mcse > limit:
+        pair = pairs.isel(pair=int(np.nanargmax(pairs.mcse.values)))
+        times = float(pairs.max_mcse / limit) ** 2
+        found = f"probability to be together has standard error {float(pairs.max_mcse):.3f}, above {limit:.3f}"
+        findings.append(Finding(_items(pair, name), found, times, False, times))
+    return findings
+
+
+def _items(pair, name):
+    return f"items {pair_name(pair)} of {name}"
