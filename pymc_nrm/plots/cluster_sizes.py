@@ -28,7 +28,7 @@ def plot_cluster_sizes(
     var_name: str | None = None,
     probability: Any = None,
     log: bool = False,
-    max_rank: int = 40,
+    max_rank: int | None = None,
     plot_collection: "PlotCollection | None" = None,
     backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
@@ -47,8 +47,9 @@ def plot_cluster_sizes(
         The inner ones have probability 0.5.
     log : bool
         Whether sizes are on a log scale, with 0 below 1.
-    max_rank : int
-        Number of the smallest cluster that is shown.
+    max_rank : int, optional
+        Last rank to show, if any interval reaches so far.  By default the last one that at least half of the draws
+        have.  The label of the axis says how many ranks are left out and what share of the items they hold.
     plot_collection : PlotCollection, optional
         Where to draw; by default a new one.
     backend : {"matplotlib", "bokeh", "plotly", "none"}, optional
@@ -76,8 +77,7 @@ def plot_cluster_sizes(
 
     Notes
     -----
-    Intervals have equal tails.  A cluster that a draw does not have counts as one of size 0.  Ranks beyond the last one
-    with an interval above 0 are left out.
+    Intervals have equal tails.  A cluster that a draw does not have counts as one of size 0.
 
     Examples
     --------
@@ -86,9 +86,10 @@ def plot_cluster_sizes(
     >>> draws = xr.DataArray([[[0, 0, 1], [0, 1, 2], [0, 0, 1]]], dims=("chain", "draw", "item"), name="z")
     >>> pc = plot_cluster_sizes(draws, backend="none")
     >>> pc.viz["median"]["z"].item()["y"].tolist()
-    [2.0, 1.0, 0.0]
+    [2.0, 1.0]
     """
-    check_count("max_rank", max_rank, 1)
+    if max_rank is not None:
+        check_count("max_rank", max_rank, 1)
     if probability is not None:
         check_probability(probability, 0.5)
     draws = partition_draws(idata, var_name)
@@ -98,11 +99,12 @@ def plot_cluster_sizes(
         from arviz_base import rcParams
 
         probability = max(rcParams["stats.ci_prob"], 0.5)
-    sizes = cluster_sizes(stack_draws(draws))[:, :max_rank]
+    sizes = cluster_sizes(stack_draws(draws))
     tails = [(1 - probability) / 2, 0.25, 0.5, 0.75, (1 + probability) / 2]
     quantiles = np.quantile(sizes, tails, axis=0, method="inverted_cdf")
-    quantiles = quantiles[:, : max(1, int((quantiles[-1] > 0).sum()))].astype("float64")
-    ranks = np.arange(1, quantiles.shape[1] + 1)
+    last = int((quantiles[2] > 0).sum()) if max_rank is None else min(max_rank, int((quantiles[-1] > 0).sum()))
+    ranks = np.arange(1, max(last, 1) + 1)
+    quantiles = quantiles[:, : len(ranks)].astype("float64")
     low, inner_low, median, inner_high, high = np.maximum(quantiles, NONE) if log else quantiles
 
     data = xr.Dataset({name: ("rank", median)}, coords={"rank": ranks})
@@ -115,7 +117,7 @@ def plot_cluster_sizes(
     canvas.draw(whiskers, "inner_interval", inner, color=color, width=4.0, alpha=0.45)
     style = {"facecolor": "white", "edgecolor": color, "size": 24, "width": 1.3}
     canvas.draw(canvas.visuals.scatter_xy, "median", dots, **style)
-    canvas.label("xlabel", "rank of the cluster by size", data)
+    canvas.label("xlabel", "rank of the cluster by size" + _left_out(sizes, len(ranks)), data)
     canvas.label("ylabel", f"size (items, of {n})", data)
     canvas.legend(
         ["median", "50 % interval", f"{100 * probability:.4g} % interval"],
@@ -140,3 +142,13 @@ def plot_cluster_sizes(
     else:
         canvas.set(canvas.visuals.set_ylim, data, limits=(-0.02 * high.max(), 1.04 * high.max()))
     return canvas.collection
+
+
+def _left_out(sizes, n_shown):
+    """What the ranks that are not shown hold, for the label of their axis; empty if all are shown."""
+    n_left = sizes.shape[1] - n_shown
+    if n_left == 0:
+        return ""
+    share = 100 * sizes[:, n_shown:].sum() / sizes.sum()
+    ranks, hold = ("ranks", "hold") if n_left > 1 else ("rank", "holds")
+    return f"\n{n_left} more {ranks}, not shown, {hold} {share:.2g} % of the items"

@@ -97,7 +97,19 @@ class TestClusterSizes:
         np.testing.assert_array_equal(artist(pc, "median")["y"], quantile(0.5))
         ends = artist(pc, "interval")["y"].reshape(-1, 3)[:, :2]
         np.testing.assert_array_equal(ends.T, [quantile(0.1), quantile(0.9)])
-        assert quantile(0.9)[-1] > 0
+        assert quantile(0.5)[-1] > 0
+
+    def test_ranks_that_most_draws_lack_are_counted(self):
+        labels = np.zeros((1, 10, 8), dtype=int)
+        labels[:, :, 4:] = 1
+        labels[0, :2, 6], labels[0, :2, 7] = 2, 3
+        draws = result(xr.DataArray(labels, dims=("chain", "draw", "item"), name="z"))
+        pc = plot_cluster_sizes(draws, backend="none")
+        assert artist(pc, "median")["x"].tolist() == [1, 2]
+        assert artist(pc, "xlabel")["string"].endswith("\n2 more ranks, not shown, hold 5 % of the items")
+        every = plot_cluster_sizes(draws, max_rank=9, probability=0.95, backend="none")
+        assert artist(every, "median")["x"].tolist() == [1, 2, 3, 4]
+        assert artist(every, "xlabel")["string"] == "rank of the cluster by size"
 
     def test_log_scale_keeps_absent_clusters(self, draws):
         pc = plot_cluster_sizes(draws, log=True, backend="none")
