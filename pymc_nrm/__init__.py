@@ -36,6 +36,7 @@ from pymc_nrm.stats import (
     point_estimate,
     similarity,
     summary,
+    without_labels,
 )
 
 __all__ = [
@@ -77,6 +78,7 @@ __all__ = [
     "stats",
     "summary",
     "trees",
+    "without_labels",
 ]
 
 for _step in (TreeGuided, SplitMerge, MarginalGibbs, samplers.PublishedTreeGuided):

@@ -12,6 +12,7 @@ IMPORTS = {
     "layers": (),
     "checks": (),
     "marks": (),
+    "progress": (),
     "supports": (),
     "hyperparameters": ("checks",),
     "fingerprints": ("layers",),
@@ -32,15 +33,17 @@ IMPORTS = {
     "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "distributions"),
     "samplers": (*_CHECKS, "marks", *_MATHEMATICS, *_KINDS, "partitions", "guide_trees", *_PYMC),
     "testing": (*_CHECKS, *_MATHEMATICS, *_KINDS, "partitions", "trees", *_PYMC),
-    "stats": ("checks", "marks", "generic", "interrupts", "special"),
+    "stats": ("checks", "marks", "progress", "generic", "interrupts", "special"),
     "plots": ("checks", "stats"),
     "datasets": (),
-    "predictions": (*_CHECKS, *_MATHEMATICS, *_KINDS, "partitions", *_PYMC, "samplers", "stats"),
+    "predictions": (*_CHECKS, "progress", *_MATHEMATICS, *_KINDS, "partitions", *_PYMC, "samplers", "stats"),
     "run": (*_CHECKS, "marks", "fingerprints", "partitions", *_PYMC, "samplers", "stats"),
 }
 
 # Kernels call nothing of these, so that an edit of a message compiles nothing anew.
-WITHOUT_KERNELS = frozenset({"layers", "marks", *_CHECKS, "fingerprints", "kernel_cache", "pymc_internals", "model"})
+WITHOUT_KERNELS = frozenset(
+    {"layers", "marks", "progress", *_CHECKS, "fingerprints", "kernel_cache", "pymc_internals", "model"}
+)
 
 
 def kernel_layers(layer):

@@ -23,7 +23,7 @@ from pymc.logprob.abstract import _logprob as logprob
 from pymc.pytensorf import resolve_backend_compile_kwargs
 from pymc.sampling.mcmc import assign_step_methods, instantiate_steppers
 from pymc.sampling.parallel import ParallelSamplingError, ProcessAdapter, _cpu_count
-from pymc.stats.convergence import log_warnings, warn_divergences, warn_treedepth
+from pymc.stats.convergence import warn_divergences, warn_treedepth
 from pymc.step_methods import STEP_METHODS, CompoundStep
 from pymc.step_methods.arraystep import PopulationArrayStepShared
 from pymc.step_methods.compound import Competence, StepMethodState, flatten_steps
@@ -47,7 +47,6 @@ __all__ = [
     "end_with_parent",
     "flatten_steps",
     "left_out_of_state",
-    "log_warnings",
     "logprob",
     "make_step",
     "naming_dead_chains",

@@ -16,6 +16,7 @@ from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.similarity import similarity, similarity_rows
 from pymc_nrm.stats.summary import summary
 from pymc_nrm.stats.uncertainty import assignment_uncertainty
+from pymc_nrm.stats.without_labels import without_labels
 
 __all__ = [
     "add_diagnostics",
@@ -36,4 +37,5 @@ __all__ = [
     "stack_draws",
     "summary",
     "variation_of_information",
+    "without_labels",
 ]

@@ -1,0 +1,70 @@
+"""Results as ArviZ wants them: scalars of every draw in place of labels."""
+
+import xarray as xr
+
+from pymc_nrm.stats.diagnostics import SCALARS, quantities_of
+from pymc_nrm.stats.draws import partition_draws, partition_names, posterior_of
+
+__all__ = ["without_labels"]
+
+
+def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
+    """A result for ArviZ: without labels, but with the quantities of each partition that do not depend on them.
+
+    ArviZ makes a row or a plot of every number of every variable, while labels are names, and there may be many.  What
+    this function gives goes into all functions of ArviZ, as in ``az.plot_trace(nrm.without_labels(idata))``.
+
+    Parameters
+    ----------
+    idata : DataTree or Dataset
+        Result of sampling, or its group ``posterior``.
+
+    Returns
+    -------
+    DataTree or Dataset
+        A copy that shares its arrays with ``idata``.  In place of a partition ``z``, its posterior has
+        ``z_n_clusters``, ``z_entropy`` (nats), ``z_largest_cluster`` and, where ``sample_stats`` tells,
+        ``z_log_joint``; see :func:`~pymc_nrm.stats.diagnostics.partition_quantities`.
+
+    Raises
+    ------
+    TypeError
+        If ``idata`` is neither a DataTree nor a Dataset.
+    ValueError
+        If a DataTree has no group ``posterior``, or there are no draws.
+
+    Notes
+    -----
+    Labels are in ``posterior`` of every result, since ``pm.sample_posterior_predictive``, ``pm.compute_log_likelihood``
+    and ``pm.compute_deterministics`` look there for all free variables.  Given a result without labels, the first one
+    of them draws new partitions from the prior, and does not say so.
+
+    Examples
+    --------
+    >>> labels = [[[0, 0, 1], [0, 1, 2]]]
+    >>> posterior = xr.Dataset({"x": (("chain", "draw"), [[0.1, 0.3]]), "z": (("chain", "draw", "item"), labels)})
+    >>> list(without_labels(posterior))
+    ['x', 'z_n_clusters', 'z_entropy', 'z_largest_cluster']
+    """
+    posterior, names = posterior_of(idata), partition_names(idata)
+    shown = {}
+    for name, array in posterior.data_vars.items():
+        if name not in names:
+            shown[name] = array
+            continue
+        quantities = quantities_of(partition_draws(idata, name), idata)
+        for quantity in SCALARS:
+            if quantity in quantities and f"{name}_{quantity}" not in posterior:
+                values = quantities[quantity] if "chain" in posterior.dims else quantities[quantity].isel(chain=0)
+                shown[f"{name}_{quantity}"] = values.drop_vars(("chain", "draw"), errors="ignore")
+    scalars = xr.Dataset(shown, attrs=posterior.attrs)
+    if isinstance(idata, xr.Dataset):
+        return scalars
+    if "posterior" not in idata.children:
+        return xr.DataTree(scalars)
+    result = idata.copy()
+    result["posterior"] = xr.DataTree(scalars)
+    if "warmup_posterior" in result.children:
+        warmup = idata["warmup_posterior"].to_dataset()
+        result["warmup_posterior"] = xr.DataTree(warmup.drop_vars(names, errors="ignore"))
+    return result
