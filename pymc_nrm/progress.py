@@ -1,9 +1,9 @@
 """Progress of whatever lasts longer than a moment."""
 
 import contextlib
-import time
+import threading
 
-__all__ = ["SECONDS_BEFORE_BAR", "progress"]
+__all__ = ["SECONDS_BEFORE_BAR", "progress", "tracked"]
 
 # What is done sooner needs no bar.
 SECONDS_BEFORE_BAR = 2.0
@@ -39,12 +39,47 @@ def progress(title, total, progressbar=True):
     """
     if not isinstance(progressbar, bool):
         raise TypeError(f"progressbar must be True or False; got {progressbar!r}")
-    bar = _LateBar(title, total) if progressbar else None
+    if not progressbar:
+        yield _nothing
+        return
+    bar = _LateBar(title, total)
     try:
-        yield bar.advance if bar else _nothing
+        yield bar.advance
+        bar.complete()
     finally:
-        if bar:
-            bar.close()
+        bar.close()
+
+
+@contextlib.contextmanager
+def tracked(elements, title, progressbar=True):
+    """Show how far a loop is, as :func:`progress` does.
+
+    Parameters
+    ----------
+    elements : collection
+        What the loop is over.
+    title : str
+    progressbar : bool
+
+    Yields
+    ------
+    iterator
+        Of the same elements.
+
+    Examples
+    --------
+    >>> with tracked([3, 4], "Counting") as numbers:
+    ...     list(numbers)
+    [3, 4]
+    """
+
+    def iterate(advance):
+        for element in elements:
+            yield element
+            advance()
+
+    with progress(title, len(elements), progressbar) as advance:
+        yield iterate(advance)
 
 
 def _nothing():
@@ -52,26 +87,43 @@ def _nothing():
 
 
 class _LateBar:
+    """A bar that a timer shows: the first step may take long, for example because its kernels are compiled."""
+
     def __init__(self, title, total):
         self._title, self._total, self._done = title, total, 0
-        self._begin, self._bar, self._shown_at = time.monotonic(), None, 0.0
+        self._bar, self._closed, self._lock = None, False, threading.Lock()
+        self._timer = threading.Timer(SECONDS_BEFORE_BAR, self._show)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _show(self):
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # slow to import
+
+        with self._lock:
+            if self._closed:
+                return
+            number = TextColumn("{task.completed} of {task.total}")
+            self._bar = Progress(TextColumn("{task.description}"), BarColumn(), number, TimeElapsedColumn())
+            self._task = self._bar.add_task(self._title, total=self._total, completed=self._done)
+            self._bar.start()
 
     def advance(self):
         self._done += 1
-        if self._bar is None:
-            if time.monotonic() - self._begin < SECONDS_BEFORE_BAR or self._done == self._total:
-                return
-            self._show()
-        self._bar.update(self._task, completed=self._done)
+        self._update()
 
-    def _show(self):
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # slow
+    def complete(self):
+        """Some work has fewer steps than it might have had."""
+        self._done = self._total
+        self._update()
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed} of {task.total}"))
-        self._bar = Progress(*columns, TimeElapsedColumn(), TextColumn("/"), TimeRemainingColumn())
-        self._task = self._bar.add_task(self._title, total=self._total)
-        self._bar.start()
+    def _update(self):
+        with self._lock:
+            if self._bar is not None:
+                self._bar.update(self._task, completed=self._done)
 
     def close(self):
-        if self._bar is not None:
-            self._bar.stop()
+        self._timer.cancel()
+        with self._lock:
+            self._closed = True
+            if self._bar is not None:
+                self._bar.stop()

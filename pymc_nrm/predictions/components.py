@@ -16,6 +16,7 @@ from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded, partition_coords
+from pymc_nrm.progress import tracked
 
 
 @kernel
@@ -39,6 +40,7 @@ def sample_components(
     var_name: str | None = None,
     to_items: bool = True,
     random_seed: Any = None,
+    progressbar: bool = True,
 ) -> xr.Dataset:
     """Draw the parameters of every cluster of every posterior draw, given the partition and the data.
 
@@ -53,6 +55,8 @@ def sample_components(
     to_items : bool
         Whether to give each item the parameters of its cluster too.
     random_seed : int or numpy.random.Generator, optional
+    progressbar : bool
+        Whether to show a bar if it takes longer than two seconds.
 
     Returns
     -------
@@ -98,16 +102,17 @@ def sample_components(
     position = draws.mixtures.index(layout.name)
     rng = get_random_generator(random_generator(random_seed))
     rows, counts, by_item, names = [], [], None, None
-    for s, draw in enumerate(draws):
-        family, data = draw.families[position], draw.data[position]
-        drawn = restore_parameters(family, data, draw_component_rows(rng, draw.labels, family, data, 0))
-        rows.append(drawn)
-        counts.append(label_counts(draw.labels))
-        if s == 0:
-            names = layout.parameters(family)
-            by_item = np.empty((len(draws), draws.n_items, drawn.shape[1])) if to_items else None
-        if to_items:
-            by_item[s] = drawn[draw.labels]
+    with tracked(draws, "Drawing parameters of clusters", progressbar) as progressing:
+        for s, draw in enumerate(progressing):
+            family, data = draw.families[position], draw.data[position]
+            drawn = restore_parameters(family, data, draw_component_rows(rng, draw.labels, family, data, 0))
+            rows.append(drawn)
+            counts.append(label_counts(draw.labels))
+            if s == 0:
+                names = layout.parameters(family)
+                by_item = np.empty((len(draws), draws.n_items, drawn.shape[1])) if to_items else None
+            if to_items:
+                by_item[s] = drawn[draw.labels]
     variables = {"size": (("cluster",), padded(counts, 0))}
     table = padded(rows, np.nan)
     for name, (columns, shape, dims) in names.items():

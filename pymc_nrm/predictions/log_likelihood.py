@@ -13,10 +13,16 @@ from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.layout import draws_dataset, partition_coords
 from pymc_nrm.predictions.prediction_rule import log_prediction_rule
 from pymc_nrm.predictions.tables import log_leave_one_out_table, log_sum_rows
+from pymc_nrm.progress import tracked
 
 
 def compute_log_likelihood(
-    idata: xr.DataTree, model: Model, *, var_name: str | None = None, extend_inferencedata: bool = True
+    idata: xr.DataTree,
+    model: Model,
+    *,
+    var_name: str | None = None,
+    extend_inferencedata: bool = True,
+    progressbar: bool = True,
 ) -> Any:
     """Log-likelihood of each item for ``arviz.loo``, to compare measures and families by ``arviz.compare``.
 
@@ -33,6 +39,8 @@ def compute_log_likelihood(
         Name of the partition, or of the Mixture if the partition has no other; the only partition by default.
     extend_inferencedata : bool
         Whether to add the result to the group ``log_likelihood`` of ``idata``, which must then be a DataTree.
+    progressbar : bool
+        Whether to show a bar if it takes longer than two seconds.
 
     Returns
     -------
@@ -101,9 +109,10 @@ def compute_log_likelihood(
             "use pm.compute_log_likelihood for those"
         )
     values = np.empty((len(draws), draws.n_items))
-    for s, draw in enumerate(draws):
-        table = log_leave_one_out_table(draw.labels, draw.family, draw.family_data)
-        values[s] = log_sum_rows(table + _log_join_without(draw.measure, draw.labels)[draw.labels])
+    with tracked(draws, "Evaluating log-likelihoods", progressbar) as progressing:
+        for s, draw in enumerate(progressing):
+            table = log_leave_one_out_table(draw.labels, draw.family, draw.family_data)
+            values[s] = log_sum_rows(table + _log_join_without(draw.measure, draw.labels)[draw.labels])
     name = draws.mixtures[0] if len(draws.mixtures) == 1 else draws.partition
     dataset = draws_dataset(draws.posterior, {name: ((draws.item_dim,), values)}, partition_coords(draws))
     if not extend_inferencedata:

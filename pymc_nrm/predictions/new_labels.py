@@ -15,11 +15,18 @@ from pymc_nrm.predictions.items import as_rows, prepare_new_items
 from pymc_nrm.predictions.layout import MixtureLayout
 from pymc_nrm.predictions.prediction_rule import log_prediction_rule
 from pymc_nrm.predictions.tables import log_predictive_table, log_sum_rows
+from pymc_nrm.progress import tracked
 from pymc_nrm.stats.point_estimate import point_estimate
 
 
 def predict_labels(
-    idata: xr.DataTree | xr.Dataset, model: Model, X_new: Any, estimate: Any = None, *, var_name: str | None = None
+    idata: xr.DataTree | xr.Dataset,
+    model: Model,
+    X_new: Any,
+    estimate: Any = None,
+    *,
+    var_name: str | None = None,
+    progressbar: bool = True,
 ) -> xr.Dataset:
     """Probabilities that new items belong to the clusters of a point estimate, given their data.
 
@@ -37,6 +44,8 @@ def predict_labels(
         or of the partition itself where it is observed.
     var_name : str, optional
         Name of the partition; the only one of the model by default.
+    progressbar : bool
+        Whether to show a bar if it takes longer than two seconds.
 
     Returns
     -------
@@ -96,23 +105,24 @@ def predict_labels(
     layouts = [MixtureLayout(model, name) for name in given]
     positions = [draws.mixtures.index(name) for name in given]
     rows = points = total = None
-    for s, draw in enumerate(draws):
-        families, data = [draw.families[k] for k in positions], [draw.data[k] for k in positions]
-        if s == 0:
-            rows = _rows(given, layouts, families)
-            total = np.zeros((rows[0].shape[0], len(names) + 1))
-        if s == 0 or not all(layout.observed for layout in layouts):
-            titles = [f"X_new of {name!r}" for name in given]
-            points = [prepare_new_items(*one) for one in zip(families, data, rows, titles, strict=True)]
-        table = log_predictive_table(
-            draw.labels, product(families), product_data(data), product_data(points), len(total)
-        )
-        counts = label_counts(draw.labels)
-        table += log_prediction_rule(draw.measure, counts)
-        joined = np.exp(table - log_sum_rows(table)[:, None])
-        cells = np.bincount(draw.labels * len(names) + labels, minlength=len(counts) * len(names))
-        total[:, :-1] += joined[:, :-1] @ (cells.reshape(len(counts), len(names)) / counts[:, None])
-        total[:, -1] += joined[:, -1]
+    with tracked(draws, "Predicting labels", progressbar) as progressing:
+        for s, draw in enumerate(progressing):
+            families, data = [draw.families[k] for k in positions], [draw.data[k] for k in positions]
+            if s == 0:
+                rows = _rows(given, layouts, families)
+                total = np.zeros((rows[0].shape[0], len(names) + 1))
+            if s == 0 or not all(layout.observed for layout in layouts):
+                titles = [f"X_new of {name!r}" for name in given]
+                points = [prepare_new_items(*one) for one in zip(families, data, rows, titles, strict=True)]
+            table = log_predictive_table(
+                draw.labels, product(families), product_data(data), product_data(points), len(total)
+            )
+            counts = label_counts(draw.labels)
+            table += log_prediction_rule(draw.measure, counts)
+            joined = np.exp(table - log_sum_rows(table)[:, None])
+            cells = np.bincount(draw.labels * len(names) + labels, minlength=len(counts) * len(names))
+            total[:, :-1] += joined[:, :-1] @ (cells.reshape(len(counts), len(names)) / counts[:, None])
+            total[:, -1] += joined[:, -1]
     total /= len(draws)
     dim, coords = _new_dim(X_new, given, draws.item_dim)
     best = np.argmax(total, axis=1)

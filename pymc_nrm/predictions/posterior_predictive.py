@@ -17,6 +17,7 @@ from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, partition_coords
 from pymc_nrm.predictions.prediction_rule import draw_new_labels
+from pymc_nrm.progress import tracked
 
 
 @kernel
@@ -29,7 +30,13 @@ def draw_items(rng, family, labels, parameters, values):
 
 
 def sample_posterior_predictive(
-    idata: xr.DataTree | xr.Dataset, model: Model, *, new_items: int = 0, var_names: Any = None, random_seed: Any = None
+    idata: xr.DataTree | xr.Dataset,
+    model: Model,
+    *,
+    new_items: int = 0,
+    var_names: Any = None,
+    random_seed: Any = None,
+    progressbar: bool = True,
 ) -> xr.DataTree:
     """Draw replications of the data from the clusters of every posterior draw, and the data of new items.
 
@@ -47,6 +54,8 @@ def sample_posterior_predictive(
     var_names : str or sequence of str, optional
         Names of mixtures.  By default all that are observed, or all if none is.
     random_seed : int or numpy.random.Generator, optional
+    progressbar : bool
+        Whether to show a bar if it takes longer than two seconds.
 
     Returns
     -------
@@ -97,7 +106,7 @@ def sample_posterior_predictive(
         draws = PartitionDraws(idata, model, partition)
         group = [layout for layout in layouts if layout.partition == partition]
         new_dim = f"new_{draws.item_dim}"
-        labels, results = _draw(draws, group, new_items, rng)
+        labels, results = _draw(draws, group, new_items, rng, progressbar)
         predicted[partition] = ((new_dim,), labels)
         for layout, values in zip(group, results, strict=True):
             dims = layout.data_dims(layout.item_dim)
@@ -131,25 +140,28 @@ def _layouts(model, var_names):
     return [MixtureLayout(model, name) for name in dict.fromkeys(names)]
 
 
-def _draw(draws, layouts, new_items, rng):
+def _draw(draws, layouts, new_items, rng, progressbar):
     """Labels of new items, and for each mixture the data of old items followed by those of new ones."""
     new_labels = np.empty((len(draws), new_items), dtype=np.int64)
     results = [None] * len(layouts)
     positions = [draws.mixtures.index(layout.name) for layout in layouts]
-    for s, draw in enumerate(draws):
-        counts = label_counts(draw.labels)
-        new_labels[s] = draw_new_labels(draw.measure, counts, new_items, rng)
-        labels = np.concatenate([draw.labels, new_labels[s]])
-        n_new = int(labels.max()) + 1 - len(counts)
-        for i, (layout, k) in enumerate(zip(layouts, positions, strict=True)):
-            family, data = draw.families[k], draw.data[k]
-            if s == 0:
-                shape = len(draws), len(labels), layout.n_features(family)
-                results[i] = np.empty(shape, dtype=layout.dtype)
-            parameters = restore_parameters(family, data, draw_component_rows(rng, draw.labels, family, data, n_new))
-            values = np.empty(results[i].shape[1:])
-            draw_items(rng, _with_new_items(family, new_items), labels, parameters, values)
-            results[i][s] = values
+    with tracked(draws, "Drawing data", progressbar) as progressing:
+        for s, draw in enumerate(progressing):
+            counts = label_counts(draw.labels)
+            new_labels[s] = draw_new_labels(draw.measure, counts, new_items, rng)
+            labels = np.concatenate([draw.labels, new_labels[s]])
+            n_new = int(labels.max()) + 1 - len(counts)
+            for i, (layout, k) in enumerate(zip(layouts, positions, strict=True)):
+                family, data = draw.families[k], draw.data[k]
+                if s == 0:
+                    shape = len(draws), len(labels), layout.n_features(family)
+                    results[i] = np.empty(shape, dtype=layout.dtype)
+                parameters = restore_parameters(
+                    family, data, draw_component_rows(rng, draw.labels, family, data, n_new)
+                )
+                values = np.empty(results[i].shape[1:])
+                draw_items(rng, _with_new_items(family, new_items), labels, parameters, values)
+                results[i][s] = values
     return new_labels, results
 
 

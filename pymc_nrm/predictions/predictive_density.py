@@ -13,9 +13,17 @@ from pymc_nrm.predictions.items import as_rows, prepare_new_items
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
 from pymc_nrm.predictions.prediction_rule import log_prediction_rule
 from pymc_nrm.predictions.tables import log_predictive_table, log_sum_rows
+from pymc_nrm.progress import tracked
 
 
-def density(idata: xr.DataTree | xr.Dataset, model: Model, grid: Any, *, var_name: str | None = None) -> xr.Dataset:
+def density(
+    idata: xr.DataTree | xr.Dataset,
+    model: Model,
+    grid: Any,
+    *,
+    var_name: str | None = None,
+    progressbar: bool = True,
+) -> xr.Dataset:
     """Predictive density of the data of one more item, for every posterior draw, at the points of a grid.
 
     Parameters
@@ -29,6 +37,8 @@ def density(idata: xr.DataTree | xr.Dataset, model: Model, grid: Any, *, var_nam
         Where the family allows missing values, NaN in a point leaves that feature out: the density is a marginal one.
     var_name : str, optional
         Name of the Mixture; the only one of the model by default.
+    progressbar : bool
+        Whether to show a bar if it takes longer than two seconds.
 
     Returns
     -------
@@ -74,17 +84,18 @@ def density(idata: xr.DataTree | xr.Dataset, model: Model, grid: Any, *, var_nam
     k = draws.mixtures.index(layout.name)
     rows = points = values = None
     new_weight = np.empty(len(draws))
-    for s, draw in enumerate(draws):
-        family, data = draw.families[k], draw.data[k]
-        if rows is None:
-            rows = as_rows(grid, layout.n_features(family), "grid", layout.feature_names())
-            values = np.empty((len(draws), rows.shape[0]))
-        if s == 0 or not layout.observed:
-            points = prepare_new_items(family, data, rows, "grid")
-        log_p = log_prediction_rule(draw.measure, label_counts(draw.labels))
-        table = log_predictive_table(draw.labels, family, data, points, rows.shape[0])
-        values[s] = np.exp(log_sum_rows(table + log_p))
-        new_weight[s] = np.exp(log_p[-1])
+    with tracked(draws, "Evaluating densities", progressbar) as progressing:
+        for s, draw in enumerate(progressing):
+            family, data = draw.families[k], draw.data[k]
+            if rows is None:
+                rows = as_rows(grid, layout.n_features(family), "grid", layout.feature_names())
+                values = np.empty((len(draws), rows.shape[0]))
+            if s == 0 or not layout.observed:
+                points = prepare_new_items(family, data, rows, "grid")
+            log_p = log_prediction_rule(draw.measure, label_counts(draw.labels))
+            table = log_predictive_table(draw.labels, family, data, points, rows.shape[0])
+            values[s] = np.exp(log_sum_rows(table + log_p))
+            new_weight[s] = np.exp(log_p[-1])
     variables = {"density": (("point",), values), "new_cluster_weight": ((), new_weight)}
     continuous = layout.family_class.continuous
     attrs = {"variable": layout.name, "kind": "density" if continuous else "probability"}

@@ -17,6 +17,7 @@ from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.jumps import draw_log_fixed_jumps, draw_log_remaining_jumps
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded
+from pymc_nrm.progress import tracked
 from pymc_nrm.special import log_sum_exp, softplus
 
 
@@ -28,6 +29,7 @@ def sample_random_measure(
     tail_mass: float = 1e-3,
     max_new_atoms: int = 1000,
     random_seed: Any = None,
+    progressbar: bool = True,
 ) -> xr.Dataset:
     """Draw the random measure of a mixture, one for every posterior draw of the partition.
 
@@ -50,6 +52,8 @@ def sample_random_measure(
     random_seed : int or numpy.random.Generator, optional
         With the same whole number, calls for several mixtures over one partition give measures with the same weights:
         the draws of one joint measure.
+    progressbar : bool
+        Whether to show a bar if it takes longer than two seconds.
 
     Returns
     -------
@@ -121,26 +125,29 @@ def sample_random_measure(
     rng_jumps, rng_atoms = get_random_generator(random_generator(random_seed)).spawn(2)
     weights, rows, labels, names = [], [], [], None
     tails, log_masses, log_us = np.empty(len(draws)), np.empty(len(draws)), np.empty(len(draws))
-    for s, draw in enumerate(draws):
-        family, data = draw.families[position], draw.data[position]
-        if s == 0:
-            names = layout.parameters(family)
-        counts = label_counts(draw.labels)
-        log_u = draw_log_u(draw.measure, draws.n_items, len(counts), rng_jumps)
-        fixed = draw_log_fixed_jumps(rng_jumps, draw.measure, counts)
-        new, log_tail = draw_log_remaining_jumps(
-            rng_jumps, draw.measure, log_u, log_sum_exp(fixed), tail_mass, max_new_atoms
-        )
-        order = np.argsort(-fixed)
-        jumps = np.concatenate([fixed[order], new])
-        atoms = restore_parameters(family, data, draw_component_rows(rng_atoms, draw.labels, family, data, len(new)))
-        atoms[: len(counts)] = atoms[order]
-        log_mass = log_sum_exp(jumps)
-        log_us[s], log_masses[s] = log_u, log_mass - softplus(log_u)
-        tails[s] = np.exp(log_tail - np.logaddexp(log_mass, log_tail))
-        weights.append(np.exp(jumps - log_mass))
-        labels.append(np.concatenate([order, np.full(len(new), -1)]))
-        rows.append(atoms)
+    with tracked(draws, "Drawing random measures", progressbar) as progressing:
+        for s, draw in enumerate(progressing):
+            family, data = draw.families[position], draw.data[position]
+            if s == 0:
+                names = layout.parameters(family)
+            counts = label_counts(draw.labels)
+            log_u = draw_log_u(draw.measure, draws.n_items, len(counts), rng_jumps)
+            fixed = draw_log_fixed_jumps(rng_jumps, draw.measure, counts)
+            new, log_tail = draw_log_remaining_jumps(
+                rng_jumps, draw.measure, log_u, log_sum_exp(fixed), tail_mass, max_new_atoms
+            )
+            order = np.argsort(-fixed)
+            jumps = np.concatenate([fixed[order], new])
+            atoms = restore_parameters(
+                family, data, draw_component_rows(rng_atoms, draw.labels, family, data, len(new))
+            )
+            atoms[: len(counts)] = atoms[order]
+            log_mass = log_sum_exp(jumps)
+            log_us[s], log_masses[s] = log_u, log_mass - softplus(log_u)
+            tails[s] = np.exp(log_tail - np.logaddexp(log_mass, log_tail))
+            weights.append(np.exp(jumps - log_mass))
+            labels.append(np.concatenate([order, np.full(len(new), -1)]))
+            rows.append(atoms)
     _warn_of_tails(tails, tail_mass, max_new_atoms)
 
     n_atoms = np.array([len(weight) for weight in weights])

@@ -25,6 +25,7 @@ def credible_ball(
     probability: float = 0.95,
     loss: str = "variation_of_information",
     random_seed: Any = None,
+    progressbar: bool = True,
     **costs: Any,
 ) -> xr.Dataset:
     """Smallest ball of partitions about an estimate that holds a given posterior probability, with its bounds.
@@ -44,6 +45,8 @@ def credible_ball(
         Distance from the centre, which is the first argument of the loss; see :mod:`pymc_nrm.stats.losses`.
     random_seed : int, Generator or None
         Seed of the search for the centre, if none is given.
+    progressbar : bool
+        Whether to show a bar if that search takes longer than two seconds.
     **costs
         Further arguments of the loss: ``base``, or ``cost_false_join`` and ``cost_false_split``.
 
@@ -87,7 +90,7 @@ def credible_ball(
     check_number("probability", probability, lambda p: 0 < p <= 1, "above 0 and at most 1")
     draws = partition_draws(idata, var_name)
     if estimate is None:
-        estimate = point_estimate(draws, loss=loss, random_seed=random_seed, **costs)
+        estimate = point_estimate(draws, loss=loss, random_seed=random_seed, progressbar=progressbar, **costs)
     center = check_estimate(estimate, draws)
     distances = draw_losses(center, draws, loss, costs).values.ravel()
     partitions = draws.values.reshape(-1, draws.shape[2])

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.progress import progress
 from pymc_nrm.stats.contingency import as_labels, cell_sums
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 from pymc_nrm.stats.losses import complete_costs, draw_losses, loss_table, pair_losses, summarise_losses
@@ -16,11 +17,13 @@ from pymc_nrm.stats.similarity import similarity_matrix
 __all__ = ["point_estimate"]
 
 # Draws are compared at this many random ones first; those worse by so many standard errors are not looked at again.
-N_REFERENCES = 200
+N_REFERENCES = 100
 N_STANDARD_ERRORS = 6
 # With more draws, restarts use as many random ones, and the best few partitions that they find are improved with all.
-N_FIRST = 1000
+N_FIRST = 250
 N_POLISHED = 4
+# How often the progress bar moves while draws are compared at random ones.
+N_REPORTS = 10
 # Largest matrix over pairs of items, in entries: 256 MB.
 MAX_PAIRS = 2**26
 
@@ -34,7 +37,9 @@ def point_estimate(
     n_restarts: int = 16,
     max_sweeps: int = 100,
     max_zealous: int = 10,
+    max_draws: int | None = 1000,
     random_seed: Any = None,
+    progressbar: bool = True,
     **costs: Any,
 ) -> xr.Dataset:
     """Partition that minimises the posterior expected loss, by local search from several starts.
@@ -56,18 +61,22 @@ def point_estimate(
         Largest number of sweeps over all items after each start or change.
     max_zealous : int
         Largest number of rounds, in each search, in which every cluster is dissolved and its items allocated anew.
+    max_draws : int, optional
+        How many draws the search reads, evenly spaced in every chain; None for all.
     random_seed : int, Generator or None
         Seed of the search.  The same seed gives the same estimate.
+    progressbar : bool
+        Whether to show a bar if the search takes longer than two seconds.
     **costs
         Further arguments of the loss: ``base``, or ``cost_false_join`` and ``cost_false_split``.
 
     Returns
     -------
     Dataset
-        ``labels``, along the dimension of the items and with its coordinates; ``expected_loss`` and its Monte Carlo
-        standard error ``mcse``, see :func:`~pymc_nrm.stats.losses.expected_loss`; ``n_clusters``;
-        ``restart_expected_loss``, what each search found, along ``restart``: if few reach the least value, raise
-        ``n_restarts``.  Attributes ``loss`` and the costs.
+        ``labels``, along the dimension of the items and with its coordinates; ``expected_loss`` at all draws and its
+        Monte Carlo standard error ``mcse``, see :func:`~pymc_nrm.stats.losses.expected_loss`; ``n_clusters``;
+        ``restart_expected_loss``, what each search found at the draws that it read, along ``restart``: if few reach the
+        least value, raise ``n_restarts``.  Attributes ``loss``, the costs, and ``n_draws_searched``.
 
     Raises
     ------
@@ -83,12 +92,16 @@ def point_estimate(
     allocates its items anew and keeps what is better (Dahl, Johnson & Mueller 2022, "Search algorithms and loss
     functions for Bayesian clustering", section 3).  It finds local minima; restarts are the remedy.
 
-    With more than 1,000 draws, searches use 1,000 random ones; the best four partitions that they find are then starts
-    of searches with all draws.
+    A thousand draws are enough for most purposes.  With 16,000 draws of 82 galaxies, the estimate from 1,000 of them
+    has an expected loss of 1.824 bits in place of 1.822, with a Monte Carlo standard error of 0.008, and is found in a
+    tenth of the time.
 
-    The estimate is at least as good as every draw with at most ``max_clusters`` clusters: those that are better become
-    starts of further searches.  With more than 200 draws, only those are compared at all draws that are not worse by
-    six standard errors at 200 random ones.
+    With more than 250 draws to read, searches use 250 random ones of them; the best four partitions that they find are
+    then starts of searches with all.
+
+    The estimate is at least as good as every draw that is read and has at most ``max_clusters`` clusters: those that
+    are better become starts of further searches.  With more than 100 draws, only those are compared at all draws that
+    are not worse by six standard errors at 100 random ones.
 
     One sweep takes O(n S K) time for n items, S draws and K clusters of the estimate; for Binder's loss, and up to
     8,192 items, O(n^2) after one pass over the draws.  Memory is 4 n S bytes, and 12 bytes for each cluster of each
@@ -107,22 +120,35 @@ def point_estimate(
         check_count(name, value, least=0 if name == "max_zealous" else 1)
     if max_clusters is not None:
         check_count("max_clusters", max_clusters, least=1)
+    if max_draws is not None:
+        check_count("max_draws", max_draws, least=1)
     draws = partition_draws(idata, var_name)
-    partitions = stack_draws(draws)
+    partitions = stack_draws(evenly_spaced(draws, max_draws))
     rng = random_generator(random_seed)
     limits = (partitions.shape[1] if max_clusters is None else int(max_clusters), int(max_sweeps), int(max_zealous))
-    labels, found = minimise(partitions, loss, costs, limits, int(n_restarts), rng)
+    n_steps = N_REPORTS + int(n_restarts) + (N_POLISHED if len(partitions) > N_FIRST else 0)
+    with progress("Searching the point estimate", n_steps, progressbar) as advance:
+        labels, found = minimise(partitions, loss, costs, limits, int(n_restarts), rng, advance)
 
     dim = item_dimension(draws)
     result = summarise_losses(draw_losses(labels, draws, loss, costs), loss, costs)
-    return result.assign(
+    return result.assign_attrs(n_draws_searched=len(partitions)).assign(
         labels=xr.DataArray(labels, dims=dim, coords=item_coords(draws)),
         n_clusters=int(labels.max()) + 1,
         restart_expected_loss=("restart", found),
     )
 
 
-def minimise(partitions, loss, costs, limits, n_restarts, rng):
+def evenly_spaced(draws, max_draws):
+    """At most so many draws, the same ones of every chain and at least one; all for None."""
+    n_chains, n_draws = draws.shape[:2]
+    if max_draws is None or n_chains * n_draws <= max_draws:
+        return draws
+    kept = np.linspace(0, n_draws - 1, max(max_draws // n_chains, 1)).round().astype(int)
+    return draws.isel(draw=kept)
+
+
+def minimise(partitions, loss, costs, limits, n_restarts, rng, advance=lambda: None):
     """Best partition found, and the expected losses of all that were found.
 
     Parameters
@@ -135,6 +161,8 @@ def minimise(partitions, loss, costs, limits, n_restarts, rng):
         Numbers of clusters, sweeps, and rounds of zealous updates.
     n_restarts : int
     rng : Generator
+    advance : callable
+        Called after each part of the work.
 
     Returns
     -------
@@ -146,20 +174,24 @@ def minimise(partitions, loss, costs, limits, n_restarts, rng):
     allowed = allowed[compact[allowed].max(axis=1) < limits[0]]
     references = np.sort(rng.choice(len(compact), min(N_REFERENCES, len(compact)), replace=False))
     reference_losses = np.zeros((len(allowed), len(references)))
-    for t, row in zip(allowed, reference_losses, strict=True):
-        row[:] = pair_losses(compact[t : t + 1], compact[references], loss, costs)
+    for part in np.array_split(np.arange(len(allowed)), N_REPORTS):
+        for k in part:
+            t = allowed[k]
+            reference_losses[k] = pair_losses(compact[t : t + 1], compact[references], loss, costs)
+        advance()
     starts = _starts(partitions[allowed], reference_losses.mean(axis=1), n_restarts)
     tables = make_tables(partitions, loss, costs)
     if len(compact) <= N_FIRST:
-        found = np.stack([_run(rng, start, tables, limits) for start in starts])
+        found = _run_all(rng, starts, tables, limits, advance)
         losses = mean_losses(found, compact, loss, costs)
     else:
         first = np.sort(rng.choice(len(compact), N_FIRST, replace=False))
         few = make_tables(partitions[first], loss, costs)
-        found = np.stack([_run(rng, start, few, limits) for start in starts])
+        found = _run_all(rng, starts, few, limits, advance)
         order = np.argsort(mean_losses(found, compact, loss, costs), kind="stable")
         for labels in list({labels.tobytes(): labels.copy() for labels in found[order]}.values())[:N_POLISHED]:
             found[(found == labels).all(axis=1)] = _run(rng, labels.astype(np.int64), tables, limits)
+            advance()
         losses = mean_losses(found, compact, loss, costs)
     best, least = found[losses.argmin()], losses.min()
 
@@ -176,6 +208,14 @@ def minimise(partitions, loss, costs, limits, n_restarts, rng):
 def mean_losses(estimates, draws, loss, costs):
     """Expected loss of each row of ``estimates`` (m, n), int32 as the draws (S, n)."""
     return np.array([pair_losses(labels[None], draws, loss, costs).mean() for labels in estimates])
+
+
+def _run_all(rng, starts, tables, limits, advance):
+    found = []
+    for start in starts:
+        found.append(_run(rng, start, tables, limits))
+        advance()
+    return np.stack(found)
 
 
 def _run(rng, start, tables, limits):

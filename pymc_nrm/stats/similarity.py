@@ -9,6 +9,7 @@ import xarray as xr
 
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
+from pymc_nrm.progress import progress
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 
 __all__ = ["similarity", "similarity_rows"]
@@ -28,7 +29,7 @@ def count_together(rows, columns, counts):
             counts[i, j] = total
 
 
-def similarity_matrix(labels, dtype="float64"):
+def similarity_matrix(labels, dtype="float64", progressbar=False):
     """Shares of partitions in which pairs of items are in one cluster.
 
     Parameters
@@ -37,6 +38,7 @@ def similarity_matrix(labels, dtype="float64"):
         Labels from 0.
     dtype : str
         Of the result.
+    progressbar : bool
 
     Returns
     -------
@@ -59,14 +61,17 @@ def similarity_matrix(labels, dtype="float64"):
     n, n_draws = compact.shape
     matrix = np.empty((n, n), dtype=dtype)
     step = max(1, 2**20 // n)
-    for start in range(0, n, step):
-        stop = min(start + step, n)
-        counts = np.empty((stop - start, n - start), dtype=np.int64)
-        count_together(compact[start:stop], compact[start:], counts)
-        matrix[start:stop, start:] = counts / n_draws
-        # The system gives memory when it is written first: all at once, Ctrl-C would wait for it.
-        for first in range(start, n, 1024):
-            matrix[first : first + 1024, start:stop] = matrix[start:stop, first : first + 1024].T
+    starts = range(0, n, step)
+    with progress("Comparing pairs of items", len(starts), progressbar) as advance:
+        for start in starts:
+            stop = min(start + step, n)
+            counts = np.empty((stop - start, n - start), dtype=np.int64)
+            count_together(compact[start:stop], compact[start:], counts)
+            matrix[start:stop, start:] = counts / n_draws
+            # The system gives memory when it is written first: all at once, Ctrl-C would wait for it.
+            for first in range(start, n, 1024):
+                matrix[first : first + 1024, start:stop] = matrix[start:stop, first : first + 1024].T
+            advance()
     return matrix
 
 
@@ -78,7 +83,11 @@ def compact_columns(labels):
 
 
 def similarity(
-    idata: xr.DataTree | xr.Dataset | xr.DataArray, *, var_name: str | None = None, items: Any = None
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
+    *,
+    var_name: str | None = None,
+    items: Any = None,
+    progressbar: bool = True,
 ) -> xr.DataArray:
     """Posterior probabilities that pairs of items share a cluster.
 
@@ -90,6 +99,8 @@ def similarity(
         Name of the partition; by default the only one.
     items : sequence, optional
         Items to compare, as coordinate values of their dimension (positions, if it has no coordinates); by default all.
+    progressbar : bool
+        Whether to show a bar if it takes longer than two seconds.
 
     Returns
     -------
@@ -119,7 +130,7 @@ def similarity(
     [[1.0, 0.0], [0.0, 1.0]]
     """
     draws = select_items(partition_draws(idata, var_name), items)
-    return _with_items(similarity_matrix(stack_draws(draws)), draws, draws)
+    return _with_items(similarity_matrix(stack_draws(draws), progressbar=progressbar), draws, draws)
 
 
 def similarity_rows(

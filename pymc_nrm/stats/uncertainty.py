@@ -63,6 +63,7 @@ def assignment_uncertainty(
     var_name: str | None = None,
     loss: str = "variation_of_information",
     random_seed: Any = None,
+    progressbar: bool = True,
     **costs: Any,
 ) -> xr.DataArray:
     """How uncertain it is, for each item, that it belongs with its cluster of an estimate.
@@ -76,7 +77,7 @@ def assignment_uncertainty(
         that follow.
     var_name : str, optional
         Name of the partition; by default the only one.
-    loss, random_seed, **costs
+    loss, random_seed, progressbar, **costs
         As for :func:`~pymc_nrm.stats.point_estimate.point_estimate`, if no estimate is given.
 
     Returns
@@ -104,7 +105,7 @@ def assignment_uncertainty(
     """
     draws = partition_draws(idata, var_name)
     if estimate is None:
-        estimate = point_estimate(draws, loss=loss, random_seed=random_seed, **costs)
+        estimate = point_estimate(draws, loss=loss, random_seed=random_seed, progressbar=progressbar, **costs)
     labels = check_estimate(estimate, draws)
     partitions = draws.values.reshape(-1, draws.shape[2])
     kept, accompanied = companions(labels, partitions)

@@ -85,6 +85,20 @@ def test_search_with_some_of_the_draws_first(loss, rng, monkeypatch):
         assert found.restart_expected_loss.min() == pytest.approx(found.expected_loss)
 
 
+def test_search_reads_evenly_spaced_draws_of_every_chain(rng):
+    rows = noisy_draws(rng, 7, 240, 3).values.reshape(3, 80, 7)
+    draws = xr.DataArray(rows, dims=("chain", "draw", "obs"), name="z")
+    found = point_estimate(draws, max_draws=31, random_seed=1)
+    few = draws.isel(draw=[0, 9, 18, 26, 35, 44, 53, 61, 70, 79])
+    assert found.attrs["n_draws_searched"] == 30
+    expected = mean_losses(all_partitions(7), as_draws(few.values.reshape(30, 7)), "variation_of_information", {})
+    assert found.restart_expected_loss.min() == pytest.approx(expected.min())
+    # The loss that is reported is that at all draws.
+    assert found.expected_loss == expected_loss(found, draws).expected_loss
+    assert point_estimate(draws, max_draws=None, random_seed=1).attrs["n_draws_searched"] == 240
+    assert point_estimate(draws, max_draws=1, random_seed=1).attrs["n_draws_searched"] == 3
+
+
 def test_draws_are_compared_when_the_search_fails(rng, monkeypatch):
     draws = noisy_draws(rng, 12, 250, 3, noise=0.3)
     best = mean_losses(draws.values[0], draws, "variation_of_information", {}).min()
@@ -172,7 +186,7 @@ def test_seed_and_result(rng):
     xr.testing.assert_identical(found, point_estimate(draws, random_seed=3))
     assert found.labels.dims == ("obs",) and found.labels.sel(obs="g0") == 0
     assert set(found.labels.coords) == {"obs", "group"}
-    assert found.attrs == {"loss": "variation_of_information", "base": 2}
+    assert found.attrs == {"loss": "variation_of_information", "base": 2, "n_draws_searched": 50}
     assert found.restart_expected_loss.shape == (16,)
 
 
@@ -187,6 +201,7 @@ def test_seed_and_result(rng):
         ({"max_clusters": 0}, ValueError, "max_clusters must be a whole number of at least 1; got 0"),
         ({"n_restarts": 0}, ValueError, "n_restarts must be a whole number of at least 1; got 0"),
         ({"max_sweeps": 1.5}, ValueError, "max_sweeps must be a whole number of at least 1; got 1.5"),
+        ({"max_draws": 0}, ValueError, "max_draws must be a whole number of at least 1; got 0"),
         ({"max_zealous": -1}, ValueError, "max_zealous must be a whole number of at least 0; got -1"),
         ({"var_name": "y"}, ValueError, "var_name must be the name of the DataArray, 'z'; got 'y'"),
     ],

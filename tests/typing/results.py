@@ -30,7 +30,10 @@ table = nrm.summary(idata, n_sizes=2)
 assert_type(table, pd.DataFrame)
 print(table.loc["z[n_clusters]", "mean"], table.index.tolist())
 
-estimate = nrm.point_estimate(idata, loss="binder_loss", random_seed=1)
+assert_type(nrm.without_labels(idata), xr.DataTree)
+assert_type(nrm.without_labels(idata.posterior.to_dataset()), xr.Dataset)
+
+estimate = nrm.point_estimate(idata, loss="binder_loss", max_draws=500, progressbar=False, random_seed=1)
 assert_type(estimate, xr.Dataset)
 print(estimate["labels"].values, float(estimate["expected_loss"]))
 assert_type(nrm.expected_loss(estimate, idata), xr.Dataset)

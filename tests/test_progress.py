@@ -1,0 +1,55 @@
+"""A bar appears after two seconds, and never before."""
+
+import time
+
+import pytest
+
+import pymc_nrm.progress as module
+from pymc_nrm.progress import progress, tracked
+
+
+def wait():
+    """Give the timer the time that it needs."""
+    time.sleep(0.5)
+
+
+def test_nothing_is_shown_of_what_is_short(capsys):
+    with progress("Counting", 3) as advance:
+        for _ in range(3):
+            advance()
+    assert capsys.readouterr().out == ""
+
+
+def test_a_bar_is_shown_of_what_lasts(monkeypatch, capsys):
+    monkeypatch.setattr(module, "SECONDS_BEFORE_BAR", 0.0)
+    with progress("Counting", 4) as advance:
+        wait()
+        for _ in range(3):
+            advance()
+    said = capsys.readouterr().out
+    assert "Counting" in said and "4 of 4" in said
+
+
+def test_no_bar_on_demand(monkeypatch, capsys):
+    monkeypatch.setattr(module, "SECONDS_BEFORE_BAR", 0.0)
+    with progress("Counting", 4, progressbar=False) as advance:
+        wait()
+        advance()
+    assert capsys.readouterr().out == ""
+    with pytest.raises(TypeError, match="progressbar must be True or False; got 'yes'"), progress("x", 1, "yes"):
+        pass
+
+
+def test_the_bar_goes_when_a_loop_fails(monkeypatch, capsys):
+    monkeypatch.setattr(module, "SECONDS_BEFORE_BAR", 0.0)
+    with pytest.raises(KeyboardInterrupt), tracked(range(5), "Counting") as numbers:
+        for number in numbers:
+            wait()
+            if number == 2:
+                raise KeyboardInterrupt
+    assert "2 of 5" in capsys.readouterr().out
+    # A second bar would raise, were the first one still there.
+    with tracked(range(3), "Again") as numbers:
+        wait()
+        assert list(numbers) == [0, 1, 2]
+    assert "Again" in capsys.readouterr().out
