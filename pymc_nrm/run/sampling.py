@@ -62,7 +62,7 @@ def sample(
     initvals : dict or sequence of dict, optional
         As in ``pm.sample``; labels of a partition may be of any kind and are renamed in order of appearance.
     compute_convergence_checks : bool
-        Whether to check, and to log what was found.
+        Whether to check, and to log one report if something is wrong.
     partition_diagnostics : bool
         Whether to put diagnostics of every partition into the result, as :func:`~pymc_nrm.add_diagnostics` does; with
         10,000 items and 4000 draws this takes about a second.
@@ -74,9 +74,11 @@ def sample(
     Returns
     -------
     DataTree
-        As from ``pm.sample``.  ``sample_stats`` has ``n_clusters``, ``log_joint`` (log density of data, partition and u
-        given everything else), ``u`` and ``entropy`` (nats) of each draw.  ``partition_stats`` has a group for each
-        partition with diagnostics that do not depend on labels.  With ``return_inferencedata=False``, what
+        As from ``pm.sample``; partitions in ``posterior`` have the attribute ``partition``, their name.
+        ``sample_stats`` has ``n_clusters``, ``log_joint`` (log density of data, partition and u given everything else),
+        ``u`` and ``entropy`` (nats) of each draw, with the dimension ``partition`` if there are several.
+        ``partition_stats`` has a group for each partition with diagnostics that do not depend on labels.  For ArviZ see
+        :func:`~pymc_nrm.without_labels`.  With ``return_inferencedata=False``, what
         ``pm.sample`` returns then, unchecked.
 
     Raises
