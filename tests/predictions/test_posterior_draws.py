@@ -211,7 +211,7 @@ def test_wrong_arguments(model, posterior):
         PartitionDraws(xr.DataTree.from_dict({"prior": posterior}), model, "z")
     with pytest.raises(ValueError, match="dimensions chain and draw"):
         PartitionDraws(posterior.isel(draw=0), model, "z")
-    with pytest.raises(ValueError, match="each of the 3 of the model"):
+    with pytest.raises(ValueError, match="draws of .z. have 2 items.*model has 3: set the data"):
         PartitionDraws(
             posterior.assign(z=posterior.z.isel(item=[0, 1]).drop_vars("item", errors="ignore").rename(item="i")),
             model,

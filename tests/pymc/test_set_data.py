@@ -118,7 +118,7 @@ def test_compact_labels_have_the_new_size():
     with model, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         step = nrm.MarginalGibbs([model["z"]])
-        options = {"chains": 1, "labels": "compact", "quiet": True, "progressbar": False, "random_seed": 3}
+        options = {"chains": 1, "label_storage": "compact", "quiet": True, "progressbar": False, "random_seed": 3}
         idata = nrm.sample(20, tune=5, step=step, **options)
     assert idata.posterior["z"].shape == (1, 20, 6)
 
