@@ -130,7 +130,7 @@ def test_draws_after_the_last_checkpoint_are_drawn_again(nuts, expected, tmp_pat
 def test_trees_and_what_is_kept(place, tmp_path):
     """Two processes, a tree-guided step while trees grow and later, thinned labels of one byte, draws of tuning too."""
     tree_guided = with_step(fixed=True, step=nrm.TreeGuided)
-    options = OPTIONS | {"labels": "compact", "thin": 3, "discard_tuned_samples": False, "var_names": ["z"]}
+    options = OPTIONS | {"label_storage": "compact", "thin": 3, "discard_tuned_samples": False, "var_names": ["z"]}
     expected = nrm.sample(N_DRAWS, **options, **AGAIN, **tree_guided)
     stopped = {"cores": 2, "quiet": True, "checkpoint": tmp_path / "run", "callback": stop_at(*place)}
     nrm.sample(N_DRAWS, **options, **stopped, **EVERY_DRAW, **tree_guided)

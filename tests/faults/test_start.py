@@ -78,15 +78,15 @@ def test_initial_value_of_the_variable_is_kept():
     assert starts(pm.sample, make_model(initval=ONE), {"z": "support_point"}, 1, tree_guided=OPTIONS) == [4, 4]
 
 
-@pytest.mark.parametrize("labels", ["compact", "none"])
-def test_compact_labels(labels):
+@pytest.mark.parametrize("label_storage", ["compact", "none"])
+def test_compact_labels(label_storage):
     with make_model():
         idata = nrm.sample(
             1,
             tune=0,
             chains=1,
             cores=1,
-            labels=labels,
+            label_storage=label_storage,
             initvals={"z": ONE},
             random_seed=1,
             quiet=True,

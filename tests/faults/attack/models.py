@@ -169,7 +169,7 @@ def run_cases(draw, kinds, steps=tuple(STEPS)):
     )
     if sampler == "nrm.sample":
         table = {
-            "labels": ["'full'", "'compact'", "'none'"],
+            "label_storage": ["'full'", "'compact'", "'none'"],
             "thin": ["1", "2"],
             "initvals": ["None", f"{{'z': ['b'] * {given.n}}}", "{'z': [0]}", "{'zz': [0]}", "[]"],
             "partition_diagnostics": ["True", "False"],
