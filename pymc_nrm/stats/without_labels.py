@@ -37,7 +37,7 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
     -----
     Labels are in ``posterior`` of every result, since ``pm.sample_posterior_predictive``, ``pm.compute_log_likelihood``
     and ``pm.compute_deterministics`` look there for all free variables.  Given a result without labels, the first one
-    of them draws new partitions from the prior, and does not say so.
+    of them draws new partitions from the prior.
 
     Examples
     --------
