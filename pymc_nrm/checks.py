@@ -1,4 +1,4 @@
-"""Checks of arguments that every part of the package shares."""
+"""Argument checks that every part of the package shares."""
 
 import contextlib
 import decimal
@@ -13,7 +13,7 @@ def check_count(name, value, least, most=None):
     Parameters
     ----------
     name : str
-        What the message calls it.
+        Its name in the message.
     value : object
     least : int
     most : int, optional
@@ -42,12 +42,12 @@ def check_number(name, value, allowed, description):
     Parameters
     ----------
     name : str
-        What the message calls it.
+        Its name in the message.
     value : object
     allowed : callable
-        Tells whether a float is allowed.
+        Returns whether a float is allowed.
     description : str
-        Ends the sentence "it must be".
+        What the number must be, to follow "must be" in the message.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def check_number(name, value, allowed, description):
     Raises
     ------
     ValueError
-        If the value is no real number, or one that is not allowed.
+        If the value is not a real number or is not allowed.
 
     Examples
     --------
@@ -74,14 +74,14 @@ def check_number(name, value, allowed, description):
 
 
 def check_name(argument, value, what):
-    """Check an argument that names one thing.
+    """Check that an argument is one name.
 
     Parameters
     ----------
     argument : str
     value : object
     what : str
-        Of what it is the name.
+        What it names, such as "one partition".
 
     Raises
     ------
@@ -99,7 +99,7 @@ def check_name(argument, value, what):
 
 
 def check_probability(value, least=0.0, most=1.0):
-    """Check an argument ``probability`` that is between two numbers.
+    """Check that the argument ``probability`` lies between two numbers.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def check_probability(value, least=0.0, most=1.0):
 
 
 def random_generator(random_seed, argument="random_seed"):
-    """Random generator for the argument ``random_seed`` of a function.
+    """Make a random generator from an argument ``random_seed``.
 
     Parameters
     ----------
@@ -123,12 +123,12 @@ def random_generator(random_seed, argument="random_seed"):
     Returns
     -------
     numpy.random.Generator
-        The argument itself if it is one.
+        The argument itself if it is a Generator already.
 
     Raises
     ------
     TypeError, ValueError
-        If it is anything else, or a negative number.
+        If it is none of these, or a negative number.
 
     Examples
     --------
@@ -149,24 +149,24 @@ def random_generator(random_seed, argument="random_seed"):
 
 
 def numeric_array(name, value):
-    """Array of real numbers, in which nan means missing.
+    """Convert a value to an array of real numbers, in which NaN means missing.
 
     Parameters
     ----------
     name : str
-        What messages call it.
+        Its name in messages.
     value : array_like, masked array, or DataArray, Series or DataFrame
-        Masked entries, None and ``pandas.NA`` are missing.
+        Masked entries, None and ``pandas.NA`` become NaN.
 
     Returns
     -------
     ndarray
-        Of booleans, integers or floats.
+        An array of booleans, integers or floats.
 
     Raises
     ------
     TypeError
-        If entries are text, dates, complex numbers or anything but real numbers.
+        If entries are text, dates, complex numbers or anything else but real numbers.
     ValueError
         If rows have different lengths.
 
@@ -204,7 +204,7 @@ def numeric_array(name, value):
 
 
 def _numbers_of_objects(name, array):
-    """Floats of an array of Python objects."""
+    """Convert an array of Python objects to floats."""
     floats = np.empty(array.shape)
     for place, entry in np.ndenumerate(array):
         if entry is None or type(entry).__name__ == "NAType":
@@ -222,7 +222,7 @@ def _numbers_of_objects(name, array):
 
 @contextlib.contextmanager
 def naming(argument):
-    """Put the name of an argument before messages about its content.
+    """Prefix errors about the content of an argument with its name.
 
     Parameters
     ----------

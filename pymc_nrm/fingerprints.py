@@ -1,4 +1,4 @@
-"""Hashes of what machine code depends on: sources of this package, and what implementations elsewhere reach."""
+"""Hashes of what machine code depends on: the sources of this package, and what implementations elsewhere reach."""
 
 import enum
 import functools
@@ -15,7 +15,7 @@ from pymc_nrm.layers import IMPORTS, kernel_layers
 
 __all__ = ["class_fingerprint", "dispatchers", "function_fingerprint", "layer_of", "source_fingerprint"]
 
-# All generic functions, in the order of their definitions.
+# All generic functions, in order of definition.
 dispatchers = []
 
 _CONSTANTS = (types.NoneType, int, float, complex, str, bytes, enum.Enum, np.generic, np.dtype)
@@ -24,7 +24,7 @@ _INSTALLED = [pathlib.Path(sysconfig.get_path(name)) for name in ("stdlib", "pla
 
 
 def layer_of(path):
-    """The folder or file directly below the package in which a file stands; None for files elsewhere."""
+    """Name of the folder or module directly below the package that a file belongs to; None for files elsewhere."""
     root = pathlib.Path(__file__).parent
     path = pathlib.Path(path)
     return path.relative_to(root).with_suffix("").parts[0] if path.is_relative_to(root) else None
@@ -37,13 +37,13 @@ def source_fingerprint(layer=None):
     Parameters
     ----------
     layer : str, optional
-        A part of the package, for its files and those of the parts that it imports and that have kernels; by default
-        the whole package.
+        A part of the package.  The hash covers its files and those of all parts with kernels that it imports; by
+        default it covers the whole package.
 
     Returns
     -------
     str
-        Hexadecimal digest; it changes when one of the ``.py`` files does.
+        Hexadecimal digest, which changes when one of the ``.py`` files does.
 
     Examples
     --------
@@ -61,9 +61,9 @@ def source_fingerprint(layer=None):
 
 
 def class_fingerprint(cls):
-    """Hash of the implementations that a type has registered, and of what they reach.
+    """Hash of the implementations registered for a type, and of what they reach.
 
-    See :func:`function_fingerprint` for what is reached.
+    See :func:`function_fingerprint` for what they reach.
 
     Parameters
     ----------
@@ -86,10 +86,10 @@ def class_fingerprint(cls):
 def function_fingerprint(function):
     """Hash of the code of a function and of all that it reaches by name, through any number of other functions.
 
-    Reached are functions, kernels, methods of classes, modules and their attributes, closures and default values, and
-    constants: numbers, strings, tuples, arrays, members of enumerations.  Of functions and modules the files count as
-    well.  Of the standard library and of installed packages, but that of the function itself, the versions count.  What
-    stands in other objects, as in lists and dictionaries, does not count; kernels cannot read it.
+    The hash covers functions, kernels, methods of classes, modules and their attributes, closures, default values and
+    constants (numbers, strings, tuples, arrays, members of enumerations), and the files of functions and modules.  For
+    the standard library and for installed packages, except the function's own, it covers only the version.  It leaves
+    out the content of lists, dictionaries and other objects, which kernels cannot read.
 
     Parameters
     ----------
@@ -109,14 +109,14 @@ def function_fingerprint(function):
 
 
 def _fingerprint(values, module):
-    """Hash of values and what they reach; installed packages are looked into if the module is one of theirs."""
+    """Hash of values and what they reach; of installed packages, only the one that ``module`` belongs to is read."""
     digest, own, seen, waiting = hashlib.sha256(), module.partition(".")[0], {}, list(values)
     while waiting:
         value = waiting.pop()
         if id(value) in seen:
             continue
         if not isinstance(value, _CONSTANTS):
-            # Functions may reach themselves; what is kept here does not give its identity to another.
+            # Functions may reach themselves.  Values kept here stay alive, so that no other value gets their id.
             seen[id(value)] = value
         token, further = _describe(value, own)
         digest.update(len(token).to_bytes(8, "big") + token)
@@ -135,7 +135,7 @@ def _describe(value, own):
             return name + _version(module or ""), []
         token = name + (file.read_bytes() if file is not None and file.is_file() else b"")
         further = [] if inner is None else [inner]
-        # Functions made by `singledispatch` stand in the standard library, what they call does not.
+        # Functions made by `singledispatch` belong to the standard library, but what they call does not.
         further += getattr(value, "registry", {}).values()
         if isinstance(value, types.FunctionType):
             token += _code_bytes(value.__code__)
@@ -155,11 +155,11 @@ def _describe(value, own):
 
 
 def _reached(function):
-    """Values that the code of a function names: globals, attributes of modules, closure and defaults."""
+    """Values that a function refers to: globals, attributes of modules, closure and defaults."""
     names = list(dict.fromkeys(_names(function.__code__)))
     values = [function.__globals__[name] for name in names if name in function.__globals__]
     for value in values:
-        # The list grows on the way: a module may be an attribute of another.
+        # The list grows during the loop: a module may be an attribute of another.
         if isinstance(value, types.ModuleType):
             found = [vars(value)[name] for name in names if name in vars(value)]
             values += [new for new in found if not any(new is old for old in values)]

@@ -1,8 +1,8 @@
-"""Functions open on the type of their first argument, and compiled kernels whose disk cache cannot go stale.
+"""Functions that dispatch on the type of their first argument, and compiled kernels whose disk cache cannot go stale.
 
-A measure or a family is a ``NamedTuple`` of its hyperparameters.  A function made with :func:`generic` picks its
+A measure or a family is a ``NamedTuple`` of its hyperparameters.  A function made with :func:`generic` chooses its
 implementation by that type, in Python at run time and in numba at compile time.  A function made with :func:`kernel` is
-compiled by numba and kept on disk.
+compiled by numba, and its machine code is kept on disk.
 """
 
 import functools
@@ -18,12 +18,12 @@ __all__ = ["Kernel", "describe_fields", "exact_kernel", "generic", "kernel", "nu
 
 _extensions = [compile_check_signals]
 
-# Contraction and reassociation change the last bits only; nan and inf keep their meaning.
+# Contraction and reassociation change only the last bits; NaN and infinity keep their meaning.
 _jit_options = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
 
 
 def generic(function: Callable[..., Any] | None = None, *, inline: bool = False) -> Any:
-    """Make a function open on the ``NamedTuple`` type of its first argument.
+    """Make a function that dispatches on the ``NamedTuple`` type of its first argument.
 
     The decorated body is the default; ``@name.register(SomeType)`` adds the implementation for a type.  A call works
     from Python and from inside any :func:`kernel`, where the choice is made at compile time and costs nothing.
@@ -31,10 +31,10 @@ def generic(function: Callable[..., Any] | None = None, *, inline: bool = False)
     Parameters
     ----------
     function : callable
-        Default implementation, for types that registered none.
+        Default implementation, for types that have registered none.
     inline : bool
-        Whether calls inside kernels are replaced by the implementation, whatever its length: a call that passes arrays
-        costs some ten nanoseconds.
+        Whether to inline the implementation into kernels, however long it is; a call that passes arrays costs about
+        ten nanoseconds.
 
     Returns
     -------
@@ -66,26 +66,26 @@ def generic(function: Callable[..., Any] | None = None, *, inline: bool = False)
 
 
 def describe_fields[T](hyperparameters: Mapping[str, Any], **attributes: Any) -> Callable[[type[T]], type[T]]:
-    """Describe the fields of a ``NamedTuple`` and give it further class attributes: a decorator.
+    """Decorator that describes the fields of a ``NamedTuple`` and sets further class attributes.
 
-    Type checkers take every assignment in the body of a ``NamedTuple`` for a field, which the constructor would need.
+    Type checkers would take an assignment in the body of a ``NamedTuple`` for a field, an argument of its constructor.
 
     Parameters
     ----------
     hyperparameters : dict
-        One entry for each field, by its name.
+        One entry for each field, in order.
     **attributes
         Further class attributes.
 
     Returns
     -------
     callable
-        Takes the class and gives it back.
+        Decorator that returns the class itself.
 
     Raises
     ------
     ValueError
-        If the names of the hyperparameters are not those of the fields.
+        If the names of the hyperparameters differ from those of the fields.
 
     Examples
     --------
@@ -110,17 +110,17 @@ def describe_fields[T](hyperparameters: Mapping[str, Any], **attributes: Any) ->
     return describe
 
 
-# Importing numba costs about as much as the rest of PyMC's own import, so it waits for the first compilation.
+# Importing numba takes about as long as the rest of PyMC's import, so it waits for the first compilation.
 _numba_is_ready = False
 
 
 def numba_extension(register):
-    """Call a function that extends numba, for example by an intrinsic, when numba is imported for the first time.
+    """Decorator for a function that extends numba, for example by an intrinsic; it is called once numba is imported.
 
     Parameters
     ----------
     register : callable
-        Without arguments; imports what it needs of numba.
+        Takes no arguments and imports what it needs from numba.
 
     Returns
     -------
@@ -144,12 +144,12 @@ def _overload(dispatcher):
 
     @overload(dispatcher, strict=False, jit_options=dispatcher.options)
     def implementation(first, *rest):
-        # Fields of one type give a types.NamedUniTuple, of several a types.NamedTuple; both carry the class.
+        # Fields of equal types make a types.NamedUniTuple, others a types.NamedTuple; both carry the class.
         return dispatcher.dispatch(getattr(first, "instance_class", object))
 
 
 def prepare_numba():
-    """Tell numba once about the generic functions and about kernels that call kernels."""
+    """Tell numba about generic functions, extensions and kernels that call kernels; do this once."""
     global _numba_is_ready
     if _numba_is_ready:
         return
@@ -176,7 +176,7 @@ class Kernel:
 
     def __init__(self, function: Callable[..., Any], exact: bool = False) -> None:
         functools.update_wrapper(self, function)
-        # Numba hands the options of a caller down to what it calls, unless they are set.
+        # Numba passes the options of a caller on to functions that set none.
         self._options = {**_jit_options, "fastmath": False} if exact else _jit_options
 
     @functools.cached_property
@@ -200,10 +200,10 @@ class Kernel:
 def kernel(function: Callable[..., Any]) -> Kernel:
     """Compile a function with numba and keep the machine code on disk.
 
-    Numba's own cache looks at the file of the function alone.  The key used here also covers every source file of this
+    Numba's own cache looks only at the file of the function.  The key used here also covers every source file of this
     package that the function can call and, for types and kernels defined elsewhere, what their implementations reach
-    (``fingerprints.function_fingerprint``): whatever is edited or upgraded, old machine code is never
-    loaded.  Where the disk is full, read-only or damaged, the function is compiled in every process, after a warning.
+    (``fingerprints.function_fingerprint``).  Outdated machine code is therefore never loaded, whatever is edited or
+    upgraded.  If the disk is full, read-only or damaged, every process compiles the function, after a warning.
 
     Parameters
     ----------
@@ -227,9 +227,9 @@ def kernel(function: Callable[..., Any]) -> Kernel:
 
 
 def exact_kernel(function: Callable[..., Any]) -> Kernel:
-    """A :func:`kernel` whose operations round as they are written, for arithmetic that makes use of rounding errors.
+    """A :func:`kernel` whose operations round as written, for arithmetic that exploits rounding errors.
 
-    Flags belong to single instructions, so that it stays exact where it is inlined into other kernels.
+    Flags belong to single instructions, so it stays exact when it is inlined into other kernels.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def exact_kernel(function: Callable[..., Any]) -> Kernel:
 
 
 def precompile(compiled: Kernel, *arguments: Any) -> None:
-    """Compile a kernel for the types of the given arguments, or load it from the cache, without running it.
+    """Compile a kernel for the types of the given arguments, or load it from the cache, but do not run it.
 
     Parameters
     ----------

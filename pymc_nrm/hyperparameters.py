@@ -1,4 +1,4 @@
-"""Checks of the hyperparameters of measures and families, before anything is computed with them."""
+"""Checks of the hyperparameters of measures and families, made before anything is computed with them."""
 
 import numpy as np
 import pytensor.tensor as pt
@@ -11,7 +11,7 @@ _COUNTED = {"n": "items", "d": "features"}
 
 
 def plain_values(parameters):
-    """Hyperparameters as numbers, arrays and tensors, whatever a user wrote.
+    """Convert hyperparameters as users write them to floats, arrays and tensors.
 
     Parameters
     ----------
@@ -20,13 +20,13 @@ def plain_values(parameters):
     Returns
     -------
     Measure or Family
-        Fields are floats, float64 arrays, tensors as they are, or None.  A DataArray, Series or DataFrame stands for
+        Fields are floats, float64 arrays, tensors as given, or None.  A DataArray, Series or DataFrame is replaced by
         its values, in the order of its axes.
 
     Raises
     ------
     ValueError
-        If a hyperparameter is not made of real numbers, or has masked entries.
+        If a hyperparameter holds anything but real numbers, or has masked entries.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def _plain_value(parameters, name):
 
 
 def check_values(parameters, n=None, d=None, where=""):
-    """Check shapes of hyperparameters, and values of those that are numbers or arrays.
+    """Check the shapes of hyperparameters, and the values of those that are numbers or arrays.
 
     Parameters
     ----------
@@ -69,13 +69,13 @@ def check_values(parameters, n=None, d=None, where=""):
     n, d : int or scalar tensor, optional
         Numbers of items and of features.
     where : str
-        Follows what is allowed in messages, and begins with a blank.
+        Text that messages insert after what is allowed; begins with a space.
 
     Raises
     ------
     ValueError
-        If a hyperparameter has another shape than the numbers of items and features or another hyperparameter ask for,
-        or is outside its support.  The message names it, what was given and what is allowed.
+        If the shape of a hyperparameter does not fit the numbers of items and features or another hyperparameter, or
+        if a value is outside its support.  The message says which, what was given and what is allowed.
     """
     sizes = {"n": (known_size(n), ""), "d": (known_size(d), "")}
     defaults = type(parameters)._field_defaults
@@ -83,7 +83,7 @@ def check_values(parameters, n=None, d=None, where=""):
         title = f"{name} of {type(parameters).__name__}"
         specification = parameters.hyperparameters[name]
         if value is None:
-            # What defaults to None is left to the data.
+            # A hyperparameter that defaults to None is taken from the data.
             if name in defaults and defaults[name] is None:
                 continue
             raise ValueError(f"{title} must be {specification.support.description}; got None")
@@ -97,14 +97,14 @@ def check_values(parameters, n=None, d=None, where=""):
 
 
 def known_size(size):
-    """A number of items or features as an integer; None if it is a variable."""
+    """A number of items or features as an integer, or None if it is symbolic."""
     if isinstance(size, Constant):
         return int(size.data)
     return None if size is None or isinstance(size, Variable) else int(size)
 
 
 def static_shape(value):
-    """Shape of a number, an array or a tensor, with None for the sizes of a tensor that are not known."""
+    """Shape of a number, an array or a tensor, with None for unknown sizes of a tensor."""
     return value.type.shape if isinstance(value, Variable) else np.shape(value)
 
 

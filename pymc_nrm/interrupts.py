@@ -1,4 +1,4 @@
-"""Ctrl-C while a kernel runs: machine code holds no Python error, so its arguments and results must not see one."""
+"""Ctrl-C while a kernel runs: no Python error may be raised while numba converts arguments and results."""
 
 import _signal
 import signal
@@ -7,32 +7,32 @@ __all__ = ["call_with_late_interrupts", "check_signals"]
 
 
 class _Interrupt:
-    """What the handler of SIGINT knows of the call during which it is in place; only the main thread has one."""
+    """What our handler of SIGINT knows about the call that it protects; only the main thread has one."""
 
-    handler = None  # the one that it stands for
+    handler = None  # the one that it replaces
     in_call = False
     came = False
 
 
 def _hold(signum, frame):
-    """Take note of SIGINT where an error would do harm, else do what the handler in place before would do."""
+    """Remember SIGINT for later where an error would do harm; elsewhere call the replaced handler."""
     if _Interrupt.in_call:
         if frame.f_code is _CALL:
-            # `check_signals` asks, or the call is over.
+            # `check_signals` is asking, or the call is over.
             return _Interrupt.handler(signum, frame)
         while frame is not None and frame.f_code is not _CALL:
             if frame.f_code.co_name == "_compile_for_args":
-                # Numba compiles; no machine code runs yet.
+                # Numba is compiling; no machine code runs yet.
                 return _Interrupt.handler(signum, frame)
             frame = frame.f_back
     _Interrupt.came = True
 
 
 def call_with_late_interrupts(function, arguments):
-    """Call a compiled function; SIGINT while its arguments or results are converted waits until it is done.
+    """Call a compiled function, and hold back a SIGINT that comes while its arguments or results are converted.
 
-    Numba's conversions of tuples and generators run Python code, which is where Python looks for signals.  A
-    KeyboardInterrupt there leaves a result and an error at once, or null pointers in nested tuples.
+    Numba converts tuples and generators with Python code, and that is where Python looks for signals.  A
+    KeyboardInterrupt at that point leaves both a result and an error, or null pointers in nested tuples.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ def call_with_late_interrupts(function, arguments):
     Returns
     -------
     object
-        What the function returns.
+        The result of the function.
 
     Raises
     ------
     KeyboardInterrupt
-        Or whatever the present handler of SIGINT raises.
+        Or whatever error the current handler of SIGINT raises.
 
     Examples
     --------
@@ -56,14 +56,14 @@ def call_with_late_interrupts(function, arguments):
     2
     """
     handler = _signal.getsignal(signal.SIGINT)
-    # A handler may be a number, for the actions of the system, or None, if it is not Python's.
+    # A handler is a number if it is a default of the system, and None if it was not installed from Python.
     if handler is _hold or not callable(handler):
         return function(*arguments)
     try:
-        # Without the enumerations of `signal.signal`, which take four times as long as the call itself.
+        # `signal.signal` converts to enumerations, which takes four times as long as the call itself.
         _signal.signal(_SIGINT, _hold)
     except ValueError:
-        # Only the main thread handles signals.
+        # Only the main thread may set handlers.
         return function(*arguments)
     _Interrupt.handler = handler
     try:
@@ -84,7 +84,7 @@ _SIGINT = int(signal.SIGINT)
 def check_signals():
     """Let Python handle signals in the middle of a long kernel, which ends if a handler raises an error.
 
-    Memory of arrays that the kernel has made is lost then: large ones should be arguments.
+    The memory of arrays that the kernel has allocated is then lost, so large arrays should be arguments.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def compile_check_signals():
             for name in ("PyGILState_Check", "PyErr_CheckSignals")
         )
         zero = ir.Constant(ir.IntType(32), 0)
-        # Programs may run kernels in threads that are not Python's.
+        # Kernels may run in threads that do not hold Python's lock.
         with builder.if_then(builder.icmp_signed("!=", builder.call(holds_lock, []), zero), likely=True):
             failed = builder.icmp_signed("!=", builder.call(check, []), zero)
             with builder.if_then(failed, likely=False):

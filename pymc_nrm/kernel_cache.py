@@ -1,4 +1,4 @@
-"""Machine code on disk: never out of date, and never in the way when the disk is full, read-only or damaged."""
+"""A disk cache of machine code that is never out of date and survives a full, read-only or damaged disk."""
 
 import functools
 import hashlib
@@ -11,12 +11,12 @@ __all__ = ["attach_cache"]
 
 
 def attach_cache(dispatcher):
-    """Give a numba dispatcher a cache on disk, if there is a folder for it; warn if there is none.
+    """Give a numba dispatcher a cache on disk, or warn if there is no folder for it.
 
     Parameters
     ----------
     dispatcher : numba dispatcher
-        Of a function that stands in a file.
+        Its function must be defined in a file.
     """
     try:
         dispatcher._cache = _cache_class()(dispatcher.py_func)
@@ -29,7 +29,7 @@ def attach_cache(dispatcher):
 
 
 def _warn_once(what, message):
-    # What hinders one kernel hinders all of them, each with a text of its own.
+    # A problem of one kernel is a problem of all, but each has a different message.
     if what not in _said:
         _said.add(what)
         warnings.warn(message, RuntimeWarning, stacklevel=2)
@@ -43,10 +43,10 @@ def _cache_class():
     from numba.core.caching import FunctionCache, IndexDataCacheFile
 
     class Files(IndexDataCacheFile):
-        """An index of keys, and files that hold a hash, then a key and the machine code for it.
+        """An index of keys, and one file per key with a hash, the key and its machine code.
 
-        Numba writes the index first, and gives the numbers of files of an outdated index again: after a full disk, or
-        with two processes at a time, the index would name machine code for something else.
+        Numba itself writes the index first, and reuses the file numbers of an outdated index.  After a full disk, or
+        with two processes writing at once, its index could name machine code of something else.
         """
 
         def save(self, key, data):
@@ -118,8 +118,8 @@ def _cache_class():
                 )
 
         def _choose_file(self, sig):
-            # An index is unpickled as a whole, and with it the types of all its signatures: those of a script or a
-            # notebook cannot be imported elsewhere, and must not be in the index that every process reads.
+            # An index is unpickled as a whole, with the types of all its signatures.  Types of a script or a notebook
+            # cannot be imported elsewhere, so they must not be in the index that every process reads.
             foreign = "".join(_foreign_fingerprints(getattr(sig, "args", sig)))
             suffix = f".{hashlib.sha256(foreign.encode()).hexdigest()[:16]}" if foreign else ""
             stamp = self._impl.locator.get_source_stamp()
@@ -137,7 +137,7 @@ def _warn_of_damage(path, error):
 
 
 def _foreign_fingerprints(signature):
-    """Hashes of the types in a signature that another package or a script defines."""
+    """Hashes of the types in a signature that are defined outside this package."""
     nested = [numba_type for argument in signature for numba_type in _nested(argument)]
     classes = [numba_type.instance_class for numba_type in nested if hasattr(numba_type, "instance_class")]
     return [class_fingerprint(cls) for cls in classes if not cls.__module__.startswith(f"{__package__}.")]

@@ -1,4 +1,4 @@
-"""PyTensor operations whose values a kernel computes, in Python and in PyTensor's numba backend alike."""
+"""PyTensor operations whose values a kernel computes, both in Python and in PyTensor's numba backend."""
 
 import functools
 import hashlib
@@ -12,9 +12,9 @@ __all__ = ["KernelOp"]
 
 
 class KernelOp(Op):
-    """Base of operations that call one kernel; subclasses define ``kernel``, ``make_node`` and ``pullback``.
+    """Base class of operations that call one kernel; subclasses define ``kernel``, ``make_node`` and ``pullback``.
 
-    The kernel takes arrays, scalars as arrays without dimensions, and gives an array or a tuple of arrays.
+    The kernel takes arrays, with scalars as arrays without dimensions, and returns an array or a tuple of arrays.
     """
 
     __props__ = ()
@@ -35,7 +35,7 @@ class KernelOp(Op):
 
 @functools.cache
 def _register_numba(op_class):
-    # On first use only: importing PyTensor's numba backend takes most of a second.
+    # Wait for the first use, since importing PyTensor's numba backend takes most of a second.
     from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_and_cache_key
 
     compiled = op_class.kernel.dispatcher

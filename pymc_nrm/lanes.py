@@ -1,4 +1,4 @@
-"""Arithmetic on numbers of many clusters side by side, as the vector units of a processor want them."""
+"""Arithmetic on many clusters side by side, for the vector units of a processor."""
 
 import math
 
@@ -8,12 +8,12 @@ from pymc_nrm.generic import kernel, numba_extension
 
 __all__ = ["LANES", "exp_within", "log_above_one", "squared_lengths"]
 
-# Twice the widest registers of today, so that sums of products need not wait for each other; narrower machines take
-# more instructions.  Compilers vectorise plain loops over multiples of this many numbers without a remainder.
+# Twice the widest registers of today, so that sums of products need not wait for each other; narrower machines use
+# more instructions.  Compilers vectorise plain loops over multiples of `LANES` numbers without a remainder.
 LANES = 16
 
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-# Bits of 1 minus bits of sqrt(1/2), but for the lowest: what moves the range of the mantissa to sqrt(1/2) .. sqrt(2).
+# Bits of 1 minus bits of sqrt(1/2), without the lowest: adding them moves the mantissa to sqrt(1/2) .. sqrt(2).
 _MANTISSA_SHIFT = 0x00095F6199300000
 _LOG_SERIES = tuple(2.0 / (2 * k + 1) for k in range(1, 10))
 _EXP_SERIES = tuple(1.0 / math.factorial(k) for k in range(13))
@@ -21,10 +21,11 @@ _EXP_SERIES = tuple(1.0 / math.factorial(k) for k in range(13))
 
 @kernel
 def log_above_one(x):
-    """Natural logarithm of a number from 1 to the largest, without branches, to about one unit in the last place.
+    """Natural logarithm of a finite number of at least 1, without branches, to about one unit in the last place.
 
-    ``x = 2^e m`` with m in sqrt(1/2) .. sqrt(2), and ``log m = 2 artanh(s)``, ``s = (m - 1) / (m + 1)``, by its series:
-    s^2 is below 0.03.  Series are summed in parts that need not wait for each other.
+    It writes ``x = 2^e m`` with m in sqrt(1/2) .. sqrt(2), and sums the series of ``log m = 2 artanh(s)`` with
+    ``s = (m - 1) / (m + 1)``, where s^2 is below 0.03.  The series is split into parts that need not wait for each
+    other.
 
     Examples
     --------
@@ -45,9 +46,9 @@ def log_above_one(x):
 
 @kernel
 def exp_within(x):
-    """Exponential of a number in -700 .. 700, without branches, to 1e-13 of its size, 1e-14 near zero.
+    """Exponential of a number in -700 .. 700, without branches, to a relative error of 1e-13, or 1e-14 near zero.
 
-    ``exp x = 2^n exp r`` with r within log(2) / 2 of zero.
+    It writes ``exp x = 2^n exp r`` with r within log(2) / 2 of zero.
 
     Examples
     --------
@@ -62,7 +63,7 @@ def exp_within(x):
     low = (c[0] + c[1] * r) + w * (c[2] + c[3] * r)
     middle = (c[4] + c[5] * r) + w * (c[6] + c[7] * r)
     high = (c[8] + c[9] * r) + w * (c[10] + c[11] * r)
-    # Processors of all ages convert to short integers.
+    # Older processors, too, have vector instructions for conversion to short integers.
     scale = np.int64((np.int64(np.int32(n)) + 1023) << 52).view(np.float64)
     return (low + v * (middle + v * (high + v * c[12]))) * scale
 
@@ -98,7 +99,7 @@ def squared_lengths(panel, x, n_blocks, out):
 
 @numba_extension
 def _compile_squared_lengths():
-    # Compilers do not find these lanes by themselves: as plain loops the same sums take three to five times as long.
+    # Compilers do not vectorise these sums by themselves: as plain loops they take three to five times as long.
     from llvmlite import ir
     from numba.core import cgutils, types
     from numba.extending import intrinsic, overload

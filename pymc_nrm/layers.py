@@ -1,4 +1,4 @@
-"""The parts of the package in the order of imports, and what each may import."""
+"""The parts of the package in import order, and what each may import."""
 
 __all__ = ["IMPORTS", "kernel_layers"]
 
@@ -7,7 +7,7 @@ _MATHEMATICS = ("generic", "interrupts", "lanes", "pairs", "special", "kernel_op
 _KINDS = ("measures", "families")
 _PYMC = ("pymc_internals", "distributions", "model")
 
-# Part: the parts that it may import beside itself, all of them earlier in this table.
+# The parts that each part may import besides itself, all of them earlier in this table.
 IMPORTS = {
     "layers": (),
     "checks": (),
@@ -40,7 +40,7 @@ IMPORTS = {
     "run": (*_CHECKS, "marks", "fingerprints", "partitions", *_PYMC, "samplers", "stats"),
 }
 
-# Kernels call nothing of these, so that an edit of a message compiles nothing anew.
+# Kernels call nothing in these parts, so editing a message there recompiles nothing.
 WITHOUT_KERNELS = frozenset(
     {"layers", "marks", "progress", *_CHECKS, "fingerprints", "kernel_cache", "pymc_internals", "model"}
 )
@@ -52,12 +52,12 @@ def kernel_layers(layer):
     Parameters
     ----------
     layer : str
-        The part in which the kernel stands.
+        The part that holds the kernel.
 
     Returns
     -------
     frozenset of str
-        The part itself and all that it imports, directly or not, but no others without kernels.
+        The part itself and all parts with kernels that it imports, directly or indirectly.
 
     Examples
     --------

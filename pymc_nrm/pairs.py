@@ -20,7 +20,7 @@ __all__ = [
 
 
 def fused_multiply_add(a, b, c):
-    """The double next to ``a b + c``, rounded once.
+    """The double nearest to ``a b + c``, rounded once.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def _compile_fused_multiply_add():
 
 @exact_kernel
 def split_at(x, large):
-    """Split a number into a multiple of a power of two g and the exact rest, for ``large = 1.5 2^52 g``, |x| < 2^51 g.
+    """Split a number, |x| < 2^51 g, into a multiple of a power of two g and the exact rest; ``large`` is 1.5 2^52 g.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def split_at(x, large):
 
 @exact_kernel
 def split_product(a, b, large):
-    """Split a product as :func:`split_at` does; the low part is the double next to the rest.
+    """Split a product as :func:`split_at` does; the low part is the double nearest to the rest.
 
     Examples
     --------

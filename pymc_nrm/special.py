@@ -1,7 +1,7 @@
-"""Numerics that run inside kernels: sums and draws from logarithms, rank-one changes of Cholesky factors, exact draws
-from log-concave densities.
+"""Numerics for kernels: sums and draws from logarithms, rank-one updates of Cholesky factors, exact draws from
+log-concave densities.
 
-Every function is callable from Python and from a kernel, but for :func:`symbolic_log_rising_factorial`.
+Every function except :func:`symbolic_log_rising_factorial` can be called from Python and from a kernel.
 """
 
 import math
@@ -29,10 +29,10 @@ __all__ = [
     "trapezoid_log",
 ]
 
-# Below this share of a squared diagonal element left by a downdate, fewer than about six digits are right.
+# If a downdate leaves less than this share of a squared diagonal element, fewer than about six digits are right.
 _LEAST_SHARE = 1e-10
 
-# Envelopes of log-concave densities touch the density where it has dropped by an amount in this range.
+# Tangents touch a log-concave log density where it has dropped from its mode by an amount in this range.
 _LEAST_DROP, _LARGEST_DROP = 0.5, 2.0
 
 
@@ -180,7 +180,7 @@ def log_sum_exp(x):
     Returns
     -------
     float
-        -inf if there is no entry above -inf.
+        -inf if no entry is above -inf.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def trapezoid_log(log_values, spacing):
     log_values : ndarray, shape (n,)
         Logarithms of the integrand on an even grid.
     spacing : float
-        Distance of neighbouring nodes.
+        Distance between neighbouring nodes.
 
     Returns
     -------
@@ -300,7 +300,7 @@ def cholesky_update(L, x):
     Parameters
     ----------
     L : ndarray, shape (d, d)
-        Lower-triangular factor, overwritten; what is above the diagonal is not read.
+        Lower-triangular factor, overwritten; entries above the diagonal are not read.
     x : ndarray, shape (d,)
         Overwritten.
 
@@ -330,15 +330,14 @@ def cholesky_downdate(L, x):
     Parameters
     ----------
     L : ndarray, shape (d, d)
-        Lower-triangular factor, overwritten; what is above the diagonal is not read.
+        Lower-triangular factor, overwritten; entries above the diagonal are not read.
     x : ndarray, shape (d,)
         Overwritten.
 
     Returns
     -------
     bool
-        False if the result is not positive definite to about six digits; L is then of no use and must be computed
-        anew.
+        False if the result is not positive definite to about six digits; L is then useless and must be recomputed.
 
     Examples
     --------
@@ -365,13 +364,13 @@ def cholesky_downdate(L, x):
 
 @generic
 def log_density(target, x):
-    """Log density of a target of :func:`draw_log_concave`, up to a constant."""
+    """Log density, up to a constant, of a target of :func:`draw_log_concave`."""
     raise NotImplementedError
 
 
 @generic
 def log_density_derivative(target, x):
-    """Derivative of :func:`log_density` in x."""
+    """Derivative of :func:`log_density` with respect to x."""
     raise NotImplementedError
 
 
@@ -379,9 +378,9 @@ def log_density_derivative(target, x):
 def draw_log_concave(rng, target):
     """Draw exactly from a log-concave density on the real line.
 
-    Rejection from the least of three tangents of the log density: near the mode, and on either side where it has
-    dropped by about one (after Devroye 1986, "Non-uniform random variate generation", VII.2, and Gilks & Wild 1992).
-    Any tangents bound a concave function, so the draw is exact wherever the search for these points ends.
+    Rejection sampling under the minimum of three tangents of the log density: one near the mode, and one on either side
+    where it has dropped by about one (after Devroye 1986, "Non-uniform random variate generation", VII.2, and Gilks &
+    Wild 1992).  Every tangent bounds a concave function from above, so the draw is exact wherever these points lie.
 
     Parameters
     ----------
@@ -418,7 +417,12 @@ def draw_log_concave(rng, target):
     if not (slope_a > 0.0 and slope_b < 0.0 and slope_a < math.inf and slope_b > -math.inf):
         raise ValueError("target of draw_log_concave is not log-concave, or not a probability density")
 
-    # In coordinates relative to the mode and to the log density there.
+    #        left    right          Three tangents bound the log density (dotted).  From here on, positions are relative
+    #         ._______.             to the mode and heights to the log density there.
+    #        / . ' ' . \
+    #       /.           .\
+    #      /.             .\
+    #       a     mode    b
     height_a = log_density(target, a) - top - slope_a * (a - mode)
     height_b = log_density(target, b) - top - slope_b * (b - mode)
     left = min(max(height_a / (slope - slope_a), a - mode), 0.0) if slope < slope_a else 0.0
@@ -449,7 +453,7 @@ def draw_log_concave(rng, target):
 
 @kernel
 def _near_mode(target):
-    """A point where the log density is within about 0.1 of its maximum, and the width of the bracket left around it."""
+    """A point where the log density is within about 0.1 of its maximum, and the width of its final bracket."""
     low, high = 0.0, 0.0
     slope_low = slope_high = log_density_derivative(target, 0.0)
     if slope_low == 0.0:
@@ -470,7 +474,7 @@ def _near_mode(target):
     if not (slope_low >= 0.0 and slope_high <= 0.0):
         raise ValueError("target of draw_log_concave has no mode")
     value_low, value_high = log_density(target, low), log_density(target, high)
-    # A bracket may be as wide as the largest number and the mode as narrow as one unit in the last place.
+    # The bracket may be as wide as the largest double, and the mode as narrow as one unit in the last place.
     for _ in range(2200):
         # The tangents at the two ends meet above the maximum.
         gap = value_high - value_low - slope_high * (high - low)
@@ -503,7 +507,7 @@ def _point_below(target, mode, top, step):
             far = step
         proposal = 2.0 * near if math.isinf(far) else 0.5 * (near + far)
         if mode + proposal == mode + near or mode + proposal == mode + far:
-            # The density drops between two neighbouring numbers.
+            # The density drops between two neighbouring doubles.
             return mode + (far if math.isfinite(far) else near)
         step = proposal
     return mode + step
@@ -511,7 +515,7 @@ def _point_below(target, mode, top, step):
 
 @kernel
 def copy_row(target, source):
-    """Copy a row; a plain loop compiles many times faster than an assignment that may broadcast."""
+    """Copy a row by a plain loop, which compiles many times faster than an assignment that may broadcast."""
     for k in range(target.shape[0]):
         target[k] = source[k]
 

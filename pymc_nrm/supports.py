@@ -1,7 +1,7 @@
-"""Supports of hyperparameters: which values are allowed, what messages call them, and coordinates without bounds.
+"""Supports of hyperparameters: which values are allowed, how messages describe them, and unconstrained coordinates.
 
-A support says all of this once, for numbers and for tensors.  A new one is a subclass of :class:`Support` and an entry
-of :data:`SUPPORTS`.
+A support defines all of this in one place, for numbers and for tensors.  To add one, write a subclass of
+:class:`Support` and an entry of :data:`SUPPORTS`.
 """
 
 import dataclasses
@@ -11,26 +11,25 @@ import pytensor.tensor as pt
 
 __all__ = ["SUPPORTS", "Hyperparameter", "Support"]
 
-# Below it doubles lose digits, and reciprocals overflow.
+# Smaller doubles lose digits, and their reciprocals overflow.
 LEAST_NORMAL = float(np.finfo("float64").tiny)
 
-# Of a matrix: what rounding may change, relative to the diagonal.
+# What rounding may change in a matrix, relative to its diagonal.
 _ASYMMETRY = 1e-8
 _LEAST_PIVOT = 4.0 * float(np.finfo("float64").eps)
 
 
 class Support:
-    """Real numbers, and the base of the other supports.
+    """The real numbers, and the base class of all other supports.
 
-    Methods take arrays or tensors of full shape, and the number of features ``d``, which may be None where it is not
-    known.
+    Methods take arrays or tensors of full shape, and the number of features ``d``, or None if it is unknown.
 
     Attributes
     ----------
     name : str
-        What :class:`Hyperparameter` calls it.
+        Its key in :data:`SUPPORTS`.
     description : str
-        Ends the sentence "it must be".
+        What values must be, to follow "must be" in messages.
     """
 
     name = "real"
@@ -41,25 +40,25 @@ class Support:
         return abs(x) < np.inf
 
     def condition(self, x, d):
-        """Symbolic condition that a tensor is allowed."""
+        """Symbolic condition that all entries of a tensor are allowed."""
         return pt.all(self.inside(x, d))
 
     def complaint(self, array, d):
-        """What is wrong with an array of numbers, to follow the description in a message; None if nothing is."""
+        """What is wrong with an array of numbers, for the end of a message; None if nothing is."""
         with np.errstate(invalid="ignore"):
             inside = np.asarray(self.inside(array, d))
         return _first_outside(array, inside)
 
     def to_line(self, value, d):
-        """Coordinates without bounds for each entry, and which entries have one: others stay 0."""
+        """Unconstrained coordinate of each entry, and which entries have one; the others stay 0."""
         return value, np.ones(value.shape, dtype=bool)
 
     def from_line(self, module, x, moves, d):
-        """Value for coordinates x, with ``module`` NumPy or PyTensor; the inverse of :meth:`to_line`."""
+        """Value at coordinates x, the inverse of :meth:`to_line`; ``module`` is NumPy or PyTensor."""
         return x
 
     def is_log_scale(self, shape):
-        """For which entries the coordinate is a logarithm or log odds."""
+        """Which entries have a logarithm or log odds as their coordinate."""
         return np.zeros(shape, dtype=bool)
 
 
@@ -84,7 +83,7 @@ class Positive(Support):
 
 
 class NonNegative(Positive):
-    """Numbers of at least 0."""
+    """Numbers that are at least 0."""
 
     name = "non-negative"
     description = "finite and at least 0"
@@ -94,7 +93,7 @@ class NonNegative(Positive):
 
 
 class Weights(NonNegative):
-    """Numbers of at least 0, of which each row has a positive one."""
+    """Numbers that are at least 0, with a positive one in each row."""
 
     name = "weights"
     description = "finite and at least 0, with a level above 0 for each feature"
@@ -105,7 +104,7 @@ class Weights(NonNegative):
 
 
 class UnitInterval(Positive):
-    """Numbers from 0 to 1, with 0 and without 1."""
+    """Numbers from 0, included, to 1, excluded."""
 
     name = "unit interval"
     description = "in [0, 1)"
@@ -123,18 +122,18 @@ class UnitInterval(Positive):
 
 
 class WholeNumber(Positive):
-    """Whole numbers from ``least`` on, which do not vary."""
+    """Whole numbers that are at least ``least``; they describe data, and are not meant to vary."""
 
     def __init__(self, name, description, least):
         self.name, self.description, self.least = name, description, least
 
     def inside(self, x, d):
-        # For infinity the remainder is nan.
+        # The remainder of infinity is NaN.
         return (x >= self.least) & (x % 1.0 <= 0.0)
 
 
 class AboveFeatures(Positive):
-    """Numbers above the number of features minus 1, as degrees of freedom of a Wishart distribution."""
+    """Numbers above the number of features minus 1, such as the degrees of freedom of a Wishart distribution."""
 
     name = "greater than d - 1"
     description = "finite and greater than the number of features minus 1"
@@ -156,13 +155,13 @@ class PositiveDefinite(Support):
     description = "a finite, symmetric, positive definite matrix"
 
     def inside(self, x, d):
-        """Whether all entries are finite and it is symmetric."""
+        """Which entries are finite and equal to their mirror image."""
         scale = abs(x.diagonal()) ** 0.5
-        # Comparisons with nan are false.
+        # Comparisons with NaN are false.
         return abs(x - x.T) <= _ASYMMETRY * scale[:, None] * scale[None, :]
 
     def condition(self, x, d):
-        # The log-likelihood has the same Cholesky factor.
+        # The log-likelihood uses the same Cholesky factor, so this costs nothing.
         definite = pt.all(x.diagonal() >= LEAST_NORMAL) & pt.all(pt.isfinite(pt.linalg.cholesky(x)))
         return pt.all(self.inside(x, d)) & definite
 
@@ -191,7 +190,7 @@ class PositiveDefinite(Support):
 
     def from_line(self, module, x, moves, d):
         eye = np.eye(len(moves))
-        # Entries off the diagonal may be arguments of exp without use, so that all are kept finite.
+        # `exp` sees the diagonal only: the others are not used, but might overflow.
         factor = module.exp(x * eye) * eye + x * (moves & (eye == 0.0))
         return factor @ factor.T
 
@@ -209,7 +208,7 @@ def _first_outside(array, inside):
 
 
 def _is_zero(x):
-    # Equality of tensors is identity.
+    # `==` compares tensors by identity.
     return (x >= 0.0) & (x <= 0.0)
 
 
@@ -236,15 +235,15 @@ class Hyperparameter:
     Parameters
     ----------
     core : tuple of str
-        Letters of its axes: ``"n"`` items, ``"d"`` features, any other letter for sizes that it sets itself; empty for
-        scalars, as are all hyperparameters of measures.
+        A letter for each axis: ``"n"`` for items, ``"d"`` for features, any other letter for a size that the
+        hyperparameter itself sets; empty for scalars, such as all hyperparameters of measures.
     support : str or Support
-        Values that are allowed: a key of :data:`SUPPORTS`, or a support of your own.
+        Allowed values: a key of :data:`SUPPORTS` or an instance of your own subclass of :class:`Support`.
 
     Raises
     ------
     ValueError
-        If the support is none of those known.
+        If the support is unknown.
 
     Examples
     --------
