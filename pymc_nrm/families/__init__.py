@@ -1,4 +1,4 @@
-"""Conjugate families: what a cluster's data look like, with the component parameters integrated out."""
+"""Conjugate families: the distribution of a cluster's data, with the component parameters integrated out."""
 
 from pymc_nrm.families.bernoulli_beta import BernoulliBeta
 from pymc_nrm.families.categorical_dirichlet import CategoricalDirichlet

@@ -1,4 +1,4 @@
-"""Bernoulli observations with a Beta base measure, independent over features."""
+"""Bernoulli observations with a Beta base measure, independent across features."""
 
 import math
 from typing import Any, NamedTuple
@@ -41,7 +41,7 @@ from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
     missing_allowed=True,
 )
 class BernoulliBeta(NamedTuple):
-    """Binary features, each with its own Beta distributed probability per cluster.
+    """Binary features, each with its own Beta distributed probability in every cluster.
 
     ``x[i, j] ~ Bernoulli(p[c, j])``, ``p[c, j] ~ Beta(alpha[j], beta[j])``.  Missing values (NaN) are left out of the
     likelihood.
@@ -53,7 +53,7 @@ class BernoulliBeta(NamedTuple):
 
     Notes
     -----
-    Log marginal of a cluster: ``sum_j log B(alpha_j + ones_j, beta_j + zeros_j) - log B(alpha_j, beta_j)``.
+    The log marginal of a cluster is ``sum_j log B(alpha_j + ones_j, beta_j + zeros_j) - log B(alpha_j, beta_j)``.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def _(family, X, labels):
     return (each - symbolic_log_rising_factorial(family.alpha + family.beta, ones + zeros)).sum()
 
 
-# A row of statistics: ones (d), zeros (d).  A row of the cache: log p (d), log (1 - p) (d), p the predictive mean.
+# A row of statistics: ones (d), zeros (d).  A row of the cache: log p (d), log (1 - p) (d); p is the predictive mean.
 
 
 @statistics_size.register(BernoulliBeta)

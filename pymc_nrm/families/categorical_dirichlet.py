@@ -1,4 +1,4 @@
-"""Categorical observations with a Dirichlet base measure, independent over features."""
+"""Categorical observations with a Dirichlet base measure, independent across features."""
 
 import math
 from typing import Any, NamedTuple
@@ -45,7 +45,7 @@ from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log
     missing_allowed=True,
 )
 class CategoricalDirichlet(NamedTuple):
-    """Categorical features, each with its own Dirichlet distributed level probabilities per cluster.
+    """Categorical features, each with its own Dirichlet distributed level probabilities in every cluster.
 
     ``x[i, j] ~ Categorical(p[c, j])`` on the levels 0, ..., L[j] - 1, ``p[c, j] ~ Dirichlet(alpha[j])``.  Missing
     values (NaN) are left out of the likelihood.
@@ -53,17 +53,17 @@ class CategoricalDirichlet(NamedTuple):
     Parameters
     ----------
     alpha : non-negative float, tensor or random variable, scalar or shape (L,) or (d, L)
-        Prior number of observations of each level; a scalar stands for every level of every feature, a vector for every
-        feature.  A level of weight 0 is one that the feature does not have; at least one must be above 0.
+        Prior number of observations of each level.  A scalar applies to every level of every feature, a vector to every
+        feature.  A feature does not have the levels of weight 0; at least one weight must be above 0.
     n_levels : int or array of int, scalar or shape (d,), optional
-        Numbers of levels, constants.  Left out, they are the width L of a matrix ``alpha``; with a scalar ``alpha``
-        they are taken from the data as the largest level of each feature plus one.
+        Numbers of levels, which must be constant.  By default they are the width L of a vector or matrix ``alpha``; if
+        ``alpha`` is a scalar, they are taken from the data as the largest level of each feature plus one.
 
     Notes
     -----
-    Log marginal of a feature with level counts n_l, N in all:
-    ``sum_l log Gamma(alpha_l + n_l) / Gamma(alpha_l) - log Gamma(A + N) / Gamma(A)`` with A the sum of the alpha_l.
-    Features with fewer levels than the widest one are padded with absent levels, alpha 0.
+    The log marginal of a feature with level counts n_l, and N values in all, is
+    ``sum_l log Gamma(alpha_l + n_l) / Gamma(alpha_l) - log Gamma(A + N) / Gamma(A)``, where A is the sum of the
+    alpha_l.  Features with fewer levels than the widest one are padded with absent levels, of alpha 0.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class CategoricalDirichlet(NamedTuple):
     n_levels: Any = None
 
 
-# Tables of levels have one entry for each, in every cluster.
+# Every cluster has a table with an entry for each level.
 MOST_LEVELS = 1_000_000
 
 
@@ -136,7 +136,7 @@ def _constant_levels(family):
 
 
 def _static_width(alpha):
-    """Number of levels of a matrix alpha; None for a scalar, or where the shape of a tensor is not known."""
+    """Number of levels of a vector or matrix alpha; None for a scalar, and if the shape of a tensor is unknown."""
     shape = alpha.type.shape if isinstance(alpha, Variable) else np.shape(alpha)
     return shape[-1] if shape else None
 
@@ -170,7 +170,7 @@ def _(family, X, labels):
     cells = (labels[:, None] * d + pt.arange(d)) * width + levels
     counts = pt.zeros(n_clusters * d * width)[cells.ravel()].inc(observed.astype("float64").ravel())
     counts = counts.reshape((n_clusters, d, width))
-    # An absent level adds log Gamma(1 + 0) - log Gamma(1); the gradient at alpha = 0 is then finite.
+    # An absent level adds log Gamma(1 + 0) - log Gamma(1), which keeps the gradient at alpha = 0 finite.
     present = alpha > 0
     safe = pt.switch(present, alpha, 1)
     terms = pt.switch(present | pt.eq(counts, 0), symbolic_log_rising_factorial(safe, counts), -np.inf)
@@ -208,7 +208,7 @@ def _(family, statistics, data, item, sign):
 
 @log_marginal.register(CategoricalDirichlet)
 def _(family, statistics):
-    # Levels mostly share one alpha and features one total: gamma functions are computed again where these change.
+    # Most levels share one alpha and most features one total, so compute gamma functions only where these change.
     d, width = family.alpha.shape
     last_alpha = log_gamma_alpha = 0.0
     last_total = last_n = of_totals = 0.0
@@ -251,7 +251,7 @@ def _(family, statistics, cache):
 
 @update_cache.register(CategoricalDirichlet)
 def _(family, statistics, cache, data, item, sign):
-    # One level and one total of each feature change.
+    # Only one level and one total of each feature change.
     add_item(family, statistics, data, item, sign)
     d, width = family.alpha.shape
     cache[0] = 0.0
@@ -301,7 +301,7 @@ def _(family, statistics, rng, parameters):
 def _(family, parameters, rng, item, values):
     d, width = family.alpha.shape
     for j in range(d):
-        # Rounding may leave the sum of the probabilities below the uniform: the last level drawn has positive weight.
+        # If rounding leaves the sum of probabilities below the uniform, draw the last level of positive weight.
         remaining = rng.random()
         for x in range(width):
             p = parameters[j * width + x]

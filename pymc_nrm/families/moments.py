@@ -1,9 +1,13 @@
-"""First and second moments of clusters whose distance from each other is up to 1e10 times their width.
+"""First and second moments of clusters that are up to 1e10 times as far apart as they are wide.
 
-The scatter of a cluster is a small difference of large sums.  Every value, and every product of two, is split into a
-multiple of a power of two and the rest.  The power is chosen for the whole data set, so large that sums of the
-multiples over any items are exact; the rests are so small that their sums have about 30 digits of the whole.  Both
-sums are additive, and removals undo additions.
+The scatter of a cluster is a small difference of large sums.  Every value, and every product of two values, is
+therefore split into a multiple of a power of two and a remainder.  The power is chosen once for the whole data set:
+large enough that sums of the multiples over any items are exact, and small enough that both sums together hold about 30
+digits.  Both sums are additive, and removals undo additions::
+
+    value   1101 0110 | 0101 1011
+            multiples   remainder
+            exact sums  ordinary sums
 """
 
 import math
@@ -14,21 +18,21 @@ from pymc_nrm.families.base import Centred
 from pymc_nrm.generic import exact_kernel, kernel
 from pymc_nrm.pairs import fused_multiply_add
 
-# Values above this many times the scale of a cluster: rounding of the location of a cluster alone costs 1e-6 nats.
+# If values are this many times the width of a cluster, rounding its location alone costs 1e-6 nats.
 LARGEST_RATIO = 2e10
 # Squares of larger values, or sums of them, overflow.
 LARGEST_DISTANCE = 1e140
-# Above it the log density is a difference of terms of which doubles do not hold the sixth decimal.
+# Above this, the log density is a difference of terms whose sixth decimal doubles do not hold.
 LARGEST_SHAPE = 1e8
-# Exponents of two for which squares neither overflow nor underflow.
+# Exponents of two whose squares neither overflow nor underflow.
 _LEAST_EXPONENT, _MOST_EXPONENT = -400, 480
 
 
 def centred(values):
-    """Subtract from every feature a number near its median, and choose the grids on which sums are exact.
+    """Subtract a number near its median from every feature, and choose the grids on which sums are exact.
 
-    The mean may be far from all items, and would cost all of them digits.  The centre is a multiple of the spacing of
-    doubles at the largest value, so that far values stay exact.
+    The mean may be far from all items and would cost all of them digits.  The centre is a multiple of the spacing of
+    doubles at the largest value, so distant values stay exact.
 
     Parameters
     ----------
@@ -42,7 +46,7 @@ def centred(values):
     n, d = values.shape
     present = ~np.isnan(values)
     center = np.zeros(d)
-    # Missing values are sorted to the end.
+    # Sorting puts missing values at the end.
     order = np.sort(values, axis=0)
     middle = np.maximum(present.sum(axis=0) - 1, 0) // 2
     if n:
@@ -58,17 +62,17 @@ def centred(values):
 
 
 def check_ratio(data, scale, advice, title):
-    """Refuse values whose squares overflow, or too large against the scale of clusters for doubles to hold both.
+    """Refuse values whose squares overflow, or that are too large for doubles to resolve the width of a cluster.
 
     Parameters
     ----------
     data : Centred
     scale : ndarray, shape (d,)
-        Least standard deviation of a cluster that the prior expects, by features.
+        Smallest standard deviation of a cluster that the prior expects, for each feature.
     advice : str
-        Hyperparameters that widen clusters.
+        The hyperparameters that widen clusters.
     title : str
-        What the data are called in the message.
+        Name of the data in the message.
 
     Raises
     ------
@@ -125,7 +129,7 @@ def check_shape(title, values, known, scale):
 
 @exact_kernel
 def sample_location(total, total_low, n, inverse_count):
-    """A double next to the mean, and n times the difference of the mean from it."""
+    """A double close to the mean, and n times the difference of the mean from it."""
     location = (total + total_low) * inverse_count
     return location, fused_multiply_add(-n, location, total) + total_low
 
@@ -134,16 +138,16 @@ def sample_location(total, total_low, n, inverse_count):
 def centred_product(product, product_low, location, total, total_low, other_location, other_rest):
     """Sum over items of ``(x - mean x) (y - mean y)``, in two parts, from the sums of ``x y`` and of x.
 
-    With s the sum of x and ``n mean(y) = n c + r``, it is ``sum x y - c s - mean(x) r``; the first difference cancels.
+    If s is the sum of x and ``n mean(y) = n c + r``, it is ``sum x y - c s - mean(x) r``; the first difference cancels.
 
     Parameters
     ----------
     product, product_low : float
-        Sum of x y.
+        Sum of x y, in two parts.
     location : float
-        Near the mean of x.
+        A double close to the mean of x.
     total, total_low : float
-        Sum of x.
+        Sum of x, in two parts.
     other_location, other_rest : float
         c and r, see :func:`sample_location`.
     """
@@ -160,5 +164,5 @@ def centred_product(product, product_low, location, total, total_low, other_loca
 
 @kernel
 def product_grid(data, i, j):
-    """What splits products of two features, see :func:`~pymc_nrm.pairs.split_product`."""
+    """The number ``large`` of :func:`~pymc_nrm.pairs.split_product` for products of two features."""
     return 1.5 * data.grid[1, i] * data.grid[1, j]

@@ -1,4 +1,4 @@
-"""Multinomial observations with a Dirichlet base measure: documents as word counts, dense or sparse."""
+"""Multinomial observations with a Dirichlet base measure, such as documents as word counts, dense or sparse."""
 
 import math
 from typing import Any, NamedTuple
@@ -43,7 +43,7 @@ from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log
     missing_allowed=False,
 )
 class MultinomialDirichlet(NamedTuple):
-    """Vectors of counts up to 1e9, each cluster with its own Dirichlet distributed probabilities of the entries.
+    """Vectors of counts up to 1e9; every cluster has its own Dirichlet distributed probabilities of the entries.
 
     ``x[i] ~ Multinomial(total[i], p[c])``, ``p[c] ~ Dirichlet(alpha)``.  The data are a dense array or a SciPy sparse
     matrix of shape (n, v), which is never made dense.
@@ -53,13 +53,13 @@ class MultinomialDirichlet(NamedTuple):
     alpha : positive float, tensor or random variable, scalar or shape (v,)
         Prior number of observations of each entry.
     total : int or array of int, scalar or shape (n,), optional
-        Sum of each item.  Draws of data need it; with observed data it is their row sums.
+        Sum of the counts of each item.  Draws of data need it; with observed data it defaults to their row sums.
 
     Notes
     -----
-    Log marginal of items with column sums s, S in all:
+    The log marginal of items with column sums s and total sum S is
     ``sum_v log Gamma(alpha_v + s_v) / Gamma(alpha_v) - log Gamma(A + S) / Gamma(A)`` plus the log multinomial
-    coefficients of the items, A the sum of the alpha_v.
+    coefficients of the items, where A is the sum of the alpha_v.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def _(family, X):
 def _(family, X):
     if sparse.issparse(X):
         rows = sparse.csr_array(X, dtype="float64", copy=True)
-        # The explicit values are all that can be wrong: a column of them is checked like a matrix.
+        # Only the explicit values can be wrong: check them as a matrix of one column.
         check_matrix(family, rows.data[:, None], integer=True, lower=0, upper=LARGEST_COUNT)
         rows.sum_duplicates()
         rows.eliminate_zeros()
@@ -134,7 +134,7 @@ def _(family, X, labels):
         totals = values.sum(axis=1)
         sums = pt.zeros((n_clusters, v))[labels].inc(values).ravel()
     coefficients = pt.gammaln(totals + 1).sum() - pt.gammaln(values + 1).sum()
-    # A word that a cluster does not have adds nothing, and most clusters lack most words.
+    # A word that is absent from a cluster adds nothing, and most clusters lack most words.
     cells = pt.nonzero(sums)[0]
     alpha_cells = alpha[cells % v]
     words = symbolic_log_rising_factorial(alpha_cells, sums[cells]).sum()
@@ -156,7 +156,7 @@ def _coordinates(X):
 
 
 # A row of statistics: sums (v), total, log coefficient.
-# A row of the cache: A, A_n, log Gamma(A_n), log alpha_n (v), alpha_n (v), A_n the sum of alpha_n = alpha + sums.
+# A row of the cache: A, A_n, log Gamma(A_n), log alpha_n (v), alpha_n (v); A_n is the sum of alpha_n = alpha + sums.
 
 
 @statistics_size.register(MultinomialDirichlet)
@@ -207,7 +207,7 @@ def _(family, statistics, cache):
     for j in range(v):
         prior_total += family.alpha[j]
         alpha_n = family.alpha[j] + statistics[j]
-        # Most words are absent from a cluster and often share one alpha.
+        # Most words are absent from a cluster, and often share one alpha.
         if alpha_n != last:
             last = alpha_n
             log_last = math.log(alpha_n)
@@ -220,7 +220,7 @@ def _(family, statistics, cache):
 
 @update_cache.register(MultinomialDirichlet)
 def _(family, statistics, cache, data, item, sign):
-    # The words of the item change, and the total.
+    # Only the words of the item and the total change.
     add_item(family, statistics, data, item, sign)
     v = family.alpha.shape[0]
     for k in range(data.indptr[item], data.indptr[item + 1]):
@@ -234,7 +234,7 @@ def _(family, statistics, cache, data, item, sign):
 
 @log_predictive.register(MultinomialDirichlet)
 def _(family, cache, data, item):
-    # Gamma(alpha_n + x) / Gamma(alpha_n) is a product of x factors, most often of one.
+    # Gamma(alpha_n + x) / Gamma(alpha_n) is a product of x factors, mostly of a single one.
     v = family.alpha.shape[0]
     total = data.log_coefficients[item] - log_gamma_ratio(cache[1], data.totals[item], cache[2])
     product = 1.0
@@ -261,7 +261,7 @@ def _(family, statistics, rng, parameters):
 
 @draw_item.register(MultinomialDirichlet)
 def _(family, parameters, rng, item, values):
-    # Given the earlier entries, an entry is binomial.
+    # Each entry is binomial given the earlier ones.
     remaining, mass = int(family.total[item]), 1.0
     for j in range(values.shape[0]):
         p = min(1.0, parameters[j] / mass) if mass > 0.0 else 1.0

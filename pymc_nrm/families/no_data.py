@@ -1,4 +1,4 @@
-"""The family of a partition without data, so that a sampler can also draw from the prior."""
+"""The family of a partition without data, with which samplers draw from the prior."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Normal observations with a normal-gamma base measure, independent over features."""
+"""Normal observations with a normal-gamma base measure, independent across features."""
 
 import math
 from typing import Any, NamedTuple
@@ -39,7 +39,7 @@ from pymc_nrm.lanes import LANES, log_above_one
 from pymc_nrm.pairs import split_at, split_product
 from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
 
-# Below this share of beta_n left by the removal of an item, fewer than about ten digits are right.
+# If removing an item leaves less than this share of beta_n, fewer than about ten digits are right.
 _LEAST_SHARE_LEFT = 1e-6
 
 
@@ -54,7 +54,7 @@ _LEAST_SHARE_LEFT = 1e-6
     missing_allowed=True,
 )
 class NormalGamma(NamedTuple):
-    """Real features, each with its own mean and variance per cluster: Gaussian clusters with diagonal covariances.
+    """Real features, each with its own mean and variance in every cluster: Gaussian clusters, diagonal covariances.
 
     ``x[i, j] ~ N(m[c, j], 1 / lambda[c, j])``, ``m ~ N(mu, 1 / (kappa lambda))``, ``lambda ~ Gamma(alpha, rate beta)``,
     so that the prior mean of the variance is ``beta / (alpha - 1)``.  Missing values (NaN) are left out of the
@@ -99,11 +99,11 @@ class NormalGamma(NamedTuple):
     def from_data(cls, X: Any) -> "NormalGamma":
         """Weakly informative hyperparameters on the scale of the data.
 
-        ``mu`` is the mean of each feature and ``kappa = 0.1``, as Lee & Choi (2015) have it.  ``alpha = 2``, for which
-        the variance of a cluster has a finite mean and no finite variance, is the choice of Richardson & Green (1997,
-        "On Bayesian analysis of mixtures with an unknown number of components").  Their beta has prior mean
-        0.02 times the squared range; for evenly spread data the squared range is twelve times the variance, hence
-        ``beta`` = variance / 4 here: clusters are expected to be half as wide as the whole.
+        ``mu`` is the mean of each feature and ``kappa = 0.1``, as in Lee & Choi (2015).  ``alpha = 2`` follows
+        Richardson & Green (1997, "On Bayesian analysis of mixtures with an unknown number of components"); it gives the
+        variance of a cluster a finite mean but no finite variance.  Their beta has prior mean 0.02 times the squared
+        range.  For evenly spread data the squared range is twelve times the variance, hence ``beta`` = variance / 4
+        here: clusters are expected to be half as wide as the data.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class NormalGamma(NamedTuple):
         Raises
         ------
         ValueError
-            If the data are not a matrix of finite or missing values with a positive variance of every feature.
+            If the data are not a matrix of finite or missing values, or a feature has no positive variance.
 
         Examples
         --------
@@ -175,8 +175,8 @@ def _(family, X, labels):
     mu, kappa, alpha, beta = family
     n_clusters = labels.max() + 1
     observed = pt.invert(pt.isnan(X))
-    # A shift of a cluster and of its mu changes nothing, so that centres are constants for the gradient.  Sums of
-    # squares are taken about the cluster means: no large second moments are ever subtracted.
+    # Shifting a cluster and its mu changes nothing, so the gradient may treat centres as constants.  Sums of squares
+    # are taken about cluster means, so that no large second moments are subtracted.
     counts = segment_sum(observed.astype("float64"), labels, n_clusters)
     divisors = pt.maximum(counts, 1)
     centers = disconnected_grad(segment_sum(pt.switch(observed, X, 0), labels, n_clusters) / divisors)
@@ -199,7 +199,8 @@ def _(family, X, labels):
 
 
 # A row of statistics: counts (d), sums (d), sums of squares (d), low parts of the sums (d) and of those of squares (d).
-# A row of the cache, by features: mean m_n, scale kappa_n / (2 beta_n (kappa_n + 1)), power alpha_n + 1/2, constant.
+# A row of the cache, feature by feature: mean m_n, scale kappa_n / (2 beta_n (kappa_n + 1)), power alpha_n + 1/2,
+# constant.
 # The log predictive of a feature is  constant - power log(1 + scale (x - m_n)^2).
 
 
@@ -235,7 +236,7 @@ def _(family, statistics, data, item, sign):
 
 @kernel
 def pooling_weights(kappa, n):
-    """Reciprocal of the count, 0 for none, and the weight of the prior mean."""
+    """Reciprocal of the count, or 0 if it is 0, and the weight of the prior mean."""
     return (1.0 / n if n > 0.0 else 0.0), kappa / (kappa + n)
 
 
@@ -276,7 +277,7 @@ def _(family, statistics, cache):
     n = kappa = alpha = math.nan
     inverse_count = shrinkage = ratio = of_powers = math.nan
     for j in range(family.mu.shape[0]):
-        # Without missing values, features with equal kappa and alpha share all that depends on the count.
+        # Without missing values, features with equal kappa and alpha share all terms that depend on the count.
         if statistics[j] != n or family.kappa[j] != kappa or family.alpha[j] != alpha:
             n, kappa, alpha = statistics[j], family.kappa[j], family.alpha[j]
             inverse_count, shrinkage = pooling_weights(kappa, n)
@@ -292,7 +293,7 @@ def _(family, statistics, cache):
 
 @log_predictive.register(NormalGamma)
 def _(family, cache, data, item):
-    # One logarithm of a product for each run of features with equal powers, usually all of them.
+    # Features with equal powers, usually all of them, share one logarithm of a product.
     total = 0.0
     power, product = cache[2], 1.0
     for j in range(data.values.shape[1]):
@@ -309,7 +310,7 @@ def _(family, cache, data, item):
 
 @log_predictive_without.register(NormalGamma)
 def _(family, statistics, cache, data, item):
-    # beta without x is beta_n times `left`, 1 - kappa_n/(kappa_n - 1) (x - m_n)^2 / (2 beta_n).
+    # Without x, beta is beta_n times `left` = 1 - kappa_n/(kappa_n - 1) (x - m_n)^2 / (2 beta_n).
     total, product, power = 0.0, 1.0, 0.0
     n = kappa = alpha = constant = ratio = shrinkage = math.nan
     for j in range(data.values.shape[1]):

@@ -1,4 +1,4 @@
-"""Multivariate normal observations with a normal-Wishart base measure: full covariances."""
+"""Multivariate normal observations with full covariances and a normal-Wishart base measure."""
 
 import math
 from typing import Any, NamedTuple
@@ -63,7 +63,7 @@ from pymc_nrm.special import cholesky_update, log_rising_factorial, symbolic_log
     missing_allowed=False,
 )
 class NormalWishart(NamedTuple):
-    """Multivariate normal data, each cluster with its own mean and full covariance.
+    """Multivariate normal data; every cluster has its own mean and full covariance.
 
     ``x[i] ~ N(m[c], inverse(Lambda[c]))``, ``m ~ N(mu, inverse(kappa Lambda))``, ``Lambda ~ Wishart(nu,
     inverse(Psi))``, so that the prior mean of the covariance is ``Psi / (nu - d - 1)``.
@@ -105,10 +105,10 @@ class NormalWishart(NamedTuple):
 
     @classmethod
     def from_data(cls, X: Any) -> "NormalWishart":
-        """Weakly informative hyperparameters on the scale of the data, the defaults of Lee & Choi (2015), section 5.
+        """Weakly informative hyperparameters on the scale of the data: the defaults of Lee & Choi (2015), section 5.
 
-        ``mu`` is the sample mean, ``kappa = 0.1``, ``nu = d + 6`` and ``Psi = Sigma / (10 |Sigma|)^(1/d)`` with the
-        sample covariance Sigma, so that the determinant of Psi is 0.1 whatever the units of the data.
+        ``mu`` is the sample mean, ``kappa = 0.1``, ``nu = d + 6`` and ``Psi = Sigma / (10 |Sigma|)^(1/d)``, where Sigma
+        is the sample covariance.  The determinant of Psi is therefore 0.1 whatever the units of the data.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class NormalWishart(NamedTuple):
         Raises
         ------
         ValueError
-            If the data are not a finite matrix of more items than features, or columns are constant or linear
+            If the data are not a finite matrix with more items than features, or if columns are constant or linear
             combinations of others.
 
         Examples
@@ -149,8 +149,8 @@ def _(family, X):
 
 @check_resolution.register(NormalWishart)
 def _(family, data, title):
-    # The width of a cluster given all other features; a singular Psi is found by others.
     check_shape("nu of NormalWishart", family.nu, "covariance", "Psi")
+    # The width of a cluster in each feature given all others; the check of supports refuses a singular Psi.
     check_ratio(data, np.sqrt(1.0 / np.diag(np.linalg.pinv(family.Psi))), "Psi", title)
 
 
@@ -177,8 +177,8 @@ def _(family, X, labels):
     mu, kappa, Psi, nu = family
     n_clusters = labels.max() + 1
     d = X.shape[1]
-    # A shift of a cluster and of its mu changes nothing, so that centres are constants for the gradient; residuals
-    # about cluster means keep large second moments from being subtracted.
+    # Shifting a cluster and its mu changes nothing, so the gradient may treat centres as constants.  With residuals
+    # about cluster means, no large second moments are subtracted.
     counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)
     divisors = pt.maximum(counts, 1)[:, None]
     centers = disconnected_grad(segment_sum(X, labels, n_clusters) / divisors)
@@ -204,13 +204,13 @@ def _log_determinant(matrices):
     return 2 * pt.log(pt.diagonal(factors, axis1=-2, axis2=-1)).sum(axis=-1)
 
 
-# Below this share of the determinant left by the removal of an item, fewer than about ten digits are right.
+# If removing an item leaves less than this share of the determinant, fewer than about ten digits are right.
 _LEAST_DETERMINANT_SHARE = 1e-6
 
 
 # A row of statistics: count, sums (d), second moments (lower triangle, by rows), and the low parts of both.
 # A row of the cache: log constant, (nu_n + 1)/2, kappa_n/(kappa_n + 1), mean (d), inverse of the Cholesky factor of
-# Psi_n # (lower triangle, by rows), workspace (2 d).  The predictive is
+# Psi_n (lower triangle, by rows), workspace (2 d).  The log predictive is
 #     constant - (nu_n + 1)/2 log(1 + kappa_n/(kappa_n + 1) |W (x - m_n)|^2),   W' W = inverse(Psi_n).
 
 
@@ -261,7 +261,7 @@ def _(family, statistics):
     nu, nu_n = family.nu, family.nu + n
     total = 0.5 * d * (math.log(family.kappa / (family.kappa + n)) - n * math.log(math.pi))
     total += 0.5 * (nu * prior_log_determinant(family) - nu_n * log_determinant(family, statistics))
-    # Gamma(x) Gamma(x - 1/2) is Gamma(2x - 1) up to a power of 2: half as many gamma functions.
+    # Gamma(x) Gamma(x - 1/2) is Gamma(2x - 1) up to a power of 2, which halves the number of gamma functions.
     for i in range(0, d - 1, 2):
         total += log_rising_factorial(nu - i - 1.0, n) - n * math.log(2.0)
     if d % 2 == 1:
@@ -304,7 +304,7 @@ def _(family, statistics, cache, data, item, sign):
         return
     kappa_n = family.kappa + statistics[0]
     add_item(family, statistics, data, item, sign)
-    # Psi changes by a multiple of v v', v = x - mean.
+    # Psi_n changes by a multiple of v v' with v = x - mean.
     step = sign / (kappa_n + sign)
     mean, v = cache[3 : 3 + d], cache[cache.shape[0] - 2 * d : cache.shape[0] - d]
     for j in range(d):
@@ -333,7 +333,7 @@ def _(family, cache, data, item):
 
 @log_predictive_without.register(NormalWishart)
 def _(family, statistics, cache, data, item):
-    # Psi without x is Psi_n - kappa_n/(kappa_n - 1) (x - m_n) (x - m_n)', with determinant |Psi_n| times `left`.
+    # Without x, Psi_n becomes Psi_n - kappa_n/(kappa_n - 1) (x - m_n) (x - m_n)', of determinant |Psi_n| times `left`.
     d = data.values.shape[1]
     kappa_n, nu_n = family.kappa + statistics[0], family.nu + statistics[0]
     ratio = (kappa_n - 1.0) / kappa_n
@@ -357,7 +357,7 @@ def _(family, statistics, cache, data, item):
     left = 1.0 - distance / ratio
     if not left > _LEAST_DETERMINANT_SHARE:
         return math.nan
-    # Gamma(nu_n/2) / Gamma(nu_n/2 - d/2), a product of d/2 factors for even d.
+    # Gamma(nu_n/2) / Gamma(nu_n/2 - d/2) is a product of d/2 factors if d is even.
     total = 0.0
     if d % 2 == 1:
         total = log_rising_factorial(0.5 * (nu_n - d), 0.5 * d) + 0.5 * d * math.log(ratio / math.pi)
@@ -369,7 +369,7 @@ def _(family, statistics, cache, data, item):
     return total + math.log(product) + 0.5 * (nu_n - 1.0) * math.log(left)
 
 
-# A column of a panel: the first three entries of the cache; in lanes, for each i, -(W m_n)_i and W_i0 ... W_ii.
+# A column of a panel: in rows, the first three entries of the cache; in lanes, -(W m_n)_i and W_i0 ... W_ii for each i.
 
 
 @panel_shape.register(NormalWishart)
@@ -404,8 +404,8 @@ def _(family, rows, lanes, prior, data, item, width, values):
 
 @draw_parameters.register(NormalWishart)
 def _(family, statistics, rng, parameters):
-    # Bartlett: Lambda = inverse(F)' A A' inverse(F) for F the factor of Psi_n, so F inverse(A)' is a square root of the
-    # covariance.
+    # Bartlett decomposition: Lambda = inverse(F)' A A' inverse(F), with F the factor of Psi_n, so that F inverse(A)' is
+    # a square root of the covariance.
     d = family.mu.shape[0]
     factor, bartlett, root = new_workspace(d), np.zeros((d, d)), np.zeros((d, d))
     weight = posterior_factor(family, statistics, parameters[:d], factor)
@@ -415,7 +415,7 @@ def _(family, statistics, rng, parameters):
         bartlett[i, i] = math.sqrt(rng.chisquare(nu_n - i))
         for j in range(i):
             bartlett[i, j] = rng.standard_normal()
-    # root A' = F row by row; A' is upper triangular.
+    # Solve root A' = F row by row; A' is upper triangular.
     for i in range(d):
         for j in range(d):
             total = factor[i, j] if j <= i else 0.0

@@ -1,4 +1,4 @@
-"""Poisson observations with a Gamma base measure, independent over features."""
+"""Poisson observations with a Gamma base measure, independent across features."""
 
 import math
 from typing import Any, NamedTuple
@@ -40,18 +40,18 @@ from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log
     missing_allowed=False,
 )
 class PoissonGamma(NamedTuple):
-    """Counts up to 1e9, each feature with its own Gamma distributed rate per cluster.
+    """Counts up to 1e9; each feature has its own Gamma distributed rate in every cluster.
 
     ``x[i, j] ~ Poisson(rate[c, j])``, ``rate[c, j] ~ Gamma(alpha[j], rate beta[j])``.
 
     Parameters
     ----------
     alpha, beta : positive float, tensor or random variable, scalar or shape (d,)
-        Prior sum of counts, and prior number of observations behind it.
+        Prior sum of counts, and the prior number of observations behind it.
 
     Notes
     -----
-    Log marginal of n counts with sums s:
+    The log marginal of n items with sums s is
     ``sum_j log Gamma(alpha + s) / Gamma(alpha) + alpha log beta - (alpha + s) log(beta + n)`` minus the sum of all
     ``log x!``.  The predictive is negative binomial.
 
@@ -153,7 +153,7 @@ def _(family, statistics):
 
 @kernel
 def set_rates(family, statistics, cache):
-    """Compute the entries of the cache that depend on the count, given alpha_n in it."""
+    """Compute the entries of the cache that depend on the count, from the alpha_n that it holds."""
     d = family.alpha.shape[0]
     n = statistics[d]
     constant = last_beta = log_odds = log_next = 0.0
@@ -178,7 +178,7 @@ def _(family, statistics, cache):
 
 @update_cache.register(PoissonGamma)
 def _(family, statistics, cache, data, item, sign):
-    # The gamma function of a feature changes only where the item's count is positive.
+    # The gamma function of a feature changes only if the item's count is positive.
     add_item(family, statistics, data, item, sign)
     d = family.alpha.shape[0]
     for j in range(d):
@@ -190,7 +190,7 @@ def _(family, statistics, cache, data, item, sign):
 
 @log_predictive.register(PoissonGamma)
 def _(family, cache, data, item):
-    # Gamma(alpha_n + x) / Gamma(alpha_n) is a product of x factors: one logarithm for all small counts of an item.
+    # Gamma(alpha_n + x) / Gamma(alpha_n) is a product of x factors, so all small counts of an item share one logarithm.
     d = data.values.shape[1]
     total = cache[0] - data.log_factorials[item]
     product = 1.0

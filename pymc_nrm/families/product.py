@@ -1,4 +1,4 @@
-"""Several data sets on the same items: given the partition they are independent."""
+"""Several data sets on the same items, independent given the partition."""
 
 from typing import Any, NamedTuple
 
@@ -23,10 +23,10 @@ from pymc_nrm.families.base import (
 
 
 class Product(NamedTuple):
-    """Two families as one, for the samplers of a partition on which several mixtures depend.
+    """Two families as one, for samplers of a partition with several mixtures.
 
-    Rows of statistics, cache and parameters are those of the first family followed by those of the second.  Nested
-    products hold more than two.  The symbolic log-likelihood and draws of data belong to each family alone.
+    A row of statistics, cache or parameters is that of the first family followed by that of the second.  Nested
+    products hold more than two families.  The symbolic log-likelihood and draws of data use each family by itself.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class ProductData(NamedTuple):
 
 
 def product(families):
-    """Fold a list of families into one.
+    """Combine a list of families into one.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def product(families):
     Returns
     -------
     Family
-        The family itself if there is only one, else ``Product(families[0], Product(families[1], ...))``.
+        The family itself if there is only one, otherwise ``Product(families[0], Product(families[1], ...))``.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def product(families):
 
 
 def product_data(data):
-    """Fold a list of prepared data in the same way as :func:`product` folds their families.
+    """Combine a list of prepared data just as :func:`product` combines their families.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Checks of data from whose sample covariance hyperparameters are taken."""
+"""Checks of data before hyperparameters are taken from their sample covariance."""
 
 import numpy as np
 
@@ -21,8 +21,8 @@ def check_full_rank(X):
     Raises
     ------
     ValueError
-        If there are no more items than features, or if columns are constant or, but for rounding, linear combinations
-        of others; the message names them.
+        If there are no more items than features, or if columns are constant or, up to rounding, linear combinations of
+        others; the message names them.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def check_full_rank(X):
         raise ValueError(f"X must have columns that vary; columns {still.tolist()} are constant. Leave them out")
     from scipy import linalg  # slow to import
 
-    # Halves, since the difference of the largest doubles overflows.
+    # Take halves, since the difference of the largest doubles overflows.
     width = high / 2 - low / 2
     scaled = (X - X.mean(axis=0)) / width
     _, R, order = linalg.qr(scaled, mode="economic", pivoting=True)
@@ -64,7 +64,7 @@ def check_variances(variances):
     Raises
     ------
     ValueError
-        The message names the columns.
+        If one is; the message names its column.
     """
     bad = np.flatnonzero(~((variances >= LEAST_NORMAL) & (variances < np.inf)))
     if len(bad):

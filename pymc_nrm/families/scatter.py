@@ -1,4 +1,4 @@
-"""Log determinants of scatter matrices of clusters as symbolic operations, without an (n, d, d) intermediate."""
+"""Symbolic log determinants of the scatter matrices of clusters, without an (n, d, d) intermediate."""
 
 import math
 
@@ -17,7 +17,7 @@ _LEAST_PIVOT = 1e-6
 
 @kernel
 def _cholesky(A):
-    """Overwrite the lower triangle with the factor; False where a pivot loses digits."""
+    """Overwrite the lower triangle with the Cholesky factor; return False if a pivot loses digits."""
     right = True
     for i in range(A.shape[0]):
         diagonal = A[i, i]
@@ -47,7 +47,7 @@ def _cluster_factors(Psi, rows, labels, n_clusters):
     for k in range(n_clusters):
         right[k] = _cholesky(factors[k])
     if not right.all():
-        # Sums cannot hold a matrix that is much longer in one direction than in others; its factor can.
+        # A sum cannot hold a matrix that is much longer in one direction than in the others, but its factor can.
         prior = Psi.copy()
         _cholesky(prior)
         for k in range(n_clusters):
@@ -94,7 +94,7 @@ def _inverses(Psi, rows, labels, n_clusters):
 
 
 class _ScatterOp(KernelOp):
-    """Base of functions of ``Psi`` plus the sums of ``x x'`` over the rows of each cluster.
+    """Base class of functions of ``Psi`` plus the sums of ``x x'`` over the rows of each cluster.
 
     Inputs are Psi (d, d), rows (n, d), their labels (n,) and the number of clusters.
     """
@@ -111,7 +111,7 @@ class _ScatterOp(KernelOp):
         return [[True], [True], [False], [False]]
 
     def _pullback(self, inputs, G):
-        """Cotangents of the inputs for those of the sums, (n_clusters, d, d) and symmetric."""
+        """Cotangents of the inputs, given symmetric cotangents of the sums, (n_clusters, d, d)."""
         _, rows, labels, _ = inputs
         return [
             G.sum(axis=0),

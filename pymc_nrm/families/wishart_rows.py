@@ -1,7 +1,7 @@
 """Kernels of the normal-Wishart family: posterior factors, determinants and constants of predictive densities.
 
-``Psi_n = A + w s s'`` for A the sum of Psi and the scatter of the cluster, s the distance of its mean from mu and
-``w = kappa n / kappa_n``.  Only A is factored: far from mu the other term would take all digits of A.
+``Psi_n = A + w s s'``, where A is the sum of Psi and the scatter of the cluster, s the difference of its mean from mu
+and ``w = kappa n / kappa_n``.  Only A is factored: far from mu the other term would swamp all digits of A.
 """
 
 import math
@@ -13,15 +13,15 @@ from pymc_nrm.generic import exact_kernel, kernel
 from pymc_nrm.pairs import add_pairs, divide_pairs, multiply_pairs, split_at, split_product
 from pymc_nrm.special import log_rising_factorial
 
-# A pivot below this share of its diagonal entry has fewer than about ten digits, and is computed anew in pairs.
+# A pivot below this share of its diagonal entry has fewer than about ten digits, and is recomputed in pairs of doubles.
 _LEAST_PIVOT = 1e-6
-# Below this share of the determinant left by a removal, the cache is computed anew.
+# If a removal leaves less than this share of the determinant, the cache is recomputed.
 _LEAST_LEFT = 1e-6
 
 
 @kernel
 def low_offset(d):
-    """Distance in a row of statistics from the high part of a sum to its low part."""
+    """Offset in a row of statistics from the high part of a sum to its low part."""
     return d + d * (d + 1) // 2
 
 
@@ -33,10 +33,11 @@ def new_workspace(d):
 
 @kernel
 def factor_scatter(family, statistics, work):
-    """Factor A = L D L', and write the distance of the mean from mu.
+    """Factor A = L D L', and write the difference s of the mean from mu.
 
-    Afterwards ``work[i, j]`` is ``L_ij D_j`` for j < i and ``D_i`` for j = i, and rows d .. d + 3 hold the reciprocals
-    of D, the sample mean, what it lacks times n, and s.  A pivot that is lost even in pairs of doubles is not above 0.
+    Afterwards ``work[i, j]`` is ``L_ij D_j`` for j < i and ``D_i`` for j = i.  Rows d .. d + 3 hold the reciprocals of
+    D, the sample mean, n times its rounding error, and s.  A pivot that is lost even in pairs of doubles is not above
+    0.
     """
     d = family.mu.shape[0]
     n, low = statistics[0], low_offset(d)
@@ -61,7 +62,7 @@ def factor_scatter(family, statistics, work):
 
 @kernel
 def factor_in_place(work, inverse):
-    """Factor a matrix as :func:`factor_scatter` says; False where a pivot loses digits."""
+    """Factor a matrix as :func:`factor_scatter` describes; return False if a pivot loses digits."""
     right = True
     for i in range(inverse.shape[0]):
         diagonal = work[i, i]
@@ -77,7 +78,7 @@ def factor_in_place(work, inverse):
 
 @exact_kernel
 def factor_in_pairs(family, statistics, work):
-    """Write the factor of A as :func:`factor_scatter` does, every number on the way in two parts."""
+    """Write the factor of A as :func:`factor_scatter` does, with every intermediate number in two parts."""
     d = family.mu.shape[0]
     low = low_offset(d)
     high_part, low_part = np.empty((d + 1, d)), np.empty((d + 1, d))
@@ -102,9 +103,9 @@ def factor_in_pairs(family, statistics, work):
 
 @kernel
 def posterior_factor(family, statistics, mean, work):
-    """Write the posterior mean (d,), and into the first d rows of the workspace the lower Cholesky factor of A.
+    """Write the posterior mean (d,), and the lower Cholesky factor of A to the first d rows of the workspace.
 
-    The last row of the workspace is s, and w is returned.  A numerically lost pivot is nan.
+    The last row of the workspace is s, and the return value is w.  A numerically lost pivot is NaN.
     """
     d = mean.shape[0]
     n = statistics[0]
@@ -122,7 +123,7 @@ def posterior_factor(family, statistics, mean, work):
 
 @kernel
 def log_determinant(family, statistics):
-    """Log determinant of Psi_n; nan where a pivot is lost numerically."""
+    """Log determinant of Psi_n; NaN if a pivot is lost numerically."""
     d = family.mu.shape[0]
     n = statistics[0]
     weight = family.kappa * n / (family.kappa + n)
@@ -181,7 +182,7 @@ def factored_log_determinant(work, weight):
             total += math.log(product)
             product = 1.0
         if weight > 0.0:
-            # The solution of L y = s takes the place of s, divided by D.
+            # The solution of L y = s, divided by D, replaces s.
             y = shift[i]
             for m in range(i):
                 y -= work[i, m] * shift[m]
@@ -192,9 +193,9 @@ def factored_log_determinant(work, weight):
 
 @kernel
 def add_rank_one(cache, d, weight):
-    """Turn the inverse factor W of Psi in a cache into that of ``Psi + weight v v'``; False where it would lose digits.
+    """Turn the inverse factor W of Psi in a cache into that of ``Psi + weight v v'``; False if it would lose digits.
 
-    v stands at the first d places of the workspace of the cache.  With y = W v, the factor of I + weight y y' has the
+    v is in the first d entries of the workspace of the cache.  With y = W v, the factor of I + weight y y' has the
     pivots sqrt(s_i / s_(i-1)), s_i = 1 + weight (y_1^2 + ... + y_i^2); dividing W by it row by row costs O(d^2).
     """
     size = cache.shape[0]
@@ -227,8 +228,8 @@ def set_constants(family, n, d, cache):
     """Compute the first three entries of the cache from the count and the inverse factor in it."""
     kappa_n, half = family.kappa + n, 0.5 * (family.nu + n + 1.0)
     ratio = kappa_n / (kappa_n + 1.0)
-    # Gamma(half) / Gamma(half - d/2) is a product of d/2 factors for even d: one logarithm of one product, taken in
-    # parts before it can overflow.
+    # Gamma(half) / Gamma(half - d/2) is a product of d/2 factors if d is even.  Take its logarithm once, or in parts
+    # before the product can overflow.
     total = 0.0
     product = 1.0
     if d % 2 == 1:
@@ -253,9 +254,9 @@ def set_constants(family, n, d, cache):
 
 @kernel
 def update_plane(family, statistics, cache, x_1, x_2, large_1, large_2, unit_1, unit_2, sign):
-    """Rank-one change of statistics and cache for d = 2, without loops; False where the cache would lose digits.
+    """Rank-one update of statistics and cache for d = 2, without loops; False if the cache would lose digits.
 
-    Numbers in place of the data, whose arrays would have to be passed on; the grid is that of the data.
+    Numbers are passed instead of the data, since passing arrays costs time; the grid is that of the data.
     """
     kappa_n = family.kappa + statistics[0]
     high_1, low_1 = split_at(x_1, large_1)
