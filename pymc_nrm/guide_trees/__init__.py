@@ -1,1 +1,1 @@
-"""Binary trees over items as kernels build them, and the guide trees of samplers."""
+"""Binary trees over items, built by kernels, and the guide trees of samplers."""

@@ -1,4 +1,4 @@
-"""Items as points in Euclidean space, for linkage methods that know nothing of families."""
+"""Items as points in Euclidean space, for linkage methods that do not use the family."""
 
 import warnings
 
@@ -13,7 +13,8 @@ from pymc_nrm.families.poisson_gamma import Counts
 from pymc_nrm.families.product import ProductData
 from pymc_nrm.generic import generic
 
-# Sparse counts of more columns are projected on as many random directions, which keeps distances to about 10 percent.
+# Sparse counts with more columns are projected on this many random directions, which keeps distances to about 10
+# percent.
 MOST_COLUMNS = 128
 
 
@@ -21,9 +22,9 @@ MOST_COLUMNS = 128
 def features(data, rng):
     """Coordinates of the items in which Euclidean distances make sense.
 
-    Real and binary features are scaled to unit variance, missing values replaced by the mean; counts are replaced by
-    their square roots, vectors of counts by the square roots of their proportions (Hellinger distances), and categories
-    by one column for each level.  Several data sets stand side by side, each with the same total variance.
+    Real and binary features are scaled to unit variance, and their missing values replaced by the mean.  Counts are
+    replaced by their square roots, vectors of counts by the square roots of their proportions (Hellinger distances),
+    and categories by one column for each level.  Several data sets are put side by side with equal total variances.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ def features(data, rng):
 
 def _standardise(values):
     with warnings.catch_warnings():
-        # A feature without any value is constant.
+        # A feature without any values counts as constant.
         warnings.simplefilter("ignore", RuntimeWarning)
         centred = np.nan_to_num(values - np.nanmean(values, axis=0))
     scale = centred.std(axis=0)

@@ -1,4 +1,4 @@
-"""What incremental clustering changes: a forest of binary trees whose nodes know their statistics."""
+"""The forest that incremental clustering changes: binary trees whose nodes keep their statistics."""
 
 from typing import Any, NamedTuple
 
@@ -21,24 +21,24 @@ from pymc_nrm.interrupts import check_signals
 class Forest(NamedTuple):
     """Binary trees over some of n items.
 
-    Nodes 0..n - 1 are the items.  Internal node n + r owns row r of statistics and cache, and its number is used again
-    after it became free.  A leaf has a row only while it is a root.  So n rows are always enough: m items in K trees
-    make m - K internal nodes.
+    Nodes 0..n - 1 are the items.  Internal node n + r owns row r of statistics and cache, and its number is reused once
+    it is free.  A leaf has a row only while it is a root.  So n rows are always enough: m items in K trees make m - K
+    internal nodes.
 
     Parameters
     ----------
     left, right, parent, size : ndarray of int64, shape (2n,)
-        As in :class:`~pymc_nrm.guide_trees.tree.Tree`; what stands at nodes not in use has no meaning.
+        As in :class:`~pymc_nrm.guide_trees.tree.Tree`; entries of unused nodes have no meaning.
     log_marginal, log_potential, log_dissimilarity : ndarray, shape (2n,)
         As in :class:`~pymc_nrm.guide_trees.potentials.Potentials`.
     row : ndarray of int64, shape (2n,)
-        Row of a node; -1 for leaves below a root.
+        Row of each node; -1 for leaves below a root.
     statistics, cache : ndarray, shape (n + 1, ...)
-        The last row is for work.
+        The last row is a workspace.
     roots, position : ndarray of int64, shape (n,), (2n,)
-        The first ``n_roots`` entries list the roots; their place in this list.
+        The roots, in the first ``n_roots`` entries, and the position of each root among them.
     free, pending : ndarray of int64, shape (n,), (n + 1,)
-        Stacks of unused rows, and of trees that wait to be inserted.
+        Stacks of unused rows and of trees that wait to be inserted.
     n_roots, n_free, n_pending, n_cuts : ndarray of int64, shape (1,)
     """
 
@@ -64,7 +64,7 @@ class Forest(NamedTuple):
 
 @kernel
 def empty_forest(n, weights, family, data):
-    """A forest without trees, for n items whose own potentials are computed here."""
+    """Make a forest without trees, and compute the potentials of its n items."""
     statistics = np.zeros((n + 1, statistics_size(family)))
     cache = np.zeros((n + 1, cache_size(family)))
     log_p, log_phi = np.zeros(2 * n), np.zeros(2 * n)
@@ -99,14 +99,14 @@ def empty_forest(n, weights, family, data):
 
 @kernel
 def take_row(forest):
-    """An unused row."""
+    """Take an unused row."""
     forest.n_free[0] -= 1
     return forest.free[forest.n_free[0]]
 
 
 @kernel
 def give_row(forest, v):
-    """Make the row of a node unused, if it has one."""
+    """Give back the row of a node, if it has one."""
     if forest.row[v] >= 0:
         forest.free[forest.n_free[0]] = forest.row[v]
         forest.n_free[0] += 1
@@ -115,7 +115,7 @@ def give_row(forest, v):
 
 @kernel
 def add_root(forest, v):
-    """Make a node that has no parent and is not listed a tree of its own."""
+    """List a node without a parent as the root of a new tree."""
     k = forest.n_roots[0]
     forest.roots[k] = v
     forest.position[v] = k
@@ -125,7 +125,7 @@ def add_root(forest, v):
 
 @kernel
 def replace_child(forest, old, new):
-    """Put a node into the place of another, below its parent or in the list of roots."""
+    """Replace a node by another, below its parent or in the list of roots."""
     up = forest.parent[old]
     forest.parent[new] = up
     if up < 0:
@@ -140,9 +140,9 @@ def replace_child(forest, old, new):
 
 @kernel
 def attach(forest, v, x):
-    """Join a node v of a tree with a tree x that is not listed; their new parent, which :func:`form_node` completes.
+    """Join a node v of a tree with an unlisted tree x, and return their new parent.
 
-    Everything but the shape of the tree is left to the caller.
+    Only the shape of the tree changes; :func:`form_node` completes the new parent.
     """
     n = forest.roots.shape[0]
     if v < n:
@@ -158,7 +158,7 @@ def attach(forest, v, x):
 
 @kernel
 def detach_smaller(forest, v):
-    """Take a node apart: its larger child takes its place, the smaller waits to be inserted; which child stayed."""
+    """Dissolve a node: its larger child, which is returned, takes its place, and the smaller waits to be inserted."""
     keep, off = forest.left[v], forest.right[v]
     if forest.size[keep] < forest.size[off]:
         keep, off = off, keep
@@ -184,7 +184,7 @@ def add_node(row, forest, v, family, data):
 
 @kernel
 def fill_row(forest, r, a, b, family, data):
-    """Form the statistics and the cache of a node from its children anew; b = -1 for a leaf a alone."""
+    """Compute the statistics and the cache of a node from its children a and b; b = -1 if a is a leaf by itself."""
     statistics = forest.statistics[r]
     statistics[:] = 0.0
     add_node(statistics, forest, a, family, data)
@@ -195,7 +195,7 @@ def fill_row(forest, r, a, b, family, data):
 
 @kernel
 def form_node(forest, v, family, data):
-    """Form the row, the size and the log marginal of an internal node from its children anew."""
+    """Compute the row, the size and the log marginal of an internal node from its children."""
     a, b = forest.left[v], forest.right[v]
     fill_row(forest, forest.row[v], a, b, family, data)
     forest.size[v] = forest.size[a] + forest.size[b]
@@ -204,7 +204,7 @@ def form_node(forest, v, family, data):
 
 @kernel
 def absorb(forest, v, x, log_marginal_joint, family, data):
-    """Add the leaves of x to the row, the size and the log marginal of an internal node that is to be above it."""
+    """Add the leaves of x to the row, the size and the log marginal of an internal node that will be above it."""
     r = forest.row[v]
     statistics, cache = forest.statistics[r], forest.cache[r]
     if x < forest.roots.shape[0]:
@@ -220,7 +220,7 @@ def absorb(forest, v, x, log_marginal_joint, family, data):
 def joint_log_marginal(forest, v, x, family, data):
     """Log marginal of the leaves of two disjoint nodes as one cluster.
 
-    One predictive density if x is a leaf.  A leaf v that is a root keeps the row that was made for this.
+    This takes one predictive density if x is a leaf.  If v is a leaf and a root, it keeps the row made for it here.
     """
     n = forest.roots.shape[0]
     work = forest.statistics[n]
@@ -247,7 +247,7 @@ def pair_log_d(forest, v, x, log_marginal_joint, moment):
 
 @kernel
 def set_potential(forest, v, moment):
-    """Log d and log potential of an internal node from those of its children."""
+    """Compute log d and the log potential of an internal node from those of its children."""
     apart = forest.log_potential[forest.left[v]] + forest.log_potential[forest.right[v]]
     log_d = log_dissimilarity(apart, moment[forest.size[v]] + forest.log_marginal[v])
     forest.log_dissimilarity[v] = log_d
@@ -257,7 +257,7 @@ def set_potential(forest, v, moment):
 
 @kernel
 def post_order(forest):
-    """All nodes of the forest, children before parents, tree after tree, shape (number of nodes,)."""
+    """All nodes of the forest, tree by tree and children before parents, shape (number of nodes,)."""
     n = forest.roots.shape[0]
     n_roots = forest.n_roots[0]
     nodes = np.empty(2 * n, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Greedy Bayesian hierarchical clustering (Heller & Ghahramani 2005), for every normalized random measure."""
+"""Greedy Bayesian hierarchical clustering (Heller & Ghahramani 2005) for any normalized random measure."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from pymc_nrm.special import copy_row
 
 
 class Units(NamedTuple):
-    """Trees to be joined, known by what potentials need.
+    """Trees to be joined, described by what their potentials depend on.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Units(NamedTuple):
 
 @kernel
 def item_units(weights, family, data, items):
-    """Every one of the given items as a tree of its own."""
+    """Make each of the given items a tree of its own."""
     k = items.shape[0]
     statistics = np.zeros((k, statistics_size(family)))
     log_phi = np.empty(k)
@@ -52,7 +52,7 @@ def _unit_log_d(units, moment, family, a, b, work):
 
 @kernel
 def _nearest(log_d, active, n_active, a):
-    """The active unit of least log d to a unit."""
+    """The active unit with the smallest log d to a unit."""
     best = -1
     for k in range(n_active):
         b = active[k]
@@ -63,11 +63,11 @@ def _nearest(log_d, active, n_active, a):
 
 @kernel
 def join_units(units, weights, family, log_d):
-    """Join the pair of least d until one tree is left; ``units`` is overwritten.
+    """Join the pair with the smallest d until one tree is left; ``units`` is overwritten.
 
-    The dissimilarity of two trees depends on these alone, so a matrix of it is filled once and one row and column of it
-    after each merge: k^2 log marginals in all.  Every unit remembers its nearest, which is searched for anew only when
-    it has been merged.  Time about k^2 and memory 8 k^2 bytes.
+    The dissimilarity of two trees depends on nothing else, so its matrix is filled once, and after each merge only one
+    row and column change: k^2 log marginals in all.  Every unit remembers its nearest unit, and looks for a new one
+    only when that has been merged.  Time grows as k^2, and memory is 8 k^2 bytes.
 
     Parameters
     ----------
@@ -75,17 +75,17 @@ def join_units(units, weights, family, log_d):
     weights : Weights
         Tables given u.
     family : NamedTuple
-        As kernels take it.
+        In the form that kernels take.
     log_d : ndarray, shape (k, k)
         Memory for the matrix.
 
     Returns
     -------
     merges : ndarray of int64, shape (k - 1, 2)
-        Units are 0..k - 1, row j makes node k + j.
+        Units have the numbers 0..k - 1, and row j makes node k + j.
     log_d : ndarray, shape (k - 1,)
     last : int
-        The entry of ``units`` that is the whole now.
+        The entry of ``units`` that now holds the whole tree.
     """
     k = units.size.shape[0]
     moment = weights.moment
@@ -133,7 +133,7 @@ def join_units(units, weights, family, log_d):
 
 @kernel
 def _remove(active, n_active, b):
-    """Remove an entry, the others keep their order, so that ties fall to the smaller number."""
+    """Remove an entry and keep the order of the others, so that the smaller number wins ties."""
     k = 0
     while active[k] != b:
         k += 1

@@ -12,36 +12,37 @@ from pymc_nrm.guide_trees.join_forest import join_forest
 from pymc_nrm.guide_trees.potentials import tree_potentials
 from pymc_nrm.guide_trees.tree import Tree, build_tree
 
-# Subtree moves cost the depth of their leaves, so chains are avoided earlier than for the sake of the clusters.
+# Subtree moves cost the depth of their leaves, so guide trees avoid chains at a smaller depth than clusterings do.
 GUIDE_BALANCE_DEPTH = 16
 
-# Ward linkage keeps all n (n - 1) / 2 distances: 100 MB for this many items.
+# Ward linkage keeps all n (n - 1) / 2 distances, 100 MB for this many items.
 MOST_WARD_ITEMS = 5_000
 
 
 def guide_tree(
     rng: Any, weights: Any, family: Any, data: Any, kind: str = "ibhc", *, balance_depth: int = GUIDE_BALANCE_DEPTH
 ) -> Tree:
-    """A guide tree from the data, pilot hyperparameters and randomness of its own, and nothing else.
+    """Build a guide tree from the data, pilot hyperparameters and its own randomness, and nothing else.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     weights : Weights
-        Tables given a pilot u, for as many items as there are.
+        Tables given a pilot u, for all items.
     family, data : NamedTuple
-        As kernels take them, with pilot hyperparameters.
+        In the form that kernels take, with pilot hyperparameters.
     kind : {"ibhc", "ward"}
-        ``"ibhc"``: one pass of incremental Bayesian hierarchical clustering, its roots joined by greedy clustering.
-        ``"ward"``: Ward linkage of the :func:`~pymc_nrm.guide_trees.features.features` of the items, which is shallower
-        and knows nothing of hyperparameters; for more than 5000 items within and above the cells of k-means.
+        ``"ibhc"`` is one pass of incremental Bayesian hierarchical clustering, whose roots are joined by greedy
+        clustering.  ``"ward"`` is Ward linkage of the :func:`~pymc_nrm.guide_trees.features.features` of the items; its
+        trees are shallower and ignore hyperparameters.  With more than 5000 items it links within the cells of
+        k-means, then links the cells.
     balance_depth : int
         Depth below which an incremental tree avoids chains.
 
     Returns
     -------
     Tree
-        ``log_dissimilarity`` are those under the pilot hyperparameters.
+        Its ``log_dissimilarity`` is that under the pilot hyperparameters.
 
     Raises
     ------
@@ -72,7 +73,7 @@ def guide_tree(
 
 
 def ward_merges(rng, points):
-    """Merges of Ward linkage; for many points within the cells of k-means, and then of the centres of the cells.
+    """Merges of Ward linkage; many points are linked within the cells of k-means, then the centres of the cells.
 
     Parameters
     ----------
@@ -92,12 +93,12 @@ def ward_merges(rng, points):
     n_cells = int(np.sqrt(n))
     sample = points[rng.choice(n, size=min(n, 20 * n_cells), replace=False)]
     with warnings.catch_warnings():
-        # A cell that has lost all its points does no harm.
+        # Empty cells do no harm.
         warnings.simplefilter("ignore", UserWarning)
         centres, _ = kmeans2(sample, sample[:n_cells], iter=10, minit="matrix", check_finite=False)
     cell = _nearest(points, centres)
     members = np.split(np.argsort(cell, kind="stable"), np.cumsum(np.bincount(cell, minlength=n_cells))[:-1])
-    # Many equal points share a cell: it is taken in parts.
+    # Many equal points would share a cell, so link large cells in parts.
     parts = [m[i : i + MOST_WARD_ITEMS] for m in members for i in range(0, len(m), MOST_WARD_ITEMS)]
     merges, tops, next_node = [], np.empty(len(parts), dtype="int64"), n
     for k, part in enumerate(parts):
@@ -120,7 +121,7 @@ def _ward(points):
 
 
 def _nearest(points, centres):
-    """Nearest centre of every point, some thousand points at a time."""
+    """Nearest centre of every point, computed for some thousand points at a time."""
     squares = (centres**2).sum(axis=1)
     chunks = np.array_split(points, 1 + len(points) // 4096)
     return np.concatenate([(squares - 2.0 * chunk @ centres.T).argmin(axis=1) for chunk in chunks])

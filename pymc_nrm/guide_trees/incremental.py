@@ -1,4 +1,4 @@
-"""Incremental Bayesian hierarchical clustering (Lee & Choi 2014): one item after another finds its place."""
+"""Incremental Bayesian hierarchical clustering (Lee & Choi 2014): items are inserted one after another."""
 
 import math
 
@@ -19,18 +19,24 @@ from pymc_nrm.guide_trees.forest import (
 )
 from pymc_nrm.interrupts import check_signals
 
-# A tree that was cut off is inserted again, and may cause further cuts; after this many, what is cut off stays alone.
+# A tree that was cut off is reinserted and may cause further cuts.  After this many, trees that are cut off stay roots.
 MOST_REINSERTIONS = 16
 
-# Within a cluster the published rule builds a chain, the outermost item at its top, and time grows with the square of
-# the size of clusters.  Below this depth items prefer a child with less than a quarter of the leaves instead.
+# Within a cluster the published rule builds a chain with the outermost item at its top, so time grows with the square
+# of cluster sizes.  Below this depth, items prefer a child with less than a quarter of the leaves:
+#
+#     published     balanced
+#        .             .
+#       . a          .   .
+#      . b          . .  . .
+#     c   d         a b  c d
 BALANCE_DEPTH = 64
 LEAST_SHARE = 0.25
 
 
 @kernel
 def _nearest_root(forest, x, moment, family, data):
-    """The root of least d to a tree, this log d, and the log marginal of both as one cluster."""
+    """The root with the smallest d to a tree, this log d, and the log marginal of both as one cluster."""
     best, best_log_d, best_joint = -1, math.inf, 0.0
     for k in range(forest.n_roots[0]):
         v = forest.roots[k]
@@ -43,10 +49,13 @@ def _nearest_root(forest, x, moment, family, data):
 
 @kernel
 def _descend(forest, v, x, joint, moment, family, data, balance_depth):
-    """Insert x below or beside node v and return the new node; the nodes above it know of x, but for potentials.
+    """Insert x below or beside node v and return the new node; the nodes above it are updated except for potentials.
 
-    Of the three pairs among the children l, r and x the one of least d is joined first: if it is (l, r), x goes beside
-    v, else below it.  Deep down, x goes to a child that is much smaller than the other whenever d <= 1.
+    Of the three pairs among x and the children l and r of v, the one with the smallest d is joined first.  At great
+    depth, x joins a child that is much smaller than the other whenever their d <= 1::
+
+        d(l, r) is smallest: ((l, r), x)
+        d(l, x) is smallest: (l and x, r), and x descends into l
     """
     n = forest.roots.shape[0]
     depth = 0
@@ -72,7 +81,7 @@ def _descend(forest, v, x, joint, moment, family, data, balance_depth):
 
 @kernel
 def _settle(forest, v, moment, family, data):
-    """Complete a new node, update potentials up to the root, and take apart every node with d > 1 on the way."""
+    """Complete a new node, update potentials up to the root, and dissolve every node with d > 1 on the way."""
     new, changed = v, False
     while v >= 0:
         if changed or v == new:
@@ -85,7 +94,7 @@ def _settle(forest, v, moment, family, data):
 
 @kernel
 def insert_items(forest, weights, family, data, items, balance_depth):
-    """Insert trees that wait in the forest, then items that are not in it yet, in the given order.
+    """Insert the trees that wait in the forest, then new items in the given order.
 
     Afterwards no internal node of the forest has d > 1.
 
@@ -96,7 +105,7 @@ def insert_items(forest, weights, family, data, items, balance_depth):
     weights : Weights
         Tables of the u with which the forest was grown so far.
     family, data : NamedTuple
-        As kernels take them.
+        In the form that kernels take.
     items : ndarray of int64
     balance_depth : int
         Depth below which chains are avoided.
@@ -124,15 +133,15 @@ def insert_items(forest, weights, family, data, items, balance_depth):
 
 @kernel
 def regrow_forest(forest, weights, family, data, n):
-    """The same forest with room for n items, everything computed anew for these data and this u.
+    """Copy a forest into one with room for n items, and recompute everything for these data and this u.
 
-    Nodes with d > 1 under the new u are taken apart; their smaller children wait for :func:`insert_items`.
+    Nodes with d > 1 under the new u are dissolved, and their smaller children wait for :func:`insert_items`.
     """
     larger = empty_forest(n, weights, family, data)
     old = forest.roots.shape[0]
     n_rows = 0
     nodes = post_order(forest)
-    # Internal nodes get the numbers n, n + 1, ... in order, children before parents.
+    # Number internal nodes n, n + 1, ... in order, children before parents.
     name = np.arange(2 * old)
     for v in nodes:
         if v >= old:
@@ -158,9 +167,9 @@ def regrow_forest(forest, weights, family, data, n):
 
 
 def grow_forest(rng, weights, family, data, n, balance_depth=BALANCE_DEPTH):
-    """Forest of n items inserted in random order: one pass of incremental clustering.
+    """Insert n items in random order into a new forest: one pass of incremental clustering.
 
-    Nothing but the order is random.  Memory for n + 1 rows of statistics and cache, and about 150 n bytes.
+    Only the order is random.  Memory is n + 1 rows of statistics and cache, plus about 150 n bytes.
     """
     forest = empty_forest(n, weights, family, data)
     insert_items(forest, weights, family, data, rng.permutation(n), balance_depth)
@@ -168,7 +177,7 @@ def grow_forest(rng, weights, family, data, n, balance_depth=BALANCE_DEPTH):
 
 
 def extend_forest(rng, forest, weights, family, data, n, balance_depth=BALANCE_DEPTH):
-    """The forest of the first items and, inserted in random order, the further ones up to n; all under a new u."""
+    """Insert further items, up to n in all, in random order into a forest that is recomputed under a new u."""
     old = len(forest.roots)
     forest = regrow_forest(forest, weights, family, data, n)
     insert_items(forest, weights, family, data, old + rng.permutation(n - old), balance_depth)

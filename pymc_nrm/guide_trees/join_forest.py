@@ -1,4 +1,4 @@
-"""From a forest of incremental clustering to one tree: greedy clustering of its roots."""
+"""Turn a forest of incremental clustering into one tree, by greedy clustering of its roots."""
 
 import numpy as np
 
@@ -10,25 +10,25 @@ from pymc_nrm.guide_trees.potentials import log_dissimilarity
 from pymc_nrm.guide_trees.tree import build_tree
 from pymc_nrm.interrupts import check_signals
 
-# More roots than this are joined in groups about seeds, since greedy clustering needs a matrix of all pairs.
+# Greedy clustering needs a matrix of all pairs, so more roots than this are joined in groups around seeds.
 MOST_UNITS = 1000
 
 
 def join_forest(rng, forest, weights, family, data):
-    """One tree over all items of a forest, whose own trees stay as they are.
+    """Join the trees of a forest, which do not change, into one tree over all items.
 
-    Up to 1000 roots are joined by greedy clustering.  Among more, some are drawn as seeds, each root goes to the seed
-    of least d, and greedy clustering joins each group and then the groups: memory stays linear.
+    Greedy clustering joins up to 1000 roots.  If there are more, some are drawn as seeds, each root goes to the seed
+    with the smallest d, and greedy clustering joins each group and then the groups.  Memory stays linear.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     forest : Forest
-        With every item in one of its trees.
+        Every item is in one of its trees.
     weights : Weights
         Tables of the u with which the forest was grown.
     family, data : NamedTuple
-        As kernels take them.
+        In the form that kernels take.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def join_forest(rng, forest, weights, family, data):
 
 @kernel
 def _inner_merges(forest):
-    """Merges inside the trees, numbered from n in the order given, with their log d; the numbers of the roots."""
+    """Merges inside the trees, numbered in order from n, with their log d, and the numbers of the roots."""
     n = forest.roots.shape[0]
     nodes = post_order(forest)
     name = np.arange(2 * n)
@@ -98,7 +98,7 @@ def _join_all(rng, units, tops, next_node, weights, family):
 
 
 def _groups(rng, units, weights, family):
-    """Lists of at most ``MOST_UNITS`` units, all of them in one list where possible."""
+    """Lists of at most ``MOST_UNITS`` units; a single list if all units fit into it."""
     k = len(units.size)
     if k <= MOST_UNITS:
         return [np.arange(k)]
@@ -111,7 +111,7 @@ def _groups(rng, units, weights, family):
 
 @kernel
 def _nearest_seeds(units, seeds, moment, family):
-    """The seed of least d to every unit; a seed is its own."""
+    """The seed with the smallest d to each unit; a seed belongs to itself."""
     k, s = units.statistics.shape
     nearest = np.zeros(k, dtype=np.int64)
     work = np.empty(s)

@@ -1,9 +1,9 @@
-"""Potentials of trees and dissimilarities of nodes, all in logarithms, given u.
+"""Log potentials of trees and log dissimilarities of nodes, given u.
 
-For a node c with children l and r, ``phi(X_c | h_c) = kappa(|c|, u) p(X_c)`` is the weight of one cluster,
-``phi(X_c | t_c) = phi(X_c | h_c) + phi(X_l | t_l) phi(X_r | t_r)`` the weight of all partitions that the tree is
-consistent with, and ``d(l, r) = phi(X_l | t_l) phi(X_r | t_r) / phi(X_c | h_c)`` (Lee & Choi 2014, section 3).
-``1 / (1 + d)`` is the probability of a single cluster among these partitions: the merge probability of Heller &
+For a node c with children l and r, ``phi(X_c | h_c) = kappa(|c|, u) p(X_c)`` is the weight of c as one cluster, and
+``phi(X_c | t_c) = phi(X_c | h_c) + phi(X_l | t_l) phi(X_r | t_r)`` is the weight of all partitions that are consistent
+with the tree.  The dissimilarity is ``d(l, r) = phi(X_l | t_l) phi(X_r | t_r) / phi(X_c | h_c)`` (Lee & Choi 2014,
+section 3).  Among these partitions, a single cluster has probability ``1 / (1 + d)``, the merge probability of Heller &
 Ghahramani (2005).
 """
 
@@ -26,7 +26,7 @@ class Potentials(NamedTuple):
     Parameters
     ----------
     log_marginal : ndarray, shape (2n - 1,)
-        ``log p(X_v)``: the leaves below v as one cluster.
+        ``log p(X_v)``, with the leaves below v as one cluster.
     log_potential : ndarray, shape (2n - 1,)
         ``log phi(X_v | t_v)``.
     log_dissimilarity : ndarray, shape (2n - 1,)
@@ -40,14 +40,14 @@ class Potentials(NamedTuple):
 
 @kernel
 def log_dissimilarity(log_apart, log_together):
-    """Log d from the weights of two trees apart and of their union as one cluster.
+    """Log d from the weights of two separate trees and of their union as one cluster.
 
     Parameters
     ----------
     log_apart : float
         ``log phi(X_l | t_l) + log phi(X_r | t_r)``.
     log_together : float
-        ``log phi(X_c | h_c)``; if rounding has left nothing of it, nan stands for a weight of 0.
+        ``log phi(X_c | h_c)``; NaN, which rounding may leave, counts as a weight of 0.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def log_potential(log_apart, log_d):
 def tree_log_marginals(tree, family, data):
     """Log marginals of the leaves below every node, shape (2n - 1,).
 
-    Memory for at most n/2 + 1 rows of statistics: a node takes over the row of a child.
+    A node takes over the row of a child, so there are at most n/2 + 1 rows of statistics.
     """
     n = tree.order.shape[0]
     log_p = np.empty(2 * n - 1)
@@ -132,11 +132,11 @@ def tree_potentials(tree, weights, family, data):
     Parameters
     ----------
     tree : Tree
-        Its own ``log_dissimilarity`` is not read.
+        Its own ``log_dissimilarity`` is ignored.
     weights : Weights
-        Tables given u, for sizes of up to n.
+        Tables given u, for sizes up to n.
     family, data : NamedTuple
-        As kernels take them.
+        In the form that kernels take.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def tree_potentials(tree, weights, family, data):
 
 @kernel
 def potentials_from_marginals(tree, moment, log_p):
-    """Potentials of every node given u, from its log marginals and the table of ``log kappa(m, u)``."""
+    """Potentials of every node given u, from log marginals and the table of ``log kappa(m, u)``."""
     n = tree.order.shape[0]
     log_phi = np.empty(2 * n - 1)
     log_d = np.zeros(2 * n - 1)
@@ -165,15 +165,15 @@ def potentials_from_marginals(tree, moment, log_p):
 def tree_log_potential(tree, weights, family, data):
     """Log potential of a whole tree given u.
 
-    With ``log_u_prior_term`` of the measure it is a lower bound of the log joint density of data and u: the joint
-    density summed over the partitions that the tree is consistent with.
+    Plus ``log_u_prior_term`` of the measure, it is a lower bound of the log joint density of data and u: the joint
+    density summed over the partitions that are consistent with the tree.
 
     Parameters
     ----------
     tree : Tree
     weights : Weights
     family, data : NamedTuple
-        As kernels take them.
+        In the form that kernels take.
 
     Returns
     -------

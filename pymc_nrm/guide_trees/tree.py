@@ -1,4 +1,4 @@
-"""Binary trees over items as arrays: children before parents, the leaves of every node contiguous."""
+"""Binary trees over items, stored as arrays: children before parents, and the leaves of every node contiguous."""
 
 from typing import Any, NamedTuple
 
@@ -13,9 +13,15 @@ __all__ = ["Tree", "build_tree", "check_tree", "cut_tree", "leaves", "lowest_com
 class Tree(NamedTuple):
     """A rooted binary tree whose leaves are n items.
 
-    Nodes 0, ..., n - 1 are the items and n, ..., 2n - 2 the internal nodes, children before parents, so that the last
-    node is the root.  A loop over node numbers goes from the leaves to the root, and backwards from the root to the
-    leaves.
+    Nodes 0, ..., n - 1 are the items and n, ..., 2n - 2 the internal nodes, children before parents, so the last node
+    is the root.  A loop over ascending node numbers goes from the leaves to the root, a loop over descending ones from
+    the root to the leaves::
+
+                 6              left  [-1, -1, -1, -1, 0, 1, 4]     order [0, 3, 1, 2]
+               .   .            right [-1, -1, -1, -1, 3, 2, 5]     first [0, 2, 3, 1, 0, 2, 0]
+             4       5          size  [ 1,  1,  1,  1, 2, 2, 4]
+            . .     . .
+           0   3   1   2
 
     Parameters
     ----------
@@ -24,13 +30,13 @@ class Tree(NamedTuple):
     parent : ndarray of int64, shape (2n - 1,)
         -1 at the root.
     size : ndarray of int64, shape (2n - 1,)
-        Number of leaves below a node, 1 at a leaf.
+        Number of leaves below a node; 1 at a leaf.
     first : ndarray of int64, shape (2n - 1,)
         Where the leaves of a node start in ``order``.
     order : ndarray of int64, shape (n,)
-        Items such that those of node v are ``order[first[v] : first[v] + size[v]]``, left before right.
+        The items, ordered such that those of node v are ``order[first[v] : first[v] + size[v]]``, left before right.
     log_dissimilarity : ndarray of float64, shape (2n - 1,)
-        log d of the two children of each internal node; 0 at leaves.
+        log d between the two children of each internal node; 0 at leaves.
     """
 
     left: Any
@@ -69,7 +75,7 @@ def _build_tree_kernel(merges, log_dissimilarity):
 
 
 def build_tree(merges, log_dissimilarity=None):
-    """Tree from a list of merges, in the numbering of SciPy's linkage matrices.
+    """Build a tree from a list of merges, numbered as in SciPy's linkage matrices.
 
     Parameters
     ----------
@@ -85,7 +91,7 @@ def build_tree(merges, log_dissimilarity=None):
     Raises
     ------
     ValueError
-        If shapes do not fit, or a merge joins a node that does not exist yet or has a parent already.
+        If shapes do not fit, or a merge joins a node that does not exist yet or already has a parent.
 
     Examples
     --------
@@ -130,7 +136,7 @@ def leaves(tree, v):
 
 @kernel
 def lowest_common_ancestor(tree, i, j):
-    """The smallest node above (or equal to) both of two nodes; time proportional to the length of the path.
+    """The smallest node that contains two nodes, in time proportional to the length of the path between them.
 
     Parameters
     ----------
@@ -173,7 +179,7 @@ def node_depths(tree):
 
 
 def mean_depth(tree):
-    """Mean depth of the leaves: what a loop from a random leaf to the root costs.
+    """Mean depth of the leaves, which is the cost of a loop from a random leaf to the root.
 
     Parameters
     ----------
@@ -206,10 +212,10 @@ def _cut_tree_kernel(tree, log_threshold):
 
 
 def cut_tree(tree, log_threshold=0.0):
-    """Labels of the largest subtrees whose log d is at most a threshold, whatever that of the nodes below is.
+    """Labels of the largest subtrees whose log d is at most a threshold, whatever the log d of the nodes below.
 
-    Given that the partition is consistent with the tree and joins a subtree with nothing else, d = 1 is where the
-    subtree is as probably one cluster as not (Heller & Ghahramani 2005, section 2).
+    At d = 1 a subtree is one cluster with probability 1/2, given that the partition is consistent with the tree and
+    joins the subtree with no other items (Heller & Ghahramani 2005, section 2).
 
     Parameters
     ----------
