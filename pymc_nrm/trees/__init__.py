@@ -1,4 +1,4 @@
-"""Binary merge trees: Bayesian hierarchical clustering, greedy and incremental, bounds, guide trees of samplers."""
+"""Bayesian hierarchical clustering, greedy and incremental, and what follows from its trees: bounds and predictions."""
 
 from pymc_nrm.guide_trees.guide_tree import guide_tree
 from pymc_nrm.guide_trees.tree import Tree

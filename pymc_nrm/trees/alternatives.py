@@ -1,4 +1,4 @@
-"""A tighter lower bound of the evidence from a tree: alternative trees with one branch moved (Xu et al. 2009)."""
+"""A tighter lower bound of the evidence, from a tree and alternatives with one branch moved (Xu et al. 2009)."""
 
 import dataclasses
 from typing import Any
@@ -35,10 +35,10 @@ class AlternativeTrees:
     log_bound : float
         Lower bound of ``log p(X)``, or of ``log p(X, u)`` if u was given.
     log_gain : float
-        Log of the ratio to the bound of the tree alone; never negative.
+        Log of its ratio to the bound of the tree alone; never negative.
     node_gains : ndarray, shape (2n - 1,)
-        Log of the same ratio if branches are moved at a single node; 0 where there is nothing to move, and at nodes
-        that were not asked for.
+        Log of the same ratio if branches are moved at a single node only; 0 if there is nothing to move there, or if
+        the node was not asked for.
     """
 
     log_bound: float
@@ -49,12 +49,12 @@ class AlternativeTrees:
 def alternative_trees(
     tree: Tree | Dendrogram, X: Any, family: Any, measure: Any, *, start: Any = None, u: float | None = None
 ) -> AlternativeTrees:
-    """Lower bound of the log evidence from a tree and the alternatives in which a grandchild has changed its sibling.
+    """Lower bound of the log evidence from a tree and the alternatives in which a grandchild gets another sibling.
 
     Parameters
     ----------
     tree : Dendrogram or Tree
-        Over the rows of X; it may have been grown with other hyperparameters, another measure or family.
+        Its leaves are the rows of X; it may have been grown with other hyperparameters, another measure or family.
     X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
         Data; NaN means missing, where the family allows it.
     family : Family or list of Family
@@ -62,8 +62,8 @@ def alternative_trees(
     measure : Measure
         Hyperparameters are numbers.
     start : int, optional
-        Node from which branches are moved, there and at the nodes above it up to the root, as in the paper.  By default
-        branches are moved at all nodes.
+        Branches are moved at this node and at all nodes above it, as in the paper.  By default they are moved at all
+        nodes.
     u : positive float, optional
         By default u is integrated out.
 
@@ -78,23 +78,31 @@ def alternative_trees(
 
     Notes
     -----
-    Let v have the children a and b, and let a have the children a1 and a2.  The tree in which v is ``((a1, b), a2)`` is
-    consistent with all partitions of v that part a1, a2 and b, which the tree has as well, and with those in which
-    ``a1 + b`` is a cluster.  These are new, with weight ``L(a1 + b) phi(a2)``, where ``L(c) = kappa(|c|, u) p(X_c)``.
-    So are those of ``((a2, b), a1)`` and, with the children of b, of ``((b1, a), b2)`` and ``((b2, a), b1)``.  No
-    partition is in two of these sets, since any two of the four clusters share items.  Hence the recursion
+    Let v have the children a and b, and let a have the children a1 and a2::
+
+             v                  v'
+           .   .              .   .
+          a     b            .     a2
+         . .                . .
+        a1  a2             a1  b
+
+    The alternative ``v' = ((a1, b), a2)`` is consistent with all partitions that separate a1, a2 and b, as the tree is,
+    and with those in which ``a1 + b`` is a cluster.  The latter are new, and their weight is ``L(a1 + b) phi(a2)`` with
+    ``L(c) = kappa(|c|, u) p(X_c)``.  The same holds for ``((a2, b), a1)`` and, with the children of b, for
+    ``((b1, a), b2)`` and ``((b2, a), b1)``.  No partition is in two of these sets, since any two of the four clusters
+    share items.  Hence the recursion
 
         chi(v) = L(v) + chi(a) chi(b) + L(a1 + b) chi(a2) + L(a2 + b) chi(a1) + L(b1 + a) chi(b2) + L(b2 + a) chi(b1)
 
-    counts every partition once: v is one cluster, or no cluster has items on both sides of v, or exactly one has, and
-    it tells which term the partition belongs to.  The bound is ``u^(n-1) exp(-psi(u)) / Gamma(n) chi(root)`` with the
-    Laplace exponent psi, integrated over u.  For three items it is the evidence.
+    counts every partition once: v is one cluster, or no cluster has items on both sides of v, or exactly one does, and
+    that cluster determines the term of the partition.  The bound is ``u^(n-1) exp(-psi(u)) / Gamma(n) chi(root)`` with
+    the Laplace exponent psi, integrated over u.  For three items it is the evidence itself.
 
-    The paper adds the gains of one alternative tree at a time.  The recursion contains these, and also partitions with
-    branches moved at several nodes; the sum of the former alone has the log gain
+    The paper adds the gains of one alternative tree at a time.  The recursion contains these and also partitions with
+    branches moved at several nodes.  The sum of the former alone has the log gain
     ``log(1 + sum_v expm1(node_gains[v]))``.
 
-    Time O(n) and four log marginals per node, memory for n rows of statistics.
+    It takes O(n) time plus four log marginals per node, and keeps n rows of statistics.
 
     References
     ----------
@@ -119,7 +127,7 @@ def alternative_trees(
     log_moved = _moved_log_marginals(tree, kernel_family, data)
 
     def at(log_u):
-        """Log gain given u, those of the nodes, and the log of the density of the tree alone."""
+        """Log gain given u, log gains of the nodes, and the log density of the tree alone."""
         moment = weights(measure, n, log_u).moment
         potentials = potentials_from_marginals(tree, moment, log_p)
         gain, node_log_shares = _gains(tree, moment, potentials, log_moved, included)
@@ -144,7 +152,7 @@ def alternative_trees(
 
 
 def _included_nodes(tree, start):
-    """Where branches may be moved."""
+    """Nodes at which branches may be moved."""
     n = len(tree.order)
     if start is None:
         return np.ones(2 * n - 1, dtype=np.bool_)
@@ -159,7 +167,7 @@ def _included_nodes(tree, start):
 
 @kernel
 def _relatives(tree, v, j):
-    """The j-th way to move a branch at v: the grandchild that moves, its new sibling, and the one that is left."""
+    """The j-th way to move a branch at v: the grandchild that moves, its new sibling, and its old sibling."""
     n = tree.order.shape[0]
     a, b = (tree.left[v], tree.right[v]) if j < 2 else (tree.right[v], tree.left[v])
     if a < n:
@@ -169,7 +177,7 @@ def _relatives(tree, v, j):
 
 @kernel
 def _moved_log_marginals(tree, family, data):
-    """Log marginals of a moved branch and its new sibling as one cluster, shape (2n - 1, 4); -inf where none moves."""
+    """Log marginals of a moved branch and its new sibling as one cluster, shape (2n - 1, 4); -inf if none moves."""
     n = tree.order.shape[0]
     log_moved = np.full((2 * n - 1, 4), -np.inf)
     rows = inner_statistics(tree, family, data)
@@ -188,7 +196,7 @@ def _moved_log_marginals(tree, family, data):
 
 @kernel
 def _gains(tree, moment, potentials, log_moved, included):
-    """``log chi(root) / phi(root)``, and the log share that every node alone adds to phi(root)."""
+    """``log chi(root) / phi(root)``, and the log of what each node by itself adds, as a share of phi(root)."""
     n = tree.order.shape[0]
     log_phi, log_d = potentials.log_potential, potentials.log_dissimilarity
     log_apart, _ = node_log_probabilities(tree, log_d)
@@ -204,6 +212,6 @@ def _gains(tree, moment, potentials, log_moved, included):
                     term = moment[tree.size[moved] + tree.size[sibling]] + log_moved[v, j] + log_phi[rest] - log_phi[v]
                     share[v] = log_add(share[v], log_apart[v] + term)
                     total = log_add(total, term + gain[rest])
-        # Rounding may leave a sum of probabilities just below one.
+        # Rounding may leave the sum of probabilities just below one.
         gain[v] = max(total, 0.0)
     return gain[2 * n - 2], share

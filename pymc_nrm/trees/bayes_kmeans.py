@@ -1,4 +1,4 @@
-"""Greedy clustering of many items: groups about random seeds, a tree over each, and a tree over the groups."""
+"""Greedy clustering of many items: groups around random seeds, a tree over each group, and a tree over the groups."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers, select_it
 
 _PILOT_ITEMS = 250
 
-# Trees over groups are taken apart into at most this many units per group.
+# Trees over groups are split into at most this many units per group.
 _UNITS_PER_GROUP = 4
 
 
@@ -27,16 +27,16 @@ def bayes_kmeans_bhc(
 ) -> Dendrogram:
     """Bayesian hierarchical clustering of groups of items, in time ``n^(3/2)``.
 
-    Items go one after another to that group under which they have the largest predictive density, groups growing from
-    random items as seeds.  Greedy clustering makes a tree of each group, whose largest subtrees with d <= 1 are then
-    the units of greedy clustering of the whole, which merges those that belong together.
+    Groups grow from random items as seeds: one after another, each item joins the group under which it has the largest
+    predictive density.  Greedy clustering makes a tree of each group.  The largest subtrees with d <= 1 are then the
+    units of a greedy clustering of the whole, which merges those that belong together.
 
     Parameters
     ----------
     X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
         Data; NaN means missing, where the family allows it.
     family : Family or list of Family
-        Hyperparameters are numbers and arrays; a list stands for several data sets on the same items.
+        Hyperparameters are numbers and arrays; give a list for several data sets on the same items.
     measure : Measure
         Hyperparameters are numbers.
     n_clusters : int, optional
@@ -45,12 +45,12 @@ def bayes_kmeans_bhc(
         Auxiliary variable.  By default the tree is grown with a typical u for n items and as many clusters as a pilot
         run finds among up to 250 of them, then cut with the most probable u given the tree.
     random_seed : int, numpy.random.Generator, optional
-        For seeds, order of items and the default of u.
+        Used for the seeds, the order of items and the default of u.
 
     Returns
     -------
     Dendrogram
-        Over all items.
+        A tree over all items.
 
     Raises
     ------
@@ -59,12 +59,12 @@ def bayes_kmeans_bhc(
 
     Notes
     -----
-    Xu, Heller & Ghahramani take the groups as leaves.  Their bound is then that of a tree in which every group is one
-    cluster.  Here a group has a tree below it, so that the result is a tree over items, the bound is larger, and a
-    group that mixes several clusters is taken apart.  A group of twice the mean size is closed and an empty one opened:
-    no group costs more than greedy clustering of ``2 n / k`` items, and there are at most ``3 k / 2`` groups.
+    Xu, Heller & Ghahramani use the groups as leaves, so their bound is that of a tree in which every group is one
+    cluster.  Here each group has a tree below it: the result is a tree over items, the bound is larger, and a group
+    that mixes several clusters is split.  A group that reaches twice the mean size is closed and an empty one opened.
+    No group therefore costs more than greedy clustering of ``2 n / k`` items, and there are at most ``3 k / 2`` groups.
 
-    With k seeds, time for ``3/2 n k`` predictive densities and ``4 n^2 / k + 36 k^2`` log marginals at most.
+    With k seeds it computes at most ``3/2 n k`` predictive densities and ``4 n^2 / k + 36 k^2`` log marginals.
 
     References
     ----------
@@ -90,7 +90,7 @@ def bayes_kmeans_bhc(
 
 
 def _pilot_log_u(rng, measure, family, X, n):
-    """A typical log u for n items and as many clusters as are found among some of them."""
+    """A typical log u for n items and as many clusters as a pilot run finds among some of them."""
     items = rng.permutation(n)[:_PILOT_ITEMS]
     family, data, n_pilot = family_and_data(*select_items(family, X, items))
     log_u = typical_log_u(rng, measure, n_pilot, min(2, n_pilot))
@@ -144,17 +144,17 @@ def _assign(family, data, order, n_seeds):
 
 @kernel
 def _group_units(weights, family, data, members, ends):
-    """Trees over groups, and the units into which they are taken apart.
+    """Trees over groups, and the units into which they are split.
 
-    Items of group g are ``members[ends[g - 1] : ends[g]]``.  Of all roots, that of the largest d > 1 gives way to its
-    children, until there is none or there are ``_UNITS_PER_GROUP`` units per group.
+    Items of group g are ``members[ends[g - 1] : ends[g]]``.  As long as roots have d > 1 and there are fewer than
+    ``_UNITS_PER_GROUP`` units per group, the root with the largest d is replaced by its children.
 
     Returns
     -------
     merges, log_d : ndarray
-        Merges below the units, numbered from n on.
+        Merges below the units, numbered from n.
     tops : ndarray of int64
-        Numbers of the units as nodes.
+        Node number of each unit.
     units : Units
     """
     n, n_groups = members.shape[0], ends.shape[0]
@@ -192,7 +192,7 @@ def _group_units(weights, family, data, members, ends):
         roots[worst], roots[n_units] = left[v], right[v]
         left[v] = -1
         n_units += 1
-    # Nodes that were taken apart are left out; the others keep their order, children before parents.
+    # Leave out the nodes that were split; the others keep their order, children before parents.
     merges = np.empty((n - n_units, 2), dtype=np.int64)
     kept_log_d = np.empty(n - n_units)
     number, unit = np.arange(2 * n), np.full(2 * n, -1, dtype=np.int64)

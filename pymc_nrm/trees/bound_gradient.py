@@ -1,4 +1,4 @@
-"""The lower bound of the evidence from a given tree as a function of hyperparameters, with its gradient."""
+"""The lower bound of the evidence from a given tree, as a function of hyperparameters, and its gradient."""
 
 import numpy as np
 import pytensor
@@ -15,25 +15,26 @@ from pymc_nrm.trees.evidence import u_given_tree
 from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers
 from pymc_nrm.trees.tree_posterior import node_log_probabilities
 
-# Nodes that are a cluster with a smaller probability do not count.
+# Ignore nodes that are a cluster with a smaller probability than this.
 _LEAST_PROBABILITY = 1e-12
 
-# Step of differences in coordinates of a measure.
+# Step of finite differences in the coordinates of a measure.
 _STEP = 1e-4
 
 
 class TreeBound:
-    """Lower bound of the log evidence in coordinates without bounds.
+    """Lower bound of the log evidence in unconstrained coordinates.
 
-    With ``P(v | u)`` the probability, given tree and u, that node v is a cluster, the gradient of the log bound is
-    ``E[sum_v P(v | u)] d log p(X_v)`` in hyperparameters of the family, and in those of the measure
-    ``E[d log prior(u) + sum_v P(v | u) d log kappa(n_v, u)]``, E over u given the tree: the terms of the sum over
-    partitions are products, so that the derivative of its logarithm is a posterior mean of sums.
+    Let ``P(v | u)`` be the probability, given tree and u, that node v is a cluster, and E the mean over u given the
+    tree.  The gradient of the log bound is ``E[sum_v P(v | u)] d log p(X_v)`` with respect to hyperparameters of the
+    family, and ``E[d log prior(u) + sum_v P(v | u) d log kappa(n_v, u)]`` with respect to those of the measure.  The
+    reason is that the bound is a sum of products over partitions, so the derivative of its logarithm is a posterior
+    mean of sums.
 
     Parameters
     ----------
     X, family, measure, family_names, measure_names
-        As for :func:`~pymc_nrm.trees.optimize_hyperparameters`.
+        As in :func:`~pymc_nrm.trees.optimize_hyperparameters`.
     """
 
     def __init__(self, X, family, measure, family_names=None, measure_names=None):
@@ -53,13 +54,13 @@ class TreeBound:
         self._ends = np.cumsum([len(block.start) for block in blocks])[:-1]
 
     def at(self, x):
-        """Family, or list of families, and measure at a point."""
+        """The family, or list of families, and the measure at a point."""
         first, *rest = np.split(x, self._ends)
         families = [part.block.at(values) for part, values in zip(self.families, rest, strict=True)]
         return families if self._is_list else families[0], self.measure.at(first)
 
     def dendrogram(self, x, tree, log_u):
-        """The same tree with potentials and clusters of other hyperparameters."""
+        """The same tree with the potentials and clusters of the hyperparameters at a point."""
         family, measure = self.at(x)
         family, data, _ = family_and_data(family, self.X)
         return make_dendrogram(tree, measure_of_numbers(measure), log_u, family, data, fixed_u=False)
@@ -98,7 +99,7 @@ class TreeBound:
         return law.log_integral, np.concatenate(parts)
 
     def _measure_gradient(self, x, law, size_weights):
-        """Central differences of the log weights of u and of clusters, averaged over the tree's law."""
+        """Central differences of the log weights of u and of clusters, averaged over their law given the tree."""
         n = len(size_weights[0]) - 1
         gradient = np.zeros(len(x))
         for k in range(len(x)):
@@ -111,12 +112,12 @@ class TreeBound:
 
 
 class FamilyGradient:
-    """Gradient of a weighted sum of the log marginals of nodes in the coordinates of one family.
+    """Gradient of a weighted sum of log marginals of nodes with respect to the coordinates of one family.
 
     Parameters
     ----------
     family : Family
-        Numbers and arrays.
+        Hyperparameters are numbers and arrays.
     X : array or sparse matrix, shape (n, d)
     names : sequence of str or None
     """
@@ -142,7 +143,7 @@ class FamilyGradient:
         """Gradient of the symbolic log-likelihood of one cluster."""
         x, family = self.block.symbolic()
         rows = pt.matrix("rows", dtype="float64")
-        # What belongs to the data: levels are known, and values per item do not enter marginals of given data.
+        # These belong to the data: levels are known, and values per item do not matter to marginals of given data.
         filled = complete(self.block.parameters, self.X)
         for name, hyperparameter in family.hyperparameters.items():
             if hyperparameter.core[:1] == ("n",):

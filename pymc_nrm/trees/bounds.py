@@ -22,7 +22,7 @@ def log_evidence_lower_bound(
     Parameters
     ----------
     tree : Dendrogram or Tree
-        Over the rows of X; it may have been grown with other hyperparameters, another measure or family.
+        Its leaves are the rows of X; it may have been grown with other hyperparameters, another measure or family.
     X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
         Data; NaN means missing, where the family allows it.
     family : Family or list of Family
@@ -81,5 +81,5 @@ def log_evidence_lower_bound(
 
 
 def start_of_search(tree, n):
-    """Where to look for the mode of log u: that of a dendrogram, else log n."""
+    """Where to start the search for the mode of log u: at the log u of a dendrogram, otherwise at log n."""
     return float(tree.log_u if isinstance(tree, Dendrogram) else np.log(n))

@@ -1,4 +1,4 @@
-"""Bayesian hierarchical clustering for users: greedy and incremental."""
+"""Greedy and incremental Bayesian hierarchical clustering for users."""
 
 from typing import Any
 
@@ -17,17 +17,17 @@ _PILOT_ITEMS = 500
 
 
 def bhc(X: Any, family: Any, measure: Any, *, u: float | None = None, random_seed: Any = None) -> Dendrogram:
-    """Greedy Bayesian hierarchical clustering: join the pair of least dissimilarity until one tree is left.
+    """Greedy Bayesian hierarchical clustering: join the least dissimilar pair until one tree is left.
 
-    The algorithm of Heller & Ghahramani (2005) for the Dirichlet process, here for every normalized random measure by
-    way of its auxiliary variable u.  Merges go on where d > 1, and the tree is cut afterwards.
+    This is the algorithm of Heller & Ghahramani (2005) for the Dirichlet process, extended to every normalized random
+    measure by its auxiliary variable u.  Merging continues where d > 1, and the tree is cut afterwards.
 
     Parameters
     ----------
     X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
         Data; NaN means missing, where the family allows it.
     family : Family or list of Family
-        Hyperparameters are numbers and arrays; a list stands for several data sets on the same items.
+        Hyperparameters are numbers and arrays; give a list for several data sets on the same items.
     measure : Measure
         Hyperparameters are numbers.
     u : positive float, optional
@@ -35,7 +35,7 @@ def bhc(X: Any, family: Any, measure: Any, *, u: float | None = None, random_see
         run finds among up to 500 of them, then cut with the most probable u given the tree.  Trees of the Dirichlet
         process do not depend on u.
     random_seed : int, numpy.random.Generator, optional
-        Only the default of u is random.
+        Used for the default of u; nothing else is random.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def bhc(X: Any, family: Any, measure: Any, *, u: float | None = None, random_see
 
     Notes
     -----
-    Time about n^2 and memory 8 n^2 bytes, 32 MB for n = 2000; :func:`ibhc` is for more.
+    Time grows as n^2, and memory is 8 n^2 bytes, 32 MB for n = 2000.  Use :func:`ibhc` for more items.
 
     References
     ----------
@@ -83,32 +83,32 @@ def ibhc(
     balance_depth: int = BALANCE_DEPTH,
     random_seed: Any = None,
 ) -> Dendrogram:
-    """Incremental Bayesian hierarchical clustering: items find their place one after another, in random order.
+    """Incremental Bayesian hierarchical clustering: items are inserted one after another, in random order.
 
-    An item joins the nearest tree if d <= 1, below or beside the node where the least of three dissimilarities says so,
-    else it starts a tree.  Potentials are updated up to the root; a node with d > 1 is taken apart and its smaller
-    child inserted again.  Finally the roots are joined by greedy clustering, whose merges with d <= 1 unite clusters.
+    An item joins the nearest tree if d <= 1, and otherwise starts a tree.  At each node the smallest of three
+    dissimilarities decides whether the item goes below or beside it.  Potentials are updated up to the root; a node
+    with d > 1 is dissolved and its smaller child reinserted.  Finally greedy clustering joins the roots, and its merges
+    with d <= 1 unite clusters.
 
     Parameters
     ----------
     X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
         Data; NaN means missing, where the family allows it.
     family : Family or list of Family
-        Hyperparameters are numbers and arrays; a list stands for several data sets on the same items.
+        Hyperparameters are numbers and arrays; give a list for several data sets on the same items.
     measure : Measure
         Hyperparameters are numbers.
     n_passes : int
-        Passes over the data, each with a new order and a new tree; u is drawn anew given the number of clusters of the
-        best tree so far.  The best tree, which is returned, has the largest potential with u integrated out: a lower
-        bound of the evidence.
+        Passes over the data, each with a new order and a new tree; u is redrawn given the number of clusters of the
+        best tree so far.  The best tree, which is returned, has the largest lower bound of the evidence: its potential
+        with u integrated out.
     u : positive float, optional
         Auxiliary variable of every pass.  By default the first tree is grown with a typical u for n items and as many
         clusters as a pilot run finds among up to 500 of them, and every tree is cut with the most probable u given the
         tree.  Trees of the Dirichlet process do not depend on u.
     balance_depth : int or None
-        At this depth below a root, items begin to prefer a much smaller child if its d <= 1.  With None they never do,
-        which is the published algorithm: it builds chains as long as clusters are large, so that time grows with the
-        square of their size.
+        From this depth on, items prefer a much smaller child if its d <= 1.  With None they never do.  That is the
+        published algorithm, which builds a chain of each cluster, so that time grows with the square of its size.
     random_seed : int, numpy.random.Generator, optional
 
     Returns
@@ -122,13 +122,13 @@ def ibhc(
 
     See Also
     --------
-    IncrementalClustering : The same for data that arrive in batches.
+    IncrementalClustering : The same algorithm for data that arrive in batches.
 
     Notes
     -----
-    Time for about n (K + depth) predictive densities, with K trees.  Memory for n rows of statistics and cache: about
+    With K trees it computes about n (K + depth) predictive densities.  It keeps n rows of statistics and cache: about
     8 (d + 1) (d + 4) bytes per item for normal families with full covariances, but 24 bytes per item and word for
-    :class:`~pymc_nrm.families.MultinomialDirichlet`, 450 MB for 1500 documents with 12,419 words.
+    :class:`~pymc_nrm.families.MultinomialDirichlet`, or 450 MB for 1500 documents with 12,419 words.
 
     References
     ----------
@@ -161,9 +161,9 @@ def ibhc(
 def pilot_log_u(rng, measure, family, X):
     """Log u for growing a first tree, from two small trees over up to 500 items.
 
-    The first tree expects two clusters, the second as many as the first has at its most probable u.  To go by the
-    number of trees that incremental clustering leaves would not do: where u is too large, items that belong together
-    stay alone, and more trees give an even larger u.
+    The first tree expects two clusters, the second as many as the first has at its most probable u.  The number of
+    trees that incremental clustering leaves is no guide: if u is too large, items that belong together stay alone, and
+    more trees suggest an even larger u.
     """
     first = X[0] if isinstance(family, list) else X
     n = as_rows(first).shape[0]
@@ -190,12 +190,12 @@ def typical_log_u(rng, measure, n, n_clusters):
 
 
 def checked_log_u(u):
-    """Logarithm of an auxiliary variable that a user gave."""
+    """Logarithm of a user's auxiliary variable, checked."""
     return float(np.log(check_number("u", u, lambda value: 0.0 < value < np.inf, "a finite number above 0")))
 
 
 def checked_depth(depth):
-    """Balance depth as kernels take it, for None one that is never reached."""
+    """Balance depth for kernels; None becomes a depth that is never reached."""
     if depth is None:
         return np.iinfo("int64").max
     if not isinstance(depth, int | np.integer) or isinstance(depth, bool) or depth < 0:

@@ -1,4 +1,4 @@
-"""What hierarchical clustering returns."""
+"""The result of hierarchical clustering."""
 
 import dataclasses
 import functools
@@ -14,26 +14,27 @@ from pymc_nrm.trees.evidence import u_given_tree
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dendrogram:
-    """A binary tree over n items with its potentials, and the clusters it is cut into.
+    """A binary tree over n items with its potentials, and the clusters into which it is cut.
 
-    Nodes are numbered as in SciPy: 0, ..., n - 1 are the items, n, ..., 2n - 2 the merges, the last one the root.
+    Nodes are numbered as in SciPy: 0, ..., n - 1 are the items and n, ..., 2n - 2 the merges; the last one is the root.
 
     Parameters
     ----------
     tree : Tree
         Children, parents, sizes and order of the leaves.
     labels : ndarray of int64, shape (n,)
-        Clusters, numbered in order of appearance: the largest subtrees with d <= 1.
+        The clusters, which are the largest subtrees with d <= 1, numbered in order of appearance.
     log_marginal : ndarray, shape (2n - 1,)
         Log density of the data below each node as one cluster.
     log_potential : ndarray, shape (2n - 1,)
-        ``log phi(X_v | t_v)`` of each node v given u: the logarithm of the sum over the partitions that are consistent
-        with the subtree, of ``prod_c kappa(|c|, u) p(X_c)``.
+        ``log phi(X_v | t_v)`` of each node v given u: the logarithm of the sum of ``prod_c kappa(|c|, u) p(X_c)`` over
+        the partitions that are consistent with the subtree.
     log_u : float
         Log of the auxiliary variable.
     log_evidence : float
-        Lower bound of ``log p(X)``, u integrated out: the sum of ``p(partition) p(X | partition)`` over the partitions
-        that are consistent with the tree.  Comparable between trees, hyperparameters, measures and families.
+        Lower bound of ``log p(X)`` with u integrated out: the log of the sum of ``p(partition) p(X | partition)`` over
+        the partitions that are consistent with the tree.  It can be compared between trees, hyperparameters, measures
+        and families.
     """
 
     tree: Tree
@@ -45,7 +46,7 @@ class Dendrogram:
 
     @property
     def dissimilarity(self) -> np.ndarray:
-        """Log d of the children of every node, 0 for items, shape (2n - 1,)."""
+        """Log d between the children of every node, 0 for items, shape (2n - 1,)."""
         return self.tree.log_dissimilarity
 
     @property
@@ -55,7 +56,7 @@ class Dendrogram:
 
     @property
     def u(self) -> float:
-        """The auxiliary variable; infinite where only its logarithm can be represented."""
+        """The auxiliary variable; infinite if only its logarithm can be represented."""
         with np.errstate(over="ignore"):
             return float(np.exp(self.log_u))
 
@@ -69,16 +70,16 @@ class Dendrogram:
 
     @property
     def cut_height(self) -> float:
-        """Height in :meth:`to_linkage` that stands for d = 1."""
+        """Height of d = 1 in :meth:`to_linkage`."""
         return self._levels[1]
 
     def to_linkage(self) -> np.ndarray:
         """Linkage matrix for :mod:`scipy.cluster.hierarchy`.
 
-        log d need not grow towards the root and may be negative, while SciPy wants heights that grow and are positive.
-        The height of a merge is therefore the least ``asinh(log d) + a`` among the merge and all those above it; the
-        constant a makes 1 the least of all, or the height of d = 1 where no d is less.  A cut at :attr:`cut_height`
-        gives :attr:`labels`.
+        SciPy needs positive heights that grow towards the root, but log d may decrease and be negative.  The height of
+        a merge is therefore the smallest ``asinh(log d) + a`` among the merge and all those above it.  The constant a
+        makes the smallest height 1, or the height of d = 1 if no d is less.  A cut at :attr:`cut_height` gives
+        :attr:`labels`.
 
         Returns
         -------
@@ -109,18 +110,18 @@ class Dendrogram:
 
 
 def make_dendrogram(tree, measure, log_u, family, data, *, fixed_u):
-    """Potentials of a tree, computed from the data, and the clusters it is cut into.
+    """Compute the potentials of a tree from the data, and the clusters into which it is cut.
 
     Parameters
     ----------
     tree : Tree
-        Its own ``log_dissimilarity`` is not read.
+        Its own ``log_dissimilarity`` is ignored.
     measure : Measure
-        With float fields.
+        Its fields are floats.
     log_u : float
-        The auxiliary variable with which the tree was grown.
+        Log of the auxiliary variable with which the tree was grown.
     family, data : NamedTuple
-        As kernels take them.
+        In the form that kernels take.
     fixed_u : bool
         Whether to keep this u, or to use the most probable one given the tree.
 

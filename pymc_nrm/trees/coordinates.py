@@ -1,4 +1,4 @@
-"""Hyperparameters in coordinates without bounds, in numbers and symbolically."""
+"""Hyperparameters in unconstrained coordinates, as numbers and as tensors."""
 
 import dataclasses
 from typing import Any
@@ -12,9 +12,9 @@ from pymc_nrm.supports import Support
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Coordinates:
-    """One hyperparameter as a function of a vector: logarithms, log odds, or a Cholesky factor with log diagonal.
+    """One hyperparameter as a function of a vector of logarithms, log odds, or entries of a Cholesky factor.
 
-    Zeros of non-negative values stay zero.
+    The diagonal of the Cholesky factor is logarithmic.  Zeros of non-negative values stay zero.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class Coordinates:
     start : ndarray, shape (k,)
         Coordinates of the given value.
     index : ndarray of int
-        Position in the vector for each entry of the value, any position for entries that stay zero.
+        Position in the vector of each entry of the value; any position for entries that stay zero.
     changes : ndarray of bool
         Entries that do not stay zero.
     n_features : int
@@ -35,7 +35,7 @@ class Coordinates:
     n_features: int
 
     def __call__(self, x, module=np):
-        """Value at a vector of coordinates, with ``module=pt`` for symbolic ones."""
+        """Value at a vector of coordinates; ``module`` is ``pt`` for symbolic ones."""
         if self.start.size == 0:
             return np.zeros(self.index.shape)
         entries = x[self.index.ravel()].reshape(self.index.shape)
@@ -53,7 +53,7 @@ def coordinates(value, support, n_features):
     Parameters
     ----------
     value : array_like
-        Within its support.
+        A value inside the support.
     support : Support
     n_features : int
 
@@ -84,26 +84,26 @@ class Block:
     Parameters
     ----------
     parameters : Measure or Family
-        Numbers and arrays.
+        Hyperparameters are numbers and arrays.
     names : sequence of str, optional
-        Those that vary; by default all but those that are left to the data unless they are given.
+        Hyperparameters that vary; by default all except those that default to None and are taken from the data.
     n_features : int
     argument : str
-        What messages call the names.
+        Name of this argument in messages.
 
     Raises
     ------
     TypeError
-        If the names are no list.
+        If the names are not a list.
     ValueError
-        If a name is not one of a hyperparameter that can vary.
+        If a name is not that of a hyperparameter that can vary.
     """
 
     def __init__(self, parameters, names, n_features, argument="names"):
         if not isinstance(names, list | tuple | None):
             raise TypeError(f"{argument} must be a list of names of hyperparameters; got {names!r}")
         defaults = type(parameters)._field_defaults
-        # Totals of items and numbers of levels, which default to None, are part of the data.
+        # Totals of items and numbers of levels default to None and are part of the data.
         variable = [name for name in parameters._fields if not (name in defaults and defaults[name] is None)]
         names = variable if names is None else list(names)
         for name in names:
@@ -121,16 +121,16 @@ class Block:
         self.is_log_scale = np.concatenate([np.zeros(0, bool), *[c.is_log_scale for c in self.coordinates.values()]])
 
     def at(self, x, module=np):
-        """The measure or family at a vector, with ``module=pt`` for a symbolic one."""
+        """The measure or family at a vector; ``module`` is ``pt`` for a symbolic one."""
         values, first = {}, 0
         for (name, c), end in zip(self.coordinates.items(), self.ends, strict=True):
             value = c(x[first:end], module)
-            # Kernels and checks want floats for scalars.
+            # Kernels and checks need scalars as floats.
             values[name] = float(value) if module is np and np.ndim(value) == 0 else value
             first = end
         return self.parameters._replace(**values)
 
     def symbolic(self):
-        """A vector and the measure or family as a function of it."""
+        """A symbolic vector, and the measure or family as a function of it."""
         x = pt.vector("x", dtype="float64")
         return x, self.at(x, pt)

@@ -1,7 +1,7 @@
-"""The auxiliary variable given a tree: its mode, its law, and a lower bound of the evidence with it integrated out.
+"""The auxiliary variable given a tree: its mode, its law, and a lower bound of the evidence that integrates it out.
 
-The variable of integration is t with ``log L = t - e^-t``, ``L = log(1 + u)``, as in ``measures/quadrature.py``: for
-small alpha and sigma an integrand is flat over many powers of ten of log u, and its tails are always short in t.
+The variable of integration is t with ``log L = t - e^-t``, ``L = log(1 + u)``, as in ``measures/quadrature.py``.  If
+alpha and sigma are small, an integrand is flat over many powers of ten of log u, but its tails are always short in t.
 """
 
 import math
@@ -13,14 +13,14 @@ from pymc_nrm.guide_trees.potentials import potentials_from_marginals
 from pymc_nrm.measures.base import log_eppf, log_u_prior_term, weights
 from pymc_nrm.special import log_sum_exp, softplus
 
-# Nodes lie at most a third of a standard deviation apart, and at most 0.14: errors of the trapezoid rule are then below
-# 1e-8 for one-sided tails, far from the mode, too.
+# Nodes are at most a third of a standard deviation apart, and at most 0.14.  Errors of the trapezoid rule are then below
+# 1e-8, even for one-sided tails far from the mode.
 _LARGEST_DROP, _LARGEST_STEP = 0.06, 0.14
 
-# Terms below exp(-30) of the largest are left out.
+# Terms below exp(-30) times the largest are left out.
 _NEGLIGIBLE = 30.0
 
-# Above it, log u cancels in the integrand and takes the ninth digit along.
+# Above this, log u cancels in the integrand and costs its ninth digit.
 _LARGEST_LOG_U = 1e8
 
 
@@ -48,18 +48,18 @@ class Quadrature(NamedTuple):
 
     @property
     def probabilities(self):
-        """Shares of the nodes in the integral, shape (m,); 0 if the integral vanishes."""
+        """Share of each node in the integral, shape (m,); 0 if the integral vanishes."""
         total = self.log_integral
         return np.exp(self.log_terms - total) if np.isfinite(total) else np.zeros(len(self.log_terms))
 
 
 def integrate_log_u(log_integrand, log_u):
-    """Lay the nodes of the trapezoid rule over log u.
+    """Place the nodes of the trapezoid rule over log u.
 
     Parameters
     ----------
     log_integrand : callable
-        From log u to the logarithm of a unimodal function of log u; -inf or nan where it vanishes.
+        Takes log u and returns the logarithm of a unimodal function of it; -inf or NaN where the function vanishes.
     log_u : float
         Where to start the search for the mode.
 
@@ -97,33 +97,33 @@ def u_given_tree(measure, tree, log_marginal, log_u):
     """The law of log u given a tree, and a lower bound of the log evidence ``log p(X)``.
 
     The bound is the log of ``int u^(n-1) exp(-psi(u)) / Gamma(n) phi(X | t) du``, which is the sum of
-    ``p(partition) p(X | partition)`` over the partitions that the tree is consistent with; for the Dirichlet process it
-    is the bound of Heller & Ghahramani (2005), section 3.
+    ``p(partition) p(X | partition)`` over the partitions that are consistent with the tree.  For the Dirichlet process
+    it is the bound of Heller & Ghahramani (2005), section 3.
 
     Parameters
     ----------
     measure : Measure
-        With float fields.
+        Its fields are floats.
     tree : Tree
     log_marginal : ndarray, shape (2n - 1,)
-        Log marginal of the leaves below every node as one cluster.
+        Log marginal of the leaves below each node as one cluster.
     log_u : float
         Where to start the search for the mode.
 
     Returns
     -------
     Quadrature
-        Its integral is the bound; its nodes and their probabilities are the law of log u given the data and that the
+        Its integral is the bound.  Its nodes and their probabilities are the law of log u, given the data and that the
         partition is consistent with the tree.
 
     Notes
     -----
-    Every node costs O(n).
+    Each node costs O(n).
     """
     n = len(tree.order)
     moment = weights(measure, n, log_u).moment
     if np.array_equal(moment, weights(measure, n, log_u + 1.0).moment):
-        # Nothing depends on u, as with the Dirichlet process: one node stands for all.
+        # Nothing depends on u, as with the Dirichlet process, so a single node is enough.
         log_sum = potentials_from_marginals(tree, moment, log_marginal).log_potential[-1]
         whole = log_eppf(measure, np.array([n])) - moment[n] + log_sum
         return Quadrature(log_u, np.array([log_u]), np.array([whole]))
@@ -147,9 +147,9 @@ def _log_u_at(t):
 
 
 def _place_of(log_u):
-    """The t of a log u."""
+    """The t that belongs to a log u."""
     log_L = math.log(softplus(log_u)) if log_u > -30.0 else log_u
-    # Newton's steps from below the root of a concave function end at it.
+    # Newton steps that start below the root of a concave function converge to it.
     t = log_L if log_L > 0.0 else -math.log1p(-log_L)
     for _ in range(100):
         e = math.exp(-t)
@@ -169,7 +169,7 @@ def _tail(log_value, top, step):
 
 
 def _mode_and_spacing(log_value, x, largest_step, *, accelerate=False):
-    """A point near the mode, and a step over which the logarithm drops there by an amount in a fixed range."""
+    """A point near the mode, and a step over which the logarithm drops from there by an amount in a fixed range."""
     step = largest_step
     for _ in range(500):
         left, here, right = log_value(x - step), log_value(x), log_value(x + step)

@@ -1,4 +1,4 @@
-"""What a user gives to the functions of this folder, in the form that kernels take."""
+"""Checks of what users give to the functions of this folder, and its conversion to the form that kernels take."""
 
 import numpy as np
 from pytensor.graph.basic import Variable
@@ -19,7 +19,7 @@ from pymc_nrm.measures.base import check_measure, weights
 
 
 def measure_of_numbers(measure):
-    """Check a measure whose hyperparameters must be numbers, and turn them into floats.
+    """Check a measure whose hyperparameters must be numbers, and convert them to floats.
 
     Parameters
     ----------
@@ -43,16 +43,16 @@ def measure_of_numbers(measure):
 
 
 def family_and_data(family, X, argument="X"):
-    """Check a family whose hyperparameters must be numbers and its data, and put them into the form of kernels.
+    """Check a family whose hyperparameters must be numbers, and its data, and convert both to the form of kernels.
 
     Parameters
     ----------
     family : Family or list of Family
-        A list stands for several data sets on the same items.
+        Give a list for several data sets on the same items.
     X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
         NaN means missing, where the family allows it.
     argument : str
-        What messages call the data.
+        Name of the data in messages.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def family_and_data(family, X, argument="X"):
 
 
 def check_family(family):
-    """Check that one object, or each of a list, is a family whose hyperparameters are no tensors.
+    """Check that an object, or each object of a list, is a family without tensors as hyperparameters.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def check_family(family):
 
 
 def select_items(family, X, items):
-    """The same families for some of the items, and their data.
+    """The families for some of the items, and the data of these.
 
     Parameters
     ----------
@@ -133,13 +133,13 @@ def select_items(family, X, items):
 
 
 def as_rows(X, argument="X"):
-    """Data as a matrix, sparse or dense, with one row per item; missing values are NaN.
+    """Convert data to a sparse or dense matrix with one row per item; missing values are NaN.
 
     Parameters
     ----------
     X : array_like or sparse matrix, shape (n, d) or (n,)
     argument : str
-        What messages call the data.
+        Name of the data in messages.
 
     Returns
     -------
@@ -148,7 +148,7 @@ def as_rows(X, argument="X"):
     Raises
     ------
     TypeError, ValueError
-        If the data are not real numbers, or have another number of dimensions.
+        If the data are not real numbers, or do not have one or two dimensions.
 
     Examples
     --------

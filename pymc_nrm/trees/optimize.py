@@ -1,4 +1,4 @@
-"""Hyperparameters of measure and base measure that maximise the lower bound of the evidence from trees."""
+"""Hyperparameters of measure and family that maximise the lower bound of the evidence from trees."""
 
 import dataclasses
 from typing import Any
@@ -9,25 +9,25 @@ from pymc_nrm.checks import check_count, check_number, random_generator
 from pymc_nrm.trees.bound_gradient import TreeBound
 from pymc_nrm.trees.clustering import bhc
 
-# Logarithms change by at most this much on one tree.
+# Logarithms of hyperparameters change by at most this much on one tree.
 _LARGEST_CHANGE = 10.0
 
-# The total mass of a measure stays above 0.02: below, the prior expects one cluster and the quadrature over u is long.
+# The total mass of a measure stays above 0.02, below which the prior expects one cluster and quadrature over u is slow.
 _LEAST_LOG_MASS = -4.0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OptimizedHyperparameters:
-    """What maximising the lower bound of the evidence gives.
+    """Result of maximising the lower bound of the evidence.
 
     Parameters
     ----------
     family : Family or list of Family
     measure : Measure
     dendrogram : Dendrogram
-        The tree of the largest bound.
+        The tree with the largest bound.
     log_bounds : ndarray, shape (n_rounds + 1,)
-        Lower bound of the log evidence at the start and after every tree; never decreasing.
+        Lower bound of the log evidence at the start and after each tree; it never decreases.
     """
 
     family: Any
@@ -49,30 +49,30 @@ def optimize_hyperparameters(
     tolerance: float = 1e-3,
     random_seed: Any = None,
 ) -> OptimizedHyperparameters:
-    """Maximise the lower bound of the log evidence in the hyperparameters (empirical Bayes).
+    """Maximise the lower bound of the log evidence over the hyperparameters (empirical Bayes).
 
-    A tree is grown, a few steps of L-BFGS raise the bound from this tree, and so on with a tree for the new
-    hyperparameters, or the old one where its bound is larger.
+    Each round grows a tree and raises its bound by a few steps of L-BFGS.  The next round grows a tree under the new
+    hyperparameters, and keeps the old tree if its bound is larger.
 
     Parameters
     ----------
     X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
         Data; NaN means missing, where the family allows it.
     family : Family or list of Family
-        Where to start.  A hyperparameter that is a scalar stays one; the entries of an array vary each for itself.
-        Levels of weight 0 keep it.
+        Where to start.  A scalar hyperparameter stays a scalar; the entries of an array vary independently.  Levels of
+        weight 0 keep this weight.
     measure : Measure
-        Where to start; ``sigma = 0`` stays.
+        Where to start; ``sigma = 0`` stays 0.
     family_names, measure_names : sequence of str, optional
-        Hyperparameters that vary, by default all; for a list of families a list of sequences.
+        Hyperparameters that vary, by default all; for a list of families, a list of sequences.
     algorithm : callable
         :func:`~pymc_nrm.trees.bhc`, or another that takes ``X, family, measure, random_seed`` and returns a dendrogram.
     n_rounds : int
-        Largest number of trees beside the first.
+        Largest number of trees after the first.
     n_iterations : int
-        Largest number of steps of the optimiser on one tree; many of them fit the hyperparameters to a bad first tree.
+        Largest number of steps of the optimiser on one tree; too many fit the hyperparameters to a bad first tree.
     tolerance : float
-        Rounds end when one has raised the log bound by no more than this.
+        Stop after a round that raises the log bound by no more than this.
     random_seed : int, numpy.random.Generator, optional
 
     Returns
@@ -86,13 +86,13 @@ def optimize_hyperparameters(
 
     Notes
     -----
-    The gradient, which :class:`~pymc_nrm.trees.bound_gradient.TreeBound` derives, combines derivatives of the symbolic
-    log-likelihood of single nodes.  Coordinates are logarithms, log odds, and Cholesky factors with logarithmic
-    diagonals; logarithms change by at most 10 on one tree, and those of a measure stay above -4.  Where the bound has
-    no maximum, as where all clusters have one variance and ``alpha`` and ``beta`` of a normal family may grow together,
-    the result depends on the numbers of rounds and iterations.
+    The gradient combines derivatives of the symbolic log-likelihood of single nodes; see
+    :class:`~pymc_nrm.trees.bound_gradient.TreeBound`.  Coordinates are logarithms, log odds, and Cholesky factors with
+    logarithmic diagonals.  Logarithms change by at most 10 on one tree, and those of a measure stay above -4.  If the
+    bound has no maximum, the result depends on the numbers of rounds and iterations.  This happens, for example, if all
+    clusters have the same variance, since ``alpha`` and ``beta`` of a normal family may then grow together.
 
-    Each evaluation costs a call of a compiled gradient for every node that has a chance above 1e-12 to be a cluster.
+    Each evaluation calls a compiled gradient for every node that is a cluster with a probability above 1e-12.
 
     References
     ----------
@@ -130,7 +130,7 @@ def optimize_hyperparameters(
 
 
 def _maximise(bound, x, dendrogram, n_iterations):
-    """Coordinates of a larger bound from the same tree, or the same ones if there is none."""
+    """Coordinates with a larger bound on the same tree, or the given ones if none are found."""
     from scipy import optimize  # slow to import
 
     best = [dendrogram.log_evidence, x]

@@ -21,18 +21,18 @@ from pymc_nrm.trees.tree_posterior import add_node, checked_tree, inner_statisti
 
 
 def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: Any, measure: Any) -> np.ndarray:
-    """Log density of each of several new items given the data and that their partition is consistent with a tree.
+    """Log density of each new item, given the data and that their partition is consistent with a tree.
 
     Parameters
     ----------
     tree : Dendrogram or Tree
-        Over the rows of X.
+        Its leaves are the rows of X.
     X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
         Data; NaN means missing, where the family allows it.
-    X_new : of the kind of X, with m rows
-        New items, each of which is predicted alone.
+    X_new : like X, with m rows
+        New items, each predicted by itself.
     family : Family or list of Family
-        Hyperparameters are numbers and arrays.  Those with one value per item, like ``total`` of
+        Hyperparameters are numbers and arrays.  Those with one value per item, such as ``total`` of
         :class:`~pymc_nrm.families.MultinomialDirichlet`, are taken from the data instead.
     measure : Measure
         Hyperparameters are numbers.
@@ -40,7 +40,7 @@ def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: 
     Returns
     -------
     ndarray, shape (m,)
-        Log densities, for discrete data log probabilities.
+        Log densities, or log probabilities of discrete data.
 
     Raises
     ------
@@ -49,18 +49,18 @@ def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: 
 
     Notes
     -----
-    The new item joins cluster c of a partition, or a new one, and with n + 1 items the joint density of partition and u
-    is ``u / n kappa(n_c + 1, u) / kappa(n_c, u)``, or ``u / n kappa(1, u)``, times that of n.  Summed over the
-    partitions that the tree is consistent with, and over u, the density is
+    The new item joins a cluster c of a partition or starts a new one.  The joint density of partition and u for n + 1
+    items is that for n items times ``u / n kappa(n_c + 1, u) / kappa(n_c, u)`` or, for a new cluster, times
+    ``u / n kappa(1, u)``.  Summed over the partitions that are consistent with the tree, and over u, the density is
 
         sum_v omega_v p(x | X_v) + omega_new p(x),    omega_v = E[u / n kappa(n_v + 1, u) / kappa(n_v, u) P(v | u)],
 
-    where E is over u given the tree, ``omega_new = E[u / n kappa(1, u)]`` and ``P(v | u) = r_v prod (1 - r_w)`` over
-    the nodes w above v is the probability that v is a cluster, ``r = 1 / (1 + d)``.  The weights sum to one.  For the
-    Dirichlet process ``omega_v = n_v / (n + alpha) P(v)``.  Heller & Ghahramani (2005), section 2.4, weigh nodes by
-    ``r_v prod (1 - r_w)`` and have no new cluster.
+    where E is over u given the tree and ``omega_new = E[u / n kappa(1, u)]``.  The probability that v is a cluster is
+    ``P(v | u) = r_v prod (1 - r_w)`` over the nodes w above v, with ``r = 1 / (1 + d)``.  The weights sum to one.  For
+    the Dirichlet process ``omega_v = n_v / (n + alpha) P(v)``.  Heller & Ghahramani (2005), section 2.4, weigh nodes by
+    ``r_v prod (1 - r_w)`` and allow no new cluster.
 
-    Time for all m items under all 2n - 1 nodes; memory for n rows of statistics.
+    It computes m times 2n - 1 predictive densities and keeps n rows of statistics.
 
     References
     ----------
@@ -86,7 +86,7 @@ def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: 
 
 
 def _with_new_items(family, X, X_new):
-    """Families without values per item, and the data with the new items below."""
+    """Families without values per item, and the data followed by the new items."""
     if isinstance(family, list):
         if not isinstance(X_new, list) or len(X_new) != len(family):
             raise ValueError("a list of families needs a list of as many sets of new items")
@@ -102,7 +102,7 @@ def _with_new_items(family, X, X_new):
 
 
 def _log_weights(tree, measure, log_marginal, log_u):
-    """Log weights of all nodes and, at the end, of a new cluster, shape (2n,)."""
+    """Log weights of all nodes, followed by that of a new cluster, shape (2n,)."""
     n = len(tree.order)
     law = u_given_tree(measure, tree, log_marginal, log_u)
     rows = []
@@ -111,10 +111,10 @@ def _log_weights(tree, measure, log_marginal, log_u):
         _, log_cluster = node_log_probabilities(
             tree, potentials_from_marginals(tree, moment, log_marginal).log_dissimilarity
         )
-        # log(u / (1 + u)), since weights are in units of 1 / (1 + u)
+        # The first term is log(u / (1 + u)), since weights are in units of 1 / (1 + u).
         rows.append(-softplus(-s) - np.log(n) + np.append(log_cluster + join[tree.size], join[0]))
     log_omega = logsumexp(np.array(rows) + (law.log_terms - law.log_integral)[:, None], axis=0)
-    # Their sum is one but for the error of the quadrature.
+    # They sum to one up to the error of the quadrature.
     return log_omega - logsumexp(log_omega)
 
 

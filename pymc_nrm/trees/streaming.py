@@ -17,9 +17,8 @@ from pymc_nrm.trees.inputs import as_rows, check_family, family_and_data, measur
 class IncrementalClustering:
     """Incremental Bayesian hierarchical clustering of a stream of data.
 
-    Every batch is inserted into the forest that the earlier ones have left, see :func:`~pymc_nrm.trees.ibhc`.  Before
-    that u is drawn anew for the new number of items, all potentials are computed under it, and nodes that now have
-    d > 1 are taken apart.
+    Each batch is inserted into the forest of the earlier ones, as in :func:`~pymc_nrm.trees.ibhc`.  First, u is redrawn
+    for the new number of items, all potentials are recomputed under it, and nodes that now have d > 1 are dissolved.
 
     Parameters
     ----------
@@ -28,14 +27,14 @@ class IncrementalClustering:
     measure : Measure
         Hyperparameters are numbers.
     u : positive float, optional
-        Auxiliary variable, by default drawn anew at every batch.
+        Auxiliary variable, by default redrawn for each batch.
     balance_depth : int or None
-        As for :func:`~pymc_nrm.trees.ibhc`.
+        As in :func:`~pymc_nrm.trees.ibhc`.
     random_seed : int, numpy.random.Generator, optional
 
     Notes
     -----
-    A batch costs time in proportion to all items so far, beside the time for inserting its own.  All data are kept.
+    Besides inserting its own items, a batch takes time in proportion to all items so far.  All data are kept.
 
     Examples
     --------
@@ -75,12 +74,12 @@ class IncrementalClustering:
         Returns
         -------
         IncrementalClustering
-            Itself.
+            The object itself.
 
         Raises
         ------
         TypeError, ValueError
-            If data or hyperparameters are outside their support; the items so far are kept.
+            If data or hyperparameters are outside their support; earlier items are kept.
         """
         X = _append(self.family, self._X, X)
         family, data, n = family_and_data(self.family, X)
@@ -99,7 +98,7 @@ class IncrementalClustering:
         return self
 
     def dendrogram(self) -> Dendrogram:
-        """The forest so far, its roots joined by greedy clustering.
+        """The forest so far, with its roots joined by greedy clustering.
 
         Returns
         -------
@@ -118,7 +117,7 @@ class IncrementalClustering:
 
 
 def _append(family, old, new):
-    """Data with further rows at the end; a list of data sets for a list of families."""
+    """Append rows to the data, or to each data set of a list of families."""
     if isinstance(family, list):
         if not isinstance(new, list) or len(new) != len(family):
             raise ValueError("a list of families needs a list of as many data sets")

@@ -1,4 +1,4 @@
-"""The law of the partition given the data and that a tree is consistent with it."""
+"""The law of the partition, given the data and that the partition is consistent with a tree."""
 
 import math
 
@@ -13,7 +13,7 @@ from pymc_nrm.trees.clustering_result import Dendrogram
 
 
 def checked_tree(tree, n):
-    """The tree of a dendrogram, or a tree itself, after a check that it fits the data.
+    """The tree of a dendrogram, or the tree itself, checked against the data.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def checked_tree(tree, n):
     Raises
     ------
     TypeError, ValueError
-        If it is neither, or has not n leaves, or its arrays do not describe a tree.
+        If it is neither, does not have n leaves, or has arrays that do not describe a tree.
     """
     if isinstance(tree, Dendrogram):
         tree = tree.tree
@@ -43,10 +43,10 @@ def checked_tree(tree, n):
 
 @kernel
 def node_log_probabilities(tree, log_d):
-    """Log probabilities, given u, that a node is apart from the rest and that it is a cluster.
+    """Log probabilities, given u, that a node is separate from the rest and that it is a cluster.
 
-    A partition that is consistent with the tree unites all items of the root, with probability ``1 / (1 + d)``, or
-    parts its children, which are then independent of each other.
+    A partition that is consistent with the tree either unites all items of the root, with probability ``1 / (1 + d)``,
+    or separates its children, which are then independent of each other.
 
     Parameters
     ----------
@@ -58,9 +58,10 @@ def node_log_probabilities(tree, log_d):
     Returns
     -------
     log_apart : ndarray, shape (2n - 1,)
-        No item of the node is in a cluster with an item outside: the product of ``d / (1 + d)`` over the nodes above.
+        Of the event that no item of the node shares a cluster with an item outside: the log of the product of
+        ``d / (1 + d)`` over the nodes above.
     log_cluster : ndarray, shape (2n - 1,)
-        The items of the node are one cluster.  For a leaf the two are the same.
+        Of the event that the items of the node are one cluster.  For a leaf the two events are the same.
     """
     n = tree.order.shape[0]
     log_apart = np.zeros(2 * n - 1)
@@ -99,7 +100,7 @@ def add_node(family, statistics, data, rows, v):
 
 @kernel
 def log_add(a, b):
-    """Logarithm of ``exp(a) + exp(b)``; nan counts as -inf."""
+    """Logarithm of ``exp(a) + exp(b)``; NaN counts as -inf."""
     if math.isnan(a) or a == -math.inf:
         return -math.inf if math.isnan(b) else b
     if math.isnan(b) or b == -math.inf:
