@@ -1,4 +1,4 @@
-"""Published data, each in a file beside this one."""
+"""Published data sets, each in a file beside this one."""
 
 from importlib.resources import files
 
@@ -10,7 +10,7 @@ __all__ = ["galaxies", "old_faithful"]
 def galaxies() -> np.ndarray:
     """Velocities of 82 galaxies in the Corona Borealis region, in km/s, in increasing order.
 
-    Distant galaxies recede faster, so that gaps between the velocities show voids between groups of galaxies.
+    Distant galaxies recede faster, so gaps between the velocities show voids between groups of galaxies.
 
     Returns
     -------
@@ -18,10 +18,10 @@ def galaxies() -> np.ndarray:
 
     Notes
     -----
-    Measured by Postman, Huchra & Geller (1986), "Probes of large-scale structure in the Corona Borealis region"; first
-    used for mixtures by Roeder (1990), "Density estimation with confidence sets exemplified by superclusters and voids
-    in the galaxies".  The 78th value is 26960, as in the first paper; copies of the data with 26690 have two digits
-    exchanged.
+    Postman, Huchra & Geller (1986), "Probes of large-scale structure in the Corona Borealis region", measured them;
+    Roeder (1990), "Density estimation with confidence sets exemplified by superclusters and voids in the galaxies",
+    first used them for mixtures.  The 78th value is 26960, as in the first paper; copies of the data with 26690 have
+    two digits swapped.
 
     Examples
     --------
@@ -44,9 +44,9 @@ def old_faithful() -> np.ndarray:
 
     Notes
     -----
-    The series of Härdle (1991), "Smoothing Techniques with Implementation in S", as the language R distributes it, in
-    the order of the observations.  Azzalini & Bowman (1990), "A look at some data on the Old Faithful geyser", describe
-    a similar one.  Durations were rounded to seconds or more before they became minutes.
+    This is the series of Härdle (1991), "Smoothing Techniques with Implementation in S", as distributed with R, in the
+    order of observation.  Azzalini & Bowman (1990), "A look at some data on the Old Faithful geyser", describe a
+    similar one.  Durations were rounded to seconds or coarser before they were converted to minutes.
 
     Examples
     --------
@@ -58,6 +58,6 @@ def old_faithful() -> np.ndarray:
 
 
 def _read(name):
-    """Numbers of a file with one line of names above them, shape (n, d)."""
+    """Numbers in a file below a line of names, shape (n, d)."""
     lines = files(__package__).joinpath(name).read_text(encoding="utf-8").splitlines()
     return np.array([[float(value) for value in line.split(",")] for line in lines[1:]])

@@ -1,4 +1,4 @@
-"""Pictures with arviz-plots, which is imported when the first one is drawn."""
+"""Plots with arviz-plots, which is imported when the first plot is drawn."""
 
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
 from pymc_nrm.plots.clusters import plot_clusters

@@ -1,4 +1,4 @@
-"""What all plots share: a PlotCollection, the visuals that were asked for, colours."""
+"""What all plots share: a PlotCollection, the requested visuals, colours."""
 
 import importlib
 import importlib.util
@@ -9,10 +9,10 @@ import xarray as xr
 
 __all__ = ["CLUSTER_COLORS", "GREY", "MARKERS", "Canvas", "backend_marker", "import_arviz_plots"]
 
-# Eight of Paul Tol's "muted" colours, which people with colour vision deficiency can tell apart, also as thin lines.
+# Eight of Paul Tol's "muted" colours, which people with colour vision deficiency can tell apart, even as thin lines.
 CLUSTER_COLORS = ("#332288", "#cc6677", "#117733", "#88ccee", "#882255", "#999933", "#44aa99", "#aa4499")
 GREY = "#8c8c8c"
-# Markers of clusters, which a print without colours keeps.
+# Markers of clusters, which survive printing without colours.
 MARKERS = ("o", "s", "^", "D")
 MARKER_NAMES = {
     "plotly": {"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "x": "x-thin-open"},
@@ -48,7 +48,7 @@ def import_arviz_plots(plot):
 
 
 def backend_marker(marker, backend):
-    """What a backend calls a marker of matplotlib.
+    """Name in a backend of a marker of matplotlib.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def check_names(names, n):
 
 
 class Canvas:
-    """A PlotCollection on which a function draws its visuals, as far as the caller wants them.
+    """A PlotCollection on which a function draws those of its visuals that the caller wants.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Canvas:
     plot_collection : PlotCollection or None
     backend : str or None
     backends : sequence of str, optional
-        The backends it can draw on, if not all.
+        The backends on which it can draw; by default all.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Canvas:
     ImportError
         If arviz-plots or the library of the backend is not installed.
     ValueError
-        If a visual is unknown or the backend is not among those possible.
+        If a visual is unknown, or it cannot draw on the backend.
     """
 
     def __init__(self, plot, known, visuals, plot_collection, backend, backends=None):
@@ -118,7 +118,7 @@ class Canvas:
             from arviz_base import rcParams
 
             self.backend = rcParams["plot.backend"]
-            # What arviz-base falls back on where no library for pictures is installed.
+            # arviz-base falls back on "none" if no plotting library is installed.
             if self.backend == "none" and importlib.util.find_spec("matplotlib") is None:
                 raise ImportError(_missing(plot, "matplotlib") + ' or give backend="none"')
         else:
@@ -141,11 +141,11 @@ class Canvas:
         Parameters
         ----------
         data : Dataset
-            Its dimensions are those of facets and of mapped aesthetics.
+            It has the dimensions of facets and of mapped aesthetics.
         pc_kwargs : mapping
-            Arguments of the caller for :meth:`arviz_plots.PlotCollection.grid`.
+            The caller's arguments for :meth:`arviz_plots.PlotCollection.grid`.
         width, height : float
-            Size, in the columns and rows of :func:`scale_fig_size` of the backend.
+            Size in columns and rows of the backend's :func:`scale_fig_size`.
         **layout
             Defaults of `pc_kwargs`; ``figure_kwargs`` are merged.
         """
@@ -160,17 +160,17 @@ class Canvas:
         )
         figure_kwargs["figsize_units"] = "dots"
         if self.backend == "matplotlib":
-            figure_kwargs.setdefault("layout", "constrained")  # else long names are cut off
+            figure_kwargs.setdefault("layout", "constrained")  # others cut off long names
         arguments = layout | dict(pc_kwargs) | {"figure_kwargs": figure_kwargs}
         method = "wrap" if "col_wrap" in arguments else "grid"
         self.collection = getattr(self._arviz_plots.PlotCollection, method)(data, backend=self.backend, **arguments)
 
     def wants(self, name):
-        """Whether a visual is to be drawn."""
+        """Whether to draw a visual."""
         return self._requested.get(name, True) is not False
 
     def arguments(self, name, **defaults):
-        """Arguments of a visual: defaults, replaced by those of the caller."""
+        """Arguments of a visual: the defaults, overridden by those of the caller."""
         requested = self._requested.get(name, {})
         return defaults | ({} if requested in (True, False) else dict(requested))
 
@@ -182,10 +182,10 @@ class Canvas:
         function : callable
             Visual, called with a DataArray and the plot.
         name : str
-            Of the visual.
+            Name of the visual.
         data : Dataset
         aes : sequence of str
-            Mapped aesthetics that it follows.
+            Mapped aesthetics that the visual follows.
         coords : mapping, optional
             Facets to draw on.
         store : bool
@@ -212,7 +212,7 @@ class Canvas:
         self.collection.map(function, data=data, coords=coords, ignore_aes="all", store_artist=False, **arguments)
 
     def label(self, name, text, data, *, coords=None, **defaults):
-        """Write the name of an axis; that of the visual is ``xlabel`` or ``ylabel``, or begins so before ``_``."""
+        """Write the name of an axis; the visual is called ``xlabel`` or ``ylabel``, or begins with either and ``_``."""
         axis = {"xlabel": "labelled_x", "ylabel": "labelled_y"}[name.split("_")[0]]
         self.draw(getattr(self.visuals, axis), name, data, coords=coords, text=text, **defaults)
 
@@ -226,13 +226,13 @@ class Canvas:
             ``color``, ``width``, ``linestyle`` and, where there is one, ``marker`` of each entry.
         title : str, optional
         **defaults
-            For the legend of the backend.
+            Arguments of the backend's legend.
         """
         if not self.wants("legend") or not labels:
             return
         if self.backend == "matplotlib":
             defaults = {"frameon": False} | defaults
-        else:  # their legends show lines only, at a place of their own
+        else:  # their legends show only lines, at a fixed place
             defaults = {}
             keys = ("color", "width")
             properties = [{key: entry[key] for key in keys if key in entry} for entry in properties]
@@ -246,7 +246,7 @@ class Canvas:
         self.collection.viz["legend"] = xr.DataTree(xr.Dataset({"entries": xr.DataArray(holder)}))
 
     def align_labels(self):
-        """Put the names of the axes of plots above each other on one line."""
+        """Align the names of the axes of plots that are above each other."""
         if self.backend == "matplotlib":
             self.collection.viz["figure"].item().align_labels()
 

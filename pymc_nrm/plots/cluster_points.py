@@ -1,4 +1,4 @@
-"""Items drawn as points in the colours of their clusters."""
+"""Drawing of items as points in the colours of their clusters."""
 
 import dataclasses
 from typing import Any
@@ -17,7 +17,7 @@ MAX_GROUPS = len(CLUSTER_COLORS) * len(MARKERS)
 
 
 def feature_matrix(X, n, features=None):
-    """Data as a matrix of numbers with names of its columns.
+    """Convert data to a matrix of numbers with names of its columns.
 
     Parameters
     ----------
@@ -26,18 +26,18 @@ def feature_matrix(X, n, features=None):
     n : int
         Number of items.
     features : sequence of int or str, optional
-        Columns to keep, by place or name.
+        Columns to keep, by position or name.
 
     Returns
     -------
     values : ndarray, shape (n, d)
     names : list of str
-        Those of a DataFrame or of the coordinate of a DataArray, else ``x_0``, ``x_1``, ...
+        Those of a DataFrame or of the coordinate of a DataArray, otherwise ``x_0``, ``x_1``, ...
 
     Raises
     ------
     ValueError
-        If X is not numeric or has another number of rows, or a feature is not there.
+        If X is not numeric or has another number of rows, or does not have a feature.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def feature_matrix(X, n, features=None):
 
 @dataclasses.dataclass(frozen=True)
 class Groups:
-    """Which items are drawn alike: clusters with a style each, then all small clusters together.
+    """Groups of items that are drawn alike: large clusters, each with its own style, then all small ones together.
 
     Parameters
     ----------
@@ -81,9 +81,9 @@ class Groups:
     sizes : tuple of int
         Numbers of items of the groups.
     n_others : int
-        Number of clusters in the last group, 0 if it is a cluster like the others.
+        Number of small clusters in the last group; 0 if it is a single cluster like the others.
     others : tuple of int
-        The least and the greatest size of those clusters.
+        The smallest and the largest size of the small clusters.
     """
 
     labels: Any
@@ -115,12 +115,12 @@ class Groups:
 
 
 def group_clusters(labels, min_size):
-    """Groups of items; clusters of fewer than `min_size` items, and those for which no style is left, share one.
+    """Group items by cluster; clusters of fewer than `min_size` items, or for which no style is left, share a group.
 
     Parameters
     ----------
     labels : ndarray of int, shape (n,)
-        Clusters by falling size, as of :func:`~pymc_nrm.plots.estimates.by_size`.
+        Clusters by decreasing size, from :func:`~pymc_nrm.plots.estimates.by_size`.
     min_size : int
 
     Returns
@@ -148,7 +148,7 @@ def grouped_points(da, target, *, groups, alpha=None, size=22, **kwargs):
     Parameters
     ----------
     da : DataArray
-        Dimensions of items and ``plot_axis`` (x, y).
+        Its dimensions are items and ``plot_axis`` (x, y).
     target : object
         Plot of any backend.
     groups : Groups
@@ -162,7 +162,7 @@ def grouped_points(da, target, *, groups, alpha=None, size=22, **kwargs):
     Returns
     -------
     ndarray of object, shape (n_groups,)
-        None where a group has no points.
+        None for a group without points.
     """
     from arviz_plots.plot_collection import backend_from_object
 
@@ -188,16 +188,16 @@ def panel_text(da, target, *, texts, dims=(), kind, **kwargs):
     Parameters
     ----------
     da : DataArray
-        Its scalar coordinates `dims` say which plot this is.
+        Its scalar coordinates `dims` tell which plot this is.
     target : object
         Plot of any backend.
     texts : mapping of {tuple : str}
-        From values of the coordinates; other plots have no text.
+        Texts by values of the coordinates; other plots have no text.
     dims : sequence of str
     kind : {"xlabel", "ylabel", "title"}
         Function of the backend.
     **kwargs
-        Passed to it.
+        Passed to that function.
     """
     from arviz_plots.plot_collection import backend_from_object
 

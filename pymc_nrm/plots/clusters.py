@@ -1,4 +1,4 @@
-"""Picture of data in the colours of the clusters of a point estimate."""
+"""Plot of data in the colours of the clusters of a point estimate."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -45,35 +45,36 @@ def plot_clusters(
 ) -> "PlotCollection":
     """Plot data in the colours of the clusters of a point estimate, pale where the assignment is uncertain.
 
-    One feature gives one row of points for each cluster, two give a scatter plot, more give one for each pair.
+    One feature gives a row of points for each cluster, two give a scatter plot, and more give a scatter plot for each
+    pair.
 
     Parameters
     ----------
     idata : DataTree, Dataset or DataArray, or None
         Draws of a partition; None is allowed if `estimate` is given and `uncertainty` is not True.
     X : array_like, DataFrame or DataArray, shape (n,) or (n, d)
-        Data; items are not drawn where a value is NaN.
+        Data; items are left out of plots of features in which they are NaN.
     var_name : str, optional
         Name of the partition; by default the only one.
     estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
         By default that of :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
     components : Dataset, optional
-        From :func:`~pymc_nrm.predictions.sample_components` for a normal family.  The lines then show the posterior
-        mean of mean and covariance of the components, averaged over the items of each cluster; by default mean and
-        covariance of the items.
+        Result of :func:`~pymc_nrm.predictions.sample_components` for a normal family.  The lines then show the
+        posterior means of the mean and covariance of the components, averaged over the items of each cluster.  By
+        default they show the mean and covariance of the items.
     uncertainty : bool or array_like, shape (n,)
-        Whether points are the paler the more uncertain their assignment is, by
+        Whether points are paler if their assignment is more uncertain, by
         :func:`~pymc_nrm.stats.assignment_uncertainty`, or the numbers to use, from 0 to 1.
     features : sequence of int or str, optional
-        Which columns of X to show, at most 6, by place or name.
+        Columns of X to show, at most 6, by position or name.
     min_size : int, optional
-        Clusters with fewer items are grey crosses; by default of 1 % of the items, and at least 2.
+        Clusters with fewer items are drawn as grey crosses; by default 1 % of the items, and at least 2.
     probability : float
         Probability of the region of a normal distribution whose boundary is drawn: an ellipse, or an interval for one
         feature.
     plot_collection : PlotCollection, optional
-        Where to draw; by default a new one.  One of the caller's needs dimensions ``row`` and ``column``, except for
-        one or two features.
+        Where to draw; by default a new one.  Your own needs dimensions ``row`` and ``column``, except for one or two
+        features.
     backend : {"matplotlib", "plotly", "none"}, optional
         By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.
     visuals : mapping of {str : mapping or False}, optional
@@ -89,7 +90,7 @@ def plot_clusters(
     Returns
     -------
     PlotCollection
-        Points are in ``.viz["points"]``, with dimension ``group``; the last one may be that of small clusters.
+        Points are in ``.viz["points"]``, with dimension ``group``; the last group may be that of small clusters.
 
     Raises
     ------
@@ -100,9 +101,9 @@ def plot_clusters(
 
     Notes
     -----
-    Clusters are ordered by size.  There are eight colours with four markers, so that clusters beyond the 32nd are drawn
-    as small ones.  The opacity of an item is 1 - 0.8 times its uncertainty.  Lines are left out for small clusters
-    and, without `components`, for clusters of fewer than 3 d items.
+    Clusters are ordered by size.  There are eight colours and four markers, so clusters after the 32nd are drawn as
+    small ones.  The opacity of an item is 1 minus 0.8 times its uncertainty.  Small clusters have no lines and, without
+    `components`, neither do clusters of fewer than 3 d items.
 
     Examples
     --------
@@ -149,7 +150,7 @@ def plot_clusters(
 
 
 def item_opacity(draws, labels, uncertainty, n):
-    """Opacity of each item, or None for all the same."""
+    """Opacity of each item, or None if it is the same for all."""
     if uncertainty is False:
         return None
     if uncertainty is True:
@@ -200,7 +201,7 @@ def _draw_pairs(canvas, values, names, groups, opacity, components, pc_kwargs):
 
 
 def _draw_strips(canvas, values, names, groups, opacity, components, pc_kwargs):
-    """One row of points for each group, those with the least mean at the bottom."""
+    """One row of points for each group, with the smallest mean at the bottom."""
     means, covariances, styles, probability = components
     x = values[:, 0]
     finite = np.isfinite(x)

@@ -1,4 +1,4 @@
-"""Picture of a point estimate and the bounds of its credible ball."""
+"""Plot of a point estimate and the bounds of its credible ball."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -40,17 +40,17 @@ def plot_credible_ball(
     Parameters
     ----------
     ball : Dataset
-        What :func:`~pymc_nrm.stats.credible_ball` returns.  Of bounds with ties the first one is shown.
+        Result of :func:`~pymc_nrm.stats.credible_ball`.  If several partitions tie for a bound, the first is shown.
     X : array_like, DataFrame or DataArray, shape (n,) or (n, d), optional
-        Data, drawn as points; one feature gives one row of points for each cluster.  Without it, the matrix of pairs
-        of items that are in the same cluster is drawn, in black.
+        Data, drawn as points; one feature gives one row of points for each cluster.  Without it, a black and white
+        matrix shows which pairs of items are in the same cluster.
     features : sequence of int or str, optional
-        One or two columns of X, by place or name.
+        One or two columns of X, by position or name.
     plot_collection : PlotCollection, optional
-        Where to draw; by default a new one.  One of the caller's needs the dimension ``partition``.
+        Where to draw; by default a new one.  Your own needs the dimension ``partition``.
     backend : {"matplotlib", "bokeh", "plotly", "none"}, optional
-        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.  Without X only
-        matplotlib and none.
+        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.  Without X it must be
+        matplotlib or none.
     visuals : mapping of {str : mapping or False}, optional
         Arguments of each visual, or False to leave it out:
 
@@ -71,15 +71,15 @@ def plot_credible_ball(
         If arviz-plots is not installed.
     ValueError
         If `ball` lacks a partition, X has other items or more than two features, there are more than 2000 items for a
-        picture of pairs, or the backend cannot draw it.
+        matrix of pairs, or the backend cannot draw it.
 
     Notes
     -----
-    Clusters of a bound have the colour of the cluster of the estimate with which they share items, matched one to one;
-    items of the matrices are ordered by cluster of the estimate, then of the bounds, the same in all four.
+    Clusters of a bound have the colour of the cluster of the estimate with which they share items, matched one to one.
+    All four matrices have the items in the same order: by cluster of the estimate, then by cluster of the bounds.
 
-    The horizontal bound is the partition of the ball furthest from the estimate; the upper vertical bound has the
-    fewest clusters, the lower vertical one the most (Wade & Ghahramani 2018, section 4).
+    The horizontal bound is the partition in the ball that is furthest from the estimate.  The upper vertical bound has
+    the fewest clusters, the lower vertical bound the most (Wade & Ghahramani 2018, section 4).
 
     Examples
     --------
@@ -136,7 +136,7 @@ def plot_credible_ball(
 
 
 def ball_partitions(ball):
-    """Labels of the four partitions with common names of clusters, and titles of their plots."""
+    """Labels of the four partitions, with matched names of clusters, and titles of their plots."""
     if not isinstance(ball, xr.Dataset):
         raise ValueError(f"ball must be a Dataset from credible_ball; got {type(ball).__name__}")
     missing = [name for name in ("center", *BOUNDS) if name not in ball]
@@ -158,7 +158,7 @@ def ball_partitions(ball):
 
 
 def first_of_ties(array, kept):
-    """First entry along all dimensions but those to keep."""
+    """First entry along all dimensions except those to keep."""
     return array.isel({dim: 0 for dim in array.dims if dim not in kept})
 
 
@@ -169,7 +169,7 @@ def count(labels):
 
 
 def ball_points(values, labels):
-    """Points of the items, shape (n, 2); of one feature, y is the place of the cluster by its mean."""
+    """Points of the items, shape (n, 2); for one feature, y is the rank of the cluster by its mean."""
     if values.shape[1] == 2:
         return values
     x = values[:, 0]

@@ -1,4 +1,4 @@
-"""Picture of a tree over the items and of the clusters it is cut into."""
+"""Plot of a tree over the items and of the clusters into which it is cut."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ __all__ = ["plot_dendrogram"]
 ABOVE_COLOR = GREY
 MAX_NAMES = 50
 VISUALS = ("branches", "gains", "cut", "cut_label", "ylabel", "leaves", "legend")
-# Merge probabilities are shown by width in classes; 1/2 is that of d = 1.
+# Widths show classes of merge probabilities; d = 1 has probability 1/2.
 CLASS_EDGES = (0.05, 0.5, 0.95)
 CLASS_WIDTHS = (0.6, 1.2, 2.2, 3.6)
 CLASS_NAMES = ("below 0.05", "0.05 to 0.5", "0.5 to 0.95", "0.95 and above")
@@ -27,9 +27,9 @@ GAIN_AREA = 160.0
 
 
 def branch_coordinates(dendrogram):
-    """Where the branches of a dendrogram are drawn: a bracket with four corners for every merge.
+    """Coordinates of the branches of a dendrogram: a bracket with four corners for every merge.
 
-    Leaves stand at 0, ..., n - 1 in the order of the tree, other nodes in the middle between their children.
+    Leaves are at 0, ..., n - 1 in the order of the tree, and other nodes halfway between their children.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def branch_coordinates(dendrogram):
     corners : ndarray, shape (n - 1, 2, 4)
         x and y of the foot, top, top and foot of each row of ``dendrogram.to_linkage()``, from left to right.
     cluster : ndarray of int64, shape (n - 1,)
-        Label of the items below the merge, -1 where they are not all of one cluster.
+        Label of the items below the merge; -1 if they are not all in one cluster.
     """
     linkage = dendrogram.to_linkage()
     n = len(linkage) + 1
@@ -60,7 +60,7 @@ def branch_coordinates(dendrogram):
 
 
 def color_groups(cluster):
-    """Which colour of the cycle each merge has; -1, before all others, above the cut."""
+    """Colour of each merge, as a number in the cycle; -1, which comes before all others, above the cut."""
     return np.where(cluster < 0, -1, cluster % len(CLUSTER_COLORS))
 
 
@@ -80,8 +80,8 @@ def branches(da, target, *, colors=CLUSTER_COLORS, above_color=ABOVE_COLOR, widt
     Parameters
     ----------
     da : DataArray
-        Dimensions ``merge``, ``plot_axis`` (x, y) and ``corner``; coordinates ``cluster`` and ``width_class`` along
-        ``merge``.
+        It has dimensions ``merge``, ``plot_axis`` (x, y) and ``corner``, and coordinates ``cluster`` and
+        ``width_class`` along ``merge``.
     target : object
         Plot of any backend.
     colors : sequence of str
@@ -116,7 +116,7 @@ def branches(da, target, *, colors=CLUSTER_COLORS, above_color=ABOVE_COLOR, widt
 
 
 def line_kinds(cluster, width_class):
-    """Colour group and class of width of each merge, shape (n - 1, 2)."""
+    """Colour group and width class of each merge, shape (n - 1, 2)."""
     return np.stack([color_groups(cluster), width_class], axis=1)
 
 
@@ -139,32 +139,32 @@ def plot_dendrogram(
     Parameters
     ----------
     dendrogram : Dendrogram
-        What :func:`~pymc_nrm.trees.bhc` and :func:`~pymc_nrm.trees.ibhc` return.
+        Result of :func:`~pymc_nrm.trees.bhc` or :func:`~pymc_nrm.trees.ibhc`.
     names : sequence of str, shape (n,), optional
         Names of the items, written below the leaves if there are at most 50.  By default leaves are not labelled.
     probabilities : bool
-        Whether branches are the wider the more probable their merge is, ``1 / (1 + d)``, the share of the potential of
-        the node in which its items are one cluster (Heller & Ghahramani 2005, equation 3), in four classes.
+        Whether the width of branches shows, in four classes, how probable their merge is.  This is ``1 / (1 + d)``, the
+        share of the node's potential in which its items are one cluster (Heller & Ghahramani 2005, equation 3).
     gains : array_like, shape (2n - 1,), optional
         A number of at least 0 for each node of the tree, such as ``node_gains`` of
-        :func:`~pymc_nrm.trees.alternative_trees`: where the hierarchy is uncertain.  Merges are marked with areas in
-        proportion; entries of items are not drawn.
+        :func:`~pymc_nrm.trees.alternative_trees`, which show where the hierarchy is uncertain.  Merges are marked with
+        areas in proportion; entries of items are not drawn.
     plot_collection : PlotCollection, optional
         Where to draw; by default a new one.
     backend : {"matplotlib", "bokeh", "plotly", "none"}, optional
-        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.  Not bokeh with `gains`,
-        since its points all have one size.
+        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.  It cannot be bokeh with
+        `gains`, since bokeh draws all points in one size.
     visuals : mapping of {str : mapping or False}, optional
         Arguments of each visual, or False to leave it out:
 
-        * branches -> ``line`` of the backend; also ``colors``, the cycle, ``above_color`` and, of `probabilities`,
+        * branches -> ``line`` of the backend; also ``colors``, the cycle, ``above_color`` and, with `probabilities`,
           ``widths``
         * gains -> :func:`arviz_plots.visuals.scatter_xy`
         * cut -> :func:`arviz_plots.visuals.hline`
         * cut_label -> :func:`arviz_plots.visuals.annotate_xy`
         * ylabel -> :func:`arviz_plots.visuals.labelled_y`
         * leaves -> :func:`arviz_plots.visuals.set_xticks`
-        * legend -> ``legend`` of the backend, of `probabilities` and `gains`
+        * legend -> ``legend`` of the backend, for `probabilities` and `gains`
     **pc_kwargs
         Passed to :meth:`arviz_plots.PlotCollection.grid`.
 
@@ -178,7 +178,7 @@ def plot_dendrogram(
     ImportError
         If arviz-plots is not installed; it comes with ``pip install "pymc-nrm[plots]"``.
     ValueError
-        If the number of names is not that of items, gains are not as above, or a visual is unknown.
+        If the number of names is not that of items, `gains` is not as described above, or a visual is unknown.
 
     See Also
     --------
@@ -186,8 +186,8 @@ def plot_dendrogram(
 
     Notes
     -----
-    Heights are those of :meth:`~pymc_nrm.trees.Dendrogram.to_linkage`: log d itself may be negative and need not grow
-    towards the root.  There is no recursion, so that trees may be of any depth.
+    Heights are those of :meth:`~pymc_nrm.trees.Dendrogram.to_linkage`, since log d itself may be negative and need not
+    grow towards the root.  Trees may have any depth.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def plot_dendrogram(
     cut_data = xr.Dataset({"dendrogram": cut})
     canvas.create(data, pc_kwargs)
 
-    # Room on the right for the name of the cut, where no branch can cross it.
+    # Leave room for the name of the cut on the right, where no branch can cross it.
     left, right = -0.02 * n - 0.5, 1.08 * n - 0.5
     artists = {"line": len(np.unique(line_kinds(cluster, width_class), axis=0))}
     widths = {"widths": CLASS_WIDTHS} if probabilities else {"width": 1.5 if n <= 4 * MAX_NAMES else 0.8}

@@ -1,4 +1,4 @@
-"""Picture of the predictive density of one more item."""
+"""Plot of the predictive density of one more item."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -35,18 +35,18 @@ def plot_density(
 ) -> "PlotCollection":
     """Plot the predictive density of one more item over the data.
 
-    For one feature, this is the mean over draws and a band for each point; for two features, contours of the mean.
+    For one feature, it shows the mean over draws with a pointwise band; for two features, contours of the mean.
 
     Parameters
     ----------
     density : Dataset
-        What :func:`~pymc_nrm.predictions.density` returns, for a grid in one dimension, or a rectangular one in two.
+        Result of :func:`~pymc_nrm.predictions.density` on a grid in one dimension or a rectangular grid in two.
     data : array_like, DataFrame or DataArray, shape (n,) or (n, d), optional
         Data, shown as a histogram and lines below it, or as points.
     probability : float, optional
         Probability of the band, with equal tails; by default ``arviz_base.rcParams["stats.ci_prob"]``.
     bins : int, str or sequence
-        Of the histogram, as :func:`numpy.histogram_bin_edges` has it.
+        Bins of the histogram, as in :func:`numpy.histogram_bin_edges`.
     plot_collection : PlotCollection, optional
         Where to draw; by default a new one.
     backend : {"matplotlib", "bokeh", "plotly", "none"}, optional
@@ -79,9 +79,9 @@ def plot_density(
 
     Notes
     -----
-    Bands hold at each point, not for the whole curve at once; what they show is the spread of
-    :func:`~pymc_nrm.predictions.density` over draws.  Contours enclose the region of highest mean density with 25, 50,
-    75 and 95 % of the mass on the grid, which should therefore reach to where the density is small.
+    Bands are pointwise, not for the whole curve at once; they show the spread of :func:`~pymc_nrm.predictions.density`
+    over draws.  Contours enclose the regions of highest mean density with 25, 50, 75 and 95 % of the mass on the grid,
+    so the grid should extend to where the density is small.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def plot_density(
 
 
 def grid_coordinates(array):
-    """Coordinates of the points by feature; one or two of them."""
+    """Coordinates of the points for each feature, of which there are one or two."""
     named = [name for name in array.coords if str(name).startswith("x_") and array[name].dims == ("point",)]
     if len(named) > 2:
         raise ValueError(f"density must have one or two features; got {len(named)}: {', '.join(map(str, named))}")
@@ -155,7 +155,7 @@ def _draw_curve(canvas, values, points, matrix, label, discrete, probability, bi
             {"density": (("plot_axis", "bin"), np.stack([height, edges[:-1], edges[1:]]))},
             coords={"plot_axis": ["histogram", "left_edges", "right_edges"]},
         )
-        # Behind the band, in front of which matplotlib would put it.
+        # By default matplotlib would draw it in front of the band.
         behind = {"zorder": 0.5} if canvas.backend == "matplotlib" else {}
         canvas.draw(canvas.visuals.hist, "histogram", bars, facecolor="#d0d0d0", edgecolor="white", **behind)
         top = max(top, height.max()) if canvas.wants("histogram") else top
@@ -221,14 +221,14 @@ def mass_levels(table, axes, masses):
     table : ndarray, shape (n_0, n_1)
         Density.
     axes : pair of ndarray
-        Grid values, rising.
+        Grid values, increasing.
     masses : sequence of float
-        Falling, between 0 and 1.
+        Decreasing, between 0 and 1.
 
     Returns
     -------
     ndarray
-        Rising levels, one for each mass.
+        Increasing levels, one for each mass.
     """
     widths = [np.gradient(axis.astype("float64")) for axis in axes]
     cells = (table * np.outer(*widths)).ravel()

@@ -1,4 +1,4 @@
-"""Picture of the distances of posterior draws to a point estimate."""
+"""Plot of the distances between posterior draws and a point estimate."""
 
 import math
 from collections.abc import Mapping
@@ -54,8 +54,8 @@ def plot_distance(
         Name of the partition; by default the only one.
     loss : str, optional
         The distance: ``"variation_of_information"``, ``"normalized_variation_of_information"``, ``"binder_loss"`` or
-        ``"one_minus_adjusted_rand"``, see :mod:`pymc_nrm.stats.losses`.  By default that of the attributes of the
-        estimate, with its costs, or else the variation of information.
+        ``"one_minus_adjusted_rand"``, see :mod:`pymc_nrm.stats.losses`.  By default the loss and costs in the
+        attributes of the estimate, or else the variation of information.
     costs : mapping, optional
         Further arguments of the loss.
     probability : float
@@ -83,12 +83,12 @@ def plot_distance(
     ImportError
         If arviz-plots is not installed.
     ValueError
-        If there is no such partition, the estimate is not one of its items, or an argument is not one of those above.
+        If there is no such partition, the estimate is of other items, or an argument is not one of those above.
 
     Notes
     -----
-    The radius is the least one such that at least the given share of the draws is no further from the estimate (Wade &
-    Ghahramani 2018, section 4).  The mean is the posterior expected loss.
+    The radius is the smallest one within which at least the given share of the draws lies (Wade & Ghahramani 2018,
+    section 4).  The mean is the posterior expected loss.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def plot_distance(
         "mean": {"color": CLUSTER_COLORS[0], "width": 1.5},
         "radius": {"color": "black", "width": 1.5, "linestyle": canvas.dashes()},
     }
-    # In front of the histogram, behind which matplotlib would put them.
+    # By default matplotlib would draw them behind the histogram.
     front = {"zorder": 3} if canvas.backend == "matplotlib" else {}
     canvas.draw(canvas.visuals.vline, "mean", mean, **styles["mean"], **front)
     canvas.draw(canvas.visuals.vline, "radius", bound, **styles["radius"], **front)

@@ -1,4 +1,4 @@
-"""Centres and covariances of clusters, and the ellipses that stand for them."""
+"""Centres and covariances of clusters, and the ellipses that show them."""
 
 import numpy as np
 import xarray as xr
@@ -35,13 +35,13 @@ def empirical_moments(values, labels, n_clusters):
 
 
 def component_moments(components, labels, n_clusters, n_features):
-    """Posterior means of the mean and covariance of the components of the items of each cluster.
+    """Posterior means of the components' mean and covariance, averaged over the items of each cluster.
 
     Parameters
     ----------
     components : Dataset
-        Variables ``item_mean``, and ``item_covariance`` or ``item_variance``, as
-        :func:`~pymc_nrm.predictions.sample_components` gives for normal families.
+        It has ``item_mean``, and ``item_covariance`` or ``item_variance``, as
+        :func:`~pymc_nrm.predictions.sample_components` returns for normal families.
     labels : ndarray of int, shape (n,)
     n_clusters, n_features : int
 
@@ -53,7 +53,7 @@ def component_moments(components, labels, n_clusters, n_features):
     Raises
     ------
     ValueError
-        If there are no such variables, or not of these sizes.
+        If these variables are missing or have other sizes.
 
     Notes
     -----
@@ -92,7 +92,7 @@ def ellipse(mean, covariance, probability):
     Returns
     -------
     ndarray, shape (2, 73)
-        x and y of a closed line; NaN if the covariance is.
+        x and y of a closed line; NaN if the covariance is NaN.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def grouped_lines(da, target, *, styles, **kwargs):
     Parameters
     ----------
     da : DataArray
-        Dimensions ``cluster``, ``plot_axis`` (x, y) and ``corner``.
+        It has dimensions ``cluster``, ``plot_axis`` (x, y) and ``corner``.
     target : object
         Plot of any backend.
     styles : sequence of str
@@ -125,7 +125,7 @@ def grouped_lines(da, target, *, styles, **kwargs):
     Returns
     -------
     ndarray of object, shape (n_clusters,)
-        None where a cluster has no line.
+        None for a cluster without a line.
     """
     from arviz_plots.plot_collection import backend_from_object
 
@@ -144,17 +144,17 @@ def ellipse_dataset(name, means, covariances, pairs, probability):
     Parameters
     ----------
     name : str
-        Of the variable.
+        Name of the variable.
     means : ndarray, shape (K, d)
     covariances : ndarray, shape (K, d, d)
     pairs : ndarray of int, shape (rows, columns, 2)
-        Features on the x and y axis of each plot; negative where there is none.
+        Features on the x and y axis of each plot; negative if there is no plot.
     probability : float
 
     Returns
     -------
     Dataset
-        Dimensions row, column, cluster, plot_axis, corner.
+        Its dimensions are row, column, cluster, plot_axis and corner.
     """
     lines = np.full((*pairs.shape[:2], len(means), 2, N_CORNERS), np.nan)
     for row, column in np.argwhere(pairs[:, :, 0] >= 0):

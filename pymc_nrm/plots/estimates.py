@@ -1,4 +1,4 @@
-"""Labels of point estimates as plots use them: checked, in a common order, with colours."""
+"""Labels of point estimates for plots: checked, in a common order, with colours."""
 
 import numpy as np
 import xarray as xr
@@ -18,17 +18,17 @@ def estimate_labels(estimate, n, draws=None):
     n : int
         Number of items.
     draws : DataArray, optional
-        Draws whose items must be the same, as of :func:`~pymc_nrm.stats.draws.partition_draws`.
+        Draws of the same items, from :func:`~pymc_nrm.stats.draws.partition_draws`.
 
     Returns
     -------
     ndarray of int64, shape (n,)
-        Numbered 0, 1, ... in the order of the names that were given.
+        The labels 0, 1, ..., in the order of those given.
 
     Raises
     ------
     ValueError
-        If it is not one whole number for each item, or of other items.
+        If the estimate is not one whole number for each item, or is of other items.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def estimate_labels(estimate, n, draws=None):
 
 
 def distance_unit(attrs):
-    """Unit of a loss by its costs: bits, nats, or none.
+    """Unit of a loss, given its costs: bits, nats, or none.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def distance_unit(attrs):
 
 
 def by_size(labels):
-    """Labels renamed so that 0 is the largest cluster; equal ones keep their order.
+    """Rename labels so that 0 is the largest cluster; clusters of equal size keep their order.
 
     Examples
     --------
@@ -76,13 +76,13 @@ def by_size(labels):
 
 
 def contingency(a, b):
-    """Numbers of items in every cluster of one partition and of another, shape (K_a, K_b)."""
+    """Numbers of items shared by every cluster of one partition and every cluster of another, shape (K_a, K_b)."""
     n_b = int(b.max()) + 1
     return np.bincount(a * n_b + b, minlength=(int(a.max()) + 1) * n_b).reshape(-1, n_b)
 
 
 def matched_labels(labels, reference):
-    """Labels renamed so that clusters share the name of the one they overlap with in another partition.
+    """Rename labels so that clusters get the name of the cluster of another partition that they overlap with.
 
     Parameters
     ----------
@@ -91,8 +91,8 @@ def matched_labels(labels, reference):
     Returns
     -------
     ndarray of int64, shape (n,)
-        Clusters are matched one to one such that most items keep the label of `reference`; those without a match have
-        the labels that follow, the largest first.
+        Clusters are matched one to one, such that as many items as possible have their label in `reference`.  Clusters
+        without a match get the labels that follow, the largest first.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def matched_labels(labels, reference):
 
 
 def cluster_style(k):
-    """Colour and marker of the k-th cluster: both change from each to the next, no two of the first 32 agree in both.
+    """Colour and marker of the k-th cluster; both change with k, and no two of the first 32 clusters agree in both.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Picture of the distribution of the number of clusters."""
+"""Plot of the distribution of the number of clusters."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ __all__ = ["plot_n_clusters"]
 
 VISUALS = ("bars", "error", "prior", "chains", "xlabel", "ylabel", "legend")
 PRIOR_COLOR = "#b35806"
-# The prior is shown where it has all but this probability at either end.
+# The prior is shown without this probability at either end.
 TAIL = 0.005
 
 
@@ -42,10 +42,10 @@ def plot_n_clusters(
     var_name : str, optional
         Name of the partition; by default the only one.
     prior : array_like, shape (K,), or DataTree, Dataset or DataArray, optional
-        Probabilities of 1, ..., K clusters, or prior draws of the partition (a DataTree with a group ``prior``, as of
-        :func:`pymc.sample_prior_predictive`, else its posterior).
+        Probabilities of 1, ..., K clusters, or prior draws of the partition.  Of a DataTree, the group ``prior`` is
+        used, as from :func:`pymc.sample_prior_predictive`, or its posterior if there is none.
     by_chain : bool
-        Whether to mark the relative frequencies within each chain, which should agree.
+        Whether to mark the relative frequencies in each chain, which should agree.
     plot_collection : PlotCollection, optional
         Where to draw; by default a new one.
     backend : {"matplotlib", "bokeh", "plotly", "none"}, optional
@@ -72,14 +72,14 @@ def plot_n_clusters(
     ImportError
         If arviz-plots is not installed.
     ValueError
-        If there is no such partition, `prior` is no distribution or one over another number of items, or a visual is
+        If there is no such partition, `prior` is not a distribution or is for another number of items, or a visual is
         unknown.
 
     Notes
     -----
-    Error bars are two Monte Carlo standard errors long to either side, from the effective sample size of the indicator
-    of each number of clusters; there are none with fewer than four draws per chain.  Numbers that the posterior draws
-    do not have are shown if the prior gives them more than the last 0.5 % at either end.
+    Error bars extend by two Monte Carlo standard errors to either side, from the effective sample size of the indicator
+    of each number of clusters; there are none with fewer than four draws per chain.  Numbers that are absent from the
+    posterior draws are shown unless they are in the last 0.5 % of the prior at either end.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def plot_n_clusters(
 
 
 def prior_probabilities(prior, var_name, n):
-    """Probabilities of 1, ..., n clusters, shape (n,), from themselves or from draws."""
+    """Probabilities of 1, ..., n clusters, shape (n,), as given or from draws."""
     if isinstance(prior, xr.DataTree | xr.Dataset | xr.DataArray):
         if isinstance(prior, xr.DataTree) and "prior" in prior.children:
             prior = prior["prior"].to_dataset()
@@ -171,7 +171,7 @@ def prior_probabilities(prior, var_name, n):
 
 
 def shown_numbers(counts, prior):
-    """Consecutive numbers of clusters: those of the draws and those in the middle of the prior."""
+    """Consecutive numbers of clusters that cover the draws and the middle of the prior."""
     low, high = counts.min(), counts.max()
     if prior is not None:
         below = np.cumsum(prior)
@@ -181,7 +181,7 @@ def shown_numbers(counts, prior):
 
 
 def indicator_error(indicators):
-    """Monte Carlo standard errors of probabilities, shape (k,); NaN where they cannot be had.
+    """Monte Carlo standard errors of probabilities, shape (k,); NaN if they cannot be computed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Pictures of chains of partitions by quantities that do not depend on names of clusters."""
+"""Trace plots of partitions, by quantities that do not depend on the names of clusters."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -33,10 +33,10 @@ def plot_partition_trace(
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs: Any,
 ) -> "PlotCollection":
-    """Plot what chains of a partition did: quantities of each draw, and their distribution in each chain.
+    """Plot traces of a partition: quantities of each draw, and their distribution in each chain.
 
-    The rows are the number of clusters, the entropy of their proportions, the size of the largest one, and the log
-    joint density where the result has it.
+    The rows are the number of clusters, the entropy of their proportions, the size of the largest one and, if the
+    result has it, the log joint density.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def plot_partition_trace(
     var_name : str, optional
         Name of the partition; by default the only one.
     plot_collection : PlotCollection, optional
-        Where to draw; by default a new one.  One of the caller's needs the dimension ``column`` (trace, distribution)
-        as columns, variables as rows and an aesthetic mapped to ``chain``.
+        Where to draw; by default a new one.  Your own needs the dimension ``column`` (trace, distribution) as columns,
+        variables as rows and an aesthetic mapped to ``chain``.
     backend : {"matplotlib", "bokeh", "plotly", "none"}, optional
         By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.
     visuals : mapping of {str : mapping or False}, optional
@@ -57,7 +57,7 @@ def plot_partition_trace(
         * xlabel, xlabel_distribution, ylabel -> :func:`arviz_plots.visuals.labelled_x`, ``labelled_y``
         * legend -> ``legend`` of the backend
     **pc_kwargs
-        Passed to :meth:`arviz_plots.PlotCollection.grid`; for example ``color``, the colours of chains.
+        Passed to :meth:`arviz_plots.PlotCollection.grid`, for example ``color``, the colours of chains.
 
     Returns
     -------
@@ -73,12 +73,12 @@ def plot_partition_trace(
 
     See Also
     --------
-    pymc_nrm.stats.diagnostics.partition_quantities : The quantities and when the log joint density is known.
+    pymc_nrm.stats.diagnostics.partition_quantities : The quantities, and when the log joint density is known.
 
     Notes
     -----
-    The distributions on the right are histograms on the same axis as the traces, with bins common to all chains, scaled
-    to the highest bin of a row.
+    The distributions on the right are histograms on the same axis as the traces.  All chains share the same bins, and
+    the highest bin of a row sets the scale.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def plot_partition_trace(
 
 
 def trace_quantities(idata, var_name):
-    """Dataset of the scalars of each draw, dims (chain, draw), in the order in which they are drawn."""
+    """Dataset of the scalar quantities of each draw, dims (chain, draw), in the order of the rows."""
     quantities = partition_quantities(idata, var_name)
     stored = stored_quantities(idata, quantities.attrs["partition"])
     if (
@@ -144,18 +144,18 @@ def trace_quantities(idata, var_name):
 
 
 def stored_quantities(idata, name):
-    """What :func:`~pymc_nrm.stats.diagnostics.add_diagnostics` put into a result, or nothing."""
+    """The quantities that :func:`~pymc_nrm.stats.diagnostics.add_diagnostics` put into a result, if any."""
     if not isinstance(idata, xr.DataTree) or GROUP not in idata.children or name not in idata[GROUP].children:
         return xr.Dataset()
     return idata[GROUP][name].to_dataset()
 
 
 def outline(values):
-    """Outlines of histograms of each chain that stand on the y axis, dims (chain, plot_axis, point)."""
+    """Outlines of each chain's histogram, with its base on the y axis, dims (chain, plot_axis, point)."""
     draws = values.transpose("chain", "draw").values
     finite = draws[np.isfinite(draws)]
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-    if np.issubdtype(draws.dtype, np.integer):  # every bin has equally many whole numbers
+    if np.issubdtype(draws.dtype, np.integer):  # every bin holds the same number of whole numbers
         step = -(-(high - low + 1) // N_BINS)
         edges = np.arange(low, high + step + 1, step) - 0.5
     else:

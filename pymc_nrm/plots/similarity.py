@@ -1,4 +1,4 @@
-"""Picture of the posterior probabilities that two items belong together."""
+"""Plot of the posterior probabilities that two items belong together."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -46,10 +46,10 @@ def plot_similarity(
         Name of the partition; by default the only one.
     order : {"estimate", "dendrogram"}
         Order of the items: by cluster of the point estimate, the largest first, and within clusters by mean similarity
-        to the members; or that of average linkage on 1 - similarity.
+        to the members; or by average linkage on 1 - similarity.
     estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
         Point estimate, whose clusters are framed.  By default that of :func:`~pymc_nrm.stats.point_estimate` with
-        ``random_seed=0``; none is computed for ``order="dendrogram"``.
+        ``random_seed=0``, or none if ``order="dendrogram"``.
     names : sequence of str, shape (n,), optional
         Names of the items, shown if there are at most 50; by default the coordinate of the items.
     plot_collection : PlotCollection, optional
@@ -82,7 +82,7 @@ def plot_similarity(
 
     Notes
     -----
-    Frames are drawn around runs of items of one cluster of the estimate, so that with ``order="dendrogram"`` a cluster
+    Frames are drawn around runs of items in the same cluster of the estimate, so with ``order="dendrogram"`` a cluster
     may have several.
 
     Examples
@@ -135,7 +135,7 @@ def plot_similarity(
 
 
 def cluster_order(matrix, labels):
-    """Items by cluster, and within clusters by falling mean similarity to all members."""
+    """Items by cluster, and within clusters by decreasing mean similarity to all members."""
     n_clusters = int(labels.max()) + 1
     members = np.eye(n_clusters)[labels]
     typical = np.take_along_axis(matrix @ members, labels[:, None], axis=1)[:, 0]

@@ -1,4 +1,4 @@
-"""Visuals that arviz-plots does not have, called with a DataArray and a plot as theirs are."""
+"""Visuals that arviz-plots lacks; like its own, they are called with a DataArray and a plot."""
 
 import numpy as np
 import xarray as xr
@@ -15,14 +15,14 @@ def _backend(target):
 
 
 def points_dataset(name, **axes):
-    """Coordinates of points as visuals take them: one variable with dimensions ``plot_axis`` and ``point``.
+    """Coordinates of points in the form that visuals take: one variable with dimensions ``plot_axis`` and ``point``.
 
     Parameters
     ----------
     name : str
-        Of the variable.
+        Name of the variable.
     **axes
-        Arrays of shape (n,) or numbers, by their names along ``plot_axis``, as ``x`` and ``y``.
+        Arrays of shape (n,) or numbers, by their names along ``plot_axis``, such as ``x`` and ``y``.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def points_dataset(name, **axes):
 
 
 def image(da, target, *, cmap="Greys", vmin=0.0, vmax=1.0, **kwargs):
-    """A matrix as an image, its first row at the top and entry (i, j) at x = j, y = i.
+    """A matrix as an image, with its first row at the top and entry (i, j) at x = j, y = i.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def image(da, target, *, cmap="Greys", vmin=0.0, vmax=1.0, **kwargs):
     target : object
         Plot of the backends matplotlib or none.
     cmap : str
-        Colour map; the default needs no colours and little ink.
+        Colour map; the default needs no colour and little ink.
     vmin, vmax : float
         Values at the ends of the colour map.
     **kwargs
@@ -65,7 +65,7 @@ def image(da, target, *, cmap="Greys", vmin=0.0, vmax=1.0, **kwargs):
 
 
 def color_bar(da, target, *, mappable, label, **kwargs):
-    """The scale of the colours of an image, beside its plot.
+    """The colour scale of an image, beside its plot.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def color_bar(da, target, *, mappable, label, **kwargs):
     target : object
         Plot of the backends matplotlib or none.
     mappable : object
-        What :func:`image` returned.
+        The result of :func:`image`.
     label : str
     **kwargs
         Passed to :meth:`matplotlib.figure.Figure.colorbar`.
@@ -96,7 +96,7 @@ def bars(da, target, *, width=0.8, **kwargs):
     Parameters
     ----------
     da : DataArray, shape (n,)
-        Heights; the coordinate of its dimension has the middles of the bars.
+        Heights; the coordinate of its dimension gives the centres of the bars.
     target : object
         Plot of any backend.
     width : float
@@ -123,7 +123,7 @@ def whiskers(da, target, **kwargs):
     Parameters
     ----------
     da : DataArray
-        Dimension ``plot_axis`` (x, y_bottom, y_top) and one more.
+        It has the dimension ``plot_axis`` (x, y_bottom, y_top) and one more.
     target : object
         Plot of any backend.
     **kwargs
@@ -137,13 +137,13 @@ def whiskers(da, target, **kwargs):
     x, bottom, top = (da.sel(plot_axis=name).values for name in ("x", "y_bottom", "y_top"))
     gap = np.full(len(x), np.nan)
     x, y = np.stack([x, x, gap], axis=1).ravel(), np.stack([bottom, top, gap], axis=1).ravel()
-    if hasattr(target, "add_line"):  # of matplotlib, whose wide lines would end beyond their ends
+    if hasattr(target, "add_line"):  # matplotlib by default draws wide lines beyond their ends
         kwargs.setdefault("solid_capstyle", "butt")
     return _backend(target).line(x, y, target, **kwargs)
 
 
 def set_yticks(da, target, *, values, labels, **kwargs):
-    """Places and names of the ticks of the y axis.
+    """Set positions and names of the ticks of the y axis.
 
     Parameters
     ----------
@@ -159,13 +159,13 @@ def set_yticks(da, target, *, values, labels, **kwargs):
 
 
 def integer_ticks(low, high, most=12):
-    """Whole numbers for ticks between two numbers, evenly spaced at 1, 2 or 5 times a power of ten.
+    """Whole numbers between two numbers as ticks, spaced by 1, 2 or 5 times a power of ten.
 
     Parameters
     ----------
     low, high : float
     most : int
-        Greatest number of ticks.
+        Largest number of ticks.
 
     Returns
     -------
