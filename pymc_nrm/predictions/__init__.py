@@ -1,4 +1,4 @@
-"""What follows from draws of a partition and the model: parameters, predictions, densities."""
+"""What follows from the draws of a partition and the model: parameters, predictions, densities."""
 
 from pymc_nrm.predictions.components import sample_components
 from pymc_nrm.predictions.log_likelihood import compute_log_likelihood

@@ -21,7 +21,7 @@ from pymc_nrm.progress import tracked
 
 @kernel
 def draw_component_rows(rng, labels, family, data, n_new):
-    """Draw the parameters of every cluster given its items, and of ``n_new`` clusters without items."""
+    """Draw the parameters of every cluster given its items, and those of ``n_new`` clusters without items."""
     state = build_state(labels, family, data)
     n_clusters = state.size[0]
     empty = state.active[n_clusters]
@@ -42,7 +42,7 @@ def sample_components(
     random_seed: Any = None,
     progressbar: bool = True,
 ) -> xr.Dataset:
-    """Draw the parameters of every cluster of every posterior draw, given the partition and the data.
+    """Draw the parameters of all clusters of every posterior draw, given the partition and the data.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def sample_components(
     model : pymc.Model
         The model that was sampled.
     var_name : str, optional
-        Name of the Mixture; the only one of the model by default.
+        Name of the Mixture; by default the only one of the model.
     to_items : bool
-        Whether to give each item the parameters of its cluster too.
+        Whether to return the parameters of each item's cluster as well.
     random_seed : int or numpy.random.Generator, optional
     progressbar : bool
         Whether to show a bar if it takes longer than two seconds.
@@ -62,9 +62,9 @@ def sample_components(
     -------
     Dataset
         The parameters of the family by their names, for example ``mean`` and ``covariance``, in the units of the data,
-        dims (chain, draw, cluster, ...): NaN beyond the number of clusters of a draw.  ``size``, dims (chain, draw,
-        cluster), has the numbers of items, 0 for none.  With ``to_items``, ``item_mean`` and so on have dims
-        (chain, draw, item, ...).
+        dims (chain, draw, cluster, ...), with NaN beyond the number of clusters of a draw.  ``size``, dims (chain,
+        draw, cluster), has the numbers of items, or 0.  With ``to_items``, ``item_mean`` and so on have dims (chain,
+        draw, item, ...).
 
     Raises
     ------
@@ -73,12 +73,12 @@ def sample_components(
 
     Notes
     -----
-    Cluster k of one draw is not cluster k of another: labels follow the order of items, and averages over draws along
-    ``cluster`` mean little.  The parameters of an item do not depend on names, so that ``item_mean.mean(("chain",
+    Cluster k of one draw is not cluster k of another: labels follow the order of items, so averages of a cluster over
+    draws mean little.  The parameters of an item do not depend on the names of clusters, so ``item_mean.mean(("chain",
     "draw"))`` is its posterior mean.
 
-    Memory: 8 bytes for each draw, parameter and cluster (the largest number of any draw), and with ``to_items`` for
-    each draw, parameter and item.  A full covariance in d dimensions has d^2 parameters.
+    The result takes 8 bytes for each draw, parameter and cluster (the largest number of any draw) and, with
+    ``to_items``, for each draw, parameter and item.  A full covariance in d dimensions has d^2 parameters.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Densities, distribution functions and means of items given the parameters of their component, for every family.
 
-Families are used for their type alone: shapes are those of the parameters.
+Only the type of a family is used: shapes are those of the parameters.
 """
 
 import math
@@ -24,13 +24,13 @@ _LOG_2_PI = math.log(2.0 * math.pi)
 
 @generic
 def log_component_density(family, parameters, points, log_values):
-    """Log density of items given the parameters of a component, written into ``log_values``.
+    """Write the log density of items given the parameters of a component into ``log_values``.
 
     Parameters
     ----------
     family : Family
     parameters : ndarray, shape (parameters_size,)
-        A row as :func:`~pymc_nrm.families.base.draw_parameters` writes it, in the coordinates of ``points``.
+        A row written by :func:`~pymc_nrm.families.base.draw_parameters`, in the coordinates of ``points``.
     points : NamedTuple of arrays
         Prepared data of the items.
     log_values : ndarray, shape (n_points,)
@@ -40,13 +40,13 @@ def log_component_density(family, parameters, points, log_values):
 
 @generic
 def component_mean(family, parameters):
-    """Means of items given parameters of components.
+    """Means of items given the parameters of components.
 
     Parameters
     ----------
     family : Family
     parameters : dict of {str : ndarray, shape (n, ...)}
-        By their names in :func:`~pymc_nrm.families.base.parameter_shapes`.
+        Parameters by their names in :func:`~pymc_nrm.families.base.parameter_shapes`.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def component_mean(family, parameters):
 
 @generic
 def component_cdf(family, parameters, feature, x):
-    """Marginal distribution function of one feature given parameters of components.
+    """Marginal distribution function of one feature given the parameters of components.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def _(family, parameters, points, log_values):
     for i in range(n):
         log_values[i] = -points.log_factorials[i]
     for j in range(d):
-        # A gamma variable of small shape may underflow to a rate of 0.
+        # A gamma variable of small shape may underflow, which gives a rate of 0.
         log_rate = math.log(parameters[j]) if parameters[j] > 0.0 else -math.inf
         for i in range(n):
             x = points.values[i, j]

@@ -1,4 +1,4 @@
-"""Data of items that the model has not seen, in the form that kernels read."""
+"""Conversion of data that the model has not seen to the form that kernels take."""
 
 import numpy as np
 import xarray as xr
@@ -14,17 +14,17 @@ def prepare_new_items(family, data, X, argument="X_new"):
     Parameters
     ----------
     family : Family
-        Of full shape.
+        Its hyperparameters have full shape.
     data : NamedTuple of arrays
         Prepared data of the mixture.
     X : ndarray or sparse matrix, shape (m, d)
     argument : str
-        What messages call the new data.
+        Name of the new data in messages.
 
     Returns
     -------
     NamedTuple of arrays
-        For which caches of clusters of ``data`` are right.
+        Prepared data that fit the caches of clusters of ``data``.
 
     Raises
     ------
@@ -47,16 +47,16 @@ def prepare_new_items(family, data, X, argument="X_new"):
 
 
 def as_rows(X, n_features, argument, names=None):
-    """Data of new items as a matrix.
+    """Convert data of new items to a matrix.
 
     Parameters
     ----------
     X : array_like, sparse matrix, DataArray, or Dataset with one variable per feature
     n_features : int
     argument : str
-        Name for messages.
+        Name of the data in messages.
     names : sequence of str, optional
-        Names of the features; a Dataset that has them all is put into their order.
+        Names of the features; a Dataset that has them all is reordered accordingly.
 
     Returns
     -------

@@ -1,10 +1,10 @@
 """Jumps of a random measure given a partition and u.
 
-Given the partition and u, the measure before normalisation has a jump at the atom of each cluster c, a gamma variable
-of shape ``n_c - sigma`` and rate ``1 + u``.  Independently of these it has the jumps of a measure with Levy intensity
+Given the partition and u, the measure before normalisation has a jump at the atom of each cluster c, which is a gamma
+variable of shape ``n_c - sigma`` and rate ``1 + u``.  Independently, it has the jumps of a measure with Levy intensity
 ``exp(-u w) rho(w)``, at atoms that are independent draws from the base measure (James, Lijoi & Prünster 2009,
-"Posterior analysis for normalized random measures with independent increments", theorem 1).  All masses are
-logarithms, since u may overflow, and in units of ``1 / (1 + u)``, in which nothing cancels where u is huge.
+"Posterior analysis for normalized random measures with independent increments", theorem 1).  All masses are logarithms,
+since u may overflow, and in units of ``1 / (1 + u)``, so that nothing cancels if u is huge.
 """
 
 import math
@@ -29,13 +29,13 @@ def _parameters(measure):
 
 
 def draw_log_remaining_mass(rng, measure, log_u):
-    """Draw the total mass of all jumps outside of the clusters, given u.
+    """Draw the total mass of all jumps outside the clusters, given u.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     measure : Measure
-        With fields that are numbers.
+        Its fields are numbers.
     log_u : float
         Logarithm of the auxiliary variable; -inf gives the total mass of the prior.
 
@@ -47,12 +47,12 @@ def draw_log_remaining_mass(rng, measure, log_u):
     Raises
     ------
     NotImplementedError
-        If the measure is no generalized gamma measure.
+        If the measure is not a generalized gamma measure.
 
     Notes
     -----
     The Laplace transform is ``exp(-alpha/sigma ((1+u+s)^sigma - (1+u)^sigma))``, and for the Dirichlet process
-    ``(1 + s/(1+u))^-alpha``.  The draw is exact, at a cost bounded over all hyperparameters and u.
+    ``(1 + s/(1+u))^-alpha``.  The draw is exact, and its cost is bounded over all hyperparameters and u.
 
     Examples
     --------
@@ -71,19 +71,19 @@ def draw_log_fixed_jumps(rng, measure, counts):
     ----------
     rng : numpy.random.Generator
     measure : Measure
-        With fields that are numbers.
+        Its fields are numbers.
     counts : array_like of int, shape (n_clusters,)
         Sizes of the clusters, at least 1.
 
     Returns
     -------
     ndarray, shape (n_clusters,)
-        Logarithms of ``1 + u`` times the jumps: of independent gamma variables of shape ``counts - sigma``.
+        Logarithms of ``1 + u`` times the jumps, which are independent gamma variables of shape ``counts - sigma``.
 
     Raises
     ------
     NotImplementedError
-        If the measure is no generalized gamma measure.
+        If the measure is not a generalized gamma measure.
 
     Examples
     --------
@@ -97,39 +97,39 @@ def draw_log_fixed_jumps(rng, measure, counts):
 
 
 def draw_log_remaining_jumps(rng, measure, log_u, log_other_mass, tail_mass, max_jumps):
-    """Draw the largest jumps outside of the clusters, given u, from the largest on (Ferguson & Klass 1972).
+    """Draw the largest jumps outside the clusters, given u, in decreasing order (Ferguson & Klass 1972).
 
     The i-th jump w solves ``N(w) = t_i``, where ``N(w) = alpha (1+u)^sigma Gamma(-sigma, (1+u) w) / Gamma(1-sigma)`` is
     the expected number of jumps above w, ``alpha E1((1+u) w)`` for the Dirichlet process, and t_i are the arrival times
-    of a Poisson process of rate 1.  Jumps end when ``m / (m + s) <= tail_mass``, with s the mass so far, that of the
-    clusters included, and ``m = alpha (1+u)^(sigma-1) P(1-sigma, (1+u) w)`` the expected mass of all jumps below the
-    last one, P the regularised incomplete gamma function.
+    of a Poisson process of rate 1.  Jumps end when ``m / (m + s) <= tail_mass``.  Here s is the mass so far, including
+    that of the clusters, and ``m = alpha (1+u)^(sigma-1) P(1-sigma, (1+u) w)`` is the expected mass of all jumps below
+    the last one, with P the regularised incomplete gamma function.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     measure : Measure
-        With fields that are numbers.
+        Its fields are numbers.
     log_u : float
         Logarithm of the auxiliary variable.
     log_other_mass : float
         Logarithm of ``1 + u`` times the mass of all other jumps, -inf if there are none.
     tail_mass : float
-        Share of the whole mass that the jumps left out may have, between 0 and 1.
+        Share of the total mass that omitted jumps may have, between 0 and 1.
     max_jumps : int
-        Largest number of jumps; with it reached, the tail is larger than asked for.
+        Largest number of jumps; if it is reached, the tail is larger than requested.
 
     Returns
     -------
     log_jumps : ndarray, shape (n_jumps,)
-        Logarithms of ``1 + u`` times the jumps, falling.
+        Logarithms of ``1 + u`` times the jumps, in decreasing order.
     log_tail_mass : float
-        Logarithm of ``1 + u`` times m, the expected mass of the jumps left out.
+        Logarithm of ``1 + u`` times m, the expected mass of the omitted jumps.
 
     Raises
     ------
     NotImplementedError
-        If the measure is no generalized gamma measure.
+        If the measure is not a generalized gamma measure.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def draw_log_remaining_jumps(rng, measure, log_u, log_other_mass, tail_mass, max
 
 @kernel
 def _draw_log_remaining_mass(rng, alpha, sigma, log_u):
-    # (1 + u) times the mass has the law of draw_log_tilted_stable with a = alpha (1 + u)^sigma.
+    # 1 + u times the mass has the law of draw_log_tilted_stable with a = alpha (1 + u)^sigma.
     return draw_log_tilted_stable(rng, math.exp(log_growth(alpha, sigma, softplus(log_u))), sigma)
 
 
@@ -155,7 +155,7 @@ def _draw_log_remaining_mass(rng, alpha, sigma, log_u):
 def _draw_log_fixed_jumps(rng, sigma, counts):
     log_jumps = np.empty(counts.shape[0])
     for c in range(counts.shape[0]):
-        # G_s = G_(s+1) U^(1/s) does not underflow in logs.
+        # A gamma variable of shape s is G_(s+1) U^(1/s), which does not underflow in logs.
         shape = counts[c] - sigma
         log_jumps[c] = math.log(rng.standard_gamma(shape + 1.0)) + math.log1p(-rng.random()) / shape
     return log_jumps

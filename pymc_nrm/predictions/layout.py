@@ -1,4 +1,4 @@
-"""Dimensions and coordinates of what is predicted, as the model names them."""
+"""Dimensions and coordinates of predictions, as named by the model."""
 
 import numpy as np
 import xarray as xr
@@ -14,7 +14,7 @@ class MixtureLayout:
     ----------
     model : pymc.Model
     name : str, optional
-        Name of the mixture; the only one of the model by default.
+        Name of the mixture; by default the only one of the model.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class MixtureLayout:
         return np.shape(family[position])[axis]
 
     def feature_names(self):
-        """Names of the features, or None."""
+        """Names of the features, or None if they have none."""
         return self._coords.get(self.feature_dim)
 
     def data_dims(self, item_dim):
@@ -53,7 +53,7 @@ class MixtureLayout:
         return (item_dim,) if self.univariate else (item_dim, self.feature_dim)
 
     def coords(self, dims):
-        """Coordinates of those dimensions that have some; ``<dim>_other`` has those of ``<dim>``."""
+        """Coordinates of the dimensions that have any; ``<dim>_other`` has those of ``<dim>``."""
         known = {dim: self._coords.get(dim, self._coords.get(dim.removesuffix("_other"))) for dim in dims}
         return {dim: np.asarray(values) for dim, values in known.items() if values is not None}
 
@@ -63,12 +63,12 @@ class MixtureLayout:
         Parameters
         ----------
         family : Family
-            Of full shape.
+            Its hyperparameters have full shape.
 
         Returns
         -------
         dict of {str : (slice, shape, dims)}
-            Axes of length one that stand for the single feature of a vector are left out.
+            Without axes of length one for the single feature of a vector.
         """
         letters = {letter for spec in self.family_class.hyperparameters.values() for letter in spec.core}
         d = self.n_features(family)
@@ -97,9 +97,9 @@ def draws_dataset(posterior, variables, coords, attrs=None):
     Parameters
     ----------
     posterior : Dataset
-        The coordinates of ``chain`` and ``draw`` are kept.
+        It provides the coordinates of ``chain`` and ``draw``.
     variables : dict of {str : (dims, ndarray)}
-        Dimensions behind the draws, and arrays of shape (chains * draws, ...).
+        Dimensions after the draws, and arrays of shape (chains * draws, ...).
     coords : dict
     attrs : dict, optional
 
@@ -133,7 +133,7 @@ def partition_coords(draws):
 
 
 def padded(arrays, fill):
-    """Arrays of different lengths in one, shape (len(arrays), longest, ...)."""
+    """Stack arrays of different lengths into one, shape (len(arrays), longest, ...)."""
     longest = max(len(array) for array in arrays)
     table = np.full((len(arrays), longest, *arrays[0].shape[1:]), fill, dtype=arrays[0].dtype)
     for row, array in zip(table, arrays, strict=True):

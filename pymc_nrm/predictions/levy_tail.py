@@ -1,7 +1,7 @@
-"""Tails of the Levy intensity of generalized gamma measures: numbers of jumps above a size, and their mass below it.
+"""Tails of the Levy intensity of generalized gamma measures: the number of jumps above a size, and the mass below it.
 
-For the intensity ``x^(-1-sigma) e^-x / Gamma(1-sigma)`` on (0, inf), to which a change of units brings every measure of
-the class and its tilted versions.  Sizes are given as logarithms: where sigma is small, most jumps would underflow.
+The intensity is ``x^(-1-sigma) e^-x / Gamma(1-sigma)`` on (0, inf); a change of units gives it to every measure of the
+class and its tilted versions.  Sizes are given as logarithms, since most jumps would underflow if sigma is small.
 """
 
 import math
@@ -14,10 +14,10 @@ _EULER = 0.5772156649015329
 
 @kernel
 def _log_gamma_ratio(y):
-    """``log Gamma(1 + y) / y`` for y > -1, also where y tends to 0."""
+    """``log Gamma(1 + y) / y`` for y > -1, accurate also as y tends to 0."""
     if abs(y) > 0.02:
         return math.lgamma(1.0 + y) / y
-    # -Euler + sum over k >= 2 of zeta(k)/k (-1)^k y^(k-1)
+    # Minus Euler's constant, plus the sum over k >= 2 of zeta(k)/k (-1)^k y^(k-1).
     series = 0.14404989676884614 - y * (0.12550966952474304 - y * 0.11133426586956469)
     series = 0.27058080842778454 - y * (0.207385551028674 - y * (0.16955717699740822 - y * series))
     return y * (0.8224670334241132 - y * (0.40068563438653143 - y * series)) - _EULER
@@ -28,7 +28,7 @@ def _log_upper_gamma(sigma, log_x):
     """Log of the upper incomplete gamma function ``Gamma(-sigma, x)``, sigma in [0, 1)."""
     x = math.exp(log_x)
     if x >= 1.0:
-        # Continued fraction, modified Lentz: 1 / (x+1+sigma - 1(1+sigma) / (x+3+sigma - 2(2+sigma) / ...)).
+        # The continued fraction 1 / (x+1+sigma - 1(1+sigma) / (x+3+sigma - 2(2+sigma) / ...)) by modified Lentz.
         b = x + 1.0 + sigma
         d = 1.0 / b
         c = math.inf
@@ -44,8 +44,8 @@ def _log_upper_gamma(sigma, log_x):
         return math.log(value) - x - sigma * log_x
     if -sigma * log_x > 300.0:
         return -sigma * log_x - math.log(sigma)
-    # Gamma(-sigma) - sum_k (-1)^k x^(k-sigma) / (k! (k - sigma)).  Terms that diverge as sigma tends to 0 are k = 0 and
-    # Gamma(-sigma), as it tends to 1 they are k = 1 and Gamma(-sigma): both are combined beforehand.
+    # Gamma(-sigma) - sum_k (-1)^k x^(k-sigma) / (k! (k - sigma)).  Gamma(-sigma) and the term of k = 0 diverge as sigma
+    # tends to 0, Gamma(-sigma) and that of k = 1 as sigma tends to 1, so each pair is combined first.
     rest = 1.0 - sigma
     total = expm1_ratio(sigma, -log_x)
     if sigma <= 0.5:
@@ -85,16 +85,16 @@ def log_tail(sigma, log_x):
 
 @kernel
 def log_tail_inverse(sigma, log_number, log_above):
-    """Log of the size x above which the expected number of jumps is given: the inverse of :func:`log_tail`.
+    """Log of the size x above which there is a given expected number of jumps: the inverse of :func:`log_tail`.
 
-    The tail is log-concave in log x, so that Newton steps from the right never pass the root.
+    The tail is log-concave in log x, so Newton steps from the right never overshoot the root.
 
     Parameters
     ----------
     sigma : float in [0, 1)
     log_number : float
     log_above : float
-        Log of any size known to be larger; inf if none is.
+        Log of any size that is known to be larger, or inf.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def log_tail_inverse(sigma, log_number, log_above):
     >>> round(log_tail_inverse(0.5, log_tail(0.5, -30.0), math.inf), 9)
     -30.0
     """
-    # Above 1 the tail is less than exp(-x).
+    # The tail above x is less than exp(-x) if x > 1.
     log_x = log_above if log_above < math.inf else math.log(max(1.0, -log_number))
     log_gamma = math.lgamma(1.0 - sigma)
     for _ in range(500):

@@ -24,10 +24,10 @@ def compute_log_likelihood(
     extend_inferencedata: bool = True,
     progressbar: bool = True,
 ) -> Any:
-    """Log-likelihood of each item for ``arviz.loo``, to compare measures and families by ``arviz.compare``.
+    """Log-likelihood of each item for ``arviz.loo``, so that ``arviz.compare`` can compare measures and families.
 
-    An item is left out with its label: its value in a draw is its predictive density given the other items, their
-    partition and the hyperparameters, with its own label and all parameters of clusters integrated out.
+    An item is left out together with its label.  Its value in a draw is its log predictive density given the other
+    items, their partition and the hyperparameters, with its own label and all parameters of clusters integrated out.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def compute_log_likelihood(
     model : pymc.Model
         The model that was sampled.
     var_name : str, optional
-        Name of the partition, or of the Mixture if the partition has no other; the only partition by default.
+        Name of the partition, or of its Mixture if it has only one; by default the only partition.
     extend_inferencedata : bool
         Whether to add the result to the group ``log_likelihood`` of ``idata``, which must then be a DataTree.
     progressbar : bool
@@ -45,8 +45,9 @@ def compute_log_likelihood(
     Returns
     -------
     DataTree or Dataset
-        ``idata`` itself, or the Dataset.  The variable has dims (chain, draw, item) and the name of the mixture; where
-        several share the partition, it is the joint density of all data of an item and has the name of the partition.
+        ``idata`` itself, or a Dataset.  The variable has dims (chain, draw, item) and the name of the mixture.  If
+        several mixtures share the partition, it is the joint log density of all data of an item and has the name of the
+        partition.
 
     Raises
     ------
@@ -58,26 +59,25 @@ def compute_log_likelihood(
 
     Notes
     -----
-    Write z for the partition, h for hyperparameters, -i for all items but i.  Summing over the label of item i,
+    Write z for the partition, h for hyperparameters, and -i for all items except i.  Summing over the label of item i,
 
-        ``p(z[-i], h | x) = p(z[-i], h | x[-i]) p(x[i] | z[-i], x[-i], h) / p(x[i] | x[-i])``,
+        ``p(z[-i], h | x) = p(z[-i], h | x[-i]) p(x[i] | z[-i], x[-i], h) / p(x[i] | x[-i])``.
 
-    so that draws given all data become draws given x[-i] with the importance weights ``1 / p(x[i] | z[-i], x[-i], h)``,
-    whose integrand is the same density: this is what Pareto-smoothed importance sampling does with the values given
-    here (integrated importance sampling, Li, Qiu, Zhang & Feng 2016, "Approximating cross-validatory predictive
-    evaluation in Bayesian latent variables models with integrated IS and WAIC"; Vehtari, Gelman & Gabry 2017).  It is
-    exact as the number of draws grows, for every measure, and
+    Draws given all data therefore become draws given x[-i] by the importance weights
+    ``1 / p(x[i] | z[-i], x[-i], h)``, and the integrand is the same density.  This is what Pareto-smoothed importance
+    sampling does with the values given here (integrated importance sampling, Li, Qiu, Zhang & Feng 2016, "Approximating
+    cross-validatory predictive evaluation in Bayesian latent variables models with integrated IS and WAIC"; Vehtari,
+    Gelman & Gabry 2017).  It is exact as the number of draws grows, for every measure, and
 
         ``p(x[i] | z[-i], x[-i], h) = sum_k P(join k) p(x[i] | items of cluster k but i) + P(new) p(x[i] | base)``.
 
-    The density of an item given its own label, ``p(x[i] | z, x[-i])``, would not do: a singleton has the density of the
-    base measure there, though the rest of the data may predict it well, and the label itself was drawn given x[i].
-    Nor is it needed to draw parameters and weights of the random measure, which would only add noise.
+    The density of an item given its own label, ``p(x[i] | z, x[-i])``, would be wrong: a singleton has the density of
+    the base measure there, although the rest of the data may predict it well, and the label itself was drawn given
+    x[i].  Drawing the parameters and weights of the random measure is not needed and would only add noise.
 
     ``elpd_loo``, its standard error, the Pareto k and comparisons have their usual meaning.  ``p_loo`` does not count
-    the parameters of clusters, which are integrated out on both sides; WAIC is not defined by these values.  ArviZ
-    refuses values with many ties, which arise if no hyperparameter is sampled and the draws are a few partitions over
-    and over.
+    the parameters of clusters, which are integrated out on both sides.  These values do not define WAIC.  ArviZ refuses
+    values with many ties, which arise if no hyperparameter is sampled and the draws repeat a few partitions.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def compute_log_likelihood(
 
 
 def _partition_name(model, var_name):
-    """Name of the partition from its own name, or from that of its only mixture."""
+    """Name of the partition, given its own name or that of its only mixture."""
     rv = next((rv for rv in model.basic_RVs if rv.name == var_name), None)
     if rv is None or not is_mixture(rv):
         return var_name
@@ -139,12 +139,12 @@ def _partition_name(model, var_name):
 
 
 def _log_join_without(measure, labels):
-    """Log probabilities of the label of a left-out item of each cluster, shape (n_clusters, n_clusters + 1)."""
+    """Log probabilities of the new label of an item left out of each cluster, shape (n_clusters, n_clusters + 1)."""
     counts = label_counts(labels)
     n_clusters = len(counts)
     rows = np.full((n_clusters, n_clusters + 1), -np.inf)
     for size in np.unique(counts):
-        # Clusters of one size are interchangeable: one computation with the first of them serves all.
+        # Clusters of equal size are interchangeable: compute for the first, and swap two entries for each other one.
         members = np.flatnonzero(counts == size)
         first = members[0]
         remaining = counts.copy()

@@ -22,7 +22,7 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
     Parameters
     ----------
     measure_draws : Dataset
-        From :func:`~pymc_nrm.predictions.random_measure.sample_random_measure`; draws may be selected or thinned.
+        Result of :func:`~pymc_nrm.predictions.random_measure.sample_random_measure`; draws may be selected or thinned.
     model : pymc.Model
         The model that was sampled.
     grid : array_like, sparse matrix, DataArray or Dataset, shape (m, d), or (m,) for one feature
@@ -31,19 +31,19 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
     Returns
     -------
     Dataset
-        ``density``, dims (chain, draw, point), per unit of the data and not in logs; a probability for discrete
+        ``density``, dims (chain, draw, point), per unit of the data and not in logs, or a probability for discrete
         families.  Points have the coordinates of :func:`~pymc_nrm.predictions.predictive_density.density`.
 
     Raises
     ------
     ValueError
-        If the grid has another number of features than the mixture or values outside the support of the family, or the
-        Dataset holds no draws of a random measure.
+        If the grid and the mixture have different numbers of features, the grid has values outside the support of the
+        family, or the Dataset holds no draws of a random measure.
 
     Notes
     -----
-    The spread over draws is the posterior spread of the random density; ``density``, which integrates the measure out
-    given the partition, has the same mean and less spread.
+    The spread over draws is the posterior spread of the random density.  ``density`` integrates out the measure given
+    the partition, so it has the same mean and less spread.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: 
     Parameters
     ----------
     measure_draws : Dataset
-        From :func:`~pymc_nrm.predictions.random_measure.sample_random_measure`.
+        Result of :func:`~pymc_nrm.predictions.random_measure.sample_random_measure`.
     model : pymc.Model
         The model that was sampled.
     grid : array_like, shape (m,)
@@ -99,7 +99,7 @@ def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: 
     NotImplementedError
         For families of categories or of vectors of counts.
     ValueError
-        If the grid is no vector of numbers, there is no such feature, or the Dataset holds no draws of a random
+        If the grid is not a vector of numbers, there is no such feature, or the Dataset holds no draws of a random
         measure.
 
     Examples
@@ -136,14 +136,14 @@ def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
     Parameters
     ----------
     measure_draws : Dataset
-        From :func:`~pymc_nrm.predictions.random_measure.sample_random_measure`.
+        Result of :func:`~pymc_nrm.predictions.random_measure.sample_random_measure`.
     model : pymc.Model
         The model that was sampled.
 
     Returns
     -------
     Dataset
-        ``mean``, dims (chain, draw) and that of the features, in the units of the data.
+        ``mean``, dims (chain, draw) and the dimension of the features, in the units of the data.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
 
 
 class _MeasureDraws:
-    """Weights and parameters of draws of a random measure, and a family of their shapes."""
+    """Weights and parameters of draws of a random measure, and a family with their shapes."""
 
     def __init__(self, measure_draws, model):
         self.dataset = posterior_of(measure_draws)
@@ -196,7 +196,7 @@ class _MeasureDraws:
         self._parameters = {name: self._stacked(name, shape) for name, shape in shapes.items()}
 
     def _family(self):
-        """A family of full shape; the values of its hyperparameters do not matter for items given parameters."""
+        """A family of full shape; given parameters, items do not depend on the values of its hyperparameters."""
         sizes = {"n": 1, "d": self.n_features, "l": self.dataset.sizes.get("level", 1)}
         cores = [spec.core for spec in self.layout.family_class.hyperparameters.values()]
         fields = [np.full([sizes[axis] for axis in core], float(sizes["l"])) for core in cores]
@@ -209,7 +209,7 @@ class _MeasureDraws:
         return values.reshape(-1, self.dataset.sizes["atom"], *shape)
 
     def parameters(self, s, kept):
-        """Parameters of the kept atoms of draw s by their names."""
+        """Parameters of the kept atoms of draw s, by name."""
         return {name: values[s, kept] for name, values in self._parameters.items()}
 
     def rows(self, s, kept):

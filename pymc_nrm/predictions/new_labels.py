@@ -1,4 +1,4 @@
-"""Clusters that new items join."""
+"""Labels of new items: the clusters that they join."""
 
 from typing import Any
 
@@ -37,44 +37,44 @@ def predict_labels(
     model : pymc.Model
         The model that was sampled.
     X_new : array_like, sparse matrix, DataArray or Dataset, shape (m, d) or (m,), or dict of them by mixture
-        Data of the new items, each predicted on its own.  With several mixtures over the partition, a dict by their
-        names; those left out count as unknown.
+        Data of the new items, each predicted by itself.  If several mixtures share the partition, give a dict by their
+        names; data of mixtures that it omits count as unknown.
     estimate : array_like of int, DataArray, or Dataset with the variable ``labels``, shape (n,), optional
-        Labels of the old items; by default those of :func:`~pymc_nrm.stats.point_estimate` with seed 0,
-        or of the partition itself where it is observed.
+        Labels of the old items; by default those of :func:`~pymc_nrm.stats.point_estimate` with seed 0, or those of the
+        partition itself if it is observed.
     var_name : str, optional
-        Name of the partition; the only one of the model by default.
+        Name of the partition; by default the only one of the model.
     progressbar : bool
         Whether to show a bar if it takes longer than two seconds.
 
     Returns
     -------
     Dataset
-        ``probability``, dims (new item, cluster), for the labels of the estimate in the coordinate ``cluster``;
-        ``new_cluster_probability``, dims (new item); both add up to one for each item.  ``labels``, the most probable
-        cluster of each item, -1 for a new one.  The dimension of new items is that of a DataArray or Dataset, else
-        ``new_<dim of the partition's items>``.
+        ``probability``, dims (new item, cluster), with the labels of the estimate in the coordinate ``cluster``, and
+        ``new_cluster_probability``, dims (new item); together they add up to one for each item.  ``labels`` is the most
+        probable cluster of each item, -1 for a new one.  The dimension of new items is that of a DataArray or Dataset,
+        otherwise ``new_<dim of the partition's items>``.
 
     Raises
     ------
     TypeError
         If data are not numbers.
     ValueError
-        If the estimate has another number of items than the partition, new data have the wrong shape or values outside
-        the support of their family, or the draws or the model lack a variable.
+        If the estimate and the partition have different numbers of items, new data have the wrong shape or values
+        outside the support of their family, or the draws or the model lack a variable.
 
     Notes
     -----
-    In a draw, the new item joins cluster k with probability r_k proportional to ``P(join k) p(x | items of k)``, u and
-    the parameters integrated out.  The clusters of the draw are not those of the estimate.  An item that joins k is
-    counted towards cluster c of the estimate in proportion to the members that k has in c,
+    In a draw, the new item joins cluster k with probability r_k proportional to ``P(join k) p(x | items of k)``, with u
+    and the parameters integrated out.  The clusters of the draw are not those of the estimate.  An item that joins k
+    counts towards cluster c of the estimate in proportion to the members that k has in c,
 
-        ``P(c) = mean over draws of sum_k r_k |k and c| / |k|``:
+        ``P(c) = mean over draws of sum_k r_k |k and c| / |k|``.
 
-    the probability that a cluster mate of the new item, picked at random, is of cluster c.  Where the draws agree with
-    the estimate, this is the mean of r.  A draw that merges two clusters of the estimate splits r_k between them by
-    their sizes, however close the item is to one of them; probabilities far from zero and one may so stem from doubt
-    about the old items.  Draws that split a cluster of the estimate add up.
+    This is the probability that a random cluster mate of the new item is in cluster c.  If the draws agree with the
+    estimate, it is the mean of r.  A draw that merges two clusters of the estimate splits r_k between them by their
+    sizes, however close the item is to one of them, so probabilities far from zero and one may stem from doubt about
+    the old items.  Draws that split a cluster of the estimate add up.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def predict_labels(
 
 
 def _estimate_labels(estimate, draws):
-    """Labels 0, 1, ... of the items in the estimate, and the names of its clusters in that order."""
+    """Labels 0, 1, ... of the items in the estimate, and the names of its clusters in this order."""
     if isinstance(estimate, xr.Dataset):
         if "labels" not in estimate:
             raise ValueError(f"estimate must have the variable labels; it has {sorted(map(str, estimate.data_vars))}")

@@ -1,4 +1,4 @@
-"""Replications of the data from the clusters found, and new items."""
+"""Replications of the data from the clusters found, and data of new items."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from pymc_nrm.progress import tracked
 
 @kernel
 def draw_items(rng, family, labels, parameters, values):
-    """Draw the data of items given their labels and the parameters of clusters, and write them into ``values``."""
+    """Draw data of items given their labels and the parameters of clusters, and write them into ``values``."""
     for item in range(labels.shape[0]):
         if item % 64 == 0:
             check_signals()
@@ -38,10 +38,10 @@ def sample_posterior_predictive(
     random_seed: Any = None,
     progressbar: bool = True,
 ) -> xr.DataTree:
-    """Draw replications of the data from the clusters of every posterior draw, and the data of new items.
+    """Draw replications of the data from the clusters of every posterior draw, and data of new items.
 
-    In contrast to ``pm.sample_posterior_predictive``, whose clusters have new parameters from the base measure,
-    parameters are drawn given the partition and the data.
+    Parameters of clusters are drawn given the partition and the data.  The clusters of
+    ``pm.sample_posterior_predictive``, in contrast, get new parameters from the base measure.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ def sample_posterior_predictive(
     model : pymc.Model
         The model that was sampled.
     new_items : int
-        Number of new items, for every partition that is involved.
+        Number of new items of every partition involved.
     var_names : str or sequence of str, optional
-        Names of mixtures.  By default all that are observed, or all if none is.
+        Names of mixtures.  By default all observed mixtures, or all mixtures if none is observed.
     random_seed : int or numpy.random.Generator, optional
     progressbar : bool
         Whether to show a bar if it takes longer than two seconds.
@@ -60,26 +60,26 @@ def sample_posterior_predictive(
     Returns
     -------
     DataTree
-        ``posterior_predictive`` has the replications, dims (chain, draw, ...) and those of the mixture.
-        ``predictions``, with new items only, has their data and their labels under the name of the partition, with the
-        dimension ``new_<dim of the partition's items>``.  ``observed_data`` is that of ``idata``, if it has one.
+        The group ``posterior_predictive`` has the replications, dims (chain, draw) and those of the mixture.  The group
+        ``predictions``, which exists only with new items, has their data, and their labels under the name of the
+        partition, with the dimension ``new_<dim of the partition's items>``.  The group ``observed_data`` is that of
+        ``idata``, if it has one.
 
     Raises
     ------
     ValueError
-        If the draws or the model lack a variable, ``new_items`` is not a whole number of at least 0, or a
-        hyperparameter has one value for each item, which new items have none of.
+        If the draws or the model lack a variable, ``new_items`` is not a whole number of at least 0, or there are new
+        items but a hyperparameter has one value for each old item.
 
     Notes
     -----
-    Labels of new items follow the predictive law of the partition, one item after the other with u integrated out
-    (ratios of partition probabilities).  Labels below the number of clusters of the draw are its clusters; the next
-    ones are clusters that new items open and may share, with parameters from the base measure.  Mixtures over the same
-    partition share these labels.
+    Labels of new items are drawn one after another from the predictive law of the partition with u integrated out
+    (ratios of partition probabilities).  Labels below the number of clusters of the draw are its clusters.  The next
+    ones are clusters that new items open and may share; their parameters come from the base measure.  Mixtures over the
+    same partition share these labels.
 
-    Entries that are missing in the data are drawn as well: given the partition and the parameters, they are
-    imputations.  ``MultinomialDirichlet`` replicates the row sums of the data; new items need row sums that are all
-    equal.
+    Missing entries of the data are drawn as well, and are imputations given the partition and the parameters.
+    ``MultinomialDirichlet`` replicates the row sums of the data; for new items, all row sums must be equal.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def _layouts(model, var_names):
 
 
 def _draw(draws, layouts, new_items, rng, progressbar):
-    """Labels of new items, and for each mixture the data of old items followed by those of new ones."""
+    """Labels of new items and, for each mixture, the data of old items followed by those of new ones."""
     new_labels = np.empty((len(draws), new_items), dtype=np.int64)
     results = [None] * len(layouts)
     positions = [draws.mixtures.index(layout.name) for layout in layouts]
@@ -166,7 +166,7 @@ def _draw(draws, layouts, new_items, rng, progressbar):
 
 
 def _with_new_items(family, new_items):
-    """The family of old and new items, where hyperparameters have one value per item."""
+    """The family of old and new items, if it has hyperparameters with one value per item."""
     if not new_items:
         return family
     changed = {}

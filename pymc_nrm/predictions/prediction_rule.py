@@ -11,14 +11,14 @@ from pymc_nrm.measures.quadrature import log_integral
 
 
 def log_prediction_rule(measure, counts):
-    """Log probabilities that one more item joins each cluster, or opens a new one, before its data are seen.
+    """Log probabilities that one more item joins each cluster or opens a new one, before its data are seen.
 
     Parameters
     ----------
     measure : Measure
-        With float fields.
+        Its fields are floats.
     counts : ndarray of int, shape (n_clusters,)
-        Sizes of the clusters, all positive; may be empty.
+        Sizes of the clusters, all positive; there may be none.
 
     Returns
     -------
@@ -29,8 +29,8 @@ def log_prediction_rule(measure, counts):
     -----
     These are ratios of partition probabilities, ``EPPF(counts with the item) / EPPF(counts)``.  For generalized gamma
     measures they are ``(n_c - sigma) V(n+1, k) / V(n, k)`` and ``V(n+1, k+1) / V(n, k)`` (Lijoi, Mena & Prünster 2007,
-    "Controlling the reinforcement in Bayesian non-parametric mixture models", section 2).  Weights of clusters *given*
-    u would not do after u has been drawn given the partition of n items: that of the next item changes the law of u.
+    "Controlling the reinforcement in Bayesian non-parametric mixture models", section 2).  Weights of clusters given a
+    u that was drawn given the partition of n items would be wrong, since the next item changes the law of u.
 
     Examples
     --------
@@ -55,19 +55,19 @@ def log_prediction_rule(measure, counts):
 
 @functools.lru_cache(maxsize=4096)
 def _log_new_weight(alpha, sigma, n, k):
-    """Log of ``V(n+1, k+1) / V(n+1, k)``: the weight of a new cluster where one of m items has weight m - sigma."""
+    """Log of ``V(n+1, k+1) / V(n+1, k)``: the weight of a new cluster if a cluster of m items has weight m - sigma."""
     if sigma == 0.0 or k == 0:
         return math.log(alpha)
     return math.log(alpha) + log_integral(n + 1, k + 1, alpha, sigma) - log_integral(n + 1, k, alpha, sigma)
 
 
 def draw_new_labels(measure, counts, n_new, rng):
-    """Draw the labels of new items one after the other from their predictive law.
+    """Draw the labels of new items one after another from their predictive law.
 
     Parameters
     ----------
     measure : Measure
-        With float fields.
+        Its fields are floats.
     counts : ndarray of int, shape (n_clusters,)
         Sizes of the clusters.
     n_new : int

@@ -24,7 +24,7 @@ def density(
     var_name: str | None = None,
     progressbar: bool = True,
 ) -> xr.Dataset:
-    """Predictive density of the data of one more item, for every posterior draw, at the points of a grid.
+    """Predictive density of the data of one more item at the points of a grid, for every posterior draw.
 
     Parameters
     ----------
@@ -34,32 +34,32 @@ def density(
         The model that was sampled.
     grid : array_like, sparse matrix, DataArray or Dataset, shape (m, d), or (m,) for one feature
         Points in the units of the data; whole numbers for families of counts.  A Dataset has one variable per feature.
-        Where the family allows missing values, NaN in a point leaves that feature out: the density is a marginal one.
+        If the family allows missing values, NaN in a point leaves that feature out, and the density is marginal.
     var_name : str, optional
-        Name of the Mixture; the only one of the model by default.
+        Name of the Mixture; by default the only one of the model.
     progressbar : bool
         Whether to show a bar if it takes longer than two seconds.
 
     Returns
     -------
     Dataset
-        ``density``, dims (chain, draw, point), per unit of the data and not in logs; a probability for discrete
-        families.  ``new_cluster_weight``, dims (chain, draw): the probability that the item opens a new cluster before
-        its data are seen.  The coordinate of ``point`` is the grid for one feature; otherwise points have the
-        coordinates ``x_0``, ``x_1``, ... (not for sparse grids).
+        ``density``, dims (chain, draw, point), is per unit of the data and not in logs, or a probability for discrete
+        families.  ``new_cluster_weight``, dims (chain, draw), is the probability that the item opens a new cluster,
+        before its data are seen.  For one feature, the grid is the coordinate of ``point``; otherwise points have the
+        coordinates ``x_0``, ``x_1``, ... (except for sparse grids).
 
     Raises
     ------
     ValueError
-        If the grid has another number of features than the mixture or values outside the support of the family, or the
-        draws or the model lack a variable.
+        If the grid and the mixture have different numbers of features, the grid has values outside the support of the
+        family, or the draws or the model lack a variable.
 
     Notes
     -----
-    For each draw this is ``sum_k P(join k) p(x | items of cluster k) + P(new) p(x | base measure)`` with the parameters
-    of clusters and u integrated out.  The mean over draws is the posterior predictive density; its spread is that of
-    conditional expectations of the random density given the partition and the hyperparameters, and is less than the
-    posterior spread of the random density itself.
+    For each draw this is ``sum_k P(join k) p(x | items of cluster k) + P(new) p(x | base measure)``, with the
+    parameters of clusters and u integrated out.  The mean over draws is the posterior predictive density.  The spread
+    over draws is that of conditional means of the random density given the partition and the hyperparameters, which is
+    less than the posterior spread of the random density itself.
 
     Examples
     --------

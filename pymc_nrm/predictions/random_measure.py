@@ -31,11 +31,11 @@ def sample_random_measure(
     random_seed: Any = None,
     progressbar: bool = True,
 ) -> xr.Dataset:
-    """Draw the random measure of a mixture, one for every posterior draw of the partition.
+    """Draw the random measure of a mixture once for every posterior draw of the partition.
 
     The measure is ``sum_h weight_h delta(theta_h)``.  Each cluster has an atom, whose parameters are drawn given the
     items of the cluster.  All other atoms are new: their parameters are drawn from the base measure.  There are
-    infinitely many of these, of which the largest are kept.
+    infinitely many new atoms, and only the largest are kept.
 
     Parameters
     ----------
@@ -44,52 +44,52 @@ def sample_random_measure(
     model : pymc.Model
         The model that was sampled.
     var_name : str, optional
-        Name of the Mixture; the only one of the model by default.
+        Name of the Mixture; by default the only one of the model.
     tail_mass : float
-        Expected share of the mass that the atoms left out may have in each draw, between 0 and 1.
+        Expected share of the mass that omitted atoms may have in each draw, between 0 and 1.
     max_new_atoms : int
-        Largest number of new atoms of a draw.
+        Largest number of new atoms in a draw.
     random_seed : int or numpy.random.Generator, optional
-        With the same whole number, calls for several mixtures over one partition give measures with the same weights:
-        the draws of one joint measure.
+        If the same whole number is given for several mixtures over one partition, their measures have the same weights:
+        they are draws of one joint measure.
     progressbar : bool
         Whether to show a bar if it takes longer than two seconds.
 
     Returns
     -------
     Dataset
-        Dimensions (chain, draw, atom).  Atoms of clusters come first, then new ones, each part by falling weight.
+        Dimensions (chain, draw, atom).  Atoms of clusters come first, then new ones, both by decreasing weight.
 
         - ``weight``: the weights, which sum to one; 0 beyond the last atom.
         - the parameters of the family by their names, for example ``mean`` and ``covariance``, in the units of the
           data, dims (chain, draw, atom, ...); NaN beyond the last atom.
         - ``is_new``: whether an atom belongs to no cluster.
         - ``label``: the cluster of an atom; -1 for new atoms and beyond the last one.
-        - ``tail_mass``, dims (chain, draw): expected share of the mass of the atoms left out, given those kept.
+        - ``tail_mass``, dims (chain, draw): expected share of the mass of the omitted atoms, given those kept.
         - ``log_mass``, ``log_u``, dims (chain, draw): log of the mass of the kept atoms before normalisation, and of u.
 
     Raises
     ------
     NotImplementedError
-        If the measure is no generalized gamma measure.
+        If the measure is not a generalized gamma measure.
     ValueError
         If the draws or the model lack a variable, or an option is outside its range.
 
     Warns
     -----
     UserWarning
-        If ``max_new_atoms`` is reached in a draw, so that its ``tail_mass`` is larger than asked for.
+        If a draw reaches ``max_new_atoms``, so that its ``tail_mass`` is larger than requested.
 
     Notes
     -----
     Given the partition and u, the jump of cluster c before normalisation is a gamma variable of shape ``n_c - sigma``
     and rate ``1 + u``, and new jumps have the Levy intensity ``exp(-u w) rho(w)`` (James, Lijoi & Prünster 2009,
-    theorem 1); u is drawn exactly.  New jumps come from the largest on (Ferguson & Klass 1972).  The number needed
+    theorem 1); u is drawn exactly.  New jumps are drawn in decreasing order (Ferguson & Klass 1972).  The number needed
     grows like ``tail_mass^(-sigma / (1 - sigma))``, times a factor that grows with ``alpha (1 + u)^sigma``: a few tens
     for the Dirichlet process, hundreds to thousands for sigma = 1/2, and more than can be kept for sigma near 1.
 
-    Memory: 8 bytes for each draw, parameter and atom (the largest number of any draw), twice that while they are put
-    together.  Thin the draws, or lower ``max_new_atoms``, where that is too much.
+    The result takes 8 bytes for each draw, parameter and atom (the largest number of any draw), and twice that while it
+    is assembled.  If that is too much, thin the draws or lower ``max_new_atoms``.
 
     References
     ----------
@@ -121,7 +121,7 @@ def sample_random_measure(
     layout = MixtureLayout(model, var_name)
     draws = PartitionDraws(idata, model, layout.partition)
     position = draws.mixtures.index(layout.name)
-    # Jumps have a generator of their own, so that they do not depend on the family.
+    # Jumps have a separate generator, so that they do not depend on the family.
     rng_jumps, rng_atoms = get_random_generator(random_generator(random_seed)).spawn(2)
     weights, rows, labels, names = [], [], [], None
     tails, log_masses, log_us = np.empty(len(draws)), np.empty(len(draws)), np.empty(len(draws))

@@ -1,4 +1,4 @@
-"""Kernels: predictive densities of items in the clusters of one draw."""
+"""Kernels for the predictive densities of items in the clusters of one draw."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def _fill_predictive(labels, family, data, points, table):
     state = build_state(labels, family, data)
     for k in range(table.shape[1]):
         check_signals()
-        # The slot behind the last occupied one holds the cache of a cluster without data.
+        # The slot after the last occupied one holds the cache of a cluster without data.
         cache = state.cache[state.active[k]]
         for j in range(table.shape[0]):
             table[j, k] = log_predictive(family, cache, points, j)
@@ -55,7 +55,7 @@ def _fill_leave_one_out(labels, family, data, table):
 
 
 def log_sum_rows(table):
-    """Log of the sums of the exponentials of each row; minus infinity for rows of nothing else.
+    """Log of the sum of exponentials of each row; -inf if all entries of the row are.
 
     Parameters
     ----------

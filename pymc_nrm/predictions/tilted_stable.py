@@ -8,10 +8,10 @@ Let Y have the Laplace transform ``exp(-a/sigma ((1+s)^sigma - 1))``.  In Zolota
 
 up to a constant, where ``sigma R`` is the log of Zolotarev's function at the angle, relative to its value at 0.  Given
 the angle, h is concave in x.  Since h is jointly concave, the log of the integral I of ``exp h`` over x is concave in
-R; I falls with R, and R is convex in the angle.  The marginal of the angle is therefore log-concave with its mode at 0.
+R.  Since I decreases in R, and R is convex in the angle, the marginal of the angle is log-concave with its mode at 0.
 Like the double rejection of Devroye (2009, "Random variate generation for exponentially and polynomially tilted stable
-distributions") the draw rejects twice, at a cost bounded over all a and sigma; the bounds here come from log-concavity
-alone.
+distributions"), the draw rejects twice, at a cost bounded over all a and sigma; the bounds used here follow from
+log-concavity alone.  All hats are flat around the mode and exponential beyond.
 """
 
 import math
@@ -19,19 +19,21 @@ import math
 from pymc_nrm.generic import kernel
 from pymc_nrm.measures.quadrature import expm1_ratio
 
-# Tangents touch where h has dropped by an amount in this range.  On either side of the mode, hats of one flat and one
-# tangent piece are then at most 1 / (1 - exp(-1/2)) times the integral: concavity bounds the slope p at a distance of 1
-# with drop d by p >= d, hence the hat by max(1, 1/d) and the integral from below by (1 - exp(-d)) / d.
+# Tangents touch h where it has dropped by an amount in this range.  On either side of the mode, the mass of a hat with
+# one flat and one tangent piece is then at most 1 / (1 - exp(-1/2)) times the integral.  Proof: let the drop at a
+# distance of 1 be d.  By concavity the slope there is at least d, so the hat has mass at most max(1, 1/d), and the
+# integral is at least (1 - exp(-d)) / d.
 _LEAST_DROP, _LARGEST_DROP = 0.5, 2.0
 _LOG_HAT_RATIO = -math.log(-math.expm1(-0.5))
 
-# The hat of the angle turns from flat to exponential where the hat of I has fallen by an amount in this range.
+# The hat of the angle turns from flat to exponential where the log mass of the hat of I has fallen by an amount in this
+# range.
 _LEAST_FALL, _LARGEST_FALL = 2.0, 3.0
 
 
 @kernel
 def _log_sine_ratio(c, rest, angle):
-    """Log of ``sin((1-c) angle) / ((1-c) sin(angle))`` over c, where ``rest = 1 - c``."""
+    """Log of ``sin((1-c) angle) / ((1-c) sin(angle))``, divided by c, where ``rest = 1 - c``."""
     if c < 0.5:
         x = 2.0 * math.sin(0.5 * c * angle) ** 2 + math.sin(c * angle) / math.tan(angle)
         return (math.log1p(-x) - math.log1p(-c)) / c
@@ -63,7 +65,7 @@ def _slope(x, a, sigma, R):
 
 @kernel
 def _mode(a, sigma, R):
-    """Root of ``log a + sigma R - q x = log(a e^x + q)``; the difference is concave, so that Newton steps converge."""
+    """Root of ``log a + sigma R - q x = log(a e^x + q)``; the difference is concave, so Newton steps converge."""
     q = sigma / (1.0 - sigma)
     log_ratio = math.log(q) - math.log(a)
     x = 0.0
@@ -80,7 +82,7 @@ def _mode(a, sigma, R):
 
 @kernel
 def _drop_distance(mode, top, side, a, sigma, R):
-    """Distance from the mode, to the right (side 1) or left (side -1), at which h has dropped by one, roughly."""
+    """Distance from the mode, to the right (side 1) or left (side -1), at which h has dropped by roughly one."""
     q = sigma / (1.0 - sigma)
     curvature = q * a * math.exp(sigma * R - q * mode) + a * math.exp(mode)
     step = math.sqrt(2.0 / curvature)
@@ -99,12 +101,12 @@ def _drop_distance(mode, top, side, a, sigma, R):
 
 @kernel
 def _hat(a, sigma, R):
-    """Hat of ``exp h(., R)``: log of its mass, mode, h there, and per side length of the flat part and slope beyond."""
+    """Hat of ``exp h(., R)``: log mass, mode, h there, lengths of the flat parts, slopes beyond (left, right)."""
     mode = _mode(a, sigma, R)
     top = _log_joint(mode, a, sigma, R)
     left, right = _drop_distance(mode, top, -1.0, a, sigma, R), _drop_distance(mode, top, 1.0, a, sigma, R)
     slope_left, slope_right = _slope(mode - left, a, sigma, R), -_slope(mode + right, a, sigma, R)
-    # The tangent meets the level of the mode at the distance minus drop / slope.
+    # The tangent reaches the height of the mode at the distance minus drop / slope.
     left -= (top - _log_joint(mode - left, a, sigma, R)) / slope_left
     right -= (top - _log_joint(mode + right, a, sigma, R)) / slope_right
     mass = left + right + 1.0 / slope_left + 1.0 / slope_right
@@ -113,7 +115,7 @@ def _hat(a, sigma, R):
 
 @kernel
 def _turning_angle(a, sigma, log_mass_0):
-    """Angle below pi/2 at which the hat has fallen by about two, and its log mass there; pi if there is none."""
+    """Angle below pi/2 at which the log mass of the hat has fallen by about two, and this log mass; pi if none is."""
     near, far = 0.0, 0.5 * math.pi
     log_mass = _hat(a, sigma, zolotarev_exponent(sigma, far))[0]
     if log_mass_0 - log_mass < _LEAST_FALL:
@@ -159,11 +161,11 @@ def draw_log_tilted_stable(rng, a, sigma):
     if not (a > 0.0 and a < math.inf and sigma >= 0.0 and sigma < 1.0):
         raise ValueError("the remaining mass needs a finite positive mean and sigma in [0, 1)")
     if sigma == 0.0:
-        # G_a = G_(a+1) U^(1/a) does not underflow in logs.
+        # A gamma variable of shape a is G_(a+1) U^(1/a), which does not underflow in logs.
         return math.log(rng.standard_gamma(a + 1.0)) + math.log1p(-rng.random()) / a
     log_mass_0 = _hat(a, sigma, 0.0)[0]
     turn, log_mass_turn = _turning_angle(a, sigma, log_mass_0)
-    # log I(angle) <= log I(turn) - (angle / turn - 1)(log I(0) - log I(turn)) beyond the turn, by concavity, where
+    # By concavity, log I(angle) <= log I(turn) - (angle / turn - 1)(log I(0) - log I(turn)) beyond the turn, and
     # log_mass - log(hat ratio) <= log I <= log_mass.
     decay = (log_mass_0 - _LOG_HAT_RATIO - log_mass_turn) / turn
     tail = math.exp(log_mass_turn - log_mass_0) / decay if turn < math.pi else 0.0
