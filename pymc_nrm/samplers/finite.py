@@ -1,4 +1,4 @@
-"""Errors where the log density that a step samples from is no number, or not the one of the model."""
+"""Errors if the log density that a step samples from is not finite or differs from that of the model."""
 
 import numpy as np
 import pytensor.tensor as pt
@@ -11,19 +11,19 @@ from pymc_nrm.families.base import log_likelihood
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import label_counts
 
-# The log densities of kernels and graph may differ by this share of their sum, or by this much for each item.
+# The log densities of kernels and graph may differ by this share of their sum, or by this amount for each item.
 _TOLERANCE = 1e-6
-# Values of larger data sets are not copied for a check.
+# Data sets with more values are not copied for a check.
 _MOST_VALUES = 10_000_000
 
 
 def graph_log_likelihood(family, X, labels):
-    """Log density of the data of a mixture given the partition, by the graph that NUTS sees.
+    """Log density of the data of a mixture given the partition, from the graph that NUTS sees.
 
     Parameters
     ----------
     family : Family
-        With fields that are numbers and arrays in their full shape.
+        Its fields are numbers and arrays of full shape.
     X : ndarray or sparse matrix, shape (n, d) or (n,)
     labels : ndarray of int64, shape (n,)
 
@@ -59,7 +59,7 @@ def check_against_graph(partition, mixtures, labels, log_density):
         Name, family and data of each mixture.
     labels : ndarray of int64, shape (n,)
     log_density : float
-        Log density of the data of all mixtures given the labels, by kernels.
+        Log density of the data of all mixtures given the labels, from kernels.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def check_against_graph(partition, mixtures, labels, log_density):
 
     Notes
     -----
-    Data sets with more than ten million values are not looked at.
+    Data sets with more than ten million values are not checked.
     """
     if sum(np.prod(X.shape) for _, _, X in mixtures) > _MOST_VALUES:
         return
@@ -85,7 +85,7 @@ def check_against_graph(partition, mixtures, labels, log_density):
 
 
 def not_finite(partition, measure, mixtures, labels, value, when):
-    """The error for a log density that is not finite; says which part of it is not, with all values it depends on.
+    """The error for a log density that is not finite; it names the part that is not, and all values it depends on.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def not_finite(partition, measure, mixtures, labels, value, when):
         Name, family and data of each mixture.
     labels : ndarray of int64, shape (n,)
     value : float or str
-        What the log density is, or what went wrong.
+        The log density, or what went wrong.
     when : str
 
     Returns

@@ -1,4 +1,4 @@
-"""Marginal Gibbs sampling: every item is moved, one at a time, given all others."""
+"""Marginal Gibbs sampling: items move one at a time, given all others."""
 
 import math
 from typing import Any
@@ -27,7 +27,7 @@ _MANY, _PIECE = 20_000, 64
 
 @kernel
 def random_items(rng, n, n_items):
-    """``n_items`` different items of n in uniformly random order, shape (n_items,)."""
+    """``n_items`` different items out of n in uniformly random order, shape (n_items,)."""
     order = np.arange(n)
     for i in range(n_items):
         j = i + int(rng.random() * (n - i))
@@ -37,9 +37,10 @@ def random_items(rng, n, n_items):
 
 @kernel
 def scan_order(rng, n, n_items):
-    """``n_items`` different items of n in random order, shape (n_items,).
+    """``n_items`` different items out of n in random order, shape (n_items,).
 
-    Of many items, pieces of neighbours in memory stay together: items in uniformly random order are waited for.
+    If there are many items, blocks of neighbours in memory stay together, since uniformly random order makes the
+    processor wait for memory.
     """
     length = 1 if n < _MANY else _PIECE
     n_pieces = (n + length - 1) // length
@@ -57,14 +58,14 @@ def scan_order(rng, n, n_items):
 def gibbs_sweep(rng, state, weights, family, data, items):
     """Redraw the cluster of each of the given items, in their order.
 
-    Leaves the target given u invariant for any fixed ``items``, and hence for random ones drawn without looking at the
-    partition; irreducible when the items are all of them (Neal 2000, algorithm 3; Favaro & Teh 2013, section 4.1).
+    It leaves the target given u invariant for any fixed ``items``, and hence for random ones drawn independently of the
+    partition.  It is irreducible if ``items`` are all items (Neal 2000, algorithm 3; Favaro & Teh 2013, section 4.1).
 
     Returns
     -------
     state : State
     n_moved : int
-        How many items changed their cluster.
+        Number of items that changed their cluster.
     """
     n_done, n_moved = 0, 0
     while n_done < items.shape[0]:
@@ -76,9 +77,10 @@ def gibbs_sweep(rng, state, weights, family, data, items):
 
 @kernel
 def _sweep_while_room(rng, state, weights, family, data, items, start):
-    """Gibbs updates of ``items[start:]`` until the last empty slot but one is taken; how far it came, how many moved.
+    """Update ``items[start:]`` until one empty slot is left; return the next index and how many items moved.
 
-    Arrays that never change identity inside the loop stay in registers: growing here would cost a quarter of the speed.
+    Arrays that never change identity inside the loop stay in registers.  Growing them here would cost a quarter of the
+    speed.
     """
     labels, counts, active, position, size = state.labels, state.counts, state.active, state.position, state.size
     statistics, cache, join = state.statistics, state.cache, weights.join
@@ -96,11 +98,11 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
         old = labels[item]
         here = position[old]
         alone = counts[old] == 1
-        # Most items stay where they were: then nothing needs to be taken out and put back.
+        # Most items stay in their cluster, so do not take them out and put them back.
         own = math.nan if alone else log_predictive_without(family, statistics[old], cache[old], data, item)
         inside = not math.isnan(own)
         if alone:
-            # The last cluster takes the place of the closed one, whose place behind it is that of a new cluster.
+            # The last cluster moves into the closed one's column, and its own column becomes that of a new cluster.
             close_slot(state, old)
             last = size[0]
             prior[here], prior[last], prior[last + 1] = prior[last], join[0], -np.inf
@@ -147,24 +149,24 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
 
 
 class MarginalGibbs(PartitionStep):
-    """Gibbs sampling of a partition, one item at a time, component parameters integrated out.
+    """Gibbs sampling of a partition, one item at a time, with component parameters integrated out.
 
-    Leaves the posterior invariant.  A full sweep is irreducible; so are sweeps over random subsets.
+    It leaves the posterior invariant.  A full sweep is irreducible, and so are sweeps over random subsets.
 
     Parameters
     ----------
     vars : list of Partition
     n_items : int, optional
-        Number of items to move per draw, chosen anew at random without regard to the partition; all by default.  From
-        20,000 items on, 64 neighbours in the data are chosen together.
+        Number of items to move per draw; by default all.  They are chosen at random for each draw, independently of the
+        partition.  With at least 20,000 items, blocks of 64 neighbours in the data are chosen.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 
     Raises
     ------
     ValueError
-        If ``n_items`` is not between 1 and the number of items, or something in the model uses the labels in a way that
-        the step does not understand.
+        If ``n_items`` is not between 1 and the number of items, or the model uses the labels in a way that the step
+        does not understand.
 
     References
     ----------
@@ -193,12 +195,12 @@ class MarginalGibbs(PartitionStep):
             check_count("n_items", self.options["n_items"], 1, n)
 
     def precompile_moves(self, state, table, family, data):
-        """Compile the kernels for the types at hand."""
+        """Compile the kernels for the types of the arguments."""
         precompile(scan_order, self.rng, 2, 1)
         precompile(gibbs_sweep, self.rng, state, table, family, data, state.labels)
 
     def moves(self, state, table, family, data):
-        """One sweep; the new state and the statistics of the moves."""
+        """Do one sweep; return the new state and the statistics of the moves."""
         n = len(state.labels)
         items = scan_order(self.rng, n, self.options["n_items"] or n)
         state, n_moved = gibbs_sweep(self.rng, state, table, family, data, items)

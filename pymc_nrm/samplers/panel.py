@@ -1,4 +1,4 @@
-"""The predictive densities of an item under all clusters at once, for Gibbs sweeps."""
+"""Predictive densities of an item under all clusters at once, for Gibbs sweeps."""
 
 from typing import Any, NamedTuple
 
@@ -10,16 +10,19 @@ from pymc_nrm.lanes import LANES, exp_within
 
 
 class Panel(NamedTuple):
-    """What a sweep reads instead of the caches, column by column in the order of the active slots.
+    """What a sweep reads instead of the caches: one column per cluster, in the order of the active slots.
 
-    The column behind the last cluster is that of a cluster without data; columns behind it have prior weight 0.
+    The column after the last cluster is that of a cluster without data; the columns after it have prior weight 0::
+
+        column       0   ...   K - 1 |  K  | K + 1 ... width - 1
+                      K clusters     | new |      padding
 
     Parameters
     ----------
     rows, lanes : ndarray
         See :func:`~pymc_nrm.families.base.panel_shape`.
     prior : ndarray, shape (width,)
-        Log weight of joining, without the item's data.
+        Log weight of joining each cluster, before the item's data are seen.
     values : ndarray, shape (width,)
         Memory for the log weights of an item.
     """
@@ -32,7 +35,7 @@ class Panel(NamedTuple):
 
 @kernel
 def new_panel(state, join, family):
-    """Panel of a state, with room for as many clusters as the state."""
+    """Make the panel of a state, with room for as many clusters as the state."""
     n_blocks = (state.counts.shape[0] + LANES - 1) // LANES
     n_rows, n_lane_rows = panel_shape(family)
     panel = Panel(
@@ -54,14 +57,14 @@ def new_panel(state, join, family):
 def draw_column(rng, values, n_columns, likely):
     """Draw a column with probabilities proportional to the exponentials of the values, which are overwritten.
 
-    Weights are relative to that of the likely column, or to the highest where that is far above.  Those below exp(-40)
-    of it are lost to rounding in any case.  A weight that is NaN makes the total NaN.
+    Weights are relative to that of the likely column, or to the highest if that is far larger.  Rounding would lose
+    relative weights below exp(-40) in any case.  A NaN weight makes the total NaN.
 
     Parameters
     ----------
     rng : Generator
     values : ndarray, shape (at least n_columns, up to a multiple of LANES,)
-        Log weights; -inf behind the first ``n_columns``.
+        Log weights; -inf after the first ``n_columns``.
     n_columns : int
     likely : int
         Column to look at first.

@@ -1,1 +1,1 @@
-"""The tree-guided sampler as published by Lee & Choi (2015), which is biased, and moves of its kind that are exact."""
+"""The tree-guided sampler of Lee & Choi (2015) as published, which is biased, and an exact version of its moves."""

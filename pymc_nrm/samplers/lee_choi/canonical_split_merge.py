@@ -1,4 +1,4 @@
-"""The published global move made exact: the tree of a cluster is a guide tree restricted to it, without memory."""
+"""The published global move made exact: the tree of a cluster is a restricted guide tree, which has no memory."""
 
 import math
 from typing import Any, NamedTuple
@@ -21,18 +21,24 @@ from pymc_nrm.special import copy_row, draw_categorical, log_sum_exp, softplus, 
 
 
 class Restriction(NamedTuple):
-    """A guide tree restricted to m items: what is left when all other leaves and all nodes of one child are dropped.
+    """A guide tree restricted to m items: all other leaves, and then all nodes with a single child, are dropped.
 
-    Nodes 0, ..., m - 1 are the items and m, ..., 2m - 2 the internal nodes, children before parents.
+    Nodes 0, ..., m - 1 are the items and m, ..., 2m - 2 the internal nodes, children before parents::
+
+             .                          .
+           .   .       restricted     .   .
+          .     .      to a, b, d    .     d
+         . .   . .                  a b
+         a b   c d
 
     Parameters
     ----------
     items : ndarray of int64, shape (m,)
     left, right, parent : ndarray of int64, shape (2m - 1,)
-        -1 where there is none.
+        -1 if there is none.
     size : ndarray of int64, shape (2m - 1,)
     statistics : ndarray, shape (m - 1, ...)
-        Sums of the internal nodes.
+        Statistics of the internal nodes.
     log_potential, log_dissimilarity : ndarray, shape (2m - 1,)
         As in :class:`~pymc_nrm.guide_trees.potentials.Potentials`.
     """
@@ -59,7 +65,7 @@ def add_restricted(row, restriction, v, family, data):
 
 @kernel
 def restrict(tree, labels, marked, m, weights, family, data, n_statistics):
-    """Restriction of a tree to the m items of the marked clusters; ``marked`` holds a truth value for every label."""
+    """Restrict a tree to the m items of the marked clusters; ``marked`` holds a boolean for every label."""
     n = tree.order.shape[0]
     items = np.empty(m, dtype=np.int64)
     left = np.full(2 * m - 1, -1, dtype=np.int64)
@@ -68,7 +74,7 @@ def restrict(tree, labels, marked, m, weights, family, data, n_statistics):
     statistics = np.zeros((m - 1, n_statistics))
     log_phi, log_d = np.zeros(2 * m - 1), np.zeros(2 * m - 1)
     restriction = Restriction(items, left, right, parent, size, statistics, log_phi, log_d)
-    # The node of the restriction that stands for each node of the tree.
+    # The node of the restriction that each node of the tree becomes.
     name = np.full(2 * n - 1, -1, dtype=np.int64)
     work = np.empty(n_statistics)
     count, v = 0, m
@@ -108,7 +114,7 @@ class TreeClusters(NamedTuple):
     counts : ndarray of int64, shape (capacity,)
     statistics : ndarray, shape (capacity, ...)
     log_weight, log_potential : ndarray, shape (capacity,)
-        log of kappa(size, u) p(X), and the log potential of the tree.
+        Log of kappa(size, u) p(X), and the log potential of the tree.
     size : ndarray of int64, shape (1,)
         Number of clusters.
     """
@@ -122,7 +128,7 @@ class TreeClusters(NamedTuple):
 
 @kernel
 def empty_clusters(capacity, n_statistics):
-    """No cluster, with room for some."""
+    """Make room for clusters, of which there are none yet."""
     return TreeClusters(
         np.zeros(capacity, dtype=np.int64),
         np.zeros((capacity, n_statistics)),
@@ -134,9 +140,9 @@ def empty_clusters(capacity, n_statistics):
 
 @kernel
 def put_node(clusters, k, restriction, v, weights, family, data):
-    """Add the items of a node to a cluster that lies wholly below its sibling, or is empty.
+    """Add the items of a node to a cluster that is empty or lies entirely below its sibling.
 
-    The canonical tree of the union joins the trees of the two: nothing else of it has to be computed.
+    The canonical tree of the union joins the trees of the two, so nothing else has to be computed.
     """
     apart = clusters.log_potential[k] + restriction.log_potential[v]
     clusters.counts[k] += restriction.size[v]
@@ -150,7 +156,7 @@ def put_node(clusters, k, restriction, v, weights, family, data):
 
 @kernel
 def path_parts(restriction, node):
-    """The children of a node, then the siblings on the way from it to the root."""
+    """The children of a node, then the siblings along the path from it to the root."""
     parts, count = np.empty(restriction.items.shape[0], dtype=np.int64), 2
     parts[0], parts[1] = restriction.left[node], restriction.right[node]
     while restriction.parent[node] >= 0:
@@ -166,7 +172,7 @@ def place_parts(rng, restriction, parts, placed, forced, weights, family, data):
     """StocInsert along a path: the first two parts start clusters; every further part joins one or starts one.
 
     A part x joins cluster s with probability proportional to 1 / d(s, x), and starts a cluster with probability
-    proportional to 1.  ``placed`` receives the cluster of each part, or holds it when ``forced``.
+    proportional to 1.  ``placed`` receives the cluster of each part, or prescribes it if ``forced``.
 
     Returns
     -------
@@ -203,9 +209,9 @@ def place_parts(rng, restriction, parts, placed, forced, weights, family, data):
 
 @kernel
 def find_split(restriction, labels):
-    """The internal node whose splitting can give these labels, -1 if there is none; there is at most one.
+    """The internal node whose split can give these labels, or -1 if there is none; there is at most one.
 
-    Both of its children must lie in one cluster each, and so must all siblings on the way to the root.
+    Each of its children must lie in a single cluster, and so must each sibling on the path to the root.
     """
     m = restriction.items.shape[0]
     pure = np.empty(2 * m - 1, dtype=np.int64)
@@ -227,7 +233,7 @@ def find_split(restriction, labels):
 
 @kernel
 def slots_of_parts(restriction, parts, labels, placed):
-    """Write the cluster of each part, numbered in their order; the slot of each cluster."""
+    """Write the cluster of each part, numbered in order of appearance; return the slot of each cluster."""
     slots, count = np.empty(parts.shape[0], dtype=np.int64), 0
     for k in range(parts.shape[0]):
         v = parts[k]
@@ -255,7 +261,7 @@ def log_d_of_other(weights, family, clusters, s, row, count, log_phi, union):
 def log_picks(weights, family, state, log_phi, merging, clusters):
     """Log of the sum, over the clusters, of the probability that one is picked and a merge takes exactly the others.
 
-    Slots marked by ``merging`` are left out: the clusters are made of their items.
+    Slots marked by ``merging`` are skipped, since the clusters consist of their items.
     """
     n_clusters = clusters.size[0]
     union = np.empty(state.statistics.shape[1])
@@ -280,7 +286,7 @@ def log_picks(weights, family, state, log_phi, merging, clusters):
 
 @kernel
 def tree_potentials_of_clusters(weights, family, data, state, tree, log_phi):
-    """Write the log potential of the canonical tree of every cluster, at its slot."""
+    """Write the log potential of every cluster's canonical tree at its slot."""
     marked = np.zeros(state.counts.shape[0], dtype=np.bool_)
     for k in range(state.size[0]):
         check_signals()
@@ -293,7 +299,7 @@ def tree_potentials_of_clusters(weights, family, data, state, tree, log_phi):
 
 @kernel
 def draw_merge(rng, state, weights, family, log_phi, merging):
-    """Mark a uniformly drawn cluster and each other one with probability 1 / (1 + d); the slot first drawn."""
+    """Mark a uniform cluster, whose slot is returned, and each other one with probability 1 / (1 + d)."""
     picked = state.active[int(rng.random() * state.size[0])]
     union = np.empty(state.statistics.shape[1])
     for k in range(state.size[0]):
@@ -310,7 +316,7 @@ def draw_merge(rng, state, weights, family, log_phi, merging):
 
 @kernel
 def apply_clusters(state, family, restriction, parts, placed, clusters, log_phi, slot):
-    """Replace the cluster in a slot by others; the state, and the potentials at its slots."""
+    """Replace the cluster in a slot by others; return the state and the potentials at its slots."""
     for s in range(clusters.size[0]):
         target = slot
         if s > 0:
@@ -335,11 +341,12 @@ def apply_clusters(state, family, restriction, parts, placed, clusters, log_phi,
 def canonical_split_merge(rng, state, weights, family, data, tree, log_phi, tally):
     """The global move of Lee & Choi (2015) with canonical trees, by Metropolis-Hastings on partitions.
 
-    A cluster is picked uniformly, and every other one is to be merged with it with probability 1 / (1 + d).  If there
-    is none, the cluster is split: an internal node of its tree is drawn, all above is taken apart, and the parts are
-    inserted at random from the bottom up.  One path alone leads to each outcome of a split, so that its probability is
-    the product along the path; that of a merge is the sum over the clusters that may have been picked.  A merge is
-    possible only if a split of the union can undo it.  Leaves the target given u invariant; not irreducible alone.
+    A cluster is picked uniformly, and every other one is chosen for a merge with it with probability 1 / (1 + d).  If
+    none is chosen, the cluster is split: an internal node of its tree is drawn, everything above it is taken apart, and
+    the parts are inserted at random from the bottom up.  Each outcome of a split has a single path, so its probability
+    is the product along the path.  The probability of a merge is the sum over the clusters that may have been picked.
+    A merge is possible only if a split of the union can undo it.  The move leaves the target given u invariant; by
+    itself it is not irreducible.
 
     Returns
     -------
@@ -403,10 +410,10 @@ def canonical_moves(rng, state, weights, family, data, tree, n_moves):
 
 @kernel
 def canonical_items(rng, tree, n_levels):
-    """Items for Gibbs updates, drawn from a guide tree alone.
+    """Items for Gibbs updates, drawn from a guide tree without regard to the partition.
 
-    The largest subtrees with d <= 1 stand for the clusters: below each a subtree is drawn, a subtree of it, and so on
-    ``n_levels`` times, and the items of the last ones are given.
+    The largest subtrees with d <= 1 play the role of the clusters.  From each, a subtree is drawn, then a subtree of
+    that, and so on ``n_levels`` times; the result is the items of the last subtrees.
     """
     n = tree.order.shape[0]
     items, count = np.empty(n, dtype=np.int64), 0

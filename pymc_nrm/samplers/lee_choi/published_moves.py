@@ -1,4 +1,4 @@
-"""Moves of the published tree-guided sampler (Lee & Choi 2015), whose trees remember how the partition came about.
+"""Moves of the published tree-guided sampler (Lee & Choi 2015), whose trees depend on the history of the partition.
 
 The state is a forest: every cluster is a binary tree, and every tree is listed among the roots.
 """
@@ -30,9 +30,9 @@ from pymc_nrm.special import copy_row, draw_categorical, draw_index, log_sum_exp
 
 @kernel
 def nodes_below(left, right, v, n_leaves, with_leaves):
-    """Nodes below v and v itself; leaves are the nodes less than ``n_leaves``."""
+    """Nodes below v, and v itself; nodes less than ``n_leaves`` are leaves."""
     nodes = np.empty(2 * n_leaves, dtype=np.int64)
-    # Nodes found so far are their own queue.
+    # The nodes found so far are also the queue.
     nodes[0] = v
     count, done = 1, 0
     while done < count:
@@ -48,7 +48,7 @@ def nodes_below(left, right, v, n_leaves, with_leaves):
 
 @kernel
 def subtree_weights(log_d, nodes, n_leaves):
-    """``(d(v) + epsilon) / epsilon`` of nodes, epsilon the largest d among them; a leaf has d = 0, shape of ``nodes``.
+    """``(d(v) + epsilon) / epsilon`` of each node, where epsilon is the largest d among them and leaves have d = 0.
 
     SampleSub of Lee & Choi (2015) draws a subtree with probability proportional to this.
     """
@@ -66,7 +66,7 @@ def subtree_weights(log_d, nodes, n_leaves):
 
 @kernel
 def draw_subtree(rng, log_d, nodes, n_leaves):
-    """One of the nodes, drawn by :func:`subtree_weights`, and the log of its probability."""
+    """Draw one of the nodes by :func:`subtree_weights`; return it and the log of its probability."""
     values = subtree_weights(log_d, nodes, n_leaves)
     chosen = draw_index(rng, values)
     return nodes[chosen], math.log(values[chosen] / values.sum())
@@ -74,7 +74,7 @@ def draw_subtree(rng, log_d, nodes, n_leaves):
 
 @kernel
 def log_probability_of_subtree(log_d, nodes, n_leaves, node):
-    """Log of the probability that :func:`draw_subtree` gives ``node``."""
+    """Log of the probability that :func:`draw_subtree` draws ``node``."""
     values = subtree_weights(log_d, nodes, n_leaves)
     for k in range(nodes.shape[0]):
         if nodes[k] == node:
@@ -84,7 +84,7 @@ def log_probability_of_subtree(log_d, nodes, n_leaves, node):
 
 @kernel
 def tree_log_d(forest, a, b, moment, family, data):
-    """Log d of two trees."""
+    """Log d between two trees."""
     if a < forest.roots.shape[0] <= b:
         a, b = b, a
     return pair_log_d(forest, a, b, joint_log_marginal(forest, a, b, family, data), moment)
@@ -92,13 +92,13 @@ def tree_log_d(forest, a, b, moment, family, data):
 
 @kernel
 def log_cluster_weight(forest, v, moment):
-    """Log of kappa(size, u) p(X) of the leaves of a node as one cluster."""
+    """Log of kappa(size, u) p(X), with the leaves of a node as one cluster."""
     return moment[forest.size[v]] + forest.log_marginal[v]
 
 
 @kernel
 def remove_root(forest, v):
-    """Take a tree off the list of roots."""
+    """Remove a tree from the list of roots."""
     last = forest.n_roots[0] - 1
     moved, k = forest.roots[last], forest.position[v]
     forest.roots[k] = moved
@@ -110,7 +110,7 @@ def remove_root(forest, v):
 
 @kernel
 def join_trees(forest, v, x, moment, family, data):
-    """Put a listed tree v and an unlisted one x below a new root, which takes the place of v; the new root."""
+    """Put a listed tree v and an unlisted tree x below a new root, which replaces v in the list and is returned."""
     p = attach(forest, v, x)
     form_node(forest, p, family, data)
     set_potential(forest, p, moment)
@@ -119,7 +119,7 @@ def join_trees(forest, v, x, moment, family, data):
 
 @kernel
 def separate(forest, p):
-    """Undo :func:`join_trees` of a root: its left child takes its place; both children."""
+    """Undo :func:`join_trees`: the left child replaces root p in the list; return both children."""
     v, x = forest.left[p], forest.right[p]
     replace_child(forest, p, v)
     give_row(forest, p)
@@ -129,10 +129,10 @@ def separate(forest, p):
 
 @kernel
 def insert(forest, v, x, moment, family, data):
-    """SeqInsert: insert an unlisted tree x into the tree of root v; the root afterwards.
+    """SeqInsert: insert an unlisted tree x into the tree of root v, and return the new root.
 
-    Of the three pairs among the children l, r of a node and x the one of least d belongs together: if it is (l, r), x
-    goes beside the node, else x goes down to the child nearer to it.
+    Of the three pairs among x and the children l and r of a node, the one with the smallest d belongs together.  If it
+    is (l, r), x goes beside the node; otherwise x descends into the child nearer to it.
     """
     joint = 0.0
     if v >= forest.roots.shape[0]:
@@ -158,7 +158,7 @@ def insert(forest, v, x, moment, family, data):
 
 @kernel
 def detach(forest, x, moment, family, data):
-    """Take a node that is not a root out of its tree: the exact inverse of :func:`insert`."""
+    """Remove a node that is not a root from its tree: the exact inverse of :func:`insert`."""
     p = forest.parent[x]
     v = forest.right[p] if forest.left[p] == x else forest.left[p]
     replace_child(forest, p, v)
@@ -173,7 +173,7 @@ def detach(forest, x, moment, family, data):
 
 @kernel
 def plant_forest(rng, labels, weights, family, data):
-    """Forest of the clusters of canonical labels: items are inserted one after the other, in random order."""
+    """Grow the forest of the clusters of canonical labels by inserting items one after another, in random order."""
     n = labels.shape[0]
     forest = empty_forest(n, weights, family, data)
     root = np.full(n, -1, dtype=np.int64)
@@ -189,7 +189,7 @@ def plant_forest(rng, labels, weights, family, data):
 
 @kernel
 def refresh_forest(forest, weights, family, data):
-    """Compute sums and potentials anew, for another u, other hyperparameters or other data; trees stay as they are."""
+    """Recompute sums and potentials for another u, other hyperparameters or other data; trees keep their shape."""
     n = forest.roots.shape[0]
     work = forest.statistics[n]
     for v in post_order(forest):
@@ -207,7 +207,7 @@ def refresh_forest(forest, weights, family, data):
 
 @kernel
 def forest_labels(forest):
-    """Labels of the items: the place of their tree among the roots, shape (n,)."""
+    """Labels of the items: the position of their tree among the roots, shape (n,)."""
     n = forest.roots.shape[0]
     top = np.empty(2 * n, dtype=np.int64)
     for v in post_order(forest)[::-1]:
@@ -227,7 +227,7 @@ def least_item(forest, v):
 
 @kernel
 def put_in_order(values, keys, count, value, key):
-    """Put a value among the first ``count``, which are in increasing order of their keys."""
+    """Insert a value among the first ``count``, which are in increasing order of their keys."""
     while count > 0 and keys[count - 1] > key:
         values[count], keys[count] = values[count - 1], keys[count - 1]
         count -= 1
@@ -236,7 +236,8 @@ def put_in_order(values, keys, count, value, key):
 
 @kernel
 def insert_at_random(rng, forest, begin, x, moment, family, data):
-    """StocInsert of a tree x into the set of roots from place ``begin`` on; whether it joined one, and log probability.
+    """StocInsert of a tree x into the roots from position ``begin`` on; return whether it joined one and the log
+    probability.
 
     It joins a tree s with probability proportional to 1 / d(s, x), and stays alone with probability proportional to 1.
     """
@@ -256,7 +257,8 @@ def insert_at_random(rng, forest, begin, x, moment, family, data):
 def log_merge_of_last(forest, begin, moment, family, data):
     """Log of the sum, over the roots from ``begin`` on, of the probability that a merge picks one and all the others.
 
-    Each pick is one in the number of trees, times 1 / (1 + d) for those to be merged and d / (1 + d) for those not.
+    Each pick has probability 1 over the number of trees, times 1 / (1 + d) for each tree to be merged and d / (1 + d)
+    for each other tree.
     """
     n_roots = forest.n_roots[0]
     values = np.full(n_roots - begin, -math.log(n_roots))
@@ -271,10 +273,10 @@ def log_merge_of_last(forest, begin, moment, family, data):
 
 @kernel
 def split_last(rng, forest, log_q, moment, family, data, tally):
-    """Propose to split the last root; whether it was accepted.
+    """Propose to split the last root; return whether it was accepted.
 
-    A subtree is drawn among the internal nodes.  All above it is taken apart; its children are the first two trees, and
-    what hung off the path is inserted at random, from the bottom up.
+    A subtree is drawn among the internal nodes.  Everything above it is taken apart.  Its children are the first two
+    trees, and the branches off the path are inserted at random, from the bottom up.
     """
     n = forest.roots.shape[0]
     begin = forest.n_roots[0] - 1
@@ -320,14 +322,14 @@ def split_last(rng, forest, log_q, moment, family, data, tally):
 
 @kernel
 def merge_into_last(rng, forest, trees, log_q, moment, family, data, tally):
-    """Propose to merge trees one after the other, the last root first; whether it was accepted."""
+    """Propose to merge trees one after another with the last root; return whether it was accepted."""
     n = forest.roots.shape[0]
     log_ratio = -log_q
     values = np.zeros(trees.shape[0])
     for k in range(trees.shape[0]):
         check_signals()
         log_ratio -= log_cluster_weight(forest, trees[k], moment)
-        # The reverse split starts from the first two trees; every further one stays alone.
+        # The reverse split starts from the first two trees, and every further one stays alone.
         if k > 1:
             for j in range(k):
                 values[j] = -tree_log_d(forest, trees[j], trees[k], moment, family, data)
@@ -388,7 +390,7 @@ def global_move(rng, forest, weights, family, data, tally):
 
 @kernel
 def local_items(rng, forest, n_levels):
-    """For every tree, draw a subtree, a subtree of it, and so on ``n_levels`` times; the items of the last ones."""
+    """For every tree, draw a subtree, a subtree of that, and so on ``n_levels`` times; return the items of the last."""
     n = forest.roots.shape[0]
     items, count = np.empty(n, dtype=np.int64), 0
     for k in range(forest.n_roots[0]):
@@ -407,7 +409,7 @@ def local_items(rng, forest, n_levels):
 
 @kernel
 def move_item(rng, forest, item, weights, family, data):
-    """Gibbs update of the cluster of an item, which leaves its tree and is inserted into another; whether it moved."""
+    """Gibbs update of an item's cluster: it leaves its tree and is inserted into another; return whether it moved."""
     moment = weights.moment
     own = item
     while forest.parent[own] >= 0:
@@ -445,14 +447,14 @@ def move_item(rng, forest, item, weights, family, data):
 
 @kernel
 def published_cycle(rng, forest, weights, family, data, n_global, n_levels):
-    """Global moves, then local moves, on a forest of which sums and potentials are up to date.
+    """Make global moves, then local moves, on a forest whose sums and potentials are up to date.
 
     Returns
     -------
     tally : Tally
         What became of the global moves.
     n_moved : int
-        How many items changed their cluster in local moves.
+        Number of items that changed their cluster in local moves.
     """
     tally = empty_tally()
     for _ in range(n_global):

@@ -1,4 +1,4 @@
-"""The published tree-guided sampler, for reproduction: it does not leave the posterior invariant."""
+"""The published tree-guided sampler, for reproducing results; it does not leave the posterior invariant."""
 
 import warnings
 from typing import Any
@@ -29,7 +29,7 @@ _WARNING = (
 
 @dataclass_state
 class PublishedTreeGuidedState(PartitionStepState):
-    """What a chain needs to go on: beside the options, the trees of its clusters, or its guide tree."""
+    """What a chain needs to continue: its options and the trees of its clusters, or its guide tree."""
 
     forest: Any = None
     tree: Any = None
@@ -41,14 +41,15 @@ class PublishedTreeGuidedState(PartitionStepState):
 class PublishedTreeGuided(PartitionStep):
     """The tree-guided sampler of Lee & Choi (2015), which does **not** leave the posterior invariant.
 
-    On 4 and 5 items the total variation distance between its draws and the posterior is 0.06 to 0.25, and it grows with
-    the number of items; few large clusters are favoured, so that the log joint density is often higher than that of
-    posterior draws.  It is here to reproduce the published results, and as a fast search.  A warning says so when the
-    step is made.  :class:`TreeGuided` is exact, and so is this step with ``canonical=True``.
+    With 4 and 5 items, the total variation distance between its draws and the posterior is 0.06 to 0.25, and it grows
+    with the number of items.  The sampler favours a few large clusters, so the log joint density is often higher than
+    that of posterior draws.  It is included to reproduce the published results, and as a fast search; a warning says so
+    when the step is constructed.  :class:`TreeGuided` is exact, and so is this step with ``canonical=True``.
 
-    Every cluster has a binary tree, built by incremental Bayesian hierarchical clustering and changed by the moves.  A
-    draw is ``n_global`` global moves, each of which merges several clusters or splits one along its tree, and then, for
-    every cluster, Gibbs updates of the items below a node of its tree, drawn by going down ``n_levels`` times.
+    Every cluster has a binary tree, which incremental Bayesian hierarchical clustering builds and the moves change.  A
+    draw consists of ``n_global`` global moves, each of which merges several clusters or splits one along its tree.
+    Then, for every cluster, it makes Gibbs updates of the items below a node, which is found by drawing a subtree of a
+    subtree ``n_levels`` times.
 
     Parameters
     ----------
@@ -56,20 +57,19 @@ class PublishedTreeGuided(PartitionStep):
     n_global : int
         Number of global moves per draw, G in the paper.
     n_levels : int
-        How often a subtree is drawn from the last one to find the items of the local moves, D in the paper; the more,
-        the fewer items.  0 stands for all items.
+        How many times a subtree is drawn from the previous one to find the items of the local moves, D in the paper.
+        More levels give fewer items; 0 levels give all items.
     canonical : bool
-        The exact form of the same moves, without the warning.  The tree of a cluster is then a guide tree over all
-        items restricted to the cluster, the probability of a merge is the sum over the clusters that may have been
-        picked first, and local moves take items below nodes drawn from the guide tree, whatever the partition is.
+        Whether to use the exact form of the moves, which raises no warning.  The tree of a cluster is then a guide tree
+        over all items, restricted to the cluster.  The probability of a merge is the sum over the clusters that may
+        have been picked first.  Local moves take items below nodes drawn from the guide tree, whatever the partition.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 
     Raises
     ------
     ValueError
-        If a number of moves is negative, or something in the model uses the labels in a way that the step does not
-        understand.
+        If a number of moves is negative, or the model uses the labels in a way that the step does not understand.
 
     Warns
     -----
@@ -78,34 +78,35 @@ class PublishedTreeGuided(PartitionStep):
 
     Notes
     -----
-    Three things are wrong, each of them alone enough: the items of local moves are drawn with probabilities that depend
-    on the partition and its trees; a merge does not build the tree that the split took apart, so that the probability
-    of the reverse move belongs to another move; a merge counts the one pick that happened, the reverse of a split all.
+    The published sampler has three errors, each of which alone biases it.  The items of local moves are drawn with
+    probabilities that depend on the partition and its trees.  A merge does not rebuild the tree that the split took
+    apart, so the reverse probability belongs to another move.  A merge counts only the pick that happened, while the
+    reverse of a split counts all picks.
 
-    Where the paper leaves something open, or its text and its supplement differ, it is read as follows.
+    Where the paper leaves something open, or its text and its supplement differ, we read it as follows.
 
     - A global move picks a tree uniformly and puts every other one into a set M with probability 1 / (1 + d).  If M is
-      empty the move is a split, else a merge; the picked tree is not in M, and the merge removes it.
-    - Probabilities of the members of M, and of the others, are multiplied (eq. 11), not added as the supplement prints.
-    - The reverse of a split is summed over all trees that a merge could pick; that of a merge is for the pick at hand.
+      empty the move is a split, otherwise a merge; the picked tree is not in M, and the merge removes it.
+    - Probabilities of the members of M and of the others are multiplied (eq. 11), not added as in the supplement.
+    - The reverse of a split is summed over all trees that a merge could pick; the probability of a merge is that of the
+      actual pick.
     - A merge joins the picked tree with the first of M, the result with the second, and so on, ordered by their
       smallest items; nothing is inserted deeper.
-    - SampleSub draws a node with probability proportional to d + epsilon, where epsilon is the largest d in the subtree
-      at hand and d = 0 for a leaf.  A single leaf is drawn with probability 1.  For a split only internal nodes are
-      drawn; the split of a single item is a rejected move.
-    - The trees left over by a split are inserted from the bottom of the path to its top.  StocInsert sees the trees as
-      they are after the insertions before.
+    - SampleSub draws a node with probability proportional to d + epsilon, where epsilon is the largest d in the current
+      subtree and d = 0 for a leaf.  A single leaf is drawn with probability 1.  For a split only internal nodes are
+      drawn; a split of a single item is rejected.
+    - The trees that a split leaves over are inserted from the bottom of the path to its top.  StocInsert sees the trees
+      as they are after the earlier insertions.
     - SeqInsert of a tree compares the same three pairs as that of an item; nothing is cut off where d > 1.
-    - Local moves: one subtree per cluster, drawn before the first update.  An item that stays in its cluster keeps its
+    - Local moves draw one subtree per cluster before the first update.  An item that stays in its cluster keeps its
       place in the tree.
-    - u and hyperparameters are redrawn between the draws; potentials are then computed anew and trees keep their shape.
+    - u and hyperparameters are redrawn between draws; potentials are then recomputed, and trees keep their shape.
 
-    Where labels were changed by something else, trees are built anew from the items in random order.  Without
-    ``initval`` a chain starts from one run of incremental clustering in its own random order.
+    If another step has changed the labels, trees are rebuilt from the items in random order.  Without ``initval`` a
+    chain starts from one run of incremental clustering in its own random order.
 
-    With ``canonical=True`` the guide tree is grown at the first draw and once more halfway through tuning, and kept
-    afterwards.  A merge is possible only if one split along the guide tree can undo it, so that :class:`TreeGuided`
-    mixes better.
+    With ``canonical=True`` the guide tree is grown at the first draw and once more halfway through tuning, and then
+    kept.  A merge is possible only if one split along the guide tree can undo it, so :class:`TreeGuided` mixes better.
 
     References
     ----------
@@ -152,11 +153,11 @@ class PublishedTreeGuided(PartitionStep):
         self.tuning = False
 
     def check_options(self, n):
-        """Numbers of moves do not depend on the number of items."""
+        """Accept all options, since they do not depend on the number of items."""
         self._n = n
 
     def precompile_moves(self, state, table, family, data):
-        """Compile the kernels for the types at hand, on trees of at most two items."""
+        """Compile the kernels for the types of the arguments, on trees of at most two items."""
         rng = np.random.default_rng(0)
         small = Weights(table.join[:3], table.moment[:3])
         if self.options["canonical"]:
@@ -172,7 +173,7 @@ class PublishedTreeGuided(PartitionStep):
         precompile(forest_labels, forest)
 
     def moves(self, state, table, family, data):
-        """Global moves and local moves; the new state and their statistics."""
+        """Make global moves, then local moves; return the new state and their statistics."""
         cycle = self._canonical_cycle if self.options["canonical"] else self._published_cycle
         state, tally, n_moved = cycle(state, table, family, data)
         self.n_steps += 1
@@ -182,7 +183,7 @@ class PublishedTreeGuided(PartitionStep):
         if self.forest is not None and np.array_equal(canonical_labels(forest_labels(self.forest)), state.labels):
             refresh_forest(self.forest, table, family, data)
         elif self.n_steps == 0 and self.start_is_default:
-            # No depth is balanced: the published rule alone.
+            # This depth is never reached, so the tree is the published one.
             self.forest = grow_forest(self.rng, table, family, data, self._n, balance_depth=self._n)
         else:
             self.forest = plant_forest(self.rng, state.labels, table, family, data)
