@@ -1,7 +1,7 @@
-"""Gibbs sweeps of the kernels and of C++ programs, side by side on the same data, and of the kernels for every family.
+"""Gibbs sweeps of the kernels and of C++ programs on the same data, and of the kernels for every family.
 
 Run with ``python benchmarks/gibbs_sweep.py [--quick] [--output FOLDER]``.  The programs of ``benchmarks/programs`` are
-compiled with g++ and left out if there is none.
+compiled with g++, and skipped if there is none.
 """
 
 import common.one_core  # noqa: F401
@@ -22,9 +22,9 @@ from common.sweeps import compile_sweeps, gaussian_family, problem, spaced_clust
 
 DIMENSIONS = (2, 6, 20)
 KERNELS, PLANE, BESIDE, AFTER = "kernels", "C++ in the plane", "C++, side by side", "C++, one by one"
-# Two layouts of the same program: clusters side by side in vectors, or one after another as structures.
+# Two layouts of the same program: clusters side by side in vectors, or one after another in structures.
 LAYOUTS = {BESIDE: {}, AFTER: {"L": 1}}
-# Clusters of the set in the plane by another exact sampler.
+# Number of clusters in the plane according to another exact sampler.
 REFERENCE, REFERENCE_ERROR = 10.87, 0.04
 NANO = 1e9
 
@@ -53,7 +53,7 @@ def measure(quick, note):
 
 
 def alternate(contenders, repeats):
-    """Run all contenders with seeds 1, 2, ..., in the opposite order every second time; lists of what they gave."""
+    """Run all contenders with seeds 1, 2, ..., in reverse order every second time; return lists of their results."""
     found = {name: [] for name in contenders}
     for repeat in range(repeats):
         for name in list(contenders)[:: 1 if repeat % 2 == 0 else -1]:
@@ -62,7 +62,7 @@ def alternate(contenders, repeats):
 
 
 def contenders_on(programs, folder, X, labels, prepared, n_sweeps, n_burn):
-    """The kernels and the programs for this dimension, from the same labels: functions of the seed."""
+    """The kernels and the programs for this dimension, as functions of the seed, all from the same labels."""
     data, start = folder / "X.bin", folder / "labels.bin"
     if programs:
         X.tofile(data)
@@ -80,7 +80,7 @@ def clusters_after(run, n_burn):
 
 
 def chain_rows(kind, X, found, n_sweeps, n_burn):
-    """Time per 1000 sweeps, and the mean number of clusters with the standard error of independent chains."""
+    """Time per 1000 sweeps, and mean number of clusters with its standard error from independent chains."""
     rows = []
     for name, runs in found.items():
         means = [clusters_after(run, n_burn) for run in runs]
@@ -94,7 +94,7 @@ def chain_rows(kind, X, found, n_sweeps, n_burn):
 
 
 def plane_rows(programs, folder, repeats, n_sweeps, n_burn):
-    """The headline: 1000 items in the plane, all from one cluster, with the program written for the plane."""
+    """The headline: 1000 items in the plane from a single cluster, and the program written for the plane."""
     X, labels = plane(), np.zeros(1000, dtype=np.int64)
     prepared = problem(gaussian_family(2), X)
     compile_sweeps(prepared, labels)
@@ -106,7 +106,7 @@ def plane_rows(programs, folder, repeats, n_sweeps, n_burn):
 
 
 def check_rows(programs, folder, repeats, n_sweeps, n_burn):
-    """The same numbers of clusters in six dimensions, where clusters overlap."""
+    """A check that the numbers of clusters agree in six dimensions, where clusters overlap."""
     X, _ = gaussian_clusters(100, 6, 6, separation=4.0, seed=3)
     labels = np.zeros(len(X), dtype=np.int64)
     prepared = problem(gaussian_family(6), X)
@@ -116,7 +116,7 @@ def check_rows(programs, folder, repeats, n_sweeps, n_burn):
 
 
 def cell_rows(programs, folder, n, d, n_clusters, quick):
-    """One size: all from the true labels, with the same number of sweeps."""
+    """One size, with all programs from the true labels and the same number of sweeps."""
     X, labels = spaced_clusters(n, d, n_clusters)
     prepared = problem(gaussian_family(d), X)
     compile_sweeps(prepared, labels)
@@ -136,7 +136,7 @@ def cell_rows(programs, folder, n, d, n_clusters, quick):
 
 
 def family_rows(quick, n=10_000, n_clusters=30):
-    """The kernels for every other family; nanoseconds per item and cluster."""
+    """The kernels for every other family, in nanoseconds per item and cluster."""
     labels, families = simulated_families(n, n_clusters)
     rows = []
     for name, pair in families.items():
@@ -263,7 +263,7 @@ def headline(rows):
 
 
 def ratios_to(cells, name):
-    """Times of the kernels over those of a program, for all sizes that both have run."""
+    """Times of the kernels over those of a program, for all sizes that both ran."""
     times = {(row["program"], row["n"], row["true_clusters"]): row["median"] for row in cells}
     return [times[KERNELS, *size] / time for (program, *size), time in times.items() if program == name]
 

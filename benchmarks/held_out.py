@@ -1,4 +1,4 @@
-"""Held-out log predictive density against CPU time: the package, scikit-learn's mixtures, and other peers."""
+"""Held-out log predictive density against CPU time, for the package, scikit-learn's mixtures and other peers."""
 
 import common.one_core  # noqa: F401
 
@@ -22,7 +22,7 @@ N_TUNE = 200
 
 
 def model_and_step(train, family, hyperpriors):
-    """The model, and its step; hyperpriors of alpha, kappa and the scale of Psi are sampled by NUTS."""
+    """The model and its step; NUTS samples alpha, kappa and the scale of Psi if they have hyperpriors."""
     with pm.Model() as model:
         alpha = ALPHA
         if hyperpriors:
@@ -37,10 +37,10 @@ def model_and_step(train, family, hyperpriors):
 
 
 def chain(train, family, hyperpriors, seconds, seed):
-    """Draws of one chain, tuning included, and CPU seconds since its start, growth of trees included."""
+    """Draws of one chain, including tuning, and CPU seconds since its start, including the growth of trees."""
     model, step = model_and_step(train, family, hyperpriors)
     point = model.initial_point()
-    # A first draw in another chain compiles what is left.
+    # A first draw in another chain compiles the rest.
     step.setup_chain(np.random.default_rng(0), 0, 1)
     step.step(point)
     step.setup_chain(np.random.default_rng(seed), N_TUNE, 1)
@@ -58,10 +58,10 @@ def chain(train, family, hyperpriors, seconds, seed):
 
 
 def package(train, test, family, seconds, seed, hyperpriors=False):
-    """Held-out density of the package against CPU time, prediction included.
+    """Held-out density of the package against CPU time, including prediction.
 
-    At each time it is the log of the mean, over the second half of the draws so far, of the predictive density given
-    the partition, parameters integrated out.
+    At each time it is the log of a mean over the second half of the draws so far.  The mean is that of the predictive
+    density given the partition, with parameters integrated out.
     """
     model, draws, times = chain(train, family, hyperpriors, seconds, seed)
     nrm.density(draws.isel(draw=slice(0, 1)), model, test[:2])
@@ -88,7 +88,7 @@ def package(train, test, family, seconds, seed, hyperpriors=False):
 
 
 def tree(train, test, family, seed):
-    """Held-out density under one tree of Bayesian hierarchical clustering, prediction included in the time."""
+    """Held-out density under one tree of Bayesian hierarchical clustering; the time includes prediction."""
     measure = nrm.DirichletProcess(ALPHA)
     start = time.process_time()
     found = bhc(train, family, measure, random_seed=seed)
@@ -99,7 +99,7 @@ def tree(train, test, family, seed):
 
 
 def contenders(train, test, family, quick, seed):
-    """Names and calls of everything but the package's sampler."""
+    """Names and calls of everything except the package's sampler."""
     large = len(train) > 2000
     same = (train, test, family, ALPHA)
     calls = {}
@@ -129,7 +129,7 @@ def measure(quick, note):
     for peer, reason in NOT_MEASURED:
         note(f"not measured: {peer}: {reason}")
     absent = set()
-    # A first tree compiles.
+    # The first tree compiles the kernels.
     tree(*[np.random.default_rng(1).normal(size=(20, 2))] * 2, nrm.NormalWishart(0.0, 0.1, np.eye(2), 8.0), 1)
     for name, X in sets(quick, note).items():
         n_splits = 1 if quick or len(X) > 2000 else 2 if len(X) > 500 else 3
@@ -147,7 +147,7 @@ def measure(quick, note):
             longest = max([row["seconds"] for row in rows if row["set"] == name and row["seed"] == seed] + [0.5])
             seconds = min(1.2 * longest, 1.5) if quick else min(1.2 * longest, 12.0 if len(X) > 2000 else 4.0)
             rows.append(common | {"method": OURS} | package(train, test, family, seconds, seed))
-            # NUTS is compiled for each data set: one split of the small ones.
+            # NUTS is compiled for each data set, so run one split of the small ones only.
             if seed == 1 and not quick and len(X) <= 500:
                 rows.append(common | {"method": HYPER} | package(train, test, family, seconds, seed, hyperpriors=True))
             print(f"{name}, split {seed} of {n_splits}", flush=True)

@@ -1,6 +1,6 @@
 """Large data: seconds per draw, growth of guide trees, memory, and what a run gains over its start.
 
-Run with ``python benchmarks/large.py [--quick] [--output FOLDER]``; every run is a process of its own.
+Run with ``python benchmarks/large.py [--quick] [--output FOLDER]``; every run is a separate process.
 """
 
 import tempfile
@@ -12,16 +12,16 @@ from common.data import gaussian_clusters
 from common.part import Part, markdown
 from common.processes import call
 
-# Name: items, features, true clusters, their typical distance in standard deviations, and CPU seconds of a run.
+# For each name: items, features, true clusters, their typical distance in standard deviations, CPU seconds of a run.
 FULL = {"1,000,000 x 2": (1_000_000, 2, 50, 60.0, 15), "200,000 x 10": (200_000, 10, 30, 12.0, 15)}
 QUICK = {"100,000 x 2": (100_000, 2, 50, 60.0, 0.5), "20,000 x 10": (20_000, 10, 30, 12.0, 0.5)}
 METHODS = ("Gibbs on a tenth", "split-merge", "tree-guided")
-# Items of the start: incremental clustering of so many, then the nearest cluster for each of the others.
+# The start clusters this many items incrementally, and puts each of the others into the nearest cluster.
 N_START = 5000
 
 
 def peak_megabytes():
-    """Largest resident memory of this process so far; None where the system does not tell."""
+    """Largest resident memory of this process so far, or None if the system does not tell."""
     status = Path("/proc/self/status")
     if not status.exists():
         return None
@@ -29,12 +29,12 @@ def peak_megabytes():
 
 
 def family_of(nrm, d):
-    """Base measure whose typical clusters have variance 1 and are far apart."""
+    """A family whose typical clusters have variance 1 and are far apart."""
     return nrm.NormalWishart(np.zeros(d), 0.001, (d + 6.0) * np.eye(d), d + 6.0)
 
 
 def start_labels(X, seed=1):
-    """Clusters of a random part of the items, and for all others the cluster of the largest Gaussian density."""
+    """Clusters of a random part of the items; all others join the cluster with the largest Gaussian density."""
     import pymc_nrm as nrm
 
     rng = np.random.default_rng(seed)
@@ -52,7 +52,7 @@ def start_labels(X, seed=1):
 
 
 def make_start(n, d, n_clusters, separation, path):
-    """Store the start of a set, in a process of its own."""
+    """Store the start of a set, in a separate process."""
     X, _ = gaussian_clusters(n, d, n_clusters, separation=separation)
     start_labels(X[:100])  # compiles
     start = time.process_time()
@@ -71,7 +71,7 @@ def _step(nrm, method, z, n):
 
 
 def run(n, d, n_clusters, separation, method, seconds, path):
-    """One chain of one method with bounded labels and progress bar, stopped after so many CPU seconds."""
+    """One chain of one method with compact labels and a progress bar, stopped after a number of CPU seconds."""
     import pymc as pm
 
     import pymc_nrm as nrm

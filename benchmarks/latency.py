@@ -1,4 +1,4 @@
-"""How long one waits: import, first draw of ``pm.sample`` with cold and warm caches, time of PyMC beside the kernels.
+"""Waiting times: import, first draw of ``pm.sample`` with cold and warm caches, PyMC's time besides the kernels.
 
 Run with ``python benchmarks/latency.py [--quick] [--output FOLDER]``.
 """
@@ -10,18 +10,18 @@ import time
 from common.part import Part, markdown, spread
 from common.processes import call
 
-# Nothing else here: a measurement of the import may load nothing before it.
+# Import nothing else here, since measuring an import requires that nothing is loaded before it.
 
 FIXED, NUTS = "fixed", "NUTS"
 SAMPLERS = ("TreeGuided", "SplitMerge", "MarginalGibbs")
 FAMILIES = ("NormalWishart", "BernoulliBeta", "MultinomialDirichlet")
-# First draws with hyperparameters fixed, each with caches of its own.
+# First draws with fixed hyperparameters, each with separate caches.
 CASES = (*(("NormalWishart", sampler) for sampler in SAMPLERS), *((family, "TreeGuided") for family in FAMILIES[1:]))
 N, WARM_TARGET, IMPORT_TARGET = 1000, 3.0, 0.5
 
 
 def import_time():
-    """Seconds that ``import pymc_nrm`` takes after ``import pymc``: of a clock, of the processor."""
+    """Wall and CPU seconds that ``import pymc_nrm`` takes after ``import pymc``."""
     import pymc  # noqa: F401
 
     start, processor = time.perf_counter(), time.process_time()
@@ -31,7 +31,7 @@ def import_time():
 
 
 def first_draw(family, sampler, hyperparameters):
-    """Seconds from the construction of the step, or the call of ``pm.sample``, to the first draw: clock, processor."""
+    """Wall and CPU seconds from the construction of the step, or the call of ``pm.sample``, to the first draw."""
     from common.models import mixture, sample, small_data
 
     model = mixture(family, small_data(family, N), hyperpriors=hyperparameters == NUTS)
@@ -46,13 +46,13 @@ def first_draw(family, sampler, hyperparameters):
 
 
 def fill_caches(cases):
-    """Make every first draw once, so that machine code lies in the ordinary caches."""
+    """Make every first draw once, so that the ordinary caches hold machine code."""
     for case in cases:
         first_draw(*case)
 
 
 def time_per_draw(sampler, hyperparameters, draws):
-    """CPU milliseconds per draw in moves, in the rest of the step, and outside of it; shape (10 blocks of draws, 3)."""
+    """CPU milliseconds per draw in moves, in the rest of the step, and outside it; shape (10 blocks of draws, 3)."""
     import numpy as np
     import pymc as pm
     from common.models import mixture, small_data
@@ -88,13 +88,13 @@ def time_per_draw(sampler, hyperparameters, draws):
 
 
 def row(what, measured, **labels):
-    """One row from repeated pairs of seconds of a clock and of the processor."""
+    """One row from repeated pairs of wall and CPU seconds."""
     clock, processor = zip(*measured, strict=True)
     return {"what": what, **labels, "repeats": len(measured), **spread(clock), "cpu": spread(processor)["median"]}
 
 
 def first_draws(cache, case, *, before, repeats=3):
-    """Rows of a first draw: of the process that fills the caches, if their state ``before`` has a name, and later."""
+    """Rows of first draws: in the process that fills the caches, if their state ``before`` has a name, and later."""
     labels = dict(zip(("family", "sampler", "hyperparameters"), case, strict=True))
     filling = call(first_draw, cache=cache, **labels)
     warm = [call(first_draw, cache=cache, **labels) for _ in range(repeats)]
@@ -109,7 +109,7 @@ def measure_first_draws(folder):
         cache = {name: os.path.join(folder, *case, name) for name in ("numba", "pytensor")}
         rows += first_draws(cache, (*case, FIXED), before="cold")
         if case[0] == "NormalWishart":
-            # The log-probability and its gradient are the same for all samplers: they are compiled, slowly, once.
+            # All samplers share the log-probability and its gradient, so compile these slow graphs once.
             before = None if gradient else "kernels only"
             gradient = gradient or cache["pytensor"]
             rows += first_draws(cache | {"pytensor": gradient}, (*case, NUTS), before=before)
@@ -138,7 +138,7 @@ def measure(quick, note):
 
 
 def seconds(row):
-    """A median with its range, where there is one."""
+    """A median with its range, if there is one."""
     if row["repeats"] == 1:
         return f"{row['median']:.2f}"
     return f"{row['median']:.2f} ({row['least']:.2f} to {row['most']:.2f})"

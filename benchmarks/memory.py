@@ -18,19 +18,19 @@ MEGA = 1e6
 
 
 def resident(field):
-    """Bytes in use now ("VmRSS") or at most since the last reset ("VmHWM")."""
+    """Bytes in use now ("VmRSS") or their maximum since the last reset ("VmHWM")."""
     line = next(line for line in STATUS.read_text().splitlines() if line.startswith(field))
     return int(line.split()[1]) * 1024
 
 
 def peak(model, sampler, draws, initial=None):
-    """Bytes by which memory rises at most while sampling, and the number of clusters at the end."""
+    """Largest increase of memory during sampling, in bytes, and the number of clusters at the end."""
     from common.models import sample
 
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim:
-        # Memory that was freed but kept would hide what sampling takes.
+        # Memory that is free but not returned to the system would hide what sampling takes.
         trim(0)
     CLEAR.write_text("5")
     before = resident("VmRSS")
@@ -45,7 +45,7 @@ def plane_peak(n, sampler, draws):
 
     from pymc_nrm.partitions.labels import canonical_labels
 
-    # Compilation has its own peak: a small run of the same types comes first.
+    # Compilation has its own peak, so make a small run of the same types first.
     sample(mixture("NormalWishart", small_data("NormalWishart", 100)), sampler, 2, tune=0)
     X, labels = gaussian_clusters(n, 2, N_CLUSTERS, separation=40.0)
     model = mixture("NormalWishart", X)
@@ -55,7 +55,7 @@ def plane_peak(n, sampler, draws):
 
 
 def corpus_peak(sampler, draws):
-    """Peak for 1500 documents as a sparse matrix, from the start that the sampler chooses."""
+    """Peak for 1500 documents as a sparse matrix, from the sampler's own start."""
     from common.corpus import simulated_corpus
     from common.models import mixture, sample
 
@@ -83,7 +83,7 @@ def measure(quick, note):
 
 
 def trace_bytes(rows, n, sampler):
-    """Bytes per item and draw by which longer runs take more; None if there is no longer one."""
+    """Additional bytes per item and draw of longer runs, or None if there is no longer run."""
     rises = {r["draws"]: r["rise"] for r in rows if (r["data"], r["n"], r["sampler"]) == ("plane", n, sampler)}
     return (rises[LONG] - rises[SHORT]) / ((LONG - SHORT) * n) if LONG in rises else None
 

@@ -1,4 +1,4 @@
-"""Makes one report of what all parts of the benchmarks stored: a table of claims, then a section for each part.
+"""Make one report from the stored results of all parts: a table of claims, then a section for each part.
 
 Run with ``python benchmarks/report.py [FOLDER]``.
 """
@@ -22,7 +22,7 @@ class Result(NamedTuple):
 
 
 def read_results(folder, names=NAMES):
-    """Results of the parts that have stored some, in the order of the names."""
+    """Results of the parts that have stored any, in the order of the names."""
     paths = {name: Path(folder) / f"{name}.json" for name in names}
     return [Result(load(name), json.loads(path.read_text())) for name, path in paths.items() if path.exists()]
 

@@ -1,4 +1,4 @@
-"""Runs all parts of the benchmarks one after the other, each in a process of its own, then writes the report.
+"""Run all parts of the benchmarks one after another, each in a separate process, then write the report.
 
 Run with ``python -m uv run benchmarks/run.py [--quick] [--only NAMES] [--output FOLDER]``.  A part that fails does not
 stop the others; the exit code is then 1.
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).resolve().parent
 
 
 def run_part(name, quick, output):
-    """Run the script of a part; whether it ended well."""
+    """Run the script of a part; return whether it succeeded."""
     script = FOLDER / f"{name}.py"
     if not script.exists():
         print(f"{script} is missing", flush=True)

@@ -38,7 +38,7 @@ def add_arguments(parser):
 
 
 def choose(names, wanted):
-    """Names that are wanted, or that contain something wanted which is no name itself; all if nothing is wanted."""
+    """Names that are wanted, or contain a wanted part that is not itself a name; all if nothing is wanted."""
     parts = [part.strip() for part in wanted.split(",") if part.strip()]
     for part in parts:
         if not any(part in name for name in names):

@@ -1,4 +1,4 @@
-"""The published tree-guided sampler with several numbers of global moves and levels, beside the exact one.
+"""The published tree-guided sampler with several numbers of global moves and levels, and the exact one.
 
 ``python benchmarks/samplers_published.py [--quick] [--output FOLDER]``.  Set and figures are those of ``samplers.py``.
 """

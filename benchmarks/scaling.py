@@ -1,4 +1,4 @@
-"""How time and memory grow with the number of items, of clusters and of features: exponents of fitted power laws.
+"""Growth of time and memory with the numbers of items, clusters and features: exponents of fitted power laws.
 
 Run with ``python benchmarks/scaling.py [--quick] [--output FOLDER]``.
 """
@@ -69,7 +69,7 @@ def point(against, value, what, values, unit="seconds"):
 
 
 def draw_times(name, X, labels, target, repeats=3):
-    """CPU seconds per draw of a step object, from the given labels: means over some draws, several times."""
+    """CPU seconds per draw of a step object from the given labels: several means over some draws."""
     n = len(X)
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=n)
@@ -77,7 +77,7 @@ def draw_times(name, X, labels, target, repeats=3):
         step = getattr(nrm, name)([z], rng=np.random.default_rng(1))
     step.setup_chain(np.random.default_rng(1), 0, 1)
     point = model.initial_point() | {"z": labels}
-    # The first draw compiles what the constructor has not, and grows the guide trees.
+    # The first draw grows the guide trees and compiles what the constructor has not.
     point, _ = step.step(point)
     start = time.process_time()
     point, _ = step.step(point)
@@ -92,7 +92,7 @@ def draw_times(name, X, labels, target, repeats=3):
 
 
 def guide_times(X, repeats):
-    """CPU seconds for one guide tree; u cancels for a Dirichlet process."""
+    """CPU seconds for one guide tree; for a Dirichlet process, u cancels."""
     prepared = problem(gaussian_family(X.shape[1]), X)
     small = problem(gaussian_family(X.shape[1]), X[:50])
     guide_tree(np.random.default_rng(0), *small)

@@ -33,13 +33,13 @@ import pymc_nrm as nrm
 
 FAMILY = nrm.NormalWishart(mu=0.0, kappa=0.1, Psi=5.0 * np.eye(2), nu=8.0)
 
-# CPU seconds of one chain: most for tuning, and after it.
+# CPU seconds of one chain: the limit for tuning, and the time after it.
 FULL = {"package": (np.inf, 3.5), NUTS: (30.0, 35.0), NUTPIE: (None, 25.0), LABELS: (8.0, 12.0)}
 QUICK = {"package": (np.inf, 0.8), NUTS: (2.5, 3.0)}
 
 
 def package_chains(X, sampler, limits):
-    """Draws of labels of each chain, seconds of each, and costs, with a step of the package."""
+    """Draws of labels of each chain, their seconds, and costs, with a step of the package."""
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(ALPHA), n=len(X))
         nrm.Mixture("x", z, FAMILY, observed=X)
@@ -47,7 +47,7 @@ def package_chains(X, sampler, limits):
     with model:
         step = getattr(nrm, sampler)([z])
     point, state = model.initial_point(), step.sampling_state
-    # A first draw compiles what the constructor has not.
+    # The first draw compiles what the constructor has not.
     step.setup_chain(np.random.default_rng(0), 0, 1)
     step.step(point)
     compilation = time.perf_counter() - start
@@ -59,7 +59,7 @@ def package_chains(X, sampler, limits):
 
 
 def nuts_chains(X, limits):
-    """The same with NUTS of PyMC and the labels summed out, drawn afterwards for each draw."""
+    """The same with PyMC's NUTS and the labels summed out, which are drawn afterwards for each draw."""
     model = stick_breaking.marginal_model(X, FAMILY, ALPHA, N_COMPONENTS)
     start = time.perf_counter()
     with model:
@@ -89,7 +89,7 @@ def nutpie_chains(X, limits):
 
 
 def label_chains(X, limits):
-    """The same with labels as variables: the two steps that PyMC assigns, from labels at random."""
+    """The same with labels as variables, and the two steps that PyMC assigns, from random labels."""
     model = stick_breaking.label_model(X, FAMILY, ALPHA, N_COMPONENTS)
     start = time.perf_counter()
     with model:
@@ -147,7 +147,7 @@ def row(name, n, chains, cost, functionals):
     """Effective sample sizes per CPU second after tuning, of all chains together."""
     found = convergence([functionals(labels) for labels, *_ in chains])
     shortest = min(len(labels) for labels, *_ in chains)
-    # Seconds of the draws that count.
+    # CPU seconds of the draws that are used.
     seconds = sum(spent * shortest / len(labels) for labels, spent, *_ in chains)
     per_second = found["ess"] / seconds
     pairs = per_second[2:]
@@ -184,7 +184,7 @@ def number(x):
 
 
 def _plain(values):
-    """NumPy numbers as numbers of Python, for JSON."""
+    """NumPy numbers as Python numbers, for JSON."""
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
 
 

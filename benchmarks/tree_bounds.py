@@ -1,8 +1,8 @@
 """Lower bounds of the evidence from trees and alternative trees; greedy clustering of all items and of groups.
 
 Run with ``python benchmarks/tree_bounds.py [FOLDER]``; FOLDER holds abalone.data and spambase.data (UCI, with a header
-line) and 20news_w100.mat (S. Roweis).  Iris, wine and digits come with scikit-learn.  What is absent is left out, and
-named.  Small sets are compared with the exact evidence and with collapsed variational inference.
+line) and 20news_w100.mat (S. Roweis).  Iris, wine and digits come with scikit-learn.  Missing data sets are named and
+skipped.  Small sets are compared with the exact evidence and with collapsed variational inference.
 """
 
 import argparse
@@ -35,7 +35,7 @@ TRUNCATION = 20
 
 
 def small_sets(n_draws, images):
-    """Bounds and predictive densities of 3 to 9 binary items against the exact ones."""
+    """Bounds and predictive densities of 3 to 9 binary items, compared with the exact ones."""
     sizes, n_new = np.arange(3, 10), 10
     family = nrm.BernoulliBeta(1.0, 1.0)
     bounds, predictions = {}, {}
@@ -80,7 +80,7 @@ def timed(function, *arguments, **options):
 
 
 def real_data(folder, most, images):
-    """Bounds, numbers of clusters, times and predictive densities of a fifth that is held out."""
+    """Bounds, numbers of clusters, times, and predictive densities of a held-out fifth."""
     rng = np.random.default_rng(1)
     found, absent = real_sets(folder, most, rng)
     for name in absent:
@@ -96,7 +96,7 @@ def real_data(folder, most, images):
         for label, measure in measures.items():
             first = f"{name:<20}{len(train):>5}{X.shape[1]:>4} {label:<12}"
             for algorithm in (bhc, bayes_kmeans_bhc):
-                # A first call compiles.
+                # The first call compiles the kernels.
                 algorithm(train[:20], family, measure, random_seed=1)
                 tree, seconds = timed(algorithm, train, family, measure, random_seed=1)
                 better = alternative_trees(tree, train, family, measure)
@@ -112,7 +112,7 @@ def real_data(folder, most, images):
 
 
 def others(first, train, test, family, rng):
-    """Other methods on the same data; that of scikit-learn has no bound that could be compared."""
+    """Other methods on the same data; scikit-learn's has no comparable bound."""
     if isinstance(family, nrm.BernoulliBeta):
         for method, prior in PRIORS.items():
             parts = components.Bernoulli(train, family), prior(1.0)
@@ -141,9 +141,9 @@ def others(first, train, test, family, rng):
 
 
 def greedy_against_groups(images):
-    """Time and bound of round clusters in the plane, against the number of items, for two families.
+    """Time and bound against the number of items, for round clusters in the plane and two families.
 
-    One family knows the scale of clusters, the other takes all from the data and expects wide ones.
+    One family knows the scale of clusters.  The other takes everything from the data and expects wide clusters.
     """
     sizes = np.array([250, 500, 1000, 2000, 4000])
     families = {"known scale": lambda X: nrm.NormalGamma(X.mean(axis=0), 0.01, 2.0, 1.0)}

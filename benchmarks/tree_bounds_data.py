@@ -1,4 +1,4 @@
-"""Data sets of the comparison of bounds, with their families."""
+"""Data sets for the comparison of bounds, with their families."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ N_FEATURES = 8
 
 
 def synthetic(name, n, rng):
-    """Binary items; our reading of three sets of growing structure.
+    """Binary items: our reading of three sets with more and more structure.
 
-    I: fair coins, items spread over the cube.  II: two clusters close to each other, chances of a one 0.3 and 0.7.
-    III: two clusters far apart, 0.05 and 0.95.
+    I has fair coins, with items spread over the cube.  II has two nearby clusters, with probabilities of a one of 0.3
+    and 0.7.  III has two distant clusters, with 0.05 and 0.95.
     """
     low = {"I": 0.5, "II": 0.3, "III": 0.05}[name]
     chance = np.where(rng.random((n, 1)) < 0.5, low, 1.0 - low)
@@ -24,7 +24,7 @@ def gaussians(n, rng, n_clusters=10, spread=10.0):
 
 
 def real_sets(folder, most, rng):
-    """Data by name with a function from training data to family, at most so many items of each; what is absent."""
+    """Data by name, at most ``most`` items of each, with a function from training data to family; and missing names."""
     found, absent = {}, []
     try:
         from sklearn import datasets
@@ -62,7 +62,7 @@ def read_abalone(folder):
 
 
 def read_spambase(folder):
-    """Whether each word or character is there."""
+    """Whether each word or character is present."""
     return (np.loadtxt(folder / "spambase.data", delimiter=",", skiprows=1)[:, :54] > 0).astype(float), bernoulli
 
 

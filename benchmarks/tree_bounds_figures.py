@@ -1,4 +1,4 @@
-"""Pictures of the comparison of bounds."""
+"""Figures of the comparison of bounds."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,7 +18,7 @@ def clean(axis, **labels):
 
 
 def gaps(results, sizes, ylabel, path):
-    """Mean differences to the exact value, with standard errors; ``results[set][method]`` has shape (sizes, draws)."""
+    """Mean differences from the exact value and standard errors; ``results[set][method]`` has shape (sizes, draws)."""
     figure, axes = plt.subplots(1, len(results), figsize=(10, 3.6), sharey=True, layout="constrained")
     for axis, (name, methods) in zip(axes, results.items(), strict=True):
         for method, values in methods.items():
@@ -33,7 +33,7 @@ def gaps(results, sizes, ylabel, path):
 
 
 def node_gains(gains, path):
-    """Gain of single nodes against their size; ``gains[set]`` is a pair of arrays."""
+    """Gains of single nodes against their sizes; ``gains[set]`` is a pair of arrays."""
     n_rows = -(-len(gains) // 3)
     figure, axes = plt.subplots(n_rows, 3, figsize=(9, 2.8 * n_rows), sharey=True, squeeze=False, layout="constrained")
     for axis in axes.ravel()[len(gains) :]:
@@ -49,7 +49,7 @@ def node_gains(gains, path):
 
 
 def groups(sizes, seconds, excess, path):
-    """Time of greedy clustering and of groups, and by how much the bound of groups is larger, in per cent."""
+    """Times of greedy clustering of items and of groups, and by how many per cent the bound of groups is larger."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     styles = [("#000000", "o", "-"), ("#D55E00", "s", "--")]
     for (name, values), (color, marker, line) in zip(seconds.items(), styles, strict=True):

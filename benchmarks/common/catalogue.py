@@ -28,7 +28,7 @@ def load(name):
     Raises
     ------
     ValueError
-        If the script has no part of its own name as ``PART``.
+        If ``PART`` of the script is not a part with the script's name.
     """
     part = getattr(importlib.import_module(name), "PART", None)
     if not isinstance(part, Part) or part.name != name:

@@ -1,4 +1,4 @@
-"""Chains of PyMC steps that run for so many CPU seconds."""
+"""Chains of PyMC steps that run for a number of CPU seconds."""
 
 import time
 from typing import NamedTuple
@@ -14,10 +14,10 @@ class Chain(NamedTuple):
     points : list of dict
         One point of the model for each draw after tuning.
     seconds : ndarray, shape (n_draws,)
-        CPU seconds since the end of tuning, at each draw.
+        CPU seconds from the end of tuning to each draw.
     tuning_seconds : float
     n_tune : int
-        Draws while tuning.
+        Number of tuning draws.
     stats : list
         Statistics of the step for each draw.
     """
@@ -30,22 +30,22 @@ class Chain(NamedTuple):
 
 
 def run_chain(step, state, point, rng, *, tune, seconds, tuning_seconds=np.inf):
-    """Run a step as ``pm.sample`` does, for so many draws of tuning, or so long, and then so many CPU seconds.
+    """Run a step as ``pm.sample`` does, but with limits in CPU seconds.
 
-    A limit in seconds cannot be given to ``pm.sample``, which counts draws.  All kernels must be compiled beforehand.
+    ``pm.sample`` counts draws and takes no limit in seconds.  All kernels must be compiled beforehand.
 
     Parameters
     ----------
     step : PyMC step
     state
-        Its ``sampling_state`` when it was new, so that no chain learns from another.
+        Its ``sampling_state`` when it was new, so that chains do not learn from each other.
     point : dict
         Where the chain starts.
     rng : numpy.random.Generator
     tune : int
-        Draws of tuning.
+        Number of tuning draws.
     seconds, tuning_seconds : float
-        CPU seconds after tuning, and the most for tuning.
+        CPU seconds after tuning, and the largest number for tuning.
 
     Returns
     -------

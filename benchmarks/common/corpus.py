@@ -5,10 +5,10 @@ from scipy import sparse
 
 
 def simulated_corpus(n=1500, n_words=12_419, n_topics=60, seed=1):
-    """Documents of about 1300 words, 370 different ones, each from one of some topics of unequal sizes.
+    """Documents of about 1300 words, 370 of them different, each from one of several topics of unequal sizes.
 
-    Word frequencies fall like 1/rank over the whole vocabulary; those of topics are Dirichlet distributed about them,
-    so that topics share common words and differ in rare ones.
+    Word frequencies decrease like 1/rank over the whole vocabulary.  Those of topics are Dirichlet distributed around
+    them, so topics share common words and differ in rare ones.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Data sets of the benchmarks; those of others are read from a folder beside the repository, if they are there."""
+"""Data sets of the benchmarks; those of others are read from a folder beside the repository, if it has them."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def plane(n=1000, seed=20261121):
-    """Six overlapping Gaussian clusters in the plane, shape (n, 2); for n = 1000 the set of the reference figures."""
+    """Six overlapping Gaussian clusters in the plane, shape (n, 2); reference figures are for n = 1000."""
     rng = np.random.default_rng(seed)
     weights = rng.dirichlet(np.ones(6) * 3)
     means = rng.normal(0, 3, (6, 2))
@@ -18,7 +18,7 @@ def plane(n=1000, seed=20261121):
 
 
 def gaussian_clusters(n, d, n_clusters, *, separation=6.0, seed=1):
-    """Gaussian clusters of unequal sizes and shapes; typical distance of two means ``separation`` standard deviations.
+    """Gaussian clusters of unequal sizes and shapes; means are typically ``separation`` standard deviations apart.
 
     Returns
     -------
@@ -37,6 +37,6 @@ def gaussian_clusters(n, d, n_clusters, *, separation=6.0, seed=1):
 
 
 def shared(name):
-    """Path of a file of other people's data; None if it is not here."""
+    """Path of a file of other people's data, or None if it is missing."""
     path = SHARED / name
     return path if path.exists() else None

@@ -1,4 +1,4 @@
-"""Data simulated from every conjugate family, with their true clusters."""
+"""Data simulated from every conjugate family, with the true clusters."""
 
 import numpy as np
 from scipy import sparse
@@ -7,13 +7,13 @@ import pymc_nrm as nrm
 
 
 def simulated_families(n, n_clusters, *, seed=1):
-    """Families with data of n items in so many clusters, all with the same true labels.
+    """Families with data of n items, all with the same true labels of ``n_clusters`` clusters.
 
     Returns
     -------
     labels : ndarray of int64, shape (n,)
     families : dict
-        Description to a pair of family and data, or of lists of both for a product.
+        From description to a pair of family and data, or to a pair of lists for a product.
     """
     rng = np.random.default_rng(seed)
     labels = rng.choice(n_clusters, n, p=rng.dirichlet(np.full(n_clusters, 3.0)))

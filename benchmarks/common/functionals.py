@@ -32,14 +32,14 @@ def log_marginals(labels, family, data, n_clusters):
 
 
 class Functionals:
-    """Number of clusters, collapsed log joint density, and whether items of given pairs are together.
+    """Number of clusters, collapsed log joint density, and whether the items of given pairs are together.
 
     Parameters
     ----------
     X : ndarray, shape (n, d)
     family : Family
     measure : Measure
-        Both with numbers for hyperparameters.
+        Hyperparameters of both are numbers.
     pairs : ndarray of int, shape (p, 2)
     """
 
@@ -49,7 +49,7 @@ class Functionals:
         self.family, self.measure, self.pairs = localise(family, self.data), measure, np.asarray(pairs)
 
     def __call__(self, draws):
-        """Values for draws of labels of any names, shape (m, n): columns K, log joint, then one for each pair."""
+        """Values for draws of labels, shape (m, n), with any names: columns K, log joint, then one for each pair."""
         values = np.empty((len(draws), 2 + len(self.pairs)))
         for s, row in enumerate(draws):
             labels = canonical_labels(row)
@@ -61,7 +61,7 @@ class Functionals:
 
 
 def uncertain_pairs(draws, n_pairs, rng):
-    """Pairs of items that are together in a fifth to four fifths of the draws, drawn at random, shape (n_pairs, 2)."""
+    """Random pairs of items that are together in a fifth to four fifths of the draws, shape (n_pairs, 2)."""
     n = draws.shape[1]
     candidates = rng.integers(0, n, (20_000, 2))
     together = (draws[:, candidates[:, 0]] == draws[:, candidates[:, 1]]).mean(axis=0)
@@ -74,12 +74,12 @@ def convergence(chains):
     Parameters
     ----------
     chains : list of ndarray, shape (n_draws, p)
-        Chains of different lengths are cut to the shortest, their last draws kept.
+        Chains of different lengths are cut to the last draws that the shortest one has.
 
     Returns
     -------
     dict of {str : ndarray, shape (p,)}
-        ``mean``, ``mcse``, ``ess`` (bulk) and ``r_hat`` (rank-normalised); nan below four draws, or for a constant.
+        ``mean``, ``mcse``, ``ess`` (bulk) and ``r_hat`` (rank-normalised); NaN below four draws or for a constant.
     """
     length = min(len(chain) for chain in chains)
     values = np.array([chain[len(chain) - length :] for chain in chains])
@@ -89,7 +89,7 @@ def convergence(chains):
     draws = xr.DataArray(values, dims=("chain", "draw", "functional")).to_dataset(name="x")
     ess, r_hat = arviz_stats.ess(draws).x.values, arviz_stats.rhat(draws).x.values
     mean_ess = arviz_stats.ess(draws, method="mean").x.values
-    # A functional that never moved says nothing about how often it would.
+    # A functional that never moved has no effective sample size that could be estimated.
     constant = values.std(axis=(0, 1)) == 0.0
     ess, r_hat, mean_ess = (np.where(constant, math.nan, x) for x in (ess, r_hat, mean_ess))
     mcse = values.std(axis=(0, 1), ddof=1) / np.sqrt(mean_ess)

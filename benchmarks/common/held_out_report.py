@@ -10,10 +10,10 @@ ALPHA = 1.0
 OURS, HYPER = "TreeGuided", "TreeGuided and NUTS, hyperpriors"
 TREE, VARIATIONAL = "bhc", "variational"
 
-# Differences below this, in nats per item, are ties: the averages over draws are not known better.
+# Smaller differences, in nats per item, are ties, since averages over draws are no more precise.
 TIE = 0.002
 
-# Peers of the package index that were tried with Python 3.13 and are not measured here.
+# Peers from the package index that were tried with Python 3.13 but are not measured, and why.
 NOT_MEASURED = (
     ("bnpy 0.1.7", "pins scikit-learn 1.0.2; import fails: configparser.SafeConfigParser was removed in Python 3.12"),
     ("pybasicbayes 0.2.2, pyhsmm 0.1.7", "no wheels; builds fail (numpy.distutils hooks, undeclared build needs)"),
@@ -29,18 +29,18 @@ NOT_MEASURED = (
 
 
 def at_time(row, seconds):
-    """The package's density at a time; None before its first draw."""
+    """The package's density at a time, or None before its first draw."""
     index = np.searchsorted(row["times"], seconds, side="right") - 1
     return None if index < 0 else row["density"][index]
 
 
 def best(row):
-    """The better of a peer's own score and of its Student t predictive density."""
+    """The better of a peer's own score and its Student t predictive density."""
     return max(value for value in (row["ships"], row["student"]) if value is not None)
 
 
 def summary(rows):
-    """For each set and method: medians over splits, and the package at the same time, split by split."""
+    """Medians over splits for each set and method, and the package at the same time, split by split."""
     lines = []
     for name in dict.fromkeys(row["set"] for row in rows):
         here = [row for row in rows if row["set"] == name]
@@ -68,9 +68,10 @@ def summary(rows):
 
 
 def ahead_of_variational(lines):
-    """How many converged variational fits (same priors) the package equals or beats at equal time, and of how many.
+    """How many converged variational fits with the same priors the package equals or beats at equal time, and how many
+    there are.
 
-    Fits that end before the first draw of the package count against it.
+    Fits that end before the package's first draw count against it.
     """
     fits = [line for line in lines if line["method"].startswith(f"{VARIATIONAL}, K")]
     fits = [line for line in fits if line["converged"] == line["splits"]]
@@ -78,7 +79,7 @@ def ahead_of_variational(lines):
 
 
 def headline(rows):
-    """Claims: held-out densities against the peers."""
+    """Claims: held-out densities compared with those of the peers."""
     lines = summary(rows)
     ahead, counted = ahead_of_variational(lines)
     claim = "Held-out density at least that of scikit-learn's variational mixture at equal CPU time, same priors"

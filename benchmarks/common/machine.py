@@ -1,4 +1,4 @@
-"""What a benchmark prints first: the machine and the versions."""
+"""The machine and the versions, which a benchmark prints first."""
 
 import os
 import platform

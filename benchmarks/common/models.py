@@ -1,4 +1,4 @@
-"""Mixture models of the parts that measure PyMC around the kernels: latency and memory."""
+"""Mixture models for the parts that measure PyMC around the kernels, latency and memory."""
 
 import numpy as np
 import pymc as pm
@@ -8,7 +8,7 @@ from common.data import plane
 
 
 def small_data(family, n):
-    """Data of n items for a family of the package, given by name: few columns, six clusters."""
+    """Data of n items in few columns and six clusters, for a family of the package given by name."""
     rng = np.random.default_rng(1)
     cluster = rng.integers(0, 6, n)
     if family == "NormalWishart":
@@ -19,7 +19,7 @@ def small_data(family, n):
 
 
 def mixture(family, X, *, hyperpriors=False):
-    """Model of one partition under the NGG measure and data X of one family.
+    """Model of a partition under the NGG measure, with data X of one family.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def mixture(family, X, *, hyperpriors=False):
         ``"NormalWishart"``, ``"BernoulliBeta"`` or ``"MultinomialDirichlet"``.
     X : ndarray or SciPy sparse array, shape (n, d)
     hyperpriors : bool
-        Whether two hyperparameters of the measure and one of the family are unknown, for NUTS to sample.
+        Whether two hyperparameters of the measure and one of the family are unknown and sampled by NUTS.
     """
     d = X.shape[1]
     with pm.Model() as model:
@@ -47,9 +47,9 @@ def mixture(family, X, *, hyperpriors=False):
 
 
 def sample(model, sampler, draws, **kwargs):
-    """``pm.sample`` of one chain in this process, the partition moved by the step of that name."""
+    """Run ``pm.sample`` for one chain in this process, with the named step for the partition."""
     options = {"chains": 1, "cores": 1, "progressbar": False, "quiet": True, "random_seed": 1}
     with model:
-        # The default step is left to PyMC, as users do.
+        # Leave the default step to PyMC, as users do.
         step = [] if sampler == "TreeGuided" else [getattr(nrm, sampler)([model["z"]])]
         return pm.sample(draws, step=step or None, compute_convergence_checks=False, **(options | kwargs))

@@ -1,4 +1,4 @@
-"""Importing this before NumPy keeps linear algebra to one thread, unless the environment says otherwise."""
+"""Limit linear algebra to one thread, unless the environment says otherwise; import this before NumPy."""
 
 import os
 

@@ -1,8 +1,7 @@
 """A part of the benchmarks: it measures rows of numbers, stores them, and turns them into a table and pictures.
 
 A script makes one ``Part`` and calls its ``main``: ``python benchmarks/NAME.py [--quick] [--output FOLDER]`` measures
-and writes ``FOLDER/NAME.json``.  ``run.py`` runs all parts, each in a process of its own, and ``report.py`` reads what
-they wrote.
+and writes ``FOLDER/NAME.json``.  ``run.py`` runs each part in a separate process, and ``report.py`` reads the results.
 """
 
 import argparse
@@ -27,17 +26,17 @@ class Part(NamedTuple):
     name : str
         Name of the script, and of the file of results.
     measure : callable
-        ``measure(quick, note)`` gives rows, a list of dicts of numbers and strings; ``note(text)`` says what is
-        skipped, and why.  The quick form takes well under a minute.
+        ``measure(quick, note)`` returns rows, a list of dicts of numbers and strings; it calls ``note(text)`` to say
+        what is skipped, and why.  The quick form takes well under a minute.
     table : callable
-        ``table(rows)`` gives Markdown: what is compared, model, repeats and spread, and one or more tables.
+        ``table(rows)`` returns Markdown: what is compared, model, repeats and spread, and one or more tables.
     pictures : callable, optional
-        ``pictures(rows, folder)`` saves PNG files into a folder and gives their names with captions, a dict.
+        ``pictures(rows, folder)`` saves PNG files into a folder and returns a dict of their names and captions.
     add_arguments : callable, optional
         ``add_arguments(parser)`` adds options to the command line, which ``measure`` gets as keyword arguments.
     headline : callable, optional
-        ``headline(rows)`` gives the claims about the part, tuples of four: claim, what was measured, with its range,
-        the target or None, and whether it is met or None.
+        ``headline(rows)`` returns the claims about the part, as tuples of four: the claim, what was measured with its
+        range, the target or None, and whether it is met or None.
     """
 
     name: str
@@ -48,7 +47,7 @@ class Part(NamedTuple):
     headline: Callable | None = None
 
     def main(self):
-        """Measure as the command line says, and store what was found."""
+        """Measure as the command line says, and store the results."""
         parser = argparse.ArgumentParser(description=f"Part {self.name} of the benchmarks.")
         parser.add_argument("--quick", action="store_true", help="fewer sizes and repeats, for a look")
         parser.add_argument("--output", type=Path, help="folder of the results")
@@ -85,7 +84,7 @@ class Part(NamedTuple):
 
 
 def markdown(titles, lines):
-    """A Markdown table; numbers are written with three digits, None as a dash.
+    """A Markdown table, with three digits for numbers and a dash for None.
 
     Parameters
     ----------

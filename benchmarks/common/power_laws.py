@@ -1,4 +1,4 @@
-"""Power laws fitted to measurements, and their picture."""
+"""Fits of power laws to measurements, and their picture."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,7 +10,7 @@ LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def fit_power_law(x, y):
-    """Least squares of log y on log x.
+    """Fit a line to log y against log x by least squares.
 
     Parameters
     ----------
@@ -38,14 +38,14 @@ def exponent(row):
 
 
 def scaling_picture(rows, panels, folder, name="scaling_exponents.png"):
-    """Points and fitted lines on logarithmic axes, the exponents in the legends.
+    """Points and fitted lines on logarithmic axes, with the exponents in the legends.
 
     Parameters
     ----------
     rows : list of dict
         Points and fits, see ``scaling.py``.
     panels : dict
-        Labels of the axes of each pair of what is varied and unit; pairs without points get no panel.
+        Labels of the axes for each pair of varied quantity and unit; pairs without points get no panel.
     folder : Path
     name : str
 

@@ -1,4 +1,4 @@
-"""Calls in processes of their own: import, compilation and peak memory can be measured only once in a process."""
+"""Calls in separate processes, since a process can measure import, compilation and peak memory only once."""
 
 import inspect
 import json
@@ -17,21 +17,21 @@ print(json.dumps(getattr(importlib.import_module(module), name)(**json.loads(arg
 
 
 def call(function, *, cache=None, **arguments):
-    """What a function of a script of the benchmarks gives in a new process, on one core unless the environment differs.
+    """Call a function of a benchmark script in a new process, on one core unless the environment says otherwise.
 
     Parameters
     ----------
     function : callable
-        Function on the top level of a script; what it gives must be JSON.
+        Function at the top level of a script; its result must be JSON.
     cache : dict, optional
         Folders ``"numba"`` and ``"pytensor"`` in which these keep machine code, instead of the ordinary ones.
     **arguments
-        Arguments of the function, as far as JSON can hold them.
+        Arguments of the function, which must be JSON.
 
     Raises
     ------
     RuntimeError
-        If the function fails, with what the process printed.
+        If the function fails; the message has what the process printed.
     """
     script = Path(inspect.getfile(function)).resolve()
     paths = [str(script.parent), str(script.parents[1]), os.environ.get("PYTHONPATH", "")]

@@ -1,4 +1,4 @@
-"""The C++ programs that the kernels are compared with: compilation, runs, what they report."""
+"""The C++ programs for comparison with the kernels: compilation, runs, and what they report."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ OPTIONS = ("-O3", "-march=native", "-ffast-math", "-w")
 
 
 class Report(NamedTuple):
-    """CPU seconds per sweep, mean number of clusters after burn-in, share of items that moved per sweep (or None)."""
+    """CPU seconds per sweep, mean number of clusters after burn-in, and share of items that move per sweep, or None."""
 
     seconds: float
     n_clusters: float
@@ -21,12 +21,12 @@ class Report(NamedTuple):
 
 
 def compiler():
-    """Path of g++; None if there is none."""
+    """Path of g++, or None if there is none."""
     return shutil.which("g++")
 
 
 def compile_program(name, folder, **defines):
-    """Compile ``programs/NAME.cpp`` into a folder; the path of the binary."""
+    """Compile ``programs/NAME.cpp`` into a folder, and return the path of the binary."""
     suffix = "".join(f"_{key}{value}" for key, value in defines.items())
     binary = Path(folder) / (name + suffix)
     flags = [f"-D{key}={value}" for key, value in defines.items()]
@@ -35,14 +35,14 @@ def compile_program(name, folder, **defines):
 
 
 def write_csv(X, path):
-    """A table with a title line, all digits, as both programs read it."""
+    """Write a table with a title line and all digits, as both programs read it."""
     np.savetxt(path, X, delimiter=",", header=",".join(f"x{j + 1}" for j in range(X.shape[1])), comments="")
 
 
 def run_plane(binary, path, n_sweeps, n_burn, seed, n_start=1):
     """Run ``gibbs_plane`` from ``n_start`` random clusters.
 
-    It reports wall time.  CPU time of the process includes reading; the less of the two is taken.
+    It reports wall time, and the CPU time of the process includes reading, so take the smaller of the two.
     """
     import resource
 
@@ -53,7 +53,7 @@ def run_plane(binary, path, n_sweeps, n_burn, seed, n_start=1):
 
 
 def run_gaussian(binary, data, labels, n_sweeps, n_burn, seed, *, scale=5.0, kappa=0.1, nu, alpha=1.0):
-    """Run ``gibbs_gaussian`` on files of data and labels; base measure of mean 0 and scatter ``scale`` I."""
+    """Run ``gibbs_gaussian`` on files of data and labels; the base measure has mean 0 and scatter ``scale`` I."""
     arguments = [data, labels, n_sweeps, n_burn, seed, alpha, 0.0, kappa, scale, nu]
     number = r"([\d.]+)"
     seconds, n_clusters, moved = _run(binary, arguments, rf"{number} s/1000.*E\[K\]={number}\s+moved={number}")

@@ -1,4 +1,4 @@
-"""Chains of a step object for some CPU seconds, from chosen labels, with what is compared recorded."""
+"""Chains of a step object from chosen labels, for a number of CPU seconds, that record what is compared."""
 
 import time
 import warnings
@@ -12,9 +12,9 @@ WARM_ITEMS = 30
 class Chain(NamedTuple):
     """Draws of a chain.
 
-    ``seconds`` are CPU seconds since its start at the end of each draw, what is recorded about it not counted;
-    ``together`` says of pairs of items whether they share a cluster; ``kept`` are labels of at most 400 draws;
-    ``labels`` those of the last one.
+    ``seconds`` are CPU seconds from its start to the end of each draw, without the time for recording; ``together``
+    says whether pairs of items share a cluster; ``kept`` are the labels of at most 400 draws; ``labels`` are those of
+    the last draw.
     """
 
     seconds: np.ndarray
@@ -27,7 +27,7 @@ class Chain(NamedTuple):
 
 
 def make_step(data, model, step_class, options):
-    """A step for a set, with all kernels compiled.
+    """Make a step for a set, and compile all its kernels.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def make_step(data, model, step_class, options):
     options : callable
         ``options(n)`` gives keyword arguments of the step for n items.
     """
-    # One draw compiles what the constructor has not, on few items, since a draw of all may take long.
+    # One draw compiles what the constructor has not.  It uses few items, since a draw of all may take long.
     n = min(WARM_ITEMS, data.X.shape[0])
     small = _step(data.model(n), step_class, options(n))
     small.setup_chain(np.random.default_rng(0), 1, 1)
@@ -48,12 +48,12 @@ def make_step(data, model, step_class, options):
 
 def _step(model, step_class, options):
     with model, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that it is biased is said beside every figure
+        warnings.simplefilter("ignore", UserWarning)  # every figure says beside it that the sampler is biased
         return step_class([model["z"]], rng=0, **options)
 
 
 def tune(step, labels, n_draws, seed, *, seconds=np.inf):
-    """Start a chain and make tuning draws, during which a step adapts; labels of the last one.
+    """Start a chain and make tuning draws, during which a step adapts; return the labels of the last one.
 
     Parameters
     ----------
@@ -75,12 +75,12 @@ def tune(step, labels, n_draws, seed, *, seconds=np.inf):
 
 
 def start(step, seed, n_tune=1000):
-    """Start a chain in tuning, as a user's does."""
+    """Start a chain with tuning, as users do."""
     step.setup_chain(np.random.default_rng(seed), n_tune, 1)
 
 
 def run(step, labels, seconds, *, pairs=None, keep=False, arrived=None):
-    """Draws from labels for so many CPU seconds.
+    """Make draws from given labels for a number of CPU seconds.
 
     Parameters
     ----------
@@ -90,10 +90,10 @@ def run(step, labels, seconds, *, pairs=None, keep=False, arrived=None):
     pairs : ndarray of int, shape (n_pairs, 2), optional
         Pairs of items to watch.
     keep : bool
-        Whether labels are kept, in even distances.
+        Whether to keep labels, at even distances.
     arrived : float, optional
-        Log joint density at which the chain has arrived: it stops at three times the time of this, at least half a
-        second.
+        Log joint density at which the chain has arrived.  It then stops after three times the time so far, and at least
+        half a second.
 
     Returns
     -------
@@ -119,13 +119,13 @@ def run(step, labels, seconds, *, pairs=None, keep=False, arrived=None):
 
 
 def arrival_time(chain, log_joint):
-    """First time at which the log joint density is reached; None if it is not."""
+    """First time at which the log joint density is reached, or None."""
     reached = np.flatnonzero(chain.log_joint >= log_joint)
     return float(chain.seconds[reached[0]]) if len(reached) else None
 
 
 def thin(chain, n_points=120):
-    """Times, log joint densities and numbers of clusters at even steps of log time, as lists for a picture."""
+    """Times, log joint densities and numbers of clusters, evenly spaced in log time, as lists for a picture."""
     times = np.geomspace(chain.seconds[0], chain.seconds[-1], n_points)
     chosen = np.unique(np.searchsorted(chain.seconds, times).clip(max=len(chain.seconds) - 1))
     return {

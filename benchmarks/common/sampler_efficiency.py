@@ -1,14 +1,14 @@
-"""Effective sample sizes, Monte Carlo errors, and distances of laws of the number of clusters."""
+"""Effective sample sizes, Monte Carlo errors, and distances between distributions of the number of clusters."""
 
 import numpy as np
 from arviz_stats.base import array_stats
 
-# Fewer draws say nothing about an effective sample size.
+# An effective sample size cannot be estimated from fewer draws.
 FEWEST_DRAWS = 50
 
 
 def effective(values):
-    """Effective sample size of a mean, split chains.
+    """Effective sample size of a mean, from split chains.
 
     Parameters
     ----------
@@ -17,7 +17,7 @@ def effective(values):
     Returns
     -------
     float
-        0 for a quantity that varies but did not move; NaN with too few draws.
+        0 if the chains did not move; NaN if there are too few draws.
     """
     if values.shape[1] < FEWEST_DRAWS:
         return np.nan
@@ -27,12 +27,12 @@ def effective(values):
 
 
 def mean_and_error(chains):
-    """Mean of draws of several chains, its Monte Carlo standard error, and their effective sample size.
+    """Mean of the draws of several chains, its Monte Carlo standard error, and the effective sample size.
 
     Parameters
     ----------
     chains : list of ndarray, shape (n_draws,)
-        The effective sample size is that of all chains cut to the shortest one, differences between chains included.
+        The effective sample size is that of all chains, cut to the shortest, and accounts for their differences.
     """
     shortest = min(len(chain) for chain in chains)
     size = effective(np.array([chain[:shortest] for chain in chains], dtype=float))
@@ -42,27 +42,27 @@ def mean_and_error(chains):
 
 
 def frequencies(chains):
-    """Relative frequencies of the values in several chains, a dict."""
+    """Relative frequencies of the values in several chains, as a dict."""
     values, counts = np.unique(np.concatenate(chains).astype(int), return_counts=True)
     return dict(zip(values.tolist(), (counts / counts.sum()).tolist(), strict=True))
 
 
 def pooled(laws, sizes):
-    """Mixture of distributions in proportion to effective sample sizes."""
+    """Mixture of distributions, weighted by effective sample sizes."""
     share = np.array(sizes) / sum(sizes)
     values = sorted(set().union(*laws))
     return {value: float(sum(w * law.get(value, 0.0) for w, law in zip(share, laws, strict=True))) for value in values}
 
 
 def total_variation(law, reference):
-    """Total variation distance; all values that the reference does not name count as one."""
+    """Total variation distance, where all values that are absent from the reference count as one value."""
     rest = 1.0 - sum(reference.values())
     rest_of_law = sum(p for value, p in law.items() if value not in reference)
     return 0.5 * (abs(rest - rest_of_law) + sum(abs(law.get(value, 0.0) - p) for value, p in reference.items()))
 
 
 def expected_variation(reference, size):
-    """Total variation distance to be expected of a correct sampler with that effective sample size, roughly."""
+    """Approximate total variation distance of a correct sampler with this effective sample size."""
     p = np.array([*reference.values(), max(0.0, 1.0 - sum(reference.values()))])
     return float(0.5 * np.sqrt(2.0 * p * (1.0 - p) / (np.pi * size)).sum()) if size > 0 else np.nan
 
@@ -78,7 +78,7 @@ def uncertain_pairs(kept, n_pairs=50, seed=1):
     Returns
     -------
     ndarray of int64, shape (at most n_pairs, 2)
-        Found among at most a million random pairs.
+        Pairs found among at most a million random ones.
     """
     rng = np.random.default_rng(seed)
     n = kept.shape[1]

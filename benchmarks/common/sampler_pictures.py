@@ -23,7 +23,7 @@ def styles(names):
 
 
 def trace_picture(traces, reference, path):
-    """Log joint density and number of clusters against CPU time, a row of panels for each start.
+    """Log joint density and number of clusters against CPU time, with a row of panels for each start.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def trace_picture(traces, reference, path):
     Returns
     -------
     dict of str to str
-        Name of the file and caption; empty without traces.
+        Name of the file to caption; empty without traces.
     """
     if not traces:
         return {}
@@ -74,7 +74,7 @@ def trace_picture(traces, reference, path):
 
 
 def efficiency_picture(rows, path):
-    """ESS per second of the number of clusters by sampler and set; biased samplers hollow."""
+    """ESS per second of the number of clusters by sampler and set; markers of biased samplers are hollow."""
     stationary = [row for row in rows if row["kind"] == "stationary" and row.get("clusters_median")]
     if not stationary:
         return {}

@@ -1,4 +1,4 @@
-"""Runs of samplers on one set: a reference, chains from bad starts, and stationary chains; rows of figures."""
+"""Runs of samplers on one set, as rows of figures: a reference, chains from bad starts, and stationary chains."""
 
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ class Sampler(NamedTuple):
 
 
 def measure_set(set_name, data, samplers, note):
-    """Rows of one set: the reference, then every sampler from bad starts and in stationarity.
+    """Rows of one set: the reference, then every sampler from bad starts and stationary.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def measure_set(set_name, data, samplers, note):
     Returns
     -------
     list of dict
-        One row of kind ``reference``; for each sampler rows of kind ``trace`` and ``arrival`` for each start, and one
-        of kind ``stationary``.
+        One row of kind ``reference``, and for each sampler rows of kinds ``trace`` and ``arrival`` for each start, and
+        one of kind ``stationary``.
     """
     model = data.model()
     needed = {TREE: Sampler(nrm.TreeGuided)} | samplers
@@ -62,12 +62,12 @@ def measure_set(set_name, data, samplers, note):
 
 
 def two_references(data):
-    """Whether long runs of two exact samplers are pooled: where nothing better is known, and both mix."""
+    """Whether to pool long runs of two exact samplers, since nothing better is known and both mix."""
     return data.known is None and data.n_chains > 1
 
 
 def reference_run(data, model, steps):
-    """What is known of the posterior, the last labels of a long tree-guided run, and pairs of items to watch."""
+    """What is known about the posterior, the last labels of a long tree-guided run, and pairs of items to watch."""
     n = data.X.shape[0]
     labels = tune(steps[TREE], model.initial_point()["z"], data.tune, 100)
     chains = {TREE: run(steps[TREE], labels, data.reference, keep=True)}
@@ -95,7 +95,7 @@ def reference_run(data, model, steps):
         mean = sum(value * p for value, p in law.items())
         deviation = np.sqrt(sum((value - mean) ** 2 * p for value, p in law.items()))
         found |= {"source": " and ".join(chains), "mean": mean}
-        # A long run that never left one number of clusters says nothing about its error.
+        # A long run that never leaves one number of clusters gives no estimate of its error.
         found["error"] = float(deviation / np.sqrt(sizes.sum())) or None
     found |= {"values": list(law), "probabilities": list(law.values())}
     kept = np.concatenate([chain.kept for chain in chains.values()])
@@ -103,7 +103,7 @@ def reference_run(data, model, steps):
 
 
 def bad_starts(data, step, log_joint):
-    """Rows of times to stationarity and traces, from one cluster and from all items alone."""
+    """Rows of times to stationarity and traces, from a single cluster and from singletons."""
     n = data.X.shape[0]
     starts = {"one": np.zeros(n, dtype=np.int64)} | ({"alone": np.arange(n)} if data.alone else {})
     rows = []
@@ -120,7 +120,7 @@ def bad_starts(data, step, log_joint):
 
 
 def stationary(data, step, adapts, good, pairs, reference):
-    """A row of effective sample sizes per second, and of the law of the number of clusters against the reference."""
+    """A row of effective sample sizes per second, with the distribution of the number of clusters and the reference."""
     chains = []
     for seed in range(data.n_chains):
         labels = tune(step, good, data.tune, seed + 11, seconds=np.inf if adapts else data.good / 4)
@@ -150,7 +150,7 @@ def _finite(chains):
 
 
 def _rates(chains):
-    """Effective sample sizes per CPU second, a list with one number per chain for each quantity."""
+    """Effective sample sizes per CPU second: for each quantity a list with one number per chain."""
     rates = {"clusters": [], "log_joint": [], "pairs": [], "worst_pair": []}
     for chain in chains:
         sizes = [effective(together[None].astype(float)) for together in chain.together.T] or [np.nan]

@@ -1,4 +1,4 @@
-"""Models on which samplers are compared: data, priors, how long to run, and what is known about the posterior."""
+"""Models for the comparison of samplers: data, priors, running times, and what is known about the posterior."""
 
 from typing import Any, NamedTuple
 
@@ -28,12 +28,12 @@ class Set(NamedTuple):
     reference, bad, good : float
         Seconds of the reference run, of a chain from a bad start, and of a stationary chain.
     known : dict, optional
-        What long runs of other programs or samplers gave: ``mean`` and ``error`` of the number of clusters, and
-        ``probabilities``, a dict of some of its values.
+        Results of long runs of other programs or samplers: ``mean`` and ``error`` of the number of clusters, and
+        ``probabilities``, a dict for some of its values.
     without : tuple of str
-        Samplers that are too slow to be of use here.
+        Samplers that are too slow here.
     alone : bool
-        Whether chains also start with every item in a cluster of its own.
+        Whether chains also start with every item in a separate cluster.
     """
 
     title: str
@@ -51,7 +51,7 @@ class Set(NamedTuple):
     alone: bool = True
 
     def model(self, n=None):
-        """PyMC model of the first n items, or of all of them."""
+        """PyMC model of the first n items, or of all."""
         X = self.X[: n or self.X.shape[0]]
         with pm.Model() as model:
             z = nrm.Partition("z", self.measure, n=X.shape[0])
@@ -136,7 +136,7 @@ def _documents():
     )
 
 
-# Names of the sets, what makes them, and the file they need, if any.
+# For each set its name, the function that makes it, and the file it needs, if any.
 SETS = {
     "toy": (_toy, "lee_choi_toy"),
     "closer": (_closer, "lee_choi_toy"),
@@ -148,7 +148,7 @@ SETS = {
 
 
 def load(name, note):
-    """A set by name; None, with a note, if its file is not here."""
+    """A set by name, or None and a note if its file is missing."""
     make, file = SETS[name]
     if file and shared(file) is None:
         note(f"set {name} skipped: {file} is not in ../shared/data")

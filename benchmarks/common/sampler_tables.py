@@ -34,14 +34,14 @@ QUANTITIES = {"clusters": "number of clusters", "log_joint": "log joint", "pairs
 
 
 def sampler_tables(rows):
-    """Markdown of all sets, and of the factors between the tree-guided sampler and its rivals."""
+    """Markdown tables of all sets, and of the factors between the tree-guided sampler and its rivals."""
     references = [row for row in rows if row["kind"] == "reference"]
     margins = " or ".join(f"{margin:g} nats" for margin in sorted({row["margin"] for row in references}))
     return "\n".join([TEXT.format(margins=margins), *_set_tables(rows), *_factors(rows)])
 
 
 def published_table(rows):
-    """Markdown of the published sampler varied; columns as in :func:`sampler_tables`."""
+    """Markdown tables of variants of the published sampler; columns as in :func:`sampler_tables`."""
     return "\n".join([PUBLISHED, *_set_tables(rows)])
 
 
@@ -99,7 +99,7 @@ def _place(start):
 
 
 def _times(row):
-    """Median and range; a chain that never arrives counts as infinitely late."""
+    """Median and range; a chain that never arrives counts as an infinite time."""
     times = sorted(float("inf") if time is None else time for time in row["times"])
     late = sum(time == float("inf") for time in times)
     if late == len(times):
@@ -151,12 +151,12 @@ def _factors(rows):
     return ["**Factors** between medians of ESS per second.\n", markdown(titles, lines)]
 
 
-# Targets: so many times the effective samples per second of each rival.
+# Targets: factors over each rival's effective samples per second.
 TARGETS = (("published tree-guided (biased)", 20.0), *((rival, 5.0) for rival in RIVALS[1:]))
 
 
 def sampler_headline(rows):
-    """Claims: factors on toy and 10k, times from one cluster, and laws of the number of clusters."""
+    """Claims: factors on toy and 10k, times from one cluster, and distributions of the number of clusters."""
     stationary = {(row["set"], row["sampler"]): row for row in rows if row["kind"] == "stationary"}
     arrivals = {(row["set"], row["sampler"]): row for row in rows if row["kind"] == "arrival" and row["start"] == "one"}
     lines = []

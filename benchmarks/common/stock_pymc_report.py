@@ -89,20 +89,20 @@ def table(rows):
 
 
 def seconds_from_nothing(row):
-    """Seconds of one chain until 100 effective samples of the log joint: compilation, tuning, sampling."""
+    """Seconds until one chain has 100 effective samples of the log joint: compilation, tuning and sampling."""
     if not row["rate_log_joint"]:
         return None
     return row["compilation"] + row["tuning_seconds"] / N_CHAINS + 100 / row["rate_log_joint"]
 
 
 def gains(rows, peer):
-    """Effective samples per second of the better sampler of the package over those of a peer, by functional."""
+    """Effective samples per second of the package's better sampler over those of a peer, for each functional."""
     best = {name: max(row[name] or 0.0 for row in rows if row["method"] in PACKAGE) for name in RATES}
     return {title: best[name] / peer[name] for name, title in RATES.items() if peer[name]}
 
 
 def headline(rows):
-    """Claims: the least and the largest gain over each peer."""
+    """Claims: the smallest and the largest gain over each peer."""
     lines = []
     for peer in rows:
         ratios = list(gains(rows, peer).values())

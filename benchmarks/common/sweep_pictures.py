@@ -1,4 +1,4 @@
-"""Pictures of the times of Gibbs sweeps."""
+"""Pictures of times of Gibbs sweeps."""
 
 import matplotlib.pyplot as plt
 from matplotlib.lines import Line2D
@@ -9,12 +9,12 @@ MARKERS = ("o", "s", "^", "D")
 
 
 def size_picture(rows, lines, folder, name="gibbs_sweep_sizes.png"):
-    """Nanoseconds per item against the number of clusters, a panel per dimension.
+    """Nanoseconds per item against the number of clusters, with a panel for each dimension.
 
     Parameters
     ----------
     rows : list of dict
-        With n, d, true_clusters, program, median, least and most.
+        Keys are n, d, true_clusters, program, median, least and most.
     lines : dict
         Line style of each program.
     folder : Path

@@ -1,4 +1,4 @@
-"""Gibbs sweeps of the kernels, without PyMC around them, and the data to run them on."""
+"""Gibbs sweeps of the kernels without PyMC, and the data to run them on."""
 
 import time
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
 
 
 class Problem(NamedTuple):
-    """What kernels need of a Dirichlet process mixture: tables, family and data."""
+    """What kernels need to know of a Dirichlet process mixture: tables, family and data."""
 
     table: Any
     family: Any
@@ -25,16 +25,16 @@ class Problem(NamedTuple):
 
 
 class Sweeps(NamedTuple):
-    """What some Gibbs sweeps gave.
+    """Results of some Gibbs sweeps.
 
     Parameters
     ----------
     seconds : float
-        CPU seconds per sweep, the formation of the state left out.
+        CPU seconds per sweep, without building the state.
     n_clusters : ndarray, shape (n_sweeps,)
         Number of clusters after each sweep.
     moved : float
-        Mean share of the items that changed their cluster in a sweep.
+        Mean share of items that changed their cluster in a sweep.
     """
 
     seconds: float
@@ -43,15 +43,15 @@ class Sweeps(NamedTuple):
 
 
 def gaussian_family(d):
-    """The normal-Wishart base measure of the comparisons with C++ programs: scatter 5 I on d + 6 degrees of freedom."""
+    """The normal-Wishart base measure for comparison with C++ programs: scatter 5 I with d + 6 degrees of freedom."""
     return nrm.NormalWishart(mu=0.0, kappa=0.1, Psi=5.0 * np.eye(d), nu=d + 6.0)
 
 
 def spaced_clusters(n, d, n_clusters, *, nearest=5.0, seed=1):
-    """Gaussian clusters, the median one ``nearest`` standard deviations away from its nearest neighbour.
+    """Gaussian clusters, of which the median one is ``nearest`` standard deviations away from its nearest neighbour.
 
-    Distances of two typical means that keep clusters just apart depend on their number and on the dimension; the
-    distance to the nearest neighbour hardly does.
+    The typical distance between two means that just separates clusters depends on their number and on the dimension.
+    The distance to the nearest neighbour hardly does.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def spaced_clusters(n, d, n_clusters, *, nearest=5.0, seed=1):
     """
     from scipy.spatial import KDTree
 
-    # The means that gaussian_clusters draws first, for separation 1.
+    # These are the means that gaussian_clusters draws first with separation 1.
     means = np.random.default_rng(seed).normal(0, 1 / np.sqrt(2 * d), (n_clusters, d))
     distances, _ = KDTree(means).query(means, k=2)
     separation = nearest / np.median(distances[:, 1])
@@ -70,9 +70,9 @@ def spaced_clusters(n, d, n_clusters, *, nearest=5.0, seed=1):
 
 
 def problem(family, X, alpha=1.0):
-    """Prepare one family and its data, or lists of both that share a partition, for the kernels.
+    """Prepare a family and its data, or lists of both that share a partition, for the kernels.
 
-    The weights of a Dirichlet process do not depend on u, but for a factor that cancels in a sweep.
+    The weights of a Dirichlet process do not depend on u, except for a factor that cancels in a sweep.
     """
     if isinstance(family, list):
         parts = [problem(*pair, alpha) for pair in zip(family, X, strict=True)]
@@ -85,7 +85,7 @@ def problem(family, X, alpha=1.0):
 
 @kernel
 def run_sweeps(rng, state, weights, family, data, n_sweeps):
-    """State, numbers of clusters and of items that moved, after each of some sweeps over all items in random order."""
+    """Sweep over all items in random order; return the state, and the numbers of clusters and of moves per sweep."""
     n_clusters, n_moved = np.empty(n_sweeps, dtype=np.int64), np.empty(n_sweeps, dtype=np.int64)
     n = state.labels.shape[0]
     for sweep in range(n_sweeps):

@@ -1,1 +1,1 @@
-"""Peers: other people's programs on the same models, one file each, imported only where they run."""
+"""Peers: other people's programs on the same models, one file each, imported only when they run."""

@@ -1,4 +1,4 @@
-"""NUTS of nutpie, for so many CPU seconds."""
+"""NUTS of nutpie, for a given number of CPU seconds."""
 
 import time
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def compiled(model):
-    """The model compiled by nutpie, and the seconds that this took, first evaluations included.
+    """Compile the model with nutpie; return it and the seconds this took, including first evaluations.
 
     Raises
     ------
@@ -22,14 +22,14 @@ def compiled(model):
 
 
 def run(program, *, tune, seconds, seed):
-    """Draws of one chain that is stopped after so many CPU seconds, tuning included.
+    """Draws of one chain that is stopped after a number of CPU seconds, including tuning.
 
     Returns
     -------
     points : list of dict
-        Values of the random variables for each draw after tuning; empty if tuning had not ended.
+        Values of the random variables for each draw after tuning; empty if tuning did not end.
     seconds, tuning_seconds : float
-        CPU seconds, divided between draws and tuning in proportion to numbers of leapfrog steps.
+        CPU seconds, split between draws and tuning in proportion to the numbers of leapfrog steps.
     n_tune, n_divergences : int
     """
     import nutpie

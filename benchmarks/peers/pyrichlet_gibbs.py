@@ -1,4 +1,4 @@
-"""Slice sampler of a Dirichlet process mixture of Gaussians by pyrichlet, same prior."""
+"""Pyrichlet's slice sampler of a Dirichlet process mixture of Gaussians, with the same prior."""
 
 import time
 
@@ -7,14 +7,14 @@ from scipy.stats import multivariate_normal
 
 
 def fit(train, test, family, alpha, *, seconds, seed):
-    """Slice sampling for about so many CPU seconds, the predictive density averaged over the second half of the draws.
+    """Run the slice sampler for about ``seconds`` of CPU, and average the predictive density over the second half.
 
-    The density is evaluated here from the draws that the package stores: its own function does the same for all draws.
+    The density is computed here from the stored draws, since pyrichlet's own function always uses all draws.
 
     Returns
     -------
     dict
-        As from :func:`peers.scikit_learn.variational`.
+        As returned by :func:`peers.scikit_learn.variational`.
     """
     from pyrichlet import DirichletProcessMixture
 
@@ -34,7 +34,7 @@ def fit(train, test, family, alpha, *, seconds, seed):
     model.fit_gibbs(train)
     elapsed = time.process_time() - start
     draws = model.sim_params[len(model.sim_params) // 2 :]
-    # At most 200 draws, evenly spaced, are enough.
+    # Two hundred draws, evenly spaced, are enough.
     draws = draws[:: max(len(draws) // 200, 1)]
     total = np.zeros(len(test))
     for draw in draws:

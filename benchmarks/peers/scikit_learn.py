@@ -1,4 +1,4 @@
-"""Mixtures of scikit-learn: variational Bayes with a Dirichlet process prior, and the EM algorithm with BIC."""
+"""Mixtures of scikit-learn: variational Bayes with a Dirichlet process prior, and EM with BIC."""
 
 import time
 import warnings
@@ -8,16 +8,16 @@ from scipy.special import gammaln, logsumexp
 
 
 def variational(train, test, family, alpha, *, n_components, n_init, seed):
-    """Variational Bayes with the same prior: mu, kappa, nu, Psi of the family, and the stick-breaking of ``alpha``.
+    """Variational Bayes with the same prior: mu, kappa, nu, Psi of the family, and stick-breaking with ``alpha``.
 
-    scikit-learn's ``covariance_prior`` is Psi itself: ``covariances_`` are posterior Psi divided by the degrees of
-    freedom.
+    scikit-learn's ``covariance_prior`` is Psi itself, since ``covariances_`` are posterior Psi divided by the degrees
+    of freedom.
 
     Returns
     -------
     dict
-        ``seconds`` of CPU to fit, ``ships``: mean of ``score_samples``, ``student``: mean log predictive density under
-        the same variational posterior, ``converged``, and ``clusters`` that hold an item.
+        ``seconds`` of CPU to fit; ``ships``, the mean of ``score_samples``; ``student``, the mean log predictive
+        density under the same variational posterior; ``converged``; and ``clusters``, the number that hold an item.
     """
     prior = {
         "weight_concentration_prior": alpha,
@@ -30,7 +30,7 @@ def variational(train, test, family, alpha, *, n_components, n_init, seed):
 
 
 def variational_defaults(train, test, *, n_components, n_init, seed):
-    """The same with the priors that scikit-learn chooses from the data."""
+    """Variational Bayes with the priors that scikit-learn chooses from the data."""
     return _fit(train, test, seed, n_components=n_components, n_init=n_init)
 
 
@@ -55,10 +55,10 @@ def _fit(train, test, seed, **options):
 
 
 def student_mixture(model, points):
-    """Log predictive densities under the variational posterior: mean weights, and a Student t for each component.
+    """Log predictive densities under the variational posterior: a Student t for each component, with mean weights.
 
-    ``score_samples`` takes expectations of logarithms instead, which gives no density: its exponential integrates to
-    less than one.
+    ``score_samples`` takes expectations of logarithms instead, which is not a log density: its exponential integrates
+    to less than one.
     """
     d = points.shape[1]
     freedom = model.degrees_of_freedom_ - d + 1
@@ -74,7 +74,7 @@ def student_mixture(model, points):
 
 
 def em_with_bic(train, test, *, most, n_init, seed):
-    """Gaussian mixture by EM, number of components from 1 to ``most`` by BIC; the time is that of all fits."""
+    """Gaussian mixture by EM, with 1 to ``most`` components chosen by BIC; the time is that of all fits."""
     from sklearn.mixture import GaussianMixture
 
     start = time.process_time()

@@ -1,8 +1,9 @@
 """The Dirichlet process mixture of Gaussians of the package, in stock PyMC: a truncated stick-breaking prior.
 
-``Lambda_k ~ Wishart(nu, inverse(Psi))`` by Bartlett's decomposition, ``Lambda = T T'``, ``T = F A``, ``F F' =
-inverse(Psi)``, A lower triangular with ``A_ii^2 ~ chi2(nu - i)``, i from 0, and standard normal entries below; ``m_k ~
-N(mu, inverse(kappa Lambda_k))``.  The Gaussian density needs T alone, no inverse: ``log det T - |T'(x - m)|^2 / 2``.
+``Lambda_k ~ Wishart(nu, inverse(Psi))`` is built by Bartlett's decomposition: ``Lambda = T T'`` with ``T = F A`` and
+``F F' = inverse(Psi)``, where A is lower triangular with ``A_ii^2 ~ chi2(nu - i)``, i from 0, and standard normal
+entries below.  The means are ``m_k ~ N(mu, inverse(kappa Lambda_k))``.  The Gaussian density needs only T and no
+inverse: ``log det T - |T'(x - m)|^2 / 2``.
 """
 
 import math
@@ -17,7 +18,7 @@ LOG_2_PI = math.log(2 * math.pi)
 
 
 def truncation_error(n, alpha, n_components):
-    """Bound of the L1 distance between the marginal densities of data (Ishwaran & James 2001, theorem 2)."""
+    """Bound on the L1 distance between the marginal densities of the data (Ishwaran & James 2001, theorem 2)."""
     return 4 * n * math.exp(-(n_components - 1) / alpha)
 
 
@@ -44,7 +45,7 @@ def _stick_log_weights(alpha, n_components):
 
 
 def marginal_model(X, family, alpha, n_components):
-    """Labels summed out: a density for NUTS."""
+    """The model with labels summed out, for NUTS."""
     d = X.shape[1]
     with pm.Model() as model:
         T, mean, log_det = _components(family, n_components, d)
@@ -56,7 +57,7 @@ def marginal_model(X, family, alpha, n_components):
 
 
 def label_model(X, family, alpha, n_components):
-    """Labels as variables."""
+    """The model with labels as variables."""
     n, d = X.shape
     with pm.Model() as model:
         T, mean, log_det = _components(family, n_components, d)
@@ -67,7 +68,7 @@ def label_model(X, family, alpha, n_components):
 
 
 def parameters(point, family):
-    """Log weights (K,), factors T (K, d, d) and means (K, d) of values of the variables, in NumPy."""
+    """Log weights (K,), factors T (K, d, d) and means (K, d) from values of the variables, in NumPy."""
     square, below, v = (np.asarray(point[name]) for name in ("square", "below", "v"))
     n_components, d = square.shape
     A = np.zeros((n_components, d, d))
@@ -79,7 +80,7 @@ def parameters(point, family):
 
 
 def log_joint_table(X, log_weights, T, mean):
-    """Log of weight times density of every item in every component, shape (n, K)."""
+    """Log of weight times density, for every item and component, shape (n, K)."""
     log_det = np.log(np.diagonal(T, axis1=1, axis2=2)).sum(axis=1)
     y = np.einsum("kji,nkj->nki", T, X[:, None] - mean)
     return log_weights + log_det - 0.5 * (y**2).sum(axis=2) - X.shape[1] / 2 * LOG_2_PI
@@ -92,7 +93,7 @@ def draw_labels(X, point, family, rng):
 
 
 def values_of(model, points):
-    """Points in terms of the random variables, from those of their unconstrained values."""
+    """Values of the random variables, from points in unconstrained coordinates."""
     names = [variable.name for variable in model.free_RVs]
     function = model.compile_fn(model.unobserved_value_vars, inputs=model.value_vars, on_unused_input="ignore")
     every = [variable.name for variable in model.unobserved_value_vars]
@@ -122,7 +123,7 @@ def check(family, alpha=1.3, n=7, n_components=4):
     i = np.arange(d)
     log_prior = stats.beta(1, alpha).logpdf(point["v"]).sum()
     for k, covariance in enumerate(covariances):
-        # From the covariance to the squared diagonal and the entries below the diagonal of A: with Lambda = T T',
+        # Change variables from the covariance to the squared diagonal of A and its entries below: with Lambda = T T',
         # |dSigma| = |Lambda|^-(d+1) |dLambda|, |dLambda| = 2^d prod T_ii^(d-i) |dT|, |dT| = prod F_ii^(i+1) |dA|.
         jacobian = (d + 1) * np.linalg.slogdet(covariance)[1] + d * math.log(2)
         jacobian += ((d - i) * np.log(np.diag(T[k])) + (i + 1) * np.log(np.diag(F))).sum()

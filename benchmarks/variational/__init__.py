@@ -1,1 +1,1 @@
-"""Reference implementations that bounds of trees are compared with."""
+"""Reference implementations for comparison with the bounds of trees."""

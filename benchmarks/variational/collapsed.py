@@ -1,9 +1,9 @@
 """Collapsed variational inference of Dirichlet process mixtures (Kurihara, Welling & Teh 2007), for comparison.
 
-Mixture weights are integrated out; q is a product over assignments and over component parameters.  The prior is a
-truncated stick-breaking process or a finite symmetric Dirichlet.  Updates use second-order expansions of expected
-logarithms, as in the paper; the bound uses exact expectations under the Poisson binomial law of the counts, and so is
-below the evidence of the truncated model, which is close to that of the Dirichlet process.
+Mixture weights are integrated out, and q is a product over assignments and component parameters.  The prior is a
+truncated stick-breaking process or a finite symmetric Dirichlet.  As in the paper, updates use second-order expansions
+of expected logarithms.  The bound uses exact expectations under the Poisson binomial law of the counts, so it is below
+the evidence of the truncated model, which is close to that of the Dirichlet process.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ class StickBreaking:
         self.alpha = alpha
 
     def log_weights(self, mean, variance):
-        """Expansion of ``E log p(z_i = k | others)`` from mean and variance of the counts of others, shape (K,)."""
+        """Expansion of ``E log p(z_i = k | others)`` by mean and variance of the counts of others, shape (K,)."""
         above, above_variance = _after(mean), _after(variance)
         stick = _expected_log(1 + mean, variance)
         rest = _expected_log(self.alpha + above, above_variance)
@@ -47,7 +47,7 @@ class SymmetricDirichlet:
         self.alpha = alpha
 
     def log_weights(self, mean, variance):
-        """As for :class:`StickBreaking`."""
+        """As in :class:`StickBreaking`."""
         return _expected_log(self.alpha / len(mean) + mean, variance)
 
     def expected_log_prior(self, R):
@@ -70,7 +70,7 @@ def _expected_log(mean, variance):
 
 
 def expected_log_gamma(P, offset):
-    """``E log Gamma(offset + N_k)``, N_k a sum of independent Bernoulli variables with probabilities ``P[:, k]``."""
+    """``E log Gamma(offset + N_k)`` for sums N_k of independent Bernoulli variables with probabilities ``P[:, k]``."""
     n, k = P.shape
     law = np.zeros((n + 1, k))
     law[0] = 1.0
@@ -87,7 +87,7 @@ def fit(components, prior, n_components, rng, *, n_sweeps=100, tolerance=1e-4):
     -------
     log_bound : float
     R : ndarray, shape (n, K)
-        Probabilities of assignments, components in order of size.
+        Probabilities of assignments, with components in order of size.
     """
     n = len(components.X)
     R = rng.dirichlet(np.full(n_components, 0.1), size=n)
@@ -116,7 +116,7 @@ def log_bound(components, prior, R):
 
 
 def best_fit(components, prior, n_components, rng, n_starts):
-    """The fit of the largest bound from several starts."""
+    """The fit with the largest bound from several starts."""
     return max((fit(components, prior, n_components, rng) for _ in range(n_starts)), key=lambda result: result[0])
 
 

@@ -1,4 +1,4 @@
-"""Conjugate components for variational inference: log marginals and expectations at soft counts, over K clusters."""
+"""Conjugate components for variational inference: log marginals and expectations at soft counts in K clusters."""
 
 import numpy as np
 from scipy.special import betaln, digamma, gammaln
