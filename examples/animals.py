@@ -1,14 +1,14 @@
 """Animals: clusters of binary features, with names.
 
-Thirty-eight animals and thirty of their properties, written down for this example: do the properties alone recover
-the kinds of animals?  Each cluster has its own probability of each feature, of prior Beta(1/2, 1/2), and the partition
-is that of a Dirichlet process with an unknown concentration parameter.
+The data are thirty-eight animals and thirty of their properties, written down for this example.  Do the properties
+alone recover the kinds of animals?  Each cluster has its own probability of each feature, with prior Beta(1/2, 1/2),
+and the partition follows a Dirichlet process with an unknown concentration parameter.
 
 The picture shows two views of the same question.  On the left is a tree of Bayesian hierarchical clustering, which
-takes a moment and no sampling; the dashed line cuts it into clusters, which give the branches their colours.  On the
-right are the posterior probabilities that two animals share a cluster, in the order of the point estimate, whose
-clusters are framed.  The two agree.  The tree cannot show what remains uncertain: whether sea mammals are a
-cluster of their own, and where the spider belongs.
+takes a moment and no sampling; the dashed line cuts it into clusters, whose colours the branches have.  On the right
+are the posterior probabilities that two animals share a cluster, in the order of the point estimate, whose clusters are
+framed.  The two agree.  The tree cannot show what remains uncertain: whether sea mammals form a separate cluster, and
+where the spider belongs.
 
 Run with ``python examples/animals.py [FILE.png]``.
 """

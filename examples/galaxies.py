@@ -2,12 +2,13 @@
 
 How are the velocities of 82 galaxies distributed, and in how many groups do they come?  The data of each cluster are
 normal with unknown mean and variance.  The prior over partitions is that of a Dirichlet process, of a normalized
-inverse Gaussian measure, or of a normalized generalized gamma measure (NGG) that contains both.
+inverse Gaussian measure, or of a normalized generalized gamma measure (NGG), which contains both.
 
-The picture shows, for each of them, the predictive density of the velocity of one more galaxy and the number of
-clusters.  The density is well determined and hardly depends on the prior; the number of clusters is not and does: a
-mixture describes a density with more or fewer overlapping components about equally well.  Leave-one-out
-cross-validation, printed last, therefore prefers none of them: differences are smaller than their standard errors.
+For each prior, the picture shows the predictive density of the velocity of one more galaxy, and the number of clusters.
+The data determine the density well, and it hardly depends on the prior.  They do not determine the number of clusters,
+which depends on the prior: mixtures with more or fewer overlapping components describe the density about equally well.
+Leave-one-out cross-validation, printed last, therefore prefers none of the priors: differences are smaller than their
+standard errors.
 
 Run with ``python examples/galaxies.py [FILE.png]``.
 """
@@ -46,7 +47,7 @@ def build_model(measure, velocities):
 
 
 def panel(axes, title):
-    """One plot of a figure to draw on, and where its legend goes."""
+    """One plot of a figure to draw on, and the place of its legend."""
     axes.set_title(title, fontsize=11)
     viz = xr.Dataset({"figure": axes.figure, "plot": axes})
     legend = {"loc": "upper right", "bbox_to_anchor": (1, 1), "bbox_transform": axes.transAxes, "ncols": 1}

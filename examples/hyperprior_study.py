@@ -1,14 +1,14 @@
 """Hyperpriors: what they say about the number of clusters, before and after the data.
 
-How many groups of galaxies there are depends on the prior over partitions, and that on its hyperparameters.  The same
-mixture of normal distributions is fitted to the velocities of 82 galaxies under four priors: Dirichlet processes (DP)
-whose concentration parameter is fixed, or has a usual or a vague hyperprior, and a normalized generalized gamma measure
-(NGG) with two unknown parameters.
+How many groups of galaxies there are depends on the prior over partitions, which depends on its hyperparameters.  We
+fit the same mixture of normal distributions to the velocities of 82 galaxies under four priors: Dirichlet processes
+(DP) whose concentration parameter is fixed, or has a usual or a vague hyperprior, and a normalized generalized gamma
+measure (NGG) with two unknown parameters.
 
 The picture shows prior and posterior of the number of clusters under each.  A fixed parameter is the strongest
 assumption of all, though it looks like none; hyperpriors spread the prior and let the data move it.  A vague hyperprior
-is no way out: Gamma(1, 0.1) gives a tenth of its mass to values above 23, and so to dozens of clusters, and where the
-data say little, as here, the posterior goes along.
+does not help: Gamma(1, 0.1) gives a tenth of its mass to values above 23, and so to dozens of clusters, and if the data
+say little, as here, the posterior follows.
 
 Run with ``python examples/hyperprior_study.py [FILE.png]``.
 """
@@ -25,7 +25,7 @@ import xarray as xr
 import pymc_nrm as nrm
 from pymc_nrm.datasets import galaxies
 
-# Each entry makes the measure inside of a model.
+# Each entry makes the measure inside a model.
 PRIORS = {
     "DP, alpha = 1": lambda: nrm.DirichletProcess(1.0),
     "DP, alpha ~ Gamma(2, 1)": lambda: nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)),
@@ -45,7 +45,7 @@ def build_model(make_measure, velocities):
 
 
 def panel(axes, title):
-    """One plot of a figure to draw on, and where its legend goes."""
+    """One plot of a figure to draw on, and the place of its legend."""
     axes.set_title(title, fontsize=11)
     viz = xr.Dataset({"figure": axes.figure, "plot": axes})
     legend = {"loc": "upper right", "bbox_to_anchor": (1, 1), "bbox_transform": axes.transAxes, "ncols": 1}

@@ -1,12 +1,12 @@
 """Mixed data with gaps and a regression, in one model.
 
 Every patient has two blood values and three questionnaire answers, some of them missing, a number of admissions, and
-six visits with an outcome.  One partition of the patients stands behind all of it.  The outcome follows
+six visits with an outcome.  All of these depend on one partition of the patients.  The outcome follows
 ``outcome = slope' covariates + effect[patient] + noise``, where the effects are clustered as well.
 
-Data are simulated, so that the truth is known.  The picture shows the clusters of the point estimate in the plane of
-the two blood values, the posterior probabilities that two patients share a cluster, and the random effects against the
-truth: all data together determine the partition, though none of them alone separates the groups.
+Data are simulated, so the truth is known.  The picture shows the clusters of the point estimate in the plane of the two
+blood values, the posterior probabilities that two patients share a cluster, and the random effects against the truth.
+All data together determine the partition, though none of them alone separates the groups.
 
 Run with ``python examples/mixed_data.py [FILE.png]``.
 """
@@ -28,7 +28,7 @@ N_PATIENTS, N_VISITS = 150, 6
 
 
 def simulate(rng):
-    """Data of three groups of patients; NaN where a value is missing."""
+    """Data of three groups of patients; missing values are NaN."""
     group = rng.choice(3, N_PATIENTS, p=[0.45, 0.35, 0.2])
     blood = np.array([[0.0, 0.0], [2.5, 0.5], [1.0, 3.0]])[group] + rng.normal(size=(N_PATIENTS, 2)) * [0.9, 0.7]
     chances = np.array([[0.7, 0.2, 0.1], [0.15, 0.7, 0.15], [0.1, 0.2, 0.7]])
@@ -85,7 +85,7 @@ def build_model(data):
         rate = pm.LogNormal("rate", 0, 1)
         nrm.Mixture("admissions", z, nrm.PoissonGamma(shape, rate), observed=data["admissions"], dims="patient")
 
-        # No data of its own: the effects are unknown, and NUTS samples them given the partition.
+        # The effects have no data: they are unknown, and NUTS samples them given the partition.
         effect = nrm.Mixture("effect", z, nrm.NormalGamma(mu=0, kappa=0.1, alpha=3, beta=0.5), dims="patient")
         slope = pm.Normal("slope", 0, 3, dims="covariate")
         noise = pm.HalfNormal("noise", 2)

@@ -2,11 +2,11 @@
 
 The geyser Old Faithful makes its visitors wait.  How are the duration of an eruption and the waiting time to the next
 one related, and how many kinds of eruptions are there?  The model is a Dirichlet process mixture of normal
-distributions with full covariance, with an unknown concentration parameter.
+distributions with full covariances and an unknown concentration parameter.
 
 The picture shows contours of the predictive density of one more eruption; the clusters of the point estimate, with
-ellipses that hold 90 % of each normal component, and points that are paler where their cluster is less certain; and
-the posterior of the number of clusters beside its prior.
+ellipses that hold 90 % of each normal component, and paler points if their cluster is less certain; and the posterior
+of the number of clusters beside its prior.
 
 Run with ``python examples/old_faithful.py [FILE.png]``.
 """
@@ -37,7 +37,7 @@ def build_model(eruptions):
 
 
 def panel(axes, title):
-    """One plot of a figure to draw on, and where its legend goes."""
+    """One plot of a figure to draw on, and the place of its legend."""
     axes.set_title(title, fontsize=11)
     viz = xr.Dataset({"figure": axes.figure, "plot": axes})
     legend = {"loc": "upper right", "bbox_to_anchor": (1, 1), "bbox_transform": axes.transAxes, "ncols": 1}

@@ -1,14 +1,14 @@
-"""Random effects with a law of unknown shape.
+"""Random effects with a distribution of unknown shape.
 
 Sixty clinics treat patients; each clinic has an effect on the outcome, and a few covariates of the patients matter too.
-A usual random effects model lets the effects be normal.  Here they are a Dirichlet process mixture of normal
+Most random effects models assume that the effects are normal.  Here they follow a Dirichlet process mixture of normal
 distributions: a latent ``Mixture``, which NUTS samples given the partition of the clinics, in the same model as the
-regression.  The data are simulated, with effects of three kinds of clinics, so that the truth is known.
+regression.  The data are simulated, with effects of three kinds of clinics, so the truth is known.
 
 The picture compares the posterior means of the effects with the truth; the area of a point shows the number of
-patients.  The normal model shrinks all effects towards one mean, those of small clinics most; the mixture shrinks each
-clinic towards those of its kind, and is closer to the truth.  The last plot shows the law of the effect of one more
-clinic, with the true effects below it; no normal law has its three peaks.
+patients.  The normal model shrinks all effects towards one mean, those of small clinics most.  The mixture shrinks each
+clinic towards those of its kind, and is closer to the truth.  The last plot shows the distribution of the effect of one
+more clinic, with the true effects below it; no normal distribution has its three peaks.
 
 Run with ``python examples/random_effects.py [FILE.png]``.
 """
@@ -57,7 +57,7 @@ def build_model(data, *, mixture):
 
 
 def panel(axes, title):
-    """One plot of a figure to draw on, and where its legend goes."""
+    """One plot of a figure to draw on, and the place of its legend."""
     axes.set_title(title, fontsize=11)
     viz = xr.Dataset({"figure": axes.figure, "plot": axes})
     legend = {"loc": "upper right", "bbox_to_anchor": (1, 1), "bbox_transform": axes.transAxes, "ncols": 1}

@@ -1,15 +1,15 @@
 """Samplers: three ways to move a partition, compared by effective draws per second.
 
-Which sampler should one choose?  A thousand points come from six normal distributions side by side, so close together
-that it is uncertain where some points belong.  The model is the same for all: a Dirichlet process mixture of normal
-distributions.  ``TreeGuided``, the default, moves blocks of a tree; ``SplitMerge`` splits and merges clusters chosen by
-two random items; ``MarginalGibbs`` moves one item at a time.
+Which sampler should you choose?  A thousand points come from six normal distributions side by side, so close together
+that it is uncertain where some points belong.  The model is the same for all samplers: a Dirichlet process mixture of
+normal distributions.  ``TreeGuided``, the default, moves blocks of a tree; ``SplitMerge`` splits and merges clusters
+chosen by two random items; ``MarginalGibbs`` moves one item at a time.
 
-The picture shows the number of clusters in the same number of draws, and what counts in the end, effective draws per
-second of processor time, tuning included.  All three are exact and agree in the long run, but Gibbs needs a very long
-one here: on the way from one cluster to two, every single item is better off where it is.  Its chains start from one
-cluster, some have not found all six after thousands of draws, and ``nrm.sample`` rightly warns that they disagree.
-Times depend on the machine, and the order of the three on the data: where clusters overlap more than here, Gibbs gains.
+The picture shows the number of clusters in the same number of draws, and what counts in the end: effective draws per
+CPU second, including tuning.  All three samplers are exact and agree in the long run, but Gibbs needs a very long run
+here, since on the way from one cluster to two every single item is better off where it is.  Its chains start from one
+cluster.  Some have not found all six after thousands of draws, and ``nrm.sample`` rightly warns that they disagree.
+Times depend on the machine, and the order of the samplers on the data: if clusters overlap more than here, Gibbs gains.
 
 Run with ``python examples/samplers.py [FILE.png]``.
 """
@@ -29,7 +29,7 @@ import pymc_nrm as nrm
 
 SAMPLERS = {"TreeGuided": nrm.TreeGuided, "SplitMerge": nrm.SplitMerge, "MarginalGibbs": nrm.MarginalGibbs}
 QUANTITIES = {"z[n_clusters]": "number of clusters", "z[entropy]": "entropy", "z[log_joint]": "log joint density"}
-# Paul Tol's muted colours, which people with any colour vision tell apart.
+# Paul Tol's muted colours, which people with any colour vision can tell apart.
 COLORS = ["#332288", "#cc6677", "#117733"]
 N_DRAWS, N_CHAINS = 2000, 3
 
@@ -40,7 +40,7 @@ def simulate(rng, n=1000):
 
 
 def draw(step_class, X, n_draws):
-    """Posterior draws, and the seconds of processor time that they took."""
+    """Posterior draws, and the CPU seconds that they took."""
     with pm.Model(coords={"item": range(len(X))}):
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), dims="item")
         nrm.Mixture("x", z, nrm.NormalWishart.from_data(X), observed=X)
@@ -73,7 +73,7 @@ def main():
     X = simulate(np.random.default_rng(5))
     results, table = {}, {}
     for name, step_class in SAMPLERS.items():
-        draw(step_class, X, 20)  # compiles what is not compiled yet
+        draw(step_class, X, 20)  # compiles the kernels
         idata, seconds = draw(step_class, X, N_DRAWS)
         rows = nrm.summary(idata, round_to="none").loc[list(QUANTITIES)]
         results[name] = idata
