@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 TESTS = pathlib.Path(__file__).resolve().parent
-# Scripts for type checkers, which would run when they are collected.
+# Scripts for type checkers, which collecting would run.
 collect_ignore = ["typing"]
 
 # Data sets that are not part of the package lie beside the repository.
 SHARED = TESTS.parents[1] / "shared"
 
-# Files that use the same kernels run in one process, so that no kernel is compiled twice at the same time.
+# Files that use the same kernels run in one process, so no kernel is compiled twice at the same time.
 GROUPS = {
     "NormalGamma": (
         "exact/test_steps.py",

@@ -1,4 +1,4 @@
-"""The benchmarks import, and their report says what was measured.  Nothing here measures a time."""
+"""The benchmarks can be imported, and their report says what was measured; no test measures time."""
 
 import importlib
 import json
@@ -29,7 +29,7 @@ def module(monkeypatch):
     """Import modules of the benchmarks as their scripts do."""
     monkeypatch.syspath_prepend(str(FOLDER))
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        monkeypatch.setenv(variable, "1")  # scripts set them: not for the tests after this one
+        monkeypatch.setenv(variable, "1")  # scripts set these, which must not affect later tests
     return importlib.import_module
 
 
@@ -85,7 +85,7 @@ def test_headline_says_what_is_met(report, made_up):
     text = report.headline(made_up)
     assert "| Twice as fast | 2.5 (2.1 to 2.9) | at least 2 | yes |" in text
     assert "| Memory | 3 MB | - | - |" in text
-    assert "Measured on A CPU; Python." in text  # the load is no property of the machine
+    assert "Measured on A CPU; Python." in text  # the load is not a property of the machine
     made_up[0].found["rows"][0]["value"] = 1.5
     assert "| at least 2 | **no** |" in report.headline(made_up)
 
@@ -157,11 +157,11 @@ def test_latency_fills_caches_before_it_finds_them(module, monkeypatch):
     monkeypatch.setattr(latency, "call", call)
     rows = latency.measure(False, lambda text: None)
     firsts = [row for row in rows if row["what"] == "first draw"]
-    # Gaussians: three samplers with numbers and with NUTS; one sampler for each of two other families.
+    # For Gaussians, three samplers with numbers and with NUTS; for two other families, one sampler each.
     assert sum(row["cache"] == "warm" for row in firsts) == 8 and len(latency.table(rows).splitlines()) > 30
     assert [row["sampler"] for row in firsts if row["cache"] == "cold"] == [*latency.SAMPLERS, *["TreeGuided"] * 2]
     assert [row["hyperparameters"] for row in firsts if row["cache"] == "kernels only"] == ["NUTS"]
-    # What is called cold uses folders that no call before it has used, and its warm repeats use the same ones.
+    # Cold calls use folders that no earlier call has used, and their warm repeats use the same folders.
     drawn = [(cache["numba"], cache["pytensor"]) for function, cache, _ in calls if function is latency.first_draw]
     for place, (numba, pytensor) in enumerate(drawn):
         if place % 4 == 0 and calls[place + 7][2]["hyperparameters"] == "fixed":
@@ -196,7 +196,7 @@ def test_script_defines_a_part(name, module):
 
 
 def test_run_goes_on_after_a_failure(tmp_path):
-    # A folder of its own, whose parts are told in its catalogue: one fails, one is missing, one ends well.
+    # A separate folder whose catalogue names three parts: one fails, one is missing, one succeeds.
     for source in [FOLDER / "run.py", *(FOLDER / "common").glob("*.py")]:
         target = tmp_path / "benchmarks" / source.relative_to(FOLDER)
         target.parent.mkdir(parents=True, exist_ok=True)

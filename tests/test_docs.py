@@ -11,7 +11,7 @@ DOCS = pathlib.Path(__file__).parents[1] / "docs"
 
 @pytest.mark.slow
 def test_documentation_builds_without_warnings(tmp_path):
-    # The build itself checks that every exported name has a page, see docs/_extensions/coverage_check.py.
+    # The build checks that every exported name has a page, see docs/_extensions/coverage_check.py.
     pytest.importorskip("sphinx")
     pytest.importorskip("myst_nb")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", DOCS, tmp_path / "html"]

@@ -1,4 +1,4 @@
-"""Every example runs, prints no traceback, and saves a picture; shipped data are what their sources say."""
+"""Every example runs, prints no traceback and saves a picture; shipped data agree with their sources."""
 
 import ast
 import os

@@ -1,4 +1,4 @@
-"""Draws of a column of a panel against the probabilities they should have."""
+"""Draws of a column of a panel against their exact probabilities."""
 
 import numpy as np
 import pytest

@@ -12,7 +12,7 @@ from pymc_nrm import special
 
 
 class Skewed(NamedTuple):
-    """Left edge of the given scale, right exponential tail: ``x = location + left G + right E`` up to shape."""
+    """A left edge of the given scale and a right exponential tail: ``x = location + left G + right E`` up to shape."""
 
     location: float
     left: float

@@ -1,4 +1,4 @@
-"""The scripts that mypy and pyright check also run."""
+"""The scripts that mypy and pyright check can be run."""
 
 import pathlib
 import subprocess

@@ -9,10 +9,10 @@ from scipy.special import logit
 
 from pymc_nrm.stats.convergence import sampling_diagnostic
 
-# Draws that are kept of each chain; the truth has one of KEPT + 1 ranks among them.
+# Number of stored draws per chain; the truth has one of KEPT + 1 ranks among them.
 KEPT = 19
 TUNE = 150
-# Replications of their own, to see how many draws make an independent one.
+# Separate replications, which show how many draws make an independent one.
 PILOTS = 12
 HYPERPARAMETERS = ("alpha", "sigma", "scale")
 STATISTICS = (*HYPERPARAMETERS, "number of clusters", "entropy", "log joint", "items 0 and 1 together")
@@ -93,7 +93,7 @@ class Calibration:
             self.model.set_data("X", X)
             kept = self.chain(step, rng, KEPT * thin)[thin - 1 :: thin]
             true = np.array(self.statistics(truth))
-            # Rounding must not decide about ties of the log joint or the entropy.
+            # Rounding must not break ties of the log joint or the entropy.
             equal = np.isclose(kept, true, rtol=1e-9, atol=1e-9)
             less = (kept < true) & ~equal
             ranks[k] = less.sum(axis=0) + rng.integers(0, equal.sum(axis=0) + 1)

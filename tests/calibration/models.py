@@ -1,4 +1,4 @@
-"""One model with hyperpriors for each family; the data are set anew in each replication."""
+"""One model with hyperpriors for each family; each replication sets new data."""
 
 import numpy as np
 import pymc as pm

@@ -5,7 +5,7 @@ import numpy as np
 from .chains import KEPT, STATISTICS
 from .uniformity import band, distribution_function
 
-# Colours of Okabe & Ito, told apart by all readers, and by their dashes in grey.
+# Colours of Okabe & Ito, which all readers can tell apart; dashes tell them apart in grey.
 LOOKS = {
     "TreeGuided": {"color": "#0072B2", "linestyle": "-"},
     "SplitMerge": {"color": "#E69F00", "linestyle": "--"},

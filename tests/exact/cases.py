@@ -1,4 +1,4 @@
-"""The tables behind the exactness tests: a new sampler configuration, measure or family is tested by one more row."""
+"""Tables of the exactness tests; to test a new sampler configuration, measure or family, add a row."""
 
 from typing import Any, NamedTuple
 
@@ -63,7 +63,7 @@ MEASURES = {
 
 
 class Data(NamedTuple):
-    """Family and data as a user writes them; lists for several families on one partition."""
+    """Family and data as users write them; lists for several families over one partition."""
 
     family: Any
     X: Any

@@ -1,4 +1,4 @@
-"""Compiled loops over the kernels of the steps, one iteration doing what a step does at one draw.
+"""Compiled loops over the kernels of the steps, in which an iteration does what a step does in a draw.
 
 Given the number of clusters, u does not depend on the partition.  Weights are therefore drawn beforehand, for every
 number of clusters and every iteration: the loops then compile once per family, whatever the measure.
@@ -16,7 +16,7 @@ from pymc_nrm.samplers.split_merge import split_merge_moves
 
 @kernel
 def draw_tables(rng, measure, n, n_tables):
-    """Weights given 1, ..., n clusters, u drawn anew for each table, two arrays of shape (n, n_tables, n + 1)."""
+    """Weights given 1, ..., n clusters, with a new u for each table: two arrays of shape (n, n_tables, n + 1)."""
     join = np.empty((n, n_tables, n + 1))
     moment = np.empty((n, n_tables, n + 1))
     for k in range(n):
@@ -31,7 +31,7 @@ def draw_tables(rng, measure, n, n_tables):
 def chain(rng, labels, tables, family, data, options, n_items, n_draws):
     """Labels after each of ``n_draws`` rounds of split-merge moves and a Gibbs update, shape (n_draws, n).
 
-    Tables of weights are used in turn; a single one for each number of clusters means that u is fixed.
+    Tables of weights are used in turn; if there is a single one for each number of clusters, u is fixed.
     """
     n, n_tables = labels.shape[0], tables.join.shape[1]
     draws = np.empty((n_draws, n), dtype=np.int64)

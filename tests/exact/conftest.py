@@ -5,7 +5,7 @@ from cases import FAMILIES, FAST, MEASURES
 
 
 def rows(table):
-    """Names of a table, those of slow rows marked."""
+    """Names of a table, with slow rows marked."""
     return [pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow]) for name in table]
 
 

@@ -44,7 +44,7 @@ def run(step, n, rng):
 
 
 def check_step(measure, family, sampler):
-    """Assert that a step draws partitions and u from their posterior; the draws, and the statistics of the step."""
+    """Assert that a step draws partitions and u from their posterior; return the draws and its statistics."""
     model = make_model(measure, family)
     partitions, probabilities = posterior(measure, family)
     row = SAMPLERS[sampler]
@@ -53,7 +53,7 @@ def check_step(measure, family, sampler):
     rng = np.random.default_rng(zlib.crc32(f"{measure} {family} {sampler}".encode()))
     labels, statistics = run(step, partitions.shape[1], rng)
     assert_law(labels, partitions, probabilities)
-    # Every draw of u is given the partition before the moves: its law is that of u given the data as well.
+    # Every draw of u is given the partition before the moves, so its law is also that of u given the data.
     u = np.array([stats["u"] for stats in statistics]).reshape(labels.shape[:2])
     n = partitions.shape[1]
     expected = probabilities @ [share_of_u(measure, n, labels.max() + 1) for labels in partitions]

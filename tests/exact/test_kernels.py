@@ -1,6 +1,6 @@
 """The kernels of every sampler, for every measure and family, against the enumerated posterior.
 
-One file, so that one worker compiles each kernel once.
+They are in one file so that one worker compiles each kernel once.
 """
 
 import zlib
@@ -29,7 +29,7 @@ MOVES = {
 
 
 def starts(n):
-    """One cluster, every item alone, and two in between."""
+    """One cluster, singletons, and two partitions in between."""
     return [np.zeros(n, dtype=np.int64), np.arange(n), np.arange(n) % 2, np.arange(n) // 2]
 
 

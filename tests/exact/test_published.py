@@ -31,7 +31,7 @@ from pymc_nrm.samplers.tally import empty_tally
 from pymc_nrm.testing import exact_posterior, kernel_inputs, largest_z, total_variation, z_scores
 from pymc_nrm.testing.scores import partition_frequencies
 
-# Kernels compile for half a minute per family: two sizes of one family by default.
+# Kernels compile for half a minute per family, so by default test two sizes of one family.
 CASES = {
     "4 items": FAMILIES["PoissonGamma"],
     "5 items": Data(PoissonGamma([1.2, 0.8], 0.4), np.array([[1, 4], [3, 2], [5, 4], [2, 0], [0, 1]])),
@@ -82,7 +82,7 @@ def canonical_chain(rng, starts, tables, family, data, tree, n_global, n_levels)
 
 @kernel
 def published_chain(rng, forest, tables, family, data, n_global, n_levels, n_draws):
-    """Labels after each of ``n_draws`` rounds, trees kept from one to the next, shape (n_draws, n)."""
+    """Labels after each of ``n_draws`` rounds that keep their trees, shape (n_draws, n)."""
     n = forest.roots.shape[0]
     draws = np.empty((n_draws, n), dtype=np.int64)
     names = np.empty(n, dtype=np.int64)
@@ -125,7 +125,7 @@ def case(request):
 
 
 def test_published_chain_is_found_wrong(case, measure):
-    """The test has power: this is the check that right samplers pass."""
+    """The check that correct samplers pass has power: the published sampler fails it."""
     partitions, probabilities = posterior(measure, case)
     n = partitions.shape[1]
     table = weights(MEASURES[measure], n, 0.0)
@@ -169,7 +169,7 @@ def test_canonical_move_leaves_the_posterior_invariant(case, measure):
 
 
 def test_rejected_global_moves_change_nothing():
-    """Trees that were taken apart are put together again: labels, sums and potentials are those of before."""
+    """Trees that are taken apart and put together again have the same labels, sums and potentials as before."""
     n = 6
     family, data = kernel_inputs(
         PoissonGamma([1.0, 1.0], 0.3), np.array([[0, 9], [3, 4], [5, 2], [6, 1], [9, 9], [0, 0]])
@@ -210,7 +210,7 @@ def test_step_warns_and_keeps_its_trees():
     partition_frequencies(labels, partitions)
     assert all(set(stats) == set(PublishedTreeGuided.stats_dtypes_shapes) for stats in statistics)
     np.testing.assert_array_equal([stats["n_clusters"] for stats in statistics], labels.max(axis=-1).ravel() + 1)
-    # Labels that something else has changed are taken as they are.
+    # Accept labels that something else has changed.
     for row in partitions:
         _, [stats] = step.step({"z": row})
         assert stats["n_splits_proposed"] + stats["n_merges_proposed"] == 20

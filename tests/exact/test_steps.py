@@ -12,7 +12,7 @@ from pymc_nrm.measures.base import log_eppf, log_u_prior_term, weights
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.samplers.split_merge import SplitMerge
 
-# Without data their kernels are compiled anew.
+# Without data their kernels have to be compiled again.
 MOVERS = ("sequential", "3 scans")
 
 

@@ -1,4 +1,4 @@
-"""Every move along a guide tree alone, and their cycle as a step, against the enumerated posterior."""
+"""Every move along a guide tree by itself, and their cycle as a step, against the enumerated posterior."""
 
 import zlib
 
@@ -50,7 +50,7 @@ def move_chain(rng, labels, weights, family, data, guide, move, n_draws):
 
 
 def random_guide(rng, n, family, data):
-    """Any tree will do: it decides how fast moves mix, never what they keep."""
+    """Moves are exact with any tree, which only decides how fast they mix."""
     roots, merges = list(range(n)), []
     for k in range(n - 1):
         i, j = rng.choice(len(roots), size=2, replace=False)
@@ -114,14 +114,14 @@ def test_default_cycle_has_the_posterior_law_of_every_family(family):
 
 @pytest.mark.slow
 def test_test_has_power():
-    """A guide tree that looks at the partition biases the moves, and the z-scores see it."""
+    """A guide tree that depends on the partition biases the moves, and the z-scores detect it."""
     family, n = "NormalWishart", 5
     partitions, probabilities = law_given_u("NGG", family, U)
     table = weights(MEASURES["NGG"], n, np.log(U))
     rng = np.random.default_rng(3)
     labels, draws = np.zeros(n, dtype=np.int64), []
     for _ in range(20_000):
-        # Items of the present clusters are joined first.
+        # Join the items of the current clusters first.
         items = sorted(range(n), key=lambda i: labels[i])
         merges = [(items[0], items[1])] + [(n + k - 1, items[k + 1]) for k in range(1, n - 1)]
         guide = make_guide(build_tree(merges, np.zeros(n - 1)), *inputs(family))

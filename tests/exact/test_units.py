@@ -28,7 +28,7 @@ N = 70
 
 
 def random_tree(rng, n):
-    """Merges of neighbours more often than of others, so that some clusters fill whole blocks."""
+    """Merges, mostly of neighbours, so that some clusters fill whole blocks."""
     roots, merges = list(range(n)), []
     for k in range(n - 1):
         i = int(rng.integers(len(roots) - 1))
@@ -52,7 +52,7 @@ def cases(n=N, seed=1):
     family, data = kernel_inputs(NormalGamma(mu=0.0, kappa=0.2, alpha=2.0, beta=1.0), X)
     for _ in range(60):
         guide = make_guide(random_tree(rng, n), family, data)
-        # Runs in leaf order, broken here and there.
+        # Runs in leaf order, with some breaks.
         runs = np.sort(rng.integers(0, 5, size=n))
         runs[rng.random(n) < rng.choice([0.0, 0.05, 0.3])] = 1
         labels = np.empty(n, dtype=np.int64)
@@ -117,7 +117,7 @@ def allocation(seed, table, family, data, guide, units, level, goals):
 
 
 def test_probabilities_of_all_allocations_sum_to_one():
-    """And a forced allocation has the probability of the same free one."""
+    """A forced allocation has the probability of the same free one."""
     table = weights(NormalizedGeneralizedGamma(0.8, 0.4), 14, 0.3)
     n_checked = 0
     for rng, family, data, guide, state, level, first, second in cases(14, seed=3):

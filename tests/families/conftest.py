@@ -1,4 +1,4 @@
-"""The table of families: a new family is tested by one more row."""
+"""The table of families; to test a new family, add a row."""
 
 from collections.abc import Callable
 from itertools import product
@@ -20,7 +20,7 @@ from pymc_nrm.families.base import broadcast_hyperparameters, complete, localise
 
 
 class Row(NamedTuple):
-    """One family and what is known about it independently of its implementation.
+    """A family, and what is known about it independently of its implementation.
 
     Parameters of a component are a dict of arrays by the names of ``parameter_shapes``, in the coordinates of the user,
     with the draws along the first axis.
@@ -55,7 +55,7 @@ class Row(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A row made ready: ``full`` has full shape, ``local`` is what kernels get with ``data``."""
+    """A prepared row: ``full`` has full shape, and ``local`` is what kernels get with ``data``."""
 
     row: Row
     family: Any

@@ -7,7 +7,7 @@ import numpy as np
 
 
 def separated(n, d, distance, oblique, seed=1):
-    """Two groups of equal size in turn, of unit variance, the second ``distance`` away along an axis or a diagonal."""
+    """Two alternating groups of unit variance, the second ``distance`` away along an axis or a diagonal."""
     rng = np.random.default_rng(seed)
     direction = np.linspace(1.0, 0.3, d) if oblique else np.eye(d)[0]
     return rng.normal(size=(n, d)) + (np.arange(n) % 2)[:, None] * distance * direction

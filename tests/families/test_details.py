@@ -1,4 +1,4 @@
-"""What single families promise beyond the properties that all share."""
+"""What single families promise beyond the common properties."""
 
 import numpy as np
 import pytensor
@@ -122,7 +122,7 @@ def test_sparse_formats_equal_dense_counts():
     dense = np.random.default_rng(3).poisson(0.5, size=(6, 5))
     entries = sparse.coo_array(dense)
     row, column = entries.coords
-    # Every entry twice, as two halves of twice the count, in an order that no format keeps.
+    # Store every entry twice, in an order that no format keeps.
     order = np.random.default_rng(4).permutation(2 * len(row))
     doubled = sparse.coo_array(
         (np.tile(entries.data, 2)[order], (np.tile(row, 2)[order], np.tile(column, 2)[order])), shape=dense.shape

@@ -31,7 +31,7 @@ from pymc_nrm.families.base import (
 from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES
 
-# With fixed seeds a z-score is a number, not a chance: this one would be exceeded once in 70,000 new seeds.
+# Seeds are fixed, so a z-score does not vary; with new seeds one in 70,000 would exceed this.
 Z_MAX = 4.5
 
 
@@ -162,7 +162,7 @@ def test_statistics_are_additive_and_free_of_hyperparameters(case):
 
 
 def test_marginal_is_the_prior_mean_of_the_likelihood(case):
-    # Three items: with more, the likelihood has too heavy a tail under the prior for an average.
+    # Use three items: with more, the likelihood has too heavy a tail under the prior for an average.
     items = np.arange(3)
     rng = np.random.default_rng(5)
     prior = named(case, draw_many_parameters(case.local, no_statistics(case), rng, 100_000))
@@ -315,7 +315,7 @@ def compiled_log_likelihood(case):
     family = broadcast_hyperparameters(type(case.family)(**fields), *case.dense.shape)
     logp = log_likelihood(family, X, labels)
     gradients = pt.grad(logp, list(variables.values()))
-    # Interpreted: the values are those of any backend, and nothing is compiled.
+    # Interpret the graph: values are those of any backend, and nothing is compiled.
     mode = pytensor.compile.mode.Mode(linker="py", optimizer="fast_run").excluding("fusion")
     return pytensor.function([labels, *variables.values()], [logp, *gradients], mode=mode), list(variables)
 
@@ -346,5 +346,5 @@ def test_gradients_agree_with_finite_differences(case, compiled_log_likelihood):
         step = 1e-5
         ends = [function(labels, *values[:k], value + s * direction, *values[k + 1 :])[0] for s in (step, -step)]
         difference = (ends[0] - ends[1]) / (2 * step)
-        # Rounding of the log-likelihood over the step, and the third derivative.
+        # The error has two parts: rounding of the log-likelihood over the step, and the third derivative.
         assert np.sum(gradient * direction) == pytest.approx(difference, rel=1e-6, abs=1e-6), name

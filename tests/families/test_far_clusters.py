@@ -62,7 +62,7 @@ class Problem:
 
 @kernel
 def walk(family, data, steps, signs, to_weigh):
-    """Add and remove items; the log marginal of what is left, and the predictives of items by the cache and a panel."""
+    """Add and remove items; return the log marginal of the rest, and predictives by the cache and by a panel."""
     statistics, cache = np.zeros(statistics_size(family)), np.zeros(cache_size(family))
     refresh_cache(family, statistics, cache)
     for k in range(steps.shape[0]):
@@ -82,7 +82,7 @@ def walk(family, data, steps, signs, to_weigh):
 
 @kernel
 def leave_one_out(family, data, items):
-    """Log predictive of each item given the others: the formula, or a removal where there is none."""
+    """Log predictive of each item given the others, by the formula or, if there is none, by removal."""
     statistics, cache = np.zeros(statistics_size(family)), np.zeros(cache_size(family))
     for item in items:
         add_item(family, statistics, data, item, 1.0)
@@ -134,7 +134,7 @@ def problems(kind, distance):
 
 
 def item_sets(n, rng):
-    """Items of the group at the origin, of the other, and of both."""
+    """Items of the group at the origin, of the other group, and of both."""
     first, second = np.arange(0, n, 2), np.arange(1, n, 2)
     bulk = np.delete(np.arange(n), 3)
     return [first, second, bulk, rng.permutation(n)]
@@ -147,7 +147,7 @@ def test_kernels_agree_with_rational_arithmetic(kind, distance):
         n = len(problem.X)
         for items in item_sets(n, rng):
             others = np.setdiff1d(np.arange(n), items)
-            # All items join, in random order; then those of the others leave.
+            # All items join in random order; then those of the other groups leave.
             steps = np.concatenate([rng.permutation(n), rng.permutation(others)])
             signs = np.concatenate([np.ones(n), -np.ones(len(others))])
             marginal, single, together = walk(problem.local, problem.data, steps, signs, others)

@@ -26,7 +26,7 @@ from pymc_nrm.generic import kernel
 
 @kernel
 def walk(family, data, n):
-    """Sequential predictives with one item added and removed again, the marginal, the rows at the end."""
+    """Sequential predictives with an item added and removed again, the marginal, and the rows at the end."""
     statistics, cache = np.zeros(statistics_size(family)), np.zeros(cache_size(family))
     refresh_cache(family, statistics, cache)
     add_item(family, statistics, data, 0, 1.0)

@@ -1,4 +1,4 @@
-"""Random examples of the public API, and whether the suite itself would find what it looks for."""
+"""Random examples of the public API, and checks that the suite finds the failures it looks for."""
 
 import pytest
 from attack import afterwards, models, tree_calls
@@ -105,7 +105,7 @@ def test_wrong_draws_are_found(change, verdict):
     assert judge(Case("steps", f"{PLAIN}{change}\n", models.NAMES)).verdict == verdict
 
 
-# A function that seems to be one of the package.
+# A function that looks like one of the package.
 WITHIN = "exec(compile({source!r}, '/somewhere/pymc_nrm/part.py', 'exec'))\n"
 
 

@@ -1,4 +1,4 @@
-"""A kernel runs, whatever has happened to the folder of compiled kernels; one warning says what did."""
+"""A kernel runs whatever happens to the folder of compiled kernels, and one warning says what happened."""
 
 import contextlib
 import errno
@@ -39,7 +39,7 @@ class Folder:
         return module
 
     def run(self, module=None):
-        """How many of three kernels came from the disk, and the warnings."""
+        """How many of three kernels were loaded from disk, and the warnings."""
         kernel_cache._said.clear()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -90,7 +90,7 @@ def test_machine_code_with_a_wrong_byte_is_not_run(folder):
 
 
 def test_machine_code_of_another_signature_is_not_run(folder):
-    """What two processes leave that write at the same time."""
+    """Files that two processes leave if they write at the same time."""
     first, second = (file for file in folder.files("nbc") if "double" in file.name)
     shutil.copy(first, second)
     assert folder.run() == (2, [])
@@ -119,7 +119,7 @@ def test_a_full_disk_leaves_no_index_without_code(folder, monkeypatch):
 
 
 def forbid_writing(patch):
-    """As in a package of another user, without a home; modes of files say nothing to root."""
+    """As in a package of another user, without a home folder; root ignores the modes of files."""
 
     def refuse(*arguments, **options):
         raise PermissionError(errno.EACCES, "Permission denied")

@@ -1,4 +1,4 @@
-"""A run that was stopped goes on as if nothing had happened, wherever it was stopped."""
+"""A stopped run resumes as if nothing had happened, wherever it was stopped."""
 
 import concurrent.futures
 import multiprocessing
@@ -18,7 +18,7 @@ from pymc_nrm.run.checkpoint_files import ChainFiles
 COUNTS = np.array([0, 1, 8, 9, 20, 22])
 N_TUNE, N_DRAWS = 20, 30
 OPTIONS = {"tune": N_TUNE, "chains": 2, "random_seed": 3}
-# What belongs to the run, and what is given again.
+# Arguments of the run, and arguments that are given again.
 AGAIN = {"cores": 1, "quiet": True}
 EVERY_DRAW = {"seconds_between_checkpoints": 0}
 
@@ -95,12 +95,12 @@ def original(fixed, tmp_path_factory):
 
 @pytest.fixture
 def half_done(original, tmp_path):
-    """A run whose chain 0 is done and whose chain 1 was stopped in the middle."""
+    """A run with chain 0 finished and chain 1 stopped in the middle."""
     return pathlib.Path(shutil.copytree(original, tmp_path / "run"))
 
 
 def test_nuts_and_partition_stopped_again_and_again(nuts, expected, tmp_path):
-    """In tuning, on both sides of its end, and in a second chain."""
+    """Stops in tuning, just before and after its end, and in a second chain."""
     places = [(0, 7), (0, 19), (0, 20), (1, 25)]
     again = AGAIN | EVERY_DRAW | nuts
     nrm.sample(N_DRAWS, checkpoint=tmp_path / "run", callback=stop_at(*places[0]), **OPTIONS, **again)
@@ -111,7 +111,7 @@ def test_nuts_and_partition_stopped_again_and_again(nuts, expected, tmp_path):
 
 @pytest.mark.parametrize("place", [(0, 0), (0, 19), (0, 20), (0, 49), (1, 49)])
 def test_one_step_stopped_anywhere(place, fixed, expected_fixed, tmp_path):
-    """Also at the first draw, between chains, and with nothing left to draw."""
+    """Stops at the first draw, between chains, and after the last draw."""
     again = AGAIN | EVERY_DRAW | fixed
     nrm.sample(N_DRAWS, checkpoint=tmp_path / "run", callback=stop_at(*place), **OPTIONS, **again)
     calls = []
@@ -120,7 +120,7 @@ def test_one_step_stopped_anywhere(place, fixed, expected_fixed, tmp_path):
 
 
 def test_draws_after_the_last_checkpoint_are_drawn_again(nuts, expected, tmp_path):
-    """By default none is kept in so short a time but that of a chain that is done."""
+    """By default, a short run writes no checkpoint except that of a finished chain."""
     nrm.sample(N_DRAWS, checkpoint=tmp_path / "run", callback=stop_at(1, 40), **OPTIONS, **AGAIN, **nuts)
     assert [len(list(tmp_path.glob(f"run/chain_{chain}/position_*"))) for chain in range(2)] == [1, 0]
     assert_same(nrm.resume(tmp_path / "run", **AGAIN, **nuts), expected)
@@ -128,7 +128,7 @@ def test_draws_after_the_last_checkpoint_are_drawn_again(nuts, expected, tmp_pat
 
 @pytest.mark.parametrize("place", [(0, 10), (1, 35)])
 def test_trees_and_what_is_kept(place, tmp_path):
-    """Two processes, a tree-guided step while trees grow and later, thinned labels of one byte, draws of tuning too."""
+    """Two processes, tree-guided steps during and after tree growth, thinned compact labels, tuning draws."""
     tree_guided = with_step(fixed=True, step=nrm.TreeGuided)
     options = OPTIONS | {"label_storage": "compact", "thin": 3, "discard_tuned_samples": False, "var_names": ["z"]}
     expected = nrm.sample(N_DRAWS, **options, **AGAIN, **tree_guided)
@@ -149,7 +149,7 @@ def test_without_seed(fixed, tmp_path):
 
 
 def run_in_child(function):
-    """Run a function in a process of its own, and give how it ended."""
+    """Run a function in a separate process, and return how it ended."""
     process = multiprocessing.get_context("fork").Process(target=function)
     process.start()
     process.join(300)
@@ -158,7 +158,7 @@ def run_in_child(function):
 
 @pytest.mark.parametrize("cores", [1, 2])
 def test_killed(cores, fixed, expected_fixed, tmp_path):
-    """Processes of chains end with their parent, and let their chains go."""
+    """Processes of chains end with their parent, and release the locks of their chains."""
 
     def kill(trace, draw):
         if (draw.chain, draw.draw_idx) == (1, 28):
@@ -278,10 +278,10 @@ class Crash(BaseException):
 
 
 def test_files_at_every_moment_of_a_crash(tmp_path, monkeypatch):
-    """The last checkpoint or the new one is found, whichever call to the system is the last one."""
+    """Whichever system call is the last, either the last checkpoint or the new one is found."""
 
     def write(n_calls_left):
-        """Three checkpoints; how many were surely kept."""
+        """Write three checkpoints; return how many were certainly written."""
         shutil.rmtree(tmp_path / "chain_0", ignore_errors=True)
         calls = [n_calls_left]
 

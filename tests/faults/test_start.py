@@ -1,4 +1,4 @@
-"""Where chains start: a start that the user gave is kept, the default is left to the step."""
+"""Starts of chains: a start that the user gives is kept, and the default is left to the step."""
 
 import pickle
 
@@ -12,7 +12,7 @@ from pymc_nrm.distributions.start import is_default_start
 N = 24
 X = np.repeat([0.0, 50.0, 100.0, 150.0], N // 4) + np.random.default_rng(1).normal(size=N)
 ONE, TWO = np.zeros(N, dtype=np.int64), np.arange(N) // (N // 2)
-# A draw that updates one item says where it started.
+# A draw that updates a single item shows where it started.
 MOVES = {"informed_split_merge": 0, "tree_split_merge": 0, "subtree_gibbs": 0, "reference_subtree_gibbs": 0}
 OPTIONS = {"moves": MOVES | {"marginal_gibbs": 1}}
 

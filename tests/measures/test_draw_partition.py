@@ -21,7 +21,7 @@ def test_frequencies_are_the_probabilities(measure, set_partitions):
     z = (counts - n_draws * probabilities) / np.sqrt(n_draws * probabilities * (1.0 - probabilities))
     common = n_draws * probabilities > 10.0
     assert np.abs(z[common]).max() < 4.5
-    # Partitions too rare for their own comparison, together.
+    # Pool partitions that are too rare for a separate comparison.
     counts = np.append(counts[common], counts[~common].sum())
     expected = n_draws * np.append(probabilities[common], probabilities[~common].sum())
     kept = expected > 1.0

@@ -21,7 +21,7 @@ CASES = [
 
 
 def growth(sigma, L):
-    """``expm1(sigma L) / sigma``, cut off where the integrand has long vanished."""
+    """``expm1(sigma L) / sigma``, truncated far beyond the point where the integrand vanishes."""
     return np.expm1(np.minimum(sigma * L, 500.0)) / sigma if sigma > 0.0 else L
 
 

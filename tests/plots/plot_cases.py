@@ -58,7 +58,7 @@ def smoke(plot, *args, backends=BACKENDS, tmp_path=None, **kwargs):
 
 
 def check_inside(figure):
-    """Nothing that is written is cut off."""
+    """Check that no text is cut off."""
     box = figure.get_tightbbox()
     width, height = figure.get_size_inches()
     tolerance = 0.002

@@ -69,10 +69,10 @@ def test_coordinates(seed):
     np.testing.assert_array_equal(top, linkage[:, 2])
     assert (x1 < x2).all()
     assert (top >= np.maximum(y0, y3)).all()
-    # Feet on the ground are the leaves, every one once.
+    # Feet at height 0 are the leaves, each exactly once.
     feet = np.concatenate([x0[y0 == 0], x3[y3 == 0]])
     assert sorted(feet) == list(range(n))
-    # Other feet stand on the middle of the merge below, which is there once.
+    # Every other foot stands on the middle of the merge below it, each exactly once.
     standing = sorted([*zip(x0[y0 > 0], y0[y0 > 0], strict=True), *zip(x3[y3 > 0], y3[y3 > 0], strict=True)])
     assert standing == sorted(zip((x1 + x2)[:-1] / 2, top[:-1], strict=True))
     np.testing.assert_array_equal(cluster >= 0, top <= dendrogram.cut_height)
@@ -81,7 +81,7 @@ def test_coordinates(seed):
 def test_coordinates_agree_with_scipy():
     from scipy.cluster.hierarchy import dendrogram as scipy_dendrogram
 
-    # Here a right child is always a leaf or made later, so that SciPy has the same order of leaves.
+    # Here a right child is always a leaf or made later, so SciPy has the same order of leaves.
     ours = dendrogram_of([[0, 1], [2, 3], [4, 5]], [-1.0, -0.5, 2.0])
     theirs = scipy_dendrogram(ours.to_linkage(), no_plot=True)
     assert theirs["leaves"] == ours.tree.order.tolist()
@@ -193,7 +193,7 @@ def test_merge_nodes_are_those_of_the_linkage():
     linkage, nodes = dendrogram.to_linkage(), merge_nodes(dendrogram)
     assert sorted(nodes) == list(range(40, 79))
     np.testing.assert_array_equal(dendrogram.tree.size[nodes], linkage[:, 3])
-    # Heights are asinh(log d) up to a constant, where they are not lowered to that of a merge above.
+    # Heights are asinh(log d) up to a constant, unless they are lowered to that of a merge above.
     levels = np.arcsinh(dendrogram.dissimilarity[nodes])
     lowered = dendrogram.cut_height + levels - linkage[:, 2]
     assert (lowered > -1e-9).all() and (np.abs(lowered) < 1e-9).sum() > 10

@@ -81,7 +81,7 @@ def test_mass_has_the_law_of_the_inverted_transform(sigma):
 
 @pytest.mark.parametrize("sigma", [1e-4, 0.1, 0.5, 0.77, 0.999])
 def test_zolotarev_exponent(sigma):
-    """The formula as it stands, in higher precision; the series near 0 joins it."""
+    """The formula agrees with itself in higher precision, and with the series near 0."""
     for angle in [0.03, 0.0999, 0.1001, 1.0, 2.5, 3.14]:
         s, x = np.longdouble(sigma), np.longdouble(angle)
         log_function = s * np.log(np.sin(s * x) / s) + (1 - s) * np.log(np.sin((1 - s) * x) / (1 - s))
@@ -91,7 +91,7 @@ def test_zolotarev_exponent(sigma):
 
 @pytest.mark.parametrize("measure", [DirichletProcess(1e-4), NormalizedGeneralizedGamma(1e-12, 0.02)])
 def test_masses_whose_u_overflows(measure):
-    """Where exp(log_u) is infinite the law is a change of scale of that for another u."""
+    """If exp(log_u) is infinite, the law is that for another u with another scale."""
     _, sigma = stable_parameters(measure)
     one, other = np.random.default_rng(3), np.random.default_rng(3)
     shifted = measure._replace(alpha=measure.alpha * math.exp(sigma * 500.0))

@@ -18,7 +18,7 @@ from pymc_nrm.testing import largest_z, z_scores
 
 
 class Foreign(NamedTuple):
-    """A measure of which only the partition probability is known."""
+    """A measure that defines only the partition probability."""
 
     alpha: float
     sigma: float

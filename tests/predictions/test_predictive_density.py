@@ -1,4 +1,4 @@
-"""Predictive densities against enumeration of the partitions of one item more."""
+"""Predictive densities against enumeration of the partitions of one more item."""
 
 import numpy as np
 import pytest

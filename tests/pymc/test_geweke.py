@@ -1,4 +1,4 @@
-"""Joint distribution tests: data redrawn forward between the steps leave the prior of everything invariant."""
+"""Joint distribution tests: redrawing data between steps leaves the prior of everything invariant."""
 
 import numpy as np
 import pymc as pm

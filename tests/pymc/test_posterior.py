@@ -21,7 +21,7 @@ count_family = nrm.PoissonGamma(1.0, 0.4)
 
 
 def assert_means(values, expected):
-    """Assert that the means of functionals, each of shape (chains, draws), are what they should be."""
+    """Assert that the means of functionals, each of shape (chains, draws), are right."""
     shape = next(iter(values.values())).shape
     for name, draws in values.items():
         mean, error, _ = mean_and_error(draws)

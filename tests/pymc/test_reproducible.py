@@ -1,4 +1,4 @@
-"""Identical draws for identical seeds, however the chains are run, stopped and continued."""
+"""Identical seeds give identical draws, however the chains are run, stopped and continued."""
 
 import os
 import pathlib

@@ -51,7 +51,7 @@ def naive_adjusted_rand(a, b):
 
 
 def random_pairs(rng):
-    """Few large and many small clusters, where the tables of counts are laid out differently."""
+    """Few large or many small clusters, for which tables of counts have different layouts."""
     for n, n_a, n_b in [(2, 2, 2), (7, 3, 2), (40, 4, 5), (40, 40, 3), (60, 50, 60), (200, 6, 150)]:
         yield rng.integers(n_a, size=n), rng.integers(n_b, size=n)
 

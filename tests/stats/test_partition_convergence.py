@@ -1,4 +1,4 @@
-"""Do diagnostics of pairs of items say what they claim: errors, calibration, detection?"""
+"""Diagnostics of pairs of items: errors, calibration, detection."""
 
 import math
 
@@ -131,7 +131,7 @@ def test_largest_score_is_calibrated_under_agreement(rng, n_parts, stay):
     largest = [pair_convergence(indicators(rng, n_parts, 500, n_pairs, 0.3, stay))["z"].max() for _ in range(16)]
     expected = expected_largest_z(n_pairs * n_parts * (n_parts - 1) // 2)
     error = np.std(largest) / 4
-    # Differences of more than two chains depend on each other, which makes the largest somewhat smaller.
+    # Differences between more than two chains are dependent, which makes the largest somewhat smaller.
     assert expected - 4 * error - (0.2 if n_parts > 2 else 0.0) < np.mean(largest) < expected + 4 * error + 0.05
 
 
@@ -144,7 +144,7 @@ def test_chains_of_one_law_agree_and_of_two_partitions_do_not(rng):
     assert result.n_scores == 500 * 6
     assert result.max_z < largest_z_quantile(3000, 1 - 1e-4)
     assert result.max_rhat < 1.02 and result.min_ess > 800
-    # Same numbers and sizes of clusters, other items: only pairs can tell.
+    # Numbers and sizes of clusters agree but items differ, which only pairs reveal.
     labels[3] = noisy(rng, other, 400)
     result = partition_convergence(as_draws(labels))
     assert result.max_z > 10 and result.max_rhat > 1.1

@@ -27,7 +27,7 @@ def as_draws(partitions, **kwargs):
 
 
 def noisy_draws(rng, n, n_draws, n_clusters, noise=0.3):
-    """Partitions scattered about one of them."""
+    """Partitions scattered around one partition."""
     center = rng.integers(n_clusters, size=n)
     moved = rng.random((n_draws, n)) < noise
     return as_draws(np.where(moved, rng.integers(n_clusters, size=(n_draws, n)), center))
@@ -66,7 +66,7 @@ def test_limit_of_clusters(loss, costs, rng):
 def test_estimate_is_as_good_as_every_draw(loss, costs, rng):
     draws = noisy_draws(rng, 40, 300, 6, noise=0.4)
     best = mean_losses(draws.values[0], draws, loss, costs).min()
-    # A single search from nothing may end anywhere; the draws are compared with it afterwards.
+    # A single search from nothing may end anywhere; afterwards it is compared with the draws.
     poor = point_estimate(draws, loss=loss, n_restarts=1, max_sweeps=1, max_zealous=0, random_seed=1, **costs)
     assert poor.expected_loss <= best + 1e-12
     found = point_estimate(draws, loss=loss, random_seed=1, **costs)
@@ -150,7 +150,7 @@ def test_tables_follow_the_candidate(loss, rng):
     first_room = tables.counts.shape[1]
     tables = allocate(tables, candidate, np.arange(40, 80), costs, n)
     tables = place(with_room(tables, 60), candidate, np.full(n, -1))
-    # Before dissolving clusters, which writes all cells anew.
+    # Check before clusters are dissolved, which rewrites all cells.
     np.testing.assert_allclose(tables.gains, np.diff(tables.table)[tables.counts])
     for _ in range(5):
         tables = sweep(rng, tables, candidate, costs, n, 10)

@@ -21,7 +21,7 @@ def naive(draws):
     return (rows[:, :, None] == rows[:, None, :]).mean(axis=0)
 
 
-# More clusters than one and than two bytes count.
+# Numbers of clusters that do not fit into one byte or two bytes.
 @pytest.mark.parametrize(("n", "n_clusters", "n_draws"), [(30, 5, 40), (400, 390, 9), (70_000, 70_000, 2)])
 def test_similarity_equals_counts(n, n_clusters, n_draws, rng):
     draws = random_draws(rng, n, n_clusters, n_draws, n_chains=1)

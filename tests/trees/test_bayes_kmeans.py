@@ -1,4 +1,4 @@
-"""Trees over groups about random seeds."""
+"""Trees over groups around random seeds."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_units_have_the_potentials_of_their_trees(rng):
     members = rng.permutation(n)
     merges, log_d, tops, units = bayes_kmeans._group_units(table, family, data, members, np.array([1, 30, 80]))
     assert 3 < len(tops) <= 12 and len(merges) == n - len(tops)
-    # Any merges of the units complete the tree.
+    # Complete the tree by arbitrary merges of the units.
     rest = [[tops[0], tops[1]]] + [[n + len(merges) + k, tops[k + 2]] for k in range(len(tops) - 2)]
     tree = build_tree(np.concatenate([merges, rest]))
     exact = tree_potentials(tree, table, family, data)

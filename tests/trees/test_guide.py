@@ -112,7 +112,7 @@ def test_linkage(algorithm, scale, rng):
         assert Z[:, 2].min() >= 1.0
         flat = fcluster(Z, result.cut_height, criterion="distance")
         assert canonical_labels(flat).tolist() == result.labels.tolist()
-        # The same nodes as in the tree, whatever their numbers.
+        # The nodes are those of the tree, whatever their numbers.
         tree = build_tree(Z[:, :2].astype(int))
         ours, theirs = ({frozenset(leaves(t, v)) for v in range(60, 119)} for t in (result.tree, tree))
         assert ours == theirs

@@ -1,4 +1,4 @@
-"""Incremental clustering: what holds after any sequence of insertions."""
+"""Incremental clustering: properties that hold after any sequence of insertions."""
 
 import numpy as np
 import pytest

@@ -76,7 +76,7 @@ def test_ratio_of_sums_over_partitions(name, measure, n, rng):
     expected = [log_sum_over_partitions(np.vstack([X, x]), family, log_p, measure, sets, n) - before for x in new]
     np.testing.assert_allclose(found, expected, atol=1e-9)
     if name == "BernoulliBeta":
-        # The new items are all that there can be.
+        # These are all possible new items.
         assert np.exp(found).sum() == pytest.approx(1.0, abs=1e-12)
     np.testing.assert_allclose(predictive_log_density(tree.tree, X, new, family, measure), found, atol=1e-9)
 
@@ -85,7 +85,7 @@ def test_ratio_of_sums_over_partitions(name, measure, n, rng):
 def test_density_integrates_to_one(measure, rng):
     X = np.concatenate([rng.normal(-3, 1, 15), rng.normal(2, 0.3, 15), [1e3]])
     tree = bhc(X, GAUSS, measure, random_seed=1)
-    # The tails of a Student t: x = sinh(s) leaves exponential ones in s.
+    # With x = sinh(s), the tails of a Student t become exponential in s.
     s = np.linspace(-23.5, 23.5, 20001)
     density = np.exp(predictive_log_density(tree, X, np.sinh(s), GAUSS, measure))
     assert (density * np.cosh(s)).sum() * (s[1] - s[0]) == pytest.approx(1.0, abs=1e-6)

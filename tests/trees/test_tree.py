@@ -1,4 +1,4 @@
-"""Structure of trees, whatever they were made by."""
+"""Structure of trees, however they are made."""
 
 import numpy as np
 import pytest

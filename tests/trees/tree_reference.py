@@ -1,4 +1,4 @@
-"""Slow and plain computations that the trees are compared with."""
+"""Slow and plain computations for comparison with trees."""
 
 import collections
 import functools
@@ -37,7 +37,7 @@ ROWS = ["NormalGamma", pytest.param("MultinomialDirichlet", marks=pytest.mark.sl
 
 @functools.cache
 def marginals(name):
-    """Log marginals of all sets of items, by frozenset, and the family and the data as kernels take them."""
+    """Log marginals of all sets of items, by frozenset, with the family and the data in the form of kernels."""
     family, data, n = family_and_data(*FAMILIES[name])
     table = {}
     for size in range(1, n + 1):
@@ -50,7 +50,7 @@ def marginals(name):
 
 
 def greedy(log_p, n, log_kappa):
-    """Greedy clustering of items 0..n - 1 with weights in the open: sets in order of merging, log d, log potentials."""
+    """Greedy clustering of items 0..n - 1 from explicit weights: sets in order of merging, log d, log potentials."""
     trees = {frozenset([i]): log_kappa(1) + log_p[frozenset([i])] for i in range(n)}
     sets, log_d = [], []
     while len(trees) > 1:

@@ -1,4 +1,4 @@
-"""Check with mypy and pyright what users write: the scripts of this folder, and a family of their own.
+"""Check with mypy and pyright what users write: the scripts of this folder, and a user's own family.
 
 Run from the root of the repository: ``python -m uv run tests/typing/check.py``.
 """

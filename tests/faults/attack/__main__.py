@@ -1,4 +1,4 @@
-"""``python -m tests.faults.attack --examples 100000 --seed 1``: attack the public API, and write what failed."""
+"""``python -m tests.faults.attack --examples 100000 --seed 1``: attack the public API, and report failures."""
 
 import argparse
 import pathlib

@@ -80,7 +80,7 @@ PLOTS = {
 }
 VISUALS = ["None", "{}", "{'title': False}", "{'lines': {'color': 'red'}}"]
 
-# What is done to a posterior before it is given away.
+# How a posterior may be changed before it is passed.
 POSTERIORS = ["posterior"] * 8 + [
     "posterior.isel(draw=slice(0, 1))",
     "posterior.isel(chain=[0], draw=slice(0, 2))",

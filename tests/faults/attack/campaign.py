@@ -47,7 +47,7 @@ STRATEGIES = {
 
 
 def batches_of(examples, seed, kinds):
-    """Kind, seed and size of the batches of a campaign, long ones of all kinds in turn."""
+    """Kind, seed and size of the batches of a campaign, in random order."""
     rng, found = np.random.default_rng(seed), []
     total = sum(SHARES[kind] for kind in kinds)
     for kind in kinds:
@@ -121,7 +121,7 @@ def _work(batches, path):
 class Campaign:
     """A number of examples, shared out among processes that may crash or hang.
 
-    A process that is lost gives up the rest of its batch.
+    If a process is lost, so is the rest of its batch.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class Campaign:
         self.seconds = 0.0
 
     def run(self, progress=print):
-        """Run all examples, and give the failures."""
+        """Run all examples, and return the failures."""
         start = last = time.perf_counter()
         folder = pathlib.Path(tempfile.mkdtemp(prefix="attack"))
         waiting = [self.batches[k :: self.processes] for k in range(self.processes)]
@@ -156,7 +156,7 @@ class Campaign:
         return self.failures
 
     def line(self, seconds):
-        """What has happened so far, in one line."""
+        """Progress so far, in one line."""
         done = sum(self.verdicts.values())
         parts = ", ".join(f"{count} {verdict}" for verdict, count in self.verdicts.most_common())
         return f"{done} examples in {seconds:.0f} s, {done / seconds:.1f} per second: {parts}"
@@ -169,7 +169,7 @@ class Campaign:
 
 
 class Worker:
-    """One process after another, each going on behind the batch in which the last one died."""
+    """A sequence of processes, each of which continues after the batch in which the last one died."""
 
     def __init__(self, path, batches, campaign):
         self.path, self.batches, self.campaign = path, batches, campaign

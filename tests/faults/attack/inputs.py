@@ -53,9 +53,9 @@ LEVELS = ["rng.integers(0, 3, size=({n}, {d}))"] * 4 + [
     "np.full(({n}, {d}), 5)",
     "np.where(np.arange({n})[:, None] == 0, 10**9, rng.integers(0, 2, size=({n}, {d})))",
 ]
-PLAIN = 4  # so many of the first entries of each list are ordinary
+PLAIN = 4  # number of ordinary entries at the start of each list
 
-# What may be done to an array before it is given away: ordinary containers, and wrong ones.
+# How an array may be wrapped before it is passed: in ordinary containers, and in wrong ones.
 CONTAINERS = [
     *["{X}"] * 6,
     "({X}).tolist()",
@@ -150,7 +150,7 @@ def data(draw, values, n, d, hostile):
 
 @st.composite
 def matrices(draw, d, hostile):
-    """A positive definite matrix, or something in its place."""
+    """A positive definite matrix, or something else instead."""
     if draw(st.integers(0, 19)) >= 2 * hostile:
         scale = draw(st.sampled_from(["", " * 0.2", " * 30.0"]))
         return Text(f"np.eye({d}){scale}")
@@ -225,7 +225,7 @@ VALUES = {
 
 @st.composite
 def inputs(draw, kinds=tuple(VALUES), hostility=(0, 0, 0, 1, 2, 4)):
-    """Family, measure and data; ``kinds`` are the families to choose from."""
+    """A family, a measure and data; ``kinds`` are the families to choose from."""
     kind = draw(st.sampled_from(kinds))
     n, d = draw(st.sampled_from(SIZES)), draw(st.sampled_from(WIDTHS))
     hostile = draw(st.sampled_from(hostility))

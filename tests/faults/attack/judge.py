@@ -18,7 +18,7 @@ from numba.core.event import Listener, install_listener
 from . import results
 from .case import NAMESPACE
 
-# Imported now: an import that the time limit cuts off leaves modules half made.
+# Import now: if the time limit cut off an import, modules would be left half loaded.
 LAZY = (arviz_plots, arviz_stats, scipy.ndimage)
 SECONDS = 20.0
 # Of several, the most telling wins: what no argument check raises on purpose.
@@ -39,7 +39,7 @@ ALLOWED = (ValueError, TypeError, NotImplementedError, KeyError, pm.exceptions.S
 
 
 class Outcome(NamedTuple):
-    """What became of an example.
+    """The outcome of an example.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ class Outcome(NamedTuple):
 
     @property
     def failed(self):
-        """Whether this is no allowed outcome."""
+        """Whether the outcome is not allowed."""
         return self.verdict not in ("right", "refused", "void")
 
 
 class TooSlow(BaseException):
-    """An example takes longer than the limit."""
+    """An example took longer than the limit."""
 
 
 class CompilationTime(Listener):
@@ -83,7 +83,7 @@ class CompilationTime(Listener):
 
 @contextlib.contextmanager
 def time_limit(seconds):
-    """Raise an error after some CPU seconds, as far as Python gets to run; the time that numba compiles is free."""
+    """Raise an error after some CPU seconds, once Python code runs; time in which numba compiles is free."""
     compilation, start = CompilationTime(), time.process_time()
 
     def stop(number, frame):
@@ -138,7 +138,7 @@ def _judge_error(error, case):
     name = type(error).__name__
     keywords = set(re.findall(r"(\w+)=", case.program))
     if not _passes_through(error):
-        # The example itself is no sensible program, or a name is misspelt.
+        # The example itself makes no sense, or a name is misspelt.
         return Outcome("refused" if set(re.findall(r"\w+", message)) & keywords else "void")
     where = _place(error)
     detail = f"{case.kind}: {name} in {where}: {_shape_of(message)}"
@@ -158,7 +158,7 @@ def _judge_error(error, case):
 
 
 def _passes_through(error):
-    """Whether a function of the package was on the way to an error."""
+    """Whether the traceback of an error has a function of the package."""
     return any("/pymc_nrm/" in frame.filename for frame in traceback.extract_tb(error.__traceback__))
 
 
@@ -173,13 +173,13 @@ def _home(error):
 
 
 def _place(error):
-    """The innermost function of the package on the way to an error."""
+    """The innermost function of the package in the traceback of an error."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "/pymc_nrm/" in frame.filename] or frames[-1:]
     return f"{own[-1].filename.rpartition('/pymc_nrm/')[2]}:{own[-1].name}"
 
 
 def _shape_of(message):
-    """A message without its numbers and values, to tell failures of one kind."""
+    """A message without its numbers and values, to recognise failures of the same kind."""
     text = re.sub(r"'[^']*'|\[[^\]]*\]|\([^)]*\)", "_", message.splitlines()[0] if message else "")
     return re.sub(r"-?\d[\d.e+-]*|\bnan\b|\binf\b", "#", text)[:70]

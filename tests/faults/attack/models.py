@@ -27,7 +27,7 @@ STEPS = {
         "n_trees": ["1", "2"],
     },
 }
-# Arguments of a partition in place of n alone.
+# Arguments of a partition instead of n.
 PLACES = ["n={n}"] * 12 + [
     "dims='item'",
     "n={n}, dims='item'",
@@ -152,7 +152,7 @@ def step_cases(draw, kinds, steps=tuple(STEPS), most_draws=4):
         draws=draw(st.integers(1, most_draws)),
         seed=draw(st.integers(0, 99)),
     )
-    # What is ordinary of one option need not go with another.
+    # Ordinary options need not fit each other.
     return Case("steps", text, NAMES, is_plain and not chosen.source)
 
 
@@ -242,7 +242,7 @@ for _ in range(4):
 
 @st.composite
 def prior_cases(draw, steps=tuple(STEPS)):
-    """A partition without data: measures alone, at all their extremes."""
+    """A partition without data: measures by themselves, at all their extremes."""
     measure = draw(measures(draw(st.sampled_from([0, 4, 8]))))
     text = PRIOR.format(
         measure=measure.source,

@@ -67,7 +67,7 @@ def normal_wishart(family, X):
     n, d = X.shape
     nu, kappa = Fraction(float(family.nu)), Fraction(float(family.kappa))
     Psi = [_fractions(row) for row in np.asarray(family.Psi)]
-    # The kernel reads one triangle; a matrix of a user is symmetric up to rounding.
+    # The kernel reads one triangle; a user's matrix is symmetric up to rounding.
     Psi = [[Psi[max(i, j)][min(i, j)] for j in range(d)] for i in range(d)]
     added = _location_scale([_fractions(values) for values in X.T], _fractions(family.mu), kappa)
     before = _determinant(Psi)
@@ -80,7 +80,7 @@ def normal_wishart(family, X):
 
 
 def _determinant(matrix):
-    """Of a matrix of fractions, by elimination."""
+    """Determinant of a matrix of fractions, by elimination."""
     rows, determinant = [list(row) for row in matrix], Fraction(1)
     for i in range(len(rows)):
         if rows[i][i] <= 0:

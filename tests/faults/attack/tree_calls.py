@@ -55,7 +55,7 @@ NAMES = names_of(
 
 @st.composite
 def tree_cases(draw, kinds, functions=tuple(OPTIONS)):
-    """A tree, and now and then what is computed from it."""
+    """A tree, and sometimes what is computed from it."""
     given = draw(inputs(kinds))
     function = draw(st.sampled_from(functions))
     table = {name: [value.format(n=given.n) for value in values] for name, values in OPTIONS[function].items()}

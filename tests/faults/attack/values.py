@@ -96,7 +96,7 @@ WRONG_ANYTHING = [
 
 @st.composite
 def positive(draw, hostile):
-    """A positive hyperparameter; ``hostile`` is the chance in ten of something else."""
+    """A positive hyperparameter, or something else with probability ``hostile`` in ten."""
     return draw(_number(ORDINARY_POSITIVE, EXTREME_POSITIVE, hostile))
 
 
@@ -118,7 +118,7 @@ def _number(draw, ordinary, extreme, hostile):
 
 @st.composite
 def per_feature(draw, number, d, hostile):
-    """One number for all features, one for each of them, or a wrong number of them."""
+    """A number for all features, one for each feature, or too few or too many."""
     form = draw(st.integers(0, 9))
     if form < 5:
         return draw(number)
@@ -139,7 +139,7 @@ def anything(draw, ordinary, hostile=3):
 
 @st.composite
 def options(draw, table, *, most=2, hostile=3):
-    """Keyword arguments ``, name=value``, and now and then a misspelt name."""
+    """Keyword arguments ``, name=value``, and sometimes a misspelt name."""
     chosen = draw(st.lists(st.sampled_from(sorted(table)), max_size=most, unique=True)) if table else []
     source, is_plain = "", True
     for name in chosen:
