@@ -23,7 +23,7 @@ def attach_cache(dispatcher):
     except (OSError, RuntimeError) as error:
         _warn_once(
             "cannot be written",
-            f"Compiled kernels cannot be kept ({error}), so that every process compiles them anew, which may take "
+            f"Compiled kernels cannot be kept ({error}), so every process compiles them again, which may take "
             "minutes. Set the environment variable NUMBA_CACHE_DIR to a folder that can be written",
         )
 
@@ -112,8 +112,8 @@ def _cache_class():
             except Exception as error:
                 _warn_once(
                     "cannot be written",
-                    f"Compiled kernels cannot be kept in {self._cache_path} ({error}), so that every process compiles "
-                    "them anew, which may take minutes. Make room there, or set the environment variable "
+                    f"Compiled kernels cannot be kept in {self._cache_path} ({error}), so every process compiles "
+                    "them again, which may take minutes. Make room there, or set the environment variable "
                     "NUMBA_CACHE_DIR to another folder",
                 )
 
@@ -131,7 +131,7 @@ def _cache_class():
 def _warn_of_damage(path, error):
     _warn_once(
         "is damaged",
-        f"A file of compiled kernels cannot be read ({path}: {error!r}); the kernel is compiled and written anew. If "
+        f"A file of compiled kernels cannot be read ({path}: {error!r}); the kernel is compiled and written again. If "
         "this happens again, delete the folder, or set the environment variable NUMBA_CACHE_DIR to another one",
     )
 

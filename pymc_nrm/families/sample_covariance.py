@@ -49,7 +49,7 @@ def check_full_rank(X):
     dependent = np.sort(order[pivots <= 4.0 * n * rounding * pivots[0]])
     if len(dependent):
         raise ValueError(
-            f"X must have columns that are no linear combinations of others; got such columns {dependent.tolist()}. "
+            f"X must have columns that are not linear combinations of others; got such columns {dependent.tolist()}. "
             "Leave them out"
         )
 

@@ -89,7 +89,7 @@ def draw_column(rng, values, n_columns, likely):
         values[k] = weight
         total += weight
     if not 0.0 < total < np.inf:
-        raise ValueError("the weights of an item in the clusters have no law: all are 0, or one is no finite number")
+        raise ValueError("an item cannot be drawn into a cluster: all weights are 0, or one is not finite")
     threshold = rng.random() * total
     if threshold < values[likely]:
         return likely

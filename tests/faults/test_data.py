@@ -61,7 +61,7 @@ def test_data_of_from_data(family, data, kind, message):
         (np.ones((2, 5)), "more items than features; got n = 2, d = 5"),
         (np.c_[np.arange(6.0), np.ones(6)], r"columns that vary; columns \[1\] are constant"),
         (np.c_[np.full(6, 0.1), np.arange(6.0)], r"columns that vary; columns \[0\] are constant"),
-        (np.c_[np.arange(6.0), np.arange(6.0) ** 2, 0.1 * np.arange(6.0)], "no linear combinations .* columns "),
+        (np.c_[np.arange(6.0), np.arange(6.0) ** 2, 0.1 * np.arange(6.0)], "not linear combinations .* columns "),
         (np.c_[[1e200], [2e200], [-1e300]].T, r"variances from 2\.2e-308 to 1\.8e308; got inf in column 0"),
         (np.c_[[1e-200], [2e-200], [-1e-300]].T, r"variances from .*; got 0\.0 in column 0"),
     ],
@@ -77,7 +77,7 @@ def test_rank_is_decided_beyond_rounding(offset, seed):
     rng = np.random.default_rng(seed)
     base = rng.normal(size=(200, 3))
     nrm.NormalWishart.from_data(base + offset)
-    with pytest.raises(ValueError, match="no linear combinations of others; got such columns"):
+    with pytest.raises(ValueError, match="not linear combinations of others; got such columns"):
         nrm.NormalWishart.from_data(np.c_[base, base @ [0.3, -1.7, 0.2]] + offset)
 
 
