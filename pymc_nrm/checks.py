@@ -118,7 +118,7 @@ def random_generator(random_seed, argument="random_seed"):
     ----------
     random_seed : None, int, sequence of int, SeedSequence, BitGenerator, Generator or RandomState
     argument : str
-        What messages call it.
+        Its name in messages.
 
     Returns
     -------

@@ -51,7 +51,7 @@ def _compile_fused_multiply_add():
 
 @exact_kernel
 def split_at(x, large):
-    """Split a number, |x| < 2^51 g, into a multiple of a power of two g and the exact rest; ``large`` is 1.5 2^52 g.
+    """Split a number below 2^51 g into a multiple of g, a power of two, and the exact rest; ``large`` is 1.5 2^52 g.
 
     Examples
     --------

@@ -105,7 +105,7 @@ def log_rising_factorial(a, n):
 
 @kernel
 def log_gamma_ratio(a, n, log_gamma_a):
-    """The value of :func:`log_rising_factorial` to about eleven decimals, faster since ``log Gamma(a)`` is known.
+    """The value of :func:`log_rising_factorial` to about eleven decimals, faster because ``log Gamma(a)`` is given.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def log_gamma_ratio(a, n, log_gamma_a):
 
 @kernel
 def _stirling_ratio(a, n):
-    # The fourth correction of the series is below 1e-17 from a = 100 on.
+    # For a of at least 100, the fourth correction of the series is below 1e-17.
     return (a + n - 0.5) * math.log1p(n / a) + n * (math.log(a) - 1.0) + _stirling(a + n) - _stirling(a)
 
 
@@ -155,7 +155,7 @@ def symbolic_log_rising_factorial(a, n):
     >>> round(float(symbolic_log_rising_factorial(pt.constant(1e17), 1.0).eval()), 9) == round(math.log(1e17), 9)
     True
     """
-    # Of one rank, so that constants are merged: fused operations then have fewer operands.
+    # With equal ranks constants are merged, and fused operations have fewer operands.
     a, n = pt.as_tensor(a), pt.as_tensor(n)
     a = pt.shape_padleft(a, max(n.ndim - a.ndim, 0))
     small, large = pt.minimum(a, 100.0), pt.maximum(a, 100.0)

@@ -103,15 +103,15 @@ def check_ratio(data, scale, advice, title):
 
 
 def check_shape(title, values, known, scale):
-    """Refuse a prior that says more digits about the width of clusters than doubles resolve.
+    """Refuse a prior that fixes the width of clusters to more digits than doubles resolve.
 
     Parameters
     ----------
     title : str
-        What the hyperparameter is called in the message.
+        Name of the hyperparameter in the message.
     values : float or ndarray
     known, scale : str
-        What it fixes, and the hyperparameter that is to fix it.
+        What it fixes, and the hyperparameter that should fix it.
 
     Raises
     ------

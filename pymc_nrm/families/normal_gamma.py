@@ -187,7 +187,7 @@ def _(family, X, labels):
     kappa_n = kappa + counts
     added = scatter / 2 + kappa * counts / (2 * kappa_n) * (means + (centers - mu)) ** 2
     log_beta_n = pt.log(beta + added)
-    # log(beta_n / beta), where neither the difference cancels nor the quotient overflows.
+    # This is log(beta_n / beta), without a difference that cancels or a quotient that overflows.
     log_growth = pt.switch(added < beta, pt.log1p(added / pt.maximum(added, beta)), log_beta_n - pt.log(beta))
     return (
         symbolic_log_rising_factorial(alpha, counts / 2)
@@ -264,7 +264,7 @@ def _(family, statistics):
             inverse_count, shrinkage = pooling_weights(family.kappa[j], n)
             _, beta_n = posterior_location_scale(family, statistics, j, inverse_count, shrinkage)
             total += log_rising_factorial(alpha, 0.5 * n)
-            # Neither a difference that cancels nor a quotient that overflows.
+            # Avoid a difference that cancels and a quotient that overflows.
             log_beta_n, growth = math.log(beta_n), beta_n / beta
             log_growth = math.log(growth) if growth < 1e300 else log_beta_n - math.log(beta)
             total -= alpha * log_growth + 0.5 * n * (log_beta_n + math.log(2.0 * math.pi))

@@ -94,7 +94,7 @@ def _(family, X, labels):
     counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)[:, None]
     sums = segment_sum(X, labels, n_clusters)
     log_beta_n = pt.log(beta + counts)
-    # log(beta_n / beta), where neither the difference cancels nor the quotient overflows.
+    # This is log(beta_n / beta), without a difference that cancels or a quotient that overflows.
     above = pt.maximum(beta, counts)
     log_growth = pt.switch(beta < counts, log_beta_n - pt.log(beta), pt.log1p(counts / above))
     terms = symbolic_log_rising_factorial(alpha, sums) - sums * log_beta_n - alpha * log_growth

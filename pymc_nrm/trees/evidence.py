@@ -13,7 +13,7 @@ from pymc_nrm.guide_trees.potentials import potentials_from_marginals
 from pymc_nrm.measures.base import log_eppf, log_u_prior_term, weights
 from pymc_nrm.special import log_sum_exp, softplus
 
-# Nodes are at most a third of a standard deviation apart, and at most 0.14.  Errors of the trapezoid rule are then below
+# Nodes are at most a third of a standard deviation apart, and at most 0.14.  The trapezoid rule then has an error below
 # 1e-8, even for one-sided tails far from the mode.
 _LARGEST_DROP, _LARGEST_STEP = 0.06, 0.14
 
@@ -161,7 +161,7 @@ def _place_of(log_u):
 
 
 def _tail(log_value, top, step):
-    """Nodes on one side of the largest term, as far as terms count."""
+    """Nodes on one side of the largest term, until terms are negligible."""
     nodes = [top]
     while log_value(top) - log_value(nodes[-1]) < _NEGLIGIBLE:
         nodes.append(top + len(nodes) * step)
