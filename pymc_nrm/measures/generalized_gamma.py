@@ -13,6 +13,7 @@ import pytensor.tensor as pt
 
 from pymc_nrm.generic import generic, kernel
 from pymc_nrm.measures import base
+from pymc_nrm.measures.log_concave import draw_log_concave, log_density, log_density_derivative
 from pymc_nrm.measures.quadrature import (
     find_window,
     laplace_exponent_at,
@@ -22,9 +23,6 @@ from pymc_nrm.measures.quadrature import (
     symbolic_log_integral,
 )
 from pymc_nrm.special import (
-    draw_log_concave,
-    log_density,
-    log_density_derivative,
     log_gamma,
     log_rising_factorial,
     softplus,

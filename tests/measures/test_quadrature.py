@@ -8,8 +8,8 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_nrm.measures.generalized_gamma import LogU
+from pymc_nrm.measures.log_concave import log_density, log_density_derivative
 from pymc_nrm.measures.quadrature import log_integral, symbolic_log_integral
-from pymc_nrm.special import log_density, log_density_derivative
 
 CASES = [
     (n, k, alpha, sigma)
