@@ -7,14 +7,14 @@ compiled by numba, and its machine code is kept on disk.
 
 import functools
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pymc_nrm.fingerprints import dispatchers
 from pymc_nrm.interrupts import call_with_late_interrupts, compile_check_signals
 from pymc_nrm.kernel_cache import attach_cache
 
-__all__ = ["Kernel", "describe_fields", "exact_kernel", "generic", "kernel", "numba_extension", "precompile"]
+__all__ = ["Kernel", "describe_fields", "exact_kernel", "generic", "kernel", "lacking", "numba_extension", "precompile"]
 
 _extensions = [compile_check_signals]
 
@@ -63,6 +63,34 @@ def generic(function: Callable[..., Any] | None = None, *, inline: bool = False)
     if _numba_is_ready:
         _overload(dispatcher)
     return dispatcher
+
+
+def lacking(parameters_type: type, functions: Iterable[Any]) -> list[str]:
+    """Those generic functions that a type does not implement, neither itself nor by a class that it derives from.
+
+    Parameters
+    ----------
+    parameters_type : type
+        A measure or a family.
+    functions : iterable of generic functions
+
+    Returns
+    -------
+    list of str
+        Their names.
+
+    Examples
+    --------
+    >>> from typing import NamedTuple
+    >>> class Disc(NamedTuple):
+    ...     radius: float
+    >>> @generic
+    ... def area(shape):
+    ...     raise NotImplementedError
+    >>> lacking(Disc, [area])
+    ['area']
+    """
+    return [f.__name__ for f in functions if f.dispatch(parameters_type) is f.dispatch(object)]
 
 
 def describe_fields[T](hyperparameters: Mapping[str, Any], **attributes: Any) -> Callable[[type[T]], type[T]]:

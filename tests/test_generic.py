@@ -311,7 +311,8 @@ FOREIGN = """
 FOREIGN_MODULE = """
     from typing import NamedTuple
     from helper import log_constant
-    from pymc_nrm.families.base import add_item, cache_size, log_marginal, refresh_cache, statistics_size
+    from pymc_nrm.families.base import add_item, cache_size, refresh_cache, statistics_size
+    from pymc_nrm.families.conjugate import log_marginal
 
     class Constant(NamedTuple):
         value: float

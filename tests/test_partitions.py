@@ -9,7 +9,9 @@ import pytest
 from pytensor.compile.mode import Mode
 
 from pymc_nrm.families import PoissonGamma
-from pymc_nrm.families.base import log_marginal, refresh_cache, update_cache
+from pymc_nrm.families.base import refresh_cache
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.fast import update_cache
 from pymc_nrm.measures import NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
 from pymc_nrm.partitions.clusters import (

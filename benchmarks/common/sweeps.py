@@ -7,7 +7,8 @@ import numpy as np
 
 import pymc_nrm as nrm
 from common.data import gaussian_clusters
-from pymc_nrm.families.base import broadcast_hyperparameters, complete, localise, prepare_data
+from pymc_nrm.families.arguments import broadcast_hyperparameters
+from pymc_nrm.families.base import complete, localise, prepare_data
 from pymc_nrm.families.product import product, product_data
 from pymc_nrm.generic import kernel
 from pymc_nrm.measures.base import weights

@@ -69,6 +69,11 @@ GROUPS = {
         (
             "pymc_nrm.generic",
             "pymc_nrm.families.base",
+            "pymc_nrm.families.conjugate",
+            "pymc_nrm.families.components",
+            "pymc_nrm.families.fast",
+            "pymc_nrm.families.arguments",
+            "pymc_nrm.families.needs",
             "pymc_nrm.measures.base",
             "pymc_nrm.partitions.labels",
             "pymc_nrm.guide_trees.features",
@@ -79,8 +84,13 @@ GROUPS = {
 # Modules that export nothing by `__all__`, or more than users need: the names that are described, None for all.
 _CHOSEN = {
     "pymc_nrm.trees.bound_gradient": ("TreeBound",),
-    "pymc_nrm.generic": ("generic", "kernel", "Kernel", "precompile"),
+    "pymc_nrm.generic": ("generic", "kernel", "Kernel", "lacking", "precompile"),
     "pymc_nrm.families.base": None,
+    "pymc_nrm.families.conjugate": None,
+    "pymc_nrm.families.components": None,
+    "pymc_nrm.families.fast": None,
+    "pymc_nrm.families.arguments": None,
+    "pymc_nrm.families.needs": ("check_needs", "is_family"),
     "pymc_nrm.measures.base": None,
     "pymc_nrm.guide_trees.features": ("features",),
     "pymc_nrm.partitions.labels": ("all_partitions", "canonical_labels", "is_canonical", "label_counts"),

@@ -10,7 +10,9 @@ from inventory import GROUPS, entries, short_names
 from pymc.step_methods.compound import BlockedStep
 from sphinx.ext.napoleon import NumpyDocstring
 
-from pymc_nrm.families.base import broadcast_hyperparameters, parameter_shapes, statistics_size
+from pymc_nrm.families.arguments import broadcast_hyperparameters
+from pymc_nrm.families.base import statistics_size
+from pymc_nrm.families.conjugate import parameter_shapes
 from pymc_nrm.measures.base import n_clusters_mean
 
 _N, _D, _L = 5, 3, 4  # sizes of an example, all different, from which shapes are read

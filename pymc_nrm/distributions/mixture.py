@@ -18,7 +18,9 @@ from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.observed import as_observed, numeric_data, sparse_origin
 from pymc_nrm.distributions.partition import PartitionRV
 from pymc_nrm.distributions.printing import printed_names
-from pymc_nrm.families.base import broadcast_hyperparameters, canonical, complete, log_likelihood, prepare_data
+from pymc_nrm.families.arguments import broadcast_hyperparameters
+from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_data
+from pymc_nrm.families.needs import ITEMS, check_needs, is_family
 from pymc_nrm.hyperparameters import check_values, plain_values
 from pymc_nrm.partitions.clusters import draw_data
 from pymc_nrm.pymc_internals import logprob, support_point
@@ -51,6 +53,7 @@ class MixtureRV(RandomVariable):
         *hyperparameters, size = hyperparameters_and_size
         if size:
             raise NotImplementedError("batches of data are drawn by the numba backend only")
+        check_needs(self.family_class, ITEMS, "a forward draw of a Mixture")
         i, axis = self.feature_axis
         family = kernel_family(self.family_class, hyperparameters)
         values = draw_data(family, np.asarray(labels), rng, np.shape(hyperparameters[i])[axis])
@@ -181,8 +184,9 @@ class Mixture(Distribution):
 def _check_kinds(partition, family):
     if not (isinstance(partition, Variable) and partition.owner and isinstance(partition.owner.op, PartitionRV)):
         raise TypeError(f"partition must be a Partition; got {partition!r} of type {type(partition).__name__}")
-    if type(family) not in log_likelihood.registry:
+    if not is_family(family):
         raise TypeError(f"family must be a family such as NormalWishart(...); got {family!r}")
+    check_needs(type(family), (prepare_data, log_likelihood), "Mixture")
 
 
 def _checked_dims(name, dims, shape, model):
@@ -256,6 +260,11 @@ def _mixture_support_point(op, rv, rng, size, labels, *hyperparameters):
 
 
 def _numba_draw(op):
+    try:
+        check_needs(op.family_class, ITEMS, "a forward draw of a Mixture")
+    except NotImplementedError as error:
+        # PyTensor would run Python code instead.
+        raise TypeError(str(error)) from None
     names = list(op.family_class._fields)
     cores = [spec.core for spec in op.family_class.hyperparameters.values()]
     arguments = [name if core else f"float({name})" for name, core in zip(names, cores, strict=True)]

@@ -14,6 +14,7 @@ from pymc_nrm.distributions.item_counts import checked_count, count_value
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.printing import printed_names
 from pymc_nrm.distributions.start import DefaultStart
+from pymc_nrm.generic import lacking
 from pymc_nrm.measures.base import check_measure, draw_partition, symbolic_log_eppf
 from pymc_nrm.partitions.value import FlatLabels
 from pymc_nrm.pymc_internals import logprob, support_point
@@ -129,7 +130,7 @@ class Partition(pm.Discrete):
         cls, measure: tuple[Any, ...], n: Any, *, shape: Any = None, rng: Any = None, return_next_rng: bool = False
     ) -> Any:
         """Create labels outside a model, for example for ``pm.draw``; arguments as in :class:`Partition`."""
-        if type(measure) not in symbolic_log_eppf.registry:
+        if lacking(type(measure), [symbolic_log_eppf]):
             raise TypeError(f"measure must be a measure such as DirichletProcess(alpha); got {measure!r}")
         measure = check_measure(measure)
         n = pt.as_tensor(checked_count("n of a Partition", n), dtype="int64")

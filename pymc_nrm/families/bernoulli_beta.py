@@ -6,29 +6,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
+from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import (
     Dense,
     Hyperparameter,
     add_item,
-    add_row,
     cache_size,
-    check_matrix,
     conjugate_family,
-    draw_item,
-    draw_parameters,
     log_likelihood,
-    log_marginal,
     log_predictive,
-    log_predictive_without,
-    log_predictives,
-    panel_shape,
-    parameter_shapes,
-    parameters_size,
     prepare_data,
     refresh_cache,
     segment_sum,
     statistics_size,
 )
+from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
+from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameter_shapes, parameters_size
+from pymc_nrm.families.fast import add_row, log_predictive_without, log_predictives, panel_shape
 from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
 
 
@@ -201,3 +195,31 @@ def _(family, statistics, rng, parameters):
 def _(family, parameters, rng, item, values):
     for j in range(values.shape[0]):
         values[j] = 1.0 if rng.random() < parameters[j] else 0.0
+
+
+@log_component_density.register(BernoulliBeta)
+def _(family, parameters, points, log_values):
+    n, d = points.values.shape
+    for i in range(n):
+        log_values[i] = 0.0
+    for j in range(d):
+        p = parameters[j]
+        log_one = math.log(p) if p > 0.0 else -math.inf
+        log_zero = math.log1p(-p) if p < 1.0 else -math.inf
+        for i in range(n):
+            x = points.values[i, j]
+            if x == 1.0:
+                log_values[i] += log_one
+            elif x == 0.0:
+                log_values[i] += log_zero
+
+
+@component_mean.register(BernoulliBeta)
+def _(family, parameters):
+    return parameters["probability"]
+
+
+@component_cdf.register(BernoulliBeta)
+def _(family, parameters, feature, x):
+    p = parameters["probability"][:, feature, None]
+    return np.where(x < 0.0, 0.0, np.where(x < 1.0, 1.0 - p, 1.0))

@@ -9,30 +9,30 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
 from pytensor.graph.utils import MissingInputError
 
+from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import (
     Hyperparameter,
     add_item,
-    add_row,
     cache_size,
     canonical,
-    check_matrix,
     complete,
     conjugate_family,
-    draw_dirichlet,
-    draw_item,
-    draw_parameters,
     log_likelihood,
-    log_marginal,
     log_predictive,
-    log_predictives,
-    panel_shape,
-    parameter_shapes,
-    parameters_size,
     prepare_data,
     refresh_cache,
     statistics_size,
-    update_cache,
 )
+from pymc_nrm.families.components import log_component_density
+from pymc_nrm.families.conjugate import (
+    draw_dirichlet,
+    draw_item,
+    draw_parameters,
+    log_marginal,
+    parameter_shapes,
+    parameters_size,
+)
+from pymc_nrm.families.fast import add_row, log_predictives, panel_shape, update_cache
 from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
@@ -310,3 +310,17 @@ def _(family, parameters, rng, item, values):
                 remaining -= p
                 if remaining < 0.0:
                     break
+
+
+@log_component_density.register(CategoricalDirichlet)
+def _(family, parameters, points, log_values):
+    n, d = points.values.shape
+    width = parameters.shape[0] // d
+    for i in range(n):
+        total = 0.0
+        for j in range(d):
+            x = points.values[i, j]
+            if x >= 0:
+                p = parameters[j * width + x]
+                total += math.log(p) if p > 0.0 else -math.inf
+        log_values[i] = total

@@ -10,27 +10,29 @@ from pytensor.graph.basic import Constant
 from scipy import sparse
 from scipy.special import gammaln
 
+from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
 from pymc_nrm.families.base import (
-    LARGEST_COUNT,
     Hyperparameter,
     add_item,
     cache_size,
-    check_matrix,
     complete,
     conjugate_family,
-    draw_dirichlet,
-    draw_item,
-    draw_parameters,
     log_likelihood,
-    log_marginal,
     log_predictive,
-    parameter_shapes,
-    parameters_size,
     prepare_data,
     refresh_cache,
     statistics_size,
-    update_cache,
 )
+from pymc_nrm.families.components import log_component_density
+from pymc_nrm.families.conjugate import (
+    draw_dirichlet,
+    draw_item,
+    draw_parameters,
+    log_marginal,
+    parameter_shapes,
+    parameters_size,
+)
+from pymc_nrm.families.fast import update_cache
 from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
@@ -268,3 +270,13 @@ def _(family, parameters, rng, item, values):
         values[j] = rng.binomial(remaining, p) if j < values.shape[0] - 1 else remaining
         remaining -= int(values[j])
         mass -= parameters[j]
+
+
+@log_component_density.register(MultinomialDirichlet)
+def _(family, parameters, points, log_values):
+    for i in range(points.totals.shape[0]):
+        total = points.log_coefficients[i]
+        for k in range(points.indptr[i], points.indptr[i + 1]):
+            p = parameters[points.indices[k]]
+            total += points.values[k] * math.log(p) if p > 0.0 else -math.inf
+        log_values[i] = total

@@ -2,15 +2,9 @@
 
 from typing import Any, NamedTuple
 
-from pymc_nrm.families.base import (
-    add_item,
-    cache_size,
-    log_marginal,
-    log_predictive,
-    log_predictive_without,
-    refresh_cache,
-    statistics_size,
-)
+from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.fast import log_predictive_without
 
 
 class NoData(NamedTuple):

@@ -6,32 +6,34 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
+from scipy.special import ndtr
 
 from pymc_nrm.checks import naming
+from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import (
     Hyperparameter,
     add_item,
     cache_size,
-    check_matrix,
     check_resolution,
     conjugate_family,
-    draw_item,
-    draw_parameters,
     localise,
     log_likelihood,
-    log_marginal,
     log_predictive,
-    log_predictive_without,
-    log_predictives,
-    panel_shape,
-    parameter_shapes,
-    parameters_size,
     prepare_data,
     refresh_cache,
-    restore_parameters,
     segment_sum,
     statistics_size,
 )
+from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
+from pymc_nrm.families.conjugate import (
+    draw_item,
+    draw_parameters,
+    log_marginal,
+    parameter_shapes,
+    parameters_size,
+    restore_parameters,
+)
+from pymc_nrm.families.fast import log_predictive_without, log_predictives, panel_shape
 from pymc_nrm.families.moments import centred, centred_product, check_ratio, check_shape, product_grid, sample_location
 from pymc_nrm.families.sample_covariance import check_variances
 from pymc_nrm.generic import kernel
@@ -41,6 +43,9 @@ from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
 
 # If removing an item leaves less than this share of beta_n, fewer than about ten digits are right.
 _LEAST_SHARE_LEFT = 1e-6
+
+
+_LOG_2_PI = math.log(2.0 * math.pi)
 
 
 @conjugate_family(
@@ -373,3 +378,28 @@ def _(family, parameters, rng, item, values):
     d = values.shape[0]
     for j in range(d):
         values[j] = parameters[j] + math.sqrt(parameters[d + j]) * rng.standard_normal()
+
+
+@log_component_density.register(NormalGamma)
+def _(family, parameters, points, log_values):
+    n, d = points.values.shape
+    for i in range(n):
+        log_values[i] = 0.0
+    for j in range(d):
+        mean, variance = parameters[j], parameters[d + j]
+        constant, scale = -0.5 * (_LOG_2_PI + math.log(variance)), -0.5 / variance
+        for i in range(n):
+            x = points.values[i, j]
+            if not math.isnan(x):
+                log_values[i] += constant + scale * (x - mean) ** 2
+
+
+@component_mean.register(NormalGamma)
+def _(family, parameters):
+    return parameters["mean"]
+
+
+@component_cdf.register(NormalGamma)
+def _(family, parameters, feature, x):
+    mean, variance = parameters["mean"][:, feature], parameters["variance"][:, feature]
+    return ndtr((x - mean[:, None]) / np.sqrt(variance)[:, None])

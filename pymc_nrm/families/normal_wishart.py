@@ -6,34 +6,34 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
+from scipy.special import ndtr
 
 from pymc_nrm.checks import naming
+from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import (
     Hyperparameter,
     add_item,
     cache_size,
-    check_matrix,
     check_resolution,
     conjugate_family,
-    draw_item,
-    draw_parameters,
     localise,
     log_likelihood,
-    log_marginal,
     log_predictive,
-    log_predictive_without,
-    log_predictives,
-    panel_shape,
-    parameter_shapes,
-    parameters_size,
     prepare_data,
     refresh_cache,
-    restore_parameters,
     segment_sum,
     statistics_size,
-    update_cache,
-    write_panel,
 )
+from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
+from pymc_nrm.families.conjugate import (
+    draw_item,
+    draw_parameters,
+    log_marginal,
+    parameter_shapes,
+    parameters_size,
+    restore_parameters,
+)
+from pymc_nrm.families.fast import log_predictive_without, log_predictives, panel_shape, update_cache, write_panel
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import check_full_rank, check_variances
 from pymc_nrm.families.scatter import log_determinants
@@ -50,6 +50,8 @@ from pymc_nrm.families.wishart_rows import (
 from pymc_nrm.lanes import LANES, log_above_one, squared_lengths
 from pymc_nrm.pairs import split_at, split_product
 from pymc_nrm.special import cholesky_update, log_rising_factorial, symbolic_log_rising_factorial
+
+_LOG_2_PI = math.log(2.0 * math.pi)
 
 
 @conjugate_family(
@@ -444,3 +446,33 @@ def _(family, parameters, rng, item, values):
         noise = rng.standard_normal()
         for i in range(j, d):
             values[i] += factor[i, j] * noise
+
+
+@log_component_density.register(NormalWishart)
+def _(family, parameters, points, log_values):
+    n, d = points.values.shape
+    factor = np.linalg.cholesky(parameters[d:].copy().reshape((d, d)))
+    constant = -0.5 * d * _LOG_2_PI
+    for j in range(d):
+        constant -= math.log(factor[j, j])
+    y = np.empty(d)
+    for i in range(n):
+        distance = 0.0
+        for j in range(d):
+            total = points.values[i, j] - parameters[j]
+            for k in range(j):
+                total -= factor[j, k] * y[k]
+            y[j] = total / factor[j, j]
+            distance += y[j] * y[j]
+        log_values[i] = constant - 0.5 * distance
+
+
+@component_mean.register(NormalWishart)
+def _(family, parameters):
+    return parameters["mean"]
+
+
+@component_cdf.register(NormalWishart)
+def _(family, parameters, feature, x):
+    mean, variance = parameters["mean"][:, feature], parameters["covariance"][:, feature, feature]
+    return ndtr((x - mean[:, None]) / np.sqrt(variance)[:, None])

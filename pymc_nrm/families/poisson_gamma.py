@@ -3,30 +3,26 @@
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytensor.tensor as pt
-from scipy.special import gammaln
+from scipy.special import gammaln, pdtr
 
+from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
 from pymc_nrm.families.base import (
-    LARGEST_COUNT,
     Hyperparameter,
     add_item,
     cache_size,
-    check_matrix,
     conjugate_family,
-    draw_item,
-    draw_parameters,
     log_likelihood,
-    log_marginal,
     log_predictive,
-    log_predictive_without,
-    parameter_shapes,
-    parameters_size,
     prepare_data,
     refresh_cache,
     segment_sum,
     statistics_size,
-    update_cache,
 )
+from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
+from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameter_shapes, parameters_size
+from pymc_nrm.families.fast import log_predictive_without, update_cache
 from pymc_nrm.generic import kernel
 from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
@@ -247,3 +243,27 @@ def _(family, statistics, rng, parameters):
 def _(family, parameters, rng, item, values):
     for j in range(values.shape[0]):
         values[j] = rng.poisson(parameters[j])
+
+
+@log_component_density.register(PoissonGamma)
+def _(family, parameters, points, log_values):
+    n, d = points.values.shape
+    for i in range(n):
+        log_values[i] = -points.log_factorials[i]
+    for j in range(d):
+        # A gamma variable of small shape may underflow, which gives a rate of 0.
+        log_rate = math.log(parameters[j]) if parameters[j] > 0.0 else -math.inf
+        for i in range(n):
+            x = points.values[i, j]
+            log_values[i] += (x * log_rate if x > 0.0 else 0.0) - parameters[j]
+
+
+@component_mean.register(PoissonGamma)
+def _(family, parameters):
+    return parameters["rate"]
+
+
+@component_cdf.register(PoissonGamma)
+def _(family, parameters, feature, x):
+    below = pdtr(np.floor(np.maximum(x, 0.0)), parameters["rate"][:, feature, None])
+    return np.where(x < 0.0, 0.0, below)

@@ -7,19 +7,20 @@ import numpy as np
 from pymc_nrm.families.base import (
     add_item,
     cache_size,
-    draw_parameters,
     localise,
-    log_marginal,
     log_predictive,
-    log_predictive_without,
-    parameter_shapes,
-    parameters_size,
     prepare_data,
     refresh_cache,
-    restore_parameters,
     statistics_size,
-    update_cache,
 )
+from pymc_nrm.families.conjugate import (
+    draw_parameters,
+    log_marginal,
+    parameter_shapes,
+    parameters_size,
+    restore_parameters,
+)
+from pymc_nrm.families.fast import log_predictive_without, update_cache
 
 
 class Product(NamedTuple):

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pymc_nrm.families.base import add_item, log_marginal
+from pymc_nrm.families.base import add_item
+from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.generic import kernel
 from pymc_nrm.guide_trees.forest import post_order
 from pymc_nrm.guide_trees.greedy import Units, join_units

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families.base import add_item, log_marginal, statistics_size
+from pymc_nrm.families.base import add_item, statistics_size
+from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.special import softplus

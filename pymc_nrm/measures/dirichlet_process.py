@@ -5,13 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_nrm.measures.base import (
-    Hyperparameter,
-    as_float64_scalar,
-    n_clusters_mean,
-    random_measure,
-    symbolic_log_eppf,
-)
+from pymc_nrm.measures.base import Hyperparameter, as_float64_scalar, n_clusters_mean, random_measure, symbolic_log_eppf
 from pymc_nrm.measures.generalized_gamma import implement_generalized_gamma, stable_parameters
 from pymc_nrm.special import symbolic_log_rising_factorial
 

@@ -4,17 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families.base import (
-    add_item,
-    cache_size,
-    draw_item,
-    draw_parameters,
-    log_marginal,
-    parameters_size,
-    refresh_cache,
-    statistics_size,
-    update_cache,
-)
+from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
+from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameters_size
+from pymc_nrm.families.fast import update_cache
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.special import copy_row
@@ -153,6 +145,22 @@ def log_target(state, weights, family):
     for k in range(state.size[0]):
         slot = state.active[k]
         total += weights.moment[state.counts[slot]] + log_marginal(family, state.statistics[slot])
+    return total
+
+
+@kernel
+def log_target_by_items(state, weights, family, data):
+    """:func:`log_target` as the product of what items add one after the other, for families without log marginals."""
+    capacity = state.counts.shape[0]
+    fresh = _empty_state(state.labels, capacity, family)
+    total = 0.0
+    for item in range(state.labels.shape[0]):
+        if item % 64 == 0:
+            check_signals()
+        slot = state.labels[item]
+        total += weights.join[fresh.counts[slot]] + log_predictive(family, fresh.cache[slot], data, item)
+        update_cache(family, fresh.statistics[slot], fresh.cache[slot], data, item, 1.0)
+        fresh.counts[slot] += 1
     return total
 
 

@@ -8,7 +8,8 @@ from pymc.model import Model
 from pymc.util import get_random_generator
 
 from pymc_nrm.checks import random_generator
-from pymc_nrm.families.base import draw_parameters, parameters_size, restore_parameters
+from pymc_nrm.families.conjugate import draw_parameters, parameters_size, restore_parameters
+from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.model.rvs import checked_model
@@ -98,6 +99,7 @@ def sample_components(
     """
     model = checked_model(model)
     layout = MixtureLayout(model, var_name)
+    check_needs(layout.family_class, PARAMETERS, "sample_components")
     draws = PartitionDraws(idata, model, layout.partition)
     position = draws.mixtures.index(layout.name)
     rng = get_random_generator(random_generator(random_seed))

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.generic import kernel, lacking
 from pymc_nrm.measures.generalized_gamma import stable_parameters
 from pymc_nrm.measures.quadrature import log_growth
 from pymc_nrm.predictions.levy_tail import log_mass_below, log_tail_inverse
@@ -20,7 +20,7 @@ from pymc_nrm.special import softplus
 
 
 def _parameters(measure):
-    if type(measure) not in stable_parameters.registry:
+    if lacking(type(measure), [stable_parameters]):
         raise NotImplementedError(
             f"jumps of {type(measure).__name__} are not implemented; only generalized gamma measures, which register "
             "stable_parameters, have them"

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.families.base import parameter_shapes
+from pymc_nrm.families.conjugate import parameter_shapes
 from pymc_nrm.model.rvs import dims_of, family_of, find_mixture, partition_of
 
 

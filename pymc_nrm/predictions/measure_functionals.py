@@ -1,5 +1,6 @@
 """Density, distribution function and mean of draws of the random measure."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,28 @@ from pymc.model import Model
 
 from pymc_nrm.checks import check_count, naming, numeric_array
 from pymc_nrm.distributions.mixture import kernel_family
-from pymc_nrm.families.base import Centred, parameter_shapes, prepare_data
+from pymc_nrm.families.base import Centred, prepare_data
+from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
+from pymc_nrm.families.conjugate import parameter_shapes
+from pymc_nrm.families.needs import PARAMETERS, check_needs
+from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.predictions.draws import posterior_of
-from pymc_nrm.predictions.item_density import component_cdf, component_mean, mixture_density
 from pymc_nrm.predictions.items import as_rows
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
+
+
+@kernel
+def mixture_density(family, weights, rows, points, n_points):
+    """Density of items under a discrete measure, shape (n_points,): ``sum_h weights[h] p(x | rows[h])``."""
+    total, log_values = np.zeros(n_points), np.empty(n_points)
+    for h in range(weights.shape[0]):
+        check_signals()
+        log_component_density(family, rows[h], points, log_values)
+        for i in range(n_points):
+            total[i] += weights[h] * math.exp(log_values[i])
+    return total
 
 
 def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Dataset:
@@ -59,7 +76,7 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
     >>> measure_density(measures, model, np.arange(1000)).density.sum("point").values.round(6).tolist()
     [[1.0, 1.0]]
     """
-    draws = _MeasureDraws(measure_draws, model)
+    draws = _MeasureDraws(measure_draws, model, log_component_density, "measure_density")
     layout, d = draws.layout, draws.n_features
     rows = as_rows(grid, d, "grid", layout.feature_names())
     with naming("grid"):
@@ -116,7 +133,7 @@ def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: 
     >>> measure_cdf(measures, model, [-1e9, 1e9]).cdf.values.round(3).tolist()
     [[[0.0, 1.0], [0.0, 1.0]]]
     """
-    draws = _MeasureDraws(measure_draws, model)
+    draws = _MeasureDraws(measure_draws, model, component_cdf, "measure_cdf")
     x = numeric_array("grid", grid)
     if x.ndim != 1 or not x.size or np.isnan(x).any():
         raise ValueError(f"grid must be a vector of numbers, shape (m,), without NaN; got shape {x.shape}")
@@ -166,7 +183,7 @@ def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
     >>> measure_mean(measures, model)["mean"].shape
     (1, 2)
     """
-    draws = _MeasureDraws(measure_draws, model)
+    draws = _MeasureDraws(measure_draws, model, component_mean, "measure_mean")
     values = np.empty((len(draws.weights), draws.n_features))
     for s, weights in enumerate(draws.weights):
         kept = weights > 0.0
@@ -180,7 +197,7 @@ def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
 class _MeasureDraws:
     """Weights and parameters of draws of a random measure, and a family with their shapes."""
 
-    def __init__(self, measure_draws, model):
+    def __init__(self, measure_draws, model, needed, user):
         self.dataset = posterior_of(measure_draws)
         name = self.dataset.attrs.get("variable")
         if name is None or "weight" not in self.dataset or "atom" not in self.dataset["weight"].dims:
@@ -189,6 +206,7 @@ class _MeasureDraws:
                 f"variable; got variables {sorted(map(str, self.dataset.data_vars))}"
             )
         self.layout = MixtureLayout(checked_model(model), name)
+        check_needs(self.layout.family_class, [needed, *PARAMETERS], user)
         self.n_features = 1 if self.layout.univariate else self.dataset.sizes[self.layout.feature_dim]
         self.family = self._family()
         self.weights = self._stacked("weight", ())

@@ -8,7 +8,8 @@ from pymc.model import Model
 from pymc.util import get_random_generator
 
 from pymc_nrm.checks import check_count, check_name, random_generator
-from pymc_nrm.families.base import draw_item, restore_parameters
+from pymc_nrm.families.conjugate import draw_item, restore_parameters
+from pymc_nrm.families.needs import ITEMS, check_needs
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.model.rvs import checked_model, is_mixture
@@ -100,6 +101,8 @@ def sample_posterior_predictive(
     model = checked_model(model)
     check_count("new_items", new_items, 0)
     layouts = _layouts(model, var_names)
+    for layout in layouts:
+        check_needs(layout.family_class, ITEMS, "sample_posterior_predictive")
     rng = get_random_generator(random_generator(random_seed))
     replicated, predicted, coords, new_coords = {}, {}, {}, {}
     for partition in dict.fromkeys(layout.partition for layout in layouts):

@@ -9,7 +9,8 @@ from pymc.model import Model
 from pymc.util import get_random_generator
 
 from pymc_nrm.checks import check_count, check_number, random_generator
-from pymc_nrm.families.base import restore_parameters
+from pymc_nrm.families.conjugate import restore_parameters
+from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.measures.base import draw_log_u
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.partitions.labels import label_counts
@@ -71,7 +72,7 @@ def sample_random_measure(
     Raises
     ------
     NotImplementedError
-        If the measure is not a generalized gamma measure.
+        If the measure is not a generalized gamma measure, or the family lacks draws of parameters.
     ValueError
         If the draws or the model lack a variable, or an option is outside its range.
 
@@ -119,6 +120,7 @@ def sample_random_measure(
     check_count("max_new_atoms", max_new_atoms, 1)
     model = checked_model(model)
     layout = MixtureLayout(model, var_name)
+    check_needs(layout.family_class, PARAMETERS, "sample_random_measure")
     draws = PartitionDraws(idata, model, layout.partition)
     position = draws.mixtures.index(layout.name)
     # Jumps have a separate generator, so that they do not depend on the family.

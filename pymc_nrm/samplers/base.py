@@ -3,7 +3,7 @@
 from dataclasses import field
 
 import numpy as np
-from pymc.step_methods import BlockedStep
+from pymc.step_methods import STEP_METHODS, BlockedStep
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pytensor.graph.basic import Variable
 from rich.progress import TextColumn
@@ -11,11 +11,14 @@ from rich.table import Column
 
 from pymc_nrm.checks import random_generator
 from pymc_nrm.distributions.start import is_default_start
-from pymc_nrm.generic import kernel, precompile
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.needs import PREDICTIVE, check_needs
+from pymc_nrm.generic import kernel, lacking, precompile
 from pymc_nrm.marks import NUMBER, partition_number
 from pymc_nrm.measures.base import draw_log_u, log_u_prior_term, weights
-from pymc_nrm.model.rvs import checked_model, is_partition, value_of
-from pymc_nrm.partitions.clusters import build_state, log_target
+from pymc_nrm.model.dependents import mixtures_of
+from pymc_nrm.model.rvs import checked_model, family_of, is_partition, value_of
+from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.pymc_internals import Competence, StepMethodState, dataclass_state
 from pymc_nrm.samplers.finite import check_against_graph, not_finite
@@ -24,7 +27,7 @@ from pymc_nrm.samplers.target import Target
 
 @kernel
 def draw_weights(rng, measure, n, n_clusters):
-    """Draw log u given the partition; the weights given u, log u, and the log joint's term in n and u."""
+    """Draw the auxiliary variable u; the weights given u, log u, and the term of the log joint density in n and u."""
     log_u = draw_log_u(measure, n, n_clusters, rng)
     return weights(measure, n, log_u), log_u, log_u_prior_term(measure, n, log_u)
 
@@ -59,7 +62,8 @@ class PartitionStep(BlockedStep):
 
     Subclasses define ``name``, ``stats_dtypes_shapes`` and the methods ``check_options(n)``,
     ``precompile_moves(state, table, family, data)`` and ``moves(state, table, family, data)``, which gives the new
-    state and a dict of statistics.
+    state and a dict of statistics.  Those whose moves call more of a family than what every family must define add it
+    to ``needs``.
 
     Parameters
     ----------
@@ -74,6 +78,9 @@ class PartitionStep(BlockedStep):
 
     default_blocked = False
     _state_class = PartitionStepState
+
+    # Generic functions that a family must implement.
+    needs = PREDICTIVE
 
     # Quantities that every step reports, beside those of its moves.
     common_stats = {
@@ -105,6 +112,10 @@ class PartitionStep(BlockedStep):
             raise TypeError(
                 f"vars must be partitions; {partition.name!r} is not a Partition, which {type(self).__name__} samples"
             )
+        families = [type(family_of(mixture)) for mixture in mixtures_of(model, partition)]
+        for family_class in families:
+            check_needs(family_class, self.needs, type(self).__name__, _steps_without(family_class))
+        self._has_marginals = not any(lacking(family_class, [log_marginal]) for family_class in families)
         self.partition = value_of(partition)
         self.options = options
         self._number = partition_number(partition.name)
@@ -123,7 +134,10 @@ class PartitionStep(BlockedStep):
         table, _, _ = self._draw_weights(np.random.default_rng(0), measure, labels)
         state = build_state(labels, family, data)
         self.partition.write(point, state)
-        precompile(log_target, state, table, family)
+        if self._has_marginals:
+            precompile(log_target, state, table, family)
+        else:
+            precompile(log_target_by_items, state, table, family, data)
         self.precompile_moves(state, table, family, data)
 
     def _draw_weights(self, rng, measure, labels):
@@ -143,18 +157,23 @@ class PartitionStep(BlockedStep):
         if self._n_draws == 0:
             # A step may be older than the data.
             self.check_options(len(labels))
-            self._check_start(point, table, u_term, log_target(state, table, family))
+            self._check_start(point, table, u_term, self._log_target(state, table, family, data))
         try:
             state, stats = self.moves(state, table, family, data)
         except ValueError as error:
             # What kernels raise where the weights of clusters have no law.
             raise self._not_finite(point, str(error)) from error
         point = self.partition.write(point, state)
-        log_joint = u_term + log_target(state, table, family)
+        log_joint = u_term + self._log_target(state, table, family, data)
         if not np.isfinite(log_joint):
             raise self._not_finite(point, log_joint)
         self._n_draws += 1
         return point, [stats | _common_statistics(state, log_u, log_joint) | {NUMBER: self._number}]
+
+    def _log_target(self, state, table, family, data):
+        if self._has_marginals:
+            return log_target(state, table, family)
+        return log_target_by_items(state, table, family, data)
 
     def _check_start(self, point, table, u_term, value):
         if not np.isfinite(u_term + value):
@@ -184,3 +203,9 @@ class PartitionStep(BlockedStep):
             return {"n_clusters": step_stats["n_clusters"]}
 
         return (update_stats,)
+
+
+def _steps_without(family_class):
+    """Names of the registered steps that need nothing which a family lacks."""
+    steps = [step for step in STEP_METHODS if issubclass(step, PartitionStep)]
+    return [step.__name__ for step in steps if not lacking(family_class, step.needs)]

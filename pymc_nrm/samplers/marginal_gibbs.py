@@ -6,14 +6,8 @@ from typing import Any
 import numpy as np
 
 from pymc_nrm.checks import check_count
-from pymc_nrm.families.base import (
-    log_predictive,
-    log_predictive_without,
-    log_predictives,
-    panel_shape,
-    update_cache,
-    write_panel,
-)
+from pymc_nrm.families.base import log_predictive
+from pymc_nrm.families.fast import log_predictive_without, log_predictives, panel_shape, update_cache, write_panel
 from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.lanes import LANES

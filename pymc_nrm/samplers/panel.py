@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families.base import panel_shape, write_panel
+from pymc_nrm.families.fast import panel_shape, write_panel
 from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES, exp_within
 
@@ -20,7 +20,7 @@ class Panel(NamedTuple):
     Parameters
     ----------
     rows, lanes : ndarray
-        See :func:`~pymc_nrm.families.base.panel_shape`.
+        See :func:`~pymc_nrm.families.fast.panel_shape`.
     prior : ndarray, shape (width,)
         Log weight of joining each cluster, before the item's data are seen.
     values : ndarray, shape (width,)

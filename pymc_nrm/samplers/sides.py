@@ -10,14 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families.base import (
-    cache_size,
-    log_marginal,
-    log_predictive,
-    refresh_cache,
-    statistics_size,
-    update_cache,
-)
+from pymc_nrm.families.base import cache_size, log_predictive, refresh_cache, statistics_size
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.fast import update_cache
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.partitions.clusters import close_slot, grow, open_slot

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.checks import check_count
+from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.samplers.base import PartitionStep
@@ -135,6 +136,7 @@ class SplitMerge(PartitionStep):
     """
 
     name = "split_merge"
+    needs = (*PartitionStep.needs, log_marginal)
     stats_dtypes_shapes = {
         **PartitionStep.common_stats,
         "n_moved": (np.int64, []),

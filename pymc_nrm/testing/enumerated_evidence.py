@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.families.base import add_item, log_marginal, statistics_size
+from pymc_nrm.families.base import add_item, statistics_size
+from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.special import log_sum_exp
@@ -50,7 +51,7 @@ def log_evidence(X: Any, family: Any, measure: Any) -> float:
     -8.2837
     """
     measure = measure_of_numbers(measure)
-    family, data, n = family_and_data(family, X)
+    family, data, n = family_and_data(family, X, user="log_evidence")
     if n > MOST_ITEMS:
         raise ValueError(f"X must have at most {MOST_ITEMS} items; got {n}")
     clusters, sizes, which = _clusters_and_sizes(n)

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 
 from pymc_nrm.checks import numeric_array
-from pymc_nrm.families.base import add_item, log_marginal, statistics_size
+from pymc_nrm.families.base import add_item, statistics_size
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.needs import PREDICTIVE
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers
@@ -36,7 +38,7 @@ def kernel_inputs(family: Any, X: Any) -> tuple[Any, Any]:
     >>> family.alpha.tolist(), data.values.shape
     ([1.0], (3, 1))
     """
-    family, data, _ = family_and_data(family, X)
+    family, data, _ = family_and_data(family, X, needs=PREDICTIVE)
     return family, data
 
 
@@ -72,7 +74,7 @@ def exact_posterior(measure: Any, family: Any, X: Any) -> tuple[np.ndarray, np.n
     ([[0, 0], [0, 1]], [0.034, 0.966])
     """
     measure = measure_of_numbers(measure)
-    family, data, n = family_and_data(family, X)
+    family, data, n = family_and_data(family, X, user="exact_posterior")
     if n > 10:
         raise ValueError(f"X must have at most 10 items; got {n}")
     partitions = all_partitions(n)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.families.base import log_marginal
+from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.generic import kernel
 from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
 from pymc_nrm.guide_trees.tree import Tree

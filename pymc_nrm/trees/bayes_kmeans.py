@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from pymc_nrm.checks import random_generator
-from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size, update_cache
+from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
+from pymc_nrm.families.fast import update_cache
 from pymc_nrm.generic import kernel
 from pymc_nrm.guide_trees.greedy import Units, item_units, join_units
 from pymc_nrm.guide_trees.potentials import log_potential

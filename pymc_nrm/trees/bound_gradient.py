@@ -5,7 +5,8 @@ import pytensor
 import pytensor.tensor as pt
 from scipy import sparse
 
-from pymc_nrm.families.base import broadcast_hyperparameters, complete, log_likelihood
+from pymc_nrm.families.arguments import broadcast_hyperparameters
+from pymc_nrm.families.base import complete, log_likelihood
 from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
 from pymc_nrm.guide_trees.tree import leaves
 from pymc_nrm.measures.base import log_u_prior_term, weights

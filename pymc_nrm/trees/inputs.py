@@ -5,17 +5,17 @@ from pytensor.graph.basic import Variable
 from scipy import sparse
 
 from pymc_nrm.checks import naming, numeric_array
-from pymc_nrm.families.base import (
-    broadcast_hyperparameters,
-    check_resolution,
-    complete,
-    localise,
-    log_marginal,
-    prepare_data,
-)
+from pymc_nrm.families.arguments import broadcast_hyperparameters
+from pymc_nrm.families.base import check_resolution, complete, localise, prepare_data
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.needs import PREDICTIVE, check_needs, is_family
 from pymc_nrm.families.product import product, product_data
+from pymc_nrm.generic import lacking
 from pymc_nrm.hyperparameters import plain_values
 from pymc_nrm.measures.base import check_measure, weights
+
+# What trees need of a family.
+NEEDS = (*PREDICTIVE, log_marginal)
 
 
 def measure_of_numbers(measure):
@@ -36,13 +36,13 @@ def measure_of_numbers(measure):
     ValueError
         If a hyperparameter is outside its support.
     """
-    if type(measure) not in weights.registry:
+    if lacking(type(measure), [weights]):
         raise TypeError(f"measure must be a measure such as DirichletProcess(1.0); got {measure!r}")
     _reject_tensors(measure)
     return check_measure(measure)
 
 
-def family_and_data(family, X, argument="X"):
+def family_and_data(family, X, argument="X", needs=NEEDS, user="Bayesian hierarchical clustering"):
     """Check a family whose hyperparameters must be numbers, and its data, and convert both to the form of kernels.
 
     Parameters
@@ -53,6 +53,10 @@ def family_and_data(family, X, argument="X"):
         NaN means missing, where the family allows it.
     argument : str
         Name of the data in messages.
+    needs : sequence of generic functions
+        What the family must implement.
+    user : str
+        Who needs them.
 
     Returns
     -------
@@ -64,6 +68,8 @@ def family_and_data(family, X, argument="X"):
     ------
     TypeError
         If it is not a family, or a hyperparameter is a tensor or random variable.
+    NotImplementedError
+        If a family lacks one of ``needs``.
     ValueError
         If a hyperparameter or the data are outside their support, or there are no items.
     """
@@ -72,13 +78,15 @@ def family_and_data(family, X, argument="X"):
             got = f"a list of {len(X)}" if isinstance(X, list) else type(X).__name__
             raise ValueError(f"{argument} must be a list of {len(family)} data sets, one for each family; got {got}")
         parts = [
-            family_and_data(f, data, f"{argument}[{k}]") for k, (f, data) in enumerate(zip(family, X, strict=True))
+            family_and_data(f, data, f"{argument}[{k}]", needs, user)
+            for k, (f, data) in enumerate(zip(family, X, strict=True))
         ]
         families, data, sizes = zip(*parts, strict=True)
         if len(set(sizes)) > 1:
             raise ValueError(f"data sets of {argument} must have the same items; got {list(sizes)} rows")
         return product(families), product_data(data), sizes[0]
-    check_family(family)
+    check_numeric_family(family)
+    check_needs(type(family), needs, user)
     X = as_rows(X, argument)
     n, d = X.shape
     if n == 0:
@@ -94,7 +102,7 @@ def family_and_data(family, X, argument="X"):
     return local, data, n
 
 
-def check_family(family):
+def check_numeric_family(family):
     """Check that an object, or each object of a list, is a family without tensors as hyperparameters.
 
     Raises
@@ -103,7 +111,7 @@ def check_family(family):
         If it is not.
     """
     for one in family if isinstance(family, list) else [family]:
-        if type(one) not in log_marginal.registry or not hasattr(one, "hyperparameters"):
+        if not is_family(one):
             raise TypeError(f"family must be a family such as NormalWishart(...); got {one!r}")
         _reject_tensors(one)
 

@@ -11,7 +11,7 @@ from pymc_nrm.guide_trees.join_forest import join_forest
 from pymc_nrm.measures.base import draw_log_u, weights
 from pymc_nrm.trees.clustering import checked_depth, checked_log_u, pilot_log_u
 from pymc_nrm.trees.clustering_result import Dendrogram, make_dendrogram
-from pymc_nrm.trees.inputs import as_rows, check_family, family_and_data, measure_of_numbers
+from pymc_nrm.trees.inputs import as_rows, check_numeric_family, family_and_data, measure_of_numbers
 
 
 class IncrementalClustering:
@@ -55,7 +55,7 @@ class IncrementalClustering:
         balance_depth: int = BALANCE_DEPTH,
         random_seed: Any = None,
     ) -> None:
-        check_family(family)
+        check_numeric_family(family)
         self.family = family
         self.measure = measure_of_numbers(measure)
         self._fixed_log_u = None if u is None else checked_log_u(u)

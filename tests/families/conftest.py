@@ -16,7 +16,8 @@ from pymc_nrm.families import (
     NormalWishart,
     PoissonGamma,
 )
-from pymc_nrm.families.base import broadcast_hyperparameters, complete, localise, prepare_data
+from pymc_nrm.families.arguments import broadcast_hyperparameters
+from pymc_nrm.families.base import complete, localise, prepare_data
 
 
 class Row(NamedTuple):

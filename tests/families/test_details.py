@@ -9,21 +9,18 @@ from scipy import sparse, stats
 from scipy.special import gammaln
 
 from pymc_nrm.families import CategoricalDirichlet, MultinomialDirichlet, NormalGamma, PoissonGamma
+from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import (
     add_item,
-    broadcast_hyperparameters,
     complete,
-    draw_dirichlet,
-    draw_item,
-    draw_parameters,
     localise,
     log_likelihood,
-    log_marginal,
     log_predictive,
     prepare_data,
     refresh_cache,
     statistics_size,
 )
+from pymc_nrm.families.conjugate import draw_dirichlet, draw_item, draw_parameters, log_marginal
 
 interpreted = pytensor.compile.mode.Mode(linker="py", optimizer="fast_run")
 

@@ -7,27 +7,25 @@ import pytensor.tensor as pt
 import pytest
 from scipy import sparse
 
+from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import (
     add_item,
-    broadcast_hyperparameters,
     cache_size,
-    draw_item,
-    draw_parameters,
     log_likelihood,
-    log_marginal,
     log_predictive,
-    log_predictive_without,
-    log_predictives,
-    panel_shape,
-    parameter_shapes,
-    parameters_size,
     prepare_data,
     refresh_cache,
-    restore_parameters,
     statistics_size,
-    update_cache,
-    write_panel,
 )
+from pymc_nrm.families.conjugate import (
+    draw_item,
+    draw_parameters,
+    log_marginal,
+    parameter_shapes,
+    parameters_size,
+    restore_parameters,
+)
+from pymc_nrm.families.fast import log_predictive_without, log_predictives, panel_shape, update_cache, write_panel
 from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES
 

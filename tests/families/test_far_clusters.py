@@ -7,24 +7,20 @@ import pytest
 from far_clusters import normal_gamma_marginal, normal_wishart_marginal, separated, with_outlier
 
 from pymc_nrm.families import NormalGamma, NormalWishart
+from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import (
     add_item,
-    broadcast_hyperparameters,
     cache_size,
     check_resolution,
     localise,
     log_likelihood,
-    log_marginal,
     log_predictive,
-    log_predictive_without,
-    log_predictives,
-    panel_shape,
     prepare_data,
     refresh_cache,
     statistics_size,
-    update_cache,
-    write_panel,
 )
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.fast import log_predictive_without, log_predictives, panel_shape, update_cache, write_panel
 from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES
 

@@ -4,22 +4,24 @@ import numpy as np
 import pytest
 
 from pymc_nrm.families import BernoulliBeta, NormalGamma, PoissonGamma
+from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import (
     add_item,
-    broadcast_hyperparameters,
     cache_size,
-    draw_parameters,
     localise,
-    log_marginal,
     log_predictive,
-    parameter_shapes,
-    parameters_size,
     prepare_data,
     refresh_cache,
-    restore_parameters,
     statistics_size,
-    update_cache,
 )
+from pymc_nrm.families.conjugate import (
+    draw_parameters,
+    log_marginal,
+    parameter_shapes,
+    parameters_size,
+    restore_parameters,
+)
+from pymc_nrm.families.fast import update_cache
 from pymc_nrm.families.product import Product, product, product_data
 from pymc_nrm.generic import kernel
 

@@ -11,7 +11,7 @@ import xarray as xr
 from pymc.logprob.utils import ParameterValueError
 
 import pymc_nrm as nrm
-from pymc_nrm.families.base import broadcast_hyperparameters
+from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.samplers.target import Target
 from pymc_nrm.supports import SUPPORTS, Hyperparameter
 

@@ -6,21 +6,21 @@ import pytest
 from attack.reference import LOG_MARGINALS
 
 from pymc_nrm import families as f
+from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import (
     add_item,
-    broadcast_hyperparameters,
     cache_size,
     check_resolution,
     complete,
     localise,
     log_likelihood,
-    log_marginal,
     log_predictive,
-    log_predictive_without,
     prepare_data,
     refresh_cache,
     statistics_size,
 )
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.fast import log_predictive_without
 from pymc_nrm.generic import kernel
 
 RNG = np.random.default_rng(3)

@@ -10,7 +10,8 @@ from pymc.sampling.parallel import ParallelSamplingError
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.families.base import broadcast_hyperparameters, complete
+from pymc_nrm.families.arguments import broadcast_hyperparameters
+from pymc_nrm.families.base import complete
 from pymc_nrm.samplers.finite import check_against_graph, graph_log_likelihood
 from pymc_nrm.samplers.panel import draw_column
 from pymc_nrm.samplers.sides import choose_side
@@ -179,7 +180,8 @@ def test_graph_and_kernels_agree(family, data):
 
 
 def kernel_log_density(family, data, labels):
-    from pymc_nrm.families.base import add_item, log_marginal, statistics_size
+    from pymc_nrm.families.base import add_item, statistics_size
+    from pymc_nrm.families.conjugate import log_marginal
 
     total = 0.0
     for cluster in np.unique(labels):

@@ -9,7 +9,8 @@ import xarray as xr
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.families.base import add_item, log_marginal, statistics_size
+from pymc_nrm.families.base import add_item, statistics_size
+from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.testing.enumeration import kernel_inputs

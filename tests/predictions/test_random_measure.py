@@ -14,8 +14,7 @@ from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.draws import PartitionDraws
-from pymc_nrm.predictions.item_density import mixture_density
-from pymc_nrm.predictions.measure_functionals import measure_cdf, measure_density, measure_mean
+from pymc_nrm.predictions.measure_functionals import measure_cdf, measure_density, measure_mean, mixture_density
 from pymc_nrm.predictions.prediction_rule import log_prediction_rule
 from pymc_nrm.predictions.predictive_density import density
 from pymc_nrm.predictions.random_measure import sample_random_measure
@@ -199,9 +198,11 @@ def test_functionals_take_selected_and_saved_draws(tmp_path):
 
 def test_categories_have_a_density_but_no_mean():
     model, draws = few_measures("MultinomialDirichlet, sparse")
-    with pytest.raises(NotImplementedError, match="MultinomialDirichlet have no mean"):
+    with pytest.raises(
+        NotImplementedError, match="MultinomialDirichlet has no component_mean, which measure_mean needs"
+    ):
         measure_mean(draws, model)
-    with pytest.raises(NotImplementedError, match="distribution functions of MultinomialDirichlet"):
+    with pytest.raises(NotImplementedError, match="MultinomialDirichlet has no component_cdf, which measure_cdf needs"):
         measure_cdf(draws, model, [0.0])
 
 

@@ -10,7 +10,8 @@ import pytest
 from scipy import sparse
 
 from pymc_nrm.families import MultinomialDirichlet, NormalGamma
-from pymc_nrm.families.base import add_item, log_marginal, statistics_size
+from pymc_nrm.families.base import add_item, statistics_size
+from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
 from pymc_nrm.measures.base import log_eppf, log_tilted_moment
 from pymc_nrm.partitions.labels import all_partitions

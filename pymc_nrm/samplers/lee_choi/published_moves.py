@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 
-from pymc_nrm.families.base import add_item, log_marginal
+from pymc_nrm.families.base import add_item
+from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.generic import kernel
 from pymc_nrm.guide_trees.forest import (
     absorb,

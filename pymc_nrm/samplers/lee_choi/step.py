@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pymc_nrm.checks import check_count
+from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.generic import precompile
 from pymc_nrm.guide_trees.guide_tree import guide_tree
 from pymc_nrm.guide_trees.incremental import grow_forest
@@ -124,6 +125,7 @@ class PublishedTreeGuided(PartitionStep):
 
     name = "published_tree_guided"
     _state_class = PublishedTreeGuidedState
+    needs = (*PartitionStep.needs, log_marginal)
     stats_dtypes_shapes = {
         **PartitionStep.common_stats,
         "n_moved": (np.int64, []),

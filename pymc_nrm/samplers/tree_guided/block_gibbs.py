@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from pymc_nrm.families.base import add_item, log_marginal, log_predictive, refresh_cache, update_cache
+from pymc_nrm.families.base import add_item, log_predictive, refresh_cache
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.fast import update_cache
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.partitions.clusters import close_slot, grow, open_slot

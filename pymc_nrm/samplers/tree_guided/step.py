@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pymc_nrm.checks import check_count
+from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.guide_trees.guide_tree import guide_tree
 from pymc_nrm.guide_trees.tree import cut_tree
@@ -118,6 +119,7 @@ class TreeGuided(PartitionStep):
 
     name = "tree_guided"
     _state_class = TreeGuidedState
+    needs = (*PartitionStep.needs, log_marginal)
     stats_dtypes_shapes = {
         **PartitionStep.common_stats,
         "n_moved": (np.int64, []),

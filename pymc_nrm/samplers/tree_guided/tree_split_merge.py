@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pymc_nrm.families.base import log_marginal
+from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.generic import kernel
 from pymc_nrm.guide_trees.tree import lowest_common_ancestor
 from pymc_nrm.interrupts import check_signals

@@ -12,7 +12,8 @@ from scipy import sparse
 
 import pymc_nrm as nrm
 from pymc_nrm.distributions.observed import numeric_data
-from pymc_nrm.families.base import broadcast_hyperparameters, complete, log_likelihood
+from pymc_nrm.families.arguments import broadcast_hyperparameters
+from pymc_nrm.families.base import complete, log_likelihood
 from pymc_nrm.measures.base import log_eppf, log_u_prior_term, symbolic_log_eppf, weights
 from pymc_nrm.partitions.labels import label_counts
 

@@ -1,0 +1,123 @@
+"""What a user writes, checked: hyperparameters in their full shapes, and dense data."""
+
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+from pytensor.raise_op import Assert
+from scipy import sparse
+
+from pymc_nrm.checks import numeric_array
+from pymc_nrm.families.base import canonical
+from pymc_nrm.hyperparameters import broadcast_tensor, check_values, plain_values, static_shape
+
+
+def broadcast_hyperparameters(family: Any, n: Any, d: Any) -> Any:
+    """Check hyperparameters and give them their full shapes.
+
+    Parameters
+    ----------
+    family : Family
+        Its fields are what a user wrote: numbers, arrays of any library or tensors.
+    n, d : int or scalar tensor
+        Numbers of items and of features.
+
+    Returns
+    -------
+    Family
+        Fields are tensors if any of them was one, else arrays and floats.
+
+    Raises
+    ------
+    ValueError
+        If a hyperparameter is None, or is no number or array of an allowed shape within its support.
+    """
+    family = plain_values(family)
+    check_values(family, n, d)
+    family = canonical(family)
+    for name, value in family._asdict().items():
+        if value is None:
+            raise ValueError(f"{type(family).__name__} needs {name}; got None")
+    symbolic = any(isinstance(value, Variable) for value in (*family, n, d))
+    fields = []
+    for name, value in family._asdict().items():
+        core = family.hyperparameters[name].core
+        array = value if isinstance(value, Variable) else np.asarray(value, dtype="float64")
+        tensor = pt.as_tensor(array) if symbolic else array
+        title = f"{name} of {type(family).__name__}"
+        fields.append(_broadcast(title, tensor, core, {"n": n, "d": d}, symbolic))
+    return type(family)(*fields)
+
+
+def _broadcast(title, tensor, core, sizes, symbolic):
+    # An axis without a given size, as the levels of a category, keeps the size of the hyperparameter itself.
+    offset = len(core) - tensor.ndim
+    shape = [sizes[axis] if axis in sizes else tensor.shape[i - offset] for i, axis in enumerate(core)]
+    if symbolic:
+        tensor = tensor.astype("float64")
+        for i, length in enumerate(static_shape(tensor)):
+            size = sizes.get(core[i + offset])
+            if size is not None and (length is None or isinstance(size, Variable)):
+                counted = "items" if core[i + offset] == "n" else "features"
+                words = f"{title} must have one entry for each of the {counted}"
+                tensor = Assert(words)(tensor, pt.eq(tensor.shape[i], size))
+        return broadcast_tensor(tensor, shape) if core else tensor
+    # A copy: views made by broadcasting are read-only, for which kernels would be compiled again.
+    return np.array(np.broadcast_to(tensor, shape), order="C") if core else float(tensor)
+
+
+# Log densities of larger counts are differences of terms whose sixth decimal doubles do not hold.
+LARGEST_COUNT = 1e9
+
+
+def check_matrix(family, X, *, integer=False, lower=None, upper=None):
+    """Check the shape and the values of dense data.
+
+    Parameters
+    ----------
+    family : Family or its class
+    X : array_like, shape (n, d)
+    integer : bool
+        Whether values must be whole numbers.
+    lower, upper : float, optional
+        Least and largest value allowed.
+
+    Returns
+    -------
+    ndarray, shape (n, d), float64
+
+    Raises
+    ------
+    ValueError
+        If it is no matrix with columns, or a value is infinite, missing where not allowed, not whole, or out of bounds.
+    """
+    title = f"data of {(family if isinstance(family, type) else type(family)).__name__}"
+    if sparse.issparse(X):
+        raise ValueError(f"{title} must be dense; got a sparse {type(X).__name__}")
+    values = np.ascontiguousarray(numeric_array(title, X), dtype="float64")
+    if values.ndim != 2:
+        raise ValueError(f"{title} must have shape (n, d); got shape {values.shape}")
+    if values.shape[1] == 0:
+        raise ValueError(f"{title} must have at least one column; got shape {values.shape}")
+    # One look at finite data, which are the rule.
+    missing = ~np.isfinite(values)
+    if missing.any():
+        _refuse(title, "must be finite, without infinite values", values, np.isinf(values))
+        if not family.missing_allowed:
+            _refuse(title, "must have no NaN, since this family allows no missing values", values, missing)
+    if integer:
+        _refuse(title, "must be whole numbers", values, ~missing & (values != np.floor(values)))
+    if lower is not None:
+        _refuse(title, f"must be at least {lower}", values, values < lower)
+    if upper is not None:
+        words = f"must be at most {upper:.0e}, whose log densities doubles resolve (NormalGamma takes larger ones)"
+        _refuse(title, words, values, values > upper)
+    return values
+
+
+def _refuse(title, words, values, bad):
+    """Raise an error that names the first bad value."""
+    if bad.any():
+        row, column = (int(k) for k in np.argwhere(bad)[0])
+        raise ValueError(f"{title} {words}; got {values[row, column]} in row {row}, column {column}")
