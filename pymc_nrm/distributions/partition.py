@@ -15,7 +15,7 @@ from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.printing import printed_names
 from pymc_nrm.distributions.start import DefaultStart
 from pymc_nrm.generic import lacking
-from pymc_nrm.measures.base import check_measure, draw_partition, symbolic_log_eppf
+from pymc_nrm.measures.base import check_measure_hyperparameters, draw_partition, symbolic_log_eppf
 from pymc_nrm.partitions.value import FlatLabels
 from pymc_nrm.pymc_internals import logprob, support_point
 
@@ -132,7 +132,7 @@ class Partition(pm.Discrete):
         """Create labels outside a model, for example for ``pm.draw``; arguments as in :class:`Partition`."""
         if lacking(type(measure), [symbolic_log_eppf]):
             raise TypeError(f"measure must be a measure such as DirichletProcess(alpha); got {measure!r}")
-        measure = check_measure(measure)
+        measure = check_measure_hyperparameters(measure)
         n = pt.as_tensor(checked_count("n of a Partition", n), dtype="int64")
         if shape is not None and np.ndim(shape) == 1 and len(shape) != 1:
             raise ValueError(f"shape of a Partition must have one entry, its number of items; got {shape}")

@@ -166,7 +166,7 @@ def potentials_from_marginals(tree, moment, log_p):
 def tree_log_potential(tree, weights, family, data):
     """Log potential of a whole tree given u.
 
-    Plus ``log_u_prior_term`` of the measure, it is a lower bound of the log joint density of data and u: the joint
+    Plus ``log_joint_term`` of the measure, it is a lower bound of the log joint density of data and u: the joint
     density summed over the partitions that are consistent with the tree.
 
     Parameters

@@ -1,13 +1,15 @@
-"""What makes a measure: its hyperparameters, and the functions that models and samplers call.
+"""What a measure must define: its hyperparameters, and the functions that models and samplers call.
 
-A measure is a homogeneous completely random measure, normalised.  It is a ``NamedTuple`` of scalar
-hyperparameters, described by :func:`random_measure`, and registers an implementation for each function below.  Fields
-are numbers, tensors or random variables in a model, and floats in kernels.
+A measure is a prior over partitions.  It is a ``NamedTuple`` of scalar hyperparameters, described by
+:func:`random_measure`, and registers an implementation for each function below.  Fields are numbers, tensors or random
+variables in a model, and floats in kernels.
 
-With Levy intensity rho, the Laplace exponent is ``psi(u) = int (1 - exp(-u w)) rho(dw)``, the tilted moments are
-``kappa(m, u) = int w^m exp(-u w) rho(dw)``, and the joint density of a partition of n items and of the auxiliary
-variable u is ``u^(n-1) exp(-psi(u)) / Gamma(n) prod_c kappa(n_c, u)`` (James, Lijoi & Prünster 2009, eq. 7 and 8).
-Everything that depends on u takes or gives its logarithm, since u itself overflows for small ``alpha``.
+Samplers need a law that is a product over clusters.  A measure therefore has an auxiliary variable u, given which the
+joint density of a partition of n items and of u is ``exp(t(n, u)) prod_c exp(moment[n_c])``: :func:`weights` gives the
+table ``moment``, :func:`log_joint_term` gives t, and :func:`draw_log_auxiliary` draws u given the partition.  The law
+of u may depend on n and on the number of clusters, not on their sizes.  What u stands for is a matter of the measure:
+for normalized random measures it is the variable of James, Lijoi & Prünster (2009), see ``levy.py``.  All functions
+take or give its logarithm, since u itself may overflow.
 """
 
 from collections.abc import Callable
@@ -58,18 +60,16 @@ def random_measure[T](*, hyperparameters: dict[str, Hyperparameter]) -> Callable
 
 
 class Weights(NamedTuple):
-    """Logarithms of the weights of clusters given u, the two tables that kernels read.
+    """Logarithms of the weights of clusters given the auxiliary variable, the two tables that kernels read.
 
-    Jumps are measured in units of ``1 / (1 + u)``: the moments are those of ``w (1 + u)``.  All partitions of n items
-    have the factor ``(1 + u)^n`` in common, and without it nothing cancels where u is huge.
+    A factor that all partitions of n items have in common is left to :func:`log_joint_term`.
 
     Parameters
     ----------
     join : ndarray, shape (n + 1,)
-        With ``kappa'(m, u) = (1 + u)^m kappa(m, u)``, ``join[0] = log kappa'(1, u)`` for a new cluster and ``join[m] =
-        log kappa'(m + 1, u) - log kappa'(m, u)`` for joining a cluster of m items.
+        ``join[0]`` for a new cluster, ``join[m]`` for joining a cluster of m items.
     moment : ndarray, shape (n + 1,)
-        ``moment[m] = log kappa'(m, u)`` and ``moment[0] = 0``: the sums of the first entries of ``join``.
+        ``moment[m]`` for a cluster of m items, and ``moment[0] = 0``: the sums of the first entries of ``join``.
     """
 
     join: Any
@@ -77,25 +77,7 @@ class Weights(NamedTuple):
 
 
 @generic
-def log_levy_intensity(measure, w):
-    """Log density of the Levy intensity rho at w > 0."""
-    raise NotImplementedError
-
-
-@generic
-def laplace_exponent(measure, u):
-    """Laplace exponent psi(u) for u >= 0."""
-    raise NotImplementedError
-
-
-@generic
-def log_tilted_moment(measure, m, u):
-    """Log of ``kappa(m, u)``, for m = 1, 2, ... and u >= 0."""
-    raise NotImplementedError
-
-
-@generic
-def log_u_prior_term(measure, n, log_u):
+def log_joint_term(measure, n, log_u):
     """What is to be added to the sum of ``moment`` over clusters for the log joint density of partition and u.
 
     Parameters
@@ -104,19 +86,19 @@ def log_u_prior_term(measure, n, log_u):
     n : int
         Number of items, at least 1.
     log_u : float
+        Logarithm of the auxiliary variable.
 
     Returns
     -------
     float
-        ``(n - 1) log u - n log(1 + u) - psi(u) - log Gamma(n)``, for the density in u, not in log u; the second term
-        belongs to the units of :class:`Weights`.
+        For the density in u, not in log u.
     """
     raise NotImplementedError
 
 
 @generic
-def draw_log_u(measure, n, n_clusters, rng):
-    """Draw log u exactly, given a partition of n items into ``n_clusters`` clusters.
+def draw_log_auxiliary(measure, n, n_clusters, rng):
+    """Draw the logarithm of the auxiliary variable exactly, given a partition of n items into ``n_clusters`` clusters.
 
     Parameters
     ----------
@@ -134,7 +116,7 @@ def draw_log_u(measure, n, n_clusters, rng):
 
 @generic
 def weights(measure, n, log_u):
-    """Tables of the log weights of clusters given u.
+    """Tables of the log weights of clusters given the auxiliary variable.
 
     Parameters
     ----------
@@ -152,7 +134,7 @@ def weights(measure, n, log_u):
 
 @generic
 def log_eppf(measure, counts):
-    """Log probability of a partition, u integrated out (the exchangeable partition probability function).
+    """Log of the exchangeable partition probability function, the auxiliary variable integrated out.
 
     Parameters
     ----------
@@ -170,7 +152,7 @@ def log_eppf(measure, counts):
 
 @generic
 def symbolic_log_eppf(measure, counts):
-    """Symbolic log probability of a partition, u integrated out.
+    """Symbolic log probability of a partition, the auxiliary variable integrated out.
 
     Parameters
     ----------
@@ -257,7 +239,7 @@ def as_float64_scalar(value):
     return value.astype("float64") if isinstance(value, Variable) else pt.constant(value, dtype="float64")
 
 
-def check_measure(measure):
+def check_measure_hyperparameters(measure):
     """Check the hyperparameters of a measure as far as they are known before sampling.
 
     Parameters
@@ -277,9 +259,9 @@ def check_measure(measure):
     Examples
     --------
     >>> from pymc_nrm.measures import DirichletProcess
-    >>> check_measure(DirichletProcess(1))
+    >>> check_measure_hyperparameters(DirichletProcess(1))
     DirichletProcess(alpha=1.0)
-    >>> check_measure(DirichletProcess(-1.0))
+    >>> check_measure_hyperparameters(DirichletProcess(-1.0))
     Traceback (most recent call last):
         ...
     ValueError: alpha of DirichletProcess must be finite and above 0; got -1.0

@@ -12,7 +12,7 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_nrm.generic import generic, kernel
-from pymc_nrm.measures import base
+from pymc_nrm.measures import base, levy
 from pymc_nrm.measures.log_concave import draw_log_concave, log_density, log_density_derivative
 from pymc_nrm.measures.quadrature import (
     find_window,
@@ -65,7 +65,7 @@ def _log_tilted_moment(measure, m, u):
     return np.log(alpha) + log_gamma(m - sigma) - log_gamma(1.0 - sigma) + (sigma - m) * np.log1p(u)
 
 
-def _log_u_prior_term(measure, n, log_u):
+def _log_joint_term(measure, n, log_u):
     alpha, sigma = stable_parameters(measure)
     # (n - 1) log u - n log(1 + u)
     powers = -log_u - n * softplus(-log_u)
@@ -109,11 +109,11 @@ def _draw_partition(measure, n, rng):
 
 
 _IMPLEMENTATIONS = [
-    (base.log_levy_intensity, _log_levy_intensity),
-    (base.laplace_exponent, _laplace_exponent),
-    (base.log_tilted_moment, _log_tilted_moment),
-    (base.log_u_prior_term, _log_u_prior_term),
-    (base.draw_log_u, _draw_log_u),
+    (levy.log_levy_intensity, _log_levy_intensity),
+    (levy.laplace_exponent, _laplace_exponent),
+    (levy.log_tilted_moment, _log_tilted_moment),
+    (base.log_joint_term, _log_joint_term),
+    (base.draw_log_auxiliary, _draw_log_u),
     (base.weights, _weights),
     (base.log_eppf, _log_eppf),
     (base.symbolic_log_eppf, _symbolic_log_eppf),

@@ -11,7 +11,7 @@ from pymc.util import get_random_generator
 from pymc_nrm.checks import check_count, check_number, random_generator
 from pymc_nrm.families.conjugate import restore_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
-from pymc_nrm.measures.base import draw_log_u
+from pymc_nrm.measures.base import draw_log_auxiliary
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.components import draw_component_rows
@@ -133,7 +133,7 @@ def sample_random_measure(
             if s == 0:
                 names = layout.parameters(family)
             counts = label_counts(draw.labels)
-            log_u = draw_log_u(draw.measure, draws.n_items, len(counts), rng_jumps)
+            log_u = draw_log_auxiliary(draw.measure, draws.n_items, len(counts), rng_jumps)
             fixed = draw_log_fixed_jumps(rng_jumps, draw.measure, counts)
             new, log_tail = draw_log_remaining_jumps(
                 rng_jumps, draw.measure, log_u, log_sum_exp(fixed), tail_mass, max_new_atoms

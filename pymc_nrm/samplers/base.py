@@ -15,7 +15,7 @@ from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE, check_needs
 from pymc_nrm.generic import kernel, lacking, precompile
 from pymc_nrm.marks import NUMBER, partition_number
-from pymc_nrm.measures.base import draw_log_u, log_u_prior_term, weights
+from pymc_nrm.measures.base import draw_log_auxiliary, log_joint_term, weights
 from pymc_nrm.model.dependents import mixtures_of
 from pymc_nrm.model.rvs import checked_model, family_of, is_partition, value_of
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
@@ -28,8 +28,8 @@ from pymc_nrm.samplers.target import Target
 @kernel
 def draw_weights(rng, measure, n, n_clusters):
     """Draw the auxiliary variable u; the weights given u, log u, and the term of the log joint density in n and u."""
-    log_u = draw_log_u(measure, n, n_clusters, rng)
-    return weights(measure, n, log_u), log_u, log_u_prior_term(measure, n, log_u)
+    log_u = draw_log_auxiliary(measure, n, n_clusters, rng)
+    return weights(measure, n, log_u), log_u, log_joint_term(measure, n, log_u)
 
 
 def _common_statistics(state, log_u, log_joint):

@@ -7,7 +7,7 @@ import numpy as np
 from pymc_nrm.distributions.item_counts import check_labels, check_shape
 from pymc_nrm.families.base import check_resolution
 from pymc_nrm.hyperparameters import check_values
-from pymc_nrm.measures.base import check_measure
+from pymc_nrm.measures.base import check_measure_hyperparameters
 from pymc_nrm.model.dependents import check_uses, mixtures_of
 from pymc_nrm.model.parts import PartitionParts, joint_data, joint_family
 from pymc_nrm.model.values import Values
@@ -96,7 +96,7 @@ class Target:
 
     def _check(self, point):
         measure, mixtures = self.parts(point)
-        check_measure(measure)
+        check_measure_hyperparameters(measure)
         check_labels(len(point[self._partition.name]), self._partition)
         for rv, (name, family, X) in zip(self._mixtures, mixtures, strict=True):
             field, axis = rv.owner.op.feature_axis

@@ -10,7 +10,7 @@ from pymc_nrm.generic import kernel
 from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
 from pymc_nrm.guide_trees.tree import Tree
 from pymc_nrm.interrupts import check_signals
-from pymc_nrm.measures.base import log_u_prior_term, weights
+from pymc_nrm.measures.base import log_joint_term, weights
 from pymc_nrm.special import softplus
 from pymc_nrm.trees.bounds import start_of_search
 from pymc_nrm.trees.clustering import checked_log_u
@@ -131,7 +131,7 @@ def alternative_trees(
         moment = weights(measure, n, log_u).moment
         potentials = potentials_from_marginals(tree, moment, log_p)
         gain, node_log_shares = _gains(tree, moment, potentials, log_moved, included)
-        return gain, node_log_shares, log_u_prior_term(measure, n, log_u) + potentials.log_potential[-1]
+        return gain, node_log_shares, log_joint_term(measure, n, log_u) + potentials.log_potential[-1]
 
     if u is not None:
         log_u = checked_log_u(u)

@@ -9,7 +9,7 @@ from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete, log_likelihood
 from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
 from pymc_nrm.guide_trees.tree import leaves
-from pymc_nrm.measures.base import log_u_prior_term, weights
+from pymc_nrm.measures.base import log_joint_term, weights
 from pymc_nrm.trees.clustering_result import make_dendrogram
 from pymc_nrm.trees.coordinates import Block
 from pymc_nrm.trees.evidence import u_given_tree
@@ -107,7 +107,7 @@ class TreeBound:
             for sign in (1.0, -1.0):
                 measure = self.measure.at(x + sign * _STEP * (np.arange(len(x)) == k))
                 for probability, s, by_size in zip(law.probabilities, law.log_u, size_weights, strict=True):
-                    value = probability * log_u_prior_term(measure, n, s) + by_size @ weights(measure, n, s).moment
+                    value = probability * log_joint_term(measure, n, s) + by_size @ weights(measure, n, s).moment
                     gradient[k] += sign * value / (2.0 * _STEP)
         return gradient
 

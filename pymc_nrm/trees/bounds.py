@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
 from pymc_nrm.guide_trees.tree import Tree
-from pymc_nrm.measures.base import log_u_prior_term, weights
+from pymc_nrm.measures.base import log_joint_term, weights
 from pymc_nrm.trees.clustering import checked_log_u
 from pymc_nrm.trees.clustering_result import Dendrogram
 from pymc_nrm.trees.evidence import u_given_tree
@@ -77,7 +77,7 @@ def log_evidence_lower_bound(
         return u_given_tree(measure, tree, log_p, start).log_integral
     log_u = checked_log_u(u)
     phi = potentials_from_marginals(tree, weights(measure, n, log_u).moment, log_p).log_potential[-1]
-    return float(log_u_prior_term(measure, n, log_u) + phi)
+    return float(log_joint_term(measure, n, log_u) + phi)
 
 
 def start_of_search(tree, n):

@@ -9,7 +9,7 @@ from pymc_nrm.guide_trees.greedy import item_units, join_units
 from pymc_nrm.guide_trees.incremental import BALANCE_DEPTH, grow_forest
 from pymc_nrm.guide_trees.join_forest import join_forest
 from pymc_nrm.guide_trees.tree import build_tree
-from pymc_nrm.measures.base import draw_log_u, weights
+from pymc_nrm.measures.base import draw_log_auxiliary, weights
 from pymc_nrm.trees.clustering_result import Dendrogram, make_dendrogram
 from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers, select_items
 
@@ -154,7 +154,7 @@ def ibhc(
         if best is None or result.log_evidence > best.log_evidence:
             best = result
         if u is None:
-            log_u = float(draw_log_u(measure, n, best.n_clusters, rng))
+            log_u = float(draw_log_auxiliary(measure, n, best.n_clusters, rng))
     return best
 
 
@@ -186,7 +186,7 @@ def _grow(rng, measure, log_u, family, data, n, balance_depth, *, fixed_u):
 
 def typical_log_u(rng, measure, n, n_clusters):
     """Median of nine draws given the number of clusters."""
-    return float(np.median([draw_log_u(measure, n, n_clusters, rng) for _ in range(9)]))
+    return float(np.median([draw_log_auxiliary(measure, n, n_clusters, rng) for _ in range(9)]))
 
 
 def checked_log_u(u):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.guide_trees.potentials import potentials_from_marginals
-from pymc_nrm.measures.base import log_eppf, log_u_prior_term, weights
+from pymc_nrm.measures.base import log_eppf, log_joint_term, weights
 from pymc_nrm.special import log_sum_exp, softplus
 
 # Nodes are at most a third of a standard deviation apart, and at most 0.14.  The trapezoid rule then has an error below
@@ -130,7 +130,7 @@ def u_given_tree(measure, tree, log_marginal, log_u):
 
     def log_integrand(s):
         phi = potentials_from_marginals(tree, weights(measure, n, s).moment, log_marginal).log_potential[-1]
-        return log_u_prior_term(measure, n, s) + s + phi
+        return log_joint_term(measure, n, s) + s + phi
 
     return integrate_log_u(log_integrand, log_u)
 

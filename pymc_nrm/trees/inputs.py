@@ -12,7 +12,7 @@ from pymc_nrm.families.needs import PREDICTIVE, check_needs, is_family
 from pymc_nrm.families.product import product, product_data
 from pymc_nrm.generic import lacking
 from pymc_nrm.hyperparameters import plain_values
-from pymc_nrm.measures.base import check_measure, weights
+from pymc_nrm.measures.base import check_measure_hyperparameters, weights
 
 # What trees need of a family.
 NEEDS = (*PREDICTIVE, log_marginal)
@@ -39,7 +39,7 @@ def measure_of_numbers(measure):
     if lacking(type(measure), [weights]):
         raise TypeError(f"measure must be a measure such as DirichletProcess(1.0); got {measure!r}")
     _reject_tensors(measure)
-    return check_measure(measure)
+    return check_measure_hyperparameters(measure)
 
 
 def family_and_data(family, X, argument="X", needs=NEEDS, user="Bayesian hierarchical clustering"):

@@ -8,7 +8,7 @@ from scipy import sparse
 from pymc_nrm.checks import random_generator
 from pymc_nrm.guide_trees.incremental import BALANCE_DEPTH, extend_forest, grow_forest
 from pymc_nrm.guide_trees.join_forest import join_forest
-from pymc_nrm.measures.base import draw_log_u, weights
+from pymc_nrm.measures.base import draw_log_auxiliary, weights
 from pymc_nrm.trees.clustering import checked_depth, checked_log_u, pilot_log_u
 from pymc_nrm.trees.clustering_result import Dendrogram, make_dendrogram
 from pymc_nrm.trees.inputs import as_rows, check_numeric_family, family_and_data, measure_of_numbers
@@ -91,7 +91,7 @@ class IncrementalClustering:
             forest = grow_forest(rng, table, family, data, n, self._balance_depth)
         else:
             if log_u is None:
-                log_u = float(draw_log_u(self.measure, n, int(self._forest.n_roots[0]), rng))
+                log_u = float(draw_log_auxiliary(self.measure, n, int(self._forest.n_roots[0]), rng))
             table = weights(self.measure, n, log_u)
             forest = extend_forest(rng, self._forest, table, family, data, n, self._balance_depth)
         self._X, self._forest, self._inputs = X, forest, (log_u, table, family, data)

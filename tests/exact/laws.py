@@ -6,7 +6,8 @@ import numpy as np
 from cases import FAMILIES, MEASURES
 from chains import draw_tables
 
-from pymc_nrm.measures.base import log_eppf, log_tilted_moment
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.measures.levy import log_tilted_moment
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.testing import exact_posterior, kernel_inputs, largest_z, z_scores
 

@@ -10,7 +10,7 @@ from laws import assert_law, posterior
 
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.distributions.partition import Partition
-from pymc_nrm.measures.base import log_u_prior_term, weights
+from pymc_nrm.measures.base import log_joint_term, weights
 from pymc_nrm.testing import largest_z, mean_and_error
 
 CHAINS, DRAWS = 2, 2_500
@@ -69,7 +69,7 @@ def share_of_u(measure, n, n_clusters):
     sizes = [n - n_clusters + 1] + [1] * (n_clusters - 1)
     log_p = np.array(
         [
-            log_u_prior_term(MEASURES[measure], n, s) + s + weights(MEASURES[measure], n, s).moment[sizes].sum()
+            log_joint_term(MEASURES[measure], n, s) + s + weights(MEASURES[measure], n, s).moment[sizes].sum()
             for s in log_u
         ]
     )

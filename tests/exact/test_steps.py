@@ -8,7 +8,7 @@ from laws import assert_law, posterior
 from models import check_step, make_model, run
 
 from pymc_nrm.distributions.partition import Partition
-from pymc_nrm.measures.base import log_eppf, log_u_prior_term, weights
+from pymc_nrm.measures.base import log_eppf, log_joint_term, weights
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.samplers.split_merge import SplitMerge
 
@@ -55,7 +55,7 @@ def test_log_joint_is_that_of_the_draw_and_its_u(measure):
     for _ in range(20):
         point, [stats] = step.step(point)
         log_u = np.log(stats["u"])
-        log_p = log_likelihood(point) + log_u_prior_term(MEASURES[measure], 4, log_u)
+        log_p = log_likelihood(point) + log_joint_term(MEASURES[measure], 4, log_u)
         log_p += weights(MEASURES[measure], 4, log_u).moment[label_counts(point["z"])].sum()
         assert stats["log_joint"] == pytest.approx(log_p, rel=1e-10)
         shares = label_counts(point["z"]) / 4

@@ -8,16 +8,8 @@ from scipy.integrate import quad
 
 from pymc_nrm.generic import kernel
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
-from pymc_nrm.measures.base import (
-    draw_log_u,
-    draw_partition,
-    laplace_exponent,
-    log_eppf,
-    log_levy_intensity,
-    log_tilted_moment,
-    log_u_prior_term,
-    weights,
-)
+from pymc_nrm.measures.base import draw_log_auxiliary, draw_partition, log_eppf, log_joint_term, weights
+from pymc_nrm.measures.levy import laplace_exponent, log_levy_intensity, log_tilted_moment
 
 
 def integrate_over_jumps(f):
@@ -61,7 +53,7 @@ def test_sigma_zero_is_the_dirichlet_process():
         (log_levy_intensity, (0.4,)),
         (laplace_exponent, (2.5,)),
         (log_tilted_moment, (4, 2.5)),
-        (log_u_prior_term, (6, -1.2)),
+        (log_joint_term, (6, -1.2)),
     ]:
         assert function(zero, *arguments) == pytest.approx(function(dirichlet, *arguments), rel=1e-13)
     for one, other in zip(weights(zero, 6, 1.5), weights(dirichlet, 6, 1.5), strict=True):
@@ -102,7 +94,7 @@ def integral_in_log_u(log_f):
 def test_joint_density_integrates_to_the_partition_probability(measure, counts):
     def log_joint(log_u):
         table = weights(measure, max(counts), log_u)
-        return log_u_prior_term(measure, sum(counts), log_u) + sum(table.moment[m] for m in counts)
+        return log_joint_term(measure, sum(counts), log_u) + sum(table.moment[m] for m in counts)
 
     exact = math.exp(log_eppf(measure, np.array(counts)))
     assert integral_in_log_u(log_joint) == pytest.approx(exact, rel=1e-6)
@@ -115,7 +107,7 @@ def test_joint_density_sums_and_integrates_to_one(measure, set_partitions):
     def log_total(log_u):
         # Empty clusters have moment[0] = 0.
         moments = weights(measure, n, log_u).moment[partitions].sum(axis=1)
-        return log_u_prior_term(measure, n, log_u) + np.logaddexp.reduce(moments)
+        return log_joint_term(measure, n, log_u) + np.logaddexp.reduce(moments)
 
     assert integral_in_log_u(log_total) == pytest.approx(1.0, abs=1e-6)
 
@@ -159,7 +151,7 @@ def test_log_u_has_the_conditional_law(n, k, alpha, sigma):
     targets += [DirichletProcess(alpha)] if sigma == 0.0 else []
     targets += [NormalizedInverseGaussian(alpha)] if sigma == 0.5 else []
     for measure in targets:
-        draws = np.array([draw_log_u(measure, n, k, rng) for _ in range(n_draws)])
+        draws = np.array([draw_log_auxiliary(measure, n, k, rng) for _ in range(n_draws)])
         # Exceeded with probability 0.001.
         assert kolmogorov_distance(draws, f, kept[0], kept[-1]) < 1.95 / math.sqrt(n_draws)
 
@@ -169,8 +161,10 @@ def test_log_u_has_the_conditional_law(n, k, alpha, sigma):
 @pytest.mark.parametrize("n, k", [(1, 1), (2, 2), (100_000, 1), (100_000, 100_000)])
 def test_draws_of_log_u_are_finite_for_extreme_hyperparameters(alpha, sigma, n, k):
     rng = np.random.default_rng(3)
-    assert all(math.isfinite(draw_log_u(NormalizedGeneralizedGamma(alpha, sigma), n, k, rng)) for _ in range(50))
-    assert math.isfinite(draw_log_u(DirichletProcess(alpha), n, k, rng))
+    assert all(
+        math.isfinite(draw_log_auxiliary(NormalizedGeneralizedGamma(alpha, sigma), n, k, rng)) for _ in range(50)
+    )
+    assert math.isfinite(draw_log_auxiliary(DirichletProcess(alpha), n, k, rng))
 
 
 @kernel
@@ -181,11 +175,11 @@ def everything(measure, rng):
         log_levy_intensity(measure, 0.4),
         laplace_exponent(measure, 2.0),
         log_tilted_moment(measure, 3, 2.0),
-        log_u_prior_term(measure, 6, 0.5),
+        log_joint_term(measure, 6, 0.5),
         log_eppf(measure, counts),
         table.join[2],
         table.moment[4],
-        draw_log_u(measure, 6, 3, rng),
+        draw_log_auxiliary(measure, 6, 3, rng),
         draw_partition(measure, 50, rng).sum(),
     )
 

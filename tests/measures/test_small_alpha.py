@@ -11,10 +11,10 @@ from scipy import stats
 
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import (
-    draw_log_u,
+    draw_log_auxiliary,
     draw_partition,
     log_eppf,
-    log_u_prior_term,
+    log_joint_term,
     n_clusters_log_pmf,
     n_clusters_mean,
     symbolic_log_eppf,
@@ -102,7 +102,7 @@ def test_weights_given_u_do_not_cancel(measure):
     rng = np.random.default_rng(4)
     alpha, sigma = measure
     for n_clusters in (1, 3, 50):
-        log_u = draw_log_u(measure, 50, n_clusters, rng)
+        log_u = draw_log_auxiliary(measure, 50, n_clusters, rng)
         table = weights(measure, 50, log_u)
         sizes = np.arange(1, 51)
         expected = np.log(sizes - sigma)
@@ -110,7 +110,7 @@ def test_weights_given_u_do_not_cancel(measure):
         np.testing.assert_allclose(np.diff(table.moment), table.join[:-1], rtol=1e-12, atol=1e-12)
         if sigma == 0.0:
             assert table.join[0] == math.log(alpha)
-        assert math.isfinite(log_u_prior_term(measure, 50, log_u) + table.moment[50])
+        assert math.isfinite(log_joint_term(measure, 50, log_u) + table.moment[50])
 
 
 @pytest.mark.parametrize("alpha", [1e-300, 1e-17])
@@ -118,7 +118,7 @@ def test_weights_given_u_do_not_cancel(measure):
 def test_u_has_its_limit_law(alpha, sigma, k):
     """As alpha tends to 0, psi(u) is gamma, of shape k where sigma is far above alpha and of shape 1 far below."""
     rng, measure = np.random.default_rng(5), NormalizedGeneralizedGamma(alpha, sigma)
-    log_u = np.array([draw_log_u(measure, 30, k, rng) for _ in range(2000)])
+    log_u = np.array([draw_log_auxiliary(measure, 30, k, rng) for _ in range(2000)])
     assert np.isfinite(log_u).all()
     if sigma > 1e4 * alpha:
         psi = np.exp(math.log(alpha) - math.log(sigma) + sigma * log_u)
@@ -138,7 +138,7 @@ def test_next_item(measure):
 @pytest.mark.parametrize("measure", GRID, ids=repr)
 def test_jumps_of_the_random_measure(measure):
     rng, counts = np.random.default_rng(6), np.array([30, 15, 5])
-    log_u = draw_log_u(measure, 50, 3, rng)
+    log_u = draw_log_auxiliary(measure, 50, 3, rng)
     fixed = draw_log_fixed_jumps(rng, measure, counts)
     new, log_tail = draw_log_remaining_jumps(rng, measure, log_u, np.logaddexp.reduce(fixed), 0.05, 20)
     assert np.isfinite(fixed).all() and np.isfinite(new).all() and math.isfinite(log_tail)

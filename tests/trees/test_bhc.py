@@ -18,7 +18,7 @@ from tree_reference import (
 
 from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals, tree_log_potential
 from pymc_nrm.guide_trees.tree import build_tree, check_tree
-from pymc_nrm.measures.base import log_u_prior_term, weights
+from pymc_nrm.measures.base import log_joint_term, weights
 from pymc_nrm.trees import bhc, ibhc
 
 
@@ -60,7 +60,7 @@ def test_potential_is_a_lower_bound(measure, family, rng):
             nodes.append(n + k)
         found.append(tree_log_potential(build_tree(merges), table, kernel_family, data))
         assert max(found) < exact
-        assert log_u_prior_term(MEASURES[measure], n, math.log(u)) + max(found) < math.inf
+        assert log_joint_term(MEASURES[measure], n, math.log(u)) + max(found) < math.inf
 
 
 @pytest.mark.parametrize("measure", MEASURES)

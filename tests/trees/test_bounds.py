@@ -13,7 +13,7 @@ from tree_reference import FAMILIES, MEASURES, ROWS, below, clusters, log_joint_
 from pymc_nrm.families import BernoulliBeta, NormalGamma
 from pymc_nrm.guide_trees.tree import build_tree, leaves
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
-from pymc_nrm.measures.base import log_eppf, log_u_prior_term
+from pymc_nrm.measures.base import log_eppf, log_joint_term
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.testing import log_evidence
 from pymc_nrm.trees import alternative_trees, bhc, log_evidence_lower_bound
@@ -126,7 +126,7 @@ def test_given_u(measure, rng):
     log_p, _, _ = marginals("NormalGamma")
     (family, X), measure, u = FAMILIES["NormalGamma"], MEASURES[measure], 1.7
     tree = random_tree(rng, 6)
-    prior = log_u_prior_term(measure, 6, math.log(u))
+    prior = log_joint_term(measure, 6, math.log(u))
     kappa = [0.0] + [log_moment(measure, m, u) for m in range(1, 7)]
     weight = lambda listed: prior + log_sum([sum(kappa[len(c)] + log_p[c] for c in p) for p in listed])  # noqa: E731
     assert log_evidence_lower_bound(tree, X, family, measure, u=u) == pytest.approx(weight(consistent(tree, 10)))

@@ -13,7 +13,8 @@ from pymc_nrm.families import MultinomialDirichlet, NormalGamma
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
-from pymc_nrm.measures.base import log_eppf, log_tilted_moment
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.measures.levy import log_tilted_moment
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.trees.inputs import family_and_data
 

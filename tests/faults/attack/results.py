@@ -14,7 +14,7 @@ import pymc_nrm as nrm
 from pymc_nrm.distributions.observed import numeric_data
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete, log_likelihood
-from pymc_nrm.measures.base import log_eppf, log_u_prior_term, symbolic_log_eppf, weights
+from pymc_nrm.measures.base import log_eppf, log_joint_term, symbolic_log_eppf, weights
 from pymc_nrm.partitions.labels import label_counts
 
 from . import reference
@@ -85,7 +85,7 @@ def steps_problem(namespace):
             continue
         if 1e-300 < row["u"] < np.inf:
             log_u = float(np.log(row["u"]))
-            prior = log_u_prior_term(given, n, log_u)
+            prior = log_joint_term(given, n, log_u)
             moments = weights(given, n, log_u).moment[counts]
             scale = max(scale, abs(prior), abs(moments).max(), abs(n * log_u))
             if differs(row["log_joint"], prior + moments.sum() + expected, scale):

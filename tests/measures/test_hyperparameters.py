@@ -1,0 +1,37 @@
+"""Messages about hyperparameters that are not allowed."""
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+
+from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
+from pymc_nrm.measures.base import check_measure_hyperparameters
+
+
+@pytest.mark.parametrize("kind", [DirichletProcess, NormalizedInverseGaussian, NormalizedGeneralizedGamma])
+def test_defaults_are_allowed_and_described(kind):
+    check_measure_hyperparameters(kind())
+    assert set(kind.hyperparameters) == set(kind._fields)
+
+
+@pytest.mark.parametrize("value", [1, 0.5, np.float32(0.25), np.array(0.1), pt.dscalar("alpha")])
+def test_numbers_and_scalar_tensors_are_allowed(value):
+    check_measure_hyperparameters(DirichletProcess(value))
+
+
+@pytest.mark.parametrize(
+    "measure, message",
+    [
+        (DirichletProcess(0.0), "alpha of DirichletProcess must be finite and above 0; got 0.0"),
+        (DirichletProcess(np.inf), "alpha of DirichletProcess must be finite and above 0; got inf"),
+        (NormalizedInverseGaussian(np.nan), "alpha of NormalizedInverseGaussian must be finite and above 0"),
+        (NormalizedInverseGaussian("one"), "alpha of NormalizedInverseGaussian must be .* got text such as 'one'"),
+        (NormalizedGeneralizedGamma(1.0, 1.0), r"sigma of NormalizedGeneralizedGamma .* in \[0, 1\); got 1.0"),
+        (NormalizedGeneralizedGamma(1.0, -0.1), r"sigma of NormalizedGeneralizedGamma .* in \[0, 1\); got -0.1"),
+        (DirichletProcess([1.0, 2.0]), r"alpha of DirichletProcess must be a scalar; got shape \(2,\)"),
+        (DirichletProcess(pt.dvector("alpha")), "alpha of DirichletProcess must be a scalar; got alpha"),
+    ],
+)
+def test_other_values_are_refused(measure, message):
+    with pytest.raises(ValueError, match=message):
+        check_measure_hyperparameters(measure)
