@@ -3,12 +3,18 @@
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.testing.enumerated_evidence import log_evidence
 from pymc_nrm.testing.enumeration import exact_posterior, kernel_inputs, total_variation
+from pymc_nrm.testing.family_checks import check_family
+from pymc_nrm.testing.figures import CheckError
 from pymc_nrm.testing.forward import ForwardDraw, geweke
+from pymc_nrm.testing.measure_checks import check_measure
 from pymc_nrm.testing.scores import largest_z, mean_and_error, partition_frequencies, partition_index, z_scores
 
 __all__ = [
+    "CheckError",
     "ForwardDraw",
     "all_partitions",
+    "check_family",
+    "check_measure",
     "exact_posterior",
     "geweke",
     "kernel_inputs",

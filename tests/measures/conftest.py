@@ -32,19 +32,6 @@ def measure(request):
 
 
 @pytest.fixture(scope="session")
-def set_partitions():
-    """All partitions of n items as restricted growth strings, by extension of those of n - 1."""
-
-    def enumerate_partitions(n):
-        partitions = [(0,)]
-        for _ in range(n - 1):
-            partitions = [(*labels, new) for labels in partitions for new in range(max(labels) + 2)]
-        return [np.array(labels) for labels in partitions]
-
-    return enumerate_partitions
-
-
-@pytest.fixture(scope="session")
 def integrate():
     """Log of the integral of exp(f) over the line, and means of functions under exp(f), by Gauss-Legendre panels.
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from pymc_nrm.generic import kernel
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
-from pymc_nrm.measures.base import draw_log_auxiliary, draw_partition, log_eppf, log_joint_term, weights
+from pymc_nrm.measures.base import draw_log_auxiliary, log_joint_term, weights
 from pymc_nrm.measures.levy import laplace_exponent, log_levy_intensity, log_tilted_moment
 
 
@@ -77,41 +76,6 @@ def test_weights_are_finite_where_u_overflows(measure):
     assert np.isfinite(table.join).all() and np.isfinite(table.moment).all()
 
 
-def integral_in_log_u(log_f):
-    """Integral of ``exp(log_f(log u)) du``: trapezoid rule in log u where the integrand is not negligible."""
-
-    def f(s):
-        return log_f(float(s)) + s
-
-    coarse = np.concatenate([-np.geomspace(100.0, 0.1, 80), np.geomspace(0.1, 1e5, 200)])
-    values = np.array([f(s) for s in coarse])
-    kept = np.flatnonzero(values > values.max() - 40.0)
-    grid = np.linspace(coarse[kept[0] - 1], coarse[kept[-1] + 1], 4001)
-    return math.fsum(math.exp(f(s)) for s in grid) * (grid[1] - grid[0])
-
-
-@pytest.mark.parametrize("counts", [[1], [3, 1], [2, 2, 1]])
-def test_joint_density_integrates_to_the_partition_probability(measure, counts):
-    def log_joint(log_u):
-        table = weights(measure, max(counts), log_u)
-        return log_joint_term(measure, sum(counts), log_u) + sum(table.moment[m] for m in counts)
-
-    exact = math.exp(log_eppf(measure, np.array(counts)))
-    assert integral_in_log_u(log_joint) == pytest.approx(exact, rel=1e-6)
-
-
-def test_joint_density_sums_and_integrates_to_one(measure, set_partitions):
-    n = 4
-    partitions = np.array([np.bincount(labels, minlength=n) for labels in set_partitions(n)])
-
-    def log_total(log_u):
-        # Empty clusters have moment[0] = 0.
-        moments = weights(measure, n, log_u).moment[partitions].sum(axis=1)
-        return log_joint_term(measure, n, log_u) + np.logaddexp.reduce(moments)
-
-    assert integral_in_log_u(log_total) == pytest.approx(1.0, abs=1e-6)
-
-
 def kolmogorov_distance(draws, f, low, high):
     """Largest difference between the empirical distribution and that of the log density f on [low, high]."""
     grid = np.linspace(low, high, 400_001)
@@ -165,26 +129,3 @@ def test_draws_of_log_u_are_finite_for_extreme_hyperparameters(alpha, sigma, n, 
         math.isfinite(draw_log_auxiliary(NormalizedGeneralizedGamma(alpha, sigma), n, k, rng)) for _ in range(50)
     )
     assert math.isfinite(draw_log_auxiliary(DirichletProcess(alpha), n, k, rng))
-
-
-@kernel
-def everything(measure, rng):
-    counts = np.array([3, 2, 1])
-    table = weights(measure, 6, 0.5)
-    return (
-        log_levy_intensity(measure, 0.4),
-        laplace_exponent(measure, 2.0),
-        log_tilted_moment(measure, 3, 2.0),
-        log_joint_term(measure, 6, 0.5),
-        log_eppf(measure, counts),
-        table.join[2],
-        table.moment[4],
-        draw_log_auxiliary(measure, 6, 3, rng),
-        draw_partition(measure, 50, rng).sum(),
-    )
-
-
-def test_kernels_and_python_agree(measure):
-    in_kernel = everything(measure, np.random.default_rng(8))
-    in_python = everything.__wrapped__(measure, np.random.default_rng(8))
-    np.testing.assert_allclose(in_kernel, in_python, rtol=1e-12)

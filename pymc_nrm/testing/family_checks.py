@@ -1,0 +1,241 @@
+"""All that the functions of a family must agree about."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.families.arguments import broadcast_hyperparameters
+from pymc_nrm.families.base import complete
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.fast import log_predictive_without, panel_shape
+from pymc_nrm.families.needs import ITEMS, PREDICTIVE, check_needs
+from pymc_nrm.generic import lacking
+from pymc_nrm.hyperparameters import plain_values
+from pymc_nrm.lanes import LANES
+from pymc_nrm.testing import family_kernels as kernels
+from pymc_nrm.testing.family_draw_checks import check_draws
+from pymc_nrm.testing.figures import CheckError, assert_close
+from pymc_nrm.testing.symbolic_likelihood import SymbolicLikelihood
+from pymc_nrm.trees.inputs import as_rows, family_and_data
+
+
+class FamilyCase(NamedTuple):
+    """A family and data as users write them and as kernels take them.
+
+    Parameters
+    ----------
+    family : Family
+        Complete, as a user writes it.
+    X : ndarray or sparse matrix, shape (n, d)
+    full : Family
+        Of full shape, in the coordinates of the user.
+    local, data : NamedTuple
+        For kernels.
+    run : callable
+        Takes a kernel; gives what is called, the kernel itself or its Python function.
+    """
+
+    family: Any
+    X: Any
+    full: Any
+    local: Any
+    data: Any
+    run: Any
+
+    @property
+    def owner(self):
+        """Class of the family."""
+        return type(self.family)
+
+    @property
+    def n(self):
+        """Number of items."""
+        return self.X.shape[0]
+
+    def marginal(self, items):
+        """Log marginal of some items by ``log_marginal``."""
+        return self.run(kernels.marginal)(self.local, self.statistics(items))
+
+    def statistics(self, items):
+        """Statistics of some items."""
+        return self.run(kernels.sum_statistics)(self.local, self.data, np.asarray(items, dtype=np.int64))
+
+    def chain(self, items):
+        """Log marginal of some items by the chain of predictive densities."""
+        return self.run(kernels.walk)(self.local, self.data, np.asarray(items, dtype=np.int64), 0)[0]
+
+
+def check_family(family: Any, X: Any, *, compiled: bool = True, random_seed: int = 0) -> None:
+    """Check that the functions of a family agree with each other, on given data.
+
+    - Rows of statistics are additive and free of hyperparameters; an item that is added and removed leaves no trace.
+    - ``update_cache``, ``log_predictive_without`` and the panel give what ``refresh_cache`` and ``log_predictive`` do.
+    - The chain of predictive densities, in any order, ``log_marginal`` and the symbolic ``log_likelihood`` are the same
+      number, and gradients of the latter are finite and right.
+    - Draws of parameters and items have the predictive law, and the functions of ``components.py`` fit them.
+    - Compiled and interpreted, all functions give the same.
+
+    Optional functions that a family does not register are left out.
+
+    Parameters
+    ----------
+    family : Family
+        As a user writes it, with fields that are numbers and arrays.
+    X : array_like or sparse matrix, shape (n, d) or (n,)
+        Data of at least 4 items; some tens are enough.  Let them have all that the family allows: missing values,
+        zeros, large and small ones.
+    compiled : bool
+        Whether functions run compiled, as in samplers.  Otherwise they run in Python, with fewer draws: for errors
+        with a traceback that ends in the family's own line.
+    random_seed : int
+        Of all draws; for a family without errors the check fails for one in some ten thousand seeds.
+
+    Raises
+    ------
+    CheckError
+        Where figures disagree: the message names the function and has both.
+    NotImplementedError
+        If the family lacks a function that every family must define.
+
+    See Also
+    --------
+    exact_posterior, z_scores : Whether samplers draw partitions of a few items with the right probabilities.
+
+    Examples
+    --------
+    >>> from pymc_nrm.families import PoissonGamma
+    >>> check_family(PoissonGamma(1.0, 0.5), [[0, 3], [1, 4], [7, 0], [2, 2]], compiled=False)
+    """
+    local, data, n = family_and_data(family, X, needs=PREDICTIVE, user="check_family")
+    if n < 4:
+        raise ValueError(f"X must have at least 4 items; got {n}")
+    X = as_rows(X)
+    family = complete(plain_values(family), X)
+    full = broadcast_hyperparameters(family, *X.shape)
+    case = FamilyCase(family, X, full, local, data, _compiled if compiled else _interpreted)
+    rng = np.random.default_rng(random_seed)
+    _check_rows(case, rng)
+    _check_marginals(case, rng)
+    if compiled:
+        _check_interpreted(case, rng)
+    _check_formula_of_others(case, rng)
+    _check_panel(case, rng)
+    if not lacking(case.owner, ITEMS):
+        check_draws(case, rng, 20_000 if compiled else 1_500)
+    elif len(lacking(case.owner, ITEMS)) < len(ITEMS):
+        check_needs(case.owner, ITEMS, "a draw of data")
+
+
+def _compiled(kernel):
+    return kernel
+
+
+def _interpreted(kernel):
+    return kernel.__wrapped__
+
+
+def _check_rows(case, rng):
+    order = rng.permutation(case.n)
+    whole = case.statistics(order)
+    half = case.n // 2
+    parts = case.statistics(order[:half]) + case.statistics(order[half:])
+    assert_close("add_item", case.owner, "the sum of the rows of two halves of the data is", parts, whole)
+    other = type(case.local)(*[1.001 * field for field in case.local])
+    rows = case.run(kernels.sum_statistics)(other, case.data, order)
+    assert_close("add_item", case.owner, "with other hyperparameters a row of statistics is", rows, whole, 0.0, 0.0)
+    for n_removed in (1, half, case.n):
+        _, added, removed, statistics = case.run(kernels.walk)(case.local, case.data, order, n_removed)
+        left = case.statistics(order[n_removed:])
+        scale = np.abs(whole).max() if whole.size else 0.0
+        assert_close(
+            "add_item",
+            case.owner,
+            f"with {n_removed} items removed again the row of statistics is",
+            statistics,
+            left,
+            atol=1e-9 + 1e-12 * scale,
+        )
+        for values, rows, words in ((added, whole, "all items added"), (removed, left, f"{n_removed} items removed")):
+            expected = case.run(kernels.fresh_predictives)(case.local, rows, case.data, case.n)[order]
+            what = f"with {words} one by one, log_predictive is"
+            assert_close("update_cache", case.owner, what, values, expected, rtol=1e-8, atol=1e-8)
+
+
+def _check_marginals(case, rng):
+    order = np.arange(case.n)
+    first = case.chain(order)
+    for _ in range(3):
+        order = rng.permutation(case.n)
+        what = f"the chain of predictive densities of items {order.tolist()} is"
+        assert_close("log_predictive", case.owner, what, case.chain(order), first)
+    has_marginal = not lacking(case.owner, [log_marginal])
+    if has_marginal:
+        assert_close("log_marginal", case.owner, "of no data it is", case.marginal([]), 0.0)
+    symbolic = SymbolicLikelihood(case)
+    mixed = np.minimum(np.arange(case.n) % 4, np.arange(case.n))
+    for labels in (np.zeros(case.n, dtype=np.int64), np.arange(case.n), mixed):
+        clusters = [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
+        values = {
+            "log_predictive": sum(case.chain(items) for items in clusters),
+            "log_likelihood": symbolic.value(labels),
+        }
+        if has_marginal:
+            values["log_marginal"] = sum(case.marginal(items) for items in clusters)
+        _agree(case.owner, values, f"{len(clusters)} clusters")
+    symbolic.check_gradients(mixed, rng)
+
+
+def _agree(owner, values, words):
+    """Check that forms of one number agree; blame the odd one out of three."""
+    names = list(values)
+    close = [[np.isclose(values[a], values[b], rtol=1e-9, atol=1e-9) for a in names] for b in names]
+    if np.all(close):
+        return
+    alone = [name for name, row in zip(names, close, strict=True) if sum(row) == 1]
+    blamed = alone[0] if len(alone) == 1 else " or ".join(names)
+    figures = ", ".join(f"{value} by {name}" for name, value in values.items())
+    raise CheckError(f"{blamed} of {owner.__name__} is wrong: the log density of the data in {words} is {figures}")
+
+
+def _check_formula_of_others(case, rng):
+    if lacking(case.owner, [log_predictive_without]):
+        return
+    n_known = 0
+    for size in (2, 3, case.n):
+        items = rng.permutation(case.n)[:size]
+        formula, removal = case.run(kernels.leave_one_out)(case.local, case.data, items)
+        known = ~np.isnan(formula)
+        n_known += known.sum()
+        what = f"for items {items[known].tolist()} given the others of {items.tolist()} it is"
+        assert_close("log_predictive_without", case.owner, what, formula[known], removal[known], 1e-8, 1e-8)
+    if not n_known:
+        raise CheckError(f"log_predictive_without of {case.owner.__name__} is wrong: it is nan for all items")
+
+
+def _check_panel(case, rng):
+    if panel_shape(case.local)[0] == 0:
+        return
+    width = 2 * LANES
+    clusters = [rng.permutation(case.n)[: rng.integers(0, case.n)] for _ in range(width)]
+    statistics = np.array([case.statistics(items) for items in clusters])
+    prior = rng.normal(size=width)
+    prior[3] = -np.inf
+    for item in range(min(case.n, 20)):
+        panel, single = case.run(kernels.panel_values)(case.local, statistics, prior, case.data, item)
+        what = f"for item {item} the column of a cluster is"
+        assert_close("log_predictives", case.owner, what, panel, single, 1e-10, 1e-10)
+
+
+def _check_interpreted(case, rng):
+    """Compare compiled functions with the same in Python."""
+    order = rng.permutation(case.n)
+    arguments = case.local, case.data, order, case.n // 2
+    names = ("log_predictive", "update_cache", "update_cache", "add_item")
+    results = zip(names, kernels.walk(*arguments), kernels.walk.__wrapped__(*arguments), strict=True)
+    for name, compiled, python in results:
+        assert_close(name, case.owner, "compiled, unlike in Python, figures are", compiled, python, 1e-10, 1e-9)
+    if not lacking(case.owner, [log_marginal]):
+        rows = case.statistics(order)
+        python = kernels.marginal.__wrapped__(case.local, rows)
+        what = "compiled, unlike in Python, it is"
+        assert_close("log_marginal", case.owner, what, kernels.marginal(case.local, rows), python, 1e-10, 1e-9)

@@ -1,0 +1,199 @@
+"""Whether draws of parameters and items have the law that the densities of a family say."""
+
+import itertools
+
+import numpy as np
+from scipy.special import expit
+
+from pymc_nrm.families.base import Centred, localise, prepare_data
+from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
+from pymc_nrm.families.conjugate import parameter_shapes, parameters_size, restore_parameters
+from pymc_nrm.generic import lacking
+from pymc_nrm.testing import family_kernels as kernels
+from pymc_nrm.testing.figures import CheckError, assert_close, assert_zero, is_zero
+
+# Cells of each feature where a predictive density is integrated, and features up to which it is.
+_CELLS, _MOST_FEATURES = 18, 3
+
+# Different values of an item whose probabilities are added up.
+_MOST_CELLS = 500
+
+
+def check_draws(case, rng, n_draws):
+    """Check draws of parameters and of items of a family.
+
+    Parameters
+    ----------
+    case : FamilyCase
+    rng : numpy.random.Generator
+    n_draws : int
+
+    Raises
+    ------
+    CheckError
+    """
+    sizes = [int(np.prod(shape)) for shape in parameter_shapes(case.local).values()]
+    assert_close("parameters_size", case.owner, "it is", parameters_size(case.local), sum(sizes), 0.0, 0.0)
+    clusters = [np.arange(size) for size in (0, 1, (case.n + 1) // 2, case.n)]
+    draws = [_Draws(case, items, rng, n_draws) for items in clusters]
+    messages = [_law_differences(one, other) for one, other in itertools.pairwise(draws)]
+    message = next(filter(None, messages), None)
+    blamed = "draw_parameters or draw_item"
+    if not lacking(case.owner, [log_component_density]):
+        _check_component_density(case, draws[2], message is None)
+        blamed = "draw_item"
+    if message:
+        raise CheckError(f"{blamed} of {case.owner.__name__} is wrong: {message}")
+    if case.family.continuous:
+        _check_mass(case, draws[2], rng)
+    else:
+        _check_frequencies(case, draws[2])
+    _check_moments(case, draws[3])
+
+
+class _Draws:
+    """Draws of pairs of items of a cluster.
+
+    Attributes
+    ----------
+    statistics : ndarray
+    rows : ndarray, shape (n_draws, parameters_size)
+        As ``draw_parameters`` writes them.
+    values : ndarray, shape (2 n_draws, d)
+        As ``draw_item`` writes them; rows 2 i and 2 i + 1 belong to row i of the parameters.
+    """
+
+    def __init__(self, case, items, rng, n_draws):
+        self.case, self.items, self.n_draws = case, items, n_draws
+        self.statistics = case.statistics(items)
+        self.rows = np.zeros((n_draws, parameters_size(case.local)))
+        self.values = np.zeros((2 * n_draws, case.X.shape[1]))
+        case.run(kernels.draw_pairs)(rng, case.local, self.statistics, self.rows, self.values)
+        self.family, self.data = new_items(case, self.values)
+
+    def pair_log_densities(self, statistics):
+        """Log densities of the pairs, and of their first items, given another cluster."""
+        return self.case.run(kernels.pair_log_densities)(self.family, statistics, self.data, self.n_draws)
+
+    def parameters(self):
+        """Parameters by their names, in the coordinates of the user."""
+        restored = restore_parameters(self.case.local, self.case.data, self.rows)
+        named, start = {}, 0
+        for name, shape in parameter_shapes(self.case.local).items():
+            size = int(np.prod(shape))
+            named[name] = restored[:, start : start + size].reshape(-1, *shape)
+            start += size
+        return named
+
+
+def new_items(case, values):
+    """Family and data of kernels for other items than those of a case, in its coordinates.
+
+    Parameters
+    ----------
+    case : FamilyCase
+    values : ndarray, shape (m, d)
+        Data as ``draw_item`` writes them.
+
+    Returns
+    -------
+    family, data : NamedTuple
+        Where hyperparameters have one value for each item, new items have that of the first one.
+    """
+    changed = {}
+    for name, spec in case.family.hyperparameters.items():
+        if "n" in spec.core:
+            axis = spec.core.index("n")
+            first = np.take(getattr(case.local, name), [0], axis=axis)
+            changed[name] = np.ascontiguousarray(np.repeat(first, len(values), axis=axis))
+    family = case.local._replace(**changed)
+    if isinstance(case.data, Centred):
+        return family, case.data._replace(values=np.ascontiguousarray(values))
+    data = prepare_data(family, values)
+    return localise(family, data), data
+
+
+def _law_differences(one, other):
+    """What is wrong with the draws of two clusters, or None.
+
+    With densities p and q of pairs, ``q / (p + q)`` has the same mean under p as ``p / (p + q)`` under q, whatever the
+    tails are.
+    """
+    shares = []
+    for draws, rival in ((one, other), (other, one)):
+        own = draws.pair_log_densities(draws.statistics)[0]
+        shares.append(expit(draws.pair_log_densities(rival.statistics)[0] - own))
+    if is_zero(shares[0] - shares[1]):
+        return None
+    means, sizes = [share.mean() for share in shares], [len(draws.items) for draws in (one, other)]
+    return (
+        f"draws of pairs from clusters of {sizes[0]} and {sizes[1]} items do not have the law of log_predictive; the "
+        f"overlap of the two laws is {means[0]:.6g} by draws of the first and {means[1]:.6g} by draws of the second"
+    )
+
+
+def _check_component_density(case, draws, items_fit):
+    """The mean of the density of an item over draws of the parameters is its predictive density."""
+    points = prepare_data(case.full, case.X)
+    if isinstance(points, Centred):
+        points = points._replace(values=np.array(case.X, dtype="float64", order="C"), center=np.zeros(case.X.shape[1]))
+    rows = np.ascontiguousarray(restore_parameters(case.local, case.data, draws.rows))
+    # Items of the cluster: far ones have densities of heavy tails.
+    n = len(draws.items)
+    log_p = case.run(kernels.component_log_densities)(case.local, rows, points, case.n)[:, :n]
+    predictive = case.run(kernels.fresh_predictives)(case.local, draws.statistics, case.data, case.n)[:n]
+    blamed = "log_component_density or restore_parameters" if items_fit else "draw_parameters"
+    what = "the density of an item under drawn parameters over that of log_predictive, less 1,"
+    assert_zero(blamed, case.owner, what, np.expm1(log_p - predictive))
+
+
+def _check_frequencies(case, draws):
+    """Shares of frequent draws, one by one and together, are their probabilities."""
+    first = draws.values[::2]
+    half = draws.n_draws // 2
+    _, places, inverse = np.unique(first, axis=0, return_index=True, return_inverse=True)
+    # Cells are chosen by draws that are not counted.
+    counts = np.bincount(inverse.reshape(-1)[:half], minlength=len(places))
+    cells = np.argsort(-counts)[: min(_MOST_CELLS, np.count_nonzero(counts))]
+    probabilities = np.exp(draws.pair_log_densities(draws.statistics)[1][places[cells]])
+    found = inverse.reshape(-1)[half:, None] == cells
+    differences = np.column_stack([found.any(axis=1) - probabilities.sum(), found[:, :10] - probabilities[:10]])
+    what = "the share of the most frequent draws, less their probability by log_predictive,"
+    assert_zero("draw_item or log_predictive", case.owner, what, differences)
+
+
+def _check_mass(case, draws, rng):
+    """The predictive density has the mass in a box that draws have there."""
+    d = case.X.shape[1]
+    if d > _MOST_FEATURES:
+        return
+    first = draws.values[::2]
+    half = draws.n_draws // 2
+    edges = np.quantile(first[:half], np.linspace(0.02, 0.98, _CELLS + 1), axis=0)
+    widths = np.diff(edges, axis=0)
+    cells = rng.integers(0, _CELLS, size=(draws.n_draws, d))
+    columns = np.arange(d)
+    points = edges[cells, columns] + rng.random((draws.n_draws, d)) * widths[cells, columns]
+    family, data = new_items(case, points)
+    log_p = case.run(kernels.fresh_predictives)(family, draws.statistics, data, draws.n_draws)
+    mass = np.exp(log_p + np.log(_CELLS * widths[cells, columns]).sum(axis=1))
+    inside = ((first[half:] >= edges[0]) & (first[half:] <= edges[-1])).all(axis=1)
+    what = "its mass in a box of the data, less the share of draws there,"
+    assert_zero("log_predictive", case.owner, what, mass[: len(inside)] - inside)
+
+
+def _check_moments(case, draws):
+    """Means and distribution functions given parameters are those of the items drawn from them."""
+    has_mean, has_cdf = (not lacking(case.owner, [generic]) for generic in (component_mean, component_cdf))
+    parameters = draws.parameters()
+    values = draws.values[::2] + getattr(case.data, "center", 0.0)
+    if has_mean:
+        what = "a drawn item less the mean of its component"
+        assert_zero("component_mean", case.owner, what, values - component_mean(case.full, parameters))
+    if has_cdf:
+        for feature in range(case.X.shape[1]):
+            x = np.quantile(values[:, feature], [0.25, 0.5, 0.9], method="inverted_cdf")
+            below = values[:, feature, None] <= x
+            what = f"whether feature {feature} of an item is below its quantiles, less its probability,"
+            cdf = component_cdf(case.full, parameters, feature, x)
+            assert_zero("component_cdf", case.owner, what, below - cdf)

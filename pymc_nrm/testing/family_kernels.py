@@ -1,0 +1,134 @@
+"""What the checks of a family compute, compiled or in plain Python."""
+
+import numpy as np
+
+from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
+from pymc_nrm.families.components import log_component_density
+from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal
+from pymc_nrm.families.fast import log_predictive_without, log_predictives, panel_shape, update_cache, write_panel
+from pymc_nrm.generic import kernel
+from pymc_nrm.lanes import LANES
+
+
+@kernel
+def sum_statistics(family, data, items):
+    """Statistics of a cluster."""
+    statistics = np.zeros(statistics_size(family))
+    for item in items:
+        add_item(family, statistics, data, item, 1.0)
+    return statistics
+
+
+@kernel
+def marginal(family, statistics):
+    """Log marginal of a cluster."""
+    return log_marginal(family, statistics)
+
+
+@kernel
+def fresh_predictives(family, statistics, data, n):
+    """Log predictive densities of the first n items given a cluster, from a new cache."""
+    cache, values = np.zeros(cache_size(family)), np.empty(n)
+    refresh_cache(family, statistics, cache)
+    for item in range(n):
+        values[item] = log_predictive(family, cache, data, item)
+    return values
+
+
+@kernel
+def walk(family, data, order, n_removed):
+    """Add items one by one, then remove the first ones.
+
+    Returns
+    -------
+    chain : float
+        Sum of the log predictive densities of the items when they were added.
+    added, removed : ndarray, shape (n_items,)
+        Log predictive densities of the items given all of them, and given those that were left, from updated caches.
+    statistics : ndarray
+        Of those left.
+    """
+    n = order.shape[0]
+    statistics, cache = np.zeros(statistics_size(family)), np.zeros(cache_size(family))
+    refresh_cache(family, statistics, cache)
+    chain = 0.0
+    added, removed = np.empty(n), np.empty(n)
+    for item in order:
+        chain += log_predictive(family, cache, data, item)
+        update_cache(family, statistics, cache, data, item, 1.0)
+    for k in range(n):
+        added[k] = log_predictive(family, cache, data, order[k])
+    for item in order[:n_removed]:
+        update_cache(family, statistics, cache, data, item, -1.0)
+    for k in range(n):
+        removed[k] = log_predictive(family, cache, data, order[k])
+    return chain, added, removed, statistics
+
+
+@kernel
+def leave_one_out(family, data, items):
+    """Log predictive density of each item of a cluster given the others, by formula and by removal, (2, n_items)."""
+    values = np.empty((2, items.shape[0]))
+    statistics, others = np.zeros(statistics_size(family)), np.zeros(statistics_size(family))
+    cache = np.zeros(cache_size(family))
+    for item in items:
+        add_item(family, statistics, data, item, 1.0)
+    for k in range(items.shape[0]):
+        refresh_cache(family, statistics, cache)
+        values[0, k] = log_predictive_without(family, statistics, cache, data, items[k])
+        others[:] = 0.0
+        for i in range(items.shape[0]):
+            if i != k:
+                add_item(family, others, data, items[i], 1.0)
+        refresh_cache(family, others, cache)
+        values[1, k] = log_predictive(family, cache, data, items[k])
+    return values
+
+
+@kernel
+def panel_values(family, statistics, prior, data, item):
+    """Prior plus log predictive density of an item under several clusters: by the panel and one by one, (2, width)."""
+    n_rows, n_lane_rows = panel_shape(family)
+    width = prior.shape[0]
+    rows, lanes = np.empty((n_rows, width)), np.empty((width // LANES, n_lane_rows, LANES))
+    values = np.empty((2, width))
+    for k in range(width):
+        cache = np.zeros(cache_size(family))
+        refresh_cache(family, statistics[k], cache)
+        values[1, k] = prior[k] + log_predictive(family, cache, data, item)
+        write_panel(family, cache, rows, lanes, k)
+    log_predictives(family, rows, lanes, prior, data, item, width, values[0])
+    return values
+
+
+@kernel
+def draw_pairs(rng, family, statistics, rows, values):
+    """Draw parameters of a cluster into each row, and the data of two items for each into two rows of values."""
+    for draw in range(rows.shape[0]):
+        draw_parameters(family, statistics, rng, rows[draw])
+        draw_item(family, rows[draw], rng, 0, values[2 * draw])
+        draw_item(family, rows[draw], rng, 0, values[2 * draw + 1])
+
+
+@kernel
+def pair_log_densities(family, statistics, data, n_pairs):
+    """Log density of items 2 i and 2 i + 1 together, and of item 2 i, given a cluster, shape (2, n_pairs)."""
+    values = np.empty((2, n_pairs))
+    row, cache, pair = statistics.copy(), np.zeros(cache_size(family)), np.zeros(cache_size(family))
+    refresh_cache(family, statistics, cache)
+    for k in range(n_pairs):
+        row[:] = statistics
+        values[1, k] = log_predictive(family, cache, data, 2 * k)
+        add_item(family, row, data, 2 * k, 1.0)
+        refresh_cache(family, row, pair)
+        values[0, k] = values[1, k] + log_predictive(family, pair, data, 2 * k + 1)
+    return values
+
+
+@kernel
+def component_log_densities(family, rows, points, n):
+    """Log density of n items under each row of parameters, shape (n_rows, n)."""
+    values = np.empty((rows.shape[0], n))
+    for k in range(rows.shape[0]):
+        log_component_density(family, rows[k], points, values[k])
+    return values

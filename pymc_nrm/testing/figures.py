@@ -1,0 +1,85 @@
+"""Comparisons of figures, and the error that names the function whose figures are wrong."""
+
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+
+class CheckError(AssertionError):
+    """A function of a family or a measure disagrees with the others; the message names it and has both figures."""
+
+
+def assert_close(
+    function: str, owner: Any, what: str, given: Any, expected: Any, rtol: float = 1e-9, atol: float = 1e-9
+) -> None:
+    """Raise an error unless figures agree, infinite ones included.
+
+    Parameters
+    ----------
+    function : str
+        Name of the function to blame.
+    owner : type
+        Class of the family or measure.
+    what : str
+        What is compared, to follow the name of the function.
+    given, expected : array_like
+        Figures of the function, and what they should be.
+    rtol, atol : float
+        As in :func:`numpy.isclose`.
+
+    Raises
+    ------
+    CheckError
+    """
+    given, expected = np.broadcast_arrays(np.asarray(given, dtype="float64"), np.asarray(expected, dtype="float64"))
+    wrong = np.argwhere(~np.isclose(given, expected, rtol=rtol, atol=atol))
+    if len(wrong):
+        place = tuple(int(i) for i in wrong[0])
+        where = f" at position {place}" if place else ""
+        figures = f"{given[place]}, not {expected[place]}"
+        raise CheckError(f"{function} of {owner.__name__} is wrong: {what}{where} {figures}")
+
+
+def assert_zero(function: str, owner: Any, what: str, differences: Any) -> None:
+    """Raise an error unless means of independent differences may be zero.
+
+    Parameters
+    ----------
+    function : str
+        Names of the functions to blame.
+    owner : type
+    what : str
+        What the mean is of.
+    differences : ndarray, shape (n_draws, ...)
+
+    Raises
+    ------
+    CheckError
+    """
+    score, mean, error = _largest_score(differences)
+    if not abs(score) < largest_score(np.size(differences[0])):
+        raise CheckError(
+            f"{function} of {owner.__name__} is wrong: {what} has mean {mean:.6g} over {len(differences)} draws, with "
+            f"a standard error of {error:.2g}, not 0"
+        )
+
+
+def is_zero(differences: Any) -> bool:
+    """Whether :func:`assert_zero` would pass."""
+    return abs(_largest_score(differences)[0]) < largest_score(np.size(differences[0]))
+
+
+def largest_score(n_scores: int) -> float:
+    """Absolute value that the largest of several normal scores exceeds with probability at most 1e-6."""
+    return float(stats.norm.isf(0.5e-6 / max(n_scores, 1)))
+
+
+def _largest_score(differences):
+    differences = np.asarray(differences, dtype="float64")
+    mean = differences.mean(axis=0)
+    error = differences.std(axis=0, ddof=1) / np.sqrt(len(differences))
+    # Differences that are all 0 have no error; rounding is none either.
+    score = np.where(np.abs(mean) <= 1e-12, 0.0, mean / np.maximum(error, 1e-15))
+    place = np.unravel_index(np.argmax(np.where(np.isnan(score), np.inf, np.abs(score))), score.shape)
+    return float(score[place]), float(mean[place]), float(error[place])

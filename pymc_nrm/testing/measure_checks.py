@@ -1,0 +1,302 @@
+"""All that the functions of a measure must agree about."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+from pytensor.compile.mode import Mode
+
+from pymc_nrm.generic import kernel, lacking
+from pymc_nrm.measures.base import (
+    draw_log_auxiliary,
+    draw_partition,
+    log_eppf,
+    log_joint_term,
+    n_clusters_log_pmf,
+    n_clusters_mean,
+    symbolic_log_eppf,
+    weights,
+)
+from pymc_nrm.partitions.labels import all_partitions, canonical_labels, label_counts
+from pymc_nrm.supports import WholeNumber
+from pymc_nrm.testing.figures import CheckError, assert_close, assert_zero
+from pymc_nrm.trees.inputs import measure_of_numbers
+
+REQUIRED = (
+    weights,
+    log_joint_term,
+    draw_log_auxiliary,
+    log_eppf,
+    symbolic_log_eppf,
+    n_clusters_log_pmf,
+    draw_partition,
+)
+
+# Largest number of items whose partitions are enumerated.
+_N_ITEMS = 6
+
+# Sizes of clusters for which functions of the auxiliary variable are integrated.
+_COUNTS = ([1], [3, 1], [2, 2, 1], [1, 1, 1, 1, 1], [12, 5, 2, 1])
+
+
+def check_measure(measure: Any, *, compiled: bool = True, random_seed: int = 0) -> None:
+    """Check that the functions of a measure agree with each other.
+
+    - Probabilities of all partitions of up to 6 items sum to one; those of larger ones are the sums over where the next
+      item goes; the order of clusters does not matter.
+    - ``symbolic_log_eppf`` is ``log_eppf``, and its gradients are finite and right.
+    - ``n_clusters_log_pmf`` and ``n_clusters_mean`` are sums over partitions.
+    - With ``weights`` and ``log_joint_term``, the joint density of a partition and the auxiliary variable integrates to
+      the probability of the partition, and ``draw_log_auxiliary`` has the law given the partition.
+    - ``draw_partition`` gives labels in order of appearance, with these probabilities.
+    - Compiled and interpreted, all functions give the same.
+
+    Parameters
+    ----------
+    measure : Measure
+        With fields that are numbers.
+    compiled : bool
+        Whether functions run compiled, as in samplers.  Otherwise they run in Python: for errors with a traceback that
+        ends in the measure's own line.
+    random_seed : int
+        Of all draws; for a measure without errors the check fails for one in some ten thousand seeds.
+
+    Raises
+    ------
+    CheckError
+        Where figures disagree: the message names the function and has both.
+    NotImplementedError
+        If the measure lacks a function.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> check_measure(DirichletProcess(1.0), compiled=False)
+    """
+    missing = lacking(type(measure), REQUIRED)
+    if 0 < len(missing) < len(REQUIRED):
+        raise NotImplementedError(
+            f"{type(measure).__name__} has no {' and no '.join(missing)}, which check_measure needs"
+        )
+    measure = measure_of_numbers(measure)
+    rng = np.random.default_rng(random_seed)
+    _check_eppf(measure)
+    _check_symbolic_eppf(measure)
+    _check_numbers_of_clusters(measure)
+    _check_tables(measure, rng)
+    for counts in _COUNTS:
+        _check_auxiliary(measure, np.array(counts), rng, compiled)
+    _check_partitions(measure, rng)
+    if compiled:
+        _check_interpreted(measure, random_seed)
+
+
+def _probabilities(measure, n):
+    """Log probabilities of all partitions of n items, and their labels."""
+    partitions = all_partitions(n)
+    return np.array([log_eppf(measure, label_counts(labels)) for labels in partitions]), partitions
+
+
+def _check_eppf(measure):
+    owner = type(measure)
+    for n in range(1, _N_ITEMS + 1):
+        log_p, _ = _probabilities(measure, n)
+        what = f"probabilities of all partitions of {n} items sum to"
+        assert_close("log_eppf", owner, what, np.exp(log_p).sum(), 1.0)
+    several = [np.array(counts) for counts in ([5, 1], [2, 2, 2], [40, 9, 1], [1] * 20)]
+    for sizes in several:
+        backwards = np.ascontiguousarray(sizes[::-1])
+        what = f"for clusters of {backwards.tolist()} items, unlike {sizes.tolist()}, it is"
+        assert_close("log_eppf", owner, what, log_eppf(measure, backwards), log_eppf(measure, sizes))
+    for sizes in several:
+        extensions = [log_eppf(measure, sizes + row) for row in np.eye(len(sizes), dtype=np.int64)]
+        extensions.append(log_eppf(measure, np.append(sizes, 1)))
+        what = f"the log of the sum over where one more item goes, for clusters of {sizes.tolist()} items, is"
+        assert_close("log_eppf", owner, what, np.logaddexp.reduce(extensions), log_eppf(measure, sizes))
+
+
+def _check_symbolic_eppf(measure):
+    owner = type(measure)
+    scalars = {name: pt.dscalar(name) for name in measure._fields}
+    counts = pt.lvector("counts")
+    value = symbolic_log_eppf(owner(**scalars), counts)
+    varying = [name for name in measure._fields if not isinstance(_support(measure, name), WholeNumber)]
+    gradients = pt.grad(value, [scalars[name] for name in varying], disconnected_inputs="ignore")
+    # Interpreted: the values are those of any backend.
+    mode = Mode(linker="py", optimizer="fast_compile")
+    inputs = [*scalars.values(), counts]
+    function = pytensor.function(inputs, [value, *gradients], mode=mode, on_unused_input="ignore")
+    for sizes in ([1], [4], [1, 1, 1], [30, 20, 5, 1, 1, 1], [50_000, 49_998, 1, 1]):
+        found, *slopes = function(*measure, np.array(sizes))
+        words = f"for clusters of {sizes} items"
+        assert_close("symbolic_log_eppf", owner, f"{words} it is", found, log_eppf(measure, np.array(sizes)))
+        for name, slope in zip(varying, slopes, strict=True):
+            given = float(slope) * _scale(measure, name)
+            title = f"{words} its derivative in {name} is"
+            if not math.isfinite(float(slope)):
+                raise CheckError(f"symbolic_log_eppf of {owner.__name__} is wrong: {title} {float(slope)}")
+            tolerance = 1e-5 * (1.0 + abs(float(found)))
+            title = f"{words} its derivative in {name}, times {_scale(measure, name)}, is"
+            expected = _slope(measure, name, np.array(sizes))
+            assert_close("symbolic_log_eppf", owner, title, given, expected, 1e-5, tolerance)
+
+
+def _support(measure, name):
+    return measure.hyperparameters[name].support
+
+
+def _scale(measure, name):
+    """How far a hyperparameter may move in both directions, but for a factor."""
+    value = float(getattr(measure, name))
+    return min(abs(value), 1.0 - value) if _support(measure, name).name == "unit interval" else abs(value)
+
+
+def _slope(measure, name, counts):
+    """Slope of ``log_eppf`` in a hyperparameter, per its scale."""
+    value, scale = float(getattr(measure, name)), _scale(measure, name)
+
+    def at(step):
+        return log_eppf(measure._replace(**{name: value + step * scale}), counts)
+
+    # Central differences at two steps; what they share in error cancels.
+    coarse, fine = ((at(h) - at(-h)) / (2.0 * h) for h in (2e-3, 1e-3))
+    return (4.0 * fine - coarse) / 3.0
+
+
+def _check_numbers_of_clusters(measure):
+    owner = type(measure)
+    log_p, partitions = _probabilities(measure, _N_ITEMS)
+    pmf = np.bincount(partitions.max(axis=1), weights=np.exp(log_p))
+    found = np.exp(n_clusters_log_pmf(measure, _N_ITEMS))
+    assert_close("n_clusters_log_pmf", owner, f"the probability among {_N_ITEMS} items is", found, pmf)
+    mean = n_clusters_mean(measure, _N_ITEMS)
+    assert_close("n_clusters_mean", owner, f"of {_N_ITEMS} items it is", mean, pmf @ np.arange(1, _N_ITEMS + 1))
+    total = np.exp(n_clusters_log_pmf(measure, 200)).sum()
+    assert_close("n_clusters_log_pmf", owner, "probabilities for 200 items sum to", total, 1.0)
+
+
+def _check_tables(measure, rng):
+    owner = type(measure)
+    for n, k in ((1, 1), (5, 2), (30, 12)):
+        table = weights(measure, n, draw_log_auxiliary(measure, n, k, rng))
+        for name, values in table._asdict().items():
+            if values.shape != (n + 1,):
+                words = f"{name} for {n} items has shape {values.shape}, not {(n + 1,)}"
+                raise CheckError(f"weights of {owner.__name__} is wrong: {words}")
+        sums = np.concatenate([[0.0], np.cumsum(table.join[:-1])])
+        assert_close("weights", owner, "unlike the sums of join, moment is", table.moment, sums)
+
+
+class _Grid(NamedTuple):
+    """Values of log u, their log density with a partition, and the log of its integral."""
+
+    log_u: Any
+    log_density: Any
+    log_integral: float
+
+
+@kernel
+def _log_densities(measure, counts, log_u):
+    """Log joint density of a partition and of log u, at values of log u."""
+    n = counts.sum()
+    values = np.empty(log_u.shape[0])
+    for i in range(log_u.shape[0]):
+        moment = weights(measure, n, log_u[i]).moment
+        # The last term makes it the density in log u.
+        values[i] = log_joint_term(measure, n, log_u[i]) + log_u[i]
+        for size in counts:
+            values[i] += moment[size]
+    return values
+
+
+def _integrate(measure, counts, rng, compiled):
+    """Integrate the joint density over the auxiliary variable: trapezoid rule in log u, where draws say it is."""
+    log_densities = _log_densities if compiled else _log_densities.__wrapped__
+    n = int(counts.sum())
+    draws = np.array([draw_log_auxiliary(measure, n, len(counts), rng) for _ in range(200)])
+    ends = [draws.min(), draws.max()]
+    highest = log_densities(measure, counts, draws).max()
+    for side, step in ((0, -1.0), (1, 1.0)):
+        width = max(ends[1] - ends[0], 1e-3)
+        while log_densities(measure, counts, np.array([ends[side]]))[0] > highest - 45.0:
+            ends[side] += step * width
+    grid = np.linspace(*ends, 8001 if compiled else 1001)
+    values = log_densities(measure, counts, grid)
+    return _Grid(grid, values, float(np.logaddexp.reduce(values) + math.log(grid[1] - grid[0])))
+
+
+def _check_auxiliary(measure, counts, rng, compiled):
+    owner = type(measure)
+    grid = _integrate(measure, counts, rng, compiled)
+    expected = log_eppf(measure, counts)
+    if not np.isclose(grid.log_integral, expected, rtol=0.0, atol=1e-5):
+        # A factor that is common to all partitions of as many items is that of log_joint_term.
+        n = int(counts.sum())
+        excess = [
+            _integrate(measure, sizes, rng, compiled).log_integral - log_eppf(measure, sizes)
+            for sizes in (np.array([n]), np.ones(n, dtype=np.int64))
+        ]
+        common = np.isclose(excess, grid.log_integral - expected, rtol=0.0, atol=1e-5).all() and n > 1
+        what = f"the joint density for clusters of {counts.tolist()} items integrates over u to"
+        blamed = "log_joint_term" if common else "weights or log_joint_term"
+        assert_close(blamed, owner, what, math.exp(grid.log_integral), math.exp(expected), rtol=1e-5, atol=0.0)
+    draws = np.array([draw_log_auxiliary(measure, int(counts.sum()), len(counts), rng) for _ in range(2000)])
+    share = np.cumsum(np.exp(grid.log_density - grid.log_density.max()))
+    at = np.sort(np.interp(draws, grid.log_u, share / share[-1]))
+    steps = np.arange(len(at) + 1) / len(at)
+    distance = max(np.max(steps[1:] - at), np.max(at - steps[:-1]))
+    # Kolmogorov's law: a right sampler exceeds it with probability 3e-6.
+    limit = 2.6 / math.sqrt(len(at))
+    if not distance < limit:
+        raise CheckError(
+            f"draw_log_auxiliary of {owner.__name__} is wrong: for clusters of {counts.tolist()} items the "
+            f"distribution functions of {len(at)} draws and of the joint density differ by {distance:.3g}, more than "
+            f"{limit:.3g}"
+        )
+
+
+def _check_partitions(measure, rng):
+    owner, n, n_draws = type(measure), 4, 3000
+    draws = np.array([draw_partition(measure, n, rng) for _ in range(n_draws)])
+    for labels in [draw_partition(measure, 100, rng), *draws]:
+        if labels.dtype != np.int64 or not np.array_equal(labels, canonical_labels(labels)):
+            words = f"labels {labels.tolist()} of type {labels.dtype} are not in order of appearance, or no int64"
+            raise CheckError(f"draw_partition of {owner.__name__} is wrong: {words}")
+    log_p, partitions = _probabilities(measure, n)
+    found = (draws[:, None] == partitions).all(axis=2)
+    common = n_draws * np.exp(log_p) > 10.0
+    found = np.column_stack([found[:, common], found[:, ~common].any(axis=1)])
+    probabilities = np.append(np.exp(log_p[common]), np.exp(log_p[~common]).sum())
+    likely = n_draws * np.minimum(probabilities, 1.0 - probabilities) > 10.0
+    what = f"the share of a partition of {n} items less its probability"
+    if likely.any():
+        assert_zero("draw_partition", owner, what, (found - probabilities)[:, likely])
+    sizes = np.array([draw_partition(measure, 200, rng).max() + 1.0 for _ in range(300)])
+    log_pmf = n_clusters_log_pmf(measure, 200)
+    mean = np.exp(log_pmf) @ np.arange(1, 201)
+    if sizes.std() > 0.0:
+        assert_zero("draw_partition", owner, "the number of clusters among 200 items less its mean", sizes - mean)
+
+
+@kernel
+def _figures(measure, counts, log_u, rng):
+    n = counts.sum()
+    table = weights(measure, n, log_u)
+    return (
+        table.join,
+        log_joint_term(measure, n, log_u),
+        draw_log_auxiliary(measure, n, counts.shape[0], rng),
+        log_eppf(measure, counts),
+        draw_partition(measure, 50, rng),
+    )
+
+
+def _check_interpreted(measure, seed):
+    names = ("weights", "log_joint_term", "draw_log_auxiliary", "log_eppf", "draw_partition")
+    arguments = measure, np.array([3, 2, 1]), 0.5
+    compiled = _figures(*arguments, np.random.default_rng(seed))
+    python = _figures.__wrapped__(*arguments, np.random.default_rng(seed))
+    for name, given, expected in zip(names, compiled, python, strict=True):
+        assert_close(name, type(measure), "compiled, unlike in Python, it is", given, expected)
