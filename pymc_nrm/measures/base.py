@@ -223,7 +223,7 @@ def draw_partition(measure, n, rng):
     measure : Measure
         With float fields.
     n : int
-        Number of items.
+        Number of items, 0 included.
     rng : numpy.random.Generator
 
     Returns

@@ -260,6 +260,9 @@ def _check_auxiliary(measure, counts, rng, compiled):
 def _check_partitions(measure, rng):
     owner, n, n_draws = type(measure), 4, 3000
     draws = np.array([draw_partition(measure, n, rng) for _ in range(n_draws)])
+    for size in (0, 1):
+        if draw_partition(measure, size, rng).tolist() != [0] * size:
+            raise CheckError(f"draw_partition of {owner.__name__} is wrong: of {size} items it is no vector of zeros")
     for labels in [draw_partition(measure, 100, rng), *draws]:
         if labels.dtype != np.int64 or not np.array_equal(labels, canonical_labels(labels)):
             words = f"labels {labels.tolist()} of type {labels.dtype} are not in order of appearance, or no int64"

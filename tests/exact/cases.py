@@ -27,16 +27,17 @@ class Sampler(NamedTuple):
         Step of PyMC.
     options : dict
         Its options by name.
-    split_merge : SplitMergeOptions
-        What its kernel of split-merge moves gets; no moves for a Gibbs sampler.
+    split_merge : SplitMergeOptions, optional
+        What its kernel of split-merge moves gets; no moves for a Gibbs sampler.  Without it, tests run the step alone
+        and not the kernels of ``chains.py``.
     n_items : int or None
         Items of the Gibbs update; None for all.
     """
 
     step: type
     options: dict
-    split_merge: SplitMergeOptions
-    n_items: int | None
+    split_merge: SplitMergeOptions | None = None
+    n_items: int | None = None
 
 
 SAMPLERS = {

@@ -1,12 +1,15 @@
 """The table of measures: to test a new one, add a row.
 
-A row is a measure with float fields.  All tests that take ``measure`` run on every row; those of ``SLOW`` are slow.
+A row is a measure with float fields.  All tests that take ``measure`` run on every row, those that take
+``levy_measure`` on every one with a Levy intensity; rows of ``SLOW`` are slow.
 """
 
 import numpy as np
 import pytest
 
+from pymc_nrm.generic import lacking
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
+from pymc_nrm.measures.levy import log_levy_intensity
 
 MEASURES = [
     DirichletProcess(0.02),
@@ -26,8 +29,17 @@ SLOW = [
 ]
 
 
-@pytest.fixture(params=[*MEASURES, *(pytest.param(row, marks=pytest.mark.slow) for row in SLOW)], ids=repr)
+ROWS = [pytest.param(row, id=repr(row)) for row in MEASURES]
+ROWS += [pytest.param(row, id=repr(row), marks=pytest.mark.slow) for row in SLOW]
+
+
+@pytest.fixture(params=ROWS)
 def measure(request):
+    return request.param
+
+
+@pytest.fixture(params=[row for row in ROWS if not lacking(type(row.values[0]), [log_levy_intensity])])
+def levy_measure(request):
     return request.param
 
 

@@ -18,32 +18,32 @@ def integrate_over_jumps(f):
 
 @pytest.mark.parametrize("u", [0.0, 0.3, 20.0])
 @pytest.mark.parametrize("m", [1, 2, 7])
-def test_tilted_moments_are_integrals_of_the_levy_intensity(measure, m, u):
-    exact = integrate_over_jumps(lambda w: math.exp(m * math.log(w) - u * w + log_levy_intensity(measure, w)))
+def test_tilted_moments_are_integrals_of_the_levy_intensity(levy_measure, m, u):
+    exact = integrate_over_jumps(lambda w: math.exp(m * math.log(w) - u * w + log_levy_intensity(levy_measure, w)))
     tolerance = 1e-6
-    if getattr(measure, "sigma", 0.0) > 0.99 and m == 1:
+    if getattr(levy_measure, "sigma", 0.0) > 0.99 and m == 1:
         # What jumps below exp(-700) add.
         tolerance = 1.0
-    assert math.exp(log_tilted_moment(measure, m, u)) == pytest.approx(exact, rel=tolerance)
+    assert math.exp(log_tilted_moment(levy_measure, m, u)) == pytest.approx(exact, rel=tolerance)
 
 
 @pytest.mark.parametrize("u", [0.3, 20.0])
-def test_tilted_moments_are_derivatives_of_the_laplace_exponent(measure, u):
+def test_tilted_moments_are_derivatives_of_the_laplace_exponent(levy_measure, u):
     h = 1e-5 * u
-    slope = (laplace_exponent(measure, u + h) - laplace_exponent(measure, u - h)) / (2 * h)
-    assert math.exp(log_tilted_moment(measure, 1, u)) == pytest.approx(slope, rel=1e-6)
-    second = (log_tilted_moment(measure, 1, u + h) - log_tilted_moment(measure, 1, u - h)) / (2 * h)
-    ratio = math.exp(log_tilted_moment(measure, 2, u) - log_tilted_moment(measure, 1, u))
+    slope = (laplace_exponent(levy_measure, u + h) - laplace_exponent(levy_measure, u - h)) / (2 * h)
+    assert math.exp(log_tilted_moment(levy_measure, 1, u)) == pytest.approx(slope, rel=1e-6)
+    second = (log_tilted_moment(levy_measure, 1, u + h) - log_tilted_moment(levy_measure, 1, u - h)) / (2 * h)
+    ratio = math.exp(log_tilted_moment(levy_measure, 2, u) - log_tilted_moment(levy_measure, 1, u))
     assert ratio == pytest.approx(-second, rel=1e-6)
 
 
-def test_laplace_exponent_takes_arrays_and_vanishes_at_zero(measure):
-    values = laplace_exponent(measure, np.array([0.0, 1.0]))
+def test_laplace_exponent_takes_arrays_and_vanishes_at_zero(levy_measure):
+    values = laplace_exponent(levy_measure, np.array([0.0, 1.0]))
     assert values[0] == 0.0
-    assert values[1] == laplace_exponent(measure, 1.0)
+    assert values[1] == laplace_exponent(levy_measure, 1.0)
     sizes = np.array([1.0, 4.0])
-    expected = [log_tilted_moment(measure, m, 2.0) for m in sizes]
-    np.testing.assert_allclose(log_tilted_moment(measure, sizes, 2.0), expected, rtol=1e-13)
+    expected = [log_tilted_moment(levy_measure, m, 2.0) for m in sizes]
+    np.testing.assert_allclose(log_tilted_moment(levy_measure, sizes, 2.0), expected, rtol=1e-13)
 
 
 def test_sigma_zero_is_the_dirichlet_process():
@@ -60,11 +60,13 @@ def test_sigma_zero_is_the_dirichlet_process():
 
 
 @pytest.mark.parametrize("log_u", [-40.0, 0.0, 3.0, 300.0])
-def test_weights_are_tilted_moments(measure, log_u):
+def test_weights_are_tilted_moments(levy_measure, log_u):
     n = 30
-    table = weights(measure, n, log_u)
+    table = weights(levy_measure, n, log_u)
     # In units of 1 / (1 + u).
-    moments = [log_tilted_moment(measure, m, math.exp(log_u)) + m * np.logaddexp(0.0, log_u) for m in range(1, n + 2)]
+    moments = [
+        log_tilted_moment(levy_measure, m, math.exp(log_u)) + m * np.logaddexp(0.0, log_u) for m in range(1, n + 2)
+    ]
     assert table.moment[0] == 0.0
     assert table.join.shape == table.moment.shape == (n + 1,)
     np.testing.assert_allclose(table.moment[1:], moments[:n], rtol=1e-11, atol=1e-10)

@@ -83,7 +83,7 @@ def draw_partition(measure, n, rng):
 
 def draw_partition_in_reverse(measure, n, rng):
     labels = right(base.draw_partition)(measure, n, rng)
-    return labels.max() - labels
+    return labels.max(initial=0) - labels
 
 
 WRONG = [

@@ -20,11 +20,6 @@ def test_items_are_together_as_often_as_the_first_ones(measure, size):
     assert abs(together.mean() - expected) < 4.0 * together.std() / math.sqrt(n_draws) + 1e-9
 
 
-@pytest.mark.parametrize("n", [0, 1])
-def test_few_items(measure, n):
-    np.testing.assert_array_equal(draw_partition(measure, n, np.random.default_rng(1)), np.zeros(n))
-
-
 @pytest.mark.parametrize("alpha, sigma", [(1e-6, 0.0), (1e-6, 0.999), (1e6, 0.5), (1.0, 1.0 - 1e-9), (1e6, 1e-12)])
 def test_extreme_hyperparameters(alpha, sigma):
     n = 3000
