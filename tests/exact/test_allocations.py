@@ -4,11 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from pymc_nrm.families import NormalGamma, NormalWishart, PoissonGamma
 from pymc_nrm.measures import NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
-from pymc_nrm.samplers.sides import allocate_items, start_sides
+from pymc_nrm.samplers.sides import allocate_items, choose_side, start_sides
 from pymc_nrm.samplers.split_merge import allocate_by_scans
 from pymc_nrm.testing import kernel_inputs
 
@@ -68,6 +69,17 @@ def test_probabilities_of_all_allocations_sum_to_one(case, n_scans):
     for seed in range(10):
         log_q = [allocate(case, n_scans, seed, placed)[2] for placed in product((0, 1), repeat=N - 2)]
         assert np.exp(log_q).sum() == pytest.approx(1.0, rel=1e-10)
+
+
+@pytest.mark.parametrize("log_odds", [-800.0, -1.2, 0.4, 800.0])
+def test_sides_are_drawn_with_the_probability_that_is_given(log_odds):
+    rng, n_draws = np.random.default_rng(1), 4000
+    probability = expit(log_odds)
+    sides, log_q = np.array([choose_side(rng, log_odds, -1) for _ in range(n_draws)]).T
+    assert abs(sides.mean() - probability) <= 4.5 * np.sqrt(probability * (1.0 - probability) / n_draws)
+    for side in (0, 1):
+        assert choose_side(rng, log_odds, side) == (side, pytest.approx(-np.logaddexp(0.0, log_odds * (1 - 2 * side))))
+        assert (log_q[sides == side] == choose_side(rng, log_odds, side)[1]).all()
 
 
 def test_sides_hold_their_items(case, n_scans):
