@@ -11,7 +11,7 @@ SECONDS_BEFORE_BAR = 2.0
 
 @contextlib.contextmanager
 def progress(title, total, progressbar=True):
-    """Show a bar like those of ``pm.sample``, if it takes longer than two seconds.
+    """Show a bar like those of ``pm.sample`` on standard error, if it takes longer than two seconds.
 
     Parameters
     ----------
@@ -97,13 +97,16 @@ class _LateBar:
         self._timer.start()
 
     def _show(self):
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # slow to import
+        from rich.console import Console  # slow to import
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         with self._lock:
             if self._closed:
                 return
             number = TextColumn("{task.completed} of {task.total}")
-            self._bar = Progress(TextColumn("{task.description}"), BarColumn(), number, TimeElapsedColumn())
+            columns = (TextColumn("{task.description}"), BarColumn(), number, TimeElapsedColumn())
+            # What programs print to standard output stays as it is.
+            self._bar = Progress(*columns, console=Console(stderr=True))
             self._task = self._bar.add_task(self._title, total=self._total, completed=self._done)
             self._bar.start()
 
