@@ -34,6 +34,8 @@ STATISTICS = {
         "n_restarts": ["1", "2"],
         "max_sweeps": ["1", "5"],
         "max_zealous": ["0", "2"],
+        "max_draws": ["1000", "None", "1", "7"],
+        "progressbar": ["False"],
         "random_seed": SEED,
         "var_name": ["None", "'z'"],
     },
@@ -42,6 +44,7 @@ STATISTICS = {
     "assignment_uncertainty": {"estimate": ESTIMATE, "loss": LOSS, "random_seed": SEED},
     "partition_convergence": {"n_pairs": ["0", "1", "500"], "random_seed": ["0"], "var_name": ["None", "'z'"]},
     "add_diagnostics": {"n_pairs": ["0", "5"], "random_seed": ["0"], "var_name": ["None", "'z'"]},
+    "without_labels": {},
 }
 PREDICTIONS = {
     "sample_components": {"to_items": ["True", "False"], "random_seed": SEED, "var_name": ["None", "'x'"]},
@@ -67,7 +70,7 @@ PLOTS = {
         "names": ["None", "list(range(n))"],
     },
     "plot_n_clusters": {"prior": ["None", "nrm.DirichletProcess(1.0)"], "by_chain": ["True", "False"]},
-    "plot_cluster_sizes": {"probability": ["None", "0.5"], "log": ["True", "False"], "max_rank": ["1", "40"]},
+    "plot_cluster_sizes": {"probability": ["None", "0.5"], "log": ["True", "False"], "max_rank": ["None", "1", "40"]},
     "plot_partition_trace": {"var_name": ["None", "'z'"]},
     "plot_distance": {"estimate": ESTIMATE, "loss": ["None", *LOSS], "probability": ["0.9"]},
     "plot_clusters": {
