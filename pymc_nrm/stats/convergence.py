@@ -87,6 +87,11 @@ def suppress_division_warnings():
         yield
 
 
+def as_number(array):
+    """An array of truth values as one of 0 and 1, which ArviZ needs; any other one as it is."""
+    return array.astype("int64") if array.dtype == bool else array
+
+
 def sampling_diagnostic(name, draws, **kwargs):
     """``arviz_stats.rhat``, ``ess`` or ``mcse`` of every element of an array of draws.
 

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.checks import check_count, check_name, random_generator
-from pymc_nrm.stats.convergence import suppress_division_warnings
+from pymc_nrm.stats.convergence import as_number, suppress_division_warnings
 from pymc_nrm.stats.diagnostics import quantities_of
 from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names, posterior_of
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, pair_name
@@ -107,7 +107,7 @@ def summary(
     text = [name for name in shown if posterior[name].dtype.kind not in "biufc"]
     if text:
         raise TypeError(f"var_names must be of numbers; {text[0]!r} holds {posterior[text[0]].dtype}")
-    table = posterior[[name for name in shown if name not in partitions]]
+    table = posterior[[name for name in shown if name not in partitions]].map(as_number)
     for name in shown:
         if name in partitions:
             rows = _rows(idata, name, n_sizes, n_pairs, random_seed)

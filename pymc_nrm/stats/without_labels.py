@@ -2,6 +2,7 @@
 
 import xarray as xr
 
+from pymc_nrm.stats.convergence import as_number
 from pymc_nrm.stats.diagnostics import SCALARS, quantities_of
 from pymc_nrm.stats.draws import partition_draws, partition_names, posterior_of
 
@@ -22,9 +23,9 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
     Returns
     -------
     DataTree or Dataset
-        A copy that shares its arrays with ``idata``.  In place of a partition ``z``, its posterior has
-        ``z_n_clusters``, ``z_entropy`` (nats), ``z_largest_cluster`` and, where ``sample_stats`` tells,
-        ``z_log_joint``; see :func:`~pymc_nrm.stats.diagnostics.partition_quantities`.
+        A copy that shares its arrays with ``idata``; truth values are numbers, which ArviZ needs.  In place of a
+        partition ``z``, its posterior has ``z_n_clusters``, ``z_entropy`` (nats), ``z_largest_cluster`` and, where
+        ``sample_stats`` tells, ``z_log_joint``; see :func:`~pymc_nrm.stats.diagnostics.partition_quantities`.
 
     Raises
     ------
@@ -50,7 +51,7 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
     shown = {}
     for name, array in posterior.data_vars.items():
         if name not in names:
-            shown[name] = array
+            shown[name] = as_number(array)
             continue
         quantities = quantities_of(partition_draws(idata, name), idata)
         for quantity in SCALARS:

@@ -55,6 +55,15 @@ def test_variables_of_the_model_are_kept(idata):
     assert (nrm.without_labels(posterior)["z_n_clusters"] == 0).all()
 
 
+def test_truth_values_are_numbers(idata):
+    posterior = idata["posterior"].to_dataset()
+    together = (posterior["z"][..., 0] == posterior["z"][..., 1]).rename("together")
+    result = nrm.without_labels(posterior.assign(together=together))
+    np.testing.assert_array_equal(result["together"], together)
+    assert "together" in arviz_stats.summary(result).index
+    assert "together" in nrm.summary(posterior.assign(together=together)).index
+
+
 def test_first_things_that_users_of_arviz_type(idata):
     result = nrm.without_labels(idata)
     table = arviz_stats.summary(result)
