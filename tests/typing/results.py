@@ -31,7 +31,8 @@ assert_type(table, pd.DataFrame)
 print(table.loc["z[n_clusters]", "mean"], table.index.tolist())
 
 assert_type(nrm.without_labels(idata), xr.DataTree)
-assert_type(nrm.without_labels(idata.posterior.to_dataset()), xr.Dataset)
+posterior: xr.Dataset = idata.posterior.to_dataset()
+assert_type(nrm.without_labels(posterior), xr.Dataset)
 
 estimate = nrm.point_estimate(idata, loss="binder_loss", max_draws=500, progressbar=False, random_seed=1)
 assert_type(estimate, xr.Dataset)
