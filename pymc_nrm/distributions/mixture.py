@@ -23,6 +23,7 @@ from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
 from pymc_nrm.hyperparameters import check_values, plain_values
 from pymc_nrm.partitions.clusters import draw_data
+from pymc_nrm.partitions.value import FlatLabels
 from pymc_nrm.pymc_internals import logprob, support_point
 
 
@@ -250,7 +251,8 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     if value.type.shape[0] is None or value.type.shape[0] != labels.type.shape[0]:
         # Kernels of the graph would read beyond the end.
         labels = CheckAndRaise(ValueError, rows_message(value, labels))(labels, pt.eq(labels.shape[0], X.shape[0]))
-    return with_conditions(log_likelihood(family, X, labels), family, d=X.shape[1])
+    indices, _ = FlatLabels.symbolic_indices(labels, labels.shape[0])
+    return with_conditions(log_likelihood(family, X, indices), family, d=X.shape[1])
 
 
 @support_point.register(MixtureRV)

@@ -75,6 +75,28 @@ class FlatLabels:
         return canonical
 
     @staticmethod
+    def symbolic_indices(labels, n):
+        """Labels in a graph that may index arrays: zeros in place of labels outside of 0 to n - 1.
+
+        Kernels and graphs check no bounds.  Steps that know nothing of partitions, as of ``pm.sample_smc``, propose any
+        whole numbers.
+
+        Parameters
+        ----------
+        labels : vector of int64
+            Any whole numbers.
+        n : scalar of int64
+
+        Returns
+        -------
+        indices : vector of int64
+        in_range : scalar of bool
+            Whether they are the labels themselves.
+        """
+        in_range = pt.and_(pt.all(labels >= 0), pt.all(labels < n))
+        return pt.switch(in_range, labels, 0), in_range
+
+    @staticmethod
     def symbolic_sizes(labels, n):
         """Sizes of clusters in a graph, and whether the labels are a value of the partition.
 
@@ -90,13 +112,12 @@ class FlatLabels:
             One entry for each cluster, all above 0 where the labels are a value.
         valid : scalar of bool
         """
-        in_range = pt.and_(pt.all(labels >= 0), pt.all(labels < n))
-        safe = pt.switch(in_range, labels, 0)
-        n_clusters = FlatLabels.n_clusters(safe)
-        sizes = pt.zeros(n_clusters, dtype="int64")[safe].inc(1)
+        indices, in_range = FlatLabels.symbolic_indices(labels, n)
+        n_clusters = FlatLabels.n_clusters(indices)
+        sizes = pt.zeros(n_clusters, dtype="int64")[indices].inc(1)
         # Writing positions from the last to the first leaves the first appearance of every label.
         positions = pt.arange(labels.shape[0])[::-1]
-        first = pt.zeros(n_clusters, dtype="int64")[safe[::-1]].set(positions)
+        first = pt.zeros(n_clusters, dtype="int64")[indices[::-1]].set(positions)
         ordered = pt.and_(in_range, pt.and_(pt.all(sizes > 0), pt.all(first[1:] > first[:-1])))
         return sizes, pt.and_(ordered, pt.eq(labels.shape[0], n))
 

@@ -161,3 +161,15 @@ def test_deterministics_may_use_the_labels():
     np.testing.assert_array_equal(
         draws.posterior["together"], draws.posterior["z"][..., 0] == draws.posterior["z"][..., 1]
     )
+
+
+@pytest.mark.parametrize("label", [-1, 3, -(10**9), 10**12])
+@pytest.mark.parametrize(
+    "family", [nrm.PoissonGamma(1.0, 0.5), nrm.NormalGamma(0.0, 1.0, 1.0, 1.0)], ids=["counts", "normal"]
+)
+def test_labels_that_are_no_partition_have_probability_zero(family, label):
+    """Steps that know nothing of partitions propose them; arrays must not be indexed with them."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+        nrm.Mixture("x", z, family, observed=[0, 1, 8])
+    assert model.compile_logp()({"z": np.array([0, label, 1])}) == -np.inf
