@@ -163,7 +163,13 @@ def _draw(draws, layouts, new_items, rng, progressbar):
                     family, data, draw_component_rows(rng, draw.labels, family, data, n_new)
                 )
                 values = np.empty(results[i].shape[1:])
-                draw_items(rng, _with_new_items(family, new_items), labels, parameters, values)
+                try:
+                    draw_items(rng, _with_new_items(family, new_items), labels, parameters, values)
+                except np.linalg.LinAlgError:
+                    raise ValueError(
+                        f"data of {layout.name!r} cannot be drawn: doubles do not hold the covariance of a cluster, "
+                        "far longer in one direction than in others. Choose mu nearer to the data, or a wider Psi"
+                    ) from None
                 results[i][s] = values
     return new_labels, results
 

@@ -1,12 +1,15 @@
 """Errors if the log density that a step samples from is not finite or differs from that of the model."""
 
+import functools
+
 import numpy as np
+import pytensor
 import pytensor.tensor as pt
 from pymc.exceptions import SamplingError
+from pytensor.compile.mode import Mode
 from pytensor.sparse import as_sparse_variable
 from scipy import sparse
 
-from pymc_nrm.distributions.constants import constant_value
 from pymc_nrm.families.base import log_likelihood
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import label_counts
@@ -38,14 +41,28 @@ def graph_log_likelihood(family, X, labels):
     >>> round(graph_log_likelihood(family, np.array([0.0, 1.0]), np.array([0, 0])), 3)
     -2.197
     """
-    symbolic = type(family)(*[pt.as_tensor(value) for value in family])
+    fields = tuple(np.asarray(value) for value in family)
     if sparse.issparse(X):
-        values = as_sparse_variable(sparse.csr_matrix(X))
+        values = sparse.csr_matrix(X)
+        values_type = as_sparse_variable(values).type
     else:
-        values = pt.as_tensor(X[:, None] if X.ndim == 1 else X)
-    graph = log_likelihood(symbolic, values, pt.as_tensor(labels))
+        values = np.ascontiguousarray(X[:, None] if X.ndim == 1 else X)
+        values_type = pt.matrix(dtype=values.dtype).type
+    # An implementation that is registered anew has a graph of its own.
+    implementation = log_likelihood.registry[type(family)]
+    types = tuple((field.dtype.name, field.ndim) for field in fields)
     with np.errstate(all="ignore"):
-        return float(constant_value(graph))
+        return float(_interpreted(implementation, type(family), types, values_type)(*fields, values, labels))
+
+
+@functools.lru_cache(maxsize=32)
+def _interpreted(implementation, family_class, types, values_type):
+    """The log-likelihood as a function of hyperparameters, data and labels; few values do not pay for compilation."""
+    fields = [pt.tensor(dtype=dtype, shape=(None,) * ndim) for dtype, ndim in types]
+    values, labels = values_type(), pt.lvector()
+    graph = log_likelihood(family_class(*fields), values, labels)
+    mode = Mode(linker="py", optimizer="minimum_compile")
+    return pytensor.function([*fields, values, labels], graph, mode=mode, on_unused_input="ignore")
 
 
 def check_against_graph(partition, mixtures, labels, log_density):

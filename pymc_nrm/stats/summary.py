@@ -112,6 +112,8 @@ def summary(
         if name in partitions:
             rows = _rows(idata, name, n_sizes, n_pairs, random_seed)
             table = table.assign({f"{name}[{row}]": array for row, array in rows.items()})
+    if not any(array.size for array in table.data_vars.values()):
+        raise ValueError(f"idata must have variables to summarise; got {sorted(map(str, shown))} of no entries")
     with suppress_division_warnings():
         return arviz_stats.summary(table, **kwargs)
 

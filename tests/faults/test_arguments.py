@@ -321,6 +321,20 @@ def test_whole_numbers_beyond_doubles(alpha):
         plain_values(nrm.PoissonGamma(alpha, 1.0))
 
 
+def test_covariances_beyond_doubles():
+    # The mean of the prior is 1e9 away from the data, so that a covariance is 1e17 times as long in one direction.
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURE, n=4)
+        nrm.Mixture("x", z, nrm.NormalWishart(0.0, 0.5, 30.0 * np.eye(2), 6.0), observed=np.full((4, 2), 1e9))
+    with pytest.raises(ValueError, match="data of 'x' cannot be drawn: .* Choose mu nearer to the data"):
+        nrm.sample_posterior_predictive(IDATA, model, random_seed=1)
+
+
+def test_a_summary_of_no_entries():
+    with pytest.raises(ValueError, match=r"idata must have variables to summarise; got \['alpha', 'z'\] of no entries"):
+        nrm.summary(POSTERIOR.assign(alpha=POSTERIOR["alpha"].expand_dims(k=0)).isel(item=[]))
+
+
 @pytest.mark.parametrize("function", [lambda *given: nrm.density(*given, X), nrm.sample_posterior_predictive])
 def test_data_too_large_for_squares(function):
     with pm.Model() as model:
