@@ -90,7 +90,8 @@ class Partition(pm.Discrete):
     the probabilities of all values sum to one.
 
     ``pm.sample`` and :func:`pymc_nrm.sample` move the partition.  ``pm.find_MAP`` leaves it where it starts, without a
-    warning, and ``pm.sample_smc`` is wrong beyond some ten items; ``pm.fit`` and samplers other than PyMC's own refuse it.
+    warning, and ``pm.sample_smc`` is wrong beyond some ten items; ``pm.fit`` and samplers other than those of PyMC
+    refuse it.
 
     Examples
     --------
