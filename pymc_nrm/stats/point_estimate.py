@@ -21,6 +21,8 @@ N_REFERENCES = 100
 N_STANDARD_ERRORS = 6
 # With more draws, restarts use as many random ones, and the best few partitions that they find are improved with all.
 N_FIRST = 250
+# No more labels than this, but 50 draws at least.
+N_FIRST_LABELS = 2**21
 N_POLISHED = 4
 # How often the progress bar moves while draws are compared at random ones.
 N_REPORTS = 10
@@ -96,8 +98,8 @@ def point_estimate(
     has an expected loss of 1.824 bits in place of 1.822, with a Monte Carlo standard error of 0.008, and is found in a
     tenth of the time.
 
-    With more than 250 draws to read, searches use 250 random ones of them; the best four partitions that they find are
-    then starts of searches with all.
+    With more than 250 draws to read, searches use 250 random ones of them, or fewer where there are more than 8,000
+    items; the best four partitions that they find are then starts of searches with all.
 
     The estimate is at least as good as every draw that is read and has at most ``max_clusters`` clusters: those that
     are better become starts of further searches.  With more than 100 draws, only those are compared at all draws that
@@ -126,7 +128,7 @@ def point_estimate(
     partitions = stack_draws(evenly_spaced(draws, max_draws))
     rng = random_generator(random_seed)
     limits = (partitions.shape[1] if max_clusters is None else int(max_clusters), int(max_sweeps), int(max_zealous))
-    n_steps = N_REPORTS + int(n_restarts) + (N_POLISHED if len(partitions) > N_FIRST else 0)
+    n_steps = N_REPORTS + int(n_restarts) + (N_POLISHED if len(partitions) > n_first(partitions) else 0)
     with progress("Searching the point estimate", n_steps, progressbar) as advance:
         labels, found = minimise(partitions, loss, costs, limits, int(n_restarts), rng, advance)
 
@@ -181,11 +183,11 @@ def minimise(partitions, loss, costs, limits, n_restarts, rng, advance=lambda: N
         advance()
     starts = _starts(partitions[allowed], reference_losses.mean(axis=1), n_restarts)
     tables = make_tables(partitions, loss, costs)
-    if len(compact) <= N_FIRST:
+    if len(compact) <= n_first(partitions):
         found = _run_all(rng, starts, tables, limits, advance)
         losses = mean_losses(found, compact, loss, costs)
     else:
-        first = np.sort(rng.choice(len(compact), N_FIRST, replace=False))
+        first = np.sort(rng.choice(len(compact), n_first(partitions), replace=False))
         few = make_tables(partitions[first], loss, costs)
         found = _run_all(rng, starts, few, limits, advance)
         order = np.argsort(mean_losses(found, compact, loss, costs), kind="stable")
@@ -203,6 +205,11 @@ def minimise(partitions, loss, costs, limits, n_restarts, rng, advance=lambda: N
             best = _run(rng, partitions[t], tables, limits)
             least = mean_losses(best[None], compact, loss, costs)[0]
     return best.astype(np.int64), losses
+
+
+def n_first(partitions):
+    """How many draws (S, n) restarts use."""
+    return min(N_FIRST, max(N_FIRST_LABELS // partitions.shape[1], 50))
 
 
 def mean_losses(estimates, draws, loss, costs):

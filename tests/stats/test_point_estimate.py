@@ -74,9 +74,10 @@ def test_estimate_is_as_good_as_every_draw(loss, costs, rng):
     assert found.restart_expected_loss.min() == pytest.approx(found.expected_loss)
 
 
+@pytest.mark.parametrize("limit", ["N_FIRST", "N_FIRST_LABELS"])
 @pytest.mark.parametrize("loss", VALUES)
-def test_search_with_some_of_the_draws_first(loss, rng, monkeypatch):
-    monkeypatch.setattr(module, "N_FIRST", 20)
+def test_search_with_some_of_the_draws_first(loss, limit, rng, monkeypatch):
+    monkeypatch.setattr(module, limit, 20)
     rows = all_partitions(7)
     for _ in range(4):
         draws = noisy_draws(rng, 7, 90, 3)
