@@ -47,6 +47,7 @@ def draw_log_concave(rng, target):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from pymc_nrm.measures.generalized_gamma import LogU
     >>> rng = np.random.default_rng(1)
     >>> draws = [draw_log_concave(rng, LogU(n=100.0, k=5.0, alpha=1.0, sigma=0.5)) for _ in range(100)]

@@ -42,7 +42,8 @@ def _common_statistics(state, log_u, log_joint):
         "n_clusters": int(state.size[0]),
         "log_joint": log_joint,
         "u": u,
-        "entropy": float(abs((proportions * np.log(proportions)).sum())),
+        # Rounded, so that equal entropies tie in ranks, whatever the order of the clusters.
+        "entropy": round(float(abs((proportions * np.log(proportions)).sum())), 12),
     }
 
 

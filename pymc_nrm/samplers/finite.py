@@ -49,7 +49,7 @@ def graph_log_likelihood(family, X, labels):
         values = np.ascontiguousarray(X[:, None] if X.ndim == 1 else X)
         values_type = pt.matrix(dtype=values.dtype).type
     # An implementation that is registered anew has a graph of its own.
-    implementation = log_likelihood.registry[type(family)]
+    implementation = log_likelihood.dispatch(type(family))
     types = tuple((field.dtype.name, field.ndim) for field in fields)
     with np.errstate(all="ignore"):
         return float(_interpreted(implementation, type(family), types, values_type)(*fields, values, labels))

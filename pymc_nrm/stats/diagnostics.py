@@ -112,8 +112,8 @@ def _label_quantities(draws):
     return xr.Dataset(
         {
             "n_clusters": (sample, (sizes > 0).sum(axis=2)),
-            # The absolute value turns -0 into 0.
-            "entropy": (sample, np.abs(xlogy(proportions, proportions).sum(axis=2))),
+            # The absolute value turns -0 into 0.  Rounded as by the steps, so that equal entropies tie in ranks.
+            "entropy": (sample, np.abs(xlogy(proportions, proportions).sum(axis=2)).round(12)),
             "largest_cluster": (sample, sizes[:, :, 0]),
             "cluster_sizes": ((*sample, "rank"), sizes),
         },

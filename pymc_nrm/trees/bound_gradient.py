@@ -12,7 +12,7 @@ from pymc_nrm.guide_trees.tree import leaves
 from pymc_nrm.measures.base import log_joint_term, weights
 from pymc_nrm.trees.clustering_result import make_dendrogram
 from pymc_nrm.trees.coordinates import Block
-from pymc_nrm.trees.evidence import u_given_tree
+from pymc_nrm.trees.evidence import log_integrated_term, u_given_tree
 from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers
 from pymc_nrm.trees.tree_posterior import node_log_probabilities
 
@@ -103,11 +103,12 @@ class TreeBound:
         """Central differences of the log weights of u and of clusters, averaged over their law given the tree."""
         n = len(size_weights[0]) - 1
         gradient = np.zeros(len(x))
+        log_term = log_joint_term if len(law.log_u) > 1 else log_integrated_term
         for k in range(len(x)):
             for sign in (1.0, -1.0):
                 measure = self.measure.at(x + sign * _STEP * (np.arange(len(x)) == k))
                 for probability, s, by_size in zip(law.probabilities, law.log_u, size_weights, strict=True):
-                    value = probability * log_joint_term(measure, n, s) + by_size @ weights(measure, n, s).moment
+                    value = probability * log_term(measure, n, s) + by_size @ weights(measure, n, s).moment
                     gradient[k] += sign * value / (2.0 * _STEP)
         return gradient
 

@@ -14,7 +14,7 @@ from pymc_nrm.measures.base import log_eppf, log_joint_term, weights
 from pymc_nrm.special import log_sum_exp, softplus
 
 # Nodes are at most a third of a standard deviation apart, and at most 0.14.  The trapezoid rule then has an error below
-# 1e-8, even for one-sided tails far from the mode.
+# 1e-7, even for one-sided tails far from the mode.
 _LARGEST_DROP, _LARGEST_STEP = 0.06, 0.14
 
 # Terms below exp(-30) times the largest are left out.
@@ -125,14 +125,18 @@ def u_given_tree(measure, tree, log_marginal, log_u):
     if np.array_equal(moment, weights(measure, n, log_u + 1.0).moment):
         # Nothing depends on u, as with the Dirichlet process, so a single node is enough.
         log_sum = potentials_from_marginals(tree, moment, log_marginal).log_potential[-1]
-        whole = log_eppf(measure, np.array([n])) - moment[n] + log_sum
-        return Quadrature(log_u, np.array([log_u]), np.array([whole]))
+        return Quadrature(log_u, np.array([log_u]), np.array([log_integrated_term(measure, n, log_u) + log_sum]))
 
     def log_integrand(s):
         phi = potentials_from_marginals(tree, weights(measure, n, s).moment, log_marginal).log_potential[-1]
         return log_joint_term(measure, n, s) + s + phi
 
     return integrate_log_u(log_integrand, log_u)
+
+
+def log_integrated_term(measure, n, log_u):
+    """What :func:`~pymc_nrm.measures.base.log_joint_term` is with u integrated out, if weights of clusters lack u."""
+    return log_eppf(measure, np.array([n])) - weights(measure, n, log_u).moment[n]
 
 
 def _log_u_at(t):

@@ -229,7 +229,7 @@ def test_argument(call, message):
         ({"tune": -1}, "tune must be a whole number of at least 0; got -1"),
         ({"chains": 0}, "chains must be a whole number of at least 1; got 0"),
         ({"cores": 0}, "cores must be a whole number of at least 1; got 0"),
-        ({"labels": ["full"]}, "labels must be one of"),
+        ({"label_storage": ["full"]}, "label_storage must be one of"),
         ({"model": "m"}, "model must be a pymc.Model"),
         ({"initvals": 3}, "initvals must be a dict of values, or a list"),
         ({"initvals": {"q": 1}}, r"initvals must be of free variables of the model, .*; got 'q'"),

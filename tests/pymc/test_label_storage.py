@@ -46,7 +46,9 @@ def assert_same_values(first, second, leave_out=()):
     expected = {path for path in second if not any(part in path for part in leave_out)}
     assert set(first) == expected
     for path in expected:
-        np.testing.assert_array_equal(first[path], second[path], err_msg=path)
+        # Steps and diagnostics add up the entropy in different orders.
+        tolerance = 1e-14 if "entropy" in path else 0.0
+        np.testing.assert_allclose(first[path], second[path], rtol=tolerance, err_msg=path)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +112,9 @@ def test_without_labels_their_functionals_are_left(full, caplog):
         path for path in second if any(part in path for part in leave_out)
     }
     for path in set(first) - {path for path in first if "/z/convergence/" in path}:
-        np.testing.assert_array_equal(first[path], second[path], err_msg=path)
+        # Steps and diagnostics add up the entropy in different orders.
+        tolerance = 1e-14 if "entropy" in path else 0.0
+        np.testing.assert_allclose(first[path], second[path], rtol=tolerance, err_msg=path)
     table, expected = none["partition_stats/z/convergence"], full["partition_stats/z/convergence"]
     names = table["quantity"].values.tolist()
     assert names == ["n_clusters", "entropy", "log_joint"]
