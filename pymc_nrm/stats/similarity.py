@@ -195,6 +195,8 @@ def select_items(draws, items):
     items = np.atleast_1d(np.asarray(items))
     if items.ndim != 1 or items.size == 0:
         raise ValueError(f"items must be a sequence of at least one item; got shape {items.shape}")
+    if items.dtype.kind == "b":
+        raise ValueError(f"items must be values of {dim!r}; got booleans. np.flatnonzero gives places from a mask")
     index = draws.indexes[dim] if dim in draws.indexes else range(draws.sizes[dim])
     unknown = [item for item in items.tolist() if item not in index]
     if unknown:

@@ -145,7 +145,10 @@ def alternative_trees(
             gain, _, log_density = at(s)
             return s + log_density + gain
 
-        log_bound = integrate_log_u(log_integrand, law.mode).log_integral
+        if len(law.log_u) == 1:  # nothing depends on u
+            log_bound = law.log_integral + at(law.mode)[0]
+        else:
+            log_bound = integrate_log_u(log_integrand, law.mode).log_integral
         gain = max(log_bound - law.log_integral, 0.0)
     shares = sum(p * np.exp(at(s)[1]) for p, s in zip(law.probabilities, law.log_u, strict=True))
     return AlternativeTrees(float(log_bound), float(gain), np.log1p(shares))

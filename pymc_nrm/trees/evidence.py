@@ -32,7 +32,7 @@ class Quadrature(NamedTuple):
     mode : float
         Where the integrand is largest, to a fraction of its width.
     log_u : ndarray, shape (m,)
-        Nodes.
+        Nodes; a single one where clusters do not depend on u.
     log_terms : ndarray, shape (m,)
         Logarithms of the summands.
     """

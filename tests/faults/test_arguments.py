@@ -164,6 +164,10 @@ def test_seed(function, seed, model):
             "^X: data of PoissonGamma .* at most 1e.09",
         ),
         (lambda: nrm.NormalGamma.from_data(X * 1e155), "X must have variances from .* Give the data in other units"),
+        (
+            lambda: nrm.similarity(IDATA, items=[True, False, True, False]),
+            "items must be values of 'item'; got booleans",
+        ),
         (lambda: plots.plot_similarity(IDATA, names=3), "names must have one entry for each of the 4 items; got 3"),
         (lambda: plots.plot_n_clusters(IDATA, backend="x"), "backend must be one of matplotlib, .*; got 'x'"),
         (lambda: plots.plot_n_clusters(IDATA, visuals=["a"]), "visuals must be a mapping"),

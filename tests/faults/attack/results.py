@@ -147,7 +147,8 @@ def _family_and_values(namespace, n):
         return None, None
     if namespace["x"] in namespace["model"].free_RVs:
         return namespace["family"], None
-    values = numeric_data("X", namespace["X"])
+    # pm.Data has turned whole numbers into 32 bits, in which large counts are others.
+    values = numeric_data("X", namespace["model"].named_vars.get("X", namespace["X"]))
     values = np.asarray(values.toarray() if sparse.issparse(values) else values, dtype="float64")
     values = values[:, None] if values.ndim == 1 else values
     if values.size > LARGEST_FOR_FRACTIONS:
