@@ -119,7 +119,9 @@ def seeded(*names):
     return np.random.default_rng(zlib.crc32(" ".join(map(str, names)).encode()))
 
 
-@pytest.fixture(params=["4 items", "5 items", pytest.param("NormalWishart", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=["4 items", *(pytest.param(name, marks=pytest.mark.slow) for name in ("5 items", "NormalWishart"))]
+)
 def case(request):
     return request.param
 
