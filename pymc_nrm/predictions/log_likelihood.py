@@ -9,8 +9,8 @@ from pymc.model import Model
 from pymc_nrm.model.dependents import mixtures_of
 from pymc_nrm.model.rvs import checked_model, is_mixture, partition_of
 from pymc_nrm.partitions.labels import label_counts
-from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.layout import draws_dataset, partition_coords
+from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.predictions.prediction_rule import log_prediction_rule
 from pymc_nrm.predictions.tables import log_leave_one_out_table, log_sum_rows
 from pymc_nrm.progress import tracked

@@ -16,9 +16,9 @@ from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.model.rvs import checked_model
-from pymc_nrm.predictions.draws import posterior_of
 from pymc_nrm.predictions.items import as_rows
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
+from pymc_nrm.predictions.partition_draws import posterior_of
 
 
 @kernel

@@ -10,9 +10,9 @@ from pymc_nrm.checks import numeric_array
 from pymc_nrm.families.product import product, product_data
 from pymc_nrm.model.rvs import checked_model, find_partition
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
-from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.items import as_rows, prepare_new_items
 from pymc_nrm.predictions.layout import MixtureLayout
+from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.predictions.prediction_rule import log_prediction_rule
 from pymc_nrm.predictions.tables import log_predictive_table, log_sum_rows
 from pymc_nrm.progress import tracked

@@ -15,8 +15,8 @@ from pymc_nrm.interrupts import check_signals
 from pymc_nrm.model.rvs import checked_model, is_mixture
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.components import draw_component_rows
-from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, partition_coords
+from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.predictions.prediction_rule import draw_new_labels
 from pymc_nrm.progress import tracked
 

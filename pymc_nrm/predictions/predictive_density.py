@@ -8,9 +8,9 @@ from pymc.model import Model
 
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.partitions.labels import label_counts
-from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.items import as_rows, prepare_new_items
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
+from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.predictions.prediction_rule import log_prediction_rule
 from pymc_nrm.predictions.tables import log_predictive_table, log_sum_rows
 from pymc_nrm.progress import tracked

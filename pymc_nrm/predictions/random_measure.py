@@ -15,9 +15,9 @@ from pymc_nrm.measures.base import draw_log_auxiliary
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.components import draw_component_rows
-from pymc_nrm.predictions.draws import PartitionDraws
 from pymc_nrm.predictions.jumps import draw_log_fixed_jumps, draw_log_remaining_jumps
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded
+from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.progress import tracked
 from pymc_nrm.special import log_sum_exp, softplus
 

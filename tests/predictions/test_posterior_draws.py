@@ -13,7 +13,7 @@ from pymc_nrm.families.no_data import NoData
 from pymc_nrm.families.product import Product
 from pymc_nrm.model.rvs import find_partition
 from pymc_nrm.predictions import density, predict_labels, sample_components, sample_posterior_predictive
-from pymc_nrm.predictions.draws import PartitionDraws
+from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.samplers.target import Target
 
 LABELS = np.array([[0, 0, 1], [0, 1, 1], [0, 1, 2]])
