@@ -5,11 +5,11 @@ A measure is a prior over partitions.  It is a ``NamedTuple`` of scalar hyperpar
 variables in a model, and floats in kernels.
 
 Samplers need a law that is a product over clusters.  A measure therefore has an auxiliary variable u, given which the
-joint density of a partition of n items and of u is ``exp(t(n, u)) prod_c exp(moment[n_c])``: :func:`weights` gives the
-table ``moment``, :func:`log_joint_term` gives t, and :func:`draw_log_auxiliary` draws u given the partition.  The law
-of u may depend on n and on the number of clusters, not on their sizes.  What u stands for is a matter of the measure:
+joint density of a partition of n items and of u is ``exp(t(n, u)) prod_c exp(moment[n_c])``.  :func:`weights` returns
+the table ``moment``, :func:`log_joint_term` returns t, and :func:`draw_log_auxiliary` draws u given the partition.  The
+law of u may depend on n and on the number of clusters, but not on their sizes.  Each measure decides what u stands for:
 for normalized random measures it is the variable of James, Lijoi & Prünster (2009), see ``levy.py``.  All functions
-take or give its logarithm, since u itself may overflow.
+take or return its logarithm, since u itself may overflow.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class Measure(Protocol):
 
 
 def random_measure[T](*, hyperparameters: dict[str, Hyperparameter]) -> Callable[[type[T]], type[T]]:
-    """Give the ``NamedTuple`` of a measure the class attribute of :class:`Measure`: a decorator.
+    """Decorate the ``NamedTuple`` of a measure with the class attribute of :class:`Measure`.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def random_measure[T](*, hyperparameters: dict[str, Hyperparameter]) -> Callable
     Returns
     -------
     callable
-        Takes the class and gives it back.
+        A decorator that returns the class it is given.
 
     Raises
     ------
@@ -60,16 +60,16 @@ def random_measure[T](*, hyperparameters: dict[str, Hyperparameter]) -> Callable
 
 
 class Weights(NamedTuple):
-    """Logarithms of the weights of clusters given the auxiliary variable, the two tables that kernels read.
+    """Log weights of clusters given the auxiliary variable, in the two tables that kernels read.
 
-    A factor that all partitions of n items have in common is left to :func:`log_joint_term`.
+    Factors that all partitions of n items share belong to :func:`log_joint_term`.
 
     Parameters
     ----------
     join : ndarray, shape (n + 1,)
         ``join[0]`` for a new cluster, ``join[m]`` for joining a cluster of m items.
     moment : ndarray, shape (n + 1,)
-        ``moment[m]`` for a cluster of m items, and ``moment[0] = 0``: the sums of the first entries of ``join``.
+        ``moment[m]`` for a cluster of m items: the sum of the first m entries of ``join``, so ``moment[0] = 0``.
     """
 
     join: Any
@@ -78,7 +78,7 @@ class Weights(NamedTuple):
 
 @generic
 def log_joint_term(measure, n, log_u):
-    """What is to be added to the sum of ``moment`` over clusters for the log joint density of partition and u.
+    """Log joint density of the partition and u, minus the sum of ``moment`` over clusters.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def log_joint_term(measure, n, log_u):
     Returns
     -------
     float
-        For the density in u, not in log u.
+        The density is with respect to u, not log u.
     """
     raise NotImplementedError
 
@@ -134,7 +134,7 @@ def weights(measure, n, log_u):
 
 @generic
 def log_eppf(measure, counts):
-    """Log of the exchangeable partition probability function, the auxiliary variable integrated out.
+    """Log of the exchangeable partition probability function, with the auxiliary variable integrated out.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def log_eppf(measure, counts):
 
 @generic
 def symbolic_log_eppf(measure, counts):
-    """Symbolic log probability of a partition, the auxiliary variable integrated out.
+    """Symbolic log probability of a partition, with the auxiliary variable integrated out.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def symbolic_log_eppf(measure, counts):
 
 @generic
 def n_clusters_log_pmf(measure, n):
-    """Log probabilities of the number of clusters among n items; callable from Python.
+    """Log probabilities of the number of clusters among n items; called from Python, not from kernels.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def n_clusters_log_pmf(measure, n):
 
 @generic
 def n_clusters_mean(measure, n):
-    """Prior mean of the number of clusters among n items; callable from Python.
+    """Prior mean of the number of clusters among n items; called from Python, not from kernels.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def n_clusters_mean(measure, n):
 
     Notes
     -----
-    Time O(n^2) unless the measure knows better.
+    Time O(n^2), unless the measure registers a faster way.
     """
     return float(np.exp(n_clusters_log_pmf(measure, n)) @ np.arange(1, n + 1))
 
@@ -223,7 +223,7 @@ def draw_partition(measure, n, rng):
     measure : Measure
         With float fields.
     n : int
-        Number of items, 0 included.
+        Number of items, at least 0.
     rng : numpy.random.Generator
 
     Returns
@@ -235,12 +235,12 @@ def draw_partition(measure, n, rng):
 
 
 def as_float64_scalar(value):
-    """Symbolic double-precision scalar for a number, tensor or random variable, whatever the default precision is."""
+    """Symbolic float64 scalar of a number, tensor or random variable, whatever ``floatX`` is."""
     return value.astype("float64") if isinstance(value, Variable) else pt.constant(value, dtype="float64")
 
 
 def check_measure_hyperparameters(measure):
-    """Check the hyperparameters of a measure as far as they are known before sampling.
+    """Check those hyperparameters of a measure that are known before sampling.
 
     Parameters
     ----------

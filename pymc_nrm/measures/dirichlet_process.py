@@ -21,7 +21,7 @@ class DirichletProcess(NamedTuple):
 
     Notes
     -----
-    Levy intensity ``alpha w^-1 e^-w dw``; partition probability
+    The Levy intensity is ``alpha w^-1 e^-w dw``.  The probability of a partition is
     ``alpha^k prod_c Gamma(n_c) Gamma(alpha) / Gamma(alpha + n)`` (Ewens 1972; Antoniak 1974, proposition 3).
 
     Examples

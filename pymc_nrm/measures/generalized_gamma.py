@@ -1,8 +1,8 @@
-"""Numerics of the generalized gamma measures, in their two parameters alpha and sigma.
+"""Numerics of the generalized gamma measures, in terms of their two parameters alpha and sigma.
 
 A measure of this class registers :func:`stable_parameters` and calls :func:`implement_generalized_gamma` on its type.
-``L`` stands for ``log(1 + u)`` throughout.  At ``sigma = 0``, the Dirichlet process, u is independent of the partition
-and integrals over it are beta functions: nothing is computed by quadrature.
+``L`` stands for ``log(1 + u)`` throughout.  If ``sigma = 0``, the measure is the Dirichlet process: u is independent of
+the partition, integrals over u are beta functions, and no quadrature is needed.
 """
 
 import math
@@ -30,10 +30,10 @@ from pymc_nrm.special import (
 
 N_FORWARD_NODES = 512
 
-# Nodes are laid anew when the weight at an end of the grid exceeds this share of the whole.
+# Lay new nodes when the weight at an end of the grid exceeds this share of the total.
 _LARGEST_END = 1e-15
 
-# log u is cut off here, which an alpha below 1e-306 takes; nothing but u itself depends on it then.
+# Upper limit of log u, which only an alpha below 1e-306 reaches; nothing but the value of u depends on log u there.
 LARGEST_LOG_U = 1e308
 
 
@@ -91,7 +91,7 @@ def _symbolic_log_eppf(measure, counts):
     alpha, sigma = (base.as_float64_scalar(value) for value in stable_parameters(measure))
     counts = pt.as_tensor(counts)
     n, k = counts.sum(), counts.shape[0]
-    # As sigma tends to 1, lgamma(1 - sigma) diverges, yet cancels for clusters of one item, and for others leaves
+    # lgamma(1 - sigma) diverges as sigma tends to 1.  It cancels for clusters of one item, and for others
     # lgamma(m - sigma) - lgamma(1 - sigma) = lgamma(m - sigma) - lgamma(2 - sigma) + log(1 - sigma).
     sizes = pt.gammaln(pt.maximum(counts, 2) - sigma).sum() - k * pt.gammaln(2.0 - sigma)
     sizes += pt.gt(counts, 1).sum() * pt.log1p(-sigma)
@@ -125,8 +125,8 @@ _IMPLEMENTATIONS = [
 class LogU(NamedTuple):
     """Conditional law of s = log u given n items in k clusters; its log density is concave in s.
 
-    ``n s + (k sigma - n) softplus(s) - alpha expm1(sigma softplus(s)) / sigma``, from the joint density of partition
-    and u (Favaro & Teh 2013, section 3.2).
+    The log density is ``n s + (k sigma - n) softplus(s) - alpha expm1(sigma softplus(s)) / sigma``, which follows from
+    the joint density of the partition and u (Favaro & Teh 2013, section 3.2).
     """
 
     n: float
@@ -158,7 +158,8 @@ def _(target, s):
 def _draw_log_u_kernel(alpha, sigma, n, k, rng):
     if sigma > 0.0:
         return draw_log_concave(rng, LogU(float(n), float(k), alpha, sigma))
-    # u / (1 + u) ~ Beta(n, alpha), u is a ratio of gamma variables; G_a = G_(a+1) U^(1/a) does not underflow in logs.
+    # Since u / (1 + u) ~ Beta(n, alpha), u is a ratio of gamma variables.  On the log scale G_a = G_(a+1) U^(1/a) does
+    # not underflow.
     log_numerator = math.log(rng.standard_gamma(float(n)))
     log_denominator = math.log(rng.standard_gamma(alpha + 1.0)) + math.log(1.0 - rng.random()) / alpha
     return min(log_numerator - log_denominator, LARGEST_LOG_U)
@@ -191,7 +192,7 @@ def _log_eppf_kernel(alpha, sigma, counts):
 
 @kernel
 def _log_v(n, k, alpha, sigma):
-    """Logarithm of ``V(n, k) = alpha^k I(n, k) / Gamma(n)``, the factor of partition probabilities in n and k alone."""
+    """Logarithm of ``V(n, k) = alpha^k I(n, k) / Gamma(n)``, the factor of the EPPF that depends only on n and k."""
     if sigma == 0.0:
         return (k - 1) * math.log(alpha) - log_rising_factorial(alpha + 1.0, n - 1)
     return k * math.log(alpha) - math.lgamma(n) + log_integral(n, k, alpha, sigma)
@@ -199,10 +200,11 @@ def _log_v(n, k, alpha, sigma):
 
 @kernel
 def _n_clusters_kernel(alpha, sigma, n):
-    """Log probabilities of 1..n clusters: ``V(n, k) S(n, k)``.
+    """Log probabilities of 1..n clusters: the logarithms of ``V(n, k) S(n, k)``.
 
-    ``S(i+1, k) = S(i, k-1) + (i - k sigma) S(i, k)`` are sums over partitions of ``prod_c (1 - sigma)_(n_c - 1)``
-    (generalized Stirling numbers, Favaro & Teh 2013, section 2).  Each is kept as ``mantissa * 2^(512 power)``.
+    S(n, k) is the sum of ``prod_c (1 - sigma)_(n_c - 1)`` over partitions of n items into k clusters, a generalized
+    Stirling number (Favaro & Teh 2013, section 2).  The recursion is
+    ``S(i+1, k) = S(i, k-1) + (i - k sigma) S(i, k)``; each number is stored as ``mantissa * 2^(512 power)``.
     """
     mantissa = np.zeros(n + 1)
     power = np.zeros(n + 1, dtype=np.int64)
@@ -238,7 +240,7 @@ def _n_clusters_kernel(alpha, sigma, n):
 
 @kernel
 def _lay_nodes(n, k, alpha, sigma, weight, decay, growth):
-    """Nodes for stage (n, k): integrand up to a constant factor, ``1 - exp(-L)`` and ``alpha exp(sigma L)``."""
+    """Write, at nodes for n and k, the integrand up to a factor, ``1 - exp(-L)`` and ``alpha exp(sigma L)``."""
     low, high = find_window(n, k, alpha, sigma)
     spacing = (high - low) / (weight.shape[0] - 1)
     largest = -math.inf
@@ -273,11 +275,13 @@ def _draw_from_urn(alpha, n, rng):
 
 @kernel
 def _draw_by_quadrature(alpha, sigma, n, rng):
-    """Draw items one by one from ``V(i+1, k+1) / V(i, k)`` and ``(n_c - sigma) V(i+1, k) / V(i, k)``.
+    """Draw the labels of items one by one.
 
-    From stage (i, k) to (i+1, k) the integrand is multiplied by ``1 - e^-L``, to (i+1, k+1) by
-    ``(1 - e^-L) alpha e^(sigma L)``: on fixed nodes this needs no transcendental function.  Nodes are laid anew when
-    the integrand has moved towards an end of the grid, or n has grown by a quarter.
+    With k clusters of i items, the next item opens a cluster with probability ``V(i+1, k+1) / V(i, k)`` and joins
+    cluster c with probability ``(n_c - sigma) V(i+1, k) / V(i, k)``.  The step from (i, k) to (i+1, k) multiplies the
+    integrand of V by ``1 - e^-L``, the step to (i+1, k+1) by ``(1 - e^-L) alpha e^(sigma L)``.  On fixed nodes neither
+    needs a transcendental function.  New nodes are laid when the integrand has moved towards an end of the grid, or
+    the number of items has grown by a quarter.
     """
     labels = np.zeros(n, dtype=np.int64)
     counts = np.zeros(n, dtype=np.int64)
@@ -307,7 +311,7 @@ def _draw_by_quadrature(alpha, sigma, n, rng):
                 weight[j] *= growth[j]
             total_old = total_new
         else:
-            # A cluster of m items is proposed with probability m / i and accepted with (m - sigma) / m.
+            # Propose a cluster of m items with probability m / i, accept it with probability (m - sigma) / m.
             label = labels[rng.integers(0, i)]
             while rng.random() * counts[label] > counts[label] - sigma:
                 label = labels[rng.integers(0, i)]

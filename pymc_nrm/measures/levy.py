@@ -1,14 +1,14 @@
-"""Normalized random measures: homogeneous completely random measures, normalised, by their Levy intensity.
+"""The Levy intensity of a normalized random measure: a homogeneous completely random measure divided by its total mass.
 
-With Levy intensity rho, the Laplace exponent is ``psi(u) = int (1 - exp(-u w)) rho(dw)``, the tilted moments are
+If rho is the Levy intensity, the Laplace exponent is ``psi(u) = int (1 - exp(-u w)) rho(dw)``, the tilted moments are
 ``kappa(m, u) = int w^m exp(-u w) rho(dw)``, and the joint density of a partition of n items and of the auxiliary
 variable u is ``u^(n-1) exp(-psi(u)) / Gamma(n) prod_c kappa(n_c, u)`` (James, Lijoi & Prünster 2009, eq. 7 and 8).
 
 Tables of weights are in units of ``1 / (1 + u)``: ``moment[m] = log kappa'(m, u)`` with ``kappa'(m, u) = (1 + u)^m
-kappa(m, u)``, and ``log_joint_term`` is ``(n - 1) log u - n log(1 + u) - psi(u) - log Gamma(n)``.  All partitions of n
-items have the factor ``(1 + u)^n`` in common, and without it nothing cancels where u is huge.
+kappa(m, u)``, and ``log_joint_term`` is ``(n - 1) log u - n log(1 + u) - psi(u) - log Gamma(n)``.  This moves the
+factor ``(1 + u)^-n``, which all partitions of n items share, out of the tables; nothing then cancels if u is huge.
 
-Samplers call none of these functions; they define what the tables must agree with.
+Samplers call none of these functions.  They are the definitions that the tables must agree with.
 """
 
 from pymc_nrm.generic import generic

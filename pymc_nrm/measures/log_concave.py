@@ -1,4 +1,4 @@
-"""Exact draws from log-concave densities, by rejection from tangents and a constant."""
+"""Exact draws from log-concave densities, by rejection sampling under tangents of the log density."""
 
 import math
 
@@ -6,7 +6,7 @@ from pymc_nrm.generic import generic, kernel
 
 __all__ = ["draw_log_concave", "log_density", "log_density_derivative"]
 
-# Tangents touch a log-concave log density where it has dropped from its mode by an amount in this range.
+# The outer tangents touch the log density where it is below its maximum by an amount in this range.
 _LEAST_DROP, _LARGEST_DROP = 0.5, 2.0
 
 
@@ -26,9 +26,10 @@ def log_density_derivative(target, x):
 def draw_log_concave(rng, target):
     """Draw exactly from a log-concave density on the real line.
 
-    Rejection sampling under the minimum of three tangents of the log density: one near the mode, and one on either side
-    where it has dropped by about one (after Devroye 1986, "Non-uniform random variate generation", VII.2, and Gilks &
-    Wild 1992).  Every tangent bounds a concave function from above, so the draw is exact wherever these points lie.
+    The kernel proposes from the minimum of three tangents of the log density, one near the mode and one on either side
+    where the log density has dropped by about one, and rejects (after Devroye 1986, "Non-uniform random variate
+    generation", VII.2, and Gilks & Wild 1992).  Every tangent bounds a concave function from above, so the draw is
+    exact wherever the tangents touch.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def draw_log_concave(rng, target):
     Raises
     ------
     ValueError
-        If no mode is found, or a thousand proposals are rejected: the target is not log-concave.
+        If no mode is found or a thousand proposals are rejected, which means that the target is not log-concave.
 
     Examples
     --------
@@ -66,8 +67,8 @@ def draw_log_concave(rng, target):
     if not (slope_a > 0.0 and slope_b < 0.0 and slope_a < math.inf and slope_b > -math.inf):
         raise ValueError("target of draw_log_concave is not log-concave, or not a probability density")
 
-    #        left    right          Three tangents bound the log density (dotted).  From here on, positions are relative
-    #         ._______.             to the mode and heights to the log density there.
+    #        left    right          Three tangents bound the log density (dotted).  Below, positions are relative to the
+    #         ._______.             mode, and heights to the log density at the mode.
     #        / . ' ' . \
     #       /.           .\
     #      /.             .\
@@ -102,7 +103,7 @@ def draw_log_concave(rng, target):
 
 @kernel
 def _near_mode(target):
-    """A point where the log density is within about 0.1 of its maximum, and the width of its final bracket."""
+    """A point where the log density is within about 0.1 of its maximum, and the width of the final bracket."""
     low, high = 0.0, 0.0
     slope_low = slope_high = log_density_derivative(target, 0.0)
     if slope_low == 0.0:
@@ -123,9 +124,9 @@ def _near_mode(target):
     if not (slope_low >= 0.0 and slope_high <= 0.0):
         raise ValueError("target of draw_log_concave has no mode")
     value_low, value_high = log_density(target, low), log_density(target, high)
-    # The bracket may be as wide as the largest double, and the mode as narrow as one unit in the last place.
+    # Bisect: the bracket may be as wide as the largest double, and the mode as narrow as one unit in the last place.
     for _ in range(2200):
-        # The tangents at the two ends meet above the maximum.
+        # The tangents at the two ends meet at or above the maximum: stop if that is close.
         gap = value_high - value_low - slope_high * (high - low)
         crossing = gap / (slope_low - slope_high) if slope_low > slope_high else 0.0
         if value_low + slope_low * crossing - max(value_low, value_high) < 0.1:
@@ -143,7 +144,7 @@ def _near_mode(target):
 
 @kernel
 def _point_below(target, mode, top, step):
-    """A point on the side of ``step`` where the log density is about one below ``top``."""
+    """A point where the log density is about one below ``top``, on that side of the mode that ``step`` points to."""
     near, far = 0.0, math.inf * step
     for _ in range(2200):
         x = mode + step

@@ -15,16 +15,15 @@ class NormalizedGeneralizedGamma(NamedTuple):
     alpha : positive float, scalar tensor or random variable
         Factor of the Levy intensity.
     sigma : float in [0, 1), scalar tensor or random variable
-        The number of clusters among n items grows like ``n^sigma``.  At 0 the measure is the Dirichlet process, at 1/2
-        the normalized inverse Gaussian measure.
+        The number of clusters among n items grows like ``n^sigma``.  If sigma is 0, the measure is the Dirichlet
+        process; if 1/2, the normalized inverse Gaussian measure.
 
     Notes
     -----
-    Levy intensity ``alpha / Gamma(1 - sigma) w^(-1-sigma) e^-w dw`` (Favaro & Teh 2013, section 2), whence
+    The Levy intensity is ``alpha / Gamma(1 - sigma) w^(-1-sigma) e^-w dw`` (Favaro & Teh 2013, section 2), hence
     ``psi(u) = alpha / sigma ((1 + u)^sigma - 1)`` and
     ``kappa(m, u) = alpha Gamma(m - sigma) / Gamma(1 - sigma) (1 + u)^(sigma - m)``.  Partition probabilities follow
-    from James, Lijoi & Prünster (2009).  Lee & Choi (2015) write ``alpha_LC sigma`` for what is ``alpha`` here:
-    translate with ``alpha = sigma * alpha_LC``.
+    from James, Lijoi & Prünster (2009).  The alpha of Lee & Choi (2015) differs: ``alpha = sigma * alpha_LC``.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from pymc_nrm.measures.generalized_gamma import implement_generalized_gamma, sta
 class NormalizedInverseGaussian(NamedTuple):
     """Normalized inverse Gaussian measure with total mass parameter alpha.
 
-    The normalized generalized gamma measure with ``sigma = 1/2``.
+    This is the normalized generalized gamma measure with ``sigma = 1/2``.
 
     Parameters
     ----------
@@ -19,8 +19,8 @@ class NormalizedInverseGaussian(NamedTuple):
 
     Notes
     -----
-    Levy intensity ``alpha pi^(-1/2) w^(-3/2) e^-w dw`` (Lijoi, Mena & Prünster 2005, "Hierarchical mixture modeling
-    with normalized inverse-Gaussian priors"; parametrised as in Favaro & Teh 2013, section 2).
+    The Levy intensity is ``alpha pi^(-1/2) w^(-3/2) e^-w dw`` (Lijoi, Mena & Prünster 2005, "Hierarchical mixture
+    modeling with normalized inverse-Gaussian priors"; parametrised as in Favaro & Teh 2013, section 2).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The integral over u in the partition probabilities of generalized gamma measures, in numbers and symbolically.
+"""The integral over u in the partition probabilities of generalized gamma measures, numerically and symbolically.
 
 With ``L = log(1 + u)``,
 
@@ -6,9 +6,9 @@ With ``L = log(1 + u)``,
             = int exp{(n-1) log(1 - e^-L) + sigma k L - alpha expm1(sigma L) / sigma} dL
         = int (1 - e^-L)^(n-1) (1 + sigma x)^(k-1) e^(-alpha x) dx,    x = expm1(sigma L) / sigma.
 
-The last integrand is log-concave in x, and nothing in it overflows.  The variable is t with ``log x = t - e^-t``
-(Takahasi & Mori 1974, "Double exponential formulas for numerical integration"): the integrand in t is unimodal and
-decays doubly exponentially on both sides, so that the trapezoid rule converges exponentially over a window that stays
+The last integrand is log-concave in x, and nothing in it overflows.  We integrate over t, where ``log x = t - e^-t``
+(Takahasi & Mori 1974, "Double exponential formulas for numerical integration").  The integrand in t is unimodal and
+decays doubly exponentially on both sides.  The trapezoid rule therefore converges exponentially, over a window that is
 short for any ``alpha`` and ``sigma``.
 """
 
@@ -25,7 +25,7 @@ from pymc_nrm.special import trapezoid_log
 
 N_NODES = 320
 
-# The window holds all nodes where the integrand is above exp(-_DEPTH) of its maximum.
+# The window contains all nodes where the integrand is above exp(-_DEPTH) times its maximum.
 _DEPTH = 40.0
 
 
@@ -34,7 +34,7 @@ def expm1_ratio(sigma, x):
     """``expm1(sigma x) / sigma``, which tends to x as sigma tends to 0."""
     if sigma == 0.0:
         return x
-    # The product may be a number so small that it has few digits.
+    # If sigma x is tiny, it may be subnormal and have few digits: use the series.
     return np.expm1(sigma * x) / sigma if abs(sigma * x) > 1e-8 else x * (1.0 + 0.5 * sigma * x)
 
 
@@ -46,7 +46,7 @@ def log_growth(alpha, sigma, L):
 
 @kernel
 def laplace_exponent_at(alpha, sigma, L):
-    """Laplace exponent ``alpha expm1(sigma L) / sigma`` at ``u = expm1(L)``; inf where it is above exp(700)."""
+    """Laplace exponent ``alpha expm1(sigma L) / sigma`` at ``u = expm1(L)``; inf if it is above exp(700)."""
     if sigma * L < 200.0:
         return alpha * expm1_ratio(sigma, L)
     log_value = log_growth(alpha, sigma, L) - math.log(sigma)
@@ -61,7 +61,7 @@ def log1mexp(x):
 
 @kernel
 def log_integrand(n, k, alpha, sigma, t):
-    """Points x and L at t, and there the logarithms of ``(1 - e^-L)^(n-1) dL/dt`` and of the whole integrand."""
+    """Points x and L at t, and the logarithms of ``(1 - e^-L)^(n-1) dL/dt`` and of the whole integrand."""
     e = math.exp(-t)
     x = math.exp(t - e)
     growth = math.log1p(sigma * x)
@@ -72,11 +72,11 @@ def log_integrand(n, k, alpha, sigma, t):
 
 @kernel
 def find_window(n, k, alpha, sigma):
-    """Ends of an interval of t outside of which the integrand is negligible.
+    """Ends of an interval of t outside which the integrand is negligible.
 
-    The mode is above ``log x = -log(1 + alpha)`` but for a few units, and below ``x = 1000 n / alpha``, where
-    ``alpha x`` is above ``n log(1 + sigma x)`` for any alpha: the first grid holds the mode.  Since the integrand is
-    unimodal, each next grid may be put between the neighbours of the nodes that count.
+    At the mode, log x is at most a few units below ``-log(1 + alpha)``, and x is below ``1000 n / alpha``, where
+    ``alpha x`` exceeds ``n log(1 + sigma x)`` for any alpha.  The first grid therefore contains the mode.  Since the
+    integrand is unimodal, each further grid needs to reach only one node beyond those that are not negligible.
     """
     low = -math.log(math.log1p(alpha) + 10.0 + _DEPTH)
     high = max(math.log(1000.0 * n + 1000.0) - math.log(alpha), 0.0) + 1.0
@@ -113,7 +113,7 @@ def log_integral(n, k, alpha, sigma):
     Returns
     -------
     float
-        Right to about 1e-11 relative to I, but for rounding of terms as large as n.
+        The relative error of I is about 1e-11, apart from the rounding of terms as large as n.
     """
     low, high = find_window(n, k, alpha, sigma)
     spacing = (high - low) / (N_NODES - 1)
@@ -125,9 +125,9 @@ def log_integral(n, k, alpha, sigma):
 
 @kernel
 def quadrature_nodes(n, k, alpha, sigma):
-    """Nodes L, the logarithms of what does not depend on alpha and sigma, and the largest log summand.
+    """Nodes L, the part ``offset`` of each log summand that is free of alpha and sigma, and the largest log summand.
 
-    The largest summand is taken off the second array, so that nothing overflows in
+    The largest log summand is subtracted from ``offset``, so that nothing overflows in
     ``log I = largest + log sum exp(offset + sigma k L - alpha expm1(sigma L) / sigma)``.
     """
     low, high = find_window(n, k, alpha, sigma)
@@ -151,10 +151,10 @@ def _nodes_of_arrays(n, k, alpha, sigma):
 
 
 class QuadratureNodes(KernelOp):
-    """Nodes of the quadrature as constants of differentiation.
+    """Nodes of the quadrature, which differentiation treats as constants.
 
-    The trapezoid rule with any fixed nodes near these gives I(n, k) to the same accuracy, hence its derivatives are
-    those of the sum over fixed nodes.
+    The trapezoid rule on any fixed nodes near these is as accurate, so the derivatives of I(n, k) are those of the sum
+    over fixed nodes.
     """
 
     kernel = _nodes_of_arrays
@@ -193,7 +193,7 @@ def symbolic_log_integral(n, k, alpha, sigma):
 
 
 def _expm1_over_x(x):
-    """``expm1(x) / x`` for x >= 0, with derivatives that do not cancel near 0."""
+    """``expm1(x) / x`` for x >= 0, with derivatives that lose no digits near 0."""
     small = pt.lt(x, 0.1)
     near = pt.switch(small, x, 0.0)
     far = pt.switch(small, 1.0, x)
