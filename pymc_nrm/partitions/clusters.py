@@ -1,4 +1,4 @@
-"""Clusters as kernels change them: the items, sums and caches of each."""
+"""The state of kernels: the items, sufficient statistics and cache of every cluster."""
 
 from typing import Any, NamedTuple
 
@@ -13,10 +13,13 @@ from pymc_nrm.special import copy_row
 
 
 class State(NamedTuple):
-    """What a kernel changes: the clusters live in slots, and ``active`` lists the occupied slots first.
+    """Clusters in slots, which kernels change in place; ``active`` lists the occupied slots first.
 
-    Slots beyond the first ``size[0]`` entries of ``active`` are empty; their rows are those of a cluster without data,
-    so that the entry after the last occupied one serves as the candidate for a new cluster.
+    The slots after the first ``size[0]`` entries of ``active`` are empty.  Their rows are those of a cluster without
+    data, so the first empty slot serves as the candidate for a new cluster::
+
+        active   [ 3   0   4 | 1   2 ]        size[0] = 3: slots 3, 0 and 4 are clusters
+                   occupied    ^ candidate for a new cluster
 
     Parameters
     ----------
@@ -25,7 +28,7 @@ class State(NamedTuple):
     counts : ndarray of int64, shape (capacity,)
     statistics, cache : ndarray, shape (capacity, ...)
     active, position : ndarray of int64, shape (capacity,)
-        A permutation of the slots, and its inverse.
+        A permutation of the slots, and its inverse: ``position[active[k]] = k``.
     size : ndarray of int64, shape (1,)
         Number of clusters, always less than the capacity.
     """
@@ -41,7 +44,7 @@ class State(NamedTuple):
 
 @kernel
 def build_state(labels, family, data):
-    """State of canonical labels, every sum formed anew from the data."""
+    """State for canonical labels, with all statistics summed from the data."""
     n_clusters = labels.max() + 1 if labels.shape[0] else 0
     capacity = n_clusters + 8 + n_clusters // 4
     state = _empty_state(labels.copy(), capacity, family)
@@ -76,7 +79,7 @@ def _empty_state(labels, capacity, family):
 
 @kernel
 def grow(state, family):
-    """A state with at least two empty slots: the same one if it has them, else a copy with twice the capacity."""
+    """Return the state if it has at least two empty slots, else a copy with over twice the capacity."""
     capacity = state.counts.shape[0]
     if state.size[0] + 2 <= capacity:
         return state
@@ -93,7 +96,7 @@ def grow(state, family):
 
 @kernel
 def open_slot(state):
-    """Make the first empty slot a cluster and return it; the caller fills its rows and ensures capacity."""
+    """Turn the first empty slot into a cluster and return it; the caller ensures capacity and fills its rows."""
     slot = state.active[state.size[0]]
     state.size[0] += 1
     return slot
@@ -101,14 +104,14 @@ def open_slot(state):
 
 @kernel
 def close_slot(state, slot):
-    """Remove an empty cluster: its slot goes behind the occupied ones, with the rows of a cluster without data."""
+    """Remove an empty cluster: move its slot behind the occupied ones and reset its rows to those without data."""
     last = state.size[0] - 1
     here, other = state.position[slot], state.active[last]
     state.active[here], state.active[last] = other, slot
     state.position[other], state.position[slot] = here, last
     state.size[0] = last
     state.counts[slot] = 0
-    # Rounding may have left traces in the rows; another empty slot has none.
+    # Rounding may have left residues in the rows, so copy those of another empty slot.
     pristine = state.active[last + 1]
     copy_row(state.statistics[slot], state.statistics[pristine])
     copy_row(state.cache[slot], state.cache[pristine])
@@ -124,7 +127,7 @@ def attach(state, item, slot, family, data):
 
 @kernel
 def ordered_labels(state):
-    """Canonical labels of a state, shape (n,)."""
+    """Return the canonical labels of a state, shape (n,)."""
     n = state.labels.shape[0]
     names = np.full(state.counts.shape[0], -1, dtype=np.int64)
     labels = np.empty(n, dtype=np.int64)
@@ -140,7 +143,7 @@ def ordered_labels(state):
 
 @kernel
 def log_target(state, weights, family):
-    """Sum over clusters of log kappa(size, u) + log marginal: the log target given u, up to terms in n and u."""
+    """Log target given u, up to terms in n and u: the sum over clusters of log kappa(size, u) + log marginal."""
     total = 0.0
     for k in range(state.size[0]):
         slot = state.active[k]
@@ -150,7 +153,7 @@ def log_target(state, weights, family):
 
 @kernel
 def log_target_by_items(state, weights, family, data):
-    """:func:`log_target` as the product of what items add one after the other, for families without log marginals."""
+    """Compute :func:`log_target` item by item from predictives, for families without log marginals."""
     capacity = state.counts.shape[0]
     fresh = _empty_state(state.labels, capacity, family)
     total = 0.0
@@ -166,7 +169,7 @@ def log_target_by_items(state, weights, family, data):
 
 @kernel
 def draw_data(family, labels, rng, n_features):
-    """Draw data given the partition, shape (n, d): parameters of clusters from the base measure, then their items."""
+    """Draw data given the partition, shape (n, d): first the parameters of all clusters, then their items."""
     n_clusters = labels.max() + 1 if labels.shape[0] else 0
     empty = np.zeros(statistics_size(family))
     parameters = np.empty((n_clusters, parameters_size(family)))

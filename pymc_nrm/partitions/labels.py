@@ -1,4 +1,4 @@
-"""Labels of partitions of n items: canonical form, sizes of clusters, and all partitions."""
+"""Labels of partitions of n items: canonical form, sizes of clusters, and enumeration."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def canonical_labels(labels: Any, argument: str = "labels") -> np.ndarray:
     labels : array_like of int, shape (n,)
         Any integers; equal integers mean the same cluster.
     argument : str
-        What messages call them.
+        Name of the labels in error messages.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def _label_array(labels, argument):
 
 
 def is_canonical(labels):
-    """Whether labels are numbered from 0 in order of appearance.
+    """Return whether labels are numbered from 0 in order of appearance.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def is_canonical(labels):
 
 
 def label_counts(labels):
-    """Sizes of the clusters.
+    """Count the items of each cluster.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def label_counts(labels):
 
 
 def all_partitions(n: Any) -> np.ndarray:
-    """Every partition of n items, as canonical labels in lexicographic order.
+    """List all partitions of n items as canonical labels, in lexicographic order.
 
     Parameters
     ----------

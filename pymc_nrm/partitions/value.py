@@ -1,4 +1,4 @@
-"""The value of a partition in a model: its shape, its canonical form, and how points hold it."""
+"""The value of a partition in a model: its shape, its canonical form, and how to read and write it at a point."""
 
 import numpy as np
 import pytensor.tensor as pt
@@ -12,12 +12,12 @@ _TYPES = (np.uint8, np.uint16, np.uint32)
 class FlatLabels:
     """One label for each item, numbered from 0 in order of appearance.
 
-    Labels are names of clusters.  Of all ways to name the clusters of a partition this one is its value in a model.
+    Labels are names of clusters.  Among all ways of naming the clusters of a partition, a model uses only this one.
 
     Parameters
     ----------
     name : str
-        Name of the partition, under which points hold its value.
+        Name of the partition, which is also the key of its value in a point.
 
     Examples
     --------
@@ -36,21 +36,21 @@ class FlatLabels:
         return (n,)
 
     def read(self, point):
-        """Labels at a point, as int64; those of a start may have been out of order."""
+        """Return the canonical labels at a point; those of a start may be in another order."""
         return canonical_labels(point[self.name])
 
     def write(self, point, state):
-        """The point with the clusters of a state in place of its own."""
+        """Return a copy of the point with the labels of a state."""
         return {**point, self.name: ordered_labels(state)}
 
     @staticmethod
     def n_clusters(labels):
-        """Number of clusters along the last axis of an array or a tensor."""
+        """Number of clusters of labels along the last axis of an array or tensor."""
         return labels.max(axis=-1) + 1
 
     @staticmethod
     def renamed(labels, n, argument):
-        """Labels of a user in canonical form.
+        """Bring labels from a user to canonical form, and check that there is one for each item.
 
         Parameters
         ----------
@@ -58,7 +58,7 @@ class FlatLabels:
             Equal integers mean the same cluster.
         n : int
         argument : str
-            What messages call them.
+            Name of the labels in error messages.
 
         Returns
         -------
@@ -67,7 +67,7 @@ class FlatLabels:
         Raises
         ------
         TypeError, ValueError
-            If they are not one whole number for each item.
+            If the labels are not one whole number for each item.
         """
         canonical = canonical_labels(labels, argument)
         if canonical.shape != FlatLabels.shape(n):
@@ -76,10 +76,10 @@ class FlatLabels:
 
     @staticmethod
     def symbolic_indices(labels, n):
-        """Labels in a graph that may index arrays: zeros in place of labels outside of 0 to n - 1.
+        """Make labels in a graph safe as indices: all become 0 if any is outside 0 to n - 1.
 
-        Kernels and graphs check no bounds.  Steps that know nothing of partitions, as of ``pm.sample_smc``, propose any
-        whole numbers.
+        Neither kernels nor graphs check bounds, and samplers that know nothing about partitions, such as
+        ``pm.sample_smc``, may propose any whole numbers.
 
         Parameters
         ----------
@@ -91,14 +91,14 @@ class FlatLabels:
         -------
         indices : vector of int64
         in_range : scalar of bool
-            Whether they are the labels themselves.
+            Whether all labels are from 0 to n - 1, so that ``indices`` equals ``labels``.
         """
         in_range = pt.and_(pt.all(labels >= 0), pt.all(labels < n))
         return pt.switch(in_range, labels, 0), in_range
 
     @staticmethod
     def symbolic_sizes(labels, n):
-        """Sizes of clusters in a graph, and whether the labels are a value of the partition.
+        """Symbolic sizes of clusters, and whether the labels are a valid value of the partition.
 
         Parameters
         ----------
@@ -109,13 +109,14 @@ class FlatLabels:
         Returns
         -------
         sizes : vector of int64
-            One entry for each cluster, all above 0 where the labels are a value.
+            One entry for each cluster; all are positive if the labels are valid.
         valid : scalar of bool
+            Whether the labels are n labels in canonical form.
         """
         indices, in_range = FlatLabels.symbolic_indices(labels, n)
         n_clusters = FlatLabels.n_clusters(indices)
         sizes = pt.zeros(n_clusters, dtype="int64")[indices].inc(1)
-        # Writing positions from the last to the first leaves the first appearance of every label.
+        # Later writes win, so writing positions from last to first leaves the first appearance of every label.
         positions = pt.arange(labels.shape[0])[::-1]
         first = pt.zeros(n_clusters, dtype="int64")[indices[::-1]].set(positions)
         ordered = pt.and_(in_range, pt.and_(pt.all(sizes > 0), pt.all(first[1:] > first[:-1])))
@@ -123,7 +124,7 @@ class FlatLabels:
 
 
 def smallest_type(largest):
-    """The smallest unsigned type that holds labels up to this one.
+    """Return the smallest unsigned integer type that holds labels from 0 to ``largest``.
 
     Examples
     --------
