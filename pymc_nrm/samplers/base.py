@@ -1,4 +1,4 @@
-"""PyMC plumbing of the samplers of partitions: everything but the moves."""
+"""The base class of the steps that sample partitions: everything that PyMC needs, except the moves."""
 
 from dataclasses import field
 
@@ -27,7 +27,7 @@ from pymc_nrm.samplers.target import Target
 
 @kernel
 def draw_weights(rng, measure, n, n_clusters):
-    """Draw the auxiliary variable u; the weights given u, log u, and the term of the log joint density in n and u."""
+    """Draw u; return the weights given u, log u, and the term of the log joint density that depends on n and u."""
     log_u = draw_log_auxiliary(measure, n, n_clusters, rng)
     return weights(measure, n, log_u), log_u, log_joint_term(measure, n, log_u)
 
@@ -35,21 +35,21 @@ def draw_weights(rng, measure, n, n_clusters):
 def _common_statistics(state, log_u, log_joint):
     counts = state.counts[state.active[: state.size[0]]]
     proportions = counts / counts.sum()
-    # For small alpha, u itself may be above the largest float, while its logarithm is what the kernels use.
+    # For small alpha, u itself may overflow; kernels only use its logarithm.
     with np.errstate(over="ignore"):
         u = float(np.exp(log_u))
     return {
         "n_clusters": int(state.size[0]),
         "log_joint": log_joint,
         "u": u,
-        # Rounded, so that equal entropies tie in ranks, whatever the order of the clusters.
+        # Round, so that partitions of equal cluster sizes tie in ranks whatever the order of their clusters.
         "entropy": round(float(abs((proportions * np.log(proportions)).sum())), 12),
     }
 
 
 @dataclass_state
 class PartitionStepState(StepMethodState):
-    """What a chain needs to go on where it stopped; the rest follows from the point."""
+    """What a chain needs, besides its point, to continue where it stopped."""
 
     options: dict = field(metadata={"frozen": True})
 
@@ -57,14 +57,14 @@ class PartitionStepState(StepMethodState):
 class PartitionStep(BlockedStep):
     """Base of the steps that sample one partition.
 
-    A step first draws u given the partition exactly, then moves the partition given u, which leaves the joint law of
-    both invariant.  Nothing but the labels in the point is carried from one draw to the next: sums are formed anew, so
-    that rounding cannot build up and a chain can start again from any draw.
+    A step first draws u exactly given the partition, then moves the partition given u; this leaves their joint
+    distribution invariant.  Draws pass on only the labels in the point.  Every step sums the statistics from the data
+    again, so that rounding errors do not accumulate and a chain can continue from any draw.
 
     Subclasses define ``name``, ``stats_dtypes_shapes`` and the methods ``check_options(n)``,
-    ``precompile_moves(state, table, family, data)`` and ``moves(state, table, family, data)``, which gives the new
-    state and a dict of statistics.  Those whose moves call more of a family than what every family must define add it
-    to ``needs``.
+    ``precompile_moves(state, table, family, data)`` and ``moves(state, table, family, data)``, which returns the new
+    state and a dict of statistics.  If the moves call functions that not every family implements, the subclass adds
+    them to ``needs``.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class PartitionStep(BlockedStep):
     initial_point : dict, optional
     compile_kwargs : dict, optional
     blocked : bool
-        Always False: every partition has its own step.
+        Whether one step should sample all ``vars``; an error if there are several, since each has its own step.
     """
 
     default_blocked = False
@@ -83,7 +83,7 @@ class PartitionStep(BlockedStep):
     # Generic functions that a family must implement.
     needs = PREDICTIVE
 
-    # Quantities that every step reports, beside those of its moves.
+    # Statistics that every step reports, besides those of its moves.
     common_stats = {
         "n_clusters": (np.int64, []),
         "log_joint": (np.float64, []),
@@ -93,7 +93,7 @@ class PartitionStep(BlockedStep):
     }
 
     def __new__(cls, *args, **kwargs):
-        # PyMC looks at the arguments first, and its errors name none of them.
+        # Check before PyMC does, whose errors do not name the arguments.
         kwargs["model"] = model = checked_model(kwargs.get("model"))
         vars = args[0] if args else kwargs.get("vars", model.value_vars)
         several = vars if isinstance(vars, list | tuple) else [vars]
@@ -127,7 +127,7 @@ class PartitionStep(BlockedStep):
         self._compile(point)
 
     def _compile(self, point):
-        # Chains are forked: what is compiled here, no child compiles again.
+        # Chains run in forked processes, which inherit what is compiled here.
         labels = self.partition.read(point)
         measure, family, data = self.target.at(point)
         self.check_options(len(labels))
@@ -156,13 +156,13 @@ class PartitionStep(BlockedStep):
         table, log_u, u_term = self._draw_weights(self.rng, measure, labels)
         state = build_state(labels, family, data)
         if self._n_draws == 0:
-            # A step may be older than the data.
+            # pm.set_data may have changed the data since the step was made.
             self.check_options(len(labels))
             self._check_start(point, table, u_term, self._log_target(state, table, family, data))
         try:
             state, stats = self.moves(state, table, family, data)
         except ValueError as error:
-            # What kernels raise where the weights of clusters have no law.
+            # Kernels raise this if the weights of clusters define no probabilities.
             raise self._not_finite(point, str(error)) from error
         point = self.partition.write(point, state)
         log_joint = u_term + self._log_target(state, table, family, data)
@@ -207,6 +207,6 @@ class PartitionStep(BlockedStep):
 
 
 def _steps_without(family_class):
-    """Names of the registered steps that need nothing which a family lacks."""
+    """Names of the registered steps whose needs a family meets."""
     steps = [step for step in STEP_METHODS if issubclass(step, PartitionStep)]
     return [step.__name__ for step in steps if not lacking(family_class, step.needs)]

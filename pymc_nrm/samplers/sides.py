@@ -1,8 +1,8 @@
-"""The two sides of a split or a merge: clusters about two anchors, their target ratio, and the change of the state.
+"""The two sides of a split or merge: clusters around two anchors, their target ratio, and the change of the state.
 
 A split of cluster A into a and b and the merge of a and b are the two directions of one Metropolis-Hastings move.  Both
-build the sides from the anchors on: a split draws the side of every item, a merge takes the sides that are there and
-computes the probability q with which a split draws them.
+build the sides item by item, starting from the anchors.  A split draws the side of every item.  A merge keeps every
+item on its present side, and computes the probability q that a split draws the same sides.
 """
 
 import math
@@ -21,9 +21,9 @@ from pymc_nrm.special import copy_row, softplus, sum_rows
 
 
 class Sides(NamedTuple):
-    """Two clusters under construction, one about each anchor: rows 0 and 1 of each array.
+    """Two clusters under construction, one around each anchor: rows 0 and 1 of each array.
 
-    Caches are up to date only where single items are allocated.
+    Caches are up to date only if single items are allocated, not units of several items.
     """
 
     counts: Any
@@ -33,14 +33,14 @@ class Sides(NamedTuple):
 
 @kernel
 def draw_pair(rng, n):
-    """Two different numbers below n, uniformly."""
+    """Draw two different numbers from 0 to n - 1 uniformly."""
     first, second = int(rng.random() * n), int(rng.random() * (n - 1))
     return first, second + (second >= first)
 
 
 @kernel
 def start_sides(family, data, first, second):
-    """Two clusters of one anchor each."""
+    """Return two sides that hold one anchor each."""
     counts = np.zeros(2, dtype=np.int64)
     statistics = np.zeros((2, statistics_size(family)))
     cache = np.zeros((2, cache_size(family)))
@@ -61,7 +61,7 @@ def add_to_side(family, sides, data, item, side):
 
 @kernel
 def choose_side(rng, log_odds, goal):
-    """A side, given the log odds of side 1, or the ``goal`` if it is 0 or 1; its log probability."""
+    """Draw a side from the log odds of side 1, or take ``goal`` if it is 0 or 1; return it and its log probability."""
     side = goal
     if goal < 0:
         side = int(math.log(rng.random()) < -softplus(-log_odds))
@@ -70,18 +70,20 @@ def choose_side(rng, log_odds, goal):
 
 @kernel
 def allocate_items(rng, sides, weights, family, data, items, placed, goals, present):
-    """Allocate items one after the other in fresh random order; the log probability of the outcome.
+    """Allocate items one by one in a fresh random order; return the log probability of the result.
 
-    One loop, since a call for each item that passes family and data takes longer than the item itself.
+    Everything happens in one loop.  Calling a kernel for each item would cost more than the item itself, because
+    passing family and data takes time.
 
     Parameters
     ----------
     placed : ndarray of int64, shape of ``items``
-        Receives the side of each item; holds it before if ``present``.
+        The side of each item: written, and read first if ``present``.
     goals : ndarray of int64, shape of ``items``
-        The side that each item must take, or -1 where it is drawn.
+        The side that each item must take, or -1 if it is drawn.
     present : bool
-        Whether the items are on the sides, and taken out one by one: a restricted Gibbs scan.
+        Whether the items are on the sides already.  Each is then removed before it is allocated, as in a restricted
+        Gibbs scan.
     """
     log_q = 0.0
     log_predictives = np.empty(2)
@@ -105,13 +107,13 @@ def allocate_items(rng, sides, weights, family, data, items, placed, goals, pres
 
 @kernel
 def log_weight(weights, family, count, row):
-    """Log of L(c) = kappa(size, u) p(X_c), the share of one cluster in the target given u."""
+    """Log of L(c) = kappa(size, u) p(X_c), the factor of one cluster in the target given u."""
     return weights.moment[count] + log_marginal(family, row)
 
 
 @kernel
 def log_target_ratio(weights, family, sides):
-    """Log of L(a) L(b) / L(a + b) of the two sides."""
+    """Log of L(a) L(b) / L(a + b) for the two sides a and b."""
     counts, rows = sides.counts, sides.statistics
     union = np.empty(rows.shape[1])
     sum_rows(union, rows[0], rows[1])
@@ -121,7 +123,7 @@ def log_target_ratio(weights, family, sides):
 
 @kernel
 def fill_slot(state, family, slot, count, row):
-    """Give a slot the size and the sums of a cluster."""
+    """Write the size and the statistics of a cluster into a slot."""
     state.counts[slot] = count
     copy_row(state.statistics[slot], row)
     refresh_cache(family, state.statistics[slot], state.cache[slot])
@@ -129,7 +131,10 @@ def fill_slot(state, family, slot, count, row):
 
 @kernel
 def apply_split(state, family, sides, slot):
-    """Put the first side into a slot and the second into a new one: the state and the new slot; the caller labels."""
+    """Put the first side into a slot and the second into a new one; return the state and the new slot.
+
+    The caller changes the labels.
+    """
     state = grow(state, family)
     new = open_slot(state)
     fill_slot(state, family, slot, sides.counts[0], sides.statistics[0])
@@ -139,7 +144,7 @@ def apply_split(state, family, sides, slot):
 
 @kernel
 def apply_merge(state, family, slot, other):
-    """Move all items of one cluster to another."""
+    """Move all items of the cluster ``other`` to the cluster in ``slot``."""
     for item in range(state.labels.shape[0]):
         if state.labels[item] == other:
             state.labels[item] = slot

@@ -1,4 +1,4 @@
-"""Split-merge moves between two anchor items, with restricted Gibbs scans or sequential allocation."""
+"""Split-merge moves with two random anchor items, by restricted Gibbs scans or sequential allocation."""
 
 from typing import Any, NamedTuple
 
@@ -24,10 +24,11 @@ from pymc_nrm.samplers.tally import SPLIT_MERGE_STATS, accept, empty_tally, spli
 
 @kernel
 def allocate_by_scans(rng, sides, weights, family, data, items, placed, goals, n_scans):
-    """Random launch state, restricted Gibbs scans, and the log probability of the last scan (Jain & Neal 2004).
+    """Allocate items by restricted Gibbs scans from a random launch state; return the log probability of the last scan.
 
-    The launch state does not depend on ``goals``, so a last scan towards them gives the probability of the reverse
-    move.  Each scan has a fresh random order: an order with memory would bias the move.
+    This is the split proposal of Jain & Neal (2004).  The launch state does not depend on ``goals``, so the probability
+    of a last scan that ends in ``goals`` is that of the reverse move.  Each scan visits items in a fresh random order:
+    reusing an order would bias the move.
     """
     for k in range(items.shape[0]):
         placed[k] = 0 if rng.random() < 0.5 else 1
@@ -40,9 +41,10 @@ def allocate_by_scans(rng, sides, weights, family, data, items, placed, goals, n
 
 @kernel
 def split_merge(rng, state, weights, family, data, options, tally):
-    """One split-merge move between two anchors drawn uniformly, accepted by Metropolis-Hastings; the state.
+    """Make one split-merge move with two uniformly drawn anchors, by Metropolis-Hastings; return the state.
 
-    Leaves the target given u invariant; not irreducible in practice alone, since it only splits and merges.
+    The move leaves the target given u invariant.  By itself it mixes too slowly to be irreducible in practice, since it
+    only splits and merges.
     """
     labels = state.labels
     first, second = draw_pair(rng, labels.shape[0])
@@ -77,7 +79,7 @@ def split_merge(rng, state, weights, family, data, options, tally):
 
 @kernel
 def split_merge_moves(rng, state, weights, family, data, options):
-    """``options.n_moves`` split-merge moves; the state and the :class:`~pymc_nrm.samplers.tally.Tally`."""
+    """Make ``options.n_moves`` split-merge moves; return the state and a :class:`~pymc_nrm.samplers.tally.Tally`."""
     tally = empty_tally()
     for _ in range(options.n_moves):
         check_signals()
@@ -86,7 +88,7 @@ def split_merge_moves(rng, state, weights, family, data, options):
 
 
 class SplitMergeOptions(NamedTuple):
-    """Options of the kernel: moves per draw, kind of allocation, restricted scans before the last one."""
+    """Options of the kernel: moves per draw, whether items are allocated sequentially, scans before the last one."""
 
     n_moves: int
     sequential: bool
@@ -94,9 +96,9 @@ class SplitMergeOptions(NamedTuple):
 
 
 class SplitMerge(PartitionStep):
-    """Split-merge moves between random pairs of items, followed by Gibbs updates.
+    """Split-merge moves with random pairs of anchor items, followed by Gibbs updates.
 
-    Leaves the posterior invariant; irreducible through the Gibbs updates.
+    Both leave the posterior invariant, and the Gibbs updates make the sampler irreducible.
 
     Parameters
     ----------
@@ -109,15 +111,14 @@ class SplitMerge(PartitionStep):
     n_scans : int
         Restricted Gibbs scans of the launch state, for ``proposal="restricted_gibbs"``.
     n_items : int, optional
-        Number of random items in the Gibbs update that follows, chosen as by :class:`MarginalGibbs`; all by default.
+        Number of random items that the Gibbs update visits, chosen as in :class:`MarginalGibbs`; all by default.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 
     Raises
     ------
     ValueError
-        If an option is outside its range, or something in the model uses the labels in a way that the step does not
-        understand.
+        If an option is outside its range, or anything except the data of a mixture depends on the labels.
 
     References
     ----------
@@ -167,13 +168,13 @@ class SplitMerge(PartitionStep):
             check_count("n_items", self.options["n_items"], 1, n)
 
     def precompile_moves(self, state, table, family, data):
-        """Compile the kernels for the types at hand."""
+        """Compile the kernels for the types of the arguments."""
         precompile(scan_order, self.rng, 2, 1)
         precompile(split_merge_moves, self.rng, state, table, family, data, self._kernel_options)
         precompile(gibbs_sweep, self.rng, state, table, family, data, state.labels)
 
     def moves(self, state, table, family, data):
-        """Split-merge moves and a sweep; the new state and the statistics of the moves."""
+        """Make split-merge moves and a Gibbs sweep; return the new state and the statistics of the moves."""
         n = len(state.labels)
         tally = empty_tally()
         if n > 1:

@@ -1,4 +1,4 @@
-"""Acceptance of split-merge moves, and the statistics that a draw reports of them."""
+"""Acceptance of split-merge moves, and the statistics of them that a draw reports."""
 
 import math
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 
 from pymc_nrm.generic import kernel
 
-# Entries of the counts of a tally.
+# Indices into the counts of a tally.
 SPLIT, MERGE = 0, 1
 
 SPLIT_MERGE_STATS = {
@@ -21,7 +21,7 @@ SPLIT_MERGE_STATS = {
 
 
 class Tally(NamedTuple):
-    """What became of split-merge moves, and what they cost.
+    """Outcomes of split-merge moves, and their cost.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ class Tally(NamedTuple):
     log_ratio : ndarray, shape (1,)
         Sum of the log acceptance ratios.
     n_ratios : ndarray of int64, shape (1,)
-        Number of moves that had a ratio: an impossible one is rejected without.
+        Number of moves that had a ratio; an impossible move is rejected without one.
     n_log_marginals : ndarray of int64, shape (1,)
-        How many log marginals the moves took, where they count them.
+        Number of log marginals computed, if the moves count them.
     """
 
     proposed: Any
@@ -44,7 +44,7 @@ class Tally(NamedTuple):
 
 @kernel
 def empty_tally():
-    """A tally of no moves."""
+    """Return the tally of no moves."""
     return Tally(
         np.zeros(2, dtype=np.int64),
         np.zeros(2, dtype=np.int64),
@@ -56,7 +56,7 @@ def empty_tally():
 
 @kernel
 def accept(rng, tally, merging, log_ratio):
-    """Accept or reject a split or a merge by Metropolis-Hastings, and count it; a ratio of nan is rejected."""
+    """Accept or reject a split or merge by Metropolis-Hastings, and count it; a log ratio of nan means impossible."""
     kind = MERGE if merging else SPLIT
     tally.proposed[kind] += 1
     if math.isnan(log_ratio):
@@ -69,12 +69,12 @@ def accept(rng, tally, merging, log_ratio):
 
 
 def sum_tallies(first, second):
-    """The tally of all moves of two tallies."""
+    """Add two tallies."""
     return Tally(*map(np.add, first, second))
 
 
 def split_merge_statistics(tally):
-    """The statistics of ``SPLIT_MERGE_STATS`` from a tally."""
+    """Compute the statistics of ``SPLIT_MERGE_STATS`` from a tally."""
     n_moves, n_ratios = tally.proposed.sum(), tally.n_ratios[0]
     return {
         "n_splits_proposed": tally.proposed[SPLIT],

@@ -1,4 +1,4 @@
-"""What a step needs of a PyMC model: the measure, the families and the data that depend on one partition."""
+"""What a step reads of a PyMC model: the measure of one partition, and the families and data of its mixtures."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ from pymc_nrm.model.values import Values
 
 
 class Target:
-    """The part of a model's log-probability that depends on one partition, as kernels read it.
+    """The part of a model's log-probability that depends on one partition, in the form that kernels read.
 
     Parameters
     ----------
@@ -22,19 +22,19 @@ class Target:
     partition : TensorVariable
         A partition of the model.
     point : dict
-        Any point of the model, to fix types.
+        Any point of the model; it fixes the types of the arguments of kernels.
     compile_kwargs : dict, optional
         Options for the compilation of hyperparameters and data that depend on other variables.
 
     Raises
     ------
     ValueError
-        If anything but the data of a :class:`Mixture` depends on the labels.
+        If anything except the data of a :class:`Mixture` depends on the labels.
 
     Attributes
     ----------
     data_are_fixed : bool
-        Whether no mixture is a latent variable.
+        Whether the data of every mixture stay the same during a chain.
     """
 
     def __init__(self, model, partition, point, compile_kwargs=None):
@@ -47,12 +47,12 @@ class Target:
         self.at(point)
 
     def refresh(self):
-        """Read data and constants again, which ``pm.set_data`` may have changed."""
+        """Read data and constants again, since ``pm.set_data`` may have changed them."""
         self._parts.refresh()
         self._checked = False
 
     def parts(self, point):
-        """What the model says at a point, before it is prepared for kernels.
+        """Return measure, families and data at a point, before they are prepared for kernels.
 
         Parameters
         ----------
@@ -64,12 +64,12 @@ class Target:
         measure : Measure
             With float fields.
         mixtures : list of (str, Family, array)
-            Name, family in its full shape and data of each mixture.
+            Name, family with hyperparameters in their full shape, and data of each mixture.
         """
         return self._parts.at(point)
 
     def at(self, point):
-        """Measure, family and data at a point.
+        """Return measure, family and data at a point, as kernels read them.
 
         Parameters
         ----------
@@ -81,13 +81,13 @@ class Target:
         measure : Measure
             With float fields.
         family, data : NamedTuple
-            A product where several mixtures share the partition.
+            Products, if several mixtures share the partition.
 
         Raises
         ------
         ValueError
-            At the first point after the construction or :meth:`refresh`, if numbers of items differ or hyperparameters
-            are outside their supports: later points are those of draws, whose log-probability is finite.
+            If numbers of items differ or hyperparameters are outside their supports.  Only the first point after
+            construction or :meth:`refresh` is checked: later ones come from draws, whose log-probability is finite.
         """
         if not self._checked:
             self._check(point)
