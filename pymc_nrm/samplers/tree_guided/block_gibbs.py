@@ -1,4 +1,4 @@
-"""Gibbs updates of the trace of a subtree on a cluster."""
+"""Gibbs updates of the items that a cluster has below a node of a guide tree."""
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from pymc_nrm.partitions.clusters import close_slot, grow, open_slot
 from pymc_nrm.samplers.tree_guided.guide_tables import draw_leaf
 from pymc_nrm.special import draw_categorical, sum_rows
 
-# Reference items: one below each sibling on the way up, at most so many, and so many uniform ones.
+# Largest number of reference items below siblings on the way up, one for each, and number of uniform ones.
 _N_ANCESTORS, _N_UNIFORM = 8, 4
 
 
 @kernel
 def log_marginals(family, state):
-    """Log marginal of the cluster in every slot, 0 for empty ones, shape (capacity,)."""
+    """Log marginal of the cluster in each slot, or 0 if the slot is empty, shape (capacity,)."""
     values = np.zeros(state.counts.shape[0])
     for k in range(state.size[0]):
         values[state.active[k]] = log_marginal(family, state.statistics[state.active[k]])
@@ -26,7 +26,7 @@ def log_marginals(family, state):
 
 @kernel
 def block_weight(weights, family, data, state, marginals, slot, items, block, scratch):
-    """Log of L(c + b) / L(c) for a cluster c, the empty one included, and a block b that is not in it."""
+    """Log of L(c + b) / L(c) for a block b and a cluster c that does not contain it and may be empty."""
     size, count = items.shape[0], state.counts[slot]
     if size == 1:
         return weights.join[count] + log_predictive(family, state.cache[slot], data, items[0])
@@ -36,7 +36,7 @@ def block_weight(weights, family, data, state, marginals, slot, items, block, sc
 
 @kernel
 def take_block(state, family, data, marginals, slot, items, block):
-    """Remove a block from its cluster; the cluster is closed if nothing is left."""
+    """Remove a block from its cluster, and close the cluster if nothing is left."""
     state.counts[slot] -= items.shape[0]
     if state.counts[slot] == 0:
         close_slot(state, slot)
@@ -68,7 +68,7 @@ def put_block(state, family, data, marginals, slot, items, block):
 
 @kernel
 def find_block(state, guide, node, anchor, marks, stamp):
-    """Items below a node that share the anchor's cluster; the slots of all other items there get ``marks == stamp``."""
+    """Find the items below a node in the anchor's cluster; set ``marks`` to ``stamp`` at the slots of all others."""
     own = state.labels[anchor]
     items = np.empty(guide.tree.size[node], dtype=np.int64)
     size = 0
@@ -85,7 +85,10 @@ def find_block(state, guide, node, anchor, marks, stamp):
 
 @kernel
 def reference_slots(rng, state, guide, node):
-    """Slots of items outside a node, drawn from the tree alone: below siblings on the way up, and anywhere."""
+    """Slots of random reference items outside a node: below siblings on the way up to the root, and anywhere.
+
+    The items depend on the tree but not on the partition.
+    """
     slots = np.empty(_N_ANCESTORS + _N_UNIFORM, dtype=np.int64)
     count = 0
     child = node
@@ -105,7 +108,10 @@ def reference_slots(rng, state, guide, node):
 
 @kernel
 def redraw_block(rng, state, weights, family, data, marginals, items, block, slots):
-    """Put a block that is in no cluster into one of the slots given, or alone; the slot chosen."""
+    """Draw a slot among those given for a block that is in no cluster, put it there, and return the slot.
+
+    An empty slot among them stands for a new cluster.
+    """
     scratch = np.empty(block.shape[0])
     log_weights = np.empty(slots.shape[0])
     for k in range(slots.shape[0]):
@@ -119,7 +125,7 @@ def redraw_block(rng, state, weights, family, data, marginals, items, block, slo
 
 @kernel
 def sum_block(family, data, items, block):
-    """Write the statistics of a block; a block of one item is never read."""
+    """Write the statistics of a block, or zeros if it has one item: nothing reads them then."""
     for k in range(block.shape[0]):
         block[k] = 0.0
     if items.shape[0] > 1:
@@ -129,25 +135,30 @@ def sum_block(family, data, items, block):
 
 @kernel
 def subtree_gibbs(rng, state, weights, family, data, guide, n_moves, referenced):
-    """Draw nodes uniformly; below each, redraw the cluster of the part of one cluster that lies there.
+    """Draw nodes uniformly, and redraw the cluster of a block below each.
 
-    A node v and a leaf i below it are drawn; b is the part of i's cluster below v.  It is put alone, or into any
-    cluster of the rest that has no item below v, with probability proportional to L(b) or L(c + b) / L(c).  In each of
-    these states i's cluster meets the leaves of v in exactly b, so that b, the rest and the alternatives are the same
-    from all of them: a Gibbs draw on a block of partitions.
+    Each move draws a node v and a leaf i below it.  The block b consists of the items below v in the cluster of i.  It
+    becomes a cluster by itself, or joins a cluster c of the other items that has no item below v, with probability
+    proportional to L(b) or L(c + b) / L(c).  In each of these partitions the cluster of i has exactly the items of b
+    below v.  Starting from any of them, b, the rest and the alternatives are therefore the same, and the move is a
+    Gibbs update::
 
-    If ``referenced``, b may only join the clusters of a few reference items, so that K costs nothing.  They are drawn
-    from the tree, outside v, and their labels do not change with b.  Where the present cluster without b is neither
-    empty nor among theirs, nothing is done.
+        item       1  2  3 | 4  5      i is 1 or 2, so b = {1, 2}
+        cluster    A  A  B | A  C      b may join {4}, {5} or neither, but not {3}, which is below v
+                   below v | outside
 
-    Leaves the target given u invariant; irreducible alone, since nodes may be leaves, a block may always be put alone
-    and any item may be a reference.
+    If ``referenced``, b may only join the clusters of a few reference items, so that the cost does not grow with the
+    number of clusters.  Reference items are drawn from the tree outside v, so moving b does not change their labels.
+    If the present cluster without b is neither empty nor one of theirs, the move does nothing.
+
+    The moves leave the target given u invariant.  They are irreducible by themselves, since nodes may be leaves, a
+    block may always become a cluster by itself, and any item may be a reference.
 
     Returns
     -------
     state : State
     n_moved : int
-        How many blocks changed their cluster.
+        Number of blocks that changed their cluster.
     """
     n_moved = 0
     block = np.empty(state.statistics.shape[1])
@@ -164,7 +175,7 @@ def subtree_gibbs(rng, state, weights, family, data, guide, n_moves, referenced)
         items = find_block(state, guide, node, anchor, marks, move)
         can_stay = state.counts[old] == items.shape[0]
         if can_stay:
-            # Its slot is the empty one that a new cluster gets.
+            # Removing the block frees its slot, which is then the one for a new cluster: list it once.
             marks[old] = move
         others = reference_slots(rng, state, guide, node) if referenced else state.active[: state.size[0]]
         slots = np.empty(others.shape[0] + 1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What tree-guided moves read of a guide tree, which is a function of data and randomness, never of the partition."""
+"""The tables of a guide tree that tree-guided moves read; they never depend on the partition."""
 
 import math
 from typing import Any, NamedTuple
@@ -13,18 +13,18 @@ from pymc_nrm.interrupts import check_signals
 class Guide(NamedTuple):
     """A guide tree over n items with the tables that moves need.
 
-    A *block* of a level is a largest node with at most so many leaves; the blocks of a level are a partition of the
-    items.
+    The *blocks* of a level are the largest nodes whose number of leaves is at most the granularity of the level.  They
+    form a partition of the items.
 
     Parameters
     ----------
     tree : Tree
     position : ndarray of int64, shape (n,)
-        The place of each item in the tree's ``order``.
+        The place of each item in the ``order`` of the leaves.
     granularity : ndarray of int64, shape (levels,)
-        1, 4, 16, ... below n; for one item, 1 alone.
+        1, 4, 16, ... below n; only 1 if there is one item.
     block : ndarray of int64, shape (levels, n)
-        For every place in leaf order, the block of the level that holds it.
+        The block of each level that contains each place in leaf order.
     cumulative : ndarray, shape (n - 1,)
         Cumulative probabilities with which internal nodes are drawn for split-merge moves.
     row : ndarray of int64, shape (2n - 1,)
@@ -51,7 +51,7 @@ def _tables(tree, granularity):
         position[order[p]] = p
     block = np.empty((granularity.shape[0], n), dtype=np.int64)
     for level in range(granularity.shape[0]):
-        # Parents come after their children, so that the last node to write is the largest one allowed.
+        # A node is a block if it is small enough and its parent is not.
         for node in range(size.shape[0]):
             if size[node] <= granularity[level] and (parent[node] < 0 or size[parent[node]] > granularity[level]):
                 for p in range(first[node], first[node] + size[node]):
@@ -69,7 +69,7 @@ def _tables(tree, granularity):
 
 @kernel
 def block_statistics(guide, family, data):
-    """Sums over the leaves of blocks, shape (n_rows, s): those of a level from those of the level below."""
+    """Sum the statistics of blocks, shape (n_rows, s), level by level from the sums of the next finer level."""
     tree, block, row = guide.tree, guide.block, guide.row
     statistics = np.zeros((row.max() + 1, statistics_size(family)))
     done = np.zeros(statistics.shape[0], dtype=np.bool_)
@@ -96,13 +96,13 @@ def block_statistics(guide, family, data):
 
 
 def make_guide(tree, family, data):
-    """Tables of a guide tree.
+    """Make the tables of a guide tree.
 
     Parameters
     ----------
     tree : Tree
     family, data : NamedTuple
-        As kernels take them; hyperparameters are not looked at.
+        As kernels take them; hyperparameters are not used.
 
     Returns
     -------
@@ -110,8 +110,8 @@ def make_guide(tree, family, data):
 
     Notes
     -----
-    Internal nodes are drawn with probability half uniform and half proportional to ``1 / (1 + |log d| / 5)``: nodes
-    whose merge was close are where the partition is uncertain.
+    Split-merge moves draw half of their nodes uniformly and half in proportion to ``1 / (1 + |log d| / 5)``, where d is
+    the dissimilarity of the children: if log d is close to 0, it is uncertain whether they belong together.
     """
     n = len(tree.order)
     levels = max(1, math.ceil(math.log(n, 4) - 1e-9)) if n > 1 else 1
@@ -128,20 +128,20 @@ def make_guide(tree, family, data):
 
 @kernel
 def draw_internal_node(rng, guide):
-    """An internal node, by the cumulative probabilities of the guide."""
+    """Draw an internal node with the probabilities of the guide."""
     n = guide.tree.order.shape[0]
     return n + min(np.searchsorted(guide.cumulative, rng.random(), side="right"), n - 2)
 
 
 @kernel
 def draw_leaf(rng, guide, node):
-    """A uniformly random leaf below a node."""
+    """Draw a leaf below a node uniformly."""
     return guide.tree.order[guide.tree.first[node] + int(rng.random() * guide.tree.size[node])]
 
 
 @kernel
 def n_separating_levels(guide, node):
-    """How many levels of granularity are below the size of a node."""
+    """Number of levels whose granularity is below the size of a node."""
     count = 0
     while count < guide.granularity.shape[0] and guide.granularity[count] < guide.tree.size[node]:
         count += 1
@@ -150,9 +150,9 @@ def n_separating_levels(guide, node):
 
 @kernel
 def draw_level(rng, guide, node):
-    """A level among those below the size of a node, each with twice the probability of the next finer one.
+    """Draw a level whose granularity is below the size of a node; each has twice the probability of the next finer one.
 
-    A level has about four times as many units as the next coarser one, so that most of the time goes to the finest.
+    A level has about four times as many units as the next coarser one, so the finest still takes most of the time.
     """
     n_levels = n_separating_levels(guide, node)
     return min(int(math.log2(1.0 + rng.random() * (2.0**n_levels - 1.0))), n_levels - 1)

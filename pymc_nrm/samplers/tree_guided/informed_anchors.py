@@ -1,4 +1,4 @@
-"""Anchors of split-merge moves from clusters that fit together: the two directions of one move."""
+"""Informed anchors of split-merge moves: merges prefer clusters that fit together; one move has both directions."""
 
 import math
 
@@ -12,7 +12,7 @@ from pymc_nrm.special import draw_index, sum_rows
 
 @kernel
 def cluster_weights(weights, family, state):
-    """Log of L = kappa(size, u) p(X) of every occupied slot, shape (capacity,)."""
+    """Log of L = kappa(size, u) p(X) of the cluster in each occupied slot, shape (capacity,)."""
     values = np.zeros(state.counts.shape[0])
     for k in range(state.size[0]):
         slot = state.active[k]
@@ -22,7 +22,7 @@ def cluster_weights(weights, family, state):
 
 @kernel
 def affinity(weights, family, row, count, log_l, other_row, other_count, other_log_l, union):
-    """``1 / (1 + d0) + 1e-6`` of two clusters, ``d0 = L(a) L(b) / L(a + b)``; the logs of L of both are given."""
+    """Affinity ``1 / (1 + d0) + 1e-6`` of two clusters with ``d0 = L(a) L(b) / L(a + b)``, from log L of both."""
     sum_rows(union, row, other_row)
     log_d = log_l + other_log_l - log_weight(weights, family, count + other_count, union)
     return (1.0 / (1.0 + math.exp(log_d)) if log_d < 700.0 else 0.0) + 1e-6
@@ -30,7 +30,10 @@ def affinity(weights, family, row, count, log_l, other_row, other_count, other_l
 
 @kernel
 def affinities(weights, family, state, log_weights, row, count, log_l, skip, other_skip, values):
-    """Affinities of a cluster with all clusters but two slots, in the order of ``active``; their sum."""
+    """Write the affinities of a cluster with all others, in the order of ``active``, and return their sum.
+
+    The affinities with the clusters in the slots ``skip`` and ``other_skip`` are 0.
+    """
     union = np.empty(row.shape[0])
     total = 0.0
     for k in range(state.size[0]):
@@ -45,16 +48,17 @@ def affinities(weights, family, state, log_weights, row, count, log_l, skip, oth
 
 @kernel
 def draw_informed_anchors(rng, state, weights, family, guide, traces, log_weights):
-    """With probability 1/2 anchors of a merge of two clusters chosen by affinity, else of the split of one.
+    """Draw anchors, with probability 1/2 for a merge of two clusters chosen by affinity, else for a split of one.
 
-    A merge takes a uniform cluster a, a partner b with probability w(b|a) proportional to their affinity, and a uniform
-    item of each; a split takes a cluster c with probability ``s(c) = (1/K + |c|/n)/2`` and two different items of it.
+    A merge draws a cluster a uniformly, a partner b with probability w(b|a) proportional to their affinity, and an item
+    of each uniformly.  A split draws a cluster c with probability ``s(c) = (1/K + |c|/n)/2``, where K is the number of
+    clusters, and two different items of it uniformly.
 
     Returns
     -------
     merging : bool
     first, second : int
-        -1 where there is one cluster alone, or one item alone in the cluster to be split.
+        The anchors, or -1 if there is only one cluster to merge, or the cluster to split has only one item.
     """
     n_clusters = state.size[0]
     merging = rng.random() < 0.5
@@ -80,13 +84,14 @@ def draw_informed_anchors(rng, state, weights, family, guide, traces, log_weight
 
 @kernel
 def log_anchor_ratio(weights, family, state, log_weights, sides, slot, other):
-    """Log of the probability of anchors for a merge of two sides over that for the split of their union.
+    """Log ratio of the probabilities of drawing the anchors to merge two sides a and b, and to split their union A.
 
-    For K clusters where the union is one of them, and w in the state where it is split, the ratio is
+    Let K be the number of clusters of the state in which A is whole, and w belong to the state in which it is split.
+    The ratio is
 
         (w(b|a) + w(a|b)) / ((K + 1) |a| |b|) / (s(A) 2 / (|A| (|A| - 1))).
 
-    ``slot`` and ``other`` are the slots of the anchors, which are equal where the union is not split.
+    ``slot`` and ``other`` are the present slots of the two anchors, which are equal if A is whole.
     """
     counts, rows = sides.counts, sides.statistics
     values, union = np.empty(state.size[0]), np.empty(rows.shape[1])

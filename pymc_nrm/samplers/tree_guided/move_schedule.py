@@ -1,32 +1,32 @@
-"""How often a tree-guided step makes each kind of move: defaults by size, split-merge moves adapted while tuning."""
+"""How often a tree-guided step makes each kind of move: defaults, and split-merge moves that adapt during tuning."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-# With more clusters, moves whose cost does not grow with their number replace most of the others.
+# With more clusters, moves whose cost does not depend on the number of clusters replace most subtree Gibbs moves.
 _MANY_CLUSTERS = 50
 
-# Evaluations of a predictive density that take as long as one log marginal, roughly, for every family and dimension.
+# Number of predictive densities that take as long as one log marginal, roughly, for any family and dimension.
 _PREDICTIVES_PER_MARGINAL = 30.0
 
-# Bounds of the number of split-merge moves of one kind, and of the share of their time that one kind gets.
+# Bounds of the number of split-merge moves of each kind, and the smallest share of their time for one kind.
 _FEWEST, _MOST = 2, 16
 _LEAST_SHARE = 0.25
 
-# Log marginals that a draw can always afford, times the numbers they are computed from: about a tenth of a millisecond,
-# less than PyMC itself takes.
+# Number of log marginals that a draw can always afford, times the length of a row of statistics.  They take about a
+# tenth of a millisecond, less than PyMC itself.
 _LEAST_NUMBERS = 6000.0
 
-# A draw updates all items if there are at most `_MANY_ITEMS`, else a share of them.
+# A draw updates this share of the items, but at least `_MANY_ITEMS` of them, or all if there are fewer.
 _MANY_ITEMS, _SHARE = 20_000, 0.25
 
-# Proposals of both kinds together that are enough to judge their gain.
+# Smallest total number of split-merge proposals from which their gain is estimated.
 _ENOUGH_PROPOSALS = 100
 
 
 class MovesPerDraw(NamedTuple):
-    """How often a cycle makes moves of each kind, in its order; ``marginal_gibbs`` is a number of items."""
+    """Number of moves of each kind in a cycle, in the order of the cycle; for ``marginal_gibbs``, number of items."""
 
     informed_split_merge: int
     tree_split_merge: int
@@ -36,11 +36,11 @@ class MovesPerDraw(NamedTuple):
 
 
 def numbers_of_moves(n, n_clusters, n_statistics, tallies, chosen):
-    """Numbers of moves of each kind per draw.
+    """Choose the number of moves of each kind per draw.
 
-    Split-merge moves get half the time of the Gibbs updates of items, or what is always affordable, and divide it in
-    proportion to accepted moves per time.  Time is counted in log marginals, not in seconds, so that draws follow from
-    the seed.
+    Split-merge moves get half the time of the Gibbs updates of items, or the little that is always affordable.  The two
+    kinds divide it in proportion to their accepted moves per time.  Time is counted in log marginals, not in seconds,
+    so that the seed determines the draws.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ def numbers_of_moves(n, n_clusters, n_statistics, tallies, chosen):
     n_statistics : int
         Length of a row of sufficient statistics.
     tallies : pair of Tally
-        Informed and other split-merge moves of past draws.
+        Outcomes of the informed and of the other split-merge moves of past draws.
     chosen : dict of str to int or float
-        Numbers, or shares of the number of items, that the user wants.
+        Numbers that the user has set; a float is a share of the number of items.
 
     Returns
     -------

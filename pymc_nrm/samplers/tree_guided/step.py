@@ -1,4 +1,4 @@
-"""Tree-guided sampling of a partition: blocks of a guide tree move, split and merge together, exactly."""
+"""Tree-guided sampling of a partition: exact moves of whole blocks of a guide tree."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -29,18 +29,18 @@ _REBUILDS = (0.1, 0.25, 0.5)
 
 @kernel
 def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves, items):
-    """One cycle: moves along the guide tree, as many of each kind as ``n_moves`` says, then Gibbs updates of the items.
+    """Make one cycle: ``n_moves`` moves of each kind along the guide tree, then Gibbs updates of ``items``.
 
-    One kernel, since a call from Python costs some ten microseconds.  Leaves the target given u invariant; irreducible
-    if Gibbs moves of any kind are among them.
+    The cycle is one kernel, since each call from Python costs some ten microseconds.  It leaves the target given u
+    invariant, and is irreducible if it includes Gibbs moves of any kind.
 
     Returns
     -------
     state : State
     tallies : pair of Tally
-        Informed and other split-merge moves.
+        Outcomes of the informed and of the other split-merge moves.
     n_blocks_moved, n_moved : int
-        How many blocks and items changed their cluster in Gibbs moves.
+        Numbers of blocks and of items that changed their cluster in Gibbs moves.
     """
     n, m = n_moves.informed_split_merge, n_moves.tree_split_merge
     state, informed = tree_split_merge_moves(rng, state, weights, family, data, guide, n, True)
@@ -54,7 +54,7 @@ def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves, items):
 
 @dataclass_state
 class TreeGuidedState(PartitionStepState):
-    """What a chain needs to go on: options, guide trees, the items to be visited next, how far tuning has come."""
+    """What a chain needs to continue: options, guide trees, the items to visit next, and the progress of tuning."""
 
     guides: list = field(default_factory=list)
     n_steps: int = 0
@@ -70,41 +70,41 @@ class TreeGuided(PartitionStep):
 
     Each draw is a cycle of moves given u: merges of clusters that fit together and splits along blocks of a guide tree;
     split-merge moves between the children of a node of the tree; Gibbs updates of blocks of the tree; Gibbs updates of
-    random items.  Guide trees are grown by incremental Bayesian hierarchical clustering from the data, at the
-    hyperparameters at hand, in random order; they are grown again a few times during tuning and kept afterwards.  They
-    never depend on the partition, so that every move, and the cycle, leaves the posterior invariant; the Gibbs updates
+    random items.  Incremental Bayesian hierarchical clustering grows guide trees from the data in random order, at the
+    current hyperparameters.  It regrows them a few times during tuning; afterwards they are fixed.  Guide trees never
+    depend on the partition, so every move leaves the posterior invariant, and so does the cycle.  The Gibbs updates
     make it irreducible.  A bad tree makes the sampler slower, not wrong.
 
-    During tuning the numbers of split-merge moves follow their gain: accepted moves per amount of work.  They are kept
-    afterwards.
+    During tuning, the number of split-merge moves of each kind adapts to the accepted moves per amount of work;
+    afterwards it is fixed.
 
     Parameters
     ----------
     vars : list of Partition
     moves : dict of str to int or float, optional
-        How often each move is made per draw, by name: ``"informed_split_merge"``, ``"tree_split_merge"``,
-        ``"subtree_gibbs"``, ``"reference_subtree_gibbs"`` and ``"marginal_gibbs"``.  A float stands for that share of
-        the number of items; for ``"marginal_gibbs"`` the number of items to update, at most all of them.  All items
-        take their turn in random order before one is updated again.  Moves that are left out keep their default number,
-        or the one found in tuning.
+        Number of moves of each kind per draw.  The kinds are ``"informed_split_merge"``, ``"tree_split_merge"``,
+        ``"subtree_gibbs"``, ``"reference_subtree_gibbs"`` and ``"marginal_gibbs"``.  A float is a share of the number
+        of items.  For ``"marginal_gibbs"`` it is the number of items to update, at most all of them; each item is
+        updated once, in random order, before any is updated again.  Kinds that are left out keep their default number,
+        or the one found during tuning.
     n_trees : int
-        Number of guide trees; one of them is drawn for each draw.
+        Number of guide trees; each draw uses one of them at random.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 
     Raises
     ------
     ValueError
-        If a name or a number of ``moves`` is not allowed, no move of a kind that makes the sampler irreducible is left,
-        or something in the model uses the labels in a way that the step does not understand.
+        If a name or number in ``moves`` is not allowed, ``moves`` leaves no Gibbs updates to make the sampler
+        irreducible, or anything except the data of a mixture depends on the labels.
 
     Notes
     -----
-    Without ``initval`` and ``initvals`` a chain starts from the clusters that incremental hierarchical clustering
-    finds, each chain in its own random order.  A start that is given is kept, one single cluster included.
+    Unless ``initval`` or ``initvals`` are given, a chain starts from the clusters that incremental hierarchical
+    clustering finds, in a random order of its own.  A given start is kept, even if it is a single cluster.
 
     The published tree-guided sampler (Lee & Choi 2015, "Tree-guided MCMC inference for normalized random measure
-    mixture models") builds its trees from the current partition and does not leave the posterior invariant; the moves
+    mixture models") builds its trees from the current partition and does not leave the posterior invariant.  The moves
     here keep its idea and satisfy detailed balance.
 
     Examples
@@ -158,7 +158,7 @@ class TreeGuided(PartitionStep):
         self._n = n
 
     def precompile_moves(self, state, table, family, data):
-        """Compile the kernels for the types at hand, on a tree of two items."""
+        """Compile the kernels for the types of the arguments, on a tree of two items."""
         rng = np.random.default_rng(0)
         small = Weights(table.join[:3], table.moment[:3]) if self._n > 1 else table
         guide = make_guide(guide_tree(rng, small, family, data), family, data)
@@ -168,7 +168,7 @@ class TreeGuided(PartitionStep):
         precompile(scan_order, self.rng, 2, 1)
 
     def moves(self, state, table, family, data):
-        """One cycle of moves; the new state and their statistics."""
+        """Make one cycle of moves; return the new state and the statistics of the moves."""
         if self._trees_are_due():
             self._grow_guides(table, family, data)
             if self.n_steps == 0 and self.start_is_default:
@@ -186,7 +186,7 @@ class TreeGuided(PartitionStep):
             self.rng, state, table, family, data, guide, self.n_moves, items
         )
         if self.tuning:
-            # What happened on the way to the bulk of the posterior says little about the time there.
+            # Moves on the way to the bulk of the posterior say little about moves there: forget them.
             early = self.n_steps <= _REBUILDS[0] * self.n_tune
             self.tallies = list(tallies if early else map(sum_tallies, self.tallies, tallies))
         return state, {
@@ -196,7 +196,7 @@ class TreeGuided(PartitionStep):
         }
 
     def _next_items(self, count):
-        """Items to update: the next ones of a random order of all, so that none waits for chance to choose it."""
+        """Return the next items of a random order of all, so that every item gets its turn."""
         while len(self.waiting) < count:
             self.waiting = np.concatenate([self.waiting, scan_order(self.rng, self._n, self._n)])
         items, self.waiting = self.waiting[:count], self.waiting[count:]
@@ -213,7 +213,7 @@ class TreeGuided(PartitionStep):
 
     @staticmethod
     def competence(var, has_grad):
-        """The default for partitions."""
+        """Claim partitions: this is their default step."""
         return Competence.IDEAL if is_partition(var) else Competence.INCOMPATIBLE
 
 

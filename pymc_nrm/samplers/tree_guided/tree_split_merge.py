@@ -1,4 +1,4 @@
-"""Split-merge moves that allocate blocks of a guide tree in place of single items."""
+"""Split-merge moves that allocate blocks of a guide tree instead of single items."""
 
 import math
 
@@ -33,10 +33,10 @@ from pymc_nrm.special import copy_row, sum_rows
 
 @kernel
 def allocate_units(rng, sides, weights, family, data, guide, units, placed, goals):
-    """Allocate units one after the other in fresh random order; the log probability of the outcome.
+    """Allocate units one by one in a fresh random order; return the log probability of the result.
 
-    Units with an anchor's block go to that anchor first, without a choice.  ``placed`` receives the side of each unit;
-    ``goals`` holds the side that it must take, or -1 where it is drawn.
+    Units that share a block with an anchor come first and join that anchor.  ``placed`` receives the side of each unit;
+    ``goals`` holds the side that it must take, or -1 if it is drawn.
     """
     n_units = units.glued.shape[0]
     row = np.empty(sides.statistics.shape[1])
@@ -73,18 +73,19 @@ def allocate_units(rng, sides, weights, family, data, guide, units, placed, goal
 
 @kernel
 def tree_split_merge(rng, state, weights, family, data, guide, traces, log_weights, informed, tally):
-    """One split-merge move along the guide tree, accepted by Metropolis-Hastings.
+    """Make one split-merge move along the guide tree, by Metropolis-Hastings.
 
-    Anchors are drawn below the children of a node of the tree or, if ``informed``, from clusters that fit together
-    (:func:`draw_informed_anchors`).  A level that separates them is drawn from the tree alone.  Given anchors, level
-    and order of units, the union of the anchors' clusters and its units are the same before and after.  A split of A
-    into a and b has the ratio
+    The move draws anchors below the two children of a node of the tree or, if ``informed``, from clusters that fit
+    together (:func:`draw_informed_anchors`).  It then draws a level whose blocks separate the anchors; the probability
+    depends on the tree alone.  Given anchors, level and order of units, the union A of the anchors' clusters and its
+    units are the same before and after the move.  The acceptance ratio of a split of A into a and b is
 
-        L(a) L(b) / (L(A) q),
+        L(a) L(b) / (L(A) q)
 
-    times that of drawing the anchors if ``informed``, and a merge the inverse.  Leaves the target given u invariant;
-    not irreducible alone.  A proposal takes time in proportion to the number of units, and of clusters if
-    ``informed``; an accepted one changes labels as well.
+    where q is the probability of allocating the units to these sides; that of a merge is the inverse.  If ``informed``,
+    the ratio of drawing the anchors is a further factor (:func:`log_anchor_ratio`).  The move leaves the target given u
+    invariant, but is not irreducible by itself.  A proposal takes time in proportion to the number of units, plus the
+    number of clusters if ``informed``; an accepted move also changes labels.
 
     Returns
     -------
@@ -125,7 +126,7 @@ def tree_split_merge(rng, state, weights, family, data, guide, traces, log_weigh
 
 @kernel
 def tree_split_merge_moves(rng, state, weights, family, data, guide, n_moves, informed):
-    """Several moves of :func:`tree_split_merge`; the state and the :class:`~pymc_nrm.samplers.tally.Tally`."""
+    """Make ``n_moves`` moves of :func:`tree_split_merge`; return the state and a tally of the moves."""
     tally = empty_tally()
     accepted = True
     for _ in range(n_moves):

@@ -1,4 +1,4 @@
-"""Parts of two clusters that split-merge moves keep together: their traces on the blocks of a guide tree."""
+"""Units that split-merge moves allocate as a whole: the parts of two clusters in each block of a guide tree."""
 
 from typing import Any, NamedTuple
 
@@ -15,12 +15,12 @@ class Traces(NamedTuple):
     Parameters
     ----------
     places : ndarray of int64, shape (n,)
-        Places in leaf order, those of a slot together and increasing.
+        Places of items in leaf order, grouped by slot and increasing within each slot.
     begin : ndarray of int64, shape (capacity,)
-        Where those of each occupied slot begin.
+        Index in ``places`` at which each occupied slot begins.
     run_end : ndarray of int64, shape (n,)
-        Where the run of equal slots that a place belongs to ends in leaf order: the leaves of node v are in one cluster
-        if and only if ``run_end[first[v]] >= first[v] + size[v]``.
+        For each place in leaf order, the end of the run of equal slots around it.  The leaves of node v are in one
+        cluster if and only if ``run_end[first[v]] >= first[v] + size[v]``.
     """
 
     places: Any
@@ -30,7 +30,7 @@ class Traces(NamedTuple):
 
 @kernel
 def find_traces(state, guide):
-    """Traces of a state, in time O(n); they hold until a label changes."""
+    """Find the traces of a state in time O(n); they are valid until a label changes."""
     order, labels = guide.tree.order, state.labels
     n = order.shape[0]
     places, run_end = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
@@ -55,22 +55,23 @@ def find_traces(state, guide):
 
 @kernel
 def item_of(guide, traces, slot, rank):
-    """The item of the given rank, 0 to count - 1, in a cluster."""
+    """Return the item of the given rank, from 0 to count - 1, in a cluster."""
     return guide.tree.order[traces.places[traces.begin[slot] + rank]]
 
 
 class Units(NamedTuple):
-    """The items of one or two clusters but two anchors, cut into their traces on the blocks of a level.
+    """The items of one or two clusters, except two anchors, cut into units by the blocks of a level.
 
     Parameters
     ----------
     node : ndarray of int64, shape (n_units,)
-        A block that is a unit as a whole, but for an anchor in it; -1 where items are listed.
+        The block, if the unit is a whole block, or all of it except an anchor; else -1.
     items : ndarray of int64
+        Items of the other units, one unit after the other.
     start : ndarray of int64, shape (n_units + 1,)
-        Where the items of each unit begin in ``items``; none are listed for whole blocks.
+        Index at which the items of each unit begin in ``items``.
     glued : ndarray of int64, shape (n_units,)
-        0 or 1 where a unit shares its block with the first or the second anchor, else -1.
+        0 or 1 if the unit shares its block with the first or second anchor, else -1.
     anchors : ndarray of int64, shape (2,)
     """
 
@@ -83,11 +84,11 @@ class Units(NamedTuple):
 
 @kernel
 def make_units(state, guide, traces, level, first, second):
-    """Units of the clusters of two anchors, which must be in different blocks of the level.
+    """Make the units of the clusters of two anchors, which must be in different blocks of the level.
 
-    Time is O(number of units) where blocks lie in one cluster, and O(number of their items) elsewhere.
+    A block whose leaves are all in one cluster takes time O(1), any other O(number of its items in the two clusters).
     """
-    # Leaves of six blocks: a and b are items of the clusters of the anchors A and B, dots are items of other clusters.
+    # The leaves of six blocks; a and b are items in the clusters of the anchors A and B, dots are other items.
     #
     #     leaves   a a a a | a a A b | b b b b | . . . . | . b . . | b B b b
     #     unit        0         1         2                   3         4
@@ -95,8 +96,8 @@ def make_units(state, guide, traces, level, first, second):
     #     items               a a b                           b
     #     glued      -1         0        -1                  -1         1
     #
-    # ``a`` and ``b`` walk through the places of the two clusters and meet one block after the other.  A block that lies
-    # in one cluster is known by its node, and one of them jumps over it; of other blocks they list the items.
+    # Walk through the places of the two clusters with ``a`` and ``b``, one block after the other.  If all leaves of a
+    # block are in one cluster, record its node and jump over it; else list its items in the two clusters.
     labels, block, tree = state.labels, guide.block[level], guide.tree
     places, order, n = traces.places, guide.tree.order, guide.tree.order.shape[0]
     slot, other = labels[first], labels[second]
@@ -139,7 +140,7 @@ def make_units(state, guide, traces, level, first, second):
                     place_b = places[b] if b < b_end else n
                 p = min(place_a, place_b)
             size = count - start[n_units]
-        # A block may hold nothing but its anchor.
+        # Drop a block in which the clusters have only the anchor.
         n_units += size > 0
     start[n_units] = count
     anchors = np.array([first, second])
@@ -148,7 +149,7 @@ def make_units(state, guide, traces, level, first, second):
 
 @kernel
 def unit_size(guide, units, k):
-    """Number of items of a unit."""
+    """Return the number of items of a unit."""
     if units.node[k] >= 0:
         return guide.tree.size[units.node[k]] - (units.glued[k] >= 0)
     return units.start[k + 1] - units.start[k]
@@ -156,7 +157,7 @@ def unit_size(guide, units, k):
 
 @kernel
 def unit_statistics(family, data, guide, units, k, row):
-    """Write the statistics of a unit."""
+    """Write the statistics of a unit into ``row``."""
     node = units.node[k]
     if node >= 0 and guide.row[node] >= 0:
         copy_row(row, guide.statistics[guide.row[node]])
@@ -174,9 +175,10 @@ def unit_statistics(family, data, guide, units, k, row):
 
 @kernel
 def sides_of_units(state, guide, units, other, sides):
-    """Write the side of every unit of two clusters, 1 for those in ``other``; False if no split could give them.
+    """Write the present side of every unit into ``sides``, 1 for units in the cluster ``other``.
 
-    A unit has no side if it has items of both clusters, and the wrong one if it shares its block with the other anchor.
+    Return False if no split could produce these sides: a unit has items of both clusters, or shares its block with the
+    anchor of the other side.
     """
     for k in range(units.node.shape[0]):
         begin, end = units.start[k], units.start[k + 1]
