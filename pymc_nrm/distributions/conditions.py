@@ -1,23 +1,23 @@
-"""Ranges of hyperparameters inside the log-probability, for those that are no constants."""
+"""Checks of the ranges of hyperparameters inside the log-probability, for those that are not constants."""
 
 from pymc_nrm.pymc_internals import check_parameters
 
 
 def with_conditions(log_probability, parameters, d=None):
-    """Attach the ranges of hyperparameters to a log-probability.
+    """Attach checks of the ranges of hyperparameters to a log-probability.
 
     Parameters
     ----------
     log_probability : scalar tensor
     parameters : Measure or Family
-        Fields are tensors.
+        Its fields are tensors.
     d : scalar tensor, optional
         Number of features.
 
     Returns
     -------
     scalar tensor
-        It raises ``ParameterValueError`` outside the ranges, or is minus infinity where PyMC asks for that.
+        Outside the ranges it raises ``ParameterValueError``, or is minus infinity if PyMC asks for that.
     """
     conditions, messages = [], []
     for name, value in parameters._asdict().items():

@@ -1,4 +1,4 @@
-"""Values of graphs that depend on no random variable."""
+"""Values of graphs that do not depend on random variables."""
 
 import pytensor
 from pytensor.compile.mode import Mode
@@ -8,12 +8,12 @@ from pymc_nrm.distributions.observed import sparse_origin
 
 
 def constant_value(graph):
-    """Value of a graph without inputs, with shared variables as they are now.
+    """Compute a graph without inputs at the present values of its shared variables.
 
     Parameters
     ----------
     graph : Variable
-        A sparse constant in its dense form gives the sparse matrix.
+        If it is the dense form of a sparse constant, the value is the sparse matrix.
 
     Returns
     -------
@@ -30,5 +30,5 @@ def constant_value(graph):
         return data
     if isinstance(graph, SharedVariable):
         return graph.get_value()
-    # One evaluation does not pay for compilation.
+    # A single evaluation is not worth compiling.
     return pytensor.function([], graph, mode=Mode(linker="py", optimizer="minimum_compile"))()

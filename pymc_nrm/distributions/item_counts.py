@@ -1,4 +1,4 @@
-"""Numbers of items, which may follow data and dimensions that ``pm.set_data`` changes."""
+"""Numbers of items, which may follow data and dimensions when ``pm.set_data`` changes them."""
 
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
@@ -10,7 +10,7 @@ from pytensor.tensor.type import TensorType
 from pymc_nrm.checks import check_count
 from pymc_nrm.distributions.constants import constant_value
 
-# Labels of more items take 8 GB, and every draw a copy of them.
+# Labels of this many items take 8 GB, and every draw copies them.
 MOST_ITEMS = 1_000_000_000
 _FOLLOW_DATA = (
     "For a number of items that follows pm.set_data make the partition with n=X.shape[0], where X is the pm.Data of "
@@ -19,12 +19,12 @@ _FOLLOW_DATA = (
 
 
 def checked_count(title, n):
-    """A number of items as a user may give it: a whole number, or a scalar tensor that follows data.
+    """Check a number of items from a user: a whole number, or a scalar tensor that follows data.
 
     Parameters
     ----------
     title : str
-        What messages call it.
+        Name of the number in error messages.
     n : object
 
     Returns
@@ -61,7 +61,7 @@ def checked_count(title, n):
 
 
 def count_value(n):
-    """The present value of a number of items."""
+    """Return the present value of a number of items."""
     return int(constant_value(n)) if isinstance(n, Variable) else int(n)
 
 
@@ -71,13 +71,14 @@ def check_labels(n_labels, partition):
     Parameters
     ----------
     n_labels : int
+        Number of labels of the start.
     partition : TensorVariable
         The random variable.
 
     Raises
     ------
     ValueError
-        If it does not.
+        If the partition has another number of items.
     """
     n_items = count_value(partition.owner.op.n_items(partition.owner))
     if n_labels != n_items:
@@ -88,7 +89,7 @@ def check_labels(n_labels, partition):
 
 
 def check_shape(mixture, shape, n_features, partition):
-    """Check that the data of a mixture have one row for each item of its partition, and as many columns as at first.
+    """Check that the data of a mixture have one row for each item, and as many columns as when it was made.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def check_shape(mixture, shape, n_features, partition):
     Raises
     ------
     ValueError
-        If they have not; the message says what to change.
+        If a number of rows or columns is wrong; the message says what to change.
     """
     n_columns = shape[1] if len(shape) == 2 else 1
     if n_columns != n_features:
@@ -124,7 +125,7 @@ def check_shape(mixture, shape, n_features, partition):
 
 
 def rows_message(data, labels):
-    """What a log-probability says where the data of a mixture have another number of rows than labels.
+    """Message of a log-probability if the data of a mixture do not have one row for each label.
 
     Parameters
     ----------
@@ -147,7 +148,7 @@ def _inputs(variable):
 
 
 def _inputs_but_of_shapes(variable):
-    """Inputs of a variable, none for shapes: they do not depend on values."""
+    """Inputs of a variable, or none if it is a shape, which does not depend on their values."""
     is_shape = variable.owner is not None and isinstance(variable.owner.op, Shape | Shape_i)
     return [] if is_shape else _inputs(variable)
 

@@ -1,4 +1,4 @@
-"""Data given a random partition, as a PyMC random variable: component parameters are integrated out."""
+"""Data given a random partition, as a PyMC random variable with the component parameters integrated out."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from pymc_nrm.pymc_internals import logprob, support_point
 
 
 class MixtureRV(RandomVariable):
-    """Data of a mixture: inputs are labels and the hyperparameters of the family in their full shape."""
+    """Data of a mixture; its inputs are the labels and the hyperparameters of the family in their full shape."""
 
     __props__ = ("name", "signature", "dtype", "inplace", "family_class", "univariate")
 
@@ -43,11 +43,11 @@ class MixtureRV(RandomVariable):
         self.feature_axis = next((i, core.index("d")) for i, core in enumerate(cores) if "d" in core)
 
     def partition(self, node):
-        """The partition of a variable, given its node."""
+        """Return the partition of a variable, given its node."""
         return self.dist_params(node)[0]
 
     def family(self, node):
-        """The family of a variable, given its node; fields are tensors in their full shape."""
+        """Return the family of a variable, given its node; the fields are tensors in their full shape."""
         return self.family_class(*self.dist_params(node)[1:])
 
     def rng_fn(self, rng, labels, *hyperparameters_and_size):
@@ -62,15 +62,15 @@ class MixtureRV(RandomVariable):
 
 
 def kernel_family(family_class, hyperparameters):
-    """Family with the field types that kernels expect: floats and contiguous float64 arrays."""
-    # Copies: constants of a graph may be read-only arrays, for which kernels would be compiled again.
+    """Return the family with the field types that kernels expect: floats and contiguous float64 arrays."""
+    # Copy, since constants of a graph may be read-only arrays, for which numba would compile kernels again.
     return family_class(
         *[float(h) if np.ndim(h) == 0 else np.array(h, dtype="float64", order="C") for h in hyperparameters]
     )
 
 
 class Mixture(Distribution):
-    """Data whose clusters are those of a partition, with the parameters of each cluster integrated out.
+    """Data clustered by a random partition, with the parameters of each cluster integrated out.
 
     Parameters
     ----------
@@ -80,26 +80,26 @@ class Mixture(Distribution):
     family : NormalWishart, NormalGamma, BernoulliBeta, PoissonGamma, CategoricalDirichlet or MultinomialDirichlet
         Its hyperparameters are numbers, arrays, tensors or random variables.
     observed : array_like or sparse matrix, shape (n, d) or (n,), optional
-        Data; a vector stands for one feature.  NaN means missing, where the family allows it.  Without data the mixture
-        is a latent variable, sampled given the partition.
+        Data; a vector stands for one feature.  NaN means missing, if the family allows it.  Without data the mixture is
+        a latent variable, sampled given the partition.
     dims : str or tuple of str, optional
         Names of the dimensions, one for a vector and two for a matrix.
     shape : tuple of int, optional
-        Shape of a latent mixture, where neither ``dims`` nor the hyperparameters tell the number of features.
+        Shape of a latent mixture; needed if neither ``dims`` nor the hyperparameters tell the number of features.
 
     Raises
     ------
     TypeError
         If ``partition`` is not a Partition, or ``family`` not a family.
     ValueError
-        If data are outside the support of the family, have another number of items than the partition, ``dims`` are
-        not those of the data, or a hyperparameter is outside its range.
+        If the data are outside the support of the family or do not have one row for each item, ``dims`` do not fit the
+        data, or a hyperparameter is outside its range.
 
     Notes
     -----
-    Forward draws, as in ``pm.sample_prior_predictive``, draw the parameters of each cluster afresh from the base
-    measure.  That is right for the prior predictive; ``pm.sample_posterior_predictive`` does the same, so that its
-    draws are new data for the same partition from *new* clusters, not replications of the clusters found.
+    Forward draws, as in ``pm.sample_prior_predictive``, draw new parameters of each cluster from the base measure.
+    That is right for the prior predictive.  ``pm.sample_posterior_predictive`` does the same, so its draws are data for
+    the same partition from *new* clusters, not replications of the clusters found.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def _check_kinds(partition, family):
 
 
 def _checked_dims(name, dims, shape, model):
-    """Names of the dimensions, which must be those of the model where no shape is given, and have its lengths."""
+    """Check the names of the dimensions: they have the lengths of the shape or, without a shape, are in the model."""
     if dims is None:
         return None
     names = (dims,) if isinstance(dims, str) else dims
@@ -215,7 +215,7 @@ def _checked_dims(name, dims, shape, model):
 
 
 def _checked_shape(partition, shape):
-    """Numbers of items and, where the shape tells it, of features."""
+    """Return the number of items and, if the shape tells it, of features; check the shape."""
     n = count_value(partition.owner.op.n_items(partition.owner))
     if shape is None:
         return n, None
@@ -232,7 +232,7 @@ def _checked_shape(partition, shape):
 
 
 def _n_features(family, shape):
-    """Number of features, or None where neither the shape nor a hyperparameter tells it."""
+    """Number of features, or None if neither the shape nor a hyperparameter tells it."""
     if shape is not None:
         return shape[1] if len(shape) == 2 else 1
     for name, value in canonical(family)._asdict().items():
@@ -249,7 +249,7 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     family = op.family_class(*hyperparameters)
     X = value[:, None] if op.univariate else sparse_origin(value)
     if value.type.shape[0] is None or value.type.shape[0] != labels.type.shape[0]:
-        # Kernels of the graph would read beyond the end.
+        # Without this check, kernels of the graph may read beyond the end of an array.
         labels = CheckAndRaise(ValueError, rows_message(value, labels))(labels, pt.eq(labels.shape[0], X.shape[0]))
     indices, _ = FlatLabels.symbolic_indices(labels, labels.shape[0])
     return with_conditions(log_likelihood(family, X, indices), family, d=X.shape[1])
@@ -265,7 +265,7 @@ def _numba_draw(op):
     try:
         check_needs(op.family_class, ITEMS, "a forward draw of a Mixture")
     except NotImplementedError as error:
-        # PyTensor would run Python code instead.
+        # On a NotImplementedError, PyTensor would run Python code instead.
         raise TypeError(str(error)) from None
     names = list(op.family_class._fields)
     cores = [spec.core for spec in op.family_class.hyperparameters.values()]

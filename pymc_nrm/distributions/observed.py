@@ -1,4 +1,4 @@
-"""Observed data of a mixture, in forms that PyMC keeps as they are."""
+"""Observed data of a mixture, in forms that PyMC leaves unchanged."""
 
 import numpy as np
 import pytensor.tensor as pt
@@ -13,12 +13,12 @@ from pymc_nrm.checks import numeric_array
 
 
 def numeric_data(name, observed):
-    """Values of observed data: a CSR matrix for sparse input, else an array in which NaN means missing.
+    """Return the values of observed data: a CSR matrix if they are sparse, else an array in which NaN means missing.
 
     Parameters
     ----------
     name : str
-        What messages call them.
+        Name of the data in error messages.
     observed : array_like, masked array, DataFrame, sparse matrix, ``pm.Data`` or constant tensor
 
     Returns
@@ -46,19 +46,19 @@ def numeric_data(name, observed):
 
 
 def as_observed(observed, values):
-    """What to register with PyMC.
+    """Return observed data in the form to register with PyMC.
 
-    PyMC would mask missing values and impute them; a constant tensor keeps them as NaN, for the family to leave out.  A
-    sparse matrix becomes the dense form of a sparse constant: log-probabilities and samplers read the constant, and the
-    dense form is computed only where PyMC stores observed data.  Whole numbers are given as floats, which PyMC casts to
-    the type of the variable; it would cut off integers at 32 bits.
+    PyMC would mask missing values and impute them; a constant tensor keeps them as NaN, and the family leaves them out.
+    A sparse matrix becomes the dense form of a sparse constant: log-probabilities and samplers read the constant, and
+    PyMC computes the dense form only to store observed data.  Whole numbers become floats, which PyMC casts to the type
+    of the variable, because it would cut off integers at 32 bits.
 
     Parameters
     ----------
     observed : object
-        What the user gave.
+        The data as the user gave them.
     values : ndarray or csr_matrix
-        Its values, from :func:`numeric_data`.
+        Their values, from :func:`numeric_data`.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def as_observed(observed, values):
 
 
 def sparse_origin(value):
-    """The sparse constant behind an observed value, or the value itself.
+    """Return the sparse constant behind an observed value, or the value itself if there is none.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from pymc_nrm.pymc_internals import logprob, support_point
 
 
 class PartitionRV(RandomVariable):
-    """Labels of a random partition: inputs are the number of items and the hyperparameters of the measure."""
+    """Labels of a random partition; its inputs are the number of items and the hyperparameters of the measure."""
 
     dtype = "int64"
     __props__ = ("name", "signature", "dtype", "inplace", "measure_class")
@@ -33,15 +33,15 @@ class PartitionRV(RandomVariable):
         super().__init__(**kwargs)
 
     def n_items(self, node):
-        """The symbolic number of items of a variable, given its node."""
+        """Return the symbolic number of items of a variable, given its node."""
         return self.dist_params(node)[0]
 
     def measure(self, node):
-        """The measure of a variable, given its node; fields are tensors."""
+        """Return the measure of a variable, given its node; the fields are tensors."""
         return self.measure_class(*self.dist_params(node)[1:])
 
     def value(self, name):
-        """The form of the values of a variable with this name."""
+        """Return the type of the values of a variable with this name."""
         return FlatLabels(name)
 
     def _supp_shape_from_params(self, dist_params, param_shapes=None):
@@ -57,8 +57,8 @@ class PartitionRV(RandomVariable):
 class Partition(pm.Discrete):
     """Random partition of n items, drawn from a normalized random measure.
 
-    The value is a vector of labels, shape (n,), numbered from 0 in order of appearance.  Labels are names: only which
-    items share one has a meaning.  Beside the variable, the model gets the deterministic ``<name>_n_clusters``.
+    The value is a vector of labels, shape (n,), numbered from 0 in order of appearance.  Labels are only names: what
+    matters is which items share one.  The model also gets the deterministic ``<name>_n_clusters``.
 
     Parameters
     ----------
@@ -66,32 +66,33 @@ class Partition(pm.Discrete):
     measure : DirichletProcess, NormalizedInverseGaussian or NormalizedGeneralizedGamma
         Its hyperparameters are numbers, tensors or random variables.
     n : int or integer tensor, optional
-        Number of items; needed when ``dims`` is not given.  It follows ``pm.set_data`` if it is ``X.shape[0]`` of a
-        ``pm.Data``, or if ``dims`` are those of one.
+        Number of items; needed unless ``dims`` is given.  It follows ``pm.set_data`` if it is ``X.shape[0]`` for a
+        ``pm.Data`` X, or if ``dims`` is a dimension of one.
     dims : str, optional
         Name of the dimension of the items.
     initval : array_like of int, shape (n,), optional
-        Start of the sampler; labels of any kind, renamed in order of appearance.  One cluster by default.
+        Start of the sampler; any integer labels, which are renamed in order of appearance.  One cluster by default,
+        except that :class:`TreeGuided` then starts from a clustering of the data.
     observed : array_like of int, shape (n,), optional
-        A known partition; labels of any kind, renamed in order of appearance.
+        A known partition; any integer labels, which are renamed in order of appearance.
 
     Raises
     ------
     TypeError
         If ``measure`` is not a measure.
     ValueError
-        If neither ``n`` nor ``dims`` is given, they disagree, n is no whole number from 1 to 1e9, a hyperparameter is
-        outside its range, or labels have another length than n.
+        If neither ``n`` nor ``dims`` is given, they disagree, n is not a whole number from 1 to 1e9, a hyperparameter
+        is outside its range, or there is not one label for each item.
 
     Notes
     -----
     The log-probability of labels in order of appearance is the log exchangeable partition probability function of the
-    measure, u integrated out (James, Lijoi & Prünster 2009, eq. 4); it is minus infinity for any other labels, so that
-    the probabilities of all values sum to one.
+    measure, with u integrated out (James, Lijoi & Prünster 2009, eq. 4).  It is minus infinity for any other labels, so
+    that the probabilities of all values sum to one.
 
-    ``pm.sample`` and :func:`pymc_nrm.sample` move the partition.  ``pm.find_MAP`` leaves it where it starts, without a
-    warning, and ``pm.sample_smc`` is wrong beyond some ten items; ``pm.fit`` and samplers other than those of PyMC
-    refuse it.
+    ``pm.sample`` and :func:`pymc_nrm.sample` sample the partition.  ``pm.find_MAP`` leaves it at its start without a
+    warning, and ``pm.sample_smc`` is wrong for more than about ten items.  ``pm.fit`` and samplers other than those of
+    PyMC refuse it.
 
     Examples
     --------
@@ -138,7 +139,7 @@ class Partition(pm.Discrete):
         if shape is not None and np.ndim(shape) == 1 and len(shape) != 1:
             raise ValueError(f"shape of a Partition must have one entry, its number of items; got {shape}")
         register_numba(PartitionRV, _numba_draw)
-        # A number becomes one constant, which PyMC prints, and not the cast of a smaller one.
+        # Make a number a float64 constant, which PyMC prints as a number, unlike the cast of a smaller type.
         values = [value if isinstance(value, Variable) else np.float64(value) for value in measure]
         hyperparameters = [pt.as_tensor(value).astype("float64") for value in values]
         rng = pt.random.shared_rng(seed=None) if rng is None else rng

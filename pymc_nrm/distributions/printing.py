@@ -4,8 +4,8 @@
 def printed_names(name, kind):
     r"""Names of a random variable that show its measure or family.
 
-    PyMC writes a name and, in parentheses, the inputs of the random variable.  Those of a partition are its number of
-    items and the hyperparameters, those of a mixture the partition and the hyperparameters.
+    PyMC prints the name and, in parentheses, the inputs of the random variable: for a partition its number of items and
+    the hyperparameters, for a mixture its partition and the hyperparameters.
 
     Parameters
     ----------

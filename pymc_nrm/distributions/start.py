@@ -1,8 +1,8 @@
-"""Whether the start of a chain was chosen by the user or is the default of a partition.
+"""A mark on the default start of a partition, which tells it from a start that the user chose.
 
-Points are plain arrays, so that a start with one cluster looks the same whoever chose it.  The default start is marked
-by metadata of its dtype, which NumPy keeps in copies of an array and of its dtype, and PyMC hands over to the processes
-of chains; to everything else the array is one of 64-bit integers.
+The values of a point are plain arrays, so a start with one cluster looks the same whoever chose it.  Metadata of the
+dtype therefore mark the default start.  NumPy keeps them when it copies the array or its dtype, and PyMC passes them on
+to the processes of chains.  Everything else sees an array of 64-bit integers.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ _DEFAULT = np.dtype("int64", metadata={"pymc_nrm": "default start"})
 
 
 class DefaultStart(Op):
-    """Copy of labels that are known, afterwards, to be those of a default start."""
+    """Copy labels, and mark the copy as a default start."""
 
     __props__ = ()
 
@@ -26,12 +26,12 @@ class DefaultStart(Op):
         output_storage[0][0] = marked
 
     def do_constant_folding(self, fgraph, node):
-        # Equal constants are merged, and labels of the user may be equal to these.
+        # PyTensor merges equal constants, and the user may give the same labels.
         return False
 
 
 def is_default_start(labels):
-    """Whether labels are the default start of a partition.
+    """Return whether labels are the default start of a partition.
 
     Parameters
     ----------
