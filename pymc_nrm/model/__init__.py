@@ -1,1 +1,1 @@
-"""How PyMC models are read: what is a partition or a mixture, what depends on it, and what values it has."""
+"""Reading PyMC models: which variables are partitions and mixtures, what depends on them, and their values."""

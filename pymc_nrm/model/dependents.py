@@ -1,4 +1,4 @@
-"""What depends on the labels of a partition."""
+"""The variables that depend on the labels of a partition."""
 
 from pytensor.graph.traversal import ancestors
 
@@ -6,7 +6,7 @@ from pymc_nrm.model.rvs import family_of, is_mixture, partition_of
 
 
 def mixtures_of(model, partition):
-    """The mixtures of a model over a partition.
+    """List the mixtures of a model that share a partition.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def mixtures_of(model, partition):
 
 
 def other_uses(model, partition):
-    """Random variables and potentials that use the labels of a partition in another way than a mixture does.
+    """List the random variables and potentials that use the labels of a partition, except as mixtures do.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ def other_uses(model, partition):
     Returns
     -------
     list of TensorVariable
-        Those that depend on the labels other than through the value of another random variable.  A mixture over the
-        partition is one of them if its hyperparameters depend on the labels.
+        Those that depend on the labels directly, not through the value of another random variable.  They include a
+        mixture of the partition if its hyperparameters depend on the labels.
     """
     return [
         variable
@@ -43,7 +43,7 @@ def other_uses(model, partition):
 
 
 def check_uses(model, partition):
-    """Check that nothing but the data of mixtures depends on a partition.
+    """Check that nothing except the data of mixtures depends on a partition.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def check_uses(model, partition):
     Raises
     ------
     ValueError
-        If anything does; it names the variable and what is allowed.
+        If another variable does; the message names it and what is allowed.
     """
     for variable in other_uses(model, partition):
         raise ValueError(
@@ -63,7 +63,7 @@ def check_uses(model, partition):
 
 
 def _parameters(model, variable, partition):
-    """What a variable depends on, but for the labels that a mixture may use."""
+    """What a variable depends on, except the labels that a mixture may use."""
     if variable in model.potentials:
         return [variable]
     if is_mixture(variable) and partition_of(variable) is partition:
@@ -72,6 +72,6 @@ def _parameters(model, variable, partition):
 
 
 def _depends_on(variables, partition, model):
-    """Whether variables depend on a partition other than through the value of another random variable."""
+    """Whether variables depend on a partition directly, not through the value of another random variable."""
     blockers = [rv for rv in model.basic_RVs if rv is not partition]
     return partition in set(ancestors(variables, blockers=blockers)) - set(blockers)

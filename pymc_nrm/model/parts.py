@@ -1,4 +1,4 @@
-"""The measure of a partition and the families and data of its mixtures, as kernels read them."""
+"""The measure of a partition and the families and data of its mixtures, in the form that kernels read."""
 
 import numpy as np
 
@@ -12,20 +12,20 @@ from pymc_nrm.model.rvs import family_of, measure_of
 class PartitionParts:
     """The part of a model's log-probability that depends on one partition.
 
-    What does not vary is prepared for kernels once.
+    Parts that do not vary are prepared for kernels only once.
 
     Parameters
     ----------
     partition : TensorVariable
     mixtures : list of TensorVariable
-        Those over the partition.
+        The mixtures of the partition.
     evaluate : callable
-        Makes :class:`~pymc_nrm.model.values.Values` of a list of variables.
+        Takes a list of variables and returns their :class:`~pymc_nrm.model.values.Values`.
 
     Attributes
     ----------
     inputs : list of Variable
-        What the parts depend on.
+        The variables that the parts depend on.
     data_vary : list of bool
         Whether the data of each mixture depend on an input.
     """
@@ -49,12 +49,12 @@ class PartitionParts:
         self._families, self._data = [None] * len(self._names), [None] * len(self._names)
 
     def refresh(self):
-        """Read data and constants again, which ``pm.set_data`` may have changed."""
+        """Read data and constants again, since ``pm.set_data`` may have changed them."""
         self._values.refresh()
         self._forget()
 
     def at(self, given):
-        """Measure, families and data before they are prepared for kernels.
+        """Return measure, families and data before they are prepared for kernels.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class PartitionParts:
         measure : Measure
             With float fields.
         mixtures : list of (str, Family, array)
-            Name, family in its full shape and data of each mixture.
+            Name, family with hyperparameters in their full shape, and data of each mixture.
         """
         hyperparameters, *parts = self._split(self._values(given))
         mixtures = [
@@ -79,7 +79,7 @@ class PartitionParts:
         return self._measure_class(*[float(value) for value in hyperparameters])
 
     def prepared(self, given):
-        """Measure, families and data in the form that kernels read.
+        """Return measure, families and data in the form that kernels read.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class PartitionParts:
         measure : Measure
             With float fields.
         families : tuple of Family
-            One for each mixture, localised, see :func:`~pymc_nrm.families.base.localise`.
+            The family of each mixture, localised by :func:`~pymc_nrm.families.base.localise`.
         data : tuple of NamedTuple
             Prepared data of each mixture.
         """
@@ -107,10 +107,10 @@ class PartitionParts:
 
 
 def joint_family(families):
-    """One family for all mixtures of a partition: a ``Product`` of several, ``NoData`` of none."""
+    """Combine the families of all mixtures of a partition: several into a ``Product``, none into ``NoData``."""
     return product(families) if families else NoData(0.0)
 
 
 def joint_data(data):
-    """The data of :func:`joint_family`."""
+    """Combine the data of all mixtures of a partition, as :func:`joint_family` combines the families."""
     return product_data(data) if data else NoRows(0.0)

@@ -1,4 +1,4 @@
-"""Partitions and mixtures of a PyMC model, and what they are made of."""
+"""The partitions and mixtures of a PyMC model, and their measures, families and numbers of items."""
 
 from pymc.model import Model, modelcontext
 
@@ -9,12 +9,12 @@ from pymc_nrm.distributions.partition import PartitionRV
 
 
 def checked_model(model):
-    """The argument ``model``, or the model of the context where it is None.
+    """Return the argument ``model``, or the model of the context if it is None.
 
     Raises
     ------
     TypeError
-        If it is no model, or None outside of a context.
+        If it is not a model, or is None outside a context.
     """
     context = modelcontext(None) if model is None and Model.get_context(error_if_none=False) else model
     if not isinstance(context, Model):
@@ -23,17 +23,17 @@ def checked_model(model):
 
 
 def is_partition(variable):
-    """Whether a variable is a random partition."""
+    """Return whether a variable is a random partition."""
     return variable.owner is not None and isinstance(variable.owner.op, PartitionRV)
 
 
 def is_mixture(variable):
-    """Whether a variable is the data of a mixture, observed or latent."""
+    """Return whether a variable is the data of a mixture, observed or latent."""
     return variable.owner is not None and isinstance(variable.owner.op, MixtureRV)
 
 
 def find_partition(model, name=None):
-    """A partition of a model, by its name where there are several.
+    """Find the partition of a model, by its name if there are several.
 
     Parameters
     ----------
@@ -47,13 +47,13 @@ def find_partition(model, name=None):
     Raises
     ------
     ValueError
-        If there is none, there are several and no name is given, or the name is none of theirs.
+        If the model has no partition, has several and no name is given, or has none of that name.
     """
     return _find(model, "Partition", is_partition, name)
 
 
 def find_mixture(model, name=None):
-    """A mixture of a model, by its name where there are several; see :func:`find_partition`."""
+    """Find the mixture of a model, by its name if there are several; see :func:`find_partition`."""
     return _find(model, "Mixture", is_mixture, name)
 
 
@@ -73,32 +73,32 @@ def _find(model, kind, is_kind, name):
 
 
 def measure_of(partition):
-    """The measure of a partition; its fields are tensors."""
+    """Return the measure of a partition; its fields are tensors."""
     return partition.owner.op.measure(partition.owner)
 
 
 def n_items(partition):
-    """The number of items of a partition, as ``pm.set_data`` left it."""
+    """Return the present number of items of a partition, which may follow ``pm.set_data``."""
     return count_value(partition.owner.op.n_items(partition.owner))
 
 
 def value_of(partition):
-    """The form of the values of a partition, such as :class:`~pymc_nrm.partitions.value.FlatLabels`."""
+    """Return the type of the values of a partition, such as a :class:`~pymc_nrm.partitions.value.FlatLabels`."""
     return partition.owner.op.value(partition.name)
 
 
 def partition_of(mixture):
-    """The partition whose clusters a mixture has."""
+    """Return the partition of a mixture."""
     return mixture.owner.op.partition(mixture.owner)
 
 
 def family_of(mixture):
-    """The family of a mixture; its fields are tensors in their full shape."""
+    """Return the family of a mixture; its fields are tensors in their full shape."""
     return mixture.owner.op.family(mixture.owner)
 
 
 def dims_of(model, variable):
-    """Names of the dimensions of a variable, as results have them.
+    """Return the names of the dimensions of a variable, as in results.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Values of variables of a model, at points of a sampler or at draws from a posterior."""
+"""Values of variables of a model, at points of a sampler or at posterior draws."""
 
 from pymc.pytensorf import compile as compile_function
 from pymc.pytensorf import replace_vars_in_graphs
@@ -8,23 +8,23 @@ from pymc_nrm.distributions.constants import constant_value
 
 
 class Values:
-    """Values of graphs, given those of some inputs; what depends on none of them is evaluated once.
+    """Values of graphs as a function of some inputs; graphs that depend on none of them are evaluated once.
 
-    Made by :meth:`at_points` and :meth:`at_draws`, and called with values by name.
+    Make an instance with :meth:`at_points` or :meth:`at_draws`, and call it with a dict of the values of the inputs.
 
     Parameters
     ----------
     graphs : list of Variable
-        Without random variables.
+        Graphs without random variables.
     inputs : list of Variable
-        What the graphs may depend on; each has a name.
+        The variables that the graphs may depend on; each has a name.
     compile_kwargs : dict, optional
         Options for the compilation of graphs that depend on inputs.
 
     Attributes
     ----------
     inputs : list of Variable
-        Those that the graphs depend on.
+        The inputs that the graphs do depend on.
     varies : list of bool
         Whether each graph depends on an input.
 
@@ -43,7 +43,7 @@ class Values:
         self.inputs = [variable for variable in inputs if variable in used]
         self.varies = [not set(self.inputs).isdisjoint(ancestors([graph])) for graph in graphs]
         self._graphs = graphs
-        # Places of graphs that are inputs themselves, with their names, and of those that are to be computed.
+        # Positions of the graphs that are inputs themselves, with their names, and of the graphs to compute.
         self._given = {place: graph.name for place, graph in enumerate(graphs) if graph in self.inputs}
         self._computed = [place for place, varies in enumerate(self.varies) if varies and place not in self._given]
         self._compile([graphs[place] for place in self._computed], compile_kwargs)
@@ -59,28 +59,28 @@ class Values:
 
     @classmethod
     def at_points(cls, model, variables, compile_kwargs=None):
-        """Values of variables of a model as functions of its value variables, which are transformed."""
+        """Values of variables of a model as functions of its value variables, which PyMC may transform."""
         return cls(model.replace_rvs_by_values(_with_data(model, variables)), model.value_vars, compile_kwargs)
 
     @classmethod
     def at_draws(cls, model, variables):
-        """Values of variables of a model as functions of its free random variables, as a posterior has them."""
+        """Values of variables of a model as functions of its free random variables, in the form of posterior draws."""
         drawn = {rv: rv.type(rv.name) for rv in model.free_RVs}
         observed = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}
         return cls(replace_vars_in_graphs(_with_data(model, variables), drawn | observed), list(drawn.values()))
 
     def refresh(self):
-        """Read values again that ``pm.set_data`` may have changed."""
+        """Evaluate the graphs that depend on no input again, since ``pm.set_data`` may have changed them."""
         pairs = zip(self._graphs, self.varies, strict=True)
         self._fixed = [None if varies else constant_value(graph) for graph, varies in pairs]
 
     def __call__(self, given):
-        """Values of all graphs.
+        """Return the values of all graphs.
 
         Parameters
         ----------
         given : dict of str to ndarray
-            Values of the inputs, of their types; of other names as well.
+            Values of the inputs, with their types; other names are ignored.
 
         Returns
         -------
@@ -97,6 +97,6 @@ class Values:
 
 
 def _with_data(model, variables):
-    """Variables, with data in place of those that are observed."""
-    # Data have the shape that pm.set_data gave them; inside of graphs PyTensor insists on that of the variable.
+    """Replace observed variables by their data."""
+    # The data may have a new shape from pm.set_data, but in graphs PyTensor insists on the shape of the variable.
     return [model.rvs_to_values[variable] if variable in model.observed_RVs else variable for variable in variables]
