@@ -26,10 +26,10 @@ def log_density_derivative(target, x):
 def draw_log_concave(rng, target):
     """Draw exactly from a log-concave density on the real line.
 
-    The kernel proposes from the minimum of three tangents of the log density, one near the mode and one on either side
-    where the log density has dropped by about one, and rejects (after Devroye 1986, "Non-uniform random variate
-    generation", VII.2, and Gilks & Wild 1992).  Every tangent bounds a concave function from above, so the draw is
-    exact wherever the tangents touch.
+    Rejection sampling uses the minimum of three tangents of the log density: one near the mode, and one on either side
+    where the log density has dropped by about one (after Devroye 1986, "Non-uniform random variate generation", VII.2,
+    and Gilks & Wild 1992).  Every tangent bounds a concave function from above, so the draw is exact wherever the
+    tangents touch.
 
     Parameters
     ----------
