@@ -1,4 +1,4 @@
-"""Summaries and diagnostics of draws of partitions, whose results do not depend on how clusters are named."""
+"""Summaries and diagnostics of draws of partitions; none depends on how clusters are named."""
 
 from pymc_nrm.stats.credible_ball import credible_ball
 from pymc_nrm.stats.diagnostics import add_diagnostics, partition_quantities

@@ -1,4 +1,4 @@
-"""Contingency tables of pairs of partitions, and labels as compiled loops want them."""
+"""Contingency tables of pairs of partitions, and labels in the form that compiled loops read."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def as_labels(name, labels):
     TypeError
         If the labels are not integers.
     ValueError
-        If the shape is another, or there are no items.
+        If the shape is neither (n,) nor (S, n), or there are no items.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def pair_table(n):
 
 @kernel
 def order_by_cluster(labels, order, start):
-    """Items cluster by cluster: those of cluster k are ``order[start[k] : start[k + 1]]``."""
+    """Sort items by cluster: those of cluster k become ``order[start[k] : start[k + 1]]``."""
     n_clusters = start.shape[0] - 1
     start[:] = 0
     for i in range(labels.shape[0]):
@@ -84,19 +84,19 @@ def order_by_cluster(labels, order, start):
 def cell_sums(a, b, table):
     """Sums of ``table[count]`` over the cells of contingency tables, and over their margins.
 
-    Takes O(n) per pair: with many cells, counts are formed for one cluster of ``a`` at a time.
+    This takes O(n) time per pair: if there are many cells, one cluster of ``a`` is counted at a time.
 
     Parameters
     ----------
     a, b : ndarray of int32, shape (S, n) or (1, n)
-        Labels from 0; a single row goes with every row of the other.
+        Labels from 0; a single row is paired with every row of the other array.
     table : ndarray of float64, shape (n + 1,)
-        With value 0 for count 0.
+        Value of each count; 0 for count 0.
 
     Returns
     -------
     ndarray, shape (S, 3)
-        Sums over cells, over clusters of a, over clusters of b.
+        Sums over cells, over clusters of ``a`` and over clusters of ``b``.
     """
     n = a.shape[1]
     sums = np.zeros((max(a.shape[0], b.shape[0]), 3))

@@ -13,20 +13,20 @@ def convergence_table(quantities):
     Parameters
     ----------
     quantities : mapping of str to DataArray
-        Each with dimensions ``chain`` and ``draw``, and any others.
+        Each has the dimensions ``chain`` and ``draw``, and may have others.
 
     Returns
     -------
     Dataset
         Dimension ``quantity``; variables ``rhat``, ``ess_bulk``, ``ess_tail`` and ``mcse_mean``, the worst over all
-        elements of a quantity, and ``constant``, whether no element varies over all draws (then the others are NaN).
-        With fewer than four draws per chain the first four are NaN.
+        elements of a quantity, and ``constant``, whether no element varies over the draws (the others are NaN then).
+        With fewer than four draws per chain, the first four are NaN.
 
     Notes
     -----
     Rank-normalised split R-hat, bulk and tail effective sample sizes of Vehtari et al. (2021), "Rank-normalization,
-    folding, and localization: an improved R-hat".  R-hat is infinite where chains are constant at different values.
-    A single chain is cut into halves for R-hat, which are split again.
+    folding, and localization: an improved R-hat".  R-hat is infinite if chains are constant at different values.
+    For R-hat, a single chain is cut into two halves, each of which is split again.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def _worst(array):
 
 
 def halves(draws):
-    """First and second half of a single chain as two chains; the draw in the middle of an odd number is left out.
+    """Cut a single chain into two halves; with an odd number of draws, the one in the middle is left out.
 
     Parameters
     ----------
@@ -81,26 +81,26 @@ def halves(draws):
 
 @contextlib.contextmanager
 def suppress_division_warnings():
-    """Chains that are constant at different values have no variance within: R-hat is infinite, as it should be."""
+    """Silence divisions by zero: chains that are constant at different values rightly have an infinite R-hat."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "divide by zero|invalid value", RuntimeWarning)
         yield
 
 
 def as_number(array):
-    """An array of truth values as one of 0 and 1, which ArviZ needs; any other one as it is."""
+    """Turn truth values into 0 and 1, which ArviZ needs; leave any other array as it is."""
     return array.astype("int64") if array.dtype == bool else array
 
 
 def sampling_diagnostic(name, draws, **kwargs):
-    """``arviz_stats.rhat``, ``ess`` or ``mcse`` of every element of an array of draws.
+    """Compute ``arviz_stats.rhat``, ``ess`` or ``mcse`` for every element of an array of draws.
 
     Parameters
     ----------
     name : {"rhat", "ess", "mcse"}
     draws : array_like, shape (n_chains, n_draws, n_elements)
     **kwargs
-        Passed on, as ``method``.
+        Passed to ArviZ, for example ``method``.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def sampling_diagnostic(name, draws, **kwargs):
     >>> sampling_diagnostic("rhat", np.repeat([0.0, 1.0], 8).reshape(2, 8, 1))
     array([inf])
     """
-    import arviz_stats  # which takes most of a second to import, and is needed after sampling only
+    import arviz_stats  # takes most of a second to import, and is needed only after sampling
 
     data = xr.Dataset({"x": (("chain", "draw", "element"), np.asarray(draws, dtype="float64"))})
     with suppress_division_warnings():

@@ -28,55 +28,55 @@ def credible_ball(
     progressbar: bool = True,
     **costs: Any,
 ) -> xr.Dataset:
-    """Smallest ball of partitions about an estimate that holds a given posterior probability, with its bounds.
+    """Smallest ball of partitions around an estimate with a given posterior probability, and its bounds.
 
     Parameters
     ----------
     idata : DataTree, Dataset or DataArray
         Draws of a partition.
     estimate : array_like of int, shape (n,), or Dataset, optional
-        Centre, as labels or as the result of :func:`~pymc_nrm.stats.point_estimate.point_estimate`; by default the
-        point estimate under the same loss.
+        Centre: labels, or the result of :func:`~pymc_nrm.stats.point_estimate.point_estimate`; by default the point
+        estimate under the same loss.
     var_name : str, optional
         Name of the partition; by default the only one.
     probability : float
         Posterior probability of the ball, above 0 and at most 1.
     loss : str
-        Distance from the centre, which is the first argument of the loss; see :mod:`pymc_nrm.stats.losses`.
+        Loss that measures the distance from the centre, its first argument; see :mod:`pymc_nrm.stats.losses`.
     random_seed : int, Generator or None
-        Seed of the search for the centre, if none is given.
+        Seed of the search for the centre, unless ``estimate`` is given.
     progressbar : bool
-        Whether to show a bar if that search takes longer than two seconds.
+        Whether to show a progress bar if that search takes longer than two seconds.
     **costs
         Further arguments of the loss: ``base``, or ``cost_false_join`` and ``cost_false_split``.
 
     Returns
     -------
     Dataset
-        ``center``, labels along the dimension of the items, and ``center_n_clusters``; ``radius``; ``share`` of the
-        draws within it, at least ``probability``.  For each bound ``horizontal``, ``upper_vertical`` and
+        ``center``, labels along the dimension of the items, and ``center_n_clusters``; ``radius``; ``share``, the
+        share of draws in the ball, at least ``probability``.  For each bound ``horizontal``, ``upper_vertical`` and
         ``lower_vertical``: its labels, ``<bound>_distance`` from the centre and ``<bound>_n_clusters``, along a
-        dimension ``<bound>_tie`` of length one unless several partitions share the place; they are in order of
-        their first draw.  Attributes ``probability``, ``loss`` and the costs.
+        dimension ``<bound>_tie``.  Its length is one unless several partitions tie; these are in order of their first
+        draw.  Attributes ``probability``, ``loss`` and the costs.
 
     Raises
     ------
     TypeError
-        If a cost is not one of the loss.
+        If the loss has no such cost.
     ValueError
-        If there is no such partition, ``probability`` is out of range, the loss is unknown, or the estimate has another
-        number of items.
+        If there is no such partition, ``probability`` is out of range, the loss is unknown, or the estimate has a
+        different number of items.
 
     Notes
     -----
     Wade & Ghahramani (2018), "Bayesian cluster analysis: point estimation and credible balls", section 4.  The radius
-    is the least r such that the share of draws with distance at most r is at least ``probability``.  Bounds are draws
-    within the ball: the horizontal ones are furthest from the centre; the upper vertical ones are furthest among those
-    with the fewest clusters; the lower vertical ones are furthest among those with the most.  They are extremes of the
-    draws that there are, and move outwards as draws are added.
+    is the smallest r such that the share of draws at a distance of at most r is at least ``probability``.  Bounds are
+    draws within the ball: the horizontal ones are furthest from the centre; the upper vertical ones are furthest among
+    those with the fewest clusters; the lower vertical ones are furthest among those with the most.  As extremes of the
+    draws, they move outwards when draws are added.
 
-    Binder's loss with unequal costs and one minus the adjusted Rand index are not metrics; the set of draws with losses
-    up to the radius is defined all the same.
+    Binder's loss with unequal costs and one minus the adjusted Rand index are not metrics, but the set of draws with
+    losses up to the radius is still defined.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def credible_ball(
     distances = draw_losses(center, draws, loss, costs).values.ravel()
     partitions = draws.values.reshape(-1, draws.shape[2])
 
-    # Rounding must not ask for one more draw than probability * S.
+    # Do not let rounding require one draw more than probability * S.
     needed = math.ceil(probability * len(distances) * (1 - 1e-12))
     radius = float(np.sort(distances)[max(needed, 1) - 1])
     inside = np.flatnonzero(distances <= radius + TOLERANCE)

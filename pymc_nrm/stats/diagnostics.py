@@ -16,12 +16,12 @@ __all__ = ["add_diagnostics", "cluster_sizes", "diagnose", "partition_quantities
 
 GROUP = "partition_stats"
 
-# Scalars of each draw, in the order in which they are shown; a partition may lack the last one.
+# Scalars of each draw, in the order in which they are shown; the last one may be missing.
 SCALARS = ("n_clusters", "entropy", "largest_cluster", "log_joint")
 
 
 def cluster_sizes(labels):
-    """Sizes of the clusters of each partition, the largest first.
+    """Sizes of the clusters of each partition, largest first.
 
     Parameters
     ----------
@@ -66,10 +66,10 @@ def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_nam
         Dimensions ``chain`` and ``draw``: ``n_clusters``, ``entropy`` of the cluster proportions (nats),
         ``largest_cluster`` (its size), and ``log_joint``, the log density of data, partition and u given everything
         else, from ``sample_stats``.  ``cluster_sizes`` has the further dimension ``rank``, 1 for the largest cluster;
-        draws with fewer clusters are filled up with zeros.
+        draws with fewer clusters are padded with zeros.
 
-        ``log_joint`` is left out where it is not known to belong to these draws of this partition; attribute
-        ``log_joint`` says why.
+        ``log_joint`` is left out unless it is known to belong to these draws of this partition; the attribute
+        ``log_joint`` then says why.
 
     Raises
     ------
@@ -78,9 +78,9 @@ def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_nam
 
     Notes
     -----
-    PyMC stores statistics of the same name from several steps side by side.  Steps of this package say in
-    ``partition_number`` whose they are.  In results without it, the statistics of this partition are those whose number
-    of clusters and entropy equal, in every draw, what its labels give; if none or several fit, nothing is taken.
+    PyMC stores statistics of the same name from several steps side by side.  The steps of this package report in
+    ``partition_number`` which partition they sample.  In results without it, the statistics of this partition are those
+    whose number of clusters and entropy match its labels in every draw; if none or several match, none are used.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_nam
 
 
 def quantities_of(draws, idata):
-    """:func:`partition_quantities` of what :func:`~pymc_nrm.stats.draws.partition_draws` gave for a result."""
+    """:func:`partition_quantities` of draws that :func:`~pymc_nrm.stats.draws.partition_draws` has read."""
     result = _label_quantities(draws)
     stats, own, reason = _statistics_of(idata, result)
     if stats is not None and n_columns(stats, "log_joint") != n_columns(stats, "n_clusters"):
@@ -112,7 +112,7 @@ def _label_quantities(draws):
     return xr.Dataset(
         {
             "n_clusters": (sample, (sizes > 0).sum(axis=2)),
-            # The absolute value turns -0 into 0.  Rounded as by the steps, so that equal entropies tie in ranks.
+            # The absolute value turns -0 into 0.  Steps round alike, so that equal entropies tie in ranks.
             "entropy": (sample, np.abs(xlogy(proportions, proportions).sum(axis=2)).round(12)),
             "largest_cluster": (sample, sizes[:, :, 0]),
             "cluster_sizes": ((*sample, "rank"), sizes),
@@ -124,7 +124,7 @@ def _label_quantities(draws):
 
 
 def n_columns(stats, name):
-    """How many steps report a statistic."""
+    """Number of steps that report a statistic."""
     if name not in stats:
         return 0
     return int(np.prod(stats[name].shape[2:], dtype=int))
@@ -141,30 +141,30 @@ def own_column(stats, name, own):
     Parameters
     ----------
     stats : Dataset
-        Dimensions ``chain`` and ``draw``, and one of steps if there are several.
+        Dimensions ``chain`` and ``draw``, and one for the steps if there are several.
     name : str
-        Of a statistic that every step of a partition reports.
+        Name of a statistic that every step of a partition reports.
     own : ndarray of bool, shape (n_chains, n_draws, n_steps)
-        Which step it is.
+        Whether a step is that of the partition.
     """
     columns = _columns(stats, name)
     return columns[own].reshape(columns.shape[:2])
 
 
 def reported_by(stats, name):
-    """Which step is that of a partition, as the steps report it.
+    """Find the step of a partition by what the steps report.
 
     Parameters
     ----------
     stats : Dataset
         Dimensions ``chain`` and ``draw``.
     name : str
-        Of the partition.
+        Name of the partition.
 
     Returns
     -------
     ndarray of bool, shape (n_chains, n_draws, n_steps), or None
-        None if steps do not report it.  Chains put together from several runs may have their steps in several orders.
+        None if steps do not report it.  Chains from several runs may have their steps in different orders.
     """
     if NUMBER not in stats or n_columns(stats, NUMBER) != n_columns(stats, "n_clusters"):
         return None
@@ -173,14 +173,14 @@ def reported_by(stats, name):
 
 
 def _statistics_of(idata, quantities):
-    """Statistics of the steps at the given draws, and which step is that of the partition.
+    """Statistics of the steps at the given draws, and the step of the partition.
 
     Returns
     -------
     stats : Dataset or None
     own : ndarray of bool, shape (n_chains, n_draws, n_steps), or None
     reason : str
-        Why the step could not be found; empty if it was.
+        Why the step could not be found; empty if it was found.
     """
     if not isinstance(idata, xr.DataTree) or "sample_stats" not in idata.children:
         return None, None, "left out: there is no group sample_stats"
@@ -203,14 +203,14 @@ def _statistics_of(idata, quantities):
             return None, None, "left out: several steps report the same numbers of clusters and entropies"
         own = np.zeros((*_columns(stats, "n_clusters").shape,), dtype=bool)
         own[:, :, fitting] = True
-    # Labels of some items, or of other draws, are not what the step has moved.
+    # Labels of some of the items, or of other draws, do not match what the step reported.
     if not own.any() or not np.array_equal(own_column(stats, "n_clusters", own), quantities.n_clusters):
         return None, None, "left out: the numbers of clusters in sample_stats are not those of the labels"
     return stats, own, ""
 
 
 def _fitting_columns(stats, quantities):
-    """Steps whose numbers of clusters and entropies are those of a partition in every draw."""
+    """Steps whose numbers of clusters and entropies match those of a partition in every draw."""
     n_clusters, entropy = _columns(stats, "n_clusters"), _columns(stats, "entropy")
     return [
         column
@@ -221,21 +221,21 @@ def _fitting_columns(stats, quantities):
 
 
 def acceptance(idata, quantities):
-    """What the moves of the step of a partition did: acceptance rates and numbers of moves.
+    """Acceptance rates and numbers of moves of the step of a partition.
 
     Parameters
     ----------
     idata : DataTree
     quantities : Dataset
-        What :func:`partition_quantities` gave for the partition.
+        From :func:`partition_quantities`.
 
     Returns
     -------
     Dataset
         Dimensions ``chain`` and ``kind`` ("split", "merge", ...): ``n_proposed``, ``n_accepted`` and
         ``acceptance_rate`` (NaN if none was proposed).  Dimension ``chain``: means over draws such as
-        ``n_moved_per_draw``, items that Gibbs moved.  Only what the step reports; attribute ``left_out`` names
-        statistics that may be those of another step.
+        ``n_moved_per_draw``, the number of items that Gibbs updates moved.  Only what the step reports is there; the
+        attribute ``left_out`` names statistics that may belong to another step.
     """
     stats, own, reason = _statistics_of(idata, quantities)
     if reason:
@@ -243,7 +243,7 @@ def acceptance(idata, quantities):
     n_steps = n_columns(stats, "n_clusters")
     pattern = r"n_\w+_(proposed|accepted)|n_(\w+_)?moved"
     names = sorted(str(name) for name in stats.data_vars if re.fullmatch(pattern, str(name)))
-    # One column per step that reports a statistic: with fewer columns than steps, whose they are is not known.
+    # Each step that reports a statistic has a column; with fewer columns than steps, the owners are unknown.
     known = {name: own_column(stats, name, own) for name in names if n_columns(stats, name) == n_steps}
     kinds = [
         name.removeprefix("n_").removesuffix("_proposed")
@@ -267,7 +267,7 @@ def acceptance(idata, quantities):
 
 
 def diagnose(idata, var_name=None, *, n_pairs=N_PAIRS, random_seed=0):
-    """Diagnostics of one partition as a tree of its own; see :func:`add_diagnostics` for what is in it.
+    """Diagnostics of one partition as a tree; :func:`add_diagnostics` says what it holds.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def diagnose(idata, var_name=None, *, n_pairs=N_PAIRS, random_seed=0):
 
 
 def diagnostics_tree(idata, quantities, draws=None, n_pairs=N_PAIRS, random_seed=0):
-    """The tree of :func:`diagnose` from quantities of a partition; without draws it has no group ``pairs``."""
+    """Make the tree of :func:`diagnose` from quantities of a partition; without draws it has no group ``pairs``."""
     scalars = {name: quantities[name] for name in SCALARS if name in quantities}
     tree = xr.DataTree(quantities)
     tree["convergence"] = xr.DataTree(convergence_table(scalars))
@@ -307,7 +307,7 @@ def add_diagnostics(
 ) -> xr.DataTree:
     """Put diagnostics of partitions into a result, in place.
 
-    :func:`~pymc_nrm.sample` does this by itself.  Call it again after selecting draws: groups are not updated.
+    :func:`~pymc_nrm.sample` calls this.  Call it again after selecting draws, since groups are not updated.
 
     Parameters
     ----------
@@ -318,18 +318,18 @@ def add_diagnostics(
     n_pairs : int
         Number of pairs of items in ``pairs``.
     random_seed : int, Generator or None
-        Seed of their choice.
+        Seed for choosing the pairs.
 
     Returns
     -------
     DataTree
-        The same object, with one group ``partition_stats/<name>`` for each partition; an older one is replaced:
+        The same object, with a group ``partition_stats/<name>`` for each partition, which replaces an older one:
 
         * its variables, with dimensions ``chain`` and ``draw``, are ``n_clusters``, ``entropy`` (nats),
           ``largest_cluster``, ``log_joint``, and ``cluster_sizes``, with the further dimension ``rank``; see
           :func:`~pymc_nrm.stats.diagnostics.partition_quantities`,
         * ``convergence``: R-hat, effective sample sizes and Monte Carlo standard errors of the scalars,
-        * ``pairs``: what :func:`~pymc_nrm.stats.partition_convergence.partition_convergence` gives,
+        * ``pairs``: the result of :func:`~pymc_nrm.stats.partition_convergence.partition_convergence`,
         * ``acceptance``: acceptance rates by kind of move.
 
     Raises
@@ -360,7 +360,7 @@ def add_diagnostics(
 
 
 def attach(idata, trees, *, replace_all):
-    """Put trees of diagnostics, by name of the partition, below the group of diagnostics."""
+    """Put trees of diagnostics, given by the names of their partitions, into the group of diagnostics."""
     if replace_all and GROUP in idata.children:
         del idata[GROUP]
     for name, tree in trees.items():

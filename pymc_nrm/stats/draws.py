@@ -13,7 +13,7 @@ from pymc_nrm.marks import NAME, NUMBER, partition_number
 __all__ = ["partition_draws", "partition_names", "stack_draws"]
 
 SAMPLE_DIMS = ("chain", "draw")
-# Entries looked at together, so that temporary arrays stay small beside the draws.
+# Entries checked at a time, so that temporary arrays stay small compared with the draws.
 BLOCK = 2**22
 
 
@@ -28,9 +28,9 @@ def partition_names(idata: xr.DataTree | xr.Dataset) -> list[str]:
     Returns
     -------
     list of str
-        Variables with attribute ``partition``, which :func:`~pymc_nrm.sample` writes, or that steps of partitions were
-        about, as ``sample_stats`` of ``pm.sample`` tells.  Where nothing tells, as in the group ``posterior`` of
-        ``pm.sample`` alone, variables of integers with dimensions ``chain``, ``draw`` and one more, whose labels are
+        Variables with the attribute ``partition``, which :func:`~pymc_nrm.sample` writes, or variables that steps of
+        partitions have sampled according to ``sample_stats``.  If neither is there, as in the group ``posterior`` of
+        ``pm.sample`` alone, integer variables with dimensions ``chain``, ``draw`` and one more, whose labels are
         0, 1, ... in order of appearance in every draw.
 
     Raises
@@ -62,8 +62,8 @@ def partition_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
     Parameters
     ----------
     idata : DataTree, Dataset or DataArray
-        Result of sampling, its group ``posterior``, or the draws themselves.  Without dimension ``chain``, draws count
-        as one chain.
+        Result of sampling, its group ``posterior``, or the draws themselves.  Without the dimension ``chain``, draws
+        count as one chain.
     var_name : str, optional
         Name of the partition; by default the only one.
 
@@ -71,7 +71,7 @@ def partition_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
     -------
     DataArray of int64
         Dimensions ``chain``, ``draw`` and that of the items; coordinates are kept.  Labels are 0, 1, ... in order of
-        appearance: those of a named variable or a DataArray are renamed where they are not, as in a selection of items.
+        appearance; those of a named variable or a DataArray are renamed if need be, as after a selection of items.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def partition_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
         If ``idata`` is of another type, or the variable does not hold integers.
     ValueError
         If there is no such partition or, without ``var_name``, none or several; if there are no draws or no items; if
-        dimensions are others; or if labels are negative, or larger than ten times the number of items plus 1000.
+        the dimensions are wrong; or if labels are negative, or exceed ten times the number of items plus 1000.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def stack_draws(draws: Any) -> np.ndarray:
     Parameters
     ----------
     draws : DataArray
-        What :func:`partition_draws` returns.
+        From :func:`partition_draws`.
 
     Returns
     -------
@@ -146,13 +146,13 @@ def item_dimension(draws):
 
 
 def item_coords(draws):
-    """Coordinates of the items of :func:`partition_draws`, as a dict for a result along their dimension."""
+    """Coordinates of the items of :func:`partition_draws`, for results along their dimension."""
     dim = item_dimension(draws)
     return {name: coord for name, coord in draws.coords.items() if coord.dims == (dim,)}
 
 
 def posterior_of(idata):
-    """Posterior draws of a result of sampling, at least one of at least one chain."""
+    """Posterior draws of a result of sampling; raises an error if there are no chains or no draws."""
     posterior = _group(idata)
     sizes = {dim: posterior.sizes[dim] for dim in SAMPLE_DIMS if dim in posterior.sizes}
     if 0 in sizes.values():
@@ -192,7 +192,7 @@ def _variable(posterior, var_name):
 
 
 def sampled_numbers(idata):
-    """Numbers of the partitions whose steps made the draws, as far as statistics tell."""
+    """Numbers of the partitions that were sampled, according to the statistics of their steps."""
     if not isinstance(idata, xr.DataTree) or "sample_stats" not in idata.children:
         return set()
     numbers = idata["sample_stats"].data_vars.get(NUMBER)
@@ -210,7 +210,7 @@ def _looks_like_partition(array):
 
 
 def _is_canonical(values):
-    """Whether each label along the last axis is at most one more than the largest before it, and the first is 0."""
+    """Whether each label along the last axis is at most one above the largest before it, and the first is 0."""
     rows = values.reshape(-1, values.shape[-1])
     step = max(1, BLOCK // rows.shape[1])
     for start in range(0, len(rows), step):
@@ -224,7 +224,7 @@ def _is_canonical(values):
 
 @kernel
 def relabel_rows(labels, n_values):
-    """Labels of each row in order of appearance; ``labels`` (S, n) are from 0 to ``n_values`` - 1."""
+    """Rename the labels of each row in order of appearance; ``labels`` (S, n) are from 0 to ``n_values`` - 1."""
     n_rows, n = labels.shape
     seen = np.empty(n_values, dtype=np.int64)
     canonical = np.empty((n_rows, n), dtype=np.int64)

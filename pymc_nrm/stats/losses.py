@@ -28,7 +28,7 @@ def variation_of_information(a: Any, b: Any, base: int = 2) -> Any:
     Parameters
     ----------
     a, b : array_like of int, shape (n,) or (S, n)
-        Labels, any integers; a vector goes with every row of the other.
+        Labels, any integers; a vector is paired with every row of the other array.
     base : float
         Base of the logarithm: 2 for bits, ``math.e`` for nats.
 
@@ -42,13 +42,13 @@ def variation_of_information(a: Any, b: Any, base: int = 2) -> Any:
     TypeError
         If labels are not integers.
     ValueError
-        If shapes do not go together, or the base is not greater than 1.
+        If the shapes do not match, or the base is not greater than 1.
 
     Notes
     -----
     VI(a, b) = H(a | b) + H(b | a) = 2 H(a, b) - H(a) - H(b), with the entropies of the proportions of clusters and of
-    cells of the contingency table (Meila 2007, "Comparing clusterings: an information based distance").  Takes O(n)
-    time per pair.
+    cells of the contingency table (Meila 2007, "Comparing clusterings: an information based distance").  It takes
+    O(n) time per pair.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def normalized_variation_of_information(a: Any, b: Any) -> Any:
     Parameters
     ----------
     a, b : array_like of int, shape (n,) or (S, n)
-        Labels, any integers; a vector goes with every row of the other.
+        Labels, any integers; a vector is paired with every row of the other array.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def normalized_variation_of_information(a: Any, b: Any) -> Any:
     TypeError
         If labels are not integers.
     ValueError
-        If shapes do not go together.
+        If the shapes do not match.
 
     Notes
     -----
@@ -99,30 +99,30 @@ def binder_loss(a: Any, b: Any, cost_false_join: Any = 1.0, cost_false_split: An
     Parameters
     ----------
     a, b : array_like of int, shape (n,) or (S, n)
-        Labels of estimates and of true partitions, any integers; a vector goes with every row of the other.
+        Labels of estimates and of true partitions, any integers; a vector is paired with every row of the other array.
     cost_false_join : float
-        Cost of a pair that is together in a but not in b.
+        Cost of a pair that is together in ``a`` but not in ``b``.
     cost_false_split : float
-        Cost of a pair that is together in b but not in a.
+        Cost of a pair that is together in ``b`` but not in ``a``.
 
     Returns
     -------
     float or ndarray, shape (S,)
-        Sum of costs divided by the number n (n - 1) / 2 of pairs; with unit costs one minus the Rand index.  0 for a
-        single item.
+        Sum of costs divided by the number n (n - 1) / 2 of pairs; with unit costs this is one minus the Rand index.
+        0 for a single item.
 
     Raises
     ------
     TypeError
-        If labels are not integers or costs not numbers.
+        If labels are not integers, or costs are not numbers.
     ValueError
-        If shapes do not go together, or costs are not finite and positive.
+        If the shapes do not match, or costs are not finite and positive.
 
     Notes
     -----
     Binder (1978), "Bayesian cluster analysis"; Dahl, Johnson & Mueller (2022), "Search algorithms and loss functions
-    for Bayesian clustering", section 2.  Multiply by (n - 1) / n for the average over all n^2 ordered pairs, equal
-    items included.
+    for Bayesian clustering", section 2.  Multiply by (n - 1) / n for the average over all n^2 ordered pairs,
+    those of an item with itself included.
 
     Examples
     --------
@@ -141,19 +141,19 @@ def adjusted_rand(a: Any, b: Any) -> Any:
     Parameters
     ----------
     a, b : array_like of int, shape (n,) or (S, n)
-        Labels, any integers; a vector goes with every row of the other.
+        Labels, any integers; a vector is paired with every row of the other array.
 
     Returns
     -------
     float or ndarray, shape (S,)
-        1 for equal partitions, 0 in the mean over random ones with the same sizes of clusters; can be negative.
+        1 for equal partitions, 0 on average over random ones with the same cluster sizes; may be negative.
 
     Raises
     ------
     TypeError
         If labels are not integers.
     ValueError
-        If shapes do not go together.
+        If the shapes do not match.
 
     Notes
     -----
@@ -173,7 +173,7 @@ def one_minus_adjusted_rand(a: Any, b: Any) -> Any:
     Parameters
     ----------
     a, b : array_like of int, shape (n,) or (S, n)
-        Labels, any integers; a vector goes with every row of the other.
+        Labels, any integers; a vector is paired with every row of the other array.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def one_minus_adjusted_rand(a: Any, b: Any) -> Any:
     TypeError
         If labels are not integers.
     ValueError
-        If shapes do not go together.
+        If the shapes do not match.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def _information(cells, own, other, n, base):
 
 def _normalized_information(cells, own, other, n):
     joint = n * math.log2(n) - cells
-    # The least positive value of n H(a, b) is 2 (for n = 2): smaller ones are rounding.
+    # The smallest positive value of n H(a, b) is 2 (for n = 2): smaller ones are rounding errors.
     return np.minimum(_positive_part(own + other - 2 * cells) / np.where(joint > 0.5, joint, np.inf), 1.0)
 
 
@@ -212,17 +212,17 @@ def _binder(cells, own, other, n, cost_false_join, cost_false_split):
 def _one_minus_adjusted_rand(cells, own, other, n):
     mean = (own + other) / 2
     at_random = own * other / max(math.comb(n, 2), 1)
-    # The denominator is 0 if both have one cluster or both n; else it is at least 1/2.
+    # The denominator is 0 if both have one cluster or both have n; otherwise it is at least 1/2.
     return (mean - cells) / np.where(mean - at_random > 0.25, mean - at_random, np.inf)
 
 
 def _positive_part(values):
-    # n times a positive variation of information is 2 bits at least, up to the base: smaller ones are rounding.
+    # n times a positive variation of information is at least 2 bits, up to the base; smaller ones are rounding errors.
     return np.where(values > 1e-6, values, 0.0)
 
 
-# Value of each loss from the sums of a table over cells and clusters; defaults of its arguments; whether the table is
-# x log x or the number of pairs.
+# For each loss: the function that computes it from sums of a table over cells and clusters, the defaults of its
+# arguments, and the table, either x log x or numbers of pairs.
 VALUES = {
     "variation_of_information": (_information, {"base": 2}, entropy_table),
     "normalized_variation_of_information": (_normalized_information, {}, entropy_table),
@@ -258,20 +258,20 @@ def expected_loss(
     Returns
     -------
     Dataset
-        ``expected_loss``, the mean over draws, and ``mcse``, its standard error from the effective sample size of the
+        ``expected_loss``, the mean over draws, and ``mcse``, its standard error, from the effective sample size of the
         losses of the draws (NaN with fewer than four draws per chain).  Attributes ``loss`` and the costs.
 
     Raises
     ------
     TypeError
-        If a cost is not one of the loss.
+        If the loss has no such cost.
     ValueError
         If the loss is unknown, or the numbers of items differ, or there is no such partition.
 
     Notes
     -----
-    The error is that of the mean at a given partition.  An estimate that was chosen with the same draws looks slightly
-    better than it is.
+    The standard error is that of the mean for a fixed partition.  An estimate that was chosen with the same draws looks
+    slightly better than it is.
 
     Examples
     --------
@@ -286,7 +286,7 @@ def expected_loss(
 
 
 def complete_costs(loss, costs):
-    """Costs of a loss with its defaults, checked."""
+    """Check the costs of a loss and add its defaults."""
     if not isinstance(loss, str) or loss not in VALUES:
         raise ValueError(f"loss must be one of {', '.join(map(repr, VALUES))}; got {loss!r}")
     defaults = VALUES[loss][1]
@@ -305,7 +305,7 @@ def complete_costs(loss, costs):
 
 
 def check_estimate(estimate, draws):
-    """Labels of an estimate, shape (n,), for the items of draws."""
+    """Check an estimate for the items of draws and return its labels, shape (n,)."""
     if isinstance(estimate, xr.Dataset):
         if "labels" not in estimate:
             raise ValueError(f"estimate must have a variable labels; got variables {', '.join(map(str, estimate))}")
@@ -325,7 +325,7 @@ def check_estimate(estimate, draws):
 
 
 def draw_losses(labels, draws, loss, costs):
-    """Losses of one partition at all draws, dimensions ``chain`` and ``draw``."""
+    """Losses of one partition for all draws, dimensions ``chain`` and ``draw``."""
     values = draws.values
     rows = values.reshape(-1, values.shape[2]).astype(np.int32)
     losses = pair_losses(labels[None].astype(np.int32), rows, loss, costs)
@@ -334,7 +334,7 @@ def draw_losses(labels, draws, loss, costs):
 
 
 def summarise_losses(losses, loss, costs):
-    """Mean of losses of draws and its Monte Carlo standard error, 0 if they are constant."""
+    """Mean of the losses of draws and its Monte Carlo standard error, 0 if the losses are constant."""
     values = losses.values
     if (values == values[0, 0]).all():
         error = 0.0
@@ -346,7 +346,7 @@ def summarise_losses(losses, loss, costs):
 
 
 def loss_table(n, loss, costs):
-    """Table whose sums over cells and clusters the loss is made of, shape (n + 1,)."""
+    """Table, shape (n + 1,), from whose sums over cells and clusters the loss is computed."""
     table = VALUES[loss][2]
     return table(n, **costs) if table is entropy_table else table(n)
 

@@ -17,7 +17,7 @@ N_PAIRS = 500
 
 
 def random_pairs(n, n_pairs=N_PAIRS, random_seed=0):
-    """Distinct pairs of items, chosen at random without a look at any labels; all pairs if there are no more.
+    """Choose distinct pairs of items at random, without looking at labels; return all pairs if there are no more.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def random_pairs(n, n_pairs=N_PAIRS, random_seed=0):
     Returns
     -------
     ndarray of int64, shape (min(n_pairs, n (n - 1) / 2), 2)
-        The first item of a pair comes before the second; pairs in increasing order.
+        The first item of a pair comes before the second; the pairs are sorted.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def expected_largest_z(n_scores):
     Parameters
     ----------
     n_scores : int
-        Number of scores; NaN is returned for none.
+        Number of scores; the result is NaN for 0.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def expected_largest_z(n_scores):
 
     Notes
     -----
-    Scores that depend on each other have a smaller largest value in law, if they are jointly normal (Sidak 1967,
+    For dependent scores that are jointly normal, the largest one is stochastically smaller (Sidak 1967,
     "Rectangular confidence regions for the means of multivariate normal distributions").
 
     Examples
@@ -94,7 +94,7 @@ def largest_z_quantile(n_scores, probability):
 
 
 def pair_convergence(together):
-    """Convergence of indicators: one for each pair of items.
+    """Convergence of the indicators of pairs of items.
 
     Parameters
     ----------
@@ -104,18 +104,18 @@ def pair_convergence(together):
     Returns
     -------
     dict of str to ndarray
-        Of shape (n_pairs,): ``rhat``, ``ess``, ``mcse`` of the probability; ``discrepancy``, the largest difference of
-        the frequencies of two parts, ``discrepancy_se``, its standard error, and ``z``, their ratio.  All but
-        the discrepancy are NaN for an indicator that is constant over all draws, or with fewer than four draws.
+        Of shape (n_pairs,): ``rhat``, ``ess``, ``mcse`` of the probability; ``discrepancy``, the largest difference
+        between the frequencies of two parts, ``discrepancy_se``, its standard error, and ``z``, their ratio.  All but the
+        discrepancy are NaN if the indicator is constant over all draws, or with fewer than four draws.
         Of shape (n_parts, n_pairs): ``probability_by_part``.
 
     Notes
     -----
-    The standard error of a difference is sqrt(2 V / ESS), with the mean V of the variances within parts and the
-    effective sample size ESS of one part, from autocovariances about the mean of each part, averaged over parts.  Under
-    agreement all parts estimate the same law, and a single one would often hold too few changes of a rare indicator.
-    An indicator has two values, which rank normalisation and folding only relabel: R-hat is the split R-hat, and bulk
-    and mean effective sample sizes are the same.
+    The standard error of a difference is sqrt(2 V / ESS).  V is the mean of the variances within parts; ESS is the
+    effective sample size of one part, from autocovariances about the mean of each part, averaged over parts.  They are
+    averaged because all parts estimate the same law if chains agree, and a rare indicator often changes too seldom
+    within a single part.  An indicator has two values, which rank normalisation and folding only relabel: R-hat is the
+    split R-hat, and bulk and mean effective sample sizes are the same.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def pair_convergence(together):
     """
     values = np.asarray(together, dtype="float64")
     n_parts, n_draws, n_pairs = values.shape
-    # Half of a chain of one draw is empty.
+    # The halves of a chain of one draw are empty.
     means = values.mean(axis=1) if n_draws else np.full((n_parts, n_pairs), np.nan)
     nothing = np.full(n_pairs, np.nan)
     result = {"rhat": nothing, "ess": nothing, "mcse": nothing}
@@ -160,11 +160,11 @@ def partition_convergence(
     n_pairs: int = N_PAIRS,
     random_seed: Any = 0,
 ) -> xr.Dataset:
-    """Whether chains agree about a partition: the probabilities that pairs of items share a cluster, chain by chain.
+    """Check whether chains agree about a partition, by how often pairs of items share a cluster in each chain.
 
-    Numbers and sizes of clusters may agree between chains that have found different clusters.  Here the indicators
-    "items i and j are in one cluster" of a random set of pairs are compared.  The pairs are chosen without looking at
-    the labels, so that scores are not biased by the choice.
+    Chains that have found different clusters may agree about numbers and sizes of clusters.  This function therefore
+    compares the indicators "items i and j are in one cluster" for a random set of pairs.  The pairs are chosen without
+    looking at the labels, so that the choice does not bias the scores.
 
     Parameters
     ----------
@@ -180,26 +180,26 @@ def partition_convergence(
     Returns
     -------
     Dataset
-        With dimension ``pair``, and the numbers of its items from 0 as coordinates ``item`` and ``item_other``
-        (their names ``item_name`` and ``item_name_other``, if they have some):
+        With dimension ``pair``.  Coordinates ``item`` and ``item_other`` hold the numbers of the two items, from 0, and
+        ``item_name`` and ``item_name_other`` their names, if they have any:
 
-        * ``probability``: frequency with which they share a cluster, and its standard error ``mcse``,
+        * ``probability``: share of draws in which the items share a cluster, and its standard error ``mcse``,
         * ``rhat`` (split R-hat) and ``ess`` of the indicator,
         * ``probability_by_part``, dimension ``part``: the frequency in each chain,
-        * ``discrepancy``: largest difference of frequencies between two chains, its standard error
+        * ``discrepancy``: largest difference between the frequencies of two chains, its standard error
           ``discrepancy_se``, and ``z``, their ratio.
 
         Scalars:
 
-        * ``max_discrepancy``, its standard error ``max_discrepancy_se``, and ``max_discrepancy_pair``, its place along
-          ``pair``,
-        * ``max_z``, its place ``max_z_pair``, the number of differences compared ``n_scores``, and
+        * ``max_discrepancy``, its standard error ``max_discrepancy_se``, and ``max_discrepancy_pair``, its position
+          along ``pair``,
+        * ``max_z``, its position ``max_z_pair``, the number of differences compared ``n_scores``, and
           ``expected_max_z``, the mean of the largest absolute value of that many independent standard normal scores,
-        * ``max_rhat``, ``min_ess``, ``max_mcse``, and ``n_constant``, the number of pairs that are always together
-          or never: these have NaN above and do not count.
+        * ``max_rhat``, ``min_ess``, ``max_mcse``, and ``n_constant``, the number of pairs that are always or never
+          together: their diagnostics are NaN and do not count.
 
-        Attribute ``parts`` is ``"chains"``, or ``"halves"`` if there is one chain only: then its first half is compared
-        with its second.
+        The attribute ``parts`` is ``"chains"``, or ``"halves"`` if there is only one chain, whose first half is then
+        compared with its second.
 
     Raises
     ------
@@ -208,10 +208,10 @@ def partition_convergence(
 
     Notes
     -----
-    Scores of pairs depend on each other, which makes the largest of normal scores smaller than for independent ones:
-    ``max_z`` well above ``expected_max_z`` means that chains disagree.  Scores are only asymptotically normal: the
-    standard errors of slowly mixing chains are too small.  The converse does not hold: pairs that were not chosen, and
-    clusters that no chain has found, are not seen.
+    If ``max_z`` is well above ``expected_max_z``, chains disagree: the scores of pairs depend on each other, and the
+    largest of dependent normal scores is smaller than that of independent ones.  Scores are only asymptotically normal,
+    and the standard errors of slowly mixing chains are too small.  A small ``max_z`` does not prove convergence: the
+    check misses pairs that were not chosen, and clusters that no chain has found.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def partition_convergence(
 
 
 def convergence_of(draws, n_pairs, random_seed):
-    """:func:`partition_convergence` of what :func:`~pymc_nrm.stats.draws.partition_draws` gave."""
+    """:func:`partition_convergence` of draws that :func:`~pymc_nrm.stats.draws.partition_draws` has read."""
     labels = draws.values
     pairs = random_pairs(labels.shape[2], n_pairs, random_seed)
     together = _indicators(labels, pairs)
@@ -247,7 +247,7 @@ def convergence_of(draws, n_pairs, random_seed):
 def _indicators(labels, pairs):
     """Whether the items of pairs share a cluster, shape (n_chains, n_draws, n_pairs)."""
     together = np.empty((*labels.shape[:2], len(pairs)), dtype=bool)
-    # Columns of a large array are far apart in memory: rows are read one block at a time.
+    # The entries of a column are far apart in memory: rows are read one block at a time.
     step = max(1, 2**22 // max(labels.shape[2], 1))
     for chain, rows in zip(labels, together, strict=True):
         for start in range(0, len(chain), step):
@@ -269,7 +269,7 @@ def _coordinates(draws, pairs):
 
 
 def pair_name(pair):
-    """Names of the two items of one pair of :func:`partition_convergence`, their numbers if they have none."""
+    """Names of the two items of a pair of :func:`partition_convergence`, or their numbers if they have no names."""
     stem = "item_name" if "item_name" in pair.coords else "item"
     return f"{pair[stem].item()}, {pair[stem + '_other'].item()}"
 
@@ -301,5 +301,5 @@ def _extreme(function, array):
 
 
 def _place(array):
-    """Where the largest value is, the first of several; -1 if there is none."""
+    """Position of the largest value, the first of several; -1 if all are NaN."""
     return int(np.nanargmax(array.values)) if array.notnull().any() else -1

@@ -1,4 +1,4 @@
-"""Partition of least posterior expected loss."""
+"""The partition with the least posterior expected loss."""
 
 import math
 from typing import Any
@@ -16,15 +16,17 @@ from pymc_nrm.stats.similarity import similarity_matrix
 
 __all__ = ["point_estimate"]
 
-# Draws are compared at this many random ones first; those worse by so many standard errors are not looked at again.
+# Draws are first compared by their losses at N_REFERENCES random draws; those worse than the best partition by
+# more than N_STANDARD_ERRORS standard errors are dropped.
 N_REFERENCES = 100
 N_STANDARD_ERRORS = 6
-# With more draws, restarts use as many random ones, and the best few partitions that they find are improved with all.
+# With more than N_FIRST draws, restarts use N_FIRST random ones; the N_POLISHED best partitions found are then improved
+# with all draws.
 N_FIRST = 250
-# No more labels than this, but 50 draws at least.
+# Restarts use fewer draws if these hold more labels than this, but at least 50 draws.
 N_FIRST_LABELS = 2**21
 N_POLISHED = 4
-# How often the progress bar moves while draws are compared at random ones.
+# Steps of the progress bar while draws are compared.
 N_REPORTS = 10
 # Largest matrix over pairs of items, in entries: 256 MB.
 MAX_PAIRS = 2**26
@@ -58,13 +60,14 @@ def point_estimate(
     max_clusters : int, optional
         Largest number of clusters of the estimate; by default there is no limit.
     n_restarts : int
-        Number of searches.  Every second one starts from a draw, the best ones first, the others from nothing.
+        Number of searches.  Every second one starts from a draw, beginning with the best; the others start from
+        scratch.
     max_sweeps : int
-        Largest number of sweeps over all items after each start or change.
+        Largest number of sweeps over all items, after the start and after each round that dissolves clusters.
     max_zealous : int
-        Largest number of rounds, in each search, in which every cluster is dissolved and its items allocated anew.
+        Largest number of rounds, in each search, that dissolve every cluster in turn and allocate its items again.
     max_draws : int, optional
-        How many draws the search reads, evenly spaced in every chain; None for all.
+        How many draws the search uses, evenly spaced in every chain; None for all.
     random_seed : int, Generator or None
         Seed of the search.  The same seed gives the same estimate.
     progressbar : bool
@@ -75,39 +78,40 @@ def point_estimate(
     Returns
     -------
     Dataset
-        ``labels``, along the dimension of the items and with its coordinates; ``expected_loss`` at all draws and its
+        ``labels``, along the dimension of the items and with its coordinates; ``expected_loss`` over all draws and its
         Monte Carlo standard error ``mcse``, see :func:`~pymc_nrm.stats.losses.expected_loss`; ``n_clusters``;
-        ``restart_expected_loss``, what each search found at the draws that it read, along ``restart``: if few reach the
-        least value, raise ``n_restarts``.  Attributes ``loss``, the costs, and ``n_draws_searched``.
+        ``restart_expected_loss``, along ``restart``, the loss that each search reached over the draws it used: if few
+        reach the smallest value, raise ``n_restarts``.  Attributes ``loss``, the costs, and ``n_draws_searched``.
 
     Raises
     ------
     TypeError
-        If a cost is not one of the loss.
+        If the loss has no such cost.
     ValueError
         If there is no such partition, the loss is unknown, or a number is not a positive integer.
 
     Notes
     -----
-    A search allocates items one after the other, in random order, where the expected loss of those allocated so far is
-    least; moves single items to their best cluster, or to a new one, until no move helps; and dissolves each cluster,
-    allocates its items anew and keeps what is better (Dahl, Johnson & Mueller 2022, "Search algorithms and loss
-    functions for Bayesian clustering", section 3).  It finds local minima; restarts are the remedy.
+    A search first allocates items one by one, in random order, each to the cluster that gives the least expected loss
+    of the items allocated so far.  It then moves single items to their best cluster, or to a new one, until no move
+    helps.  Finally it dissolves each cluster in turn, allocates its items again, and keeps the better partition (Dahl,
+    Johnson & Mueller 2022, "Search algorithms and loss functions for Bayesian clustering", section 3).  A search finds
+    a local minimum, hence the restarts.
 
     A thousand draws are enough for most purposes.  With 16,000 draws of 82 galaxies, the estimate from 1,000 of them
-    has an expected loss of 1.824 bits in place of 1.822, with a Monte Carlo standard error of 0.008, and is found in a
-    tenth of the time.
+    has an expected loss of 1.824 bits instead of 1.822, with a Monte Carlo standard error of 0.008, and takes a tenth
+    of the time.
 
-    With more than 250 draws to read, searches use 250 random ones of them, or fewer where there are more than 8,000
-    items; the best four partitions that they find are then starts of searches with all.
+    With more than 250 draws, searches use 250 of them at random, or fewer if there are more than 8,000 items; further
+    searches with all draws then start from the best four partitions.
 
-    The estimate is at least as good as every draw that is read and has at most ``max_clusters`` clusters: those that
-    are better become starts of further searches.  With more than 100 draws, only those are compared at all draws that
-    are not worse by six standard errors at 100 random ones.
+    No draw that the search uses, with at most ``max_clusters`` clusters, is better than the estimate: better ones
+    become starts of further searches.  With more than 100 draws, a draw is compared over all draws only if it is not
+    worse by six standard errors over 100 random ones.
 
-    One sweep takes O(n S K) time for n items, S draws and K clusters of the estimate; for Binder's loss, and up to
-    8,192 items, O(n^2) after one pass over the draws.  Memory is 4 n S bytes, and 12 bytes for each cluster of each
-    draw and of the estimate; for Binder's loss 12 n^2 bytes.
+    One sweep takes O(n S K) time for n items, S draws and K clusters of the estimate; for Binder's loss with up to
+    8,192 items it takes O(n^2) time, after one pass over the draws.  Memory is 4 n S bytes, and 12 bytes for each pair
+    of a cluster of a draw and a cluster of the estimate; for Binder's loss it is 12 n^2 bytes.
 
     Examples
     --------
@@ -142,7 +146,7 @@ def point_estimate(
 
 
 def evenly_spaced(draws, max_draws):
-    """At most so many draws, the same ones of every chain and at least one; all for None."""
+    """Select at most ``max_draws`` draws, the same ones of every chain and at least one; None selects all."""
     n_chains, n_draws = draws.shape[:2]
     if max_draws is None or n_chains * n_draws <= max_draws:
         return draws
@@ -151,7 +155,7 @@ def evenly_spaced(draws, max_draws):
 
 
 def minimise(partitions, loss, costs, limits, n_restarts, rng, advance=lambda: None):
-    """Best partition found, and the expected losses of all that were found.
+    """Find the best partition, and the expected loss that each restart reached.
 
     Parameters
     ----------
@@ -160,7 +164,7 @@ def minimise(partitions, loss, costs, limits, n_restarts, rng, advance=lambda: N
     loss : str
     costs : dict
     limits : tuple of int
-        Numbers of clusters, sweeps, and rounds of zealous updates.
+        Limits: ``max_clusters``, ``max_sweeps`` and ``max_zealous``.
     n_restarts : int
     rng : Generator
     advance : callable
@@ -197,7 +201,7 @@ def minimise(partitions, loss, costs, limits, n_restarts, rng, advance=lambda: N
         losses = mean_losses(found, compact, loss, costs)
     best, least = found[losses.argmin()], losses.min()
 
-    # Draws that may still be better.
+    # Draws that may still be better than the best partition found.
     differences = reference_losses - pair_losses(best[None], compact[references], loss, costs)
     errors = differences.std(axis=1) / math.sqrt(len(references)) if len(references) < len(compact) else 0.0
     for t in allowed[differences.mean(axis=1) - N_STANDARD_ERRORS * errors <= 0]:
@@ -208,12 +212,12 @@ def minimise(partitions, loss, costs, limits, n_restarts, rng, advance=lambda: N
 
 
 def n_first(partitions):
-    """How many draws (S, n) restarts use."""
+    """How many of the draws (S, n) restarts use."""
     return min(N_FIRST, max(N_FIRST_LABELS // partitions.shape[1], 50))
 
 
 def mean_losses(estimates, draws, loss, costs):
-    """Expected loss of each row of ``estimates`` (m, n), int32 as the draws (S, n)."""
+    """Expected loss of each row of ``estimates`` (m, n), int32 like the draws (S, n)."""
     return np.array([pair_losses(labels[None], draws, loss, costs).mean() for labels in estimates])
 
 
@@ -232,7 +236,7 @@ def _run(rng, start, tables, limits):
 
 
 def _starts(partitions, losses, n_restarts):
-    """Labels to start from: the best draws at even places, and -1 at odd ones and where there are no more draws."""
+    """Labels to start from: the best draws in even rows, -1 in odd rows and once no draws are left."""
     starts = np.full((n_restarts, partitions.shape[1]), -1)
     best = partitions[np.argsort(losses, kind="stable")[: (n_restarts + 1) // 2]]
     starts[: 2 * len(best) : 2] = best
@@ -240,7 +244,7 @@ def _starts(partitions, losses, n_restarts):
 
 
 def make_tables(partitions, loss, costs):
-    """Tables for the search, of no partition; ``n`` times the expected loss is their scale.
+    """Make tables for the search, for an empty candidate; their scale is ``n`` times the expected loss.
 
     Parameters
     ----------
@@ -257,7 +261,7 @@ def make_tables(partitions, loss, costs):
     cost_join = costs.get("cost_false_join", 1.0)
     both = cost_join + costs.get("cost_false_split", 1.0)
     if loss == "binder_loss" and n * n <= MAX_PAIRS:
-        # Joining a pair costs (1 - p) times one cost, splitting it p times the other one.
+        # Joining a pair costs (1 - p) times one cost, splitting it costs p times the other one.
         return PairTable((scale * (cost_join - both * similarity_matrix(partitions))).astype(np.float32))
     ratios = {
         "normalized_variation_of_information": NORMALIZED_INFORMATION,

@@ -1,8 +1,8 @@
-"""Search for the partition of least expected loss: sequential allocation, sweeps, and clusters dissolved.
+"""Search for the partition with the least expected loss: sequential allocation, sweeps, dissolving of clusters.
 
-The search of Dahl, Johnson & Mueller (2022), "Search algorithms and loss functions for Bayesian clustering", on two
-kinds of tables: one matrix over pairs of items (Binder's loss), or counts of each draw (all losses).  A loss is linear
-if its expectation is, up to a constant, a sum of costs over clusters and cells of contingency tables.
+This is the search of Dahl, Johnson & Mueller (2022), "Search algorithms and loss functions for Bayesian clustering", on
+two kinds of tables: one matrix over pairs of items (Binder's loss), or counts for each draw (all losses).  A loss
+is linear if its expectation is, up to a constant, a sum of costs over clusters and cells of contingency tables.
 """
 
 from typing import Any, NamedTuple
@@ -14,12 +14,12 @@ from pymc_nrm.interrupts import check_signals
 
 LINEAR, NORMALIZED_INFORMATION, ADJUSTED_RAND = 0, 1, 2
 
-# Changes of n times the expected loss below this are rounding.
+# Smaller changes of n times the expected loss are rounding errors.
 TOLERANCE = 1e-7
 
 
 class Candidate(NamedTuple):
-    """The partition that the search changes; unlike draws it may leave items out.
+    """The partition that the search changes; unlike a draw, it may leave items out.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Candidate(NamedTuple):
     sizes : ndarray of int64, shape (n + 2,)
         Number of items of each slot.
     n_slots : ndarray of int64, shape (2,)
-        Number of the last occupied slot plus one, and number of clusters.
+        One plus the number of the last occupied slot, and the number of clusters.
     """
 
     labels: Any
@@ -50,24 +50,25 @@ class PairTable(NamedTuple):
 class DrawTables(NamedTuple):
     """Contingency tables of the candidate with each draw, and what one more item in a cell changes.
 
-    A row stands for a cluster of a draw, a column for a slot of the candidate.  Arrays have room for some slots only.
+    A row stands for a cluster of a draw, a column for a slot of the candidate.  There is room for a limited number of
+    slots; :func:`with_room` adds more.
 
     Parameters
     ----------
     rows : ndarray of int32, shape (n, S)
         Row of the cluster of item i in draw s.
     counts : ndarray of int32, shape (R, room)
-        R is the number of clusters of all draws together.
+        Entries of the contingency tables; R is the number of clusters of all draws together.
     gains : ndarray of float64, shape (R, room)
         ``table[counts + 1] - table[counts]``.
     cells : ndarray of float64, shape (S,)
-        Sum of ``table`` over the cells of a draw.
+        Sum of ``table`` over the cells of each draw.
     margins : ndarray of float64, shape (S,)
-        Sum of ``table`` over the clusters of a draw.
+        Sum of ``table`` over the clusters of each draw.
     table : ndarray of float64, shape (n + 2,)
     coefficients : tuple of float
-        Of the sum over clusters of the candidate, and of the mean of sums over cells, in the linear loss.  Losses that
-        are ratios have a linear one as well, for partitions that leave items out.
+        Coefficients in the linear loss: of the sum over clusters of the candidate, and of the mean over draws of the
+        sums over cells.  Losses that are ratios also have a linear loss, for partitions that leave items out.
     ratio : int
         ``LINEAR``, ``NORMALIZED_INFORMATION`` or ``ADJUSTED_RAND``.
     """
@@ -84,13 +85,13 @@ class DrawTables(NamedTuple):
 
 @generic
 def join_costs(tables, candidate, item, costs):
-    """Change of the linear loss when an item, not counting where it is, joins each slot; 0 for an empty slot."""
+    """Write the change of the linear loss if an item, first taken out, joins each slot; 0 for an empty slot."""
     raise NotImplementedError
 
 
 @generic
 def item_losses(tables, candidate, item, costs):
-    """Loss, up to a constant, with the item in each slot, wherever it is now; no other item may be left out."""
+    """Write the loss, up to a constant, with the item in each slot; no other item may be left out."""
     raise NotImplementedError
 
 
@@ -102,7 +103,7 @@ def count_item(tables, candidate, item, slot, sign):
 
 @generic
 def with_room(tables, n_slots):
-    """Tables with room for at least ``n_slots`` slots: the same ones, or larger copies."""
+    """Return tables with room for at least ``n_slots`` slots: the same ones, or larger copies."""
     raise NotImplementedError
 
 
@@ -152,7 +153,7 @@ def _(tables, candidate):
 
 @kernel
 def sum_gains(gains, rows, n_slots, sums):
-    """Sum over draws of the gains of the slots, for the rows of one item."""
+    """Sum the gains of each slot over draws, for the rows of one item."""
     for slot in range(n_slots + 1):
         sums[slot] = 0.0
     for s in range(rows.shape[0]):
@@ -188,7 +189,7 @@ def _(tables, candidate, item, costs):
 
 @kernel
 def ratio_losses(tables, candidate, item, losses):
-    """``n`` times the expected loss, for losses that are ratios, with the item in each slot."""
+    """Write ``n`` times the expected loss with the item in each slot, for losses that are ratios."""
     rows, table = tables.rows[item], tables.table
     n_slots, own = candidate.n_slots[0], candidate.labels[item]
     n, n_draws = tables.rows.shape
@@ -215,7 +216,7 @@ def ratio_losses(tables, candidate, item, losses):
             for slot in range(n_slots + 1):
                 losses[slot] += adjusted_rand_loss(joined[slot], margin, cells + gain[slot], table[n])
             stay += adjusted_rand_loss(joined[own], margin, tables.cells[s], table[n])
-    # The gains of its own slot were computed with the item in it.
+    # The gains of the item's own slot were computed with the item in it.
     losses[own] = stay
     for slot in range(n_slots + 1):
         losses[slot] *= n / n_draws
@@ -225,7 +226,7 @@ def ratio_losses(tables, candidate, item, losses):
 def normalized_information(clusters, margin, cells, whole):
     """Normalised variation of information from sums of x log x; ``whole`` is n log n."""
     joint = whole - cells
-    # The least positive value is 2, for n = 2: smaller ones are rounding.
+    # The smallest positive value is 2, for n = 2: smaller ones are rounding errors.
     return (clusters + margin - 2.0 * cells) / joint if joint > 0.5 else 0.0
 
 
@@ -234,7 +235,7 @@ def adjusted_rand_loss(clusters, margin, cells, whole):
     """One minus the adjusted Rand index from numbers of pairs; ``whole`` is the number of all pairs."""
     mean = (clusters + margin) / 2.0
     range_ = mean - clusters * margin / whole
-    # 1/2 at least, or 0 if both partitions have one cluster or both n.
+    # It is at least 1/2, or 0 if both partitions have one cluster or both have n.
     return (mean - cells) / range_ if range_ > 0.25 else 0.0
 
 
@@ -287,7 +288,7 @@ def _(tables, candidate):
 
 @kernel
 def shuffle(rng, items):
-    """Bring items into random order, in place."""
+    """Shuffle items, in place."""
     for i in range(items.shape[0] - 1, 0, -1):
         j = int(rng.random() * (i + 1))
         items[i], items[j] = items[j], items[i]
@@ -329,7 +330,7 @@ def take(tables, candidate, item):
 
 @kernel
 def best_slot(candidate, costs, own, max_clusters):
-    """Slot of least cost for an item; its own one, if it has one, unless another is better by more than rounding."""
+    """Slot with the least cost for an item; its own slot, if any, unless another is better by more than rounding."""
     n_others = candidate.n_slots[1]
     if own >= 0 and candidate.sizes[own] == 1:
         n_others -= 1
@@ -341,7 +342,7 @@ def best_slot(candidate, costs, own, max_clusters):
         if slot == own:
             continue
         if candidate.sizes[slot] == 0:
-            # Empty slots are alike: the first one stands for all, and none is needed by an item that is alone.
+            # Empty slots are alike: the first one stands for all, and an item that is alone needs none.
             if offered or n_others >= max_clusters or (own >= 0 and candidate.sizes[own] == 1):
                 continue
             offered = True
@@ -352,7 +353,7 @@ def best_slot(candidate, costs, own, max_clusters):
 
 @kernel
 def allocate(tables, candidate, items, costs, max_clusters):
-    """Put items that are left out, one after the other, where the linear loss of those put so far is least."""
+    """Put items that are left out, one by one, into the slot with the least linear loss of the items put so far."""
     for item in items:
         check_signals()
         tables = with_room(tables, candidate.n_slots[0] + 2)
@@ -363,10 +364,10 @@ def allocate(tables, candidate, items, costs, max_clusters):
 
 @kernel
 def sweep(rng, tables, candidate, costs, max_clusters, max_sweeps):
-    """Move one item after the other to its best slot, in a random order, until none moves."""
+    """Move items one by one, in a random order, to their best slots, until none moves."""
     n = candidate.labels.shape[0]
     items = np.arange(n)
-    # One order for all sweeps, so that n items in a row are all items.
+    # All sweeps share one order, so that n visits in a row cover all items.
     shuffle(rng, items)
     unchanged = 0
     for _ in range(max_sweeps):
@@ -388,9 +389,9 @@ def sweep(rng, tables, candidate, costs, max_clusters, max_sweeps):
 
 @kernel
 def dissolve(rng, tables, candidate, costs, max_clusters):
-    """Dissolve clusters in random order, allocate their items anew, and keep what is better.
+    """Dissolve clusters in random order, allocate their items again, and keep the better partition.
 
-    Returns the tables and the number of improvements.
+    Return the tables and the number of improvements.
     """
     n_improved = 0
     loss = total_loss(tables, candidate)
@@ -422,7 +423,7 @@ def dissolve(rng, tables, candidate, costs, max_clusters):
 
 @kernel
 def place(tables, candidate, labels):
-    """Put the items that have a label, not -1, into the slot of that number."""
+    """Put every item whose label is not -1 into the slot of that number."""
     tables = with_room(tables, labels.max() + 1)
     for item in range(labels.shape[0]):
         if item % 64 == 0:
@@ -433,15 +434,15 @@ def place(tables, candidate, labels):
 
 
 def search(rng, labels, tables, max_clusters, max_sweeps, max_zealous):
-    """Local search from one partition, or from none.
+    """Search locally, from a partition or from scratch.
 
     Parameters
     ----------
     rng : Generator
     labels : ndarray of int64, shape (n,)
-        Where to start; -1 for items that are to be allocated one after the other, in random order.
+        Where to start; items with label -1 are allocated one by one, in random order.
     tables : PairTable or DrawTables
-        Of no partition: without room, and with sums of zero.  Changed in place.
+        Tables for an empty candidate: without room, and with sums of zero.  Changed in place.
     max_clusters, max_sweeps, max_zealous : int
         Limits: of clusters, of sweeps over the items, and of rounds in which each cluster is dissolved.
 
@@ -453,7 +454,7 @@ def search(rng, labels, tables, max_clusters, max_sweeps, max_zealous):
     n = len(labels)
     candidate = Candidate(np.full(n, -1), np.zeros(n + 2, dtype=np.int64), np.zeros(2, dtype=np.int64))
     costs = np.zeros(n + 2)
-    # Not part of one kernel: its compilation would take as long as that of all others.
+    # These calls stay in Python: one kernel around them would take as long to compile as all the others.
     tables = place(tables, candidate, labels)
     tables = allocate(tables, candidate, rng.permutation(np.flatnonzero(labels < 0)), costs, max_clusters)
     tables = sweep(rng, tables, candidate, costs, max_clusters, max_sweeps)

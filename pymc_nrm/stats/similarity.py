@@ -17,7 +17,7 @@ __all__ = ["similarity", "similarity_rows"]
 
 @kernel
 def count_together(rows, columns, counts):
-    """Numbers of draws in which items share a cluster, for items of ``rows`` (m, S) and ``columns`` (n, S)."""
+    """Count the draws in which items share a cluster, for items of ``rows`` (m, S) and ``columns`` (n, S)."""
     for i in range(rows.shape[0]):
         check_signals()
         a = rows[i]
@@ -30,14 +30,14 @@ def count_together(rows, columns, counts):
 
 
 def similarity_matrix(labels, dtype="float64", progressbar=False):
-    """Shares of partitions in which pairs of items are in one cluster.
+    """Shares of partitions in which pairs of items share a cluster.
 
     Parameters
     ----------
     labels : ndarray of int, shape (S, n)
         Labels from 0.
     dtype : str
-        Of the result.
+        Type of the result.
     progressbar : bool
 
     Returns
@@ -47,10 +47,10 @@ def similarity_matrix(labels, dtype="float64", progressbar=False):
 
     Notes
     -----
-    Compares the labels of all pairs in all draws: n^2 S / 2 comparisons of small integers, many at a time with the
-    vector instructions of the machine, whatever the number of clusters.  Going through the pairs within the clusters of
-    each draw is faster only if there are hundreds of clusters.  Beside the result it needs n S bytes (2 n S with more
-    than 256 clusters).
+    The labels of all pairs in all draws are compared: n^2 S / 2 comparisons of small integers, many at a time in vector
+    instructions, whatever the number of clusters.  Going through the pairs within the clusters of each draw is faster
+    only if there are hundreds of clusters.  Besides the result, this needs n S bytes (2 n S with more than 256
+    clusters).
 
     Examples
     --------
@@ -68,7 +68,7 @@ def similarity_matrix(labels, dtype="float64", progressbar=False):
             counts = np.empty((stop - start, n - start), dtype=np.int64)
             count_together(compact[start:stop], compact[start:], counts)
             matrix[start:stop, start:] = counts / n_draws
-            # The system gives memory when it is written first: all at once, Ctrl-C would wait for it.
+            # The system provides memory when it is first written; doing this in pieces lets Ctrl-C through.
             for first in range(start, n, 1024):
                 matrix[first : first + 1024, start:stop] = matrix[start:stop, first : first + 1024].T
             advance()
@@ -110,16 +110,16 @@ def similarity(
     Raises
     ------
     ValueError
-        If there is no such partition, or ``items`` is empty or holds others than items.
+        If there is no such partition, or ``items`` is empty or holds unknown items.
 
     See Also
     --------
-    similarity_rows : The same by blocks of rows, for many items.
+    similarity_rows : The same in blocks of rows, for many items.
 
     Notes
     -----
-    Takes O(n^2 S) time for S draws: half a second for n = 2,000 items and 4,000 draws.  Memory is 8 n^2 bytes for the
-    result and n S for the labels.
+    This takes O(n^2 S) time for S draws: half a second for n = 2,000 items and 4,000 draws.  Memory is 8 n^2 bytes for
+    the result and n S bytes for the labels.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def similarity_rows(
     items: Any = None,
     block_size: Any = None,
 ) -> Iterator[xr.DataArray]:
-    """Posterior similarity by blocks of rows, for matrices that do not fit into memory.
+    """Posterior similarity in blocks of rows, for matrices that do not fit into memory.
 
     Parameters
     ----------
@@ -154,12 +154,12 @@ def similarity_rows(
     Yields
     ------
     DataArray
-        Consecutive rows of what :func:`similarity` gives.
+        Consecutive rows of the result of :func:`similarity`.
 
     Raises
     ------
     ValueError
-        If there is no such partition, ``items`` is empty or holds others than items, or ``block_size`` is not positive.
+        If there is no such partition, ``items`` is empty or holds unknown items, or ``block_size`` is not positive.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def _blocks(rows, draws, block_size):
 
 
 def select_items(draws, items):
-    """Draws of some items, by coordinate value."""
+    """Select items of draws by coordinate value."""
     if items is None:
         return draws
     dim = item_dimension(draws)

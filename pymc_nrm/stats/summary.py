@@ -1,4 +1,4 @@
-"""One table of all that was sampled: parameters as usual, partitions by what does not depend on labels."""
+"""One table of all that was sampled: parameters as usual, partitions by quantities that do not depend on labels."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +28,14 @@ def summary(
 ) -> "pd.DataFrame":
     """Summarise a result in one table: ``az.summary`` of the parameters, then rows for each partition.
 
-    Labels are names, so that their means and R-hat say nothing.  In place of them, a partition ``z`` has the rows
+    Labels are only names, so their means and R-hat say nothing.  Instead of labels, a partition ``z`` has the rows
 
-    * ``z[n_clusters]``, ``z[entropy]`` (nats), ``z[log_joint]`` (where ``sample_stats`` tells), and ``z[size 1]``,
+    * ``z[n_clusters]``, ``z[entropy]`` (nats), ``z[log_joint]`` (if ``sample_stats`` has it), and ``z[size 1]``,
       ``z[size 2]``, ..., the sizes of its largest clusters, 0 in draws with fewer clusters,
-    * ``z[worst R-hat: i, j]`` and ``z[largest z: i, j]``: indicators that items i and j share a cluster, for the pairs,
-      of those that :func:`~pymc_nrm.stats.partition_convergence.partition_convergence` compares, with the largest R-hat
-      and the largest standardised difference between chains.  The mean is the probability that they do.
+    * ``z[worst R-hat: i, j]`` and ``z[largest z: i, j]``: indicators that items i and j share a cluster.  These are the
+      pairs with the largest R-hat and with the largest standardised difference between chains, among those that
+      :func:`~pymc_nrm.stats.partition_convergence.partition_convergence` compares.  The mean is the probability that
+      they share one.
 
     Parameters
     ----------
@@ -43,13 +44,13 @@ def summary(
     var_names : str or list of str, optional
         Parameters and partitions to show; all by default, except ``z_n_clusters``, which equals ``z[n_clusters]``.
     n_sizes : int
-        How many sizes to show of each partition, if there are so many clusters.
+        How many cluster sizes to show for each partition, if it has as many clusters.
     n_pairs : int
         Number of pairs of items to compare.
     random_seed : int, Generator or None
-        Seed of their choice.
+        Seed for choosing the pairs.
     **kwargs
-        Passed to ``arviz_stats.summary``, as ``kind``, ``ci_prob``, ``ci_kind``, ``round_to``.
+        Passed to ``arviz_stats.summary``, for example ``kind``, ``ci_prob``, ``ci_kind``, ``round_to``.
 
     Returns
     -------
@@ -59,19 +60,18 @@ def summary(
     Raises
     ------
     TypeError
-        If ``idata`` is neither a DataTree nor a Dataset, or ``var_names`` no string or list of strings.
+        If ``idata`` is neither a DataTree nor a Dataset, or ``var_names`` is not a string or a list of strings.
     ValueError
         If a DataTree has no group ``posterior``, there are no draws, a name is not in the posterior, or ``n_sizes`` is
         not a whole number of at least 0.
 
     Notes
     -----
-    Everything is computed from the draws that are given, at each call, and nothing is read from the group
-    ``partition_stats``: the table is right for slices and thinned draws too.  R-hat of a single chain is NaN, as in
-    ``az.summary``.
+    Each call computes everything from the given draws and reads nothing from the group ``partition_stats``, so the
+    table is also right for slices and thinned draws.  R-hat of a single chain is NaN, as in ``az.summary``.
 
-    The two pairs are the worst of many, so that their R-hat is larger and their effective sample size smaller than that
-    of a typical pair.
+    The two pairs are the worst of many, so they have a larger R-hat and a smaller effective sample size than a typical
+    pair.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def summary(
 
 
 def _rows(idata, name, n_sizes, n_pairs, random_seed):
-    """Scalars of each draw of a partition, by the names of their rows."""
+    """Scalars of each draw of a partition, keyed by the names of their rows."""
     draws = partition_draws(idata, name)
     quantities = quantities_of(draws, idata)
     rows = {

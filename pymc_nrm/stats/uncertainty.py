@@ -1,4 +1,4 @@
-"""How sure the place of each item in a point estimate is."""
+"""How certain it is that each item belongs to its cluster in a point estimate."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ __all__ = ["assignment_uncertainty"]
 
 @kernel
 def companions(labels, draws):
-    """Numbers of companions, summed over draws.
+    """Count the companions of each item, summed over draws.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ def companions(labels, draws):
     Returns
     -------
     kept : ndarray of int64, shape (n,)
-        Other members of the item's cluster in the estimate that share its cluster in a draw.
+        Other members of the item's cluster in the estimate that share its cluster in a draw, summed over draws.
     accompanied : ndarray of int64, shape (n,)
-        Draws in which the item is not alone.
+        Number of draws in which the item is not alone.
     """
     n_draws, n = draws.shape
     order, start = np.empty(n, dtype=np.int64), np.empty(labels.max() + 2, dtype=np.int64)
@@ -66,36 +66,36 @@ def assignment_uncertainty(
     progressbar: bool = True,
     **costs: Any,
 ) -> xr.DataArray:
-    """How uncertain it is, for each item, that it belongs with its cluster of an estimate.
+    """How uncertain it is, for each item, that it belongs to its cluster in an estimate.
 
     Parameters
     ----------
     idata : DataTree, Dataset or DataArray
         Draws of a partition.
     estimate : array_like of int, shape (n,), or Dataset, optional
-        Labels, or the result of :func:`~pymc_nrm.stats.point_estimate.point_estimate`, by default with the arguments
-        that follow.
+        Labels, or the result of :func:`~pymc_nrm.stats.point_estimate.point_estimate`; by default the point estimate
+        with the arguments below.
     var_name : str, optional
         Name of the partition; by default the only one.
     loss, random_seed, progressbar, **costs
-        As for :func:`~pymc_nrm.stats.point_estimate.point_estimate`, if no estimate is given.
+        As for :func:`~pymc_nrm.stats.point_estimate.point_estimate`; used unless ``estimate`` is given.
 
     Returns
     -------
     DataArray
-        Along the dimension of the items, with its coordinates; from 0, certain, to 1.
+        Values from 0, certain, to 1, along the dimension of the items, with its coordinates.
 
     Raises
     ------
     ValueError
-        If there is no such partition, or the estimate has another number of items.
+        If there is no such partition, or the estimate has a different number of items.
 
     Notes
     -----
-    For item i in cluster C with at least two members it is 1 - mean of p(i, j) over the other members j of C, where
-    p(i, j) is the posterior probability that i and j share a cluster: the expected share of its companions that it
-    loses.  For an item that is alone in the estimate it is the posterior probability that it is not.  Takes O(n S) time
-    for S draws and 8 n S bytes.
+    For item i in a cluster C of at least two members, the uncertainty is one minus the mean of p(i, j) over the other
+    members j of C, where p(i, j) is the posterior probability that i and j share a cluster.  This is the expected share
+    of its companions that the item loses.  For an item that is alone in the estimate, it is the posterior probability
+    that the item has companions.  The computation takes O(n S) time for S draws, and 8 n S bytes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Results as ArviZ wants them: scalars of every draw in place of labels."""
+"""Results in a form that suits ArviZ: scalars of every draw instead of labels."""
 
 import xarray as xr
 
@@ -10,10 +10,10 @@ __all__ = ["without_labels"]
 
 
 def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
-    """A result for ArviZ: without labels, but with the quantities of each partition that do not depend on them.
+    """Replace the labels in a result by quantities that do not depend on them, for ArviZ.
 
-    ArviZ makes a row or a plot of every number of every variable, while labels are names, and there may be many.  What
-    this function gives goes into all functions of ArviZ, as in ``az.plot_trace(nrm.without_labels(idata))``.
+    ArviZ makes a row or a plot of every number of every variable, but labels are only names, and there may be many.
+    All functions of ArviZ take the result of this function, as in ``az.plot_trace(nrm.without_labels(idata))``.
 
     Parameters
     ----------
@@ -23,9 +23,9 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
     Returns
     -------
     DataTree or Dataset
-        A copy that shares its arrays with ``idata``; truth values are numbers, which ArviZ needs.  In place of a
-        partition ``z``, its posterior has ``z_n_clusters``, ``z_entropy`` (nats), ``z_largest_cluster`` and, where
-        ``sample_stats`` tells, ``z_log_joint``; see :func:`~pymc_nrm.stats.diagnostics.partition_quantities`.
+        A copy that shares its arrays with ``idata``; truth values become numbers, which ArviZ needs.  Instead of a
+        partition ``z``, its posterior has ``z_n_clusters``, ``z_entropy`` (nats), ``z_largest_cluster`` and, if
+        ``sample_stats`` has it, ``z_log_joint``; see :func:`~pymc_nrm.stats.diagnostics.partition_quantities`.
 
     Raises
     ------
@@ -37,8 +37,8 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
     Notes
     -----
     Labels are in ``posterior`` of every result, since ``pm.sample_posterior_predictive``, ``pm.compute_log_likelihood``
-    and ``pm.compute_deterministics`` look there for all free variables.  Given a result without labels, the first one
-    of them draws new partitions from the prior.
+    and ``pm.compute_deterministics`` look there for all free variables.  Given a result without labels, the first of
+    these functions draws new partitions from the prior.
 
     Examples
     --------
