@@ -1,4 +1,4 @@
-"""Draws from the posterior: how chains are run, what is kept of them, and what is checked."""
+"""Draws from the posterior: how chains run, what is kept of them, and what is checked."""
 
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.run.resuming import resume

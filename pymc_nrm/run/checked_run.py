@@ -1,4 +1,4 @@
-"""A run from arguments that were checked: chains, what is kept of them, and what must be said about them."""
+"""Run chains with checked arguments, keep what was asked for, and report what the user must know."""
 
 import logging
 
@@ -18,7 +18,7 @@ from pymc_nrm.run.results import mark_partitions, to_datatree
 from pymc_nrm.stats.diagnostics import attach
 
 _log = logging.getLogger(__name__)
-# A child of the logger of PyMC, which shows information.
+# A child of PyMC's logger, which shows messages of level INFO.
 _information = logging.getLogger("pymc.nrm_chains")
 
 
@@ -50,7 +50,7 @@ def run_and_check(
     folder : RunFolder or None
         Where checkpoints are kept.
     seconds : float or None
-        Least time between them.
+        Shortest time between checkpoints.
     compute_convergence_checks, partition_diagnostics, quiet : bool
         As for :func:`~pymc_nrm.sample`.
 
@@ -72,7 +72,7 @@ def run_and_check(
     check = compute_convergence_checks and not quiet
     diagnostics = {}
     if check or partition_diagnostics:
-        # Draws of a variable are not kept if argument var_names leaves it out.
+        # Draws of a variable are not kept if the argument var_names leaves it out.
         wanted = partitions if label_storage == "none" else [name for name in partitions if name in posterior]
         found = {name: diagnose_run(idata, name) for name in wanted}
         diagnostics = {name: tree for name, tree in found.items() if tree is not None}
@@ -89,7 +89,7 @@ def run_and_check(
 
 
 def _sample_and_store(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs):
-    """Sample with a trace of this package in place of PyMC's."""
+    """Sample with a trace of this package instead of PyMC's."""
     partitions = partitions_of(model)
     reason = "a client" if client is not None else f"label_storage={label_storage!r}, thin={thin}"
     reason = "checkpoint" if folder is not None and client is None else reason

@@ -1,4 +1,4 @@
-"""Draws of a chain between two checkpoints, as few arrays."""
+"""Draws of a chain between two checkpoints, packed into a few arrays."""
 
 import numpy as np
 
@@ -8,18 +8,18 @@ _NUMBERS = (bool, int, float, np.generic)
 
 
 def pack_block(kept, points, stats, partitions):
-    """Draws as an object that is small and fast to write.
+    """Pack draws into an object that is small and fast to write.
 
     Parameters
     ----------
     kept : list of bool
         For each iteration, whether its point is kept.
     points : list of dict of str to ndarray
-        Those that are.
+        The points that are kept.
     stats : list of list of dict
-        For each iteration and step, its statistics.
+        Statistics of each iteration and step.
     partitions : list of str
-        Names of variables that are labels, for the smallest type that holds them.
+        Names of the variables that are labels; these are stored in the smallest type that holds them.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def pack_block(kept, points, stats, partitions):
 
 
 def unpack_block(block):
-    """For each iteration its values, None if they were not kept, and its statistics."""
+    """Yield the values of each iteration, None if they were not kept, and its statistics."""
     kept, rows, columns = block
     row = 0
     for i, is_kept in enumerate(kept):

@@ -1,8 +1,8 @@
-"""Files of a run that can be resumed: the draws of a chain, and where it stands, safe at every moment of a crash.
+"""Files of a run that can be resumed: the draws of each chain and its position, safe whenever a crash happens.
 
-The draws of a chain are appended to a log.  Where the chain stands is a file of its own, which is written under another
-name, forced to disk, and then takes the place of the last but one: it says how much of the log counts.  A process that
-is killed between any two instructions therefore leaves the last checkpoint, or the new one.
+The draws of a chain are appended to a log.  Its position is a file of its own, which says how much of the log counts.
+A new position is written under another name, forced to disk, and then replaces the last but one.  A process that is
+killed between any two instructions therefore leaves either the last checkpoint or the new one.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-# Two numbers, the length of what follows, and a digest of all of it.
+# A magic word, two numbers, the length of the content, and a digest of numbers and content.
 _HEADER = struct.Struct("<8sQQQ32s")
 _MAGIC = b"nrmchain"
 
@@ -28,7 +28,7 @@ _SECONDS_FOR_LOCK = 30.0
 
 
 class Frame(NamedTuple):
-    """A piece of a file that can be told from a damaged one.
+    """A piece of a file in which damage can be detected.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Frame(NamedTuple):
         Two numbers that can be read without the rest.
     content : bytes
     end : int
-        Where it ends in its file.
+        Where the frame ends in its file.
     """
 
     first: int
@@ -45,7 +45,7 @@ class Frame(NamedTuple):
     end: int
 
     def load(self):
-        """The object in it."""
+        """Unpickle the content."""
         return pickle.loads(self.content)
 
 
@@ -55,11 +55,11 @@ class Position(NamedTuple):
     Parameters
     ----------
     n_iterations : int
-        Iterations of tuning and draws that are done.
+        Number of iterations done, of tuning and of draws.
     log_size : int
-        How many bytes of the log hold them.
+        Number of bytes of the log that hold them.
     saved : object
-        What was given to :meth:`ChainFiles.commit`; None at the start of a chain.
+        Object passed to :meth:`ChainFiles.commit`; None at the start of a chain.
     """
 
     n_iterations: int
@@ -68,7 +68,7 @@ class Position(NamedTuple):
 
 
 def frame_bytes(first, second, saved):
-    """An object as bytes that :func:`read_frame` checks.
+    """Turn an object into bytes that :func:`read_frame` can check.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def frame_bytes(first, second, saved):
 
 
 def read_frame(file):
-    """The next frame of an open file; None if there is none, or it is damaged."""
+    """Read the next frame of an open file; return None if there is none, or if it is damaged."""
     header = file.read(_HEADER.size)
     if len(header) < _HEADER.size:
         return None
@@ -101,7 +101,7 @@ def read_frame(file):
 
 
 def write_file(path, content):
-    """Write a file so that a crash leaves it whole or absent, or as it was before.
+    """Write a file so that a crash leaves the whole new file or what was there before.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def flush_to_disk(file):
 
 
 def flush_folder(path):
-    """Force new names in a folder to disk, where the system can."""
+    """Force new names in a folder to disk, if the system can do that."""
     with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY)
         try:
@@ -138,15 +138,15 @@ class ChainFiles:
     Parameters
     ----------
     folder : path
-        That of the run.
+        Folder of the run.
     chain : int
 
     Raises
     ------
     FileNotFoundError
-        If the folder of the run is not there.
+        If the folder of the run does not exist.
     RuntimeError
-        If another process keeps hold of the chain for half a minute.
+        If another process holds the chain for half a minute.
     """
 
     def __init__(self, folder, chain):
@@ -160,13 +160,13 @@ class ChainFiles:
         self._lock = _locked(self.folder / "lock", f"chain {chain} of the checkpoint {str(folder)!r}")
 
     def recover(self):
-        """Find the last checkpoint that is whole, and remove what does not belong to it.
+        """Find the last undamaged checkpoint, and remove what does not belong to it.
 
         Returns
         -------
         position : Position
         n_damaged : int
-            How many iterations were saved once, and must be drawn again since a file was damaged later.
+            Number of iterations that had been saved but must be drawn again, because a file was damaged.
         """
         ends = {0: 0} | {frame.end: frame.second for frame in self._frames()}
         for unfinished in self.folder.glob("*.new"):
@@ -188,7 +188,7 @@ class ChainFiles:
         if found:
             n_iterations, log_size, place, frame = max(found, key=lambda entry: entry[:2])
             position = Position(n_iterations, log_size, frame.load())
-            # The other place is written next.
+            # The next commit writes to the other place.
             self._places.sort(key=lambda other: other == place)
         with open(self._log_path, "ab") as log:
             log.truncate(position.log_size)
@@ -197,26 +197,26 @@ class ChainFiles:
         return position, known - position.n_iterations if damaged else 0
 
     def blocks(self, log_size):
-        """The objects of the log, in order, up to so many bytes."""
+        """Yield the objects in the first ``log_size`` bytes of the log, in order."""
         for frame in self._frames():
             if frame.end > log_size:
                 return
             yield frame.load()
 
     def append(self, first, end, block):
-        """Append an object that holds the iterations from ``first`` to ``end``; it counts from the next commit on."""
+        """Append an object with the iterations from ``first`` to ``end``; it counts once :meth:`commit` is called."""
         if self._log is None:
             self._log = open(self._log_path, "ab")  # noqa: SIM115
         self._log.write(frame_bytes(first, end, block))
 
     def commit(self, n_iterations, saved):
-        """Make the log up to here count, with an object that says where the chain stands."""
+        """Make the log up to here count, and save an object with the position of the chain."""
         flush_to_disk(self._log)
         write_file(self._places[0], frame_bytes(n_iterations, self._log.tell(), saved))
         self._places.reverse()
 
     def close(self):
-        """Let the chain go."""
+        """Close the files and release the lock."""
         for file in (self._log, self._lock):
             if file is not None:
                 file.close()
@@ -239,7 +239,7 @@ def _digest(first, second, content):
 
 
 def _locked(path, what):
-    """An open file that no other process has open; the system closes it when the process ends, however it ends."""
+    """Open and lock a file; the system releases the lock when the process ends, however it ends."""
     file = open(path, "a+")  # noqa: SIM115
     if fcntl is None:
         return file

@@ -1,4 +1,4 @@
-"""A step that keeps checkpoints of its chain, and takes the draws of a chain that was stopped from there."""
+"""A step that keeps checkpoints of its chain, and resumes a stopped chain from them."""
 
 import itertools
 import time
@@ -13,10 +13,10 @@ from pymc_nrm.run.checkpoint_files import ChainFiles
 from pymc_nrm.run.fingerprint import describe_steps, point_digest
 from pymc_nrm.run.label_storage import kept_row
 
-# By default a checkpoint is kept after so many seconds, and takes at most this part of the time.
+# Default seconds between checkpoints, and the largest share of the time that checkpoints may take.
 SECONDS_BETWEEN = 10.0
 _PART_OF_TIME = 0.02
-# Draws that wait for the next checkpoint leave memory when they are that many bytes.
+# Draws that wait for the next checkpoint go to disk once they take this many bytes.
 _BYTES_IN_MEMORY = 2**26
 
 
@@ -27,13 +27,13 @@ class Checkpoints(NamedTuple):
     ----------
     folder : RunFolder
     first_key : int
-        What numpy's seed sequence calls the random generator of chain 0.
+        Key of the random generator of chain 0 in NumPy's seed sequence.
     seconds : float, optional
-        Least time between checkpoints.
+        Shortest time between checkpoints.
     partitions : list of str
     thin : int
     keep_warmup : bool
-        Which draws are kept.
+        Whether draws of tuning are kept.
     """
 
     folder: Any
@@ -45,7 +45,7 @@ class Checkpoints(NamedTuple):
 
 
 class SavedChain(NamedTuple):
-    """What a chain needs to go on, beside the draws that it made.
+    """What a chain needs to go on, besides its draws.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class SavedChain(NamedTuple):
         Digest of the point from which the chain started.
     state : CompoundStepState
     left_out : list of dict
-        What the state leaves out.
+        Values of the steps that the state leaves out.
     point : dict of str to ndarray
         The point after the last draw.
     """
@@ -65,7 +65,7 @@ class SavedChain(NamedTuple):
 
 
 def checkpointed_step(checkpoints, model, kwargs):
-    """The step that ``pm.sample`` would make, with checkpoints, in the arguments of ``pm.sample``.
+    """Make the step that ``pm.sample`` would make, add checkpoints, and put it into the arguments of ``pm.sample``.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def checkpointed_step(checkpoints, model, kwargs):
     Raises
     ------
     ValueError
-        If the steps are not those with which the run began.
+        If the steps differ from those with which the run began.
     """
     step, kwargs = make_step(model, kwargs)
     step = CheckpointedStep(step, checkpoints)
@@ -90,10 +90,10 @@ def checkpointed_step(checkpoints, model, kwargs):
 
 
 class CheckpointedStep(CompoundStep):
-    """The steps of a model, with checkpoints of the chain that they make.
+    """The steps of a model, with checkpoints of their chain.
 
-    A chain that goes on gives first the draws that it made already, and computes nothing: all that PyMC does with draws
-    happens as in a run that was never stopped.  PyMC may copy the step into other processes before a chain starts.
+    A resumed chain first returns the draws that it has already made, without computing anything, so that PyMC handles
+    them as in a run that was never stopped.  PyMC may copy the step into other processes before a chain starts.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class CheckpointedStep(CompoundStep):
         self._untouched = self.sampling_state, left_out_of_state(self)
 
     def check(self):
-        """Check that the steps are those with which the run began, and put them into the state that they had then."""
+        """Check that the steps are those with which the run began, and restore the state they had then."""
         self._set_up(np.random.default_rng(0), 1, 1)
         self.reset_tuning()
         self._set_state(*self._checkpoints.folder.check_steps(describe_steps(self), self._untouched))
@@ -121,13 +121,13 @@ class CheckpointedStep(CompoundStep):
 
     def _set_up(self, rng, tune, draws):
         if self._is_single:
-            # As PyMC does without a compound step: the generator of the chain, not one that it spawns.
+            # PyMC gives a single step the generator of the chain itself, not one spawned from it.
             self.methods[0].setup_chain(rng, tune, draws)
         else:
             super().setup_chain(rng, tune, draws)
 
     def setup_chain(self, rng, tune, draws):
-        """Take up the files of a chain, which is known by its random generator."""
+        """Open the files of a chain, which is identified by its random generator."""
         self._close_files()
         end_with_parent()
         self._set_up(rng, tune, draws)
@@ -148,7 +148,7 @@ class CheckpointedStep(CompoundStep):
         self._stopped_at = self._iteration
 
     def step(self, point):
-        """The next draw, from the files if it was made before."""
+        """Return the next draw, from the files if it was made before."""
         if self._start is None:
             self._start = point_digest(point)
             if self._saved is not None and self._saved.start != self._start:
@@ -170,7 +170,7 @@ class CheckpointedStep(CompoundStep):
     def _restore(self, point):
         self._set_state(self._saved.state, self._saved.left_out)
         if self._stopped_at == self._n_saved:
-            # Tuning ended between the last draw and the next one.
+            # Tuning ended between the last saved draw and the next one.
             super().stop_tuning()
         return {**point, **self._saved.point}
 
@@ -190,7 +190,7 @@ class CheckpointedStep(CompoundStep):
             self._append(iteration + 1)
 
     def _append(self, n_iterations):
-        """Append what waits to the log."""
+        """Append the waiting draws to the log."""
         block = pack_block(self._kept, self._values, self._stats, self._checkpoints.partitions)
         self._files.append(n_iterations - len(self._kept), n_iterations, block)
         self._forget()
@@ -199,7 +199,7 @@ class CheckpointedStep(CompoundStep):
         self._kept, self._values, self._stats, self._n_bytes = [], [], [], 0
 
     def _commit(self, n_iterations, point):
-        """Keep a checkpoint; without a point that of a chain that is done."""
+        """Write a checkpoint; ``point`` is None if the chain is done."""
         begin = time.monotonic()
         saved = SavedChain(self._start, None, [], {})
         if point is not None:
@@ -218,7 +218,7 @@ class CheckpointedStep(CompoundStep):
             self._seconds = max(SECONDS_BETWEEN, (self._last - begin) / _PART_OF_TIME)
 
     def close(self):
-        """Let the files go, and leave the steps as they were before the run."""
+        """Close the files, and restore the steps to their state before the run."""
         self._close_files()
         self._set_state(*self._untouched)
 
@@ -229,5 +229,5 @@ class CheckpointedStep(CompoundStep):
 
 
 def _with_values(point, values):
-    """A point with other values, of the types that it has, but without what the type of a start says of it."""
+    """Replace values of a point and keep their types, but drop the mark of a start from the types of labels."""
     return {**point, **{name: np.asarray(value, np.asarray(point[name]).dtype.str) for name, value in values.items()}}

@@ -1,4 +1,4 @@
-"""One report of what a user must know about the convergence of a run: a table, worst first, and what to do."""
+"""One report of what a user must know about the convergence of a run: a table, worst first, and advice."""
 
 import math
 from typing import Any, NamedTuple
@@ -12,9 +12,9 @@ from pymc_nrm.stats.partition_convergence import largest_z_quantile, pair_name
 # The thresholds of Vehtari et al. (2021), which PyMC uses as well.
 _RHAT_LIMIT = 1.01
 _ESS_PER_CHAIN = 100
-# From here on more draws alone seldom help.
+# Above this R-hat, more draws alone seldom help.
 _DISAGREEMENT = 1.05
-# How often chains that agree may be said to disagree about a partition.
+# Probability of reporting that chains disagree about a partition when they agree.
 _FALSE_ALARMS = 1e-4
 _MAX_ROWS = 8
 _PAGE = '"When chains disagree" in the documentation, docs/how-to/when-chains-disagree.md'
@@ -27,13 +27,13 @@ class Finding(NamedTuple):
     ----------
     quantity : str
     found : str
-        What is wrong with it, and what it should be.
+        Its diagnostics, and what they should be.
     times : float
-        How many times it is beyond the limit, to put the worst first.
+        How far it is beyond the limit, as a factor, to put the worst first.
     disagree : bool
-        Whether chains disagree about the quantity, or more draws are likely to help.
+        Whether chains disagree about the quantity; if they do not, more draws are likely to help.
     needed : float
-        How many times as many draws, if they do not disagree.
+        Factor by which to increase the number of draws, if chains do not disagree.
     """
 
     quantity: str
@@ -44,21 +44,21 @@ class Finding(NamedTuple):
 
 
 def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> str:
-    """What a user must know about the convergence of a run; empty if nothing is wrong.
+    """Report what a user must know about the convergence of a run; empty if nothing is wrong.
 
     Parameters
     ----------
     idata : DataTree
     diagnostics : dict of str to DataTree
-        Diagnostics of each partition, as :func:`~pymc_nrm.add_diagnostics` gives them; without group ``pairs`` if no
-        labels were kept.
+        Diagnostics of each partition, as from :func:`~pymc_nrm.add_diagnostics`; without the group ``pairs`` if labels
+        were not kept.
     nuts : sequence of str
-        What is wrong with NUTS.
+        Messages about NUTS.
 
     Returns
     -------
     str
-        A line on how many quantities are wrong, a row for each, the worst first, and what to do.
+        A line with the number of quantities that failed, a row for each, worst first, and advice.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def _lines(findings, how_many, n_chains, n_draws):
         yield "Look at nrm.plots.plot_partition_trace(idata), then take more tune or another step."
     else:
         needed = n_draws * max(finding.needed for finding in findings)
-        # Two digits: nobody knows more.
+        # Round up to two digits: the estimate is no more precise.
         digits = 10 ** max(int(math.log10(needed)) - 1, 0)
         yield f"Take more draws, about {math.ceil(needed / digits) * digits} for each chain."
     yield f"See {_PAGE}."
@@ -133,18 +133,18 @@ def _findings(table, owner, n_chains):
             found.append(f"effective sample size {ess:.0f} of at least {least}{chains}")
             times = max(times, least / ess)
         if found:
-            # An R-hat a little above its limit is what chains have that agree and are short.
+            # Short chains that agree have an R-hat slightly above its limit.
             needed = max(least / ess, 2.0 if rhat > _RHAT_LIMIT else 1.0)
             yield Finding(f"{name}{owner}", "; ".join(found), times, rhat > _DISAGREEMENT, needed)
 
 
 def pair_findings(pairs: Any, name: str, n_chains: int) -> list[Finding]:
-    """Whether chains agree about which items share a cluster, and whether they tell with what probability.
+    """Check whether chains agree about which items share a cluster, and whether the draws determine how often.
 
     The largest of many R-hats exceeds a fixed limit by chance, and the smallest of many effective sample sizes belongs
-    to a pair that is hardly ever together.  Looked at are therefore the largest z-score, against a quantile of the
-    largest of as many independent ones, and, if that is passed, the largest standard error of a probability, against
-    that of a pair with probability 1/2 and the least effective sample size that is enough.
+    to a pair that is hardly ever together.  Instead, the largest z-score is compared with a quantile of the largest of
+    as many independent ones.  If it passes, the largest standard error of a probability is compared with that of a pair
+    with probability 1/2 and the smallest sufficient effective sample size.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Diagnostics of a run, from labels of any type or from statistics of the steps alone."""
+"""Diagnostics of a run, from labels of any integer type or from statistics of the steps alone."""
 
 import xarray as xr
 
@@ -6,10 +6,10 @@ from pymc_nrm.stats.diagnostics import diagnostics_tree, n_columns, own_column, 
 
 
 def diagnose_run(idata, name):
-    """Diagnostics of a partition of a run, as :func:`~pymc_nrm.add_diagnostics` gives them.
+    """Diagnostics of a partition of a run, in the form of :func:`~pymc_nrm.add_diagnostics`.
 
-    Steps write canonical labels, so that nothing is checked or converted: labels of one byte stay labels of one byte.
-    If labels were not kept, quantities are those that the step reported, and there is no group ``pairs``.
+    Steps write canonical labels, so nothing is checked or converted, and labels of one byte stay labels of one byte.
+    If labels were not kept, the quantities are those that the step reported, and there is no group ``pairs``.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def diagnose_run(idata, name):
 
 
 def _reported_quantities(idata, name):
-    """Number of clusters, entropy and log joint density as the step of a partition reported them."""
+    """Number of clusters, entropy and log joint density that the step of a partition reported."""
     if "sample_stats" not in idata.children:
         return None
     stats = idata["sample_stats"].to_dataset()

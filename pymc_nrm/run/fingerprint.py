@@ -1,4 +1,4 @@
-"""What must be the same for a run to go on as it began: versions, model, data and steps, each as a short text."""
+"""What must not change when a run is resumed: versions, model, data and steps, each as a short text."""
 
 import dataclasses
 import hashlib
@@ -23,7 +23,7 @@ _FLAGS = ("floatX", "linker", "optimizer")
 
 
 def versions():
-    """Versions of all that computes draws.
+    """Versions of everything that computes draws.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def versions():
 
 
 def describe_model(model):
-    """The log-probability of each variable of a model, and its data.
+    """Describe the log-probability of each variable of a model, and its data.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def describe_model(model):
     Returns
     -------
     dict of str to str
-        Digests by what they are of; they are equal in every process that makes the same model.
+        Digests, keyed by what they describe; every process that makes the same model gets the same ones.
     """
     terms = [*model.basic_RVs, *model.potentials]
     names = {value: f"value of {rv.name}" for rv, value in model.rvs_to_values.items()}
@@ -67,7 +67,7 @@ def describe_model(model):
 
 
 def describe_steps(step):
-    """The steps of a run: their options, and where their adaptation begins.
+    """Describe the steps of a run: their options, and the start of their adaptation.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def describe_steps(step):
     Returns
     -------
     dict of str to str
-        By step and name of the value.
+        Values, keyed by step and name.
     """
     description = {}
     for method in flatten_steps(step):
@@ -89,7 +89,7 @@ def describe_steps(step):
 
 
 def first_difference(expected, found):
-    """The first name under which two descriptions differ, with both values; None if they are equal.
+    """Find the first name for which two descriptions differ, with both values; None if they are equal.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def first_difference(expected, found):
 
 
 def point_digest(point):
-    """A short text that stands for a point of a model.
+    """Digest of a point of a model.
 
     Examples
     --------
@@ -127,14 +127,14 @@ def _state_values(state, prefix):
 
 
 def _foreign_classes(variable):
-    """The classes of measures and families behind a variable that are not of this package."""
+    """The classes of the measure and family behind a variable that are defined outside this package."""
     op = variable.owner.op if variable.owner is not None else None
     classes = [getattr(op, name) for name in ("measure_class", "family_class") if hasattr(op, name)]
     return [cls for cls in classes if not cls.__module__.startswith(f"{__package__.partition('.')[0]}.")]
 
 
 def _graph_digest(output, names):
-    """Digest of what a variable computes from variables with names, constants and shared values."""
+    """Digest of how a variable is computed from named variables, constants and shared values."""
     digests = {variable: f"variable {name}" for variable, name in names.items()}
     for node in toposort([output], blockers=list(names)):
         inputs = [_leaf_digest(variable, digests) for variable in node.inputs]
@@ -159,7 +159,7 @@ def _leaf_digest(variable, digests):
 
 
 def _describe(value):
-    """A text that is the same in every process, for what stands in operations, arguments and states."""
+    """Describe a value in operations, arguments or states by a text that is the same in every process."""
     if value is None or isinstance(value, bool | int | float | complex | str | bytes | slice | np.generic | np.dtype):
         return repr(value)
     if isinstance(value, np.ndarray):

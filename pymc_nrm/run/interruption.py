@@ -1,4 +1,4 @@
-"""Ctrl-C while functions that PyTensor has compiled run, those of NUTS among them."""
+"""Ctrl-C while functions compiled by PyTensor run, including those of NUTS."""
 
 import _thread
 import contextlib
@@ -12,10 +12,10 @@ _SECONDS_TO_WAIT = 0.005
 
 @contextlib.contextmanager
 def interrupts_outside_of_conversions():
-    """Context in which SIGINT waits some milliseconds where numba converts results to Python objects.
+    """Delay SIGINT by some milliseconds while numba converts results to Python objects.
 
     Numba runs Python code for every array of a result.  A KeyboardInterrupt there becomes a SystemError, which PyMC
-    does not take for an interrupt, so that all draws are lost.
+    does not recognise as an interrupt, and all draws are lost.
 
     Examples
     --------

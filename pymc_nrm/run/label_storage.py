@@ -13,7 +13,7 @@ LABEL_STORAGE = ("full", "compact", "none")
 
 
 class ChainRecord(NamedTuple):
-    """What one chain kept, but labels.
+    """What one chain kept, except labels.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class ChainRecord(NamedTuple):
     stats : list of dict of str to ndarray
         Rows of the statistics of each step.
     sampler_vars : list of dict
-        Their types, as PyMC wants them.
+        Types of the statistics, in PyMC's form.
     """
 
     samples: dict
@@ -39,7 +39,7 @@ class RunRecord(NamedTuple):
     labels : dict of str to ndarray, shape (n_chains, n_warmup_rows + n_draw_rows, n)
         Labels of each partition.
     n_warmup_rows, n_draw_rows : int
-        How many rows come from tuning, and are first, and how many from draws.
+        Numbers of rows from tuning, which come first, and from draws.
     n_tune : int
         Iterations of tuning, kept or not.
     seconds : float
@@ -54,12 +54,12 @@ class RunRecord(NamedTuple):
 
 
 def kept_row(iteration, n_tune, thin, keep_warmup):
-    """The row, among those of tuning or among those of draws, in which an iteration of a chain is kept.
+    """The row in which an iteration of a chain is kept, counted from 0 separately for tuning and for draws.
 
     Returns
     -------
     int or None
-        None if it is not kept.
+        None if the iteration is not kept.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def kept_row(iteration, n_tune, thin, keep_warmup):
 class LabelArray:
     """Values of one partition, shape (n_chains, n_rows, *shape), in the smallest unsigned type that holds them.
 
-    Memory is taken when a row is written.  A label that does not fit makes the array larger, at most twice.
+    Writing a row takes up its memory.  A label that does not fit makes the type wider, at most twice.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class LabelArray:
     shape : tuple of int
         Shape of a value, (n,).
     dtype : dtype, optional
-        A type that holds every label; without it the type starts with one byte.
+        A type that holds every label; by default the type has one byte at first.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class LabelArray:
         self._n_written = np.zeros(n_chains, dtype=np.int64)
 
     def write(self, chain, first, labels):
-        """Write one value or an array of several into rows of a chain, from row ``first`` on, in order."""
+        """Write one value, or an array of several, into consecutive rows of a chain, beginning with row ``first``."""
         self._make_room(int(labels.max()))
         rows = labels.reshape(-1, *self.values.shape[2:])
         last = first + len(rows)
@@ -119,7 +119,7 @@ class LabelArray:
 
 
 class Storage:
-    """What all chains of a run keep, and where.
+    """What all chains of a run keep, and the arrays that hold it.
 
     Parameters
     ----------
@@ -131,16 +131,16 @@ class Storage:
     label_storage : {"full", "compact", "none"}
         Labels as 64-bit integers, in the smallest type that holds them, or not at all.
     thin : int
-        Every so many-th draw is kept, the last one of each block.
+        Every ``thin``-th draw is kept.
     keep_warmup : bool
-        Whether draws of tuning are kept as well, thinned alike.
+        Whether draws of tuning are kept as well, with the same thinning.
     var_names : sequence of str, optional
         Variables to keep; all by default.
 
     Raises
     ------
     ValueError
-        If a name is not one of the model, or nothing is left to keep.
+        If the model has no variable of such a name, or nothing is left to keep.
     """
 
     def __init__(self, model, partitions, draws, *, label_storage, thin, keep_warmup, var_names=None):
@@ -157,11 +157,11 @@ class Storage:
         self.traces, self.labels = {}, {}
 
     def n_kept(self, n_tune, n_draws):
-        """How many rows so many iterations of tuning and so many draws leave."""
+        """Numbers of rows kept of ``n_tune`` iterations of tuning and of ``n_draws`` draws."""
         return (n_tune // self.thin if self.keep_warmup else 0), n_draws // self.thin
 
     def record(self, chains, n_tune, n_draws, seconds):
-        """What is kept of some chains that have all made so many iterations of tuning and so many draws.
+        """What is kept of some chains, all with ``n_tune`` iterations of tuning and ``n_draws`` draws.
 
         Returns
         -------
@@ -169,7 +169,7 @@ class Storage:
         """
         n_warmup_rows, n_draw_rows = self.n_kept(n_tune, n_draws)
         n_rows = n_warmup_rows + n_draw_rows
-        # A slice shares memory with the array, a list of chains does not.
+        # Indexing with a slice shares memory with the array, indexing with a list does not.
         chosen = slice(None) if len(chains) == len(self.traces) else chains
         return RunRecord(
             [self.traces[chain].record_of(n_rows) for chain in chains],
@@ -185,7 +185,7 @@ class Storage:
         for name in self.partitions:
             labels = point[name]
             if name not in self.labels:
-                # All chains have been announced when the first draw comes.
+                # All chains have been set up before the first draw.
                 self.labels[name] = LabelArray(len(self.traces), trace.n_rows, labels.shape, self.dtype)
             self.labels[name].write(trace.chain, row, labels)
 
@@ -202,9 +202,9 @@ def _value_variables(model, var_names):
 
 
 class ThinnedTrace(BaseTrace):
-    """The trace of a chain as PyMC's sampling loops write it; rows that are not kept are not even evaluated.
+    """The trace of a chain, written by PyMC's sampling loops; rows that are not kept are not even evaluated.
 
-    To PyMC its length is the number of iterations, which tells apart tuning and draws.  PyMC copies it for each chain.
+    For PyMC its length is the number of iterations, which separates tuning from draws.  PyMC copies it for each chain.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class ThinnedTrace(BaseTrace):
 
     def __init__(self, storage):
         self.storage = storage
-        # Shapes are those of the first draw.
+        # The first draw sets the shapes.
         super().__init__(model=storage.model, vars=storage.variables, var_shapes={}, var_dtypes={})
         self.n_iterations = 0
 
@@ -241,20 +241,20 @@ class ThinnedTrace(BaseTrace):
             for arrays, stats in zip(self.stats, sampler_stats, strict=True):
                 for name, value in stats.items():
                     arrays[name][row] = value
-        # An interrupt may come anywhere before: a row counts when all of it is there.
+        # An interrupt may come anywhere above: a row counts only when it is complete.
         self.n_iterations += 1
 
     def __len__(self):
         return self.n_iterations
 
     def _slice(self, idx):
-        # PyMC counts what remains of a run that was interrupted; rows are taken from the storage.
+        # PyMC uses only the length of what remains of an interrupted run; the rows come from the storage.
         sliced = copy.copy(self)
         sliced.n_iterations = len(range(*idx.indices(len(self))))
         return sliced
 
     def record_of(self, n_rows):
-        """The first rows.
+        """Return the first rows.
 
         Returns
         -------

@@ -16,11 +16,11 @@ def run_chains(storage, checkpoints=None, **kwargs):
     Parameters
     ----------
     storage : Storage
-        What to keep; filled.
+        Says what to keep, and receives it.
     checkpoints : Checkpoints, optional
         How to keep checkpoints; none by default.
     **kwargs
-        Arguments of ``pm.sample``, but those about what is kept and returned.
+        Arguments of ``pm.sample``, except those about what is kept and returned.
 
     Returns
     -------
@@ -31,7 +31,7 @@ def run_chains(storage, checkpoints=None, **kwargs):
         step, kwargs = checkpointed_step(checkpoints, storage.model, kwargs)
     try:
         with warnings.catch_warnings(), interrupts_outside_of_conversions(), naming_dead_chains():
-            # PyMC's own trace knows which chains are whole after an interruption; it is not what the user gets.
+            # PyMC's own trace tells which chains are complete after an interruption; users do not see it.
             warnings.filterwarnings("ignore", ".*return_inferencedata", FutureWarning)
             warnings.filterwarnings("ignore", "Tuning samples will be included", UserWarning)
             trace = pm.sample(

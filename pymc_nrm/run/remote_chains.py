@@ -1,4 +1,4 @@
-"""Chains on other machines, or in other processes, through whatever runs functions there."""
+"""Chains on other machines or in other processes, through a client that runs functions there."""
 
 import contextlib
 import functools
@@ -14,16 +14,16 @@ from pymc_nrm.run.label_storage import Storage
 from pymc_nrm.run.local_chains import run_chains
 from pymc_nrm.run.results import join_chains
 
-# A child of PyMC's logger, which shows what it says about the progress of a run.
+# A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_chains")
 
 _SECONDS_BETWEEN_LOOKS = 0.05
-# As pm.sample on a machine with four processors or more.
+# The default of pm.sample on a machine with at least four processors.
 DEFAULT_CHAINS = 4
 
 
 def _check_client(client):
-    """Check that chains can be given to an object: it must have ``submit``, and not be asynchronous or closed."""
+    """Check that a client can run chains: it must have ``submit``, and must not be asynchronous or closed."""
     if not callable(getattr(client, "submit", None)):
         raise TypeError(
             "client must have a method submit that gives futures, as a dask.distributed.Client or an executor of "
@@ -38,14 +38,14 @@ def _check_client(client):
 def sample_remotely(
     client, model, storage_options, *, initvals, quiet, chains=None, random_seed=None, progressbar=True, **kwargs
 ):
-    """Sample every chain as a task of its own, with the draws that it would have on this machine.
+    """Sample every chain as a separate task, with the same draws as on this machine.
 
     Parameters
     ----------
     client : dask.distributed.Client or concurrent.futures.Executor
     model : pymc.Model
     storage_options : dict
-        Arguments of :class:`~pymc_nrm.run.label_storage.Storage` but the model.
+        Arguments of :class:`~pymc_nrm.run.label_storage.Storage`, except the model.
     initvals : dict, sequence of dict, or None
     quiet : bool
     chains : int, optional
@@ -65,12 +65,12 @@ def sample_remotely(
     ValueError
         If the model or an argument cannot be sent to another process.
     pymc.sampling.parallel.ParallelSamplingError
-        If a chain fails, or its worker or the client is gone; names the chain.
+        If a chain fails, or its worker or the client is gone; the message names the chain.
 
     Notes
     -----
-    ``pm.sample`` spawns one random generator per chain from that of the seed.  A worker gets a generator that has
-    spawned as many as there are chains before its own, so that the next one is that of its chain.
+    ``pm.sample`` spawns one random generator per chain from the generator of the seed.  A worker gets this generator
+    after it has spawned those of all earlier chains, so that it spawns that of the worker's chain next.
     """
     _check_client(client)
     chains = DEFAULT_CHAINS if chains is None else chains
@@ -100,10 +100,10 @@ def sample_remotely(
 
 
 def _submit(client, payload, states, futures):
-    """Send every chain to a worker; fills ``futures``."""
+    """Send every chain to a worker, and put its future into ``futures``."""
     try:
         submit = client.submit
-        if hasattr(client, "scatter"):  # Dask: data travel once, and equal tasks are not taken for one
+        if hasattr(client, "scatter"):  # Dask: send the data once, and do not merge equal tasks
             payload = client.scatter(payload)
             submit = functools.partial(submit, pure=False)
         for chain, state in enumerate(states):
@@ -116,7 +116,7 @@ def _submit(client, payload, states, futures):
 
 
 def sample_chain(payload, chain, state):
-    """Sample one chain on a worker; the next generator that a generator in this state spawns is that of the chain."""
+    """Sample one chain on a worker; a generator in ``state`` spawns the generator of the chain next."""
     model, storage_options, initvals, kwargs = cloudpickle.loads(payload)
     if initvals is not None and not isinstance(initvals, dict):
         initvals = initvals[chain]
@@ -133,7 +133,7 @@ def sample_chain(payload, chain, state):
 
 
 def _finished(futures, progress):
-    """Pairs of chain and record, as chains finish."""
+    """Yield pairs of chain and record as chains finish."""
     waiting, start = dict(futures), time.monotonic()
     while waiting:
         done = [chain for chain, future in waiting.items() if future.done()]

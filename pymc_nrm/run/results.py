@@ -1,4 +1,4 @@
-"""The result of a run, from what its chains kept."""
+"""Make the result of a run from what its chains kept."""
 
 import pymc as pm
 from pymc.util import drop_warning_stat
@@ -11,7 +11,7 @@ from pymc_nrm.samplers.base import PartitionStep
 
 
 def join_chains(records, n_chains):
-    """One record of runs of one chain each; labels of a chain are let go when they have been copied.
+    """Join records of one chain each into one; the labels of a chain are freed once they are copied.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def join_chains(records, n_chains):
         for name in list(record.labels):
             [rows] = record.labels.pop(name)
             if name not in arrays:
-                # Labels of one byte may need two in another chain; 64 bits hold all.
+                # Another chain may need a wider type: the array then grows.
                 arrays[name] = LabelArray(n_chains, len(rows), rows.shape[1:], rows.dtype)
             arrays[name].write(chain, 0, rows)
         last = record
@@ -38,16 +38,16 @@ def join_chains(records, n_chains):
 
 
 def to_datatree(record, model, *, thin, keep_warmup, keep_warning_stat, idata_kwargs):
-    """The result that ``pm.sample`` would give, with labels as they were kept.
+    """Make the result that ``pm.sample`` would return, with labels in the type in which they were kept.
 
-    Labels go around PyMC's conversion, which would copy them twice.
+    Labels bypass PyMC's conversion, which would copy them twice.
 
     Parameters
     ----------
     record : RunRecord
     model : pymc.Model
     thin : int
-        Noted in attribute ``thin`` of groups, if it is not 1.
+        Stored in the attribute ``thin`` of groups, unless it is 1.
     keep_warmup, keep_warning_stat : bool
     idata_kwargs : dict
         For ``pm.to_inference_data``.
@@ -89,7 +89,7 @@ def to_datatree(record, model, *, thin, keep_warmup, keep_warning_stat, idata_kw
 
 
 def mark_partitions(idata, partitions):
-    """Say in a result which variables are partitions, and whose statistics are whose, in place.
+    """Mark the partitions in a result, and the partition to which each statistic belongs, in place.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def mark_partitions(idata, partitions):
 
 
 def _with_names(stats, partitions):
-    """Statistics of the steps of several partitions, along a dimension with the names of these."""
+    """Put statistics of the steps of several partitions along a dimension with the names of the partitions."""
     names = {partition_number(name): name for name in partitions}
     numbers = stats[NUMBER].values
     if numbers.shape[2:] != (len(partitions),) or not (numbers == numbers[0, 0]).all():
@@ -116,7 +116,7 @@ def _with_names(stats, partitions):
     columns = [names[number] for number in numbers[0, 0].tolist()]
     for name in _reported_by_steps() & set(stats.data_vars):
         if stats[name].shape == numbers.shape:
-            # PyMC has made a dimension of its own for every statistic.
+            # PyMC has made a separate dimension for every statistic.
             [dim] = set(stats[name].dims) - {"chain", "draw"}
             stats = stats.assign({name: stats[name].drop_vars(dim, errors="ignore").rename({dim: NAME})})
             stats = stats.drop_vars(dim, errors="ignore")
@@ -124,7 +124,7 @@ def _with_names(stats, partitions):
 
 
 def _reported_by_steps():
-    """Names of the statistics that any step of partitions may report, those of users included."""
+    """Names of the statistics that any step of a partition may report, including steps that users define."""
     classes = [PartitionStep]
     for cls in classes:
         classes += cls.__subclasses__()
@@ -132,7 +132,7 @@ def _reported_by_steps():
 
 
 def _as_ndarray_trace(chain, number, record, model):
-    """PyMC's own trace of rows that are there already."""
+    """Put existing rows into PyMC's own kind of trace."""
     trace = NDArray(model=model, vars=[], fn=len, var_shapes={}, var_dtypes={})
     trace.varnames = list(chain.samples)
     trace.chain, trace.samples = number, chain.samples

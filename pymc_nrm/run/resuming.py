@@ -19,23 +19,23 @@ from pymc_nrm.run.run_folder import RunFolder
 _log = logging.getLogger(__name__)
 _information = logging.getLogger("pymc.nrm_chains")
 
-# What may differ when a run goes on, since draws do not depend on it.
+# Arguments that may change when a run is resumed, since draws do not depend on them.
 _FREE = ("step", "cores", "blas_cores", "mp_ctx", "callback", "progressbar", "progressbar_theme")
 _REFUSED = {"trace": None, "return_inferencedata": True, "nuts_sampler_kwargs": None}
 
 
 def begin_run(checkpoint, seconds, model, client, arguments):
-    """The folder of a new run, and its arguments with numbers of chains and random numbers that are settled.
+    """Make the folder of a new run, and settle the number of chains and the random generator in its arguments.
 
     Parameters
     ----------
     checkpoint : path or None
-        Without it nothing happens.
+        If None, nothing happens.
     seconds : float or None
     model : pymc.Model
     client : object or None
     arguments : dict
-        Those of :func:`~pymc_nrm.run.checked_run.run_and_check`.
+        Arguments of :func:`~pymc_nrm.run.checked_run.run_and_check`.
 
     Returns
     -------
@@ -75,11 +75,10 @@ def resume(
     quiet: bool = False,
     **kwargs: Any,
 ) -> DataTree:
-    """Go on with a run of :func:`~pymc_nrm.sample` that was stopped, by whatever: the result is that of the whole run.
+    """Resume a run of :func:`~pymc_nrm.sample` that was stopped for any reason, and return the result of the whole run.
 
-    Draws and statistics are, number by number, those of the run that was never stopped, on the same processor.  Chains
-    that are done are read, chains in the middle go on from their last checkpoint, others begin.  A run that is done is
-    read as a whole.
+    On the same processor, draws and statistics equal those of a run that was never stopped.  Finished chains are read,
+    interrupted ones go on from their last checkpoint, and the others begin.  A finished run is only read.
 
     Parameters
     ----------
@@ -87,7 +86,7 @@ def resume(
         The folder that was given to :func:`~pymc_nrm.sample`.  Read only folders that you trust: states of steps are
         Python objects, and reading them may run code.
     model : pymc.Model, optional
-        The model of the run, made again; taken from the context by default.
+        The model of the run, built again; taken from the context by default.
     client : dask.distributed.Client or concurrent.futures.Executor, optional
         As for :func:`~pymc_nrm.sample`; workers must see the folder.
     seconds_between_checkpoints : float, optional
@@ -95,7 +94,7 @@ def resume(
     compute_convergence_checks, partition_diagnostics, quiet : bool
         As for :func:`~pymc_nrm.sample`.
     **kwargs
-        ``step``, made again, if the run was given one; ``cores``, ``blas_cores``, ``mp_ctx``, ``callback``,
+        ``step``, built again, if the run was given one; ``cores``, ``blas_cores``, ``mp_ctx``, ``callback``,
         ``progressbar`` and ``progressbar_theme`` of ``pm.sample``.  All other arguments are those of the run.
 
     Returns
@@ -108,14 +107,14 @@ def resume(
     FileNotFoundError
         If the folder holds no run.
     ValueError
-        If model, data, steps or versions of packages differ from those with which the run began, or an argument is one
-        of the run; says which.
+        If model, data, steps or versions of packages differ from those with which the run began, or an argument is
+        already settled by the run; the message says which.
     RuntimeError
         If another process is sampling a chain of the run.
 
     Notes
     -----
-    If a file of a chain was damaged, a warning says how many of its draws are made again; they are the same.
+    If a file of a chain was damaged, a warning says how many iterations are drawn again; their draws are the same.
 
     Examples
     --------

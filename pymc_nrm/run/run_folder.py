@@ -1,4 +1,4 @@
-"""The folder of a run with checkpoints: how it began, and the files of its chains."""
+"""The folder of a run with checkpoints: what the run began with, and the files of its chains."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ _RUN, _ARGUMENTS, _STEPS = "run.json", "arguments", "steps"
 
 @contextlib.contextmanager
 def removed_if_nothing_was_drawn(folder):
-    """Remove the folder of a new run if an error stops it before its first checkpoint, for example a wrong argument.
+    """Remove the folder of a new run if an error, such as a wrong argument, stops it before its first checkpoint.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ class RunFolder:
 
     @classmethod
     def create(cls, path, model, arguments):
-        """Make the folder; it has its name only when all that belongs in it is there.
+        """Make the folder, under another name until all its files are there.
 
         Parameters
         ----------
         path : path
         model : pymc.Model
         arguments : dict
-            What :meth:`arguments` gives.
+            What :meth:`arguments` will return.
 
         Returns
         -------
@@ -60,7 +60,7 @@ class RunFolder:
         Raises
         ------
         FileExistsError
-            If the folder is there and not empty.
+            If the folder exists and is not empty.
         ValueError
             If the arguments cannot be stored.
         """
@@ -94,7 +94,7 @@ class RunFolder:
         FileNotFoundError
             If the folder holds no run.
         ValueError
-            If something differs; says what.
+            If something differs; the message says what.
         """
         if not (self.path / _RUN).is_file():
             raise FileNotFoundError(
@@ -112,11 +112,11 @@ class RunFolder:
                 raise ValueError(self._difference(what, *difference))
 
     def arguments(self):
-        """The arguments with which the run began."""
+        """Load the arguments with which the run began."""
         return cloudpickle.loads(self._load(_ARGUMENTS))
 
     def check_steps(self, description, state):
-        """Check that steps are those with which the run began; the first ones are noted.
+        """Check that the steps are those with which the run began; the first call stores them.
 
         Parameters
         ----------
@@ -126,12 +126,12 @@ class RunFolder:
         Returns
         -------
         object
-            The state that was given first.
+            The state passed to the first call.
 
         Raises
         ------
         ValueError
-            If something differs; says what.
+            If something differs; the message says what.
         """
         path = self.path / _STEPS
         if not path.exists():
@@ -143,12 +143,12 @@ class RunFolder:
         return state
 
     def recover(self, n_chains):
-        """Put the files of all chains in order.
+        """Recover the files of all chains.
 
         Returns
         -------
         list of (int, int)
-            For each chain, how many iterations are there, and how many were lost since a file was damaged.
+            For each chain, the number of iterations saved, and the number lost because a file was damaged.
         """
         found = []
         for chain in range(n_chains):

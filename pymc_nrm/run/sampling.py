@@ -1,4 +1,4 @@
-"""``pm.sample`` with convergence checks that mean something for partitions."""
+"""``pm.sample`` with convergence checks that are meaningful for partitions."""
 
 import os
 from typing import Any
@@ -31,9 +31,9 @@ def sample(
 ) -> DataTree:
     """Draw from the posterior like ``pm.sample``, and check the convergence of what does not depend on labels.
 
-    Labels are names, so that R-hat and effective sample sizes of labels say nothing.  Checked instead are the number of
-    clusters, the entropy, the size of the largest cluster and the log joint density of every partition, whether chains
-    agree about which items share a cluster, and every other variable.
+    Labels are only names, so R-hat and effective sample sizes of labels say nothing.  The checks cover instead, for
+    every partition, the number of clusters, the entropy, the size of the largest cluster, the log joint density, and
+    whether chains agree about which items share a cluster; and every other variable.
 
     Parameters
     ----------
@@ -42,62 +42,63 @@ def sample(
     label_storage : {"full", "compact", "none"}
         How labels of partitions are kept: as 64-bit integers; in the smallest unsigned integers that hold them, one
         byte each for up to 256 clusters, while sampling and in the result; or not at all.  Without labels the result
-        still has the statistics of the steps and all deterministics of labels, and tells whether chains agree about
-        numbers of clusters, but nothing about items.  Draws are the same in any case.
+        still has the statistics of the steps and all deterministics of labels, and shows whether chains agree about
+        numbers of clusters, but not about items.  The draws are the same in any case.
     thin : int
-        Keep every so many-th draw, the last one of each ``thin``, of all variables and statistics: ``draws // thin``
-        draws.  The group ``posterior`` gets the attribute ``thin``.
+        Keep every ``thin``-th draw of all variables and statistics: ``draws // thin`` draws.  The group ``posterior``
+        gets the attribute ``thin``.
     client : dask.distributed.Client or concurrent.futures.Executor, optional
-        Samples each chain as a task of its own, on a worker that must have this package; 4 chains by default.  Used are
-        ``submit``, and ``scatter`` where there is one; ``done``, ``result`` and ``cancel`` of futures.  Draws are those
-        of the same seed without a client.  A line is logged for every finished chain.
+        Samples each chain as a separate task, on a worker that must have this package; 4 chains by default.  It needs
+        ``submit``, whose futures need ``done``, ``result`` and ``cancel``; ``scatter`` is used if it has one.  Draws
+        are the same as without a client and with the same seed.  A line is logged for every finished chain.
     checkpoint : path, optional
-        A new folder in which every chain keeps its draws and its state as it goes, so that :func:`~pymc_nrm.resume`
-        goes on with a run that was stopped.  Draws are the same with and without it.
+        A new folder in which every chain saves its draws and its state as it goes, so that :func:`~pymc_nrm.resume`
+        can go on with a run that was stopped.  Draws are the same with and without it.
     seconds_between_checkpoints : float, optional
-        Least time between checkpoints of a chain: 10 by default, or longer, so that checkpoints take at most 2 % of the
-        time.  0 keeps one after every draw.
+        Shortest time between checkpoints of a chain: by default 10, or longer if checkpoints would take over 2 % of the
+        time.  With 0 there is one after every draw.
     model : pymc.Model, optional
         Taken from the context by default.
     initvals : dict or sequence of dict, optional
         As in ``pm.sample``; labels of a partition may be of any kind and are renamed in order of appearance.
     compute_convergence_checks : bool
-        Whether to check, and to log one report if something is wrong.
+        Whether to check convergence, and log one report if something is wrong.
     partition_diagnostics : bool
         Whether to put diagnostics of every partition into the result, as :func:`~pymc_nrm.add_diagnostics` does; with
         10,000 items and 4000 draws this takes about a second.
     quiet : bool
         Whether to log nothing and show no progress.
     **kwargs
-        All other arguments of ``pm.sample``; options of a step by its name, as in ``tree_guided={"n_trees": 1}``.
+        All other arguments of ``pm.sample``; options of a step under its name, as in ``tree_guided={"n_trees": 1}``.
 
     Returns
     -------
     DataTree
-        As from ``pm.sample``; partitions in ``posterior`` have the attribute ``partition``, their name.
+        As from ``pm.sample``; the attribute ``partition`` of a partition in ``posterior`` is its name.
         ``sample_stats`` has ``n_clusters``, ``log_joint`` (log density of data, partition and u given everything else),
         ``u`` and ``entropy`` (nats) of each draw, with the dimension ``partition`` if there are several.
         ``partition_stats`` has a group for each partition with diagnostics that do not depend on labels.  For ArviZ see
-        :func:`~pymc_nrm.without_labels`.  With ``return_inferencedata=False``, what
-        ``pm.sample`` returns then, unchecked.
+        :func:`~pymc_nrm.without_labels`.  With ``return_inferencedata=False``, the result is that of ``pm.sample``,
+        unchecked.
 
     Raises
     ------
     ValueError
-        If another NUTS implementation is asked for in a model with a partition; if ``label_storage`` or ``thin`` is not
-        allowed, or an argument does not go with them, with ``client`` or with ``checkpoint``; or as ``pm.sample`` does.
+        If another NUTS implementation is requested for a model with a partition; if ``label_storage`` or ``thin`` is
+        not allowed, or an argument cannot be combined with them, with ``client`` or with ``checkpoint``; and whenever
+        ``pm.sample`` raises one.
     TypeError
-        If ``client`` cannot be given tasks.
+        If ``client`` cannot take tasks.
     FileExistsError
-        If ``checkpoint`` is there already.
+        If ``checkpoint`` exists already.
     pymc.sampling.parallel.ParallelSamplingError
-        If a chain fails in another process, or its process or ``client`` is gone; names the chain.
+        If a chain fails in another process, or its process or ``client`` is gone; the message names the chain.
 
     Notes
     -----
-    Ctrl-C keeps the draws made so far, but those of a client; ``pm.sample`` loses them at times if Ctrl-C comes while
-    NUTS runs.  As with ``pm.sample``, chains that follow one another on one core end one at a time, and of chains of
-    different lengths those are kept that leave the most draws.
+    Ctrl-C keeps the draws made so far, except those of a client; ``pm.sample`` sometimes loses them if Ctrl-C comes
+    while NUTS runs.  As with ``pm.sample``, chains that run one after another on one core are stopped one at a time;
+    if chains then have different lengths, those are kept that leave the most draws.
 
     Examples
     --------

@@ -105,8 +105,8 @@ def pair_convergence(together):
     -------
     dict of str to ndarray
         Of shape (n_pairs,): ``rhat``, ``ess``, ``mcse`` of the probability; ``discrepancy``, the largest difference
-        between the frequencies of two parts, ``discrepancy_se``, its standard error, and ``z``, their ratio.  All but the
-        discrepancy are NaN if the indicator is constant over all draws, or with fewer than four draws.
+        between the frequencies of two parts, ``discrepancy_se``, its standard error, and ``z``, their ratio.  All but
+        the discrepancy are NaN if the indicator is constant over all draws, or with fewer than four draws.
         Of shape (n_parts, n_pairs): ``probability_by_part``.
 
     Notes
