@@ -16,7 +16,7 @@ MOST_ITEMS = 10
 
 
 def log_evidence(X: Any, family: Any, measure: Any) -> float:
-    """Log density of the data of a few items, all partitions summed over.
+    """Log density of the data of a few items, summed over all partitions.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ def log_evidence(X: Any, family: Any, measure: Any) -> float:
     Raises
     ------
     TypeError
-        If measure or family are none, or a hyperparameter is a tensor or random variable.
+        If ``measure`` is no measure, ``family`` is no family, or a hyperparameter is a tensor or random variable.
     ValueError
         If there are more than 10 items, or data or hyperparameters are outside their support.
 
     See Also
     --------
-    pymc_nrm.trees.log_evidence_lower_bound : What a tree gives, for any number of items.
+    pymc_nrm.trees.log_evidence_lower_bound : A bound from a tree, for any number of items.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def log_evidence(X: Any, family: Any, measure: Any) -> float:
 
 @functools.cache
 def _clusters_and_sizes(n):
-    """Clusters of all partitions as bits, shape (n, n_partitions), 0 for none; lists of sizes, and which has which."""
+    """Clusters of all partitions as bits, shape (n, n_partitions), 0 for none; distinct sizes, and the row of each."""
     partitions = all_partitions(n)
     clusters = np.array([(partitions == cluster) @ (1 << np.arange(n)) for cluster in range(n)])
     counts = np.sort([(partitions == cluster).sum(axis=1) for cluster in range(n)], axis=0)

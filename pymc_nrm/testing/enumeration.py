@@ -14,7 +14,7 @@ from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers
 
 
 def kernel_inputs(family: Any, X: Any) -> tuple[Any, Any]:
-    """Family and data as kernels take them, from what a user writes.
+    """Convert a family and data from the form that users write to the form that kernels read.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""All that the functions of a family must agree about."""
+"""Checks that the functions of a family agree with each other."""
 
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from pymc_nrm.trees.inputs import as_rows, family_and_data
 
 
 class FamilyCase(NamedTuple):
-    """A family and data as users write them and as kernels take them.
+    """A family and data, in the form that users write and in the form that kernels read.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class FamilyCase(NamedTuple):
     local, data : NamedTuple
         For kernels.
     run : callable
-        Takes a kernel; gives what is called, the kernel itself or its Python function.
+        Takes a kernel and returns the kernel itself or its Python function.
     """
 
     family: Any
@@ -69,31 +69,31 @@ def check_family(family: Any, X: Any, *, compiled: bool = True, random_seed: int
     """Check that the functions of a family agree with each other, on given data.
 
     - Rows of statistics are additive and free of hyperparameters; an item that is added and removed leaves no trace.
-    - ``update_cache``, ``log_predictive_without`` and the panel give what ``refresh_cache`` and ``log_predictive`` do.
-    - The chain of predictive densities, in any order, ``log_marginal`` and the symbolic ``log_likelihood`` are the same
-      number, and gradients of the latter are finite and right.
-    - Draws of parameters and items have the predictive law, and the functions of ``components.py`` fit them.
-    - Compiled and interpreted, all functions give the same.
+    - ``update_cache``, ``log_predictive_without`` and the panel agree with ``refresh_cache`` and ``log_predictive``.
+    - The chain of predictive densities, in any order, equals ``log_marginal`` and the symbolic ``log_likelihood``,
+      whose gradients are finite and right.
+    - Draws of parameters and items have the predictive law, and agree with the functions of ``components.py``.
+    - All functions return the same values compiled and interpreted.
 
-    Optional functions that a family does not register are left out.
+    Optional functions that a family does not register are not checked.
 
     Parameters
     ----------
     family : Family
         As a user writes it, with fields that are numbers and arrays.
     X : array_like or sparse matrix, shape (n, d) or (n,)
-        Data of at least 4 items; some tens are enough.  Let them have all that the family allows: missing values,
-        zeros, large and small ones.
+        Data of at least 4 items; a few dozen are enough.  Include whatever the family allows: missing values, zeros,
+        large and small values.
     compiled : bool
-        Whether functions run compiled, as in samplers.  Otherwise they run in Python, with fewer draws: for errors
-        with a traceback that ends in the family's own line.
+        Whether functions run compiled, as in samplers.  Otherwise they run in Python, with fewer draws, so that
+        the traceback of an error ends in a line of the family.
     random_seed : int
-        Of all draws; for a family without errors the check fails for one in some ten thousand seeds.
+        Seed of all draws; for a correct family the check fails for about one seed in ten thousand.
 
     Raises
     ------
     CheckError
-        Where figures disagree: the message names the function and has both.
+        If figures disagree; the message names the function and has both figures.
     NotImplementedError
         If the family lacks a function that every family must define.
 
@@ -186,7 +186,7 @@ def _check_marginals(case, rng):
 
 
 def _agree(owner, values, words):
-    """Check that forms of one number agree; blame the odd one out of three."""
+    """Check that several functions agree on one number; blame the odd one out of three."""
     names = list(values)
     close = [[np.isclose(values[a], values[b], rtol=1e-9, atol=1e-9) for a in names] for b in names]
     if np.all(close):
@@ -227,7 +227,7 @@ def _check_panel(case, rng):
 
 
 def _check_interpreted(case, rng):
-    """Compare compiled functions with the same in Python."""
+    """Compare compiled functions with the same functions in Python."""
     order = rng.permutation(case.n)
     arguments = case.local, case.data, order, case.n // 2
     names = ("log_predictive", "update_cache", "update_cache", "add_item")

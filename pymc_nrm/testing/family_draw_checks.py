@@ -1,4 +1,4 @@
-"""Whether draws of parameters and items have the law that the densities of a family say."""
+"""Checks that draws of parameters and items follow the densities of a family."""
 
 import itertools
 
@@ -12,10 +12,10 @@ from pymc_nrm.generic import lacking
 from pymc_nrm.testing import family_kernels as kernels
 from pymc_nrm.testing.figures import CheckError, assert_close, assert_zero, is_zero
 
-# Cells of each feature where a predictive density is integrated, and features up to which it is.
+# Cells per feature over which a predictive density is integrated, and the largest number of features for that.
 _CELLS, _MOST_FEATURES = 18, 3
 
-# Different values of an item whose probabilities are added up.
+# Largest number of distinct values of an item whose probabilities are summed.
 _MOST_CELLS = 500
 
 
@@ -58,9 +58,9 @@ class _Draws:
     ----------
     statistics : ndarray
     rows : ndarray, shape (n_draws, parameters_size)
-        As ``draw_parameters`` writes them.
+        Parameters, written by ``draw_parameters``.
     values : ndarray, shape (2 n_draws, d)
-        As ``draw_item`` writes them; rows 2 i and 2 i + 1 belong to row i of the parameters.
+        Items, written by ``draw_item``; rows 2 i and 2 i + 1 belong to row i of the parameters.
     """
 
     def __init__(self, case, items, rng, n_draws):
@@ -72,7 +72,7 @@ class _Draws:
         self.family, self.data = new_items(case, self.values)
 
     def pair_log_densities(self, statistics):
-        """Log densities of the pairs, and of their first items, given another cluster."""
+        """Log densities of the pairs, and of their first items, given a cluster with these statistics."""
         return self.case.run(kernels.pair_log_densities)(self.family, statistics, self.data, self.n_draws)
 
     def parameters(self):
@@ -87,18 +87,18 @@ class _Draws:
 
 
 def new_items(case, values):
-    """Family and data of kernels for other items than those of a case, in its coordinates.
+    """Family and data, in the form that kernels read, for new items in the coordinates of a case.
 
     Parameters
     ----------
     case : FamilyCase
     values : ndarray, shape (m, d)
-        Data as ``draw_item`` writes them.
+        Data written by ``draw_item``.
 
     Returns
     -------
     family, data : NamedTuple
-        Where hyperparameters have one value for each item, new items have that of the first one.
+        If a hyperparameter has one value for each item, new items get that of the first item.
     """
     changed = {}
     for name, spec in case.family.hyperparameters.items():
@@ -114,10 +114,10 @@ def new_items(case, values):
 
 
 def _law_differences(one, other):
-    """What is wrong with the draws of two clusters, or None.
+    """Say what is wrong with the draws of two clusters; None if nothing is.
 
-    With densities p and q of pairs, ``q / (p + q)`` has the same mean under p as ``p / (p + q)`` under q, whatever the
-    tails are.
+    For densities p and q of pairs, the mean of ``q / (p + q)`` under p equals that of ``p / (p + q)`` under q, whatever
+    the tails are.
     """
     shares = []
     for draws, rival in ((one, other), (other, one)):
@@ -133,12 +133,12 @@ def _law_differences(one, other):
 
 
 def _check_component_density(case, draws, items_fit):
-    """The mean of the density of an item over draws of the parameters is its predictive density."""
+    """Check that the density of an item, averaged over draws of the parameters, is its predictive density."""
     points = prepare_data(case.full, case.X)
     if isinstance(points, Centred):
         points = points._replace(values=np.array(case.X, dtype="float64", order="C"), center=np.zeros(case.X.shape[1]))
     rows = np.ascontiguousarray(restore_parameters(case.local, case.data, draws.rows))
-    # Items of the cluster: far ones have densities of heavy tails.
+    # Only items of the cluster: densities of distant items have heavy tails.
     n = len(draws.items)
     log_p = case.run(kernels.component_log_densities)(case.local, rows, points, case.n)[:, :n]
     predictive = case.run(kernels.fresh_predictives)(case.local, draws.statistics, case.data, case.n)[:n]
@@ -148,11 +148,11 @@ def _check_component_density(case, draws, items_fit):
 
 
 def _check_frequencies(case, draws):
-    """Shares of frequent draws, one by one and together, are their probabilities."""
+    """Check that the shares of frequent draws, one by one and together, match their probabilities."""
     first = draws.values[::2]
     half = draws.n_draws // 2
     _, places, inverse = np.unique(first, axis=0, return_index=True, return_inverse=True)
-    # Cells are chosen by draws that are not counted.
+    # The first half of the draws chooses the cells, the second half is counted.
     counts = np.bincount(inverse.reshape(-1)[:half], minlength=len(places))
     cells = np.argsort(-counts)[: min(_MOST_CELLS, np.count_nonzero(counts))]
     probabilities = np.exp(draws.pair_log_densities(draws.statistics)[1][places[cells]])
@@ -163,7 +163,7 @@ def _check_frequencies(case, draws):
 
 
 def _check_mass(case, draws, rng):
-    """The predictive density has the mass in a box that draws have there."""
+    """Check that the mass of the predictive density in a box equals the share of draws there."""
     d = case.X.shape[1]
     if d > _MOST_FEATURES:
         return
@@ -183,7 +183,7 @@ def _check_mass(case, draws, rng):
 
 
 def _check_moments(case, draws):
-    """Means and distribution functions given parameters are those of the items drawn from them."""
+    """Check that means and distribution functions given parameters match the items drawn from them."""
     has_mean, has_cdf = (not lacking(case.owner, [generic]) for generic in (component_mean, component_cdf))
     parameters = draws.parameters()
     values = draws.values[::2] + getattr(case.data, "center", 0.0)

@@ -1,4 +1,4 @@
-"""What the checks of a family compute, compiled or in plain Python."""
+"""Computations of the checks of a family, compiled or in plain Python."""
 
 import numpy as np
 
@@ -44,9 +44,9 @@ def walk(family, data, order, n_removed):
     chain : float
         Sum of the log predictive densities of the items when they were added.
     added, removed : ndarray, shape (n_items,)
-        Log predictive densities of the items given all of them, and given those that were left, from updated caches.
+        Log predictive densities of the items given all items, and given those that remain, from updated caches.
     statistics : ndarray
-        Of those left.
+        Statistics of the items that remain.
     """
     n = order.shape[0]
     statistics, cache = np.zeros(statistics_size(family)), np.zeros(cache_size(family))
@@ -103,7 +103,7 @@ def panel_values(family, statistics, prior, data, item):
 
 @kernel
 def draw_pairs(rng, family, statistics, rows, values):
-    """Draw parameters of a cluster into each row, and the data of two items for each into two rows of values."""
+    """Draw parameters of a cluster into each row of ``rows``, and two items for each into two rows of ``values``."""
     for draw in range(rows.shape[0]):
         draw_parameters(family, statistics, rng, rows[draw])
         draw_item(family, rows[draw], rng, 0, values[2 * draw])

@@ -22,7 +22,7 @@ def assert_close(
     owner : type
         Class of the family or measure.
     what : str
-        What is compared, to follow the name of the function.
+        What is compared; follows the name of the function in the message.
     given, expected : array_like
         Figures of the function, and what they should be.
     rtol, atol : float
@@ -42,7 +42,7 @@ def assert_close(
 
 
 def assert_zero(function: str, owner: Any, what: str, differences: Any) -> None:
-    """Raise an error unless means of independent differences may be zero.
+    """Raise an error unless the means of independent differences are consistent with zero.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def assert_zero(function: str, owner: Any, what: str, differences: Any) -> None:
         Names of the functions to blame.
     owner : type
     what : str
-        What the mean is of.
+        What is averaged.
     differences : ndarray, shape (n_draws, ...)
 
     Raises
@@ -79,7 +79,7 @@ def _largest_score(differences):
     differences = np.asarray(differences, dtype="float64")
     mean = differences.mean(axis=0)
     error = differences.std(axis=0, ddof=1) / np.sqrt(len(differences))
-    # Differences that are all 0 have no error; rounding is none either.
+    # Differences that are all 0 have no standard error, and rounding errors do not count.
     score = np.where(np.abs(mean) <= 1e-12, 0.0, mean / np.maximum(error, 1e-15))
     place = np.unravel_index(np.argmax(np.where(np.isnan(score), np.inf, np.abs(score))), score.shape)
     return float(score[place]), float(mean[place]), float(error[place])

@@ -1,4 +1,4 @@
-"""Joint distribution tests: a model and its steps against draws made forward from the model."""
+"""Joint distribution tests: a model and its steps compared with forward draws from the model."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from pymc_nrm.testing.scores import mean_and_error
 
 @dataclass_state
 class ForwardDrawState(StepMethodState):
-    """What the step needs to go on where it stopped."""
+    """What the step needs to resume where it stopped."""
 
 
 class ForwardDraw(BlockedStep):
@@ -140,7 +140,7 @@ def geweke(
     free = [rv.name for rv in model.free_RVs]
     names = free + [variable.name for variable in model.deterministics]
     with model:
-        # Names of variables alone: transformed values belong to the sampler.
+        # Names of variables only: transformed values belong to the sampler.
         forward = pm.sample_prior_predictive(chains * draws, var_names=names, random_seed=int(seeds[0])).prior.dataset
         starts = [{name: forward[name].values[0, chain] for name in free} for chain in range(chains)]
         steps = [ForwardDraw(mixtures)] + ([] if step is None else list(np.atleast_1d(step)))

@@ -1,4 +1,4 @@
-"""All that the functions of a measure must agree about."""
+"""Checks that the functions of a measure agree with each other."""
 
 import math
 from typing import Any, NamedTuple
@@ -44,29 +44,29 @@ _COUNTS = ([1], [3, 1], [2, 2, 1], [1, 1, 1, 1, 1], [12, 5, 2, 1])
 def check_measure(measure: Any, *, compiled: bool = True, random_seed: int = 0) -> None:
     """Check that the functions of a measure agree with each other.
 
-    - Probabilities of all partitions of up to 6 items sum to one; those of larger ones are the sums over where the next
-      item goes; the order of clusters does not matter.
+    - Probabilities of all partitions of up to 6 items sum to one; the probability of a larger partition is the sum over
+      the clusters that one more item may join; the order of clusters does not matter.
     - ``symbolic_log_eppf`` is ``log_eppf``, and its gradients are finite and right.
     - ``n_clusters_log_pmf`` and ``n_clusters_mean`` are sums over partitions.
     - With ``weights`` and ``log_joint_term``, the joint density of a partition and the auxiliary variable integrates to
       the probability of the partition, and ``draw_log_auxiliary`` has the law given the partition.
-    - ``draw_partition`` gives labels in order of appearance, with these probabilities.
-    - Compiled and interpreted, all functions give the same.
+    - ``draw_partition`` returns labels in order of appearance, with these probabilities.
+    - All functions return the same values compiled and interpreted.
 
     Parameters
     ----------
     measure : Measure
         With fields that are numbers.
     compiled : bool
-        Whether functions run compiled, as in samplers.  Otherwise they run in Python: for errors with a traceback that
-        ends in the measure's own line.
+        Whether functions run compiled, as in samplers.  Otherwise they run in Python, so that the traceback of an
+        error ends in a line of the measure.
     random_seed : int
-        Of all draws; for a measure without errors the check fails for one in some ten thousand seeds.
+        Seed of all draws; for a correct measure the check fails for about one seed in ten thousand.
 
     Raises
     ------
     CheckError
-        Where figures disagree: the message names the function and has both.
+        If figures disagree; the message names the function and has both figures.
     NotImplementedError
         If the measure lacks a function.
 
@@ -148,7 +148,7 @@ def _support(measure, name):
 
 
 def _scale(measure, name):
-    """How far a hyperparameter may move in both directions, but for a factor."""
+    """Scale, up to a factor, on which a hyperparameter may move in both directions."""
     value = float(getattr(measure, name))
     return min(abs(value), 1.0 - value) if _support(measure, name).name == "unit interval" else abs(value)
 
@@ -160,7 +160,7 @@ def _slope(measure, name, counts):
     def at(step):
         return log_eppf(measure._replace(**{name: value + step * scale}), counts)
 
-    # Central differences at two steps; what they share in error cancels.
+    # Richardson extrapolation of central differences at two steps: their leading errors cancel.
     coarse, fine = ((at(h) - at(-h)) / (2.0 * h) for h in (2e-3, 1e-3))
     return (4.0 * fine - coarse) / 3.0
 
@@ -212,7 +212,7 @@ def _log_densities(measure, counts, log_u):
 
 
 def _integrate(measure, counts, rng, compiled):
-    """Integrate the joint density over the auxiliary variable: trapezoid rule in log u, where draws say it is."""
+    """Integrate the joint density over the auxiliary variable: trapezoid rule in log u, around draws of it."""
     log_densities = _log_densities if compiled else _log_densities.__wrapped__
     n = int(counts.sum())
     draws = np.array([draw_log_auxiliary(measure, n, len(counts), rng) for _ in range(200)])
@@ -232,7 +232,7 @@ def _check_auxiliary(measure, counts, rng, compiled):
     grid = _integrate(measure, counts, rng, compiled)
     expected = log_eppf(measure, counts)
     if not np.isclose(grid.log_integral, expected, rtol=0.0, atol=1e-5):
-        # A factor that is common to all partitions of as many items is that of log_joint_term.
+        # If all partitions of as many items are off by the same factor, log_joint_term is to blame.
         n = int(counts.sum())
         excess = [
             _integrate(measure, sizes, rng, compiled).log_integral - log_eppf(measure, sizes)
@@ -247,7 +247,7 @@ def _check_auxiliary(measure, counts, rng, compiled):
     at = np.sort(np.interp(draws, grid.log_u, share / share[-1]))
     steps = np.arange(len(at) + 1) / len(at)
     distance = max(np.max(steps[1:] - at), np.max(at - steps[:-1]))
-    # Kolmogorov's law: a right sampler exceeds it with probability 3e-6.
+    # By Kolmogorov's law a correct sampler exceeds this with probability 3e-6.
     limit = 2.6 / math.sqrt(len(at))
     if not distance < limit:
         raise CheckError(

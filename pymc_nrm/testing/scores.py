@@ -1,6 +1,6 @@
 """Standardised differences between chains and the laws that they should have.
 
-Standard errors come from the means of long batches of a chain, and so allow for its autocorrelation.
+Standard errors come from the means of long batches of a chain, which accounts for its autocorrelation.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ def partition_index(labels: Any, partitions: Any) -> np.ndarray:
     ------
     ValueError
         If a draw is none of the partitions, for example because its labels are not in order of appearance, or shapes
-        are others.
+        do not match.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def mean_and_error(values: Any) -> tuple[Any, Any, int]:
     Raises
     ------
     TypeError, ValueError
-        If they are no real numbers, or have no chains, or less than two draws.
+        If they are not real numbers, or there are no chains or fewer than two draws.
 
     Notes
     -----
@@ -150,7 +150,7 @@ def z_scores(labels: Any, partitions: Any, probabilities: Any, least: Any = None
     Raises
     ------
     TypeError, ValueError
-        If shapes are others, a draw is none of the partitions, or there are less than two draws of a chain.
+        If shapes do not match, a draw is none of the partitions, or a chain has fewer than two draws.
 
     Examples
     --------
@@ -182,13 +182,13 @@ def z_scores(labels: Any, partitions: Any, probabilities: Any, least: Any = None
     cells = kept + n_groups * np.arange(len(kept))[:, None]
     means = np.bincount(cells.ravel(), minlength=len(kept) * n_groups).reshape(-1, n_groups) / length
     mean, error = means.mean(axis=0), means.std(axis=0, ddof=1) / np.sqrt(len(means))
-    # A group of no draw, or of all draws, shows no error; that of independent draws is the least it can be.
+    # A group with none or all of the draws shows no error; that of independent draws is then a lower bound.
     floor = np.sqrt(expected * (1.0 - expected) / index.size)
     return (mean - expected) / np.where(error > 0.0, error, floor)
 
 
 def _merge_rare(probabilities, least):
-    """Group of each outcome: rarest outcomes together, until every group has probability ``least``."""
+    """Group of each outcome: the rarest are merged until every group has at least probability ``least``."""
     groups = np.empty(len(probabilities), dtype=np.int64)
     group, total = 0, 0.0
     order = np.argsort(probabilities)
@@ -203,7 +203,7 @@ def _merge_rare(probabilities, least):
 
 
 def largest_z(shape: Any, n_scores: Any, level: float = 1e-5) -> float:
-    """Largest of several absolute z-scores that a right sampler exceeds with probability at most ``level``.
+    """Limit for absolute z-scores: for a correct sampler the largest exceeds it with probability at most ``level``.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from pymc_nrm.testing.figures import CheckError
 class SymbolicLikelihood:
     """Log-likelihood and gradients of a :class:`~pymc_nrm.testing.family_checks.FamilyCase`.
 
-    Gradients are those in hyperparameters, but whole numbers, and in continuous data.
+    Gradients are with respect to hyperparameters, except whole numbers, and to continuous data.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class SymbolicLikelihood:
             def along(step, name=name, at=at, direction=direction):
                 return self._function(labels, *(self._values | {name: at + step * direction}).values())[0]
 
-            # Central differences at two steps; what they share in error cancels.
+            # Richardson extrapolation of central differences at two steps: their leading errors cancel.
             coarse, fine = ((along(h) - along(-h)) / (2.0 * h) for h in (2e-4, 1e-4))
             expected = (4.0 * fine - coarse) / 3.0
             given = float(np.sum(gradient * direction))
@@ -77,7 +77,7 @@ class SymbolicLikelihood:
                 raise CheckError(f"{title} along {direction.tolist()} is {given}, the slope {expected}")
 
     def _direction(self, name, at, rng):
-        """A random direction in which the support is not left: zeros stay, missing values and symmetry too."""
+        """A random direction that stays within the support: it keeps zeros, missing values and symmetry."""
         direction = rng.normal(size=at.shape)
         if name in self._specifications and self._specifications[name].support.name == "real":
             direction = direction * np.maximum(np.abs(at), 1.0)
