@@ -1,4 +1,4 @@
-"""What a user writes, checked: hyperparameters in their full shapes, and dense data."""
+"""Checks of what users write: hyperparameters, which get their full shapes, and dense data."""
 
 from typing import Any
 
@@ -19,14 +19,14 @@ def broadcast_hyperparameters(family: Any, n: Any, d: Any) -> Any:
     Parameters
     ----------
     family : Family
-        Its fields are what a user wrote: numbers, arrays of any library or tensors.
+        Its fields are as a user wrote them: numbers, arrays of any library or tensors.
     n, d : int or scalar tensor
         Numbers of items and of features.
 
     Returns
     -------
     Family
-        Fields are tensors if any of them was one, else arrays and floats.
+        Fields are tensors if any of them was one, otherwise arrays and floats.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def check_matrix(family, X, *, integer=False, lower=None, upper=None):
         raise ValueError(f"{title} must have shape (n, d); got shape {values.shape}")
     if values.shape[1] == 0:
         raise ValueError(f"{title} must have at least one column; got shape {values.shape}")
-    # One look at finite data, which are the rule.
+    # Data are usually finite, so one pass is enough.
     missing = ~np.isfinite(values)
     if missing.any():
         _refuse(title, "must be finite, without infinite values", values, np.isinf(values))

@@ -1,4 +1,4 @@
-"""What every family must define, and how data of a cluster are held in rows.
+"""What every family must define, and the rows that hold the data of a cluster.
 
 A family is a ``NamedTuple`` of hyperparameters, described by :func:`conjugate_family`, and registers an implementation
 for the functions of these files:
@@ -8,12 +8,12 @@ for the functions of these files:
 - ``components.py``: laws of items given the parameters of their component, for draws of the random measure;
 - ``fast.py``: what makes sampling faster and has a default.
 
-``needs.py`` tells what a move or a function needs of a family.  In kernels every hyperparameter has its full shape (see
-:func:`~pymc_nrm.families.arguments.broadcast_hyperparameters`) and float64 values.
+``needs.py`` checks that a family has what a move or a function needs.  In kernels every hyperparameter has its full
+shape (see :func:`~pymc_nrm.families.arguments.broadcast_hyperparameters`) and float64 values.
 
 Sufficient statistics of a cluster are one row of floats and are additive: the row of a union is the sum of the rows.
 They are functions of the data alone, never of hyperparameters.  The cache is one row of floats computed from the
-statistics and the hyperparameters, whatever makes the predictive density fast.
+statistics and the hyperparameters; it holds whatever makes the predictive density fast.
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def conjugate_family[T](
     Returns
     -------
     callable
-        Takes the class and gives it back.
+        Takes the class and returns it.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def canonical(family):
     Returns
     -------
     Family
-        Fields broadcast against their core dimensions; None is left only where nothing but data can tell.
+        Fields broadcast against their core dimensions; only what the data alone determine is still None.
     """
     return family
 
@@ -154,12 +154,12 @@ def check_resolution(family, data, title):
     data : NamedTuple of arrays
         From :func:`prepare_data`.
     title : str
-        What the data are called in messages.
+        Name of the data in messages.
 
     Raises
     ------
     ValueError
-        If they do not; the message names the item of the largest value and says what to do.
+        If they do not; the message names the item with the largest value and says what to do.
     """
 
 
@@ -167,8 +167,8 @@ def check_resolution(family, data, title):
 def localise(family, data):
     """Move hyperparameters that are locations into the coordinates of the prepared data.
 
-    Large coordinates cost digits in second moments, so that location families prepare :class:`Centred` data.  Whoever
-    calls kernels applies this once beforehand to the family of full shape: kernels then read ``mu - center`` and write
+    Second moments of large coordinates lose digits, so location families prepare :class:`Centred` data.  Callers of
+    kernels apply this once to the family of full shape: kernels then read ``mu - center`` and write
     component parameters relative to the centre, which
     :func:`~pymc_nrm.families.conjugate.restore_parameters` undoes.
 

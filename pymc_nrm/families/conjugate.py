@@ -1,4 +1,4 @@
-"""What a conjugate family has beside its predictive density: the marginal of a cluster and draws of its parameters."""
+"""What a conjugate family has besides its predictive density: the marginal of a cluster and draws of its parameters."""
 
 import numpy as np
 

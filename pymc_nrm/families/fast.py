@@ -11,8 +11,8 @@ from pymc_nrm.lanes import LANES
 def update_cache(family, statistics, cache, data, item, sign):
     """Add or subtract one item and bring the cache up to date, in place.
 
-    ``statistics`` and ``cache`` must belong together beforehand.  Families override this where the change of a cache
-    costs less than a new one.
+    ``statistics`` and ``cache`` must belong together beforehand.  Families override this if changing the cache
+    costs less than computing it again.
     """
     add_item(family, statistics, data, item, sign)
     refresh_cache(family, statistics, cache)
@@ -22,8 +22,8 @@ def update_cache(family, statistics, cache, data, item, sign):
 def log_predictive_without(family, statistics, cache, data, item):
     """Log density of an item of a cluster of several given the other items, from rows that hold it as well.
 
-    Families override this where it costs less than a removal.  The value is nan where the family has no formula, or
-    where the formula would lose digits: whoever calls must then remove the item.
+    Families override this if it costs less than a removal.  The value is nan if the family has no formula, or if the
+    formula would lose digits: the caller must then remove the item.
     """
     return math.nan
 
@@ -53,7 +53,7 @@ def write_panel(family, cache, rows, lanes, column):
 def log_predictives(family, rows, lanes, prior, data, item, width, values):
     """Write ``prior`` plus the log predictive density of an item, for the first ``width`` columns, into ``values``.
 
-    Families override this and :func:`panel_shape` where many clusters at once cost less than one by one.
+    Families override this and :func:`panel_shape` if weighing many clusters at once costs less than one by one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What moves and functions need of a family, and the message where a family lacks it."""
+"""What moves and functions need of a family, and the message if a family lacks it."""
 
 from pymc_nrm.families.base import (
     add_item,
@@ -40,9 +40,9 @@ def check_needs(family_class, needs, user, others=()):
     family_class : type
     needs : sequence of generic functions
     user : str
-        Who needs them.
+        Name of what needs them.
     others : sequence of str
-        Who can do without them.
+        Names of what can do without them.
 
     Raises
     ------
