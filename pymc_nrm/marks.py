@@ -1,4 +1,4 @@
-"""How results say which variables are partitions, and which partition a statistic of a step is about."""
+"""Marks in results: which variables are partitions, and to which partition a statistic of a step belongs."""
 
 import zlib
 

@@ -1,11 +1,11 @@
-"""Progress of whatever lasts longer than a moment."""
+"""Progress bars for whatever takes longer than two seconds."""
 
 import contextlib
 import threading
 
 __all__ = ["SECONDS_BEFORE_BAR", "progress", "tracked"]
 
-# What is done sooner needs no bar.
+# Shorter work needs no bar.
 SECONDS_BEFORE_BAR = 2.0
 
 
@@ -24,7 +24,7 @@ def progress(title, total, progressbar=True):
     Yields
     ------
     callable
-        To be called, without arguments, after each step.
+        Call it, without arguments, after each step.
 
     Raises
     ------
@@ -115,7 +115,7 @@ class _LateBar:
         self._update()
 
     def complete(self):
-        """Some work has fewer steps than it might have had."""
+        """Fill the bar, since some work takes fewer steps than expected."""
         self._done = self._total
         self._update()
 

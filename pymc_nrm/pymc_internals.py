@@ -1,4 +1,4 @@
-"""What the package touches of PyMC beyond its public modules, in one place.
+"""Everything that the package uses of PyMC beyond its public modules, in one place.
 
 Public is what ``pymc`` and modules such as ``pymc.util`` offer without an underscore.  Everything that lies deeper, or
 has an underscore, comes from here.
@@ -56,19 +56,19 @@ __all__ = [
     "warn_treedepth",
 ]
 
-# What NUTS reports of a chain so far, and leaves out of its sampling state.
+# What NUTS has counted in a chain so far, and leaves out of its sampling state.
 _LEFT_OUT = ("divergences",)
-# What it is told, and leaves out as well.
+# Its settings, which it leaves out as well.
 SETTINGS = ("max_treedepth", "early_max_treedepth")
-# What a state holds that is neither told nor set anew for a chain: random numbers, which come from the seed, and what
-# NUTS remembers of the chain before.
+# What a state holds besides settings: random numbers, which come from the seed, and what NUTS remembers of the previous
+# chain.
 NOT_SETTINGS = ("rng", "step_size", "_num_divs_sample")
 _SECONDS_BETWEEN_LOOKS = 0.2
 _ARGUMENTS = frozenset(inspect.signature(pm.sample).parameters) - {"kwargs"}
 
 
 def default_chains(cores):
-    """How many chains ``pm.sample`` runs if nobody says."""
+    """Number of chains that ``pm.sample`` runs by default."""
     return max(2, min(4, _cpu_count()) if cores is None else cores)
 
 
@@ -130,14 +130,14 @@ def left_out_of_state(step):
 
 
 def set_left_out(step, values):
-    """Set what :func:`left_out_of_state` gave."""
+    """Restore the values that :func:`left_out_of_state` returned."""
     for method, attributes in zip(flatten_steps(step), values, strict=True):
         for name, value in attributes.items():
             setattr(method, name, value)
 
 
 def end_with_parent():
-    """Let this process, if PyMC made it for a chain, end when its parent is gone: it would wait for orders for ever."""
+    """End this process, if PyMC made it for a chain, when its parent is gone; it would wait forever otherwise."""
     if not multiprocessing.current_process().name.startswith("worker_chain_"):
         return
     parent, number = multiprocessing.parent_process(), os.getppid()
@@ -171,7 +171,7 @@ def naming_dead_chains():
 
 
 def _adapter_of(error):
-    """Whose pipe broke: PyMC does not say, but the functions in which it happened know."""
+    """Find the adapter whose pipe broke: PyMC does not say, but the frames of the traceback hold it."""
     traceback = error.__traceback__
     adapter = None
     while traceback is not None:

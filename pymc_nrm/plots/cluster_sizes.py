@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_cluster_sizes"]
 
 VISUALS = ("interval", "inner_interval", "median", "xlabel", "ylabel", "legend")
-# Height of clusters that a draw does not have, on a log scale.
+# Height on a log scale of clusters that a draw does not have.
 NONE = 0.5
 
 
@@ -48,7 +48,7 @@ def plot_cluster_sizes(
     log : bool
         Whether sizes are on a log scale, with 0 below 1.
     max_rank : int, optional
-        Last rank to show, if any interval reaches so far.  By default the last one that at least half of the draws
+        Last rank to show, if any interval reaches that far; by default the last one that at least half of the draws
         have.  The label of the axis says how many ranks are left out and what share of the items they hold.
     plot_collection : PlotCollection, optional
         Where to draw; by default a new one.

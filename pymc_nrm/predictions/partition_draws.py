@@ -1,4 +1,4 @@
-"""What every posterior draw says about one partition: labels, measure, families and data."""
+"""What every posterior draw holds for one partition: labels, measure, families and data."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -47,7 +47,7 @@ class PartitionDraw(NamedTuple):
 
 
 class PartitionDraws:
-    """The posterior draws of one partition of a model, to be iterated over, one :class:`PartitionDraw` each.
+    """An iterable of the posterior draws of one partition of a model, one :class:`PartitionDraw` for each.
 
     Draws come chain after chain.  Hyperparameters and latent mixtures are functions of the other variables in the
     posterior; what depends on none of them is evaluated once.  Data are read from the model, as ``pm.set_data`` left
@@ -60,7 +60,7 @@ class PartitionDraws:
     model : pymc.Model
         The model that was sampled; None for the model of the context.
     partition : str, optional
-        Name of the partition; the only one of the model by default.
+        Name of the partition; by default the only one of the model.
 
     Attributes
     ----------
