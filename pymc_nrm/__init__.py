@@ -2,7 +2,14 @@
 
 from pymc.step_methods import STEP_METHODS
 
-from pymc_nrm import datasets, plots, samplers, stats, trees
+from pymc_nrm import (
+    datasets,
+    plots,
+    priors,  # noqa: F401, registers the priors of families
+    samplers,
+    stats,
+    trees,
+)
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.families import (

@@ -30,6 +30,7 @@ IMPORTS = {
     "trees": (*_CHECKS, "generic", "interrupts", "special", *_KINDS, "partitions", "guide_trees"),
     "pymc_internals": (),
     "distributions": ("pymc_internals", *_CHECKS, "fingerprints", "generic", "special", *_KINDS, "partitions"),
+    "priors": ("checks", "families", "distributions"),
     "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "distributions"),
     "samplers": (*_CHECKS, "marks", *_MATHEMATICS, *_KINDS, "partitions", "guide_trees", *_PYMC),
     "testing": (*_CHECKS, *_MATHEMATICS, *_KINDS, "partitions", "trees", *_PYMC),
@@ -42,7 +43,7 @@ IMPORTS = {
 
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.
 WITHOUT_KERNELS = frozenset(
-    {"layers", "marks", "progress", *_CHECKS, "fingerprints", "kernel_cache", "pymc_internals", "model"}
+    {"layers", "marks", "progress", *_CHECKS, "fingerprints", "kernel_cache", "pymc_internals", "priors", "model"}
 )
 
 

@@ -23,6 +23,7 @@ from pymc_nrm.families.base import (
 from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameter_shapes, parameters_size
 from pymc_nrm.families.fast import add_row, log_predictive_without, log_predictives, panel_shape
+from pymc_nrm.families.learned import learned_family
 from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
 
 
@@ -60,6 +61,48 @@ class BernoulliBeta(NamedTuple):
 
     alpha: Any = 1.0
     beta: Any = 1.0
+
+    @classmethod
+    def learned(cls, name: str, X: Any) -> "BernoulliBeta":
+        """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the frequencies.
+
+        With p_j the frequency of ones in feature j, half a one and half a zero added::
+
+            alpha_j = concentration_j p_j,   beta_j = concentration_j (1 - p_j),   concentration_j ~ LogNormal(0, 1)
+
+        A feature in which clusters differ has a small concentration, one that says nothing about clusters a large one.
+        Exchanging ones and zeros leaves the law of partitions unchanged.
+
+
+        Parameters
+        ----------
+        name : str
+            Names of the new variables begin with it; usually the name of the Mixture.
+        X : array_like or DataFrame, shape (n, d)
+            The data. Columns of a DataFrame name the features.
+
+        Returns
+        -------
+        BernoulliBeta
+            Its fields are tensors.
+
+        Raises
+        ------
+        TypeError
+            If there is no model at hand, or the data are not numbers.
+        ValueError
+            If the family does not allow these values.
+
+        Examples
+        --------
+        >>> import pymc as pm
+        >>> X = [[0, 1], [0, 1], [1, 0]]
+        >>> with pm.Model() as model:
+        ...     family = BernoulliBeta.learned("x", X)
+        >>> [variable.name for variable in model.free_RVs]
+        ['x_concentration']
+        """
+        return learned_family(cls, name, X)
 
 
 @prepare_data.register(BernoulliBeta)

@@ -33,6 +33,7 @@ from pymc_nrm.families.conjugate import (
     parameters_size,
 )
 from pymc_nrm.families.fast import add_row, log_predictives, panel_shape, update_cache
+from pymc_nrm.families.learned import learned_family
 from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
@@ -76,6 +77,48 @@ class CategoricalDirichlet(NamedTuple):
 
     alpha: Any = 1.0
     n_levels: Any = None
+
+    @classmethod
+    def learned(cls, name: str, X: Any) -> "CategoricalDirichlet":
+        """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the frequencies.
+
+        With p_jl the frequency of level l of feature j, half an observation of each level added::
+
+            alpha_jl = concentration_j p_jl,   concentration_j ~ LogNormal(0, 1)
+
+        A feature in which clusters differ has a small concentration, one that says nothing about clusters a large one.
+        Renaming levels leaves the law of partitions unchanged.
+
+
+        Parameters
+        ----------
+        name : str
+            Names of the new variables begin with it; usually the name of the Mixture.
+        X : array_like or DataFrame, shape (n, d)
+            The data. Columns of a DataFrame name the features.
+
+        Returns
+        -------
+        CategoricalDirichlet
+            Its fields are tensors.
+
+        Raises
+        ------
+        TypeError
+            If there is no model at hand, or the data are not numbers.
+        ValueError
+            If the family does not allow these values.
+
+        Examples
+        --------
+        >>> import pymc as pm
+        >>> X = [[0, 2], [1, 2], [1, 0]]
+        >>> with pm.Model() as model:
+        ...     family = CategoricalDirichlet.learned("x", X)
+        >>> [variable.name for variable in model.free_RVs]
+        ['x_concentration']
+        """
+        return learned_family(cls, name, X)
 
 
 # Every cluster has a table with an entry for each level.

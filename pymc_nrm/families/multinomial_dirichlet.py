@@ -33,6 +33,7 @@ from pymc_nrm.families.conjugate import (
     parameters_size,
 )
 from pymc_nrm.families.fast import update_cache
+from pymc_nrm.families.learned import learned_family
 from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
@@ -74,6 +75,45 @@ class MultinomialDirichlet(NamedTuple):
 
     alpha: Any = 1.0
     total: Any = None
+
+    @classmethod
+    def learned(cls, name: str, X: Any) -> "MultinomialDirichlet":
+        """Hyperparameters learned with the partition: a hyperprior in the model at hand, centred at the frequencies.
+
+        With p_v the share of entry v among all counts, half a count of each entry added::
+
+            alpha_v = concentration p_v,   concentration ~ LogNormal(log(d) / 2, 1.5)
+
+
+        Parameters
+        ----------
+        name : str
+            Names of the new variables begin with it; usually the name of the Mixture.
+        X : array_like or DataFrame, shape (n, d)
+            The data. Columns of a DataFrame name the features.
+
+        Returns
+        -------
+        MultinomialDirichlet
+            Its fields are tensors.
+
+        Raises
+        ------
+        TypeError
+            If there is no model at hand, or the data are not numbers.
+        ValueError
+            If the family does not allow these values.
+
+        Examples
+        --------
+        >>> import pymc as pm
+        >>> X = [[0, 3, 1], [0, 4, 0], [7, 0, 1]]
+        >>> with pm.Model() as model:
+        ...     family = MultinomialDirichlet.learned("x", X)
+        >>> [variable.name for variable in model.free_RVs]
+        ['x_concentration']
+        """
+        return learned_family(cls, name, X)
 
 
 class SparseCounts(NamedTuple):

@@ -34,6 +34,7 @@ from pymc_nrm.families.conjugate import (
     restore_parameters,
 )
 from pymc_nrm.families.fast import log_predictive_without, log_predictives, panel_shape
+from pymc_nrm.families.learned import learned_family
 from pymc_nrm.families.moments import centred, centred_product, check_ratio, check_shape, product_grid, sample_location
 from pymc_nrm.families.sample_covariance import check_variances
 from pymc_nrm.generic import kernel
@@ -144,6 +145,50 @@ class NormalGamma(NamedTuple):
             variance = np.nanvar(values, axis=0, ddof=1)
         check_variances(variance)
         return cls(mu=np.nanmean(values, axis=0), kappa=0.1, alpha=2.0, beta=variance / 4)
+
+    @classmethod
+    def learned(cls, name: str, X: Any) -> "NormalGamma":
+        """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the sample moments.
+
+        With m_j and v_j the mean and variance of feature j::
+
+            share_j ~ LogNormal(-1, 1)               kappa ~ LogNormal(-3, 1)
+            beta_j / (alpha - 1) = share_j v_j       alpha - 1 = excess ~ LogNormal(1, 1)
+            mu_j = m_j
+
+        Clusters are expected to have the variance ``share_j v_j`` in feature j.  The prior moves with the data: other
+        units or origins of the features leave the laws of partitions and of predictions unchanged.
+
+
+        Parameters
+        ----------
+        name : str
+            Names of the new variables begin with it; usually the name of the Mixture.
+        X : array_like or DataFrame, shape (n, d)
+            The data. Columns of a DataFrame name the features.
+
+        Returns
+        -------
+        NormalGamma
+            Its fields are tensors.
+
+        Raises
+        ------
+        TypeError
+            If there is no model at hand, or the data are not numbers.
+        ValueError
+            If the family does not allow these values, or a feature has no positive variance.
+
+        Examples
+        --------
+        >>> import pymc as pm
+        >>> X = np.random.default_rng(1).normal(size=(50, 2))
+        >>> with pm.Model() as model:
+        ...     family = NormalGamma.learned("x", X)
+        >>> [variable.name for variable in model.free_RVs]
+        ['x_share', 'x_kappa', 'x_excess']
+        """
+        return learned_family(cls, name, X)
 
 
 @prepare_data.register(NormalGamma)

@@ -6,9 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
-from scipy.special import ndtr
 
-from pymc_nrm.checks import naming
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import (
     Hyperparameter,
@@ -24,18 +22,13 @@ from pymc_nrm.families.base import (
     segment_sum,
     statistics_size,
 )
-from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
 from pymc_nrm.families.conjugate import (
-    draw_item,
-    draw_parameters,
     log_marginal,
-    parameter_shapes,
-    parameters_size,
-    restore_parameters,
 )
 from pymc_nrm.families.fast import log_predictive_without, log_predictives, panel_shape, update_cache, write_panel
+from pymc_nrm.families.learned import learned_family
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
-from pymc_nrm.families.sample_covariance import check_full_rank, check_variances
+from pymc_nrm.families.sample_covariance import sample_moments
 from pymc_nrm.families.scatter import log_determinants
 from pymc_nrm.families.wishart_rows import (
     add_rank_one,
@@ -49,7 +42,7 @@ from pymc_nrm.families.wishart_rows import (
 )
 from pymc_nrm.lanes import LANES, log_above_one, squared_lengths
 from pymc_nrm.pairs import split_at, split_product
-from pymc_nrm.special import cholesky_update, log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
 
 _LOG_2_PI = math.log(2.0 * math.pi)
 
@@ -132,16 +125,56 @@ class NormalWishart(NamedTuple):
         >>> round(float(np.linalg.det(NormalWishart.from_data(X).Psi)), 6)
         0.1
         """
-        with naming("X"):
-            values = check_matrix(cls, X)
-        d = values.shape[1]
-        check_full_rank(values)
-        with np.errstate(over="ignore", invalid="ignore"):
-            covariance = np.cov(values, rowvar=False).reshape(d, d)
-        check_variances(np.diag(covariance))
+        mean, covariance = sample_moments(cls, X)
+        d = len(mean)
         log_determinant = np.linalg.slogdet(covariance).logabsdet
         Psi = covariance / np.exp((math.log(10.0) + log_determinant) / d)
-        return cls(mu=values.mean(axis=0), kappa=0.1, Psi=Psi, nu=d + 6.0)
+        return cls(mu=mean, kappa=0.1, Psi=Psi, nu=d + 6.0)
+
+    @classmethod
+    def learned(cls, name: str, X: Any) -> "NormalWishart":
+        """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the sample moments.
+
+        With m and S the mean and covariance of the data and ``L L' = S``::
+
+            share ~ LogNormal(-1, 1)                 kappa ~ LogNormal(-3, 1)
+            W ~ Wishart(d + 2, I) / (d + 2)          nu - d - 1 = excess ~ LogNormal(1.5, 1)
+            Psi / (nu - d - 1) = share L W L'        mu = m
+
+        Clusters are expected to have the covariance ``share L W L'``: a share of that of the data, of another shape.
+        W is made of its Bartlett factor, the variables ``squared_pivot`` and ``below_pivot``.  The prior moves with the
+        data: if they become ``A x + b``, the laws of partitions and of predictions are unchanged.
+
+        Parameters
+        ----------
+        name : str
+            Names of the new variables begin with it; usually the name of the Mixture.
+        X : array_like or DataFrame, shape (n, d)
+            The data. Columns of a DataFrame name the features.
+
+        Returns
+        -------
+        NormalWishart
+            Its fields are tensors.
+
+        Raises
+        ------
+        TypeError
+            If there is no model at hand, or the data are not numbers.
+        ValueError
+            If the family does not allow these values, there are no more items than features, or columns are constant or
+            linear combinations of others.
+
+        Examples
+        --------
+        >>> import pymc as pm
+        >>> X = np.random.default_rng(1).normal(size=(50, 2))
+        >>> with pm.Model() as model:
+        ...     family = NormalWishart.learned("x", X)
+        >>> [variable.name for variable in model.free_RVs]
+        ['x_share', 'x_kappa', 'x_excess', 'x_squared_pivot', 'x_below_pivot']
+        """
+        return learned_family(cls, name, X)
 
 
 @prepare_data.register(NormalWishart)
@@ -159,19 +192,6 @@ def _(family, data, title):
 @localise.register(NormalWishart)
 def _(family, data):
     return family._replace(mu=family.mu - data.center)
-
-
-@restore_parameters.register(NormalWishart)
-def _(family, data, parameters):
-    restored = np.array(parameters)
-    restored[..., : len(data.center)] += data.center
-    return restored
-
-
-@parameter_shapes.register(NormalWishart)
-def _(family):
-    d = len(family.mu)
-    return {"mean": (d,), "covariance": (d, d)}
 
 
 @log_likelihood.register(NormalWishart)
@@ -226,12 +246,6 @@ def _(family):
 def _(family):
     d = family.mu.shape[0]
     return 3 + 3 * d + d * (d + 1) // 2
-
-
-@parameters_size.register(NormalWishart)
-def _(family):
-    d = family.mu.shape[0]
-    return d + d * d
 
 
 @add_item.register(NormalWishart)
@@ -402,77 +416,3 @@ def _(family, rows, lanes, prior, data, item, width, values):
     squared_lengths(lanes, data.values[item], width // LANES, values)
     for k in range(width // LANES * LANES):
         values[k] = prior[k] + rows[0, k] - rows[1, k] * log_above_one(1.0 + rows[2, k] * values[k])
-
-
-@draw_parameters.register(NormalWishart)
-def _(family, statistics, rng, parameters):
-    # Bartlett decomposition: Lambda = inverse(F)' A A' inverse(F), with F the factor of Psi_n, so that F inverse(A)' is
-    # a square root of the covariance.
-    d = family.mu.shape[0]
-    factor, bartlett, root = new_workspace(d), np.zeros((d, d)), np.zeros((d, d))
-    weight = posterior_factor(family, statistics, parameters[:d], factor)
-    cholesky_update(factor, math.sqrt(weight) * factor[d + 3])
-    nu_n, kappa_n = family.nu + statistics[0], family.kappa + statistics[0]
-    for i in range(d):
-        bartlett[i, i] = math.sqrt(rng.chisquare(nu_n - i))
-        for j in range(i):
-            bartlett[i, j] = rng.standard_normal()
-    # Solve root A' = F row by row; A' is upper triangular.
-    for i in range(d):
-        for j in range(d):
-            total = factor[i, j] if j <= i else 0.0
-            for m in range(j):
-                total -= root[i, m] * bartlett[j, m]
-            root[i, j] = total / bartlett[j, j]
-    for i in range(d):
-        for j in range(d):
-            total = 0.0
-            for m in range(d):
-                total += root[i, m] * root[j, m]
-            parameters[d + i * d + j] = total
-    for j in range(d):
-        noise = rng.standard_normal() / math.sqrt(kappa_n)
-        for i in range(d):
-            parameters[i] += root[i, j] * noise
-
-
-@draw_item.register(NormalWishart)
-def _(family, parameters, rng, item, values):
-    d = values.shape[0]
-    factor = np.linalg.cholesky(parameters[d:].copy().reshape((d, d)))
-    for i in range(d):
-        values[i] = parameters[i]
-    for j in range(d):
-        noise = rng.standard_normal()
-        for i in range(j, d):
-            values[i] += factor[i, j] * noise
-
-
-@log_component_density.register(NormalWishart)
-def _(family, parameters, points, log_values):
-    n, d = points.values.shape
-    factor = np.linalg.cholesky(parameters[d:].copy().reshape((d, d)))
-    constant = -0.5 * d * _LOG_2_PI
-    for j in range(d):
-        constant -= math.log(factor[j, j])
-    y = np.empty(d)
-    for i in range(n):
-        distance = 0.0
-        for j in range(d):
-            total = points.values[i, j] - parameters[j]
-            for k in range(j):
-                total -= factor[j, k] * y[k]
-            y[j] = total / factor[j, j]
-            distance += y[j] * y[j]
-        log_values[i] = constant - 0.5 * distance
-
-
-@component_mean.register(NormalWishart)
-def _(family, parameters):
-    return parameters["mean"]
-
-
-@component_cdf.register(NormalWishart)
-def _(family, parameters, feature, x):
-    mean, variance = parameters["mean"][:, feature], parameters["covariance"][:, feature, feature]
-    return ndtr((x - mean[:, None]) / np.sqrt(variance)[:, None])

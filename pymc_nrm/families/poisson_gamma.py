@@ -23,6 +23,7 @@ from pymc_nrm.families.base import (
 from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameter_shapes, parameters_size
 from pymc_nrm.families.fast import log_predictive_without, update_cache
+from pymc_nrm.families.learned import learned_family
 from pymc_nrm.generic import kernel
 from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
@@ -62,6 +63,47 @@ class PoissonGamma(NamedTuple):
 
     alpha: Any = 1.0
     beta: Any = 1.0
+
+    @classmethod
+    def learned(cls, name: str, X: Any) -> "PoissonGamma":
+        """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the mean counts.
+
+        With m_j the mean count of feature j, half a count added::
+
+            alpha_j = concentration_j,   beta_j = concentration_j / m_j,   concentration_j ~ LogNormal(0, 1)
+
+        Rates of clusters have mean m_j and coefficient of variation ``1 / sqrt(concentration_j)``.
+
+
+        Parameters
+        ----------
+        name : str
+            Names of the new variables begin with it; usually the name of the Mixture.
+        X : array_like or DataFrame, shape (n, d)
+            The data. Columns of a DataFrame name the features.
+
+        Returns
+        -------
+        PoissonGamma
+            Its fields are tensors.
+
+        Raises
+        ------
+        TypeError
+            If there is no model at hand, or the data are not numbers.
+        ValueError
+            If the family does not allow these values.
+
+        Examples
+        --------
+        >>> import pymc as pm
+        >>> X = [[0, 3], [1, 4], [7, 0]]
+        >>> with pm.Model() as model:
+        ...     family = PoissonGamma.learned("x", X)
+        >>> [variable.name for variable in model.free_RVs]
+        ['x_concentration']
+        """
+        return learned_family(cls, name, X)
 
 
 class Counts(NamedTuple):

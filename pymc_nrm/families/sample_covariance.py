@@ -1,13 +1,43 @@
-"""Checks of data before hyperparameters are taken from their sample covariance."""
+"""The sample mean and covariance of data from which hyperparameters are taken, with checks."""
 
 import numpy as np
 
+from pymc_nrm.checks import naming
+from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.supports import LEAST_NORMAL
 
 _REMEDY = (
     "Give Psi yourself, as in NormalWishart(mu=X.mean(axis=0), kappa=0.1, Psi=np.diag(X.var(axis=0)), nu=d + 6), or "
     "use NormalGamma.from_data, which needs no covariances"
 )
+
+
+def sample_moments(family_class, X):
+    """Mean and covariance of data.
+
+    Parameters
+    ----------
+    family_class : type
+        A family of continuous data without missing values.
+    X : array_like, shape (n, d)
+
+    Returns
+    -------
+    mean : ndarray, shape (d,)
+    covariance : ndarray, shape (d, d)
+
+    Raises
+    ------
+    ValueError
+        If the data are not a finite matrix of full rank with more items than features.
+    """
+    with naming("X"):
+        values = check_matrix(family_class, X)
+    check_full_rank(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        covariance = np.cov(values, rowvar=False).reshape(values.shape[1], -1)
+    check_variances(np.diag(covariance))
+    return values.mean(axis=0), covariance
 
 
 def check_full_rank(X):

@@ -1,0 +1,113 @@
+"""Parameters of the components of normal-Wishart mixtures, and laws of items given them."""
+
+import math
+
+import numpy as np
+from scipy.special import ndtr
+
+from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
+from pymc_nrm.families.conjugate import (
+    draw_item,
+    draw_parameters,
+    parameter_shapes,
+    parameters_size,
+    restore_parameters,
+)
+from pymc_nrm.families.normal_wishart import NormalWishart
+from pymc_nrm.families.wishart_rows import new_workspace, posterior_factor
+from pymc_nrm.special import cholesky_update
+
+_LOG_2_PI = math.log(2.0 * math.pi)
+
+
+@restore_parameters.register(NormalWishart)
+def _(family, data, parameters):
+    restored = np.array(parameters)
+    restored[..., : len(data.center)] += data.center
+    return restored
+
+
+@parameter_shapes.register(NormalWishart)
+def _(family):
+    d = len(family.mu)
+    return {"mean": (d,), "covariance": (d, d)}
+
+
+@parameters_size.register(NormalWishart)
+def _(family):
+    d = family.mu.shape[0]
+    return d + d * d
+
+
+@draw_parameters.register(NormalWishart)
+def _(family, statistics, rng, parameters):
+    # Bartlett decomposition: Lambda = inverse(F)' A A' inverse(F), with F the factor of Psi_n, so that F inverse(A)' is
+    # a square root of the covariance.
+    d = family.mu.shape[0]
+    factor, bartlett, root = new_workspace(d), np.zeros((d, d)), np.zeros((d, d))
+    weight = posterior_factor(family, statistics, parameters[:d], factor)
+    cholesky_update(factor, math.sqrt(weight) * factor[d + 3])
+    nu_n, kappa_n = family.nu + statistics[0], family.kappa + statistics[0]
+    for i in range(d):
+        bartlett[i, i] = math.sqrt(rng.chisquare(nu_n - i))
+        for j in range(i):
+            bartlett[i, j] = rng.standard_normal()
+    # Solve root A' = F row by row; A' is upper triangular.
+    for i in range(d):
+        for j in range(d):
+            total = factor[i, j] if j <= i else 0.0
+            for m in range(j):
+                total -= root[i, m] * bartlett[j, m]
+            root[i, j] = total / bartlett[j, j]
+    for i in range(d):
+        for j in range(d):
+            total = 0.0
+            for m in range(d):
+                total += root[i, m] * root[j, m]
+            parameters[d + i * d + j] = total
+    for j in range(d):
+        noise = rng.standard_normal() / math.sqrt(kappa_n)
+        for i in range(d):
+            parameters[i] += root[i, j] * noise
+
+
+@draw_item.register(NormalWishart)
+def _(family, parameters, rng, item, values):
+    d = values.shape[0]
+    factor = np.linalg.cholesky(parameters[d:].copy().reshape((d, d)))
+    for i in range(d):
+        values[i] = parameters[i]
+    for j in range(d):
+        noise = rng.standard_normal()
+        for i in range(j, d):
+            values[i] += factor[i, j] * noise
+
+
+@log_component_density.register(NormalWishart)
+def _(family, parameters, points, log_values):
+    n, d = points.values.shape
+    factor = np.linalg.cholesky(parameters[d:].copy().reshape((d, d)))
+    constant = -0.5 * d * _LOG_2_PI
+    for j in range(d):
+        constant -= math.log(factor[j, j])
+    y = np.empty(d)
+    for i in range(n):
+        distance = 0.0
+        for j in range(d):
+            total = points.values[i, j] - parameters[j]
+            for k in range(j):
+                total -= factor[j, k] * y[k]
+            y[j] = total / factor[j, j]
+            distance += y[j] * y[j]
+        log_values[i] = constant - 0.5 * distance
+
+
+@component_mean.register(NormalWishart)
+def _(family, parameters):
+    return parameters["mean"]
+
+
+@component_cdf.register(NormalWishart)
+def _(family, parameters, feature, x):
+    mean, variance = parameters["mean"][:, feature], parameters["covariance"][:, feature, feature]
+    return ndtr((x - mean[:, None]) / np.sqrt(variance)[:, None])
