@@ -132,6 +132,33 @@ def _stirling(x):
     return inverse * (1.0 / 12.0 - square * (1.0 / 360.0 - square / 1260.0))
 
 
+@kernel
+def digamma(x):
+    """Derivative of ``log Gamma`` at a positive number.
+
+    Parameters
+    ----------
+    x : positive float
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(-digamma(1.0), 12)  # Euler's constant
+    0.577215664902
+    """
+    # Move the argument to at least 8, where the next term of the series is below 1e-14.
+    shift = 0.0
+    while x < 8.0:
+        shift += 1.0 / x
+        x += 1.0
+    square = 1.0 / (x * x)
+    series = square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square * (1 / 132)))))
+    return math.log(x) - 0.5 / x - series - shift
+
+
 def symbolic_log_rising_factorial(a, n):
     """Symbolic :func:`log_rising_factorial`.
 

@@ -14,6 +14,7 @@ from pytensor.tensor.variable import TensorVariable
 from pymc_nrm.checks import check_count, naming
 from pymc_nrm.distributions.conditions import with_conditions
 from pymc_nrm.distributions.item_counts import count_value, rows_message
+from pymc_nrm.distributions.marginal_likelihood import has_marginal_likelihood, marginal_likelihood
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.observed import as_observed, numeric_data, sparse_origin
 from pymc_nrm.distributions.partition import PartitionRV
@@ -252,7 +253,11 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
         # Without this check, kernels of the graph may read beyond the end of an array.
         labels = CheckAndRaise(ValueError, rows_message(value, labels))(labels, pt.eq(labels.shape[0], X.shape[0]))
     indices, _ = FlatLabels.symbolic_indices(labels, labels.shape[0])
-    return with_conditions(log_likelihood(family, X, indices), family, d=X.shape[1])
+    if has_marginal_likelihood(op.family_class, value):
+        log_probability = marginal_likelihood(family, value.data.reshape(len(value.data), -1), indices)
+    else:
+        log_probability = log_likelihood(family, X, indices)
+    return with_conditions(log_probability, family, d=X.shape[1])
 
 
 @support_point.register(MixtureRV)

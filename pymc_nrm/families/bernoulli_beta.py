@@ -22,9 +22,15 @@ from pymc_nrm.families.base import (
 )
 from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameter_shapes, parameters_size
-from pymc_nrm.families.fast import add_row, log_predictive_without, log_predictives, panel_shape
+from pymc_nrm.families.fast import (
+    add_row,
+    log_marginals_with_gradient,
+    log_predictive_without,
+    log_predictives,
+    panel_shape,
+)
 from pymc_nrm.families.learned import learned_family
-from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.special import digamma, log_rising_factorial, symbolic_log_rising_factorial
 
 
 @conjugate_family(
@@ -167,6 +173,20 @@ def _(family, statistics):
         if ones + zeros > 0.0:
             total += log_rising_factorial(a, ones) + log_rising_factorial(b, zeros)
             total -= log_rising_factorial(a + b, ones + zeros)
+    return total
+
+
+@log_marginals_with_gradient.register(BernoulliBeta)
+def _(family, statistics, gradient):
+    d = family.alpha.shape[0]
+    total = 0.0
+    for k in range(statistics.shape[0]):
+        total += log_marginal(family, statistics[k])
+        for j in range(d):
+            a, b, ones, zeros = family.alpha[j], family.beta[j], statistics[k, j], statistics[k, d + j]
+            both = digamma(a + b) - digamma(a + b + (ones + zeros))
+            gradient[j] += digamma(a + ones) - digamma(a) + both
+            gradient[d + j] += digamma(b + zeros) - digamma(b) + both
     return total
 
 

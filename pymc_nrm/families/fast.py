@@ -29,6 +29,28 @@ def log_predictive_without(family, statistics, cache, data, item):
 
 
 @generic
+def log_marginals_with_gradient(family, statistics, gradient):
+    """Sum of the log marginals of several clusters; adds its derivatives in the hyperparameters to a row.
+
+    With it NUTS needs a single kernel for the log-likelihood of observed data and its gradient; for families without
+    it, the derivatives are those of ``log_likelihood``.
+
+    Parameters
+    ----------
+    family : Family
+    statistics : ndarray, shape (n_clusters, statistics_size)
+    gradient : ndarray
+        The entries of all fields, in their order, arrays in C order, and those of a symmetric matrix as if each were
+        free.
+
+    Returns
+    -------
+    float
+    """
+    raise NotImplementedError
+
+
+@generic
 def panel_shape(family):
     """Numbers of rows of the two arrays of a panel, from which :func:`log_predictives` weighs all clusters at once.
 

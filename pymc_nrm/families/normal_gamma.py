@@ -33,14 +33,14 @@ from pymc_nrm.families.conjugate import (
     parameters_size,
     restore_parameters,
 )
-from pymc_nrm.families.fast import log_predictive_without, log_predictives, panel_shape
+from pymc_nrm.families.fast import log_marginals_with_gradient, log_predictive_without, log_predictives, panel_shape
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.families.moments import centred, centred_product, check_ratio, check_shape, product_grid, sample_location
 from pymc_nrm.families.sample_covariance import check_variances
 from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES, log_above_one
 from pymc_nrm.pairs import split_at, split_product
-from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.special import digamma, log_rising_factorial, symbolic_log_rising_factorial
 
 # If removing an item leaves less than this share of beta_n, fewer than about ten digits are right.
 _LEAST_SHARE_LEFT = 1e-6
@@ -319,6 +319,28 @@ def _(family, statistics):
             log_growth = math.log(growth) if growth < 1e300 else log_beta_n - math.log(beta)
             total -= alpha * log_growth + 0.5 * n * (log_beta_n + math.log(2.0 * math.pi))
             total += 0.5 * math.log(shrinkage)
+    return total
+
+
+@log_marginals_with_gradient.register(NormalGamma)
+def _(family, statistics, gradient):
+    d = family.mu.shape[0]
+    total = 0.0
+    for k in range(statistics.shape[0]):
+        total += log_marginal(family, statistics[k])
+        for j in range(d):
+            n = statistics[k, j]
+            if n > 0.0:
+                alpha, beta, kappa = family.alpha[j], family.beta[j], family.kappa[j]
+                inverse_count, shrinkage = pooling_weights(kappa, n)
+                mean, beta_n = posterior_location_scale(family, statistics[k], j, inverse_count, shrinkage)
+                # The posterior mean is mu plus share times the shift s; beta_n has the term kappa share s^2 / 2.
+                share, precision = n / (kappa + n), (alpha + 0.5 * n) / beta_n
+                shift = (mean - family.mu[j]) / share
+                gradient[j] += precision * kappa * share * shift
+                gradient[d + j] += 0.5 * (share / kappa - precision * (share * shift) ** 2)
+                gradient[2 * d + j] += digamma(alpha + 0.5 * n) - digamma(alpha) + math.log(beta / beta_n)
+                gradient[3 * d + j] += alpha / beta - precision
     return total
 
 

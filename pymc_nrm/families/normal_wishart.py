@@ -25,13 +25,21 @@ from pymc_nrm.families.base import (
 from pymc_nrm.families.conjugate import (
     log_marginal,
 )
-from pymc_nrm.families.fast import log_predictive_without, log_predictives, panel_shape, update_cache, write_panel
+from pymc_nrm.families.fast import (
+    log_marginals_with_gradient,
+    log_predictive_without,
+    log_predictives,
+    panel_shape,
+    update_cache,
+    write_panel,
+)
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import sample_moments
 from pymc_nrm.families.scatter import log_determinants
 from pymc_nrm.families.wishart_rows import (
     add_rank_one,
+    invert_factor,
     log_determinant,
     low_offset,
     new_workspace,
@@ -42,7 +50,7 @@ from pymc_nrm.families.wishart_rows import (
 )
 from pymc_nrm.lanes import LANES, log_above_one, squared_lengths
 from pymc_nrm.pairs import split_at, split_product
-from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.special import digamma, log_rising_factorial, symbolic_log_rising_factorial
 
 _LOG_2_PI = math.log(2.0 * math.pi)
 
@@ -282,6 +290,43 @@ def _(family, statistics):
         total += log_rising_factorial(nu - i - 1.0, n) - n * math.log(2.0)
     if d % 2 == 1:
         total += log_rising_factorial(0.5 * (nu - d + 1.0), 0.5 * n)
+    return total
+
+
+@log_marginals_with_gradient.register(NormalWishart)
+def _(family, statistics, gradient):
+    d = family.mu.shape[0]
+    kappa, nu = family.kappa, family.nu
+    work, inverse, z = new_workspace(d), np.empty((d, d)), np.empty(d)
+    of_Psi, in_nu = gradient[d + 1 : d + 1 + d * d].reshape((d, d)), d + 1 + d * d
+    posterior_factor(family, np.zeros(statistics.shape[1]), z, work)
+    prior_log_determinant = invert_factor(work, inverse)
+    of_Psi += 0.5 * nu * statistics.shape[0] * inverse
+    total = 0.0
+    for k in range(statistics.shape[0]):
+        n = statistics[k, 0]
+        # Psi_n is A + w s s'.  With z = inverse(A) s, its determinant is |A| (1 + w s'z), and its inverse is
+        # inverse(A) - w z z' / (1 + w s'z).
+        weight = posterior_factor(family, statistics[k], z, work)
+        log_determinant = invert_factor(work, inverse)
+        shift, distance = work[d + 3], 0.0
+        for i in range(d):
+            z[i] = 0.0
+            for j in range(d):
+                z[i] += inverse[i, j] * shift[j]
+            distance += z[i] * shift[i]
+        nu_n, share, growth = nu + n, n / (kappa + n), 1.0 + weight * distance
+        log_ratio = prior_log_determinant - log_determinant - math.log(growth)
+        total += 0.5 * (nu_n * log_ratio - n * prior_log_determinant - d * n * math.log(math.pi))
+        total -= 0.5 * d * math.log1p(n / kappa)
+        for i in range(d):
+            total += log_rising_factorial(0.5 * (nu - i), 0.5 * n)
+            log_ratio += digamma(0.5 * (nu_n - i)) - digamma(0.5 * (nu - i))
+            gradient[i] += nu_n * weight / growth * z[i]
+            for j in range(d):
+                of_Psi[i, j] -= 0.5 * nu_n * (inverse[i, j] - weight / growth * z[i] * z[j])
+        gradient[d] += 0.5 * (d * share / kappa - nu_n * share * share * distance / growth)
+        gradient[in_nu] += 0.5 * log_ratio
     return total
 
 

@@ -22,10 +22,10 @@ from pymc_nrm.families.base import (
 )
 from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameter_shapes, parameters_size
-from pymc_nrm.families.fast import log_predictive_without, update_cache
+from pymc_nrm.families.fast import log_marginals_with_gradient, log_predictive_without, update_cache
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.generic import kernel
-from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.special import digamma, log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
 @conjugate_family(
@@ -203,6 +203,20 @@ def set_rates(family, statistics, cache):
         cache[1 + 2 * d + j] = log_next
         constant += cache[1 + j] * log_odds
     cache[0] = constant
+
+
+@log_marginals_with_gradient.register(PoissonGamma)
+def _(family, statistics, gradient):
+    d = family.alpha.shape[0]
+    total = 0.0
+    for k in range(statistics.shape[0]):
+        total += log_marginal(family, statistics[k])
+        n = statistics[k, d]
+        for j in range(d):
+            alpha, beta, count = family.alpha[j], family.beta[j], statistics[k, j]
+            gradient[j] += digamma(alpha + count) - digamma(alpha) - math.log1p(n / beta)
+            gradient[d + j] += alpha / beta - (alpha + count) / (beta + n)
+    return total
 
 
 @refresh_cache.register(PoissonGamma)

@@ -122,6 +122,36 @@ def posterior_factor(family, statistics, mean, work):
 
 
 @kernel
+def invert_factor(work, inverse):
+    """Write the inverse of A from its Cholesky factor in the first rows of a workspace; return its log determinant.
+
+    Row d of the workspace holds the reciprocals of the diagonal of the factor.
+    """
+    d = inverse.shape[0]
+    log_determinant = 0.0
+    # First the inverse of the factor, in the lower triangle.
+    for i in range(d):
+        log_determinant += 2.0 * math.log(work[i, i])
+        inverse[i, i] = work[d, i]
+        for j in range(i):
+            total = 0.0
+            for m in range(j, i):
+                total += work[i, m] * inverse[m, j]
+            inverse[i, j] = -total * work[d, i]
+    # Entry (i, j) of the product needs row i from column j on, and the rows below.
+    for i in range(d):
+        for j in range(i + 1):
+            total = 0.0
+            for m in range(i, d):
+                total += inverse[m, i] * inverse[m, j]
+            inverse[i, j] = total
+    for i in range(d):
+        for j in range(i):
+            inverse[j, i] = inverse[i, j]
+    return log_determinant
+
+
+@kernel
 def log_determinant(family, statistics):
     """Log determinant of Psi_n; NaN if a pivot is lost numerically."""
     d = family.mu.shape[0]
