@@ -149,14 +149,14 @@ def digamma(x):
     >>> round(-digamma(1.0), 12)  # Euler's constant
     0.577215664902
     """
-    # Move the argument to at least 8, where the next term of the series is below 1e-14.
+    # Move the argument to at least 10, where the next term of the series is below 1e-15.
     shift = 0.0
-    while x < 8.0:
+    while x < 10.0:
         shift += 1.0 / x
         x += 1.0
     square = 1.0 / (x * x)
-    series = square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square * (1 / 132)))))
-    return math.log(x) - 0.5 / x - series - shift
+    series = 1 / 252 - square * (1 / 240 - square * (1 / 132 - square * (691 / 32760)))
+    return math.log(x) - 0.5 / x - square * (1 / 12 - square * (1 / 120 - square * series)) - shift
 
 
 def symbolic_log_rising_factorial(a, n):
