@@ -77,7 +77,7 @@ def test_steps_travel_with_their_model(client):
 
 @pytest.mark.slow
 def test_a_failure_names_its_chain(client):
-    initvals = [{}, {"z": [0, 0, 1]}, {}]
+    initvals = [{}, {"alpha": -1.0}, {}]
     with pytest.raises(ParallelSamplingError, match="Chain 1 failed with: "):
         run(client=client, initvals=initvals)
 
