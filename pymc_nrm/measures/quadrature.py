@@ -66,7 +66,9 @@ def log_integrand(n, k, alpha, sigma, t):
     x = math.exp(t - e)
     growth = math.log1p(sigma * x)
     L = growth / sigma if sigma * x > 1e-8 else x * (1.0 - 0.5 * sigma * x)
-    fixed = (n - 1.0) * log1mexp(L) + t - e + math.log1p(e) - growth
+    # Below 1e-300, L is x up to rounding, whose logarithm is t - e even where x itself underflows.
+    log_decay = log1mexp(L) if x > 1e-300 else t - e
+    fixed = (n - 1.0) * log_decay + t - e + math.log1p(e) - growth
     return x, L, fixed, fixed + k * growth - alpha * x
 
 

@@ -55,7 +55,7 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
     ------
     ValueError
         If the grid and the mixture have different numbers of features, the grid has values outside the support of the
-        family, or the Dataset holds no draws of a random measure.
+        family, or the Dataset holds no draws of a random measure, or draws without atoms.
 
     Notes
     -----
@@ -117,7 +117,7 @@ def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: 
         For families of categories or of vectors of counts.
     ValueError
         If the grid is not a vector of numbers, there is no such feature, or the Dataset holds no draws of a random
-        measure.
+        measure, or draws without atoms.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
     NotImplementedError
         For families of categories or of vectors of counts.
     ValueError
-        If the Dataset holds no draws of a random measure.
+        If the Dataset holds no draws of a random measure, or draws without atoms.
 
     Examples
     --------
@@ -204,6 +204,12 @@ class _MeasureDraws:
             raise ValueError(
                 "measure_draws must come from sample_random_measure, with the variable weight and the attribute "
                 f"variable; got variables {sorted(map(str, self.dataset.data_vars))}"
+            )
+        empty = ~(self.dataset["weight"] > 0.0).any("atom")
+        if empty.any():
+            raise ValueError(
+                "measure_draws must have an atom of weight above 0 in every draw; "
+                f"{int(empty.sum())} of {empty.size} draws have none"
             )
         self.layout = MixtureLayout(checked_model(model), name)
         check_needs(self.layout.family_class, [needed, *PARAMETERS], user)

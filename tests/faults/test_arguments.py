@@ -339,6 +339,24 @@ def test_a_summary_of_no_entries():
         nrm.summary(POSTERIOR.assign(alpha=POSTERIOR["alpha"].expand_dims(k=0)).isel(item=[]))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda measures, model: nrm.measure_density(measures, model, X),
+        lambda measures, model: nrm.measure_cdf(measures, model, [0.0]),
+        nrm.measure_mean,
+    ],
+)
+def test_random_measures_without_atoms(function, model):
+    measures = nrm.sample_random_measure(IDATA, model, random_seed=1)
+    message = "measure_draws must have an atom of weight above 0 in every draw; "
+    with pytest.raises(ValueError, match=message + "4 of 4 draws have none"):
+        function(measures.isel(atom=[]), model)
+    # Draws with fewer atoms than others end in atoms of weight 0.
+    with pytest.raises(ValueError, match=message + "[123] of 4 draws have none"):
+        function(measures.isel(atom=[-1]), model)
+
+
 @pytest.mark.parametrize("function", [lambda *given: nrm.density(*given, X), nrm.sample_posterior_predictive])
 def test_data_too_large_for_squares(function):
     with pm.Model() as model:

@@ -1,5 +1,7 @@
 """Hyperparameters so large that differences of gamma functions cancel, and counts and values beyond doubles."""
 
+import math
+
 import numpy as np
 import pytensor.tensor as pt
 import pytest
@@ -22,6 +24,8 @@ from pymc_nrm.families.base import (
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import log_predictive_without
 from pymc_nrm.generic import kernel
+from pymc_nrm.measures import NormalizedGeneralizedGamma, NormalizedInverseGaussian
+from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf
 
 RNG = np.random.default_rng(3)
 REAL, COUNTS, BITS = RNG.normal(size=(6, 3)), RNG.poisson(9.0, size=(6, 3)), RNG.integers(0, 2, size=(6, 3))
@@ -61,3 +65,15 @@ def test_log_densities(family, X):
     symbolic = log_likelihood(type(full)(*map(pt.as_tensor, full)), pt.as_tensor(X), pt.zeros(len(X), dtype="int64"))
     assert [marginal, total, float(symbolic.eval())] == pytest.approx([exact] * 3, rel=1e-12, abs=5e-7)
     assert np.isnan(without) or without == pytest.approx(last, rel=1e-12, abs=5e-7)
+
+
+@pytest.mark.parametrize("alpha", [1e17, 1e300, 1.7e308])
+@pytest.mark.parametrize("counts", [[1], [1] * 5, [2], [4, 1]])
+@pytest.mark.parametrize("sigma", [0.5, 0.01])
+def test_partitions_under_a_large_total_mass(alpha, counts, sigma):
+    """As alpha grows, the probability tends to ``alpha^(k - n) prod_c (1 - sigma)_(n_c - 1)``: items are alone."""
+    measure = NormalizedInverseGaussian(alpha) if sigma == 0.5 else NormalizedGeneralizedGamma(alpha, sigma)
+    limit = (len(counts) - sum(counts)) * math.log(alpha)
+    limit += sum(math.log(i - sigma) for m in counts for i in range(1, m))
+    symbolic = symbolic_log_eppf(type(measure)(*map(pt.as_tensor, np.array(measure))), pt.as_tensor(counts))
+    assert [log_eppf(measure, np.array(counts)), float(symbolic.eval())] == pytest.approx([limit] * 2, abs=1e-9)
