@@ -6,7 +6,7 @@ import pymc_nrm as nrm
 
 from .case import Case, Text, names_of
 from .inputs import VALUES, data, families, measures
-from .values import WRONG_ANYTHING, options
+from .values import WRONG_ANYTHING, choose, options
 
 SEED = ["1", "0", "None", "np.random.default_rng(3)"]
 LOSS = ["'variation_of_information'", "'binder'", "'normalized_variation_of_information'", "'one_minus_adjusted_rand'"]
@@ -188,13 +188,13 @@ def _names(table, module):
 @st.composite
 def posteriors(draw, n, hostile):
     """Text of draws of labels, and whether they are ordinary."""
-    idata = draw(st.sampled_from(POSTERIORS)) if hostile else "posterior"
+    idata = choose(draw, POSTERIORS) if hostile else "posterior"
     text = DRAWS.format(
         n=n,
-        one=ONE[draw(st.sampled_from(sorted(ONE)))],
+        one=ONE[choose(draw, sorted(ONE))],
         seed=draw(st.integers(0, 50)),
         chains=draw(st.integers(1, 3)),
-        draws=draw(st.sampled_from([5, 12, 4])),
+        draws=choose(draw, [5, 12, 4]),
         idata=idata,
     )
     return Text(text, idata == "posterior")
@@ -203,9 +203,9 @@ def posteriors(draw, n, hostile):
 @st.composite
 def statistic_cases(draw):
     """A function of draws alone."""
-    function = draw(st.sampled_from(sorted(STATISTICS)))
-    hostile = draw(st.sampled_from([0, 0, 3]))
-    before = draw(posteriors(draw(st.sampled_from([5, 1, 2, 8, 20])), hostile))
+    function = choose(draw, sorted(STATISTICS))
+    hostile = choose(draw, [0, 0, 3])
+    before = draw(posteriors(choose(draw, [5, 1, 2, 8, 20]), hostile))
     chosen = draw(options(STATISTICS[function], hostile=hostile))
     text = f"{before.source}result = nrm.{function}(idata{chosen.source})\n"
     return Case(f"nrm.{function}", text, _names(STATISTICS, nrm), before.is_plain and not chosen.source)
@@ -214,10 +214,10 @@ def statistic_cases(draw):
 @st.composite
 def prediction_cases(draw, kinds):
     """A function of draws and a model."""
-    function = draw(st.sampled_from(sorted(PREDICTIONS)))
-    kind = draw(st.sampled_from(kinds))
-    n, d = draw(st.sampled_from([5, 3, 1, 2])), draw(st.sampled_from([2, 1, 3]))
-    hostile = draw(st.sampled_from([0, 0, 2]))
+    function = choose(draw, sorted(PREDICTIONS))
+    kind = choose(draw, kinds)
+    n, d = choose(draw, [5, 3, 1, 2]), choose(draw, [2, 1, 3])
+    hostile = choose(draw, [0, 0, 2])
     X = draw(data(VALUES[kind], n, d, 0))
     family, measure = draw(families(kind, n, d, hostile)), draw(measures(hostile))
     before = draw(posteriors(n, hostile and draw(st.booleans())))
@@ -225,24 +225,23 @@ def prediction_cases(draw, kinds):
     new, ordinary = "", True
     if function in ("density", "predict_labels"):
         ordinary = not draw(st.integers(0, 1))
-        new = ", np.array(X)" if ordinary else f", {draw(st.sampled_from([*NEW, *WRONG_ANYTHING]))}"
+        new = ", np.array(X)" if ordinary else f", {choose(draw, [*NEW, *WRONG_ANYTHING])}"
     text = MODEL.format(X=X.source, measure=measure.source, family=family.source, n=n) + before.source
     text += f"result = nrm.{function}(idata, model{new}{chosen.source})\n"
     parts = (X, family, measure, before)
     is_plain = all(part.is_plain for part in parts) and ordinary and not chosen.source
     if function == "sample_random_measure" and draw(st.booleans()):
-        text += draw(
-            st.sampled_from(
-                [
-                    "density = nrm.measure_density(result, model, np.array(X))\n",
-                    "cdf = nrm.measure_cdf(result, model, np.sort(np.array(X)[:, 0]))\n",
-                    "cdf = nrm.measure_cdf(result, model, [nan, 'x'])\n",
-                    "cdf = nrm.measure_cdf(result, model, [0.0, 1.0], feature=9)\n",
-                    "mean = nrm.measure_mean(result, model)\n",
-                    "density = nrm.measure_density(result.isel(atom=slice(0, 0)), model, np.array(X))\n",
-                    "mean = nrm.measure_mean(result.drop_vars('weight'), model)\n",
-                ]
-            )
+        text += choose(
+            draw,
+            [
+                "density = nrm.measure_density(result, model, np.array(X))\n",
+                "cdf = nrm.measure_cdf(result, model, np.sort(np.array(X)[:, 0]))\n",
+                "cdf = nrm.measure_cdf(result, model, [nan, 'x'])\n",
+                "cdf = nrm.measure_cdf(result, model, [0.0, 1.0], feature=9)\n",
+                "mean = nrm.measure_mean(result, model)\n",
+                "density = nrm.measure_density(result.isel(atom=slice(0, 0)), model, np.array(X))\n",
+                "mean = nrm.measure_mean(result.drop_vars('weight'), model)\n",
+            ],
         )
         is_plain = False
     names = _names(PREDICTIONS, nrm) | {"measure_draws", "feature", "weight", "total", "atom"}
@@ -252,9 +251,9 @@ def prediction_cases(draw, kinds):
 @st.composite
 def plot_cases(draw):
     """A picture on the backend that draws nothing."""
-    function = draw(st.sampled_from(sorted(PLOTS)))
-    hostile = draw(st.sampled_from([0, 3]))
-    n = draw(st.sampled_from([6, 2, 1]))
+    function = choose(draw, sorted(PLOTS))
+    hostile = choose(draw, [0, 3])
+    n = choose(draw, [6, 2, 1])
     before = draw(posteriors(n, hostile))
     chosen = draw(options({**PLOTS[function], "visuals": VISUALS}, hostile=hostile))
     given = ""
@@ -268,10 +267,10 @@ def plot_cases(draw):
             "'X'",
             "np.full(({n}, 2), nan)",
         ]
-        given = ", " + draw(st.sampled_from(forms if hostile else forms[:3])).format(n=n).replace(
+        given = ", " + choose(draw, forms if hostile else forms[:3]).format(n=n).replace(
             "rng", "np.random.default_rng(1)"
         )
-    backend = draw(st.sampled_from(["'none'"] * 9 + ["'matplotlob'"]))
+    backend = choose(draw, ["'none'"] * 9 + ["'matplotlob'"])
     text = f"{before.source}result = nrm.plots.{function}(idata{given}, backend={backend}{chosen.source})\n"
     names = _names(PLOTS, nrm.plots) | {"matplotlob"}
     return Case("plots", text, names, before.is_plain and not chosen.source and backend == "'none'" and not hostile)

@@ -1,11 +1,13 @@
 """Many examples in several processes: failures by kind, each with its shortest example."""
 
 import collections
+import gc
 import json
 import logging
 import multiprocessing
 import os
 import pathlib
+import random
 import resource
 import tempfile
 import time
@@ -19,7 +21,8 @@ from .case import IMPORTS
 from .inputs import VALUES
 from .judge import SECONDS, judge
 
-BATCH = 250
+BATCH = 50
+CHOICES = 4096  # bytes of which the choices of an example are made, some times what the longest needs
 ADDRESS_SPACE = 8 * 2**30  # bytes; imports and machine code take some two of them
 ALL = tuple(VALUES)
 
@@ -62,22 +65,21 @@ def batches_of(examples, seed, kinds):
 
 
 def run_batch(seed, count, strategy, tell):
-    """Judge ``count`` examples; ``tell`` gets each case before it runs, and its outcome afterwards."""
+    """Judge ``count`` examples; ``tell`` gets each case before it runs, and its outcome afterwards.
 
-    @hypothesis.seed(seed)
-    @hypothesis.settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[hypothesis.Phase.generate],
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
+    Hypothesis makes the examples of random bytes.  Its own search compares each example with all earlier ones and
+    varies them, which takes as long again as making them.
+    """
+
+    @hypothesis.settings(database=None, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
     @hypothesis.given(strategy)
     def attack(case):
         tell(case, None)
         tell(case, judge(case))
 
-    attack()
+    rng = random.Random(seed)
+    for _ in range(count):
+        attack.hypothesis.fuzz_one_input(rng.randbytes(CHOICES))
 
 
 class Failures:
@@ -103,12 +105,19 @@ class Failures:
         return "\n".join(entries)
 
 
-def _work(batches, path):
-    """Judge batch after batch, and write what happened as lines of JSON; the last line says what was running."""
+def _work(batches, following, path):
+    """Judge batch after batch, and write what happened as lines of JSON; the last line says what was running.
+
+    ``following`` is the number of the next batch, which all processes share.
+    """
+    # Ctrl-C is for the process that reports.
+    os.setpgrp()
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, resource.RLIM_INFINITY))
     logging.getLogger("pymc").setLevel(logging.CRITICAL)
     # Every variable of a graph would keep the stack of its making, at a fifth of the time.
     pytensor.config.traceback__limit = 0
+    # Garbage collection need not visit what is imported.
+    gc.freeze()
     with open(path, "w", buffering=1) as log:
 
         def tell(case, outcome):
@@ -119,8 +128,14 @@ def _work(batches, path):
             else:
                 log.write(json.dumps([outcome.verdict, case.kind]) + "\n")
 
-        for kind, seed, count in batches:
-            log.write(json.dumps(["batch", kind]) + "\n")
+        while True:
+            with following.get_lock():
+                number = following.value
+                following.value += 1
+            if number >= len(batches):
+                return
+            log.write(json.dumps(["batch", number]) + "\n")
+            kind, seed, count = batches[number]
             run_batch(seed, count, STRATEGIES[kind], tell)
 
 
@@ -134,38 +149,56 @@ class Campaign:
     examples, seed, processes : int
     kinds : sequence of str
         Those of ``SHARES``.
+    skip : int
+        Number of batches to leave out, those that an earlier campaign with the same examples, seed and kinds has done.
     patience : float
         CPU seconds without a new example after which a process is killed; kernels hold the interpreter, so that the
         limit of a single example may pass unnoticed.  Twenty times as many seconds of any clock count as well.
     """
 
-    def __init__(self, examples, seed, processes=2, kinds=tuple(SHARES), patience=15 * SECONDS):
+    def __init__(self, examples, seed, processes=2, kinds=tuple(SHARES), skip=0, patience=15 * SECONDS):
         self.batches, self.processes, self.patience = batches_of(examples, seed, kinds), processes, patience
+        self.context = multiprocessing.get_context("spawn")
+        self.following = self.context.Value("q", skip)
         self.failures, self.verdicts = Failures(), collections.Counter()
-        self.seconds = 0.0
+        self.workers, self.begun, self.stopped = [], time.perf_counter(), False
 
     def run(self, progress=print):
-        """Run all examples, and return the failures."""
-        start = last = time.perf_counter()
+        """Run all examples, or those until :meth:`stop`, and return the failures."""
+        self.begun = last = time.perf_counter()
         folder = pathlib.Path(tempfile.mkdtemp(prefix="attack"))
-        waiting = [self.batches[k :: self.processes] for k in range(self.processes)]
-        workers = [Worker(folder / f"{k}", batches, self) for k, batches in enumerate(waiting)]
-        while any(worker.is_busy for worker in workers):
-            for worker in workers:
+        self.workers = [Worker(folder / f"{k}", self) for k in range(self.processes)]
+        while any(worker.is_busy for worker in self.workers) and not self.stopped:
+            for worker in self.workers:
                 worker.look()
             time.sleep(0.2)
             if time.perf_counter() - last > 30.0:
                 last = time.perf_counter()
-                progress(self.line(last - start))
-        self.seconds = time.perf_counter() - start
-        progress(self.line(self.seconds))
+                progress(self.line())
+        for worker in self.workers:
+            worker.end()
+        progress(self.line())
         return self.failures
 
-    def line(self, seconds):
+    def stop(self, *_):
+        """End the campaign soon; a handler of signals."""
+        self.stopped = True
+
+    @property
+    def n_done(self):
+        """All batches before this one are done."""
+        running = [worker.number for worker in self.workers if worker.number is not None]
+        return min([*running, self.following.value, len(self.batches)])
+
+    def line(self):
         """Progress so far, in one line."""
-        done = sum(self.verdicts.values())
+        done, seconds = sum(self.verdicts.values()), time.perf_counter() - self.begun
+        cpu = sum(worker.cpu_seconds for worker in self.workers)
         parts = ", ".join(f"{count} {verdict}" for verdict, count in self.verdicts.most_common())
-        return f"{done} examples in {seconds:.0f} s, {done / seconds:.1f} per second: {parts}"
+        return (
+            f"{done} examples in {seconds:.0f} s, {done / max(cpu, 1.0):.1f} per CPU second: {parts}; "
+            f"{self.n_done} of {len(self.batches)} batches done"
+        )
 
     def note(self, entry):
         """Count one line of a worker's log."""
@@ -186,41 +219,52 @@ def cpu_seconds(pid):
 class Worker:
     """A sequence of processes, each of which continues after the batch in which the last one died."""
 
-    def __init__(self, path, batches, campaign):
-        self.path, self.batches, self.campaign = path, batches, campaign
-        self.process = None
+    def __init__(self, path, campaign):
+        self.path, self.campaign = path, campaign
+        self.cpu_of_ended = 0.0
         self._start()
 
     def _start(self):
-        if not self.batches:
-            self.process = None
-            return
-        context = multiprocessing.get_context("spawn")
         self.path.unlink(missing_ok=True)
-        self.running, self.since, self.begun, self.place = None, time.perf_counter(), 0, 0
-        self.cpu_before = 0.0
-        self.process = context.Process(target=_work, args=(self.batches, str(self.path)), daemon=True)
+        self.running, self.number, self.since, self.place = None, None, time.perf_counter(), 0
+        self.cpu_before = self.cpu_now = 0.0
+        given = (self.campaign.batches, self.campaign.following, str(self.path))
+        self.process = self.campaign.context.Process(target=_work, args=given, daemon=True)
         self.process.start()
 
     @property
     def is_busy(self):
         return self.process is not None
 
+    @property
+    def cpu_seconds(self):
+        """CPU time of all processes of this worker."""
+        return self.cpu_of_ended + self.cpu_now
+
     def look(self):
         """Read what is new, and deal with a process that ended or hangs."""
         if self.process is None:
             return
         ended = not self.process.is_alive()
+        if not ended:
+            self.cpu_now = cpu_seconds(self.process.pid)
         self._read()
         waiting = time.perf_counter() - self.since
-        working = min(cpu_seconds(self.process.pid) - self.cpu_before, waiting)
+        working = min(self.cpu_now - self.cpu_before, waiting)
         if not ended and max(working, waiting / 20.0) > self.campaign.patience:
-            self.process.kill()
             self._lost("hangs", f"no answer in {working:.0f} CPU s, {waiting:.0f} s in all")
         elif ended and self.process.exitcode == 0:
-            self.process = None
+            self.process, self.number = None, None
         elif ended:
             self._lost("crash", f"exit code {self.process.exitcode}")
+
+    def end(self):
+        """Kill the process, if there is one."""
+        if self.process is not None:
+            self._read()
+            self.process.kill()
+            self.process.join()
+            self.process = None
 
     def _read(self):
         if not self.path.exists():
@@ -233,10 +277,9 @@ class Worker:
                 self.place += len(line.encode())
                 entry = json.loads(line)
                 if entry[0] == "running":
-                    self.running, self.since = entry, time.perf_counter()
-                    self.cpu_before = cpu_seconds(self.process.pid)
+                    self.running, self.since, self.cpu_before = entry, time.perf_counter(), self.cpu_now
                 elif entry[0] == "batch":
-                    self.begun += 1
+                    self.number = entry[1]
                 else:
                     self.campaign.note(entry)
 
@@ -244,12 +287,12 @@ class Worker:
         if self.running is not None:
             _, kind, program = self.running
             self.campaign.note([verdict, kind, program, message])
-        self.process.join()
-        self.batches = self.batches[self.begun :]
+        self.end()
+        self.cpu_of_ended += self.cpu_now
         self._start()
 
 
 def report(campaign):
     """The whole report as text."""
-    head = f"# Attack\n\n{campaign.line(campaign.seconds)}\n\nPrograms run after:\n\n```python\n{IMPORTS}```\n\n"
+    head = f"# Attack\n\n{campaign.line()}\n\nPrograms run after:\n\n```python\n{IMPORTS}```\n\n"
     return head + campaign.failures.report()

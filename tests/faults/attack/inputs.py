@@ -1,11 +1,12 @@
 """Families, measures and data that go together, as pieces of programs."""
 
+import functools
 from typing import NamedTuple
 
 from hypothesis import strategies as st
 
 from .case import Text
-from .values import EXTREME_POSITIVE, WRONG_NUMBERS, per_feature, positive, real
+from .values import EXTREME_POSITIVE, WRONG_NUMBERS, choose, per_feature, positive, real
 
 SIZES = [4, 6, 5, 3, 2, 1, 9, 12, 30]
 WIDTHS = [1, 2, 3, 1, 2, 7]
@@ -119,11 +120,12 @@ class Inputs(NamedTuple):
     vector: bool
 
 
+@functools.cache
 @st.composite
 def measures(draw, hostile):
     """A measure."""
     alpha = draw(positive(hostile))
-    kind = draw(st.sampled_from(["DirichletProcess", "NormalizedInverseGaussian", "NormalizedGeneralizedGamma"]))
+    kind = choose(draw, ["DirichletProcess", "NormalizedInverseGaussian", "NormalizedGeneralizedGamma"])
     if kind != "NormalizedGeneralizedGamma":
         return Text(f"nrm.{kind}({alpha.source})", alpha.is_plain)
     choices = ["0.5", "0.3", "0.0", "0.9", "0.05", "1e-12", "0.999999", "5e-324", "1 - 1e-15", *WRONG_NUMBERS]
@@ -137,54 +139,55 @@ def data(draw, values, n, d, hostile):
     row = draw(st.integers(0, len(values) - 1))
     source, is_plain = values[row].format(n=n, d=d), row < PLAIN
     if values is REAL:
-        scale = draw(st.sampled_from(SCALES))
+        scale = choose(draw, SCALES)
         source, is_plain = f"{source}{scale}", is_plain and not scale
     source = source.replace("rng", f"np.random.default_rng({draw(st.integers(0, 30))})")
     level = draw(st.integers(0, 19))
     if level < hostile:
-        return Text(draw(st.sampled_from(WRONG_DATA)).format(X=source), False)
+        return Text(choose(draw, WRONG_DATA).format(X=source), False)
     if level < 2 * hostile:
-        return Text(draw(st.sampled_from(CONTAINERS)).format(X=source), False)
+        return Text(choose(draw, CONTAINERS).format(X=source), False)
     return Text(source, is_plain)
 
 
+@functools.cache
 @st.composite
 def matrices(draw, d, hostile):
     """A positive definite matrix, or something else instead."""
     if draw(st.integers(0, 19)) >= 2 * hostile:
-        scale = draw(st.sampled_from(["", " * 0.2", " * 30.0"]))
+        scale = choose(draw, ["", " * 0.2", " * 30.0"])
         return Text(f"np.eye({d}){scale}")
-    number = draw(st.sampled_from([*EXTREME_POSITIVE, *WRONG_NUMBERS]))
+    number = choose(draw, [*EXTREME_POSITIVE, *WRONG_NUMBERS])
     return Text(
-        draw(
-            st.sampled_from(
-                [
-                    f"np.eye({d}) * 1e-20",
-                    f"np.eye({d}) * 1e-300",
-                    f"np.eye({d}) * 1e300",
-                    f"np.ones(({d}, {d}))",
-                    f"np.eye({d + 1})",
-                    "np.eye(1)",
-                    "1.0",
-                    "-1.0",
-                    "[1.0, 2.0]",
-                    f"-np.eye({d})",
-                    f"np.zeros(({d}, {d}))",
-                    f"np.eye({d}).tolist()",
-                    f"pd.DataFrame(np.eye({d}))",
-                    f"np.eye({d}) + 1e-9",
-                    f"np.ones({d})",
-                    f"np.diag(np.logspace(0, 300, {d}))",
-                    f"np.eye({d}) + np.eye({d}, k=1)",
-                    f"np.eye({d})[None]",
-                    number,
-                ]
-            )
+        choose(
+            draw,
+            [
+                f"np.eye({d}) * 1e-20",
+                f"np.eye({d}) * 1e-300",
+                f"np.eye({d}) * 1e300",
+                f"np.ones(({d}, {d}))",
+                f"np.eye({d + 1})",
+                "np.eye(1)",
+                "1.0",
+                "-1.0",
+                "[1.0, 2.0]",
+                f"-np.eye({d})",
+                f"np.zeros(({d}, {d}))",
+                f"np.eye({d}).tolist()",
+                f"pd.DataFrame(np.eye({d}))",
+                f"np.eye({d}) + 1e-9",
+                f"np.ones({d})",
+                f"np.diag(np.logspace(0, 300, {d}))",
+                f"np.eye({d}) + np.eye({d}, k=1)",
+                f"np.eye({d})[None]",
+                number,
+            ],
         ),
         False,
     )
 
 
+@functools.cache
 @st.composite
 def families(draw, kind, n, d, hostile):
     """A family of the given name."""
@@ -202,12 +205,10 @@ def families(draw, kind, n, d, hostile):
         parts = [("alpha", scalar if kind == "CategoricalDirichlet" else shaped)]
     texts = [(name, draw(part)) for name, part in parts]
     if hostile and kind == "CategoricalDirichlet" and draw(st.integers(0, 4)) == 0:
-        levels = draw(
-            st.sampled_from(["3", "0", "-1", "2.5", "[3, 3]", "'x'", "nan", "10**9", "[]", f"[3] * {d}", "1"])
-        )
+        levels = choose(draw, ["3", "0", "-1", "2.5", "[3, 3]", "'x'", "nan", "10**9", "[]", f"[3] * {d}", "1"])
         texts.append(("n_levels", Text(levels, False)))
     if hostile and kind == "MultinomialDirichlet" and draw(st.integers(0, 4)) == 0:
-        total = draw(st.sampled_from(["3", "-1", "nan", f"[4] * {n}", "'x'", "[1, 2]", "2.5"]))
+        total = choose(draw, ["3", "-1", "nan", f"[4] * {n}", "'x'", "[1, 2]", "2.5"])
         texts.append(("total", Text(total, False)))
     arguments = ", ".join(f"{name}={text.source}" for name, text in texts)
     return Text(f"nrm.{kind}({arguments})", all(text.is_plain for _, text in texts))
@@ -223,12 +224,13 @@ VALUES = {
 }
 
 
+@functools.cache
 @st.composite
 def inputs(draw, kinds=tuple(VALUES), hostility=(0, 0, 0, 1, 2, 4)):
     """A family, a measure and data; ``kinds`` are the families to choose from."""
-    kind = draw(st.sampled_from(kinds))
-    n, d = draw(st.sampled_from(SIZES)), draw(st.sampled_from(WIDTHS))
-    hostile = draw(st.sampled_from(hostility))
+    kind = choose(draw, kinds)
+    n, d = choose(draw, SIZES), choose(draw, WIDTHS)
+    hostile = choose(draw, hostility)
     family = draw(families(kind, n, d, hostile))
     measure = draw(measures(hostile if draw(st.booleans()) else 0))
     X = draw(data(VALUES[kind], n, d, hostile))

@@ -6,7 +6,7 @@ import pymc_nrm as nrm
 
 from .case import Case, names_of
 from .inputs import inputs, measures
-from .values import WRONG_ANYTHING, options
+from .values import WRONG_ANYTHING, choose, options
 
 STEPS = {
     "MarginalGibbs": {"n_items": ["None", "1", "{n}"]},
@@ -118,8 +118,8 @@ RUN = """\
 def models(draw, given, hostile):
     """Text of a model, and whether it is plain."""
     chance = st.integers(0, 9) if hostile else st.just(9)
-    place = draw(st.sampled_from(PLACES)) if draw(chance) < 2 else "n={n}"
-    more = draw(st.sampled_from(MORE)) if draw(chance) < 2 else ""
+    place = choose(draw, PLACES) if draw(chance) < 2 else "n={n}"
+    more = choose(draw, MORE) if draw(chance) < 2 else ""
     form = draw(chance)
     observed = "pm.Data('X', X)" if form == 0 else "None" if form == 1 and draw(st.booleans()) else "X"
     text = MODEL.format(
@@ -142,12 +142,12 @@ def step_cases(draw, kinds, steps=tuple(STEPS), most_draws=4):
     given = draw(inputs(kinds))
     hostile = not draw(st.booleans())
     text, is_plain = draw(models(given, hostile))
-    step = draw(st.sampled_from(steps))
+    step = choose(draw, steps)
     table = {name: [value.format(n=given.n) for value in values] for name, values in STEPS[step].items()}
     chosen = draw(options(table, hostile=2 if hostile and draw(st.booleans()) else 0))
     text += STEP.format(
         step=step,
-        start=draw(st.sampled_from(STARTS)).format(n=given.n),
+        start=choose(draw, STARTS).format(n=given.n),
         options=chosen.source,
         draws=draw(st.integers(1, most_draws)),
         seed=draw(st.integers(0, 99)),
@@ -161,12 +161,10 @@ def run_cases(draw, kinds, steps=tuple(STEPS)):
     """A whole run of ``pm.sample`` or ``nrm.sample``, with tiny numbers of draws."""
     given = draw(inputs(kinds))
     text, is_plain = draw(models(given, draw(st.integers(0, 3)) == 3))
-    sampler = draw(st.sampled_from(["nrm.sample", "pm.sample"]))
-    step = draw(st.sampled_from(steps))
+    sampler = choose(draw, ["nrm.sample", "pm.sample"])
+    step = choose(draw, steps)
     more = f", step=[nrm.{step}([z])]"
-    more += draw(
-        st.sampled_from(["", "", f", initvals={{'z': np.arange({given.n})}}", ", discard_tuned_samples=False"])
-    )
+    more += choose(draw, ["", "", f", initvals={{'z': np.arange({given.n})}}", ", discard_tuned_samples=False"])
     if sampler == "nrm.sample":
         table = {
             "label_storage": ["'full'", "'compact'", "'none'"],
@@ -176,11 +174,11 @@ def run_cases(draw, kinds, steps=tuple(STEPS)):
             "client": ["None"],
             "quiet": ["True"],
         }
-        chosen = draw(options(table, hostile=draw(st.sampled_from([0, 0, 3]))))
+        chosen = draw(options(table, hostile=choose(draw, [0, 0, 3])))
         more, is_plain = (f", step=[nrm.{step}([z])]{chosen.source}", is_plain and chosen.is_plain)
-    draws, tune = draw(st.sampled_from([5, 1, 2, 9])), draw(st.sampled_from([0, 3, 10]))
+    draws, tune = choose(draw, [5, 1, 2, 9]), choose(draw, [0, 3, 10])
     wrong = draw(st.integers(0, 19)) == 19
-    count = draw(st.sampled_from([*WRONG_ANYTHING, "0"])) if wrong else draws
+    count = choose(draw, [*WRONG_ANYTHING, "0"]) if wrong else draws
     text += RUN.format(
         sampler=sampler,
         draws=count,
@@ -214,14 +212,14 @@ SCALED = {
 @st.composite
 def hyperprior_cases(draw, kinds, steps=tuple(STEPS)):
     """A whole run with NUTS for the hyperparameters, which compiles for some seconds."""
-    kind = draw(st.sampled_from(kinds))
+    kind = choose(draw, kinds)
     given = draw(inputs((kind,), hostility=(0, 2)))
     text = HYPERPRIOR.format(
         X=given.X.source,
         n=given.n,
-        measure=draw(st.sampled_from(["DirichletProcess", "NormalizedInverseGaussian", "NormalizedGeneralizedGamma"])),
+        measure=choose(draw, ["DirichletProcess", "NormalizedInverseGaussian", "NormalizedGeneralizedGamma"]),
         family=SCALED[kind].format(d=given.d),
-        step=draw(st.sampled_from(steps)),
+        step=choose(draw, steps),
         seed=draw(st.integers(0, 99)),
     )
     return Case("runs", text, NAMES | {"alpha", "scale", "z", "x"}, False)
@@ -243,11 +241,11 @@ for _ in range(4):
 @st.composite
 def prior_cases(draw, steps=tuple(STEPS)):
     """A partition without data: measures by themselves, at all their extremes."""
-    measure = draw(measures(draw(st.sampled_from([0, 4, 8]))))
+    measure = draw(measures(choose(draw, [0, 4, 8])))
     text = PRIOR.format(
         measure=measure.source,
-        n=draw(st.sampled_from([5, 1, 2, 3, 40])),
-        step=draw(st.sampled_from(steps)),
+        n=choose(draw, [5, 1, 2, 3, 40]),
+        step=choose(draw, steps),
         seed=draw(st.integers(0, 99)),
     )
     return Case("steps", text, NAMES, measure.is_plain)

@@ -6,7 +6,7 @@ import pymc_nrm as nrm
 
 from .case import Case, names_of
 from .inputs import inputs
-from .values import options
+from .values import choose, options
 
 OPTIONS = {
     "bhc": {"u": ["None", "1.0", "1e-8", "1e8", "1e-300", "1e300"], "random_seed": ["None", "1"]},
@@ -57,9 +57,9 @@ NAMES = names_of(
 def tree_cases(draw, kinds, functions=tuple(OPTIONS)):
     """A tree, and sometimes what is computed from it."""
     given = draw(inputs(kinds))
-    function = draw(st.sampled_from(functions))
+    function = choose(draw, functions)
     table = {name: [value.format(n=given.n) for value in values] for name, values in OPTIONS[function].items()}
-    chosen = draw(options(table, hostile=draw(st.sampled_from([0, 0, 3]))))
+    chosen = draw(options(table, hostile=choose(draw, [0, 0, 3])))
     text = TREE.format(
         X=given.X.source,
         measure=given.measure.source,
@@ -67,9 +67,9 @@ def tree_cases(draw, kinds, functions=tuple(OPTIONS)):
         function=function,
         options=chosen.source,
     )
-    after = draw(st.sampled_from(sorted(AFTER)))
-    new = draw(st.sampled_from(NEW)) if after == "predict" else ""
-    u = draw(st.sampled_from(["", ", u=1.0", ", u=-1", ", u='x'", ", u=nan"])) if after == "bound" else ""
+    after = choose(draw, sorted(AFTER))
+    new = choose(draw, NEW) if after == "predict" else ""
+    u = choose(draw, ["", ", u=1.0", ", u=-1", ", u='x'", ", u=nan"]) if after == "bound" else ""
     text += AFTER[after].format(new=new, options=u)
     parts = (given.family, given.measure, given.X, chosen)
     return Case("trees", text, NAMES, all(part.is_plain for part in parts) and not new and not u)
@@ -78,7 +78,7 @@ def tree_cases(draw, kinds, functions=tuple(OPTIONS)):
 @st.composite
 def from_data_cases(draw):
     """Hyperparameters from data."""
-    kind = draw(st.sampled_from(["NormalGamma", "NormalWishart"]))
+    kind = choose(draw, ["NormalGamma", "NormalWishart"])
     given = draw(inputs((kind,), hostility=(0, 3, 8)))
     text = f"X = {given.X.source}\nresult = nrm.{kind}.from_data(X)\n"
     return Case("from_data", text, names_of() | {"X", "features", "values"})

@@ -1,5 +1,7 @@
 """Numbers and objects for arguments, as pieces of programs: ordinary, extreme and wrong ones."""
 
+import functools
+
 from hypothesis import strategies as st
 
 from .case import Text
@@ -94,12 +96,24 @@ WRONG_ANYTHING = [
 ]
 
 
+@functools.cache
+def _places(count):
+    return st.integers(0, count - 1)
+
+
+def choose(draw, values):
+    """One of a list.  ``sampled_from`` would make and check a strategy of its own at each call."""
+    return values[draw(_places(len(values)))]
+
+
+@functools.cache
 @st.composite
 def positive(draw, hostile):
     """A positive hyperparameter, or something else with probability ``hostile`` in ten."""
     return draw(_number(ORDINARY_POSITIVE, EXTREME_POSITIVE, hostile))
 
 
+@functools.cache
 @st.composite
 def real(draw, hostile):
     """A hyperparameter that is any real number."""
@@ -110,19 +124,20 @@ def real(draw, hostile):
 def _number(draw, ordinary, extreme, hostile):
     level = draw(st.integers(0, 19))
     if level >= 2 * hostile:
-        return Text(draw(st.sampled_from(ordinary)))
+        return Text(choose(draw, ordinary))
     if level % 3:
-        return Text(draw(st.sampled_from(extreme)), False)
-    return Text(draw(st.sampled_from(WRONG_NUMBERS)), False)
+        return Text(choose(draw, extreme), False)
+    return Text(choose(draw, WRONG_NUMBERS), False)
 
 
+@functools.cache
 @st.composite
 def per_feature(draw, number, d, hostile):
     """A number for all features, one for each feature, or too few or too many."""
     form = draw(st.integers(0, 9))
     if form < 5:
         return draw(number)
-    length = d if form < 9 or not hostile else draw(st.sampled_from([0, 1, d + 1, 2 * d + 1]))
+    length = d if form < 9 or not hostile else choose(draw, [0, 1, d + 1, 2 * d + 1])
     parts = [draw(number) for _ in range(min(length, 4))] + [Text("1.0")] * (length - 4)
     source = f"[{', '.join(part.source for part in parts)}]"
     source = source if draw(st.booleans()) else f"np.array({source})"
@@ -133,18 +148,19 @@ def per_feature(draw, number, d, hostile):
 def anything(draw, ordinary, hostile=3):
     """An argument: one of the ordinary pieces of text, or anything at all."""
     if draw(st.integers(0, 9)) < hostile:
-        return Text(draw(st.sampled_from(WRONG_ANYTHING)), False)
-    return Text(draw(st.sampled_from(ordinary)))
+        return Text(choose(draw, WRONG_ANYTHING), False)
+    return Text(choose(draw, ordinary))
 
 
 @st.composite
 def options(draw, table, *, most=2, hostile=3):
     """Keyword arguments ``, name=value``, and sometimes a misspelt name."""
-    chosen = draw(st.lists(st.sampled_from(sorted(table)), max_size=most, unique=True)) if table else []
+    count = draw(_places(most + 1)) if table else 0
+    chosen = dict.fromkeys(choose(draw, sorted(table)) for _ in range(count))
     source, is_plain = "", True
     for name in chosen:
         value = draw(anything(table[name], hostile))
         source, is_plain = f"{source}, {name}={value.source}", is_plain and value.is_plain
     if table and draw(st.integers(0, 29)) == 29:
-        source, is_plain = f"{source}, {draw(st.sampled_from(sorted(table)))}s=1", False
+        source, is_plain = f"{source}, {choose(draw, sorted(table))}s=1", False
     return Text(source, is_plain)
