@@ -154,7 +154,7 @@ class SplitMerge(PartitionStep):
         n_items: int | None = None,
         **kwargs: Any,
     ) -> None:
-        if proposal not in ("sequential", "restricted_gibbs"):
+        if not isinstance(proposal, str) or proposal not in ("sequential", "restricted_gibbs"):
             raise ValueError(f"proposal must be 'sequential' or 'restricted_gibbs'; got {proposal!r}")
         check_count("n_moves", n_moves, 0)
         check_count("n_scans", n_scans, 0)

@@ -260,6 +260,10 @@ def test_arguments_of_sample(arguments, message, model):
         ),
         (lambda model: nrm.predict_labels(IDATA, model, X, ["a"] * 4), "estimate must be real numbers; got text"),
         (lambda model: nrm.TreeGuided(model["z"], moves=[1], model=model), "moves must be a mapping"),
+        (
+            lambda model: nrm.SplitMerge([model["z"]], proposal=np.zeros((2, 2)), model=model),
+            r"proposal must be 'sequential' or 'restricted_gibbs'; got array\(",
+        ),
         (lambda model: nrm.MarginalGibbs(["z"], model=model), r"vars must be a free Partition .* got \['z'\]"),
         (lambda model: nrm.MarginalGibbs([model["x"]], model=model), r"vars must be a free Partition .* got \[x\]"),
         (lambda model: nrm.MarginalGibbs([model["alpha"]], model=model), "vars must be partitions; 'alpha' is not"),
