@@ -1,8 +1,15 @@
 """Random examples of the public API, and checks that the suite finds the failures it looks for."""
 
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+from types import SimpleNamespace
+
 import pytest
-from attack import afterwards, models, tree_calls
-from attack.campaign import ALL, STRATEGIES, Campaign, batches_of
+from attack import afterwards, campaign, models, tree_calls
+from attack.campaign import ALL, STRATEGIES, Campaign, batches_of, run_batch
 from attack.case import Case
 from attack.judge import judge
 from hypothesis import HealthCheck, given, settings
@@ -70,8 +77,7 @@ def test_plots(case):
 
 @pytest.mark.slow
 def test_campaign():
-    campaign = Campaign(4000, seed=1)
-    failures = campaign.run()
+    failures = Campaign(4000, seed=1).run()
     assert not failures.counts, failures.report()
 
 
@@ -137,3 +143,38 @@ def test_a_campaign_has_as_many_examples_as_asked_for():
     assert 10_000 <= sum(count for _, _, count in batches) < 10_000 + len(STRATEGIES)
     assert {kind for kind, _, _ in batches} == set(STRATEGIES)
     assert len(ALL) == 6
+
+
+@pytest.mark.parametrize("kind", STRATEGIES)
+def test_examples_follow_from_the_seed(kind, monkeypatch):
+    monkeypatch.setattr(campaign, "judge", lambda case: None)
+    programs = [], [], []
+    for seed, found in zip([1, 1, 2], programs, strict=True):
+        run_batch(seed, 40, STRATEGIES[kind], lambda case, outcome, found=found: found.append(case.program))
+    # Each example is told of twice.
+    assert len(programs[0]) == 80
+    assert programs[0] == programs[1] != programs[2]
+
+
+def test_batches_before_the_first_unfinished_one_are_done():
+    attack = Campaign(10_000, seed=1, skip=3)
+    assert attack.n_done == 3
+    attack.workers = [SimpleNamespace(number=number) for number in (5, None, 4)]
+    attack.following.value = 7
+    assert attack.n_done == 4
+    attack.workers = []
+    attack.following.value = len(attack.batches) + 2
+    assert attack.n_done == len(attack.batches)
+
+
+@pytest.mark.slow
+def test_a_campaign_that_is_stopped_reports(tmp_path):
+    command = [sys.executable, "-u", "-m", "tests.faults.attack", "--kinds", "from_data", "--processes", "1"]
+    command += ["--examples", "1000000", "--report", str(tmp_path / "report.md")]
+    root = pathlib.Path(__file__).parents[2]
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True, env=os.environ) as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        last = process.communicate(timeout=60)[0].splitlines()[-1]
+    assert "failures of" in last
+    assert "of 20000 batches done" in (tmp_path / "report.md").read_text()
