@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from common.data import shared
 from scipy.io import loadmat
 
+from common.data import shared
 from pymc_nrm import datasets
 
 

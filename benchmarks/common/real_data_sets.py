@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+
 from common import real_data_files as files
 
 MOST_ITEMS = 2000
@@ -22,9 +23,10 @@ class DataSet(NamedTuple):
     ----------
     name : str
     kind : str
-        ``"continuous"``, ``"binary"`` (0 and 1), ``"counts"``, ``"categorical"`` (strings) or ``"mixed"``.
+        ``"continuous"``, ``"binary"`` (0 and 1), ``"counts"``, ``"categorical"`` or ``"mixed"``.
     X : DataFrame, shape (n, d)
-        Items with named features, in the units of the source; NaN where a value is missing.
+        Items with named features, in the units of the source, numbers or pandas categories; NaN where a value is
+        missing.
     classes : ndarray of int64, shape (n,), or None
         Known class of each item.
     class_names : list of str
@@ -41,10 +43,8 @@ class DataSet(NamedTuple):
 
     @property
     def values(self):
-        """Items as floats, shape (n, d); strings become the numbers of their sorted values."""
-        columns = [
-            column if pd.api.types.is_numeric_dtype(column) else _numbered(column) for _, column in self.X.items()
-        ]
+        """Items as floats, shape (n, d); categories become the numbers of their levels."""
+        columns = [column if column.dtype != "category" else _numbered(column) for _, column in self.X.items()]
         return np.column_stack([np.asarray(column, dtype=float) for column in columns])
 
 
@@ -98,6 +98,7 @@ def load(name):
         keep = np.sort(np.random.default_rng(20261122).choice(len(X), MOST_ITEMS, replace=False))
     X = X.iloc[keep].reset_index(drop=True)
     X.columns = [str(column) for column in X.columns]
+    X = X.astype({name: "category" for name, column in X.items() if not pd.api.types.is_numeric_dtype(column)})
     if values is None:
         return DataSet(name, entry.kind, X, None, [], entry.about)
     class_names, classes = np.unique(np.asarray(values)[keep].astype(str), return_inverse=True)
@@ -148,8 +149,7 @@ def principal_components(X, n_components, *, standardise):
 
 
 def _numbered(column):
-    codes = pd.Categorical(column).codes.astype(float)
-    return np.where(codes < 0, np.nan, codes)
+    return np.where(column.isna(), np.nan, column.cat.codes)
 
 
 def _components(read, n_components, *, standardise):

@@ -1,0 +1,94 @@
+"""What a clustering method returns on a real data set, and how well it did.
+
+A method is a function ``fit(data, seed)`` of a ``DataSet`` that returns a ``Fit``.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+N_BINS = 10
+
+
+class Fit(NamedTuple):
+    """What a method found.
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (n,)
+        Cluster of each item.
+    seconds : float
+        CPU seconds, without compilation.
+    log_density : callable, optional
+        ``log_density(X)`` returns log predictive densities of new items, in the units of the data: shape (m,).
+    similarity : ndarray, shape (n, n), optional
+        Probabilities that pairs of items share a cluster.
+    about : dict
+        Further numbers for the row of results.
+    """
+
+    labels: np.ndarray
+    seconds: float
+    log_density: Callable | None = None
+    similarity: np.ndarray | None = None
+    about: dict = {}
+
+
+def folds(n, n_folds, seed=1):
+    """Split n items into folds of nearly equal size: a list of pairs of positions, training and test."""
+    parts = np.array_split(np.random.default_rng(seed).permutation(n), n_folds)
+    return [(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), np.sort(part)) for k, part in enumerate(parts)]
+
+
+def adjusted_rand_index(labels, classes):
+    """Agreement of two partitions: 1 if they are the same, 0 on average if one of them is random."""
+    _, rows = np.unique(labels, return_inverse=True)
+    _, columns = np.unique(classes, return_inverse=True)
+    table = np.zeros((rows.max() + 1, columns.max() + 1))
+    np.add.at(table, (rows, columns), 1)
+    both, first, second = (_pairs(counts).sum() for counts in (table, table.sum(axis=1), table.sum(axis=0)))
+    expected = first * second / _pairs(len(labels))
+    most = (first + second) / 2
+    return 1.0 if most == expected else float((both - expected) / (most - expected))
+
+
+def _pairs(counts):
+    return counts * (counts - 1) / 2
+
+
+def brier_score(similarity, classes):
+    """Mean squared difference, over all pairs, of the probability that they belong together and whether they do."""
+    pairs = np.triu_indices(len(classes), 1)
+    return float(((similarity[pairs] - (classes[:, None] == classes)[pairs]) ** 2).mean())
+
+
+def reliability(similarity, classes):
+    """How often pairs of items are of one class, by the probability with which they share a cluster.
+
+    Returns
+    -------
+    list of dict
+        One for each of ten bins of probability: ``pairs``, their mean ``probability``, and the ``share`` of one class.
+    """
+    pairs = np.triu_indices(len(classes), 1)
+    probability, same = similarity[pairs], (classes[:, None] == classes)[pairs]
+    bins = np.minimum((probability * N_BINS).astype(int), N_BINS - 1)
+    counts, sums, hits = (np.bincount(bins, weights, N_BINS) for weights in (None, probability, same))
+    return [
+        {"pairs": int(count), "probability": float(total / count), "share": float(hit / count)}
+        for count, total, hit in zip(counts, sums, hits, strict=True)
+        if count
+    ]
+
+
+def together(labels):
+    """Whether pairs of items share a cluster, as probabilities 0 and 1."""
+    return (labels[:, None] == labels).astype(float)
+
+
+def shared_responsibility(responsibilities):
+    """Probability that two items share a component, given the parameters of a mixture: shape (n, n)."""
+    similarity = responsibilities @ responsibilities.T
+    np.fill_diagonal(similarity, 1.0)
+    return np.clip(similarity, 0.0, 1.0)

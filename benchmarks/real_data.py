@@ -1,0 +1,111 @@
+"""Clustering of real data with known classes: agreement, held-out density, calibration and time, for all methods."""
+
+import common.one_core  # noqa: F401
+
+# isort: split
+
+import json
+
+import numpy as np
+from common import real_data_ours as ours
+from common.part import QUICK_RESULTS, RESULTS, Part
+from common.real_data_fits import adjusted_rand_index, brier_score, folds, reliability, together
+from common.real_data_report import headline, pictures, table
+from common.real_data_sets import load_all, names, without_ties
+from peers import gaussian_mixtures, latent_classes, partitioners
+
+GAUSSIAN = ("continuous", "counts")
+DISCRETE = ("binary", "counts", "categorical")
+# Method, the kinds of data it is for, and the kinds for which its density is one of the data.
+METHODS = {
+    ours.NAME: (ours.fit, ours.KINDS, ours.KINDS),
+    "GaussianMixture, BIC": (gaussian_mixtures.em, GAUSSIAN, ("continuous",)),
+    "BayesianGaussianMixture": (gaussian_mixtures.variational, GAUSSIAN, ("continuous",)),
+    "latent classes, BIC": (latent_classes.fit, DISCRETE, DISCRETE),
+    "k-means, silhouette": (partitioners.k_means, None, ()),
+    "HDBSCAN": (partitioners.hdbscan, None, ()),
+    "HDBSCAN, 15": (partitioners.hdbscan_larger, None, ()),
+}
+N_FOLDS = 3
+QUICK_SETS = ("iris", "votes")
+
+
+def on_all_items(data, method, seed=1):
+    """Agreement with the classes, calibration and time of one method on all items of a set."""
+    found = method(data, seed)
+    row = {"clusters": len(np.unique(found.labels)), "seconds": found.seconds} | found.about
+    if data.classes is not None:
+        similarity = together(found.labels) if found.similarity is None else found.similarity
+        row["ari"] = adjusted_rand_index(found.labels, data.classes)
+        row["brier"] = brier_score(similarity, data.classes)
+        if found.similarity is not None:
+            row["reliability"] = reliability(similarity, data.classes)
+    return row
+
+
+def held_out(data, method, seed=1):
+    """Mean log predictive density of items that a method has not seen, for each fold.
+
+    Features of continuous data get back the noise that rounding has removed: without it, a component whose items agree
+    in a rounded feature has an unbounded density.
+    """
+    X = data.X
+    if data.kind == "continuous":
+        X = X.astype(float)
+        X.iloc[:, :] = without_ties(X)
+    values = []
+    for train, test in folds(len(X), N_FOLDS):
+        found = method(data._replace(X=X.iloc[train].reset_index(drop=True), classes=None), seed)
+        values.append(float(found.log_density(X.iloc[test].reset_index(drop=True)).mean()))
+    return {"held_out": float(np.mean(values)), "held_out_by_fold": values}
+
+
+def measure(quick, note, sets=None, methods=None):
+    chosen = sets or (QUICK_SETS if quick else names())
+    rows = kept(QUICK_RESULTS if quick else RESULTS, sets, methods)
+    absent = set()
+    for name, data in load_all(chosen, note).items():
+        n, d = data.X.shape
+        common = {"set": name, "kind": data.kind, "n": n, "d": d, "classes": len(data.class_names), "about": data.about}
+        for label in methods or METHODS:
+            method, kinds, with_density = METHODS[label]
+            if label in absent or (kinds is not None and data.kind not in kinds):
+                continue
+            try:
+                row = common | {"method": label} | on_all_items(data, method)
+                if data.kind in with_density:
+                    row |= held_out(data, ours.fit_for_density if label == ours.NAME else method)
+            except ImportError as error:
+                note(f"{label} skipped: {error.name} is not installed")
+                absent.add(label)
+                continue
+            rows.append(row)
+            shown = {key: f"{row[key]:.3f}" for key in ("ari", "held_out", "brier", "seconds") if key in row}
+            print(f"{name}: {label}: {row['clusters']} clusters, {shown}", flush=True)
+    order = {name: place for place, name in enumerate(names())}
+    return sorted(rows, key=lambda row: (order[row["set"]], list(METHODS).index(row["method"])))
+
+
+def kept(folder, sets, methods):
+    """Stored rows that are not measured again, if only some sets or methods are."""
+    path = folder / "real_data.json"
+    if not path.exists() or not (sets or methods):
+        return []
+    rows = json.loads(path.read_text())["rows"]
+    return [
+        row
+        for row in rows
+        if (sets and row["set"] not in sets) or (methods and row["method"] not in methods)
+        if row["method"] in METHODS and row["set"] in names()
+    ]
+
+
+def add_arguments(parser):
+    parser.add_argument("--sets", nargs="+", metavar="SET", choices=names(), help="these only; other rows are kept")
+    parser.add_argument("--methods", nargs="+", metavar="METHOD", choices=METHODS, help="these only, likewise")
+
+
+PART = Part("real_data", measure, table, pictures, add_arguments, headline)
+
+if __name__ == "__main__":
+    PART.main()
