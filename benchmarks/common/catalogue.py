@@ -10,6 +10,7 @@ NAMES = (
     "samplers_published",
     "stock_pymc",
     "held_out",
+    "real_data",
     "latency",
     "memory",
     "scaling",

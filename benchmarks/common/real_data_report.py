@@ -1,13 +1,133 @@
-"""Tables and pictures of the part real_data."""
+"""Tables and claims of the part real_data."""
+
+from common.part import markdown
+from common.real_data_summary import (
+    BEHIND,
+    EM,
+    OURS,
+    PEERS,
+    VARIATIONAL,
+    averages,
+    behind,
+    reliability_curve,
+    sets_of,
+    values,
+)
 
 
 def headline(rows):
-    return []
+    """Claims: mean agreement and held-out density compared with the best of the peers, and sets far behind."""
+    claims = []
+    continuous = sets_of(rows, "continuous")
+    methods = [OURS, *(method for method in PEERS if method != "latent classes, BIC")]
+    mean, n_sets = averages(values(rows, "ari", continuous), methods)
+    if mean:
+        best = max(methods[1:], key=mean.get)
+        measured = f"{mean[OURS]:.2f}; best of peers: {mean[best]:.2f} ({best}), {n_sets} sets"
+        claim = "Mean adjusted Rand index on continuous real data at least that of the best peer"
+        claims.append((claim, measured, "at least", mean[OURS] >= mean[best]))
+    mean, n_sets = averages(values(rows, "held_out", continuous), [OURS, EM, VARIATIONAL])
+    if mean:
+        best = max((EM, VARIATIONAL), key=mean.get)
+        measured = f"{mean[OURS]:.2f}; best of peers: {mean[best]:.2f} ({best}), {n_sets} sets"
+        claim = "Mean held-out log density on continuous real data at least that of the best peer"
+        claims.append((claim, measured, "at least", mean[OURS] >= mean[best]))
+    compared = [here for here in values(rows, "ari").values() if OURS in here and len(here) > 1]
+    if compared:
+        claim = f"Adjusted Rand index more than {BEHIND} behind the best of the peers on a set"
+        claims.append((claim, f"{len(behind(rows))} of {len(compared)} sets", "each explained", None))
+    return claims
 
 
 def table(rows):
-    return ""
+    continuous = sets_of(rows, "continuous")
+    others = sets_of(rows, "binary", "counts", "categorical", "mixed")
+    text = (
+        "Real data in the units of their source.  *pymc_nrm*: a Dirichlet process mixture with "
+        "alpha ~ Gamma(2, 1) and the default prior of the family, two chains, the estimate that minimises variation of "
+        "information.  Peers are of scikit-learn, with standardised features: `GaussianMixture` with full covariances "
+        "and 1 to 15 components by BIC; `BayesianGaussianMixture` with 20 components and default priors; k-means with "
+        "2 to 15 clusters by silhouette; HDBSCAN with `min_cluster_size` 5 and 15, noise counted as one more cluster.  "
+        "Latent classes by EM, 1 to 15 by BIC, are for binary, categorical and count data.\n"
+    )
+    for title, chosen, without in (
+        ("Continuous data", continuous, ("latent classes, BIC",)),
+        ("Binary, count, categorical and mixed data", others, ()),
+    ):
+        methods = [method for method in (OURS, *PEERS) if method not in without]
+        text += f"\n**{title}: adjusted Rand index with the known classes**; the best of a row is bold.\n\n"
+        text += by_set(rows, values(rows, "ari", chosen), methods, digits=2)
+        densities = values(rows, "held_out", chosen)
+        if densities:
+            text += (
+                f"\n**{title}: held-out log predictive density**, nats per item in the units of the data; three folds, "
+                "of sets with more than 600 items only the first.\n\n"
+            )
+            text += by_set(rows, densities, [method for method in methods if _any(densities, method)], digits=2)
+    text += "\n**Calibration of pairs**: mean squared error (Brier score) of the probability that two items belong "
+    text += "together; methods without probabilities say 0 or 1.\n\n"
+    text += by_set(rows, values(rows, "brier"), [OURS, *PEERS], digits=3, best=min)
+    text += "\n**Pairs of items of one class, by the probability with which they share a cluster**, over all sets with "
+    text += "classes, each of the same weight.\n\n" + reliability_table(rows)
+    text += "\n**Clusters and time.**  CPU seconds of one core without compilation.\n\n" + clusters(rows)
+    return text
 
 
-def pictures(rows, folder):
-    return {}
+def by_set(rows, found, methods, *, digits, best=max):
+    """One line for each set and one column for each method; the last line has means over complete sets."""
+    sizes = {row["set"]: row for row in rows}
+    methods = [method for method in methods if _any(found, method)]
+    lines = []
+    for name, here in found.items():
+        top = best(here.values())
+        row = sizes[name]
+        cells = [name, f"{row['n']} x {row['d']}", row["classes"] or None]
+        for method in methods:
+            value = here.get(method)
+            cells.append(None if value is None else _bold(f"{value:.{digits}f}", value == top))
+        lines.append(cells)
+    # Means are over sets on which all shown methods were measured.
+    mean, n_sets = averages(found, methods)
+    if n_sets > 1:
+        top = best(mean.values())
+        cells = [f"mean of {n_sets}", "", ""]
+        lines.append([*cells, *(_bold(f"{mean[method]:.{digits}f}", mean[method] == top) for method in methods)])
+    return markdown(["Set", "n x d", "classes", *methods], lines)
+
+
+def clusters(rows):
+    """Numbers of clusters, R-hat and time of the package, and times of its peers, by set."""
+    seconds, found = values(rows, "seconds"), values(rows, "clusters")
+    ours = {row["set"]: row for row in rows if row["method"] == OURS}
+    lines = []
+    for name, row in ours.items():
+        times = seconds[name]
+        line = [name, row["classes"] or None, found[name][OURS], row.get("mean_clusters"), row.get("rhat")]
+        lines.append([*line, times[OURS], *(times.get(method) for method in PEERS)])
+    titles = [
+        "Set",
+        "classes",
+        "clusters of the estimate",
+        "posterior mean",
+        "R-hat of their number",
+        "CPU s: pymc_nrm",
+    ]
+    return markdown([*titles, *PEERS], lines)
+
+
+def reliability_table(rows):
+    methods = [method for method in (OURS, EM, VARIATIONAL) if reliability_curve(rows, method)]
+    curves = {method: reliability_curve(rows, method) for method in methods}
+    lines = []
+    for place in range(10):
+        cells = [curves[method].get(place) for method in methods]
+        lines.append([f"{place / 10:.1f} to {(place + 1) / 10:.1f}", *(cell and f"{cell[1]:.2f}" for cell in cells)])
+    return markdown(["Probability", *methods], lines)
+
+
+def _any(found, method):
+    return any(method in here for here in found.values())
+
+
+def _bold(text, whether):
+    return f"**{text}**" if whether else text

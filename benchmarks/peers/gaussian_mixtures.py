@@ -9,11 +9,14 @@ from common.real_data_fits import Fit, shared_responsibility
 from peers.features import Standardised
 from peers.scikit_learn import student_mixture
 
-MOST_COMPONENTS = 15
+MOST_COMPONENTS, PATIENCE = 15, 5
 
 
 def em(data, seed, n_init=2):
-    """Mixture with full covariances by EM; BIC chooses among 1 to 15 components."""
+    """Mixture with full covariances by EM; BIC chooses among 1 to 15 components.
+
+    The search ends when five numbers in a row have not lowered BIC.
+    """
     from sklearn.mixture import GaussianMixture
 
     start = time.process_time()
@@ -25,6 +28,8 @@ def em(data, seed, n_init=2):
         criterion = model.bic(X)
         if criterion < least:
             best, least = model, criterion
+        elif k >= best.n_components + PATIENCE:
+            break
     responsibilities = best.predict_proba(X)
     return Fit(
         responsibilities.argmax(axis=1),

@@ -6,7 +6,7 @@ import numpy as np
 from common.real_data_fits import Fit, shared_responsibility
 from scipy.special import gammaln, logsumexp
 
-MOST_CLASSES = 15
+MOST_CLASSES, PATIENCE = 15, 5
 
 
 class Categorical:
@@ -79,6 +79,8 @@ def fit(data, seed, n_init=3, n_iter=200):
         criterion = -2 * log_likelihood + (k * family.n_parameters + k - 1) * np.log(len(data.X))
         if criterion < least:
             best, least = found, criterion
+        elif k >= len(best[0]) + PATIENCE:
+            break
     weights, parameters = best
 
     def joint(X):

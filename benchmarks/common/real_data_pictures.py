@@ -1,0 +1,108 @@
+"""Pictures of the part real_data: agreement by set, held-out density against the best peer, calibration."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from common.real_data_summary import reliability_curve, values
+
+STYLES = {
+    "pymc_nrm": ("#D55E00", "o"),
+    "GaussianMixture, BIC": ("#0072B2", "s"),
+    "BayesianGaussianMixture": ("#56B4E9", "v"),
+    "latent classes, BIC": ("#CC79A7", "P"),
+    "k-means, silhouette": ("#009E73", "^"),
+    "HDBSCAN": ("#999999", "x"),
+    "HDBSCAN, 15": ("#555555", "+"),
+}
+# Differences of held-out densities beyond this are drawn at the edge, with their value.
+WIDEST = 2.0
+
+
+def pictures(rows, folder):
+    """Save the pictures; returns their names and captions."""
+    found = {}
+    if values(rows, "ari"):
+        name = "real_data_agreement.png"
+        agreement(rows).savefig(folder / name, dpi=120)
+        found[name] = "Adjusted Rand index of all methods with the known classes, by set."
+    if any("pymc_nrm" in here and len(here) > 1 for here in values(rows, "held_out").values()):
+        name = "real_data_density.png"
+        densities(rows).savefig(folder / name, dpi=120)
+        found[name] = (
+            "Held-out log density of the package minus that of each peer, nats per item; to the right of the line the "
+            "package is better."
+        )
+    if reliability_curve(rows, "pymc_nrm"):
+        name = "real_data_calibration.png"
+        calibration(rows).savefig(folder / name, dpi=120)
+        found[name] = "Share of pairs of items that are of one class, by the probability that they share a cluster."
+    plt.close("all")
+    return found
+
+
+def agreement(rows):
+    found = values(rows, "ari")
+    figure, axis = plt.subplots(figsize=(8, 0.27 * len(found) + 1.4), layout="constrained")
+    names = sorted(found, key=lambda name: max(found[name].values()))
+    for height in range(len(names)):
+        axis.axhline(height, color="#EEEEEE", linewidth=0.8, zorder=0)
+    for method, (color, marker) in STYLES.items():
+        points = [(found[name][method], height) for height, name in enumerate(names) if method in found[name]]
+        if points:
+            size = 60 if method == "pymc_nrm" else 28
+            order = 4 if method == "pymc_nrm" else 3
+            axis.scatter(*zip(*points, strict=True), color=color, marker=marker, s=size, zorder=order, label=method)
+    axis.set_yticks(range(len(names)), names, fontsize=8)
+    axis.set_xlabel("adjusted Rand index with the known classes")
+    axis.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=8)
+    return figure
+
+
+def densities(rows):
+    found = {name: here for name, here in values(rows, "held_out").items() if "pymc_nrm" in here and len(here) > 1}
+    figure, axis = plt.subplots(figsize=(8, 0.27 * len(found) + 1.4), layout="constrained")
+    axis.axvline(0, color="black", linewidth=0.8)
+    names = list(found)[::-1]
+    for height in range(len(names)):
+        axis.axhline(height, color="#EEEEEE", linewidth=0.8, zorder=0)
+    for method, (color, marker) in STYLES.items():
+        label = method
+        for height, name in enumerate(names):
+            if method == "pymc_nrm" or method not in found[name]:
+                continue
+            gain = found[name]["pymc_nrm"] - found[name][method]
+            shown = float(np.clip(gain, -WIDEST, WIDEST))
+            axis.scatter(shown, height, color=color, marker=marker, s=32, zorder=3, label=label)
+            label = None
+            if shown != gain:
+                side = "left" if gain < 0 else "right"
+                offset = 7 if gain < 0 else -7
+                axis.annotate(
+                    f"{gain:+.1f}", (shown, height), (offset, -2.5), textcoords="offset points", fontsize=7, ha=side
+                )
+    axis.set_yticks(range(len(names)), names, fontsize=8)
+    axis.set_xlim(-WIDEST - 0.1, WIDEST + 0.1)
+    axis.set_xlabel("held-out log density of pymc_nrm minus that of the peer (nats per item)")
+    axis.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=8)
+    return figure
+
+
+def calibration(rows):
+    figure, axis = plt.subplots(figsize=(4.6, 4.6), layout="constrained")
+    axis.plot([0, 1], [0, 1], color="#BBBBBB", linewidth=1)
+    for method, (color, marker) in STYLES.items():
+        curve = reliability_curve(rows, method)
+        if curve:
+            axis.plot(*np.transpose(list(curve.values())), color=color, marker=marker, markersize=5, label=method)
+    axis.set(
+        xlabel="probability that two items share a cluster",
+        ylabel="share of pairs of one class",
+        xlim=(-0.02, 1.02),
+        ylim=(-0.02, 1.02),
+        aspect="equal",
+    )
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(fontsize=8, frameon=False, loc="upper left")
+    return figure
