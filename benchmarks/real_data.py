@@ -9,10 +9,10 @@ import json
 import numpy as np
 from common import real_data_ours as ours
 from common.part import QUICK_RESULTS, RESULTS, Part
-from common.real_data_fits import adjusted_rand_index, brier_score, folds, reliability, together
+from common.real_data_fits import adjusted_rand_index, brier_score, held_out_by_fold, reliability, together
 from common.real_data_pictures import pictures
 from common.real_data_report import headline, table
-from common.real_data_sets import load_all, names, without_ties
+from common.real_data_sets import load_all, names
 from peers import gaussian_mixtures, latent_classes, partitioners
 
 GAUSSIAN = ("continuous", "counts")
@@ -27,9 +27,6 @@ METHODS = {
     "HDBSCAN": (partitioners.hdbscan, None, ()),
     "HDBSCAN, 15": (partitioners.hdbscan_larger, None, ()),
 }
-N_FOLDS = 3
-# Sets with more items have only the first fold held out.
-MOST_FOR_ALL_FOLDS = 600
 QUICK_SETS = ("iris", "votes")
 
 
@@ -46,23 +43,6 @@ def on_all_items(data, method, seed=1):
     return row
 
 
-def held_out(data, method, seed=1):
-    """Mean log predictive density of items that a method has not seen, for each fold.
-
-    Features of continuous data get back the noise that rounding has removed: without it, a component whose items agree
-    in a rounded feature has an unbounded density.
-    """
-    X = data.X
-    if data.kind == "continuous":
-        X = X.astype(float)
-        X.iloc[:, :] = without_ties(X)
-    values = []
-    for train, test in folds(len(X), N_FOLDS)[: N_FOLDS if len(X) <= MOST_FOR_ALL_FOLDS else 1]:
-        found = method(data._replace(X=X.iloc[train].reset_index(drop=True), classes=None), seed)
-        values.append(float(found.log_density(X.iloc[test].reset_index(drop=True)).mean()))
-    return {"held_out": float(np.mean(values)), "held_out_by_fold": values}
-
-
 def measure(quick, note, sets=None, methods=None):
     chosen = sets or (QUICK_SETS if quick else names())
     rows = kept(QUICK_RESULTS if quick else RESULTS, sets, methods)
@@ -77,7 +57,8 @@ def measure(quick, note, sets=None, methods=None):
             try:
                 row = common | {"method": label} | on_all_items(data, method)
                 if data.kind in with_density:
-                    row |= held_out(data, ours.fit_for_density if label == ours.NAME else method)
+                    values = held_out_by_fold(data, ours.fit_for_density if label == ours.NAME else method)
+                    row |= {"held_out": float(np.mean(values)), "held_out_by_fold": values}
             except ImportError as error:
                 note(f"{label} skipped: {error.name} is not installed")
                 absent.add(label)

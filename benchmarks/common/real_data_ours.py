@@ -17,7 +17,7 @@ NAME = "pymc_nrm"
 KINDS = ("continuous", "binary", "counts", "categorical")
 DRAWS, TUNE, CHAINS = 500, 500, 2
 # One shorter chain for each fold.
-FOLD_DRAWS, FOLD_TUNE, FOLD_CHAINS = 300, 300, 1
+FOLD_DRAWS, FOLD_TUNE = 250, 250
 
 
 def dirichlet_process(data, family=published):
@@ -64,11 +64,11 @@ def fit(data, seed, *, family=published, draws=DRAWS, tune=TUNE, chains=CHAINS):
     return Fit(estimate["labels"].values, seconds, density, similarity, about)
 
 
-def fit_for_density(data, seed, *, family=published):
+def fit_for_density(data, seed, *, family=published, draws=FOLD_DRAWS, tune=FOLD_TUNE):
     """The same with one shorter chain, for a density only: labels are those of the last draw."""
     start = time.process_time()
     model = dirichlet_process(data, family)
-    idata = quietly(FOLD_DRAWS, FOLD_TUNE, FOLD_CHAINS, seed, model)
+    idata = quietly(draws, tune, 1, seed, model)
     labels = idata.posterior["z"].values[-1, -1]
     return Fit(labels, time.process_time() - start, partial(_density_of, idata, model, data))
 

@@ -1,0 +1,77 @@
+"""Compare priors of families on real data: from this folder's parent, ``python -m common.real_data_compare``.
+
+For example ``python -m common.real_data_compare --families published scale_of_each --sets iris crabs``.
+"""
+
+import argparse
+from functools import partial
+
+import numpy as np
+
+from common.part import markdown
+from common.real_data_families import FAMILIES
+from common.real_data_fits import adjusted_rand_index, brier_score, held_out_by_fold
+from common.real_data_ours import fit, fit_for_density
+from common.real_data_sets import load_all, names
+
+TITLES = (
+    *("Set", "family", "ARI", "clusters", "posterior mean", "Brier"),
+    *("held-out", "log joint", "CPU s", "R-hat"),
+)
+
+
+def compare(families, sets, *, draws=500, tune=500, chains=2, n_folds=3, seed=1):
+    """Fit sets under several priors, and print one table.
+
+    Parameters
+    ----------
+    families : dict of callable
+        Factories ``family(data)`` by name, called inside a model.
+    sets : sequence of str
+        Names in the catalogue.
+    draws, tune, chains : int
+        Of the fit to all items; held-out densities use one chain of half the length for each fold.
+    n_folds : int
+        Folds of the held-out density, of which large sets use one; 0 for none.
+    seed : int
+
+    Returns
+    -------
+    list of tuple
+        Lines of the table.
+    """
+    lines = []
+    for name, data in load_all(sets).items():
+        for label, family in families.items():
+            found = fit(data, seed, family=family, draws=draws, tune=tune, chains=chains)
+            ari = brier = None
+            if data.classes is not None:
+                ari = adjusted_rand_index(found.labels, data.classes)
+                brier = brier_score(found.similarity, data.classes)
+            density = None
+            if n_folds:
+                method = partial(fit_for_density, family=family, draws=draws // 2, tune=tune // 2)
+                density = float(np.mean(held_out_by_fold(data, method, n_folds)))
+            n_clusters = len(np.unique(found.labels))
+            about = found.about
+            line = (name, label, ari, n_clusters, about["mean_clusters"], brier, density, about["log_joint"])
+            lines.append((*line, found.seconds, about["rhat"]))
+            print(dict(zip(TITLES, lines[-1], strict=True)), flush=True)
+    print(markdown(TITLES, lines))
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Compare priors on real data.")
+    parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
+    parser.add_argument("--sets", nargs="+", choices=names(), default=names("continuous", with_classes=True))
+    for name, default in (("draws", 500), ("tune", 500), ("chains", 2), ("folds", 3)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    options = parser.parse_args()
+    families = {name: FAMILIES[name] for name in options.families}
+    lengths = {"draws": options.draws, "tune": options.tune, "chains": options.chains}
+    compare(families, options.sets, n_folds=options.folds, **lengths)
+
+
+if __name__ == "__main__":
+    main()
