@@ -10,7 +10,7 @@ import pymc as pm
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
-from common.real_data_families import published
+from common.real_data_families import learned
 from common.real_data_fits import Fit
 
 NAME = "pymc_nrm"
@@ -20,7 +20,7 @@ DRAWS, TUNE, CHAINS = 500, 500, 2
 FOLD_DRAWS, FOLD_TUNE = 250, 250
 
 
-def dirichlet_process(data, family=published):
+def dirichlet_process(data, family=learned):
     """Model of a partition of the items under DP(alpha), alpha ~ Gamma(2, 1).
 
     Parameters
@@ -36,7 +36,7 @@ def dirichlet_process(data, family=published):
     return model
 
 
-def fit(data, seed, *, family=published, draws=DRAWS, tune=TUNE, chains=CHAINS):
+def fit(data, seed, *, family=learned, draws=DRAWS, tune=TUNE, chains=CHAINS):
     """Sample the model of a set; labels are the point estimate, and the density averages over draws.
 
     Returns
@@ -64,7 +64,7 @@ def fit(data, seed, *, family=published, draws=DRAWS, tune=TUNE, chains=CHAINS):
     return Fit(estimate["labels"].values, seconds, density, similarity, about)
 
 
-def fit_for_density(data, seed, *, family=published, draws=FOLD_DRAWS, tune=FOLD_TUNE):
+def fit_for_density(data, seed, *, family=learned, draws=FOLD_DRAWS, tune=FOLD_TUNE):
     """The same with one shorter chain, for a density only: labels are those of the last draw."""
     start = time.process_time()
     model = dirichlet_process(data, family)

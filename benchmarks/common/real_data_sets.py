@@ -98,7 +98,10 @@ def load(name):
         keep = np.sort(np.random.default_rng(20261122).choice(len(X), MOST_ITEMS, replace=False))
     X = X.iloc[keep].reset_index(drop=True)
     X.columns = [str(column) for column in X.columns]
-    X = X.astype({name: "category" for name, column in X.items() if not pd.api.types.is_numeric_dtype(column)})
+    for column in X.columns:
+        if not pd.api.types.is_numeric_dtype(X[column]):
+            # The most frequent level comes last, so that its number tells how many there are in parts of the set too.
+            X[column] = pd.Categorical(X[column], X[column].value_counts(ascending=True).index)
     if values is None:
         return DataSet(name, entry.kind, X, None, [], entry.about)
     class_names, classes = np.unique(np.asarray(values)[keep].astype(str), return_inverse=True)
