@@ -9,7 +9,7 @@ import json
 import numpy as np
 from common import real_data_ours as ours
 from common.part import QUICK_RESULTS, RESULTS, Part
-from common.real_data_fits import adjusted_rand_index, brier_score, held_out_by_fold, reliability, together
+from common.real_data_fits import adjusted_rand_index, brier_score, held_out, reliability, together
 from common.real_data_pictures import pictures
 from common.real_data_report import headline, table
 from common.real_data_sets import load_all, names
@@ -57,8 +57,7 @@ def measure(quick, note, sets=None, methods=None):
             try:
                 row = common | {"method": label} | on_all_items(data, method)
                 if data.kind in with_density:
-                    values = held_out_by_fold(data, ours.fit_for_density if label == ours.NAME else method)
-                    row |= {"held_out": float(np.mean(values)), "held_out_by_fold": values}
+                    row["held_out"] = held_out(data, ours.fit_for_density if label == ours.NAME else method)
             except ImportError as error:
                 note(f"{label} skipped: {error.name} is not installed")
                 absent.add(label)

@@ -10,7 +10,7 @@ import numpy as np
 
 from common.part import markdown
 from common.real_data_families import FAMILIES
-from common.real_data_fits import adjusted_rand_index, brier_score, held_out_by_fold
+from common.real_data_fits import adjusted_rand_index, brier_score, held_out
 from common.real_data_ours import fit, fit_for_density
 from common.real_data_sets import load_all, names
 
@@ -20,7 +20,7 @@ TITLES = (
 )
 
 
-def compare(families, sets, *, draws=500, tune=500, chains=2, n_folds=3, seed=1):
+def compare(families, sets, *, draws=500, tune=500, chains=2, with_density=True, seed=1):
     """Fit sets under several priors, and print one table.
 
     Parameters
@@ -30,9 +30,9 @@ def compare(families, sets, *, draws=500, tune=500, chains=2, n_folds=3, seed=1)
     sets : sequence of str
         Names in the catalogue.
     draws, tune, chains : int
-        Of the fit to all items; held-out densities use one chain of half the length for each fold.
-    n_folds : int
-        Folds of the held-out density, of which large sets use one; 0 for none.
+        Of the fit to all items; held-out densities use one chain of half the length.
+    with_density : bool
+        Whether to measure the held-out density as well.
     seed : int
 
     Returns
@@ -49,9 +49,9 @@ def compare(families, sets, *, draws=500, tune=500, chains=2, n_folds=3, seed=1)
                 ari = adjusted_rand_index(found.labels, data.classes)
                 brier = brier_score(found.similarity, data.classes)
             density = None
-            if n_folds:
+            if with_density:
                 method = partial(fit_for_density, family=family, draws=draws // 2, tune=tune // 2)
-                density = float(np.mean(held_out_by_fold(data, method, n_folds)))
+                density = held_out(data, method)
             n_clusters = len(np.unique(found.labels))
             about = found.about
             line = (name, label, ari, n_clusters, about["mean_clusters"], brier, density, about["log_joint"])
@@ -65,12 +65,13 @@ def main():
     parser = argparse.ArgumentParser(description="Compare priors on real data.")
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--sets", nargs="+", choices=names(), default=names("continuous", with_classes=True))
-    for name, default in (("draws", 500), ("tune", 500), ("chains", 2), ("folds", 3)):
+    for name, default in (("draws", 500), ("tune", 500), ("chains", 2)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--without-density", action="store_true", help="no held-out densities")
     options = parser.parse_args()
     families = {name: FAMILIES[name] for name in options.families}
     lengths = {"draws": options.draws, "tune": options.tune, "chains": options.chains}
-    compare(families, options.sets, n_folds=options.folds, **lengths)
+    compare(families, options.sets, with_density=not options.without_density, **lengths)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,6 @@ import numpy as np
 from common.real_data_sets import without_ties
 
 N_BINS = 10
-# Of sets with more items, only the first fold is held out.
-MOST_FOR_ALL_FOLDS = 600
 
 
 class Fit(NamedTuple):
@@ -39,14 +37,14 @@ class Fit(NamedTuple):
     about: dict = {}
 
 
-def folds(n, n_folds, seed=1):
-    """Split n items into folds of nearly equal size: a list of pairs of positions, training and test."""
-    parts = np.array_split(np.random.default_rng(seed).permutation(n), n_folds)
-    return [(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), np.sort(part)) for k, part in enumerate(parts)]
+def split(n, seed=1):
+    """Positions of two thirds of n items to train and of one third to test, the same for all methods."""
+    test, *train = np.array_split(np.random.default_rng(seed).permutation(n), 3)
+    return np.sort(np.concatenate(train)), np.sort(test)
 
 
-def held_out_by_fold(data, method, n_folds=3, seed=1):
-    """Mean log predictive density of items that a method has not seen, for each fold or, of large sets, the first.
+def held_out(data, method, seed=1):
+    """Mean log predictive density of a third of the items, of which a method has seen the others.
 
     Features of continuous data get back the noise that rounding has removed: without it, a component whose items agree
     in a rounded feature has an unbounded density.
@@ -56,21 +54,19 @@ def held_out_by_fold(data, method, n_folds=3, seed=1):
     data : DataSet
     method : callable
         ``method(data, seed)`` returns a fit with a density.
-    n_folds, seed : int
+    seed : int
 
     Returns
     -------
-    list of float
+    float
     """
     X = data.X
     if data.kind == "continuous":
         X = X.astype(float)
         X.iloc[:, :] = without_ties(X)
-    values = []
-    for train, test in folds(len(X), n_folds)[: n_folds if len(X) <= MOST_FOR_ALL_FOLDS else 1]:
-        found = method(data._replace(X=X.iloc[train].reset_index(drop=True), classes=None), seed)
-        values.append(float(found.log_density(X.iloc[test].reset_index(drop=True)).mean()))
-    return values
+    train, test = split(len(X))
+    found = method(data._replace(X=X.iloc[train].reset_index(drop=True), classes=None), seed)
+    return float(found.log_density(X.iloc[test].reset_index(drop=True)).mean())
 
 
 def adjusted_rand_index(labels, classes):

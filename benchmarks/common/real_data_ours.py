@@ -15,9 +15,7 @@ from common.real_data_fits import Fit
 
 NAME = "pymc_nrm"
 KINDS = ("continuous", "binary", "counts", "categorical")
-DRAWS, TUNE, CHAINS = 500, 500, 2
-# One shorter chain for each fold.
-FOLD_DRAWS, FOLD_TUNE = 250, 250
+DRAWS, TUNE, CHAINS = 300, 300, 2
 
 
 def dirichlet_process(data, family=learned):
@@ -64,8 +62,8 @@ def fit(data, seed, *, family=learned, draws=DRAWS, tune=TUNE, chains=CHAINS):
     return Fit(estimate["labels"].values, seconds, density, similarity, about)
 
 
-def fit_for_density(data, seed, *, family=learned, draws=FOLD_DRAWS, tune=FOLD_TUNE):
-    """The same with one shorter chain, for a density only: labels are those of the last draw."""
+def fit_for_density(data, seed, *, family=learned, draws=DRAWS, tune=TUNE):
+    """The same with one chain, for a density only: labels are those of the last draw."""
     start = time.process_time()
     model = dirichlet_process(data, family)
     idata = quietly(draws, tune, 1, seed, model)

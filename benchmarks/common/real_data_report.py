@@ -60,8 +60,8 @@ def table(rows):
         densities = values(rows, "held_out", chosen)
         if densities:
             text += (
-                f"\n**{title}: held-out log predictive density**, nats per item in the units of the data; three folds, "
-                "of sets with more than 600 items only the first.\n\n"
+                f"\n**{title}: held-out log predictive density** of a third of the items, in nats per item and in the "
+                "units of the data.\n\n"
             )
             text += by_set(rows, densities, [method for method in methods if _any(densities, method)], digits=2)
     text += "\n**Calibration of pairs**: mean squared error (Brier score) of the probability that two items belong "
