@@ -35,6 +35,7 @@ OF_DRAWS = [
     nrm.partition_convergence,
     nrm.similarity,
     nrm.point_estimate,
+    nrm.fused_estimate,
     nrm.credible_ball,
     nrm.assignment_uncertainty,
     plots.plot_cluster_sizes,
