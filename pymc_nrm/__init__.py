@@ -24,6 +24,7 @@ from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, Norm
 from pymc_nrm.predictions import (
     compute_log_likelihood,
     density,
+    fused_estimate,
     measure_cdf,
     measure_density,
     measure_mean,
@@ -39,7 +40,6 @@ from pymc_nrm.stats import (
     assignment_uncertainty,
     credible_ball,
     expected_loss,
-    fused_estimate,
     partition_convergence,
     point_estimate,
     similarity,

@@ -1,6 +1,7 @@
 """What follows from the draws of a partition and the model: parameters, predictions, densities."""
 
 from pymc_nrm.predictions.components import sample_components
+from pymc_nrm.predictions.fused_estimate import fused_estimate
 from pymc_nrm.predictions.log_likelihood import compute_log_likelihood
 from pymc_nrm.predictions.measure_functionals import measure_cdf, measure_density, measure_mean
 from pymc_nrm.predictions.new_labels import predict_labels
@@ -11,6 +12,7 @@ from pymc_nrm.predictions.random_measure import sample_random_measure
 __all__ = [
     "compute_log_likelihood",
     "density",
+    "fused_estimate",
     "measure_cdf",
     "measure_density",
     "measure_mean",

@@ -3,7 +3,6 @@
 from pymc_nrm.stats.credible_ball import credible_ball
 from pymc_nrm.stats.diagnostics import add_diagnostics, partition_quantities
 from pymc_nrm.stats.draws import partition_draws, partition_names, stack_draws
-from pymc_nrm.stats.fused_estimate import fused_estimate
 from pymc_nrm.stats.losses import (
     adjusted_rand,
     binder_loss,
@@ -26,7 +25,6 @@ __all__ = [
     "binder_loss",
     "credible_ball",
     "expected_loss",
-    "fused_estimate",
     "normalized_variation_of_information",
     "one_minus_adjusted_rand",
     "partition_convergence",

@@ -35,7 +35,6 @@ OF_DRAWS = [
     nrm.partition_convergence,
     nrm.similarity,
     nrm.point_estimate,
-    nrm.fused_estimate,
     nrm.credible_ball,
     nrm.assignment_uncertainty,
     plots.plot_cluster_sizes,
@@ -46,6 +45,7 @@ OF_DRAWS = [
 ]
 OF_MODELS = [
     nrm.sample_components,
+    nrm.fused_estimate,
     nrm.sample_posterior_predictive,
     nrm.sample_random_measure,
     lambda idata, model, **arguments: nrm.density(idata, model, X, **arguments),

@@ -1,0 +1,120 @@
+"""Hellinger distances between the components of one draw, in closed form."""
+
+from functools import singledispatch
+
+import numpy as np
+
+from pymc_nrm.families import (
+    BernoulliBeta,
+    CategoricalDirichlet,
+    NormalGamma,
+    NormalWishart,
+    PoissonGamma,
+)
+
+# Largest number of entries of matrices that are handled at a time.
+_BLOCK = 2**22
+
+
+@singledispatch
+def log_affinities(family, parameters):
+    """Log of the Bhattacharyya coefficient, the integral of ``sqrt(f g)``, for all pairs of components.
+
+    Parameters
+    ----------
+    family : Family
+    parameters : dict of {str : ndarray, shape (K, ...)}
+        Parameters by their names in :func:`~pymc_nrm.families.conjugate.parameter_shapes`.
+
+    Returns
+    -------
+    ndarray, shape (K, K)
+        At most 0, and 0 on the diagonal.
+
+    Raises
+    ------
+    NotImplementedError
+        If the family has no closed form.
+    """
+    raise NotImplementedError(f"{type(family).__name__} has no Hellinger distance, which fused_estimate needs")
+
+
+def has_affinities(family_class):
+    """Whether :func:`log_affinities` is defined for a class of families.
+
+    Examples
+    --------
+    >>> has_affinities(NormalGamma), has_affinities(int)
+    (True, False)
+    """
+    return log_affinities.dispatch(family_class) is not log_affinities.dispatch(object)
+
+
+def hellinger_distances(log_affinity):
+    """Hellinger distances ``sqrt(1 - affinity)``, from 0 to 1, given log affinities.
+
+    Examples
+    --------
+    >>> hellinger_distances(np.array([0.0, np.log(0.75), -np.inf])).round(6).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    return np.sqrt(-np.expm1(np.minimum(log_affinity, 0.0)))
+
+
+@log_affinities.register(NormalWishart)
+def _(family, parameters):
+    mean, covariance = parameters["mean"], parameters["covariance"]
+    n_components, d = mean.shape
+    half = 0.5 * np.linalg.slogdet(covariance).logabsdet
+    result = np.zeros((n_components, n_components))
+    first, second = np.triu_indices(n_components, 1)
+    step = max(1, _BLOCK // d**2)
+    for start in range(0, len(first), step):
+        a, b = first[start : start + step], second[start : start + step]
+        between = 0.5 * (covariance[a] + covariance[b])
+        shift = mean[a] - mean[b]
+        squares = (shift * np.linalg.solve(between, shift[..., None])[..., 0]).sum(axis=1)
+        log_values = 0.5 * (half[a] + half[b] - np.linalg.slogdet(between).logabsdet) - squares / 8.0
+        result[a, b] = result[b, a] = np.minimum(log_values, 0.0)
+    return result
+
+
+@log_affinities.register(NormalGamma)
+def _(family, parameters):
+    mean, variance = parameters["mean"], parameters["variance"]
+    total = np.zeros((len(mean), len(mean)))
+    for m, v in zip(mean.T, variance.T, strict=True):
+        both = v[:, None] + v
+        total += 0.5 * np.log(2.0 * np.sqrt(v[:, None] * v) / both) - 0.25 * (m[:, None] - m) ** 2 / both
+    return np.minimum(total, 0.0)
+
+
+@log_affinities.register(PoissonGamma)
+def _(family, parameters):
+    roots = np.sqrt(parameters["rate"])
+    total = np.zeros((len(roots), len(roots)))
+    for root in roots.T:
+        total -= 0.5 * (root[:, None] - root) ** 2
+    return total
+
+
+@log_affinities.register(BernoulliBeta)
+def _(family, parameters):
+    probability = parameters["probability"]
+    return _log_categorical(np.stack([probability, 1.0 - probability], axis=2))
+
+
+@log_affinities.register(CategoricalDirichlet)
+def _(family, parameters):
+    return _log_categorical(parameters["probability"])
+
+
+def _log_categorical(probability):
+    """Log affinities of independent categorical features, given probabilities (K, d, levels)."""
+    roots = np.sqrt(probability)
+    total = np.zeros((len(roots), len(roots)))
+    with np.errstate(divide="ignore"):
+        for j in range(roots.shape[1]):
+            total += np.log(np.minimum(roots[:, j] @ roots[:, j].T, 1.0))
+    np.fill_diagonal(total, 0.0)
+    return total

@@ -1,0 +1,142 @@
+"""Hellinger distances against integrals and sums, and groups that must and must not be fused."""
+
+import itertools
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+from scipy import stats
+from scipy.integrate import quad
+
+import pymc_nrm as nrm
+from pymc_nrm.predictions import fused_estimate
+from pymc_nrm.predictions.hellinger import hellinger_distances, log_affinities
+from pymc_nrm.stats import expected_loss
+
+WISHART = nrm.NormalWishart(mu=np.zeros(2), kappa=1.0, Psi=np.eye(2), nu=5.0)
+
+
+def covariances(rng, n, d):
+    factors = rng.normal(size=(n, d, d))
+    return factors @ factors.transpose(0, 2, 1) + 0.3 * np.eye(d)
+
+
+def test_gaussian_affinities_are_integrals():
+    rng = np.random.default_rng(1)
+    mean, covariance = rng.normal(size=(3, 2)), covariances(rng, 3, 2)
+    log_affinity = log_affinities(WISHART, {"mean": mean, "covariance": covariance})
+    grid = np.linspace(-14, 14, 1401)
+    points = np.stack(np.meshgrid(grid, grid), axis=-1)
+    roots = [np.exp(0.5 * stats.multivariate_normal(*pair).logpdf(points)) for pair in zip(mean, covariance)]
+    for a, b in itertools.product(range(3), repeat=2):
+        integral = (roots[a] * roots[b]).sum() * (grid[1] - grid[0]) ** 2
+        assert np.exp(log_affinity[a, b]) == pytest.approx(integral, rel=1e-6)
+
+
+def test_gaussian_affinities_of_independent_features_are_integrals():
+    family = nrm.NormalGamma(mu=np.zeros(2), kappa=1.0, alpha=2.0, beta=1.0)
+    mean, variance = np.array([[0.0, 2.0], [1.5, -1.0]]), np.array([[1.0, 4.0], [0.3, 2.0]])
+    log_affinity = log_affinities(family, {"mean": mean, "variance": variance})
+    product = 1.0
+    for j in range(2):
+        f, g = (stats.norm(mean[k, j], np.sqrt(variance[k, j])).pdf for k in range(2))
+        product *= quad(lambda x, f=f, g=g: np.sqrt(f(x) * g(x)), -20, 20, points=[0, 2])[0]
+    assert np.exp(log_affinity[0, 1]) == pytest.approx(product, rel=1e-7)
+    full = {"mean": mean, "covariance": np.stack([np.diag(v) for v in variance])}
+    np.testing.assert_allclose(log_affinity, log_affinities(WISHART, full), atol=1e-12)
+
+
+def test_affinities_of_counts_and_levels_are_sums():
+    rates, k = np.array([[2.0, 0.5], [7.0, 0.1]]), np.arange(80)
+    log_affinity = log_affinities(nrm.PoissonGamma(1.0, 1.0), {"rate": rates})
+    sums = [np.sqrt(stats.poisson(rates[0, j]).pmf(k) * stats.poisson(rates[1, j]).pmf(k)).sum() for j in range(2)]
+    assert np.exp(log_affinity[0, 1]) == pytest.approx(np.prod(sums), rel=1e-9)
+    p = np.array([[0.2, 0.9], [0.7, 0.0]])
+    two = np.stack([p, 1 - p], axis=2)
+    expected = np.prod(np.sqrt(two[0] * two[1]).sum(axis=1))
+    for family, probability in ((nrm.BernoulliBeta(1.0, 1.0), p), (nrm.CategoricalDirichlet(np.ones(2)), two)):
+        log_affinity = log_affinities(family, {"probability": probability})
+        assert np.exp(log_affinity[0, 1]) == pytest.approx(expected)
+        np.testing.assert_array_equal(np.diag(log_affinity), 0.0)
+    disjoint = log_affinities(nrm.BernoulliBeta(1.0, 1.0), {"probability": np.array([[0.0], [1.0]])})
+    assert hellinger_distances(disjoint).tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+def test_gaussian_distances_do_not_change_under_affine_maps():
+    rng = np.random.default_rng(3)
+    mean, covariance = rng.normal(size=(4, 3)), covariances(rng, 4, 3)
+    A, shift = rng.normal(size=(3, 3)) * [1.0, 1e3, 1e-3], rng.normal(size=3)
+    mapped = {"mean": mean @ A.T + shift, "covariance": A @ covariance @ A.T}
+    expected = log_affinities(WISHART, {"mean": mean, "covariance": covariance})
+    np.testing.assert_allclose(log_affinities(WISHART, mapped), expected, rtol=1e-7)
+    order = [2, 0, 3, 1]
+    permuted = log_affinities(WISHART, {"mean": mean[order], "covariance": covariance[order]})
+    np.testing.assert_allclose(permuted, expected[np.ix_(order, order)], atol=1e-12)
+
+
+def line_model(X):
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=len(X))
+        nrm.Mixture("x", z, nrm.NormalGamma(mu=0.0, kappa=0.01, alpha=2.0, beta=0.1), observed=X)
+    return model
+
+
+def line_draws(X, borders, noise, n_draws=40):
+    """Draws that cut a line at borders, shifted a little in every draw."""
+    rng = np.random.default_rng(5)
+    cuts = borders + noise * rng.standard_normal((n_draws, len(borders)))
+    return xr.Dataset({"z": (("chain", "draw", "item"), np.stack([np.searchsorted(cut, X) for cut in cuts])[None])})
+
+
+# A skewed group cut in two at 1.5, and a group apart.
+SKEWED = np.concatenate([np.sort(np.random.default_rng(2).gamma(1.5, size=80)), np.linspace(20, 22, 40)])
+
+
+def test_a_skewed_group_is_fused_and_a_group_apart_is_not():
+    idata = line_draws(SKEWED, np.array([1.5, 12.0]), 0.2)
+    components = np.searchsorted([1.5, 12.0], SKEWED)
+    model = line_model(SKEWED)
+    fused = fused_estimate(idata, model, components, random_seed=1)
+    np.testing.assert_array_equal(fused.labels, np.repeat([0, 1], [80, 40]))
+    np.testing.assert_array_equal(fused.component_labels, components)
+    assert (fused.n_clusters, fused.n_fusions) == (2, 1)
+    assert fused.component_cluster.values.tolist() == [0, 0, 1]
+    assert fused.fusion_closeness[0] > fused.threshold > fused.fusion_closeness[1]
+    assert fused.fusion_closeness[1] < 1e-3
+    loss = expected_loss(fused.labels, idata)
+    assert float(fused.expected_loss) == pytest.approx(float(loss.expected_loss))
+    assert fused.threshold == pytest.approx(1 / (1 + fused.attrs["omega"]))
+    # Other names of labels, and the ends of omega.
+    again = fused_estimate(idata, model, 7 - components, random_seed=1)
+    xr.testing.assert_identical(again, fused)
+    assert fused_estimate(idata, model, components, omega=1e-9).n_clusters == 3
+    assert fused_estimate(idata, model, components, omega=1e9).n_clusters == 1
+    assert fused_estimate(idata, model, components, n_clusters=1, max_draws=3).attrs["n_draws_used"] == 3
+
+
+def test_two_groups_apart_stay_two():
+    X = np.concatenate([np.linspace(-1, 1, 30), np.linspace(5, 7, 30)])
+    fused = fused_estimate(line_draws(X, np.array([3.0]), 0.1), line_model(X), np.repeat([0, 1], 30), random_seed=1)
+    assert fused.n_clusters == 2 and fused.n_fusions == 0
+    np.testing.assert_array_equal(fused.labels, fused.component_labels)
+
+
+def test_what_is_refused():
+    X = np.array([0.0, 1.0, 5.0, 6.0])
+    idata, model = line_draws(X, np.array([3.0]), 0.1, 2), line_model(X)
+    for arguments, message in [
+        ({"omega": 0.0}, "omega must be positive and finite; got 0"),
+        ({"omega": 1.0, "n_clusters": 2}, "give either omega or n_clusters, not both; got 1.0 and 2"),
+        ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1; got 0"),
+        ({"n_clusters": 3}, "n_clusters must be at most 2, the number of components of the estimate; got 3"),
+        ({"max_draws": 0}, "max_draws must be a whole number of at least 1; got 0"),
+        ({"estimate": [0, 1]}, r"estimate must have shape \(4,\)"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            fused_estimate(idata, model, **({"estimate": [0, 0, 1, 1]} | arguments))
+    with pm.Model() as words:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+        nrm.Mixture("x", z, nrm.MultinomialDirichlet([1.0, 1.0]), observed=np.array([[1, 2], [3, 4], [0, 1], [5, 0]]))
+    with pytest.raises(NotImplementedError, match="MultinomialDirichlet has no Hellinger distance in closed form"):
+        fused_estimate(idata, words, [0, 0, 1, 1])
