@@ -2,6 +2,7 @@
 
 from pymc_nrm.predictions.components import sample_components
 from pymc_nrm.predictions.fused_estimate import fused_estimate
+from pymc_nrm.predictions.log_density import log_density
 from pymc_nrm.predictions.log_likelihood import compute_log_likelihood
 from pymc_nrm.predictions.measure_functionals import measure_cdf, measure_density, measure_mean
 from pymc_nrm.predictions.new_labels import predict_labels
@@ -13,6 +14,7 @@ __all__ = [
     "compute_log_likelihood",
     "density",
     "fused_estimate",
+    "log_density",
     "measure_cdf",
     "measure_density",
     "measure_mean",

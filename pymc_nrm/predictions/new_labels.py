@@ -7,15 +7,11 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.checks import numeric_array
-from pymc_nrm.families.product import product, product_data
 from pymc_nrm.model.rvs import checked_model, find_partition
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
-from pymc_nrm.predictions.items import as_rows, prepare_new_items
-from pymc_nrm.predictions.layout import MixtureLayout
+from pymc_nrm.predictions.new_items import NewItems
 from pymc_nrm.predictions.partition_draws import PartitionDraws
-from pymc_nrm.predictions.prediction_rule import log_prediction_rule
-from pymc_nrm.predictions.tables import log_predictive_table, log_sum_rows
-from pymc_nrm.progress import tracked
+from pymc_nrm.predictions.tables import log_sum_rows
 from pymc_nrm.stats.point_estimate import point_estimate
 
 
@@ -101,38 +97,23 @@ def predict_labels(
             point_estimate(draws.posterior[partition.name], random_seed=0) if sampled else next(iter(draws)).labels
         )
     labels, names = _estimate_labels(estimate, draws)
-    given = _by_mixture(X_new, draws)
-    layouts = [MixtureLayout(model, name) for name in given]
-    positions = [draws.mixtures.index(name) for name in given]
-    rows = points = total = None
-    with tracked(draws, "Predicting labels", progressbar) as progressing:
-        for s, draw in enumerate(progressing):
-            families, data = [draw.families[k] for k in positions], [draw.data[k] for k in positions]
-            if s == 0:
-                rows = _rows(given, layouts, families)
-                total = np.zeros((rows[0].shape[0], len(names) + 1))
-            if s == 0 or not all(layout.observed for layout in layouts):
-                titles = [f"X_new of {name!r}" for name in given]
-                points = [prepare_new_items(*one) for one in zip(families, data, rows, titles, strict=True)]
-            table = log_predictive_table(
-                draw.labels, product(families), product_data(data), product_data(points), len(total)
-            )
-            counts = label_counts(draw.labels)
-            table += log_prediction_rule(draw.measure, counts)
-            joined = np.exp(table - log_sum_rows(table)[:, None])
-            cells = np.bincount(draw.labels * len(names) + labels, minlength=len(counts) * len(names))
-            total[:, :-1] += joined[:, :-1] @ (cells.reshape(len(counts), len(names)) / counts[:, None])
-            total[:, -1] += joined[:, -1]
+    items = NewItems(draws, X_new)
+    total = 0.0
+    for draw, table in items.tables("Predicting labels", progressbar):
+        counts = label_counts(draw.labels)
+        joined = np.exp(table - log_sum_rows(table)[:, None])
+        cells = np.bincount(draw.labels * len(names) + labels, minlength=len(counts) * len(names))
+        shares = cells.reshape(len(counts), len(names)) / counts[:, None]
+        total += np.column_stack([joined[:, :-1] @ shares, joined[:, -1]])
     total /= len(draws)
-    dim, coords = _new_dim(X_new, given, draws.item_dim)
     best = np.argmax(total, axis=1)
     return xr.Dataset(
         {
-            "probability": ((dim, "cluster"), total[:, :-1]),
-            "new_cluster_probability": ((dim,), total[:, -1]),
-            "labels": ((dim,), np.append(names, -1)[best]),
+            "probability": ((items.dim, "cluster"), total[:, :-1]),
+            "new_cluster_probability": ((items.dim,), total[:, -1]),
+            "labels": ((items.dim,), np.append(names, -1)[best]),
         },
-        coords={**coords, "cluster": names},
+        coords={**items.coords, "cluster": names},
     )
 
 
@@ -153,38 +134,3 @@ def _estimate_labels(estimate, draws):
     if (names < 0).any():
         raise ValueError(f"estimate must have labels of at least 0, since -1 means a new cluster; got {names.min()}")
     return labels, names
-
-
-def _by_mixture(X_new, draws):
-    if not draws.mixtures:
-        raise ValueError(f"no Mixture depends on partition {draws.partition!r}: new items have no data")
-    if not isinstance(X_new, dict):
-        if len(draws.mixtures) > 1:
-            raise ValueError(f"X_new must be a dict with data of one or more of the mixtures {draws.mixtures}")
-        return {draws.mixtures[0]: X_new}
-    unknown = set(X_new) - set(draws.mixtures)
-    if unknown or not X_new:
-        raise ValueError(
-            f"X_new must have data of mixtures over {draws.partition!r}, {draws.mixtures}; got {sorted(X_new)}"
-        )
-    return X_new
-
-
-def _rows(given, layouts, families):
-    rows = [
-        as_rows(X, layout.n_features(family), f"X_new of {name!r}", layout.feature_names())
-        for (name, X), layout, family in zip(given.items(), layouts, families, strict=True)
-    ]
-    lengths = {one.shape[0] for one in rows}
-    if len(lengths) > 1:
-        raise ValueError(f"X_new must have the same number of items for every mixture; got {sorted(lengths)}")
-    return rows
-
-
-def _new_dim(X_new, given, item_dim):
-    """Name and coordinates of the new items."""
-    for X in (X_new, *given.values()):
-        if isinstance(X, xr.DataArray | xr.Dataset):
-            dim = next(iter(X.dims))
-            return dim, {dim: X[dim]} if dim in X.coords else {}
-    return f"new_{item_dim}", {}

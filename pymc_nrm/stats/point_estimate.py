@@ -147,7 +147,7 @@ def point_estimate(
 
 def evenly_spaced(draws, max_draws):
     """Select at most ``max_draws`` draws, the same ones of every chain and at least one; None selects all."""
-    n_chains, n_draws = draws.shape[:2]
+    n_chains, n_draws = draws.sizes["chain"], draws.sizes["draw"]
     if max_draws is None or n_chains * n_draws <= max_draws:
         return draws
     kept = np.linspace(0, n_draws - 1, max(max_draws // n_chains, 1)).round().astype(int)

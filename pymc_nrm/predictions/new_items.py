@@ -1,0 +1,106 @@
+"""Data of new items in the mixtures over one partition, and their law in every draw."""
+
+import xarray as xr
+
+from pymc_nrm.families.product import product, product_data
+from pymc_nrm.partitions.labels import label_counts
+from pymc_nrm.predictions.items import as_rows, prepare_new_items
+from pymc_nrm.predictions.layout import MixtureLayout
+from pymc_nrm.predictions.prediction_rule import log_prediction_rule
+from pymc_nrm.predictions.tables import log_predictive_table
+from pymc_nrm.progress import tracked
+
+
+class NewItems:
+    """New items of a partition, each taken by itself.
+
+    Parameters
+    ----------
+    draws : PartitionDraws
+    X_new : array_like, sparse matrix, DataArray or Dataset, shape (m, d) or (m,), or dict of them by mixture
+
+    Attributes
+    ----------
+    dim : str
+        Name of their dimension.
+    coords : dict
+        Its coordinates; empty if it has none.
+
+    Raises
+    ------
+    ValueError
+        If there is no mixture over the partition, or data do not say to which of several mixtures they belong.
+    """
+
+    def __init__(self, draws, X_new):
+        self._draws, self._given = draws, _by_mixture(X_new, draws)
+        self.dim, self.coords = _new_dim(X_new, self._given, draws.item_dim)
+
+    def tables(self, description, progressbar):
+        """Iterate over the draws.
+
+        Parameters
+        ----------
+        description : str
+            Title of the bar.
+        progressbar : bool
+
+        Yields
+        ------
+        draw : PartitionDraw
+        table : ndarray, shape (m, n_clusters + 1)
+            Log of the probability that the item joins the cluster, or in the last column a new one, times the
+            predictive density of its data there.
+        """
+        draws, given = self._draws, self._given
+        layouts = [MixtureLayout(draws.model, name) for name in given]
+        positions = [draws.mixtures.index(name) for name in given]
+        titles = [f"X_new of {name!r}" for name in given]
+        rows = points = None
+        with tracked(draws, description, progressbar) as progressing:
+            for draw in progressing:
+                families, data = [draw.families[k] for k in positions], [draw.data[k] for k in positions]
+                if rows is None:
+                    rows = _rows(given, layouts, families)
+                if points is None or not all(layout.observed for layout in layouts):
+                    points = [prepare_new_items(*one) for one in zip(families, data, rows, titles, strict=True)]
+                table = log_predictive_table(
+                    draw.labels, product(families), product_data(data), product_data(points), rows[0].shape[0]
+                )
+                table += log_prediction_rule(draw.measure, label_counts(draw.labels))
+                yield draw, table
+
+
+def _by_mixture(X_new, draws):
+    if not draws.mixtures:
+        raise ValueError(f"no Mixture depends on partition {draws.partition!r}: new items have no data")
+    if not isinstance(X_new, dict):
+        if len(draws.mixtures) > 1:
+            raise ValueError(f"X_new must be a dict with data of one or more of the mixtures {draws.mixtures}")
+        return {draws.mixtures[0]: X_new}
+    unknown = set(X_new) - set(draws.mixtures)
+    if unknown or not X_new:
+        raise ValueError(
+            f"X_new must have data of mixtures over {draws.partition!r}, {draws.mixtures}; got {sorted(X_new)}"
+        )
+    return X_new
+
+
+def _rows(given, layouts, families):
+    rows = [
+        as_rows(X, layout.n_features(family), f"X_new of {name!r}", layout.feature_names())
+        for (name, X), layout, family in zip(given.items(), layouts, families, strict=True)
+    ]
+    lengths = {one.shape[0] for one in rows}
+    if len(lengths) > 1:
+        raise ValueError(f"X_new must have the same number of items for every mixture; got {sorted(lengths)}")
+    return rows
+
+
+def _new_dim(X_new, given, item_dim):
+    """Name and coordinates of the new items."""
+    for X in (X_new, *given.values()):
+        if isinstance(X, xr.DataArray | xr.Dataset):
+            dim = next(iter(X.dims))
+            return dim, {dim: X[dim]} if dim in X.coords else {}
+    return f"new_{item_dim}", {}
