@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from pymc_nrm.checks import numeric_array
@@ -26,7 +27,7 @@ def feature_matrix(X, n, features=None):
     n : int
         Number of items.
     features : sequence of int or str, optional
-        Columns to keep, by position or name.
+        Columns to keep, by position or name.  By default all but those of text and categories in a DataFrame.
 
     Returns
     -------
@@ -44,11 +45,16 @@ def feature_matrix(X, n, features=None):
     >>> feature_matrix([[1, 2], [3, 4]], 2, [1])
     (array([[2.], [4.]]), ['x_1'])
     """
+    names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
+    if isinstance(X, pd.DataFrame):
+        if features is None:
+            features = [j for j in range(len(names)) if not _is_text(X.iloc[:, j])]
+        kept = _places(names, features)
+        if not kept:
+            raise ValueError(f"X must have columns of numbers; got {names} of text or categories")
+        X, names, features = X.iloc[:, kept], [names[j] for j in kept], None
     values = numeric_array("X", X).astype("float64")
-    names = None
-    if hasattr(X, "columns"):
-        names = [str(name) for name in X.columns]
-    elif isinstance(X, xr.DataArray) and X.ndim == 2 and X.dims[1] in X.coords:
+    if isinstance(X, xr.DataArray) and X.ndim == 2 and X.dims[1] in X.coords:
         names = [str(name) for name in X[X.dims[1]].values]
     elif values.ndim == 1:
         names = [str(getattr(X, "name", None) or "x")]
@@ -58,6 +64,12 @@ def feature_matrix(X, n, features=None):
     names = names or [f"x_{j}" for j in range(values.shape[1])]
     if features is None:
         return values, names
+    kept = _places(names, features)
+    return values[:, kept], [names[j] for j in kept]
+
+
+def _places(names, features):
+    """Positions of features that are given by position or name."""
     kept = []
     for feature in features:
         if feature in names:
@@ -66,7 +78,13 @@ def feature_matrix(X, n, features=None):
             kept.append(int(feature))
         else:
             raise ValueError(f"features must be names or places of columns of X ({', '.join(names)}); got {feature!r}")
-    return values[:, kept], [names[j] for j in kept]
+    return kept
+
+
+def _is_text(column):
+    if isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype):
+        return True
+    return column.dtype.kind == "O" and any(isinstance(value, str) for value in column)
 
 
 @dataclasses.dataclass(frozen=True)

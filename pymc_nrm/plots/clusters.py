@@ -66,7 +66,7 @@ def plot_clusters(
         Whether points are paler if their assignment is more uncertain, by
         :func:`~pymc_nrm.stats.assignment_uncertainty`, or the numbers to use, from 0 to 1.
     features : sequence of int or str, optional
-        Columns of X to show, at most 6, by position or name.
+        Columns of X to show, at most 6, by position or name; by default all, except text and categories in a DataFrame.
     min_size : int, optional
         Clusters with fewer items are drawn as grey crosses; by default 1 % of the items, and at least 2.
     probability : float

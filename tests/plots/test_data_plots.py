@@ -68,6 +68,11 @@ class TestGroups:
         named = xr.DataArray(np.ones((2, 1)), dims=("item", "f"), coords={"f": ["height"]})
         assert feature_matrix(named, 2)[1] == ["height"]
         assert feature_matrix(frame["a"], 2)[1] == ["a"]
+        mixed = frame.assign(sex=["f", None], size=pd.Categorical(["s", "l"])).astype({"b": object})
+        assert feature_matrix(mixed, 2)[1] == ["a", "b"]
+        assert feature_matrix(mixed, 2, ["b"])[0].tolist() == [[3.0], [4.0]]
+        with pytest.raises(ValueError, match=r"columns of numbers; got \['sex', 'size'\] of text"):
+            feature_matrix(mixed[["sex", "size"]], 2)
         for wrong, message in [(np.ones((3, 2)), "one row for each of the 2"), (["u", "v"], "X must be real numbers")]:
             with pytest.raises((TypeError, ValueError), match=message):
                 feature_matrix(wrong, 2)
