@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from pymc_nrm.datasets import galaxies, old_faithful
+from pymc_nrm.datasets import galaxies, old_faithful, penguins
 
 ROOT = pathlib.Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
@@ -58,3 +58,10 @@ def test_datasets(load, shape, mean):
     np.testing.assert_allclose(data.mean(axis=0), mean, rtol=1e-6)
     data[:] = 0  # a copy of its own for each caller
     assert load().all()
+
+
+def test_penguins():
+    table = penguins()
+    assert table.shape == (344, 8) and table.isna().sum().sum() == 19
+    assert table["species"].value_counts().to_dict() == {"Adelie": 152, "Gentoo": 124, "Chinstrap": 68}
+    assert table["body_mass_g"].mean() == pytest.approx(4201.754386)

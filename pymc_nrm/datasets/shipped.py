@@ -3,8 +3,9 @@
 from importlib.resources import files
 
 import numpy as np
+import pandas as pd
 
-__all__ = ["galaxies", "old_faithful"]
+__all__ = ["galaxies", "old_faithful", "penguins"]
 
 
 def galaxies() -> np.ndarray:
@@ -55,6 +56,31 @@ def old_faithful() -> np.ndarray:
     ((272, 2), [1.6, 43.0], [5.1, 96.0])
     """
     return _read("old_faithful.csv")
+
+
+def penguins() -> pd.DataFrame:
+    """Penguins of three species on three islands of the Palmer Archipelago, Antarctica: a table of mixed columns.
+
+    Returns
+    -------
+    DataFrame
+        344 rows, some values missing: ``species``, ``island``, ``bill_length_mm``, ``bill_depth_mm``,
+        ``flipper_length_mm``, ``body_mass_g``, ``sex`` and ``year`` of observation.
+
+    Notes
+    -----
+    Gorman, Williams & Fraser (2014), "Ecological sexual dimorphism and environmental variability within a community of
+    Antarctic penguins (genus Pygoscelis)", measured them at Palmer Station LTER; Horst, Hill & Gorman (2020),
+    "palmerpenguins", made this table of them, which is in the public domain (CC0).
+
+    Examples
+    --------
+    >>> table = penguins()
+    >>> table.shape, int(table.isna().any(axis=1).sum()), table["species"].unique().tolist()
+    ((344, 8), 11, ['Adelie', 'Gentoo', 'Chinstrap'])
+    """
+    with files(__package__).joinpath("penguins.csv").open(encoding="utf-8") as file:
+        return pd.read_csv(file)
 
 
 def _read(name):
