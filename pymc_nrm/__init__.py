@@ -12,6 +12,7 @@ from pymc_nrm import (
 )
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.distributions.partition import Partition
+from pymc_nrm.estimators import MixtureEstimator
 from pymc_nrm.families import (
     BernoulliBeta,
     CategoricalDirichlet,
@@ -25,6 +26,7 @@ from pymc_nrm.predictions import (
     compute_log_likelihood,
     density,
     fused_estimate,
+    log_density,
     measure_cdf,
     measure_density,
     measure_mean,
@@ -33,6 +35,7 @@ from pymc_nrm.predictions import (
     sample_posterior_predictive,
     sample_random_measure,
 )
+from pymc_nrm.recipes import gaussian_mixture, mixture_model, table_data
 from pymc_nrm.run import resume, sample
 from pymc_nrm.samplers import MarginalGibbs, SplitMerge, TreeGuided
 from pymc_nrm.stats import (
@@ -53,6 +56,7 @@ __all__ = [
     "DirichletProcess",
     "MarginalGibbs",
     "Mixture",
+    "MixtureEstimator",
     "MultinomialDirichlet",
     "NormalGamma",
     "NormalWishart",
@@ -70,9 +74,12 @@ __all__ = [
     "density",
     "expected_loss",
     "fused_estimate",
+    "gaussian_mixture",
+    "log_density",
     "measure_cdf",
     "measure_density",
     "measure_mean",
+    "mixture_model",
     "partition_convergence",
     "plots",
     "point_estimate",
@@ -86,6 +93,7 @@ __all__ = [
     "similarity",
     "stats",
     "summary",
+    "table_data",
     "trees",
     "without_labels",
 ]

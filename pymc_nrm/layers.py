@@ -39,6 +39,8 @@ IMPORTS = {
     "datasets": (),
     "predictions": (*_CHECKS, "progress", *_MATHEMATICS, *_KINDS, "partitions", *_PYMC, "samplers", "stats"),
     "run": (*_CHECKS, "marks", "fingerprints", "partitions", *_PYMC, "samplers", "stats"),
+    "recipes": ("checks", *_KINDS, "distributions", "model"),
+    "estimators": ("checks", "stats", "predictions", "run", "recipes"),
 }
 
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.

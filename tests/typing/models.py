@@ -3,7 +3,9 @@
 from typing import assert_type
 
 import numpy as np
+import pandas as pd
 import pymc as pm
+import xarray as xr
 from pytensor.tensor.variable import TensorVariable
 
 import pymc_nrm as nrm
@@ -41,6 +43,15 @@ with pm.Model(coords={"item": range(4), "feature": ["a", "b"]}) as model:
     nrm.Partition("known", nrm.DirichletProcess(1.0), observed=[0, 0, 1, 1])
     nrm.Partition("started", nrm.NormalizedInverseGaussian(alpha=alpha), n=4, initval=[0, 1, 1, 2])
     nrm.Partition("by_default", nrm.DirichletProcess(), n=4)
+
+# Models in one call.
+assert_type(nrm.gaussian_mixture(X), pm.Model)
+nrm.gaussian_mixture(X, covariance="diagonal", measure=nrm.DirichletProcess(pm.Gamma.dist(2, 1)))
+table = pd.DataFrame({"length": X[:, 0], "sex": ["f", "m", "f", None], "visits": counts[:, 0]})
+from_table = nrm.mixture_model(table, kinds={"visits": "count"})
+assert_type(from_table, pm.Model)
+assert_type(nrm.table_data(from_table, table), dict[str, xr.DataArray])
+assert_type(nrm.datasets.penguins(), pd.DataFrame)
 
 forward = nrm.Partition.dist(nrm.DirichletProcess(1.0), n=4)
 draws = pm.draw(nrm.Mixture.dist(forward, nrm.PoissonGamma(1.0, 1.0), shape=(4, 1)), 3, random_seed=1)

@@ -1,0 +1,101 @@
+"""Tables and matrices as estimators take them, with the errors that scikit-learn prescribes."""
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+__all__ = ["as_matrix", "check_n_features", "not_fitted"]
+
+
+def as_matrix(X, least_samples=1):
+    """Convert data to a matrix of floats.
+
+    Parameters
+    ----------
+    X : array_like, shape (n, d)
+    least_samples : int
+
+    Returns
+    -------
+    ndarray of float64, shape (n, d)
+        NaN means missing.
+
+    Raises
+    ------
+    TypeError
+        If X is sparse or has anything but numbers.
+    ValueError
+        If the shape is wrong, or a value is complex or infinite.
+
+    Examples
+    --------
+    >>> as_matrix([1.0, 2.0])
+    Traceback (most recent call last):
+    ValueError: X must be a matrix, shape (n_samples, n_features); got shape (2,). Reshape your data: \
+X.reshape(-1, 1) if it has a single feature, X.reshape(1, -1) if it is a single sample
+    """
+    if sparse.issparse(X):
+        raise TypeError("Sparse data are not supported: X must be a dense matrix, such as X.toarray()")
+    values = np.asarray(X)
+    if values.dtype.kind == "c" or (values.dtype.kind == "O" and any(isinstance(v, complex) for v in values.flat)):
+        raise ValueError(f"Complex data not supported: X must be real numbers; got {values.dtype}")
+    if values.ndim != 2:
+        raise ValueError(
+            f"X must be a matrix, shape (n_samples, n_features); got shape {values.shape}. Reshape your data: "
+            "X.reshape(-1, 1) if it has a single feature, X.reshape(1, -1) if it is a single sample"
+        )
+    n, d = values.shape
+    if d == 0:
+        raise ValueError(f"X has 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
+    if n < least_samples:
+        raise ValueError(f"X has {n} sample(s) (shape=({n}, {d})) while a minimum of {least_samples} is required.")
+    if values.dtype.kind not in "biufO":
+        raise TypeError(f"X must be real numbers; got {values.dtype}. DataFrames may have text and categories")
+    if values.dtype.kind == "O":
+        values = np.where(pd.isna(values), np.nan, values)
+    # An error here reads "float() argument must be a string or a real number, not 'dict'".
+    values = values.astype("float64")
+    if np.isinf(values).any():
+        row, column = np.argwhere(np.isinf(values))[0]
+        raise ValueError(f"X must not have infinity; got {values[row, column]} in row {row}, column {column}")
+    return values
+
+
+def check_n_features(estimator, n_features):
+    """Check that new data have as many features as those of ``fit``.
+
+    Parameters
+    ----------
+    estimator : object
+        With the attribute ``n_features_in_``.
+    n_features : int
+
+    Raises
+    ------
+    ValueError
+        If they have not.
+    """
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input"
+        )
+
+
+def not_fitted(estimator):
+    """The error of a method that needs ``fit`` before it.
+
+    Parameters
+    ----------
+    estimator : object
+
+    Returns
+    -------
+    ValueError
+        That of scikit-learn if it is installed, which is an AttributeError too.
+    """
+    try:
+        from sklearn.exceptions import NotFittedError
+    except ImportError:
+        NotFittedError = ValueError
+    return NotFittedError(f"this {type(estimator).__name__} is not fitted yet: call fit(X) first")

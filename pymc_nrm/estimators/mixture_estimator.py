@@ -1,0 +1,314 @@
+"""A mixture with the interface of scikit-learn."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import pymc as pm
+import xarray as xr
+
+from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.estimators.inputs import as_matrix, check_n_features, not_fitted
+from pymc_nrm.estimators.parameters import Parameters
+from pymc_nrm.predictions.log_density import log_density
+from pymc_nrm.predictions.new_labels import predict_labels
+from pymc_nrm.recipes.gaussian_mixture import gaussian_mixture
+from pymc_nrm.recipes.mixture_model import mixture_model
+from pymc_nrm.recipes.table_data import table_data
+from pymc_nrm.run.sampling import sample
+from pymc_nrm.stats.losses import complete_costs
+from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
+
+__all__ = ["MixtureEstimator"]
+
+
+class MixtureEstimator(Parameters):
+    """Clustering and density estimation with the interface of scikit-learn, which need not be installed.
+
+    ``fit`` makes the model of :func:`~pymc_nrm.recipes.mixture_model` for a DataFrame and that of
+    :func:`~pymc_nrm.recipes.gaussian_mixture` for any other matrix, samples it, and finds a point estimate of the
+    clustering.  Model and draws are attributes, for everything that is not in this interface.
+
+    Parameters
+    ----------
+    kinds : mapping of {str : str}, optional
+        Kinds of columns of a DataFrame.
+    covariance : {None, "full", "diagonal"}
+        Of numeric features within a cluster; full if the data allow it.
+    measure : measure, optional
+        By default ``DirichletProcess(pm.Gamma.dist(2, 1))``.
+    draws, tune : int
+        Numbers of draws of each chain, and of draws before them that are thrown away.
+    chains, cores : int, optional
+        As in ``pm.sample``.
+    loss : str
+        Loss of the point estimate, see :func:`~pymc_nrm.stats.point_estimate`.
+    max_draws : int, optional
+        How many draws predictions average over, evenly spaced in every chain; None for all.
+    sample_options : mapping of {str : Any}, optional
+        Further arguments of :func:`~pymc_nrm.sample`, such as ``{"progressbar": True}``.
+    random_state : int, Generator, RandomState or None
+        Seed.  The same number gives the same draws.
+
+    Attributes
+    ----------
+    model_ : pymc.Model
+    idata_ : DataTree
+        Draws, as from :func:`pymc_nrm.sample`.
+    estimate_ : Dataset
+        The result of :func:`~pymc_nrm.stats.point_estimate`.
+    labels_ : ndarray of int64, shape (n,)
+        Clusters of the estimate, from 0, in order of appearance.
+    n_clusters_ : int
+    classes_ : ndarray of int64, shape (n_clusters_ + 1,)
+        What columns of ``predict_proba`` stand for: the clusters, then -1, a new one.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Only if X was a DataFrame.
+
+    Raises
+    ------
+    ValueError
+        By ``fit``, and by nothing before it, if a parameter is not allowed.
+
+    See Also
+    --------
+    pymc_nrm.recipes.mixture_model : The model of a DataFrame, and the kinds of columns.
+
+    Notes
+    -----
+    Labels of new data come from :func:`~pymc_nrm.predictions.predict_labels`: each item is predicted as one more item.
+    For the data of ``fit``, ``predict`` therefore need not agree with ``labels_``, which ``fit_predict`` returns.  A
+    new item far from all others gets the label -1.
+
+    Examples
+    --------
+    >>> import pymc_nrm as nrm
+    >>> estimator = nrm.MixtureEstimator(covariance="diagonal", draws=200, random_state=1)
+    >>> estimator
+    MixtureEstimator(covariance='diagonal', draws=200, random_state=1)
+    >>> estimator.set_params(draws=500).get_params()["draws"]
+    500
+
+    Labels, probabilities and log densities::
+
+        labels = estimator.fit_predict(X)
+        probabilities = estimator.predict_proba(X_new)
+        nrm.plots.plot_clusters(estimator.idata_, X)
+    """
+
+    def __init__(
+        self,
+        *,
+        kinds: Mapping[str, str] | None = None,
+        covariance: str | None = None,
+        measure: Any = None,
+        draws: int = 1000,
+        tune: int = 1000,
+        chains: int | None = None,
+        cores: int | None = None,
+        loss: str = "variation_of_information",
+        max_draws: int | None = 500,
+        sample_options: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kinds = kinds
+        self.covariance = covariance
+        self.measure = measure
+        self.draws = draws
+        self.tune = tune
+        self.chains = chains
+        self.cores = cores
+        self.loss = loss
+        self.max_draws = max_draws
+        self.sample_options = sample_options
+        self.random_state = random_state
+
+    model_: pm.Model
+    idata_: xr.DataTree
+    estimate_: xr.Dataset
+    labels_: np.ndarray
+    classes_: np.ndarray
+    n_clusters_: int
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Sample the posterior and find a point estimate of the clustering.
+
+        Parameters
+        ----------
+        X : DataFrame or array_like, shape (n, d)
+        y : object
+            Ignored; scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        MixtureEstimator
+            Itself.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If X or a parameter is not allowed; messages name the column or the parameter.
+        """
+        if self.max_draws is not None:
+            check_count("max_draws", self.max_draws, 1)
+        complete_costs(self.loss, {})
+        seeds = random_generator(self.random_state, "random_state").integers(2**31, size=2)
+        if isinstance(X, pd.DataFrame):
+            model = mixture_model(X, kinds=self.kinds, covariance=self.covariance, measure=self.measure)
+        else:
+            if self.kinds is not None:
+                raise ValueError(f"kinds is for columns of a DataFrame; X is of type {type(X).__name__}")
+            X = as_matrix(X, least_samples=2)
+            model = gaussian_mixture(X, covariance=self.covariance, measure=self.measure)
+        options = {"progressbar": False, "chains": self.chains, "cores": self.cores, **(self.sample_options or {})}
+        idata = sample(self.draws, tune=self.tune, model=model, random_seed=int(seeds[0]), **options)
+        estimate = point_estimate(idata, loss=self.loss, random_seed=int(seeds[1]), progressbar=False)
+        self.model_, self.idata_, self.estimate_ = model, idata, estimate
+        self.labels_ = estimate["labels"].to_numpy().astype("int64")
+        self.n_clusters_ = int(self.labels_.max()) + 1
+        self.classes_ = np.append(np.arange(self.n_clusters_), -1)
+        self.n_features_in_ = X.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if isinstance(X, pd.DataFrame):
+            self.feature_names_in_ = np.array([str(name) for name in X.columns], dtype=object)
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit, and return the labels of the point estimate.
+
+        Parameters
+        ----------
+        X : DataFrame or array_like, shape (n, d)
+        y : object
+            Ignored.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+        """
+        return self.fit(X).labels_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Most probable cluster of new items, each taken by itself.
+
+        Parameters
+        ----------
+        X : DataFrame or array_like, shape (m, d)
+
+        Returns
+        -------
+        ndarray of int64, shape (m,)
+            Clusters of the point estimate; -1 for a new one.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If X is not as that of ``fit``, or ``fit`` was not called.
+        """
+        return self._predicted(X)["labels"].to_numpy().astype("int64")
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities that new items belong to the clusters of the point estimate, averaged over draws.
+
+        Parameters
+        ----------
+        X : DataFrame or array_like, shape (m, d)
+
+        Returns
+        -------
+        ndarray, shape (m, n_clusters_ + 1)
+            The last column is for a new cluster; rows add up to one.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If X is not as that of ``fit``, or ``fit`` was not called.
+        """
+        predicted = self._predicted(X)
+        return np.column_stack([predicted["probability"], predicted["new_cluster_probability"]])
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Log posterior predictive density of new items.
+
+        Parameters
+        ----------
+        X : DataFrame or array_like, shape (m, d)
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            In nats, see :func:`~pymc_nrm.predictions.log_density`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If X is not as that of ``fit``, or ``fit`` was not called.
+        """
+        data = self._new_data(X)
+        return log_density(self._draws(), self.model_, data, progressbar=False).to_numpy()
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log posterior predictive density of new items.
+
+        Parameters
+        ----------
+        X : DataFrame or array_like, shape (m, d)
+        y : object
+            Ignored.
+
+        Returns
+        -------
+        float
+            In nats.  Compare scores of held-out data only: higher is better.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If X is not as that of ``fit``, or ``fit`` was not called.
+        """
+        return float(self.score_samples(X).mean())
+
+    def _predicted(self, X):
+        data = self._new_data(X)
+        return predict_labels(self._draws(), self.model_, data, self.labels_, progressbar=False)
+
+    def _draws(self):
+        return evenly_spaced(self.idata_.posterior.to_dataset(), self.max_draws)
+
+    def _new_data(self, X):
+        if not self.__sklearn_is_fitted__():
+            raise not_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and not isinstance(X, pd.DataFrame):
+            X = pd.DataFrame(np.asarray(X, dtype=object) if np.ndim(X) == 2 else as_matrix(X))
+            check_n_features(self, X.shape[1])
+            X.columns = names
+        if names is None:
+            X = as_matrix(X)
+            check_n_features(self, X.shape[1])
+            return X
+        return table_data(self.model_, X)
+
+    def __getstate__(self):
+        # Models of PyMC hold functions that pickle cannot store.
+        return {"cloudpickle": cloudpickle.dumps(self.__dict__)}
+
+    def __setstate__(self, state):
+        self.__dict__.update(cloudpickle.loads(state["cloudpickle"]))
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "labels_")
+
+    def __sklearn_tags__(self):
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="clusterer",
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(allow_nan=True, categorical=True),
+        )

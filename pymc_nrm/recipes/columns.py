@@ -1,0 +1,265 @@
+"""Columns of tables: what kind each is, with errors that name the column and say what to do."""
+
+import numbers
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+__all__ = [
+    "BINARY",
+    "CATEGORICAL",
+    "COUNT",
+    "KINDS",
+    "NUMERIC",
+    "check_columns",
+    "check_table",
+    "column_kinds",
+    "item_names",
+    "numbers_of",
+]
+
+NUMERIC, BINARY, CATEGORICAL, COUNT = KINDS = ("numeric", "binary", "categorical", "count")
+
+# Whole numbers with at most so many different values may be anything: the user must say what.
+FEW_VALUES = 20
+
+
+def check_table(df, argument):
+    """Check that an argument is a DataFrame with rows, and columns of different names.
+
+    Parameters
+    ----------
+    df : object
+    argument : str
+
+    Raises
+    ------
+    TypeError
+        If it is no DataFrame.
+    ValueError
+        If there are no rows or columns, or two columns have the same name as text.
+    """
+    if not isinstance(df, pd.DataFrame):
+        raise TypeError(
+            f"{argument} must be a pandas DataFrame; got {type(df).__name__}. gaussian_mixture takes arrays, and "
+            "to_pandas() of other tables makes a DataFrame"
+        )
+    if df.shape[0] == 0 or df.shape[1] == 0:
+        raise ValueError(f"{argument} must have rows and columns; got shape {df.shape}")
+    names = [str(name) for name in df.columns]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"{argument} must have columns of different names; got {repeated} more than once")
+
+
+def check_columns(df, argument):
+    """Check a table from which a model is made: as :func:`check_table`, with at least two rows."""
+    check_table(df, argument)
+    if len(df) < 2:
+        raise ValueError(f"{argument} must have at least two rows; got {len(df)}")
+
+
+def item_names(df, argument):
+    """Names of the rows: the index of a DataFrame or Series.
+
+    Raises
+    ------
+    ValueError
+        If the index has several levels.
+    """
+    if isinstance(df.index, pd.MultiIndex):
+        raise ValueError(
+            f"{argument} must have an index of one level; got {df.index.nlevels}. Number the rows by "
+            f"{argument}.reset_index(drop=True), or join the levels"
+        )
+    return df.index.tolist()
+
+
+def column_kinds(df, kinds=None):
+    """The kind of each column of a table.
+
+    Parameters
+    ----------
+    df : DataFrame
+    kinds : mapping of {str : str}, optional
+        Given kinds.
+
+    Returns
+    -------
+    dict of {str : str}
+        In the order of the columns.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`~pymc_nrm.recipes.mixture_model`.
+
+    Examples
+    --------
+    >>> column_kinds(pd.DataFrame({"a": [0.5, 1.5, 2.5], "b": [0, 1, 1], "c": ["x", "y", "x"]}))
+    {'a': 'numeric', 'b': 'binary', 'c': 'categorical'}
+    """
+    check_columns(df, "df")
+    names = [str(name) for name in df.columns]
+    given = _given_kinds(names, kinds)
+    found, unclear = {}, []
+    for k, name in enumerate(names):
+        column = df.iloc[:, k]
+        found[name] = given.get(name) or _default_kind(name, column)
+        if found[name] is None:
+            unclear.append(name)
+        else:
+            _check_kind(name, column, found[name])
+    if unclear:
+        example = ", ".join(f"{name!r}: {COUNT!r}" for name in unclear)
+        raise ValueError(
+            f"columns {unclear} of df hold whole numbers with at most {FEW_VALUES} different values, which may be "
+            f"counts, categories or measurements. Say which, as in kinds={{{example}}}; allowed are 'count', "
+            "'categorical' and 'numeric'"
+        )
+    return found
+
+
+def _given_kinds(names, kinds):
+    if kinds is None:
+        return {}
+    if not isinstance(kinds, Mapping):
+        raise TypeError(f"kinds must be a mapping from columns to kinds; got {type(kinds).__name__}")
+    given = {str(name): kind for name, kind in kinds.items()}
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise ValueError(f"kinds must be of columns of df, {names}; got {unknown}")
+    for name, kind in given.items():
+        if kind not in KINDS:
+            raise ValueError(f"kinds[{name!r}] must be one of {', '.join(map(repr, KINDS))}; got {kind!r}")
+    return given
+
+
+def _default_kind(name, column):
+    """The kind that the values suggest, or None if they may be several."""
+    values = _values(name, column)
+    if values is None:
+        return CATEGORICAL
+    known = values[~np.isnan(values)]
+    if pd.api.types.is_bool_dtype(column.dtype) or np.isin(known, (0.0, 1.0)).all():
+        return BINARY
+    gaps = len(known) < len(values)
+    if (pd.api.types.is_integer_dtype(column.dtype) or gaps) and (known == np.floor(known)).all():
+        different = np.unique(known)
+        if not gaps and len(different) == len(known) == different[-1] - different[0] + 1:
+            raise ValueError(
+                f"column {name!r} numbers the rows. Make it the index by df.set_index({name!r}), leave it out, or say "
+                f"that it is a measurement, kinds={{{name!r}: 'numeric'}}"
+            )
+        return None if len(different) <= FEW_VALUES else NUMERIC
+    return NUMERIC
+
+
+def _check_kind(name, column, kind):
+    if kind != CATEGORICAL:
+        numbers_of(column, name, kind)
+        return
+    _values(name, column)
+    known = column.dropna()
+    different = known.nunique()
+    _check_varies(name, different)
+    if different == len(known):
+        raise ValueError(
+            f"column {name!r} is different in every row, so it says nothing about clusters. If it names the rows, make "
+            f"it the index by df.set_index({name!r}); otherwise leave it out"
+        )
+
+
+def numbers_of(column, name, kind, new=False):
+    """Values of a column as floats, with NaN where they are missing.
+
+    Parameters
+    ----------
+    column : Series
+    name : str
+        Its name in messages.
+    kind : {"numeric", "binary", "count"}
+    new : bool
+        Whether the values are of new items, which may all be equal or missing.
+
+    Returns
+    -------
+    ndarray of float
+
+    Raises
+    ------
+    TypeError
+        If the column has anything but numbers, or booleans for a binary one.
+    ValueError
+        If a value is not allowed for the kind.
+
+    Examples
+    --------
+    >>> numbers_of(pd.Series([True, None, False]), "smoker", "binary").tolist()
+    [1.0, nan, 0.0]
+    """
+    values = _values(name, column)
+    if values is None or (kind != BINARY and pd.api.types.is_bool_dtype(column.dtype)):
+        got, fitting = ("text", CATEGORICAL) if values is None else ("booleans", BINARY)
+        raise TypeError(
+            f"column {name!r} must hold numbers to be {kind}; got {got}, which mixture_model takes as {fitting}"
+        )
+    known = values[~np.isnan(values)]
+    if kind == BINARY and not np.isin(known, (0.0, 1.0)).all():
+        wrong = known[~np.isin(known, (0.0, 1.0))][0]
+        raise ValueError(f"column {name!r} must be 0, 1, booleans or missing to be binary; got {wrong:g}")
+    if kind == COUNT:
+        if len(known) < len(values):
+            raise ValueError(
+                f"column {name!r} must be complete to be a count; {len(values) - len(known)} of {len(values)} values "
+                f"are missing. Leave out these rows by df.dropna(subset={name!r}), fill them in, or make the column "
+                "numeric"
+            )
+        if not ((known >= 0) & (known == np.floor(known))).all():
+            wrong = known[(known < 0) | (known != np.floor(known))][0]
+            raise ValueError(f"column {name!r} must be whole numbers of at least 0 to be a count; got {wrong:g}")
+    if not new:
+        _check_varies(name, len(np.unique(known)))
+    return values
+
+
+def _check_varies(name, n_different):
+    if n_different < 2:
+        what = "has no values" if n_different == 0 else "has only one value"
+        raise ValueError(
+            f"column {name!r} {what}, so it says nothing about clusters. Leave it out: df.drop(columns={name!r})"
+        )
+
+
+def _values(name, column):
+    """Numbers of a column with NaN where they are missing, or None if it holds text or categories."""
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return None
+    known = column.dropna()
+    if dtype.kind in "mMc" or isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype | pd.DatetimeTZDtype):
+        remedy = "its real and imaginary parts" if dtype.kind == "c" else "a number, such as the days since a date"
+        raise TypeError(f"column {name!r} must hold numbers, booleans or text; got {dtype}. Turn it into {remedy}")
+    if dtype.kind == "O" and not isinstance(dtype, pd.StringDtype):
+        types = {bool if isinstance(v, np.bool_) else type(v) for v in known.tolist()}
+        real = all(issubclass(kind, numbers.Real) and kind is not bool for kind in types)
+        if types and not (real or types == {bool} or all(issubclass(kind, str) for kind in types)):
+            raise TypeError(
+                f"column {name!r} must hold numbers, booleans or text; got values of type "
+                f"{', '.join(sorted(kind.__name__ for kind in types))}"
+            )
+        text = bool(types) and not real and types != {bool}
+    else:
+        text = pd.api.types.is_string_dtype(dtype)
+    if text:
+        return None
+    values = np.full(len(column), np.nan)
+    values[column.notna().to_numpy()] = known.to_numpy(dtype="float64")
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        raise ValueError(
+            f"column {name!r} must be finite; got {values[infinite[0]]} in row {infinite[0]}. Make infinite values "
+            "missing, or leave out their rows"
+        )
+    return values

@@ -1,0 +1,80 @@
+"""A Gaussian mixture of the rows of a matrix."""
+
+from typing import Any
+
+import pandas as pd
+import pymc as pm
+import xarray as xr
+
+from pymc_nrm.checks import numeric_array
+from pymc_nrm.recipes.columns import NUMERIC, check_columns, item_names, numbers_of
+from pymc_nrm.recipes.numeric_block import add_numeric_block, check_covariance
+from pymc_nrm.recipes.partition_prior import add_partition
+
+__all__ = ["gaussian_mixture"]
+
+
+def gaussian_mixture(X: Any, *, covariance: str | None = None, measure: Any = None) -> pm.Model:
+    """Model of rows of numbers in Gaussian clusters, whose number, places and shapes are unknown.
+
+    ``gaussian_mixture(X)`` is short for the following model, with ``NormalGamma`` in place of ``NormalWishart`` where
+    the data do not allow full covariances::
+
+        with pm.Model(coords={"item": range(n)}) as model:
+            z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)), dims="item")
+            family = nrm.NormalWishart.learned("x", X)
+            nrm.Mixture("x", z, family, observed=X, dims=("item", "x_feature"))
+
+    Parameters
+    ----------
+    X : array_like, DataFrame or DataArray, shape (n, d), or (n,) for one feature
+        Numbers in any units; NaN means missing.  The index and the columns of a DataFrame become the coordinates
+        ``item`` and ``x_feature``.
+    covariance : {None, "full", "diagonal"}
+        ``"full"`` is :class:`~pymc_nrm.NormalWishart`, ``"diagonal"`` is :class:`~pymc_nrm.NormalGamma`.  None is full
+        if there are several features, more items than features, no missing values, and no column is a linear
+        combination of others; otherwise diagonal.
+    measure : measure, optional
+        By default ``DirichletProcess(pm.Gamma.dist(2, 1))``.  Hyperparameters are numbers, or distributions such as
+        ``pm.Beta.dist(1, 4)``, which become variables of the model with the names of the hyperparameters.
+
+    Returns
+    -------
+    pymc.Model
+        With the partition ``z``, the data ``x``, and the hyperparameters of both.  Sample it with
+        :func:`pymc_nrm.sample`, look at it with ``model.to_graphviz()``, and add to it as to any other model.
+
+    Raises
+    ------
+    TypeError
+        If X has anything but real numbers, or ``measure`` is not a measure.
+    ValueError
+        If a column is constant or has infinite values, there are fewer than two items, or the data do not allow the
+        covariance asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc_nrm as nrm
+    >>> model = nrm.gaussian_mixture(np.random.default_rng(1).normal(size=(50, 2)))
+    >>> [variable.name for variable in model.observed_RVs], model.coords["x_feature"]
+    (['x'], (0, 1))
+    """
+    check_covariance(covariance)
+    if isinstance(X, xr.DataArray) and X.ndim in (1, 2):
+        X = X.to_pandas()
+    if isinstance(X, pd.DataFrame):
+        check_columns(X, "X")
+        values = pd.DataFrame({str(name): numbers_of(X[name], str(name), NUMERIC) for name in X.columns}, index=X.index)
+        items = item_names(X, "X")
+    else:
+        values = numeric_array("X", X)
+        if values.ndim not in (1, 2) or 0 in values.shape[1:] or len(values) < 2:
+            raise ValueError(
+                "X must be a matrix with a row for each of at least two items, shape (n, d), or a vector, shape (n,); "
+                f"got shape {values.shape}"
+            )
+        items = item_names(X, "X") if isinstance(X, pd.Series) else range(len(values))
+    with pm.Model(coords={"item": items}, model=None) as model:
+        add_numeric_block("x", add_partition(measure), values, covariance)
+    return model

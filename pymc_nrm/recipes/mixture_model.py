@@ -1,0 +1,123 @@
+"""A mixture of the rows of a table whose columns are of several kinds."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import pymc as pm
+
+from pymc_nrm.distributions.mixture import Mixture
+from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, PoissonGamma
+from pymc_nrm.recipes.columns import BINARY, CATEGORICAL, COUNT, NUMERIC, column_kinds, item_names, numbers_of
+from pymc_nrm.recipes.levels import column_levels, level_codes
+from pymc_nrm.recipes.numeric_block import add_numeric_block, check_covariance
+from pymc_nrm.recipes.partition_prior import add_partition
+
+__all__ = ["mixture_model"]
+
+_FAMILIES = {BINARY: BernoulliBeta, COUNT: PoissonGamma}
+
+
+def mixture_model(
+    df: pd.DataFrame,
+    *,
+    kinds: Mapping[str, str] | None = None,
+    covariance: str | None = None,
+    measure: Any = None,
+) -> pm.Model:
+    """Model of the rows of a table in clusters, with a family for each kind of column.
+
+    All columns of one kind are one :class:`~pymc_nrm.Mixture`, named as the kind, and all of these share the partition
+    ``z`` of the rows:
+
+    ================  ========================================================  ==========================  =======
+    kind              by default                                                family                      missing
+    ================  ========================================================  ==========================  =======
+    ``numeric``       numbers other than 0 and 1                                Gaussian, see `covariance`  yes
+    ``binary``        booleans, and numbers that are all 0 or 1                 ``BernoulliBeta``           yes
+    ``categorical``   strings and pandas categories                             ``CategoricalDirichlet``    yes
+    ``count``         never: only by ``kinds``                                  ``PoissonGamma``            no
+    ================  ========================================================  ==========================  =======
+
+    Parameters
+    ----------
+    df : DataFrame
+        One row for each item; NaN, None and ``pandas.NA`` mean missing.  The index becomes the coordinate ``item``, the
+        columns become the coordinates ``numeric_feature``, ``binary_feature`` and so on, and the levels that occur in a
+        categorical column the coordinate ``<column>_level``.
+    kinds : mapping of {str : str}, optional
+        The kind of some columns, or of all.
+    covariance : {None, "full", "diagonal"}
+        Of the numeric columns within a cluster, as in :func:`~pymc_nrm.recipes.gaussian_mixture`: full if possible.
+    measure : measure, optional
+        By default ``DirichletProcess(pm.Gamma.dist(2, 1))``, see :func:`~pymc_nrm.recipes.gaussian_mixture`.
+
+    Returns
+    -------
+    pymc.Model
+        Hyperparameters are learned, see ``learned`` of each family, and named after the kind.
+
+    Raises
+    ------
+    TypeError
+        If ``df`` is not a DataFrame, or a column has dates, complex numbers, or values of several types.
+    ValueError
+        If a column does not allow its kind, is constant, has infinite values or a different string in every row; if
+        columns of whole numbers with at most 20 different values have no entry in ``kinds``; or if names of columns
+        occur twice.  Messages name the columns and say what to do.
+
+    See Also
+    --------
+    pymc_nrm.recipes.table_data : Data of new rows, for predictions.
+
+    Notes
+    -----
+    Whole numbers with few values may be counts, codes of categories or measurements, and Gaussian clusters of equal
+    numbers have no width.  This is why ``kinds`` must say which they are.  A column of floats with missing values, all
+    of them whole, is treated alike, since pandas turns whole numbers with gaps into floats.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import pymc_nrm as nrm
+    >>> df = pd.DataFrame({
+    ...     "length": [3.1, 2.9, 5.5, 5.2, 5.0],
+    ...     "colour": ["red", "red", "blue", "blue", None],
+    ...     "visits": [0, 1, 7, 5, 5],
+    ... })
+    >>> model = nrm.mixture_model(df, kinds={"visits": "count"})
+    >>> [variable.name for variable in model.observed_RVs]
+    ['numeric', 'categorical', 'count']
+    >>> model.coords["colour_level"]
+    ('blue', 'red')
+    """
+    check_covariance(covariance)
+    found = column_kinds(df, kinds)
+    columns = {kind: [name for name, own in found.items() if own == kind] for kind in dict.fromkeys(found.values())}
+    series = {name: df.iloc[:, k] for k, name in enumerate(found)}
+    with pm.Model(coords={"item": item_names(df, "df")}, model=None) as model:
+        z = add_partition(measure)
+        for kind in (NUMERIC, BINARY, CATEGORICAL, COUNT):
+            if kind not in columns:
+                continue
+            if kind == CATEGORICAL:
+                levels = {name: column_levels(series[name]) for name in columns[kind]}
+                _add_levels(model, levels)
+                block = {name: level_codes(series[name], name, levels[name]) for name in columns[kind]}
+            else:
+                block = {name: numbers_of(series[name], name, kind) for name in columns[kind]}
+            X = pd.DataFrame(block)
+            if kind == NUMERIC:
+                add_numeric_block(kind, z, X, covariance)
+            else:
+                family = _FAMILIES.get(kind, CategoricalDirichlet).learned(kind, X)
+                Mixture(kind, z, family, observed=X.to_numpy(), dims=("item", f"{kind}_feature"))
+    return model
+
+
+def _add_levels(model, levels):
+    for name, values in levels.items():
+        model.add_coord(f"{name}_level", values)
+    if len(set(levels.values())) == 1:
+        # Parameters of components have the dimension `level`: its names are the levels, if all columns share them.
+        model.add_coord("level", next(iter(levels.values())))

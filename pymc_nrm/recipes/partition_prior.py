@@ -1,0 +1,58 @@
+"""The partition of a recipe: a measure, whose hyperparameters may have priors, over the items."""
+
+import copy
+
+import pymc as pm
+from pytensor.graph.basic import Constant, Variable
+from pytensor.tensor.random.op import RandomVariable
+
+from pymc_nrm.distributions.partition import Partition
+from pymc_nrm.measures import DirichletProcess
+
+__all__ = ["add_partition"]
+
+
+def add_partition(measure=None, dims="item"):
+    """Add the partition ``z`` of the items to the model at hand.
+
+    Parameters
+    ----------
+    measure : measure, optional
+        By default the Dirichlet process with ``alpha ~ Gamma(2, 1)``.  Fields are numbers, or distributions such as
+        ``pm.Gamma.dist(2, 1)``, which become variables of the model with the names of the fields.
+    dims : str
+        Dimension of the items.
+
+    Returns
+    -------
+    Partition
+
+    Raises
+    ------
+    TypeError
+        If ``measure`` is not a measure, or a field is a variable of another model.
+
+    Examples
+    --------
+    >>> with pm.Model(coords={"item": range(4)}) as model:
+    ...     z = add_partition()
+    >>> model.named_vars["alpha"], z
+    (alpha, z)
+    """
+    if measure is None:
+        measure = DirichletProcess(pm.Gamma.dist(2.0, 1.0))
+    if hasattr(measure, "_asdict"):
+        measure = type(measure)(*[_field(name, value) for name, value in measure._asdict().items()])
+    return Partition("z", measure, dims=dims)
+
+
+def _field(name, value):
+    if not isinstance(value, Variable) or isinstance(value, Constant):
+        return value
+    if value.name is not None or value.owner is None or not isinstance(value.owner.op, RandomVariable):
+        raise TypeError(
+            f"{name} of measure must be a number or a distribution such as pm.Gamma.dist(2, 1); got {value}, a "
+            "variable made elsewhere. To share variables write the model yourself, with Partition and Mixture"
+        )
+    # The variable is given a name: a copy leaves that of the caller as it was, for the next model.
+    return pm.modelcontext(None).register_rv(copy.deepcopy(value), name)

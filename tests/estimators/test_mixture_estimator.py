@@ -1,0 +1,118 @@
+"""The estimator with the interface of scikit-learn."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import pymc_nrm as nrm
+
+X = np.random.default_rng(1).normal(np.repeat([0.0, 8.0], 12))[:, None]
+NEW = np.array([[0.1], [8.2], [4000.0]])
+SMALL = {"draws": 40, "tune": 40, "chains": 2, "cores": 1, "random_state": 1}
+QUIET = {"sample_options": {"quiet": True}}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return nrm.MixtureEstimator(**SMALL, **QUIET).fit(X)
+
+
+def test_attributes(fitted):
+    assert fitted.labels_.tolist() == [0] * 12 + [1] * 12
+    assert fitted.labels_.dtype == np.int64 and fitted.n_clusters_ == 2
+    assert fitted.classes_.tolist() == [0, 1, -1] and fitted.n_features_in_ == 1
+    assert not hasattr(fitted, "feature_names_in_")
+    assert fitted.idata_.posterior["z"].shape == (2, 40, 24)
+    assert [rv.name for rv in fitted.model_.observed_RVs] == ["x"]
+    np.testing.assert_array_equal(fitted.estimate_.labels, fitted.labels_)
+
+
+def test_predictions_are_those_of_model_and_draws(fitted):
+    assert fitted.predict(NEW).tolist() == [0, 1, -1]
+    probabilities = fitted.predict_proba(NEW)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert fitted.classes_[probabilities.argmax(axis=1)].tolist() == [0, 1, -1]
+    predicted = nrm.predict_labels(fitted.idata_, fitted.model_, NEW, fitted.labels_)
+    np.testing.assert_array_equal(probabilities[:, :-1], predicted.probability)
+    log_p = fitted.score_samples(NEW)
+    np.testing.assert_array_equal(log_p, nrm.log_density(fitted.idata_, fitted.model_, NEW))
+    assert fitted.score(NEW) == pytest.approx(log_p.mean())
+
+
+def test_max_draws(fitted):
+    few = copy.copy(fitted).set_params(max_draws=4)
+    expected = nrm.log_density(fitted.idata_.isel(draw=[0, 39]), fitted.model_, NEW)
+    np.testing.assert_array_equal(few.score_samples(NEW), expected)
+
+
+def test_copies(fitted):
+    for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+        np.testing.assert_array_equal(other.predict_proba(NEW), fitted.predict_proba(NEW))
+        assert other.get_params() == fitted.get_params()
+
+
+def test_the_seed_fixes_the_draws(fitted):
+    again = nrm.MixtureEstimator(**SMALL, **QUIET)
+    assert again.fit_predict(X.tolist()).tolist() == fitted.labels_.tolist()
+    np.testing.assert_array_equal(again.idata_.posterior["alpha"], fitted.idata_.posterior["alpha"])
+
+
+def test_names_of_columns():
+    df = pd.DataFrame(X, columns=["length"])
+    estimator = nrm.MixtureEstimator(**SMALL, **QUIET).fit(df)
+    assert estimator.feature_names_in_.tolist() == ["length"]
+    expected = estimator.predict_proba(pd.DataFrame(NEW, columns=["length"]))
+    np.testing.assert_array_equal(estimator.predict_proba(NEW), expected)
+    with pytest.raises(ValueError, match="X has 2 features, but MixtureEstimator is expecting 1 features as input"):
+        estimator.predict(np.ones((3, 2)))
+    with pytest.raises(ValueError, match=r"must have the columns of the model, \['length'\]; it lacks"):
+        estimator.predict(pd.DataFrame({"width": [1.0]}))
+
+
+def test_parameters():
+    estimator = nrm.MixtureEstimator(draws=10, random_state=3)
+    assert repr(estimator) == "MixtureEstimator(draws=10, random_state=3)"
+    assert estimator.set_params(tune=20, covariance="full") is estimator
+    assert nrm.MixtureEstimator(**estimator.get_params()).get_params() == estimator.get_params()
+    with pytest.raises(ValueError, match="parameters of MixtureEstimator are kinds, .*; got 'n_clusters'"):
+        estimator.set_params(n_clusters=3)
+
+
+@pytest.mark.parametrize(
+    ("data", "parameters", "error", "message"),
+    [
+        (X[:, 0], {}, ValueError, r"got shape \(24,\). Reshape your data"),
+        (X[:0], {}, ValueError, r"0 sample\(s\) \(shape=\(0, 1\)\) while a minimum of 2"),
+        (X[:1], {}, ValueError, r"1 sample\(s\)"),
+        (X[:, :0], {}, ValueError, r"0 feature\(s\)"),
+        (X + 1j, {}, ValueError, "Complex data not supported"),
+        (sparse.csr_array(X), {}, TypeError, "Sparse data are not supported"),
+        ([["a"], ["b"]], {}, TypeError, "DataFrames may have text"),
+        (
+            np.array([[{}], [1.0]], dtype=object),
+            {},
+            TypeError,
+            "argument must be a string or a real number, not 'dict'",
+        ),
+        (np.where(X > 8, np.inf, X), {}, ValueError, "infinity; got inf in row"),
+        (X, {"kinds": {"a": "count"}}, ValueError, "kinds is for columns of a DataFrame; X is of type ndarray"),
+        (X, {"covariance": "tied"}, ValueError, "covariance must be"),
+        (X, {"measure": 1.0}, TypeError, "measure must be"),
+        (X, {"max_draws": 0}, ValueError, "max_draws must be a whole number of at least 1"),
+        (X, {"loss": "squared"}, ValueError, "loss"),
+        (X, {"random_state": "one"}, TypeError, "random_state must be None"),
+        (pd.DataFrame({"a": ["x", "y", "x"], "b": [1, 2, 3]}), {}, ValueError, "column 'b' numbers the rows"),
+    ],
+)
+def test_bad_input(data, parameters, error, message):
+    with pytest.raises(error, match=message):
+        nrm.MixtureEstimator(draws=1, tune=0, **parameters).fit(data)
+
+
+def test_predictions_need_a_fit():
+    with pytest.raises(ValueError, match=r"is not fitted yet: call fit\(X\) first"):
+        nrm.MixtureEstimator().predict(X)

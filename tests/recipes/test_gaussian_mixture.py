@@ -1,0 +1,93 @@
+"""Gaussian mixtures of matrices in one call."""
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+import xarray as xr
+
+import pymc_nrm as nrm
+from pymc_nrm.model.rvs import family_of, measure_of
+
+X = np.random.default_rng(1).normal(size=(12, 3))
+GAPS = np.where(np.arange(36).reshape(12, 3) == 4, np.nan, X)
+DEPENDENT = np.column_stack([X, X @ [1.0, 2.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("data", "covariance", "family"),
+    [
+        (X, None, nrm.NormalWishart),
+        (X, "diagonal", nrm.NormalGamma),
+        (GAPS, None, nrm.NormalGamma),
+        (DEPENDENT, None, nrm.NormalGamma),
+        (X[:3], None, nrm.NormalGamma),
+        (X[:, :1], None, nrm.NormalGamma),
+        (X[:, 0], None, nrm.NormalGamma),
+        (X[:, :1], "full", nrm.NormalWishart),
+    ],
+)
+def test_the_family_follows_from_the_data(data, covariance, family):
+    model = nrm.gaussian_mixture(data, covariance=covariance)
+    assert type(family_of(model["x"])) is family
+    assert model.named_vars_to_dims["x"] == ("item", "x_feature")[: data.ndim]
+    assert [rv.name for rv in model.free_RVs[:2]] == ["alpha", "z"]
+
+
+def test_names():
+    df = pd.DataFrame(X, columns=["a", "b", "c"], index=list("klmnopqrstuv"))
+    array = xr.DataArray(X, dims=("plant", "trait"), coords={"plant": df.index, "trait": df.columns})
+    for data in (df, array):
+        model = nrm.gaussian_mixture(data)
+        assert model.coords["x_feature"] == ("a", "b", "c") and model.coords["item"] == tuple(df.index)
+    assert nrm.gaussian_mixture(df["a"]).coords["item"] == tuple(df.index)
+    data = nrm.table_data(nrm.gaussian_mixture(df), df[["c", "a", "b"]].head(1))
+    np.testing.assert_array_equal(data["x"], X[:1])
+
+
+def test_measures_with_priors():
+    measure = nrm.NormalizedGeneralizedGamma(pm.Gamma.dist(2, 1), pm.Beta.dist(1, 4))
+    for _ in range(2):
+        model = nrm.gaussian_mixture(X, measure=measure)
+        assert [rv.name for rv in model.free_RVs[:3]] == ["alpha", "sigma", "z"]
+        assert type(measure_of(model["z"])) is nrm.NormalizedGeneralizedGamma
+    assert measure.alpha.name is None
+    fixed = nrm.gaussian_mixture(X, measure=nrm.DirichletProcess(0.5))
+    assert "alpha" not in fixed.named_vars
+    with pytest.raises(TypeError, match="measure must be a measure such as"):
+        nrm.gaussian_mixture(X, measure=1.0)
+    with pm.Model():
+        alpha = pm.Gamma("alpha", 2, 1)
+        with pytest.raises(TypeError, match=r"alpha of measure must be .* such as pm.Gamma.dist\(2, 1\); got alpha"):
+            nrm.gaussian_mixture(X, measure=nrm.DirichletProcess(alpha))
+        with pytest.raises(TypeError, match="alpha of measure must be"):
+            nrm.gaussian_mixture(X, measure=nrm.DirichletProcess(2 * pm.Gamma.dist(2, 1)))
+
+
+def test_a_model_of_its_own():
+    """The model is no part of one that is being written."""
+    with pm.Model() as outer:
+        inner = nrm.gaussian_mixture(X)
+    assert not outer.named_vars and inner.parent is None
+
+
+@pytest.mark.parametrize(
+    ("data", "covariance", "error", "message"),
+    [
+        (GAPS, "full", ValueError, r"columns \[1\] have missing values.*covariance='diagonal'"),
+        (DEPENDENT, "full", ValueError, "linear combinations"),
+        (X, "spherical", ValueError, "covariance must be"),
+        (X[:1], None, ValueError, r"at least two items.*got shape \(1, 3\)"),
+        (X[:, :0], None, ValueError, r"got shape \(12, 0\)"),
+        (X[None], None, ValueError, r"got shape \(1, 12, 3\)"),
+        ([["a"], ["b"]], None, TypeError, "must be real numbers"),
+        (X + 1j, None, TypeError, "must be real numbers"),
+        (X * [1, 0, 0], None, ValueError, r"columns \[1, 2\] are constant"),
+        (np.where(X > 1, np.inf, X), None, ValueError, "inf"),
+        (pd.DataFrame({"a": X[:, 0], "b": list("abcabcabcabc")}), None, TypeError, "column 'b' must hold numbers"),
+        (pd.DataFrame({"a": X[:, 0], "b": 1.0}), None, ValueError, "column 'b' has only one value"),
+    ],
+)
+def test_bad_data(data, covariance, error, message):
+    with pytest.raises(error, match=message):
+        nrm.gaussian_mixture(data, covariance=covariance)
