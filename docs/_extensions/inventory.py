@@ -47,6 +47,8 @@ GROUPS = {
     "families": Group("Families", ("pymc_nrm.families",), "The data of a cluster, with its parameters integrated out."),
     "samplers": Group("Samplers", ("pymc_nrm.samplers",), "Steps of PyMC that move a partition."),
     "distributions": Group("Distributions", (), "The random variables of a model."),
+    "recipes": Group("Models in one call", ("pymc_nrm.recipes",), "A model of a matrix or a table."),
+    "estimators": Group("Estimators", ("pymc_nrm.estimators",), "The interface of scikit-learn."),
     "sampling": Group("Sampling", (), "Draws from the posterior."),
     "stats": Group("Statistics", ("pymc_nrm.stats",), "Summaries and diagnostics of draws of a partition."),
     "predictions": Group(
