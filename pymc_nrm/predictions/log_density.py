@@ -68,7 +68,7 @@ def log_density(
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
     >>> log_density(posterior, model, [0, 10]).round(2).values.tolist()
-    [-1.35, -4.0]
+    [-1.45, -4.6]
     """
     model = checked_model(model)
     draws = PartitionDraws(idata, model, var_name)
