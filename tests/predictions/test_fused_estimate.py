@@ -28,7 +28,9 @@ def test_gaussian_affinities_are_integrals():
     log_affinity = log_affinities(WISHART, {"mean": mean, "covariance": covariance})
     grid = np.linspace(-14, 14, 1401)
     points = np.stack(np.meshgrid(grid, grid), axis=-1)
-    roots = [np.exp(0.5 * stats.multivariate_normal(*pair).logpdf(points)) for pair in zip(mean, covariance, strict=True)]
+    roots = [
+        np.exp(0.5 * stats.multivariate_normal(*pair).logpdf(points)) for pair in zip(mean, covariance, strict=True)
+    ]
     for a, b in itertools.product(range(3), repeat=2):
         integral = (roots[a] * roots[b]).sum() * (grid[1] - grid[0]) ** 2
         assert np.exp(log_affinity[a, b]) == pytest.approx(integral, rel=1e-6)
