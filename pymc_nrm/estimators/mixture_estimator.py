@@ -12,6 +12,7 @@ import xarray as xr
 from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.estimators.inputs import as_matrix, check_n_features, not_fitted
 from pymc_nrm.estimators.parameters import Parameters
+from pymc_nrm.predictions.fused_estimate import fused_estimate
 from pymc_nrm.predictions.log_density import log_density
 from pymc_nrm.predictions.new_labels import predict_labels
 from pymc_nrm.recipes.gaussian_mixture import gaussian_mixture
@@ -45,6 +46,9 @@ class MixtureEstimator(Parameters):
         As in ``pm.sample``.
     loss : str
         Loss of the point estimate, see :func:`~pymc_nrm.stats.point_estimate`.
+    fuse : bool
+        Whether clusters are components of the mixture that :func:`~pymc_nrm.predictions.fused_estimate` has joined
+        where they overlap, so that a cluster may have any shape, or the components themselves.
     max_draws : int, optional
         How many draws predictions average over, evenly spaced in every chain; None for all.
     sample_options : mapping of {str : Any}, optional
@@ -58,7 +62,8 @@ class MixtureEstimator(Parameters):
     idata_ : DataTree
         Draws, as from :func:`pymc_nrm.sample`.
     estimate_ : Dataset
-        The result of :func:`~pymc_nrm.stats.point_estimate`.
+        The result of :func:`~pymc_nrm.predictions.fused_estimate`, which holds the components as well, or without
+        ``fuse`` that of :func:`~pymc_nrm.stats.point_estimate`.
     labels_ : ndarray of int64, shape (n,)
         Clusters of the estimate, from 0, in order of appearance.
     n_clusters_ : int
@@ -110,6 +115,7 @@ class MixtureEstimator(Parameters):
         chains: int | None = None,
         cores: int | None = None,
         loss: str = "variation_of_information",
+        fuse: bool = True,
         max_draws: int | None = 500,
         sample_options: Mapping[str, Any] | None = None,
         random_state: Any = None,
@@ -122,6 +128,7 @@ class MixtureEstimator(Parameters):
         self.chains = chains
         self.cores = cores
         self.loss = loss
+        self.fuse = fuse
         self.max_draws = max_draws
         self.sample_options = sample_options
         self.random_state = random_state
@@ -157,7 +164,9 @@ class MixtureEstimator(Parameters):
         if self.max_draws is not None:
             check_count("max_draws", self.max_draws, 1)
         complete_costs(self.loss, {})
-        seeds = random_generator(self.random_state, "random_state").integers(2**31, size=2)
+        if not isinstance(self.fuse, bool | np.bool_):
+            raise ValueError(f"fuse must be True or False; got {self.fuse!r}")
+        seeds = random_generator(self.random_state, "random_state").integers(2**31, size=3)
         if isinstance(X, pd.DataFrame):
             model = mixture_model(X, kinds=self.kinds, covariance=self.covariance, measure=self.measure)
         else:
@@ -168,6 +177,10 @@ class MixtureEstimator(Parameters):
         options = {"progressbar": False, "chains": self.chains, "cores": self.cores, **(self.sample_options or {})}
         idata = sample(self.draws, tune=self.tune, model=model, random_seed=int(seeds[0]), **options)
         estimate = point_estimate(idata, loss=self.loss, random_seed=int(seeds[1]), progressbar=False)
+        if self.fuse:
+            estimate = fused_estimate(
+                idata, model, estimate, loss=self.loss, random_seed=int(seeds[2]), progressbar=False
+            )
         self.model_, self.idata_, self.estimate_ = model, idata, estimate
         self.labels_ = estimate["labels"].to_numpy().astype("int64")
         self.n_clusters_ = int(self.labels_.max()) + 1

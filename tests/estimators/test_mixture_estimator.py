@@ -43,6 +43,15 @@ def test_predictions_are_those_of_model_and_draws(fitted):
     assert fitted.score(NEW) == pytest.approx(log_p.mean())
 
 
+def test_clusters_are_fused_components(fitted):
+    fused = nrm.fused_estimate(fitted.idata_, fitted.model_, fitted.estimate_.component_labels.values, random_seed=1)
+    np.testing.assert_array_equal(fitted.labels_, fused.labels)
+    apart = copy.copy(fitted).set_params(fuse=False).fit(X)
+    assert "component_labels" not in apart.estimate_
+    with pytest.raises(ValueError, match="fuse must be True or False; got 2"):
+        nrm.MixtureEstimator(fuse=2).fit(X)
+
+
 def test_max_draws(fitted):
     few = copy.copy(fitted).set_params(max_draws=4)
     expected = nrm.log_density(fitted.idata_.isel(draw=[0, 39]), fitted.model_, NEW)
