@@ -58,7 +58,7 @@ def hellinger_distances(log_affinity):
     >>> hellinger_distances(np.array([0.0, np.log(0.75), -np.inf])).round(6).tolist()
     [0.0, 0.5, 1.0]
     """
-    return np.sqrt(-np.expm1(np.minimum(log_affinity, 0.0)))
+    return np.sqrt(0.0 - np.expm1(np.minimum(log_affinity, 0.0)))
 
 
 @log_affinities.register(NormalWishart)

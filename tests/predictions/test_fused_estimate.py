@@ -10,6 +10,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 import pymc_nrm as nrm
+from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.predictions import fused_estimate
 from pymc_nrm.predictions.hellinger import hellinger_distances, log_affinities
 from pymc_nrm.stats import expected_loss
@@ -91,14 +92,19 @@ def line_draws(X, borders, noise, n_draws=40):
     return xr.Dataset({"z": (("chain", "draw", "item"), np.stack([np.searchsorted(cut, X) for cut in cuts])[None])})
 
 
-# A skewed group cut in two at 1.5, and a group apart.
-SKEWED = np.concatenate([np.sort(np.random.default_rng(2).gamma(1.5, size=80)), np.linspace(20, 22, 40)])
+def skewed_group():
+    """A skewed group of a narrow and a wide component that exchange items, and a group apart."""
+    rng = np.random.default_rng(2)
+    X = np.concatenate([rng.normal(0, 1, 40), rng.normal(1.5, 2, 40), np.linspace(20, 22, 40)])
+    components = np.repeat([0, 1, 2], 40)
+    flipped = (rng.random((40, 120)) < 0.1) & (components < 2)
+    labels = np.stack([canonical_labels(row) for row in np.where(flipped, 1 - components, components)])
+    return X, components, xr.Dataset({"z": (("chain", "draw", "item"), labels[None])})
 
 
 def test_a_skewed_group_is_fused_and_a_group_apart_is_not():
-    idata = line_draws(SKEWED, np.array([1.5, 12.0]), 0.2)
-    components = np.searchsorted([1.5, 12.0], SKEWED)
-    model = line_model(SKEWED)
+    X, components, idata = skewed_group()
+    model = line_model(X)
     fused = fused_estimate(idata, model, components, random_seed=1)
     np.testing.assert_array_equal(fused.labels, np.repeat([0, 1], [80, 40]))
     np.testing.assert_array_equal(fused.component_labels, components)
