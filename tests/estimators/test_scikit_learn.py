@@ -37,6 +37,7 @@ def test_clone_and_tags():
     assert is_clusterer(copy)
 
 
+@pytest.mark.slow
 def test_pipelines_and_searches():
     scores = cross_val_score(make_pipeline(StandardScaler(), clone(ESTIMATOR)), X, cv=2)
     assert scores.shape == (2,) and np.isfinite(scores).all()
