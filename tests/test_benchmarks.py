@@ -1,12 +1,15 @@
 """The benchmarks can be imported, and their report says what was measured; no test measures time."""
 
 import importlib
+import itertools
 import json
 import os
 import pathlib
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -181,6 +184,77 @@ def test_memory_separates_the_trace_from_the_sampler(module):
     assert "1,000 items" in claim and target is None and met is None
     assert measured == "280 (`SplitMerge`) to 580 (`TreeGuided`) bytes per item"
     assert "| 1000 | SplitMerge | 8 |" in memory.table(rows)
+
+
+def test_agreement_and_calibration_of_pairs(module):
+    fits = module("common.real_data_fits")
+    assert fits.adjusted_rand_index([0, 0, 1, 1], [5, 5, 3, 3]) == 1.0
+    # Two partitions that cross: no pair in common, of 2 and 2 pairs among 6, where 2/3 are expected.
+    assert fits.adjusted_rand_index([0, 0, 1, 1], [0, 1, 0, 1]) == pytest.approx((0 - 2 / 3) / (2 - 2 / 3))
+    classes = np.array([0, 0, 1])
+    similarity = np.array([[1, 0.8, 0.25], [0.8, 1, 0.25], [0.25, 0.25, 1]])
+    assert fits.brier_score(similarity, classes) == pytest.approx((0.2**2 + 2 * 0.25**2) / 3)
+    assert fits.reliability(similarity, classes) == [
+        {"pairs": 2, "probability": 0.25, "share": 0.0},
+        {"pairs": 1, "probability": 0.8, "share": 1.0},
+    ]
+    assert fits.brier_score(fits.together(classes), classes) == 0.0
+
+
+def test_held_out_items_are_a_third_that_the_method_has_not_seen(module):
+    fits, sets = module("common.real_data_fits"), module("common.real_data_sets")
+    data = sets.load("old faithful")
+    seen = []
+
+    def method(train, seed):
+        seen.append(train.X)
+        return fits.Fit(None, 0.0, lambda X: seen.append(X) or np.arange(len(X), dtype=float))
+
+    n_test = len(fits.split(272)[1])
+    assert fits.held_out(data, method) == pytest.approx((n_test - 1) / 2)
+    train, test = seen
+    assert len(test) == n_test == 91 and len(train) == 181
+    # Waiting times are whole minutes: they have lost no more than half of one.
+    rounded = np.sort(np.concatenate([train["waiting"], test["waiting"]]).round())
+    assert np.abs(rounded - np.sort(data.X["waiting"])).max() <= 1
+
+
+def test_rounding_is_the_smallest_gap(module):
+    sets = module("common.real_data_sets")
+    X = np.array([[0.1, 5.0], [0.3, 5.0], [0.6, 5.0]])
+    np.testing.assert_allclose(sets.rounding(X), [0.2, 0.0])
+    noisy = sets.without_ties(X)
+    assert (noisy[:, 1] == 5.0).all() and np.abs(noisy[:, 0] - X[:, 0]).max() <= 0.1
+
+
+def test_latent_classes_find_two_groups_and_a_normalized_density(module):
+    sets, latent = module("common.real_data_sets"), module("peers.latent_classes")
+    rng = np.random.default_rng(1)
+    classes = np.repeat([0, 1], 60)
+    values = (rng.random((120, 6)) < np.where(classes[:, None] == 0, 0.1, 0.9)).astype(int)
+    data = sets.DataSet("two groups", "binary", pd.DataFrame(values), classes, ["a", "b"], "")
+    found = latent.fit(data, 1)
+    assert module("common.real_data_fits").adjusted_rand_index(found.labels, classes) > 0.9
+    every = pd.DataFrame(list(itertools.product([0, 1], repeat=6)))
+    assert np.exp(found.log_density(every)).sum() == pytest.approx(1.0)
+
+
+REAL_SET = {"set": "a", "kind": "continuous", "n": 9, "d": 2, "classes": 2}
+REAL_ROWS = [
+    REAL_SET
+    | {"method": "pymc_nrm", "clusters": 2, "seconds": 1.0, "ari": 0.5, "brier": 0.1, "held_out": -3.0}
+    | {"mean_clusters": 2.5, "rhat": 1.0},
+    REAL_SET | {"method": "HDBSCAN", "clusters": 3, "seconds": 0.1, "ari": 0.7, "brier": 0.2},
+]
+
+
+def test_real_data_says_where_the_package_is_behind(module):
+    part, summary = module("common.catalogue").load("real_data"), module("common.real_data_summary")
+    assert summary.behind(REAL_ROWS) == [("a", 0.5, 0.7, "HDBSCAN")]
+    assert summary.behind(REAL_ROWS, margin=0.3) == []
+    text = part.table(REAL_ROWS)
+    assert "| a | 9 x 2 | 2 | 0.50 | **0.70** |" in text and "**-3.00**" in text
+    assert any(claim[1] == "1 of 1 sets" for claim in part.headline(REAL_ROWS))
 
 
 def test_catalogue_lists_all_parts(module):
