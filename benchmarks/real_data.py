@@ -19,7 +19,7 @@ GAUSSIAN = ("continuous", "counts")
 DISCRETE = ("binary", "counts", "categorical")
 # Method, the kinds of data it is for, and the kinds for which its density is one of the data.
 METHODS = {
-    ours.NAME: (ours.fit, ours.KINDS, ours.KINDS),
+    ours.NAME: (ours.fit, None, ours.KINDS_WITH_DENSITY),
     "GaussianMixture, BIC": (gaussian_mixtures.em, GAUSSIAN, ("continuous",)),
     "BayesianGaussianMixture": (gaussian_mixtures.variational, GAUSSIAN, ("continuous",)),
     "latent classes, BIC": (latent_classes.fit, DISCRETE, DISCRETE),
@@ -31,7 +31,13 @@ QUICK_SETS = ("iris", "votes")
 
 
 def on_all_items(data, method, seed=1):
-    """Agreement with the classes, calibration and time of one method on all items of a set."""
+    """Agreement with the classes, calibration and time of one method on all items of a set.
+
+    Returns
+    -------
+    list of dict
+        One row, or two if the method has an estimate with components joined as well.
+    """
     found = method(data, seed)
     row = {"clusters": len(np.unique(found.labels)), "seconds": found.seconds} | found.about
     if data.classes is not None:
@@ -40,7 +46,12 @@ def on_all_items(data, method, seed=1):
         row["brier"] = brier_score(similarity, data.classes)
         if found.similarity is not None:
             row["reliability"] = reliability(similarity, data.classes)
-    return row
+    if found.fused_labels is None:
+        return [row]
+    fused = {"method": ours.FUSED, "clusters": len(np.unique(found.fused_labels)), "seconds": found.seconds}
+    if data.classes is not None:
+        fused["ari"] = adjusted_rand_index(found.fused_labels, data.classes)
+    return [row, fused]
 
 
 def measure(quick, note, sets=None, methods=None):
@@ -55,18 +66,19 @@ def measure(quick, note, sets=None, methods=None):
             if label in absent or (kinds is not None and data.kind not in kinds):
                 continue
             try:
-                row = common | {"method": label} | on_all_items(data, method)
+                found = [common | {"method": label} | row for row in on_all_items(data, method)]
                 if data.kind in with_density:
-                    row["held_out"] = held_out(data, ours.fit_for_density if label == ours.NAME else method)
+                    found[0]["held_out"] = held_out(data, ours.fit_for_density if label == ours.NAME else method)
             except ImportError as error:
                 note(f"{label} skipped: {error.name} is not installed")
                 absent.add(label)
                 continue
-            rows.append(row)
-            shown = {key: f"{row[key]:.3f}" for key in ("ari", "held_out", "brier", "seconds") if key in row}
-            print(f"{name}: {label}: {row['clusters']} clusters, {shown}", flush=True)
+            rows += found
+            for row in found:
+                shown = {key: f"{row[key]:.3f}" for key in ("ari", "held_out", "brier", "seconds") if key in row}
+                print(f"{name}: {row['method']}: {row['clusters']} clusters, {shown}", flush=True)
     order = {name: place for place, name in enumerate(names())}
-    return sorted(rows, key=lambda row: (order[row["set"]], list(METHODS).index(row["method"])))
+    return sorted(rows, key=lambda row: (order[row["set"]], list(METHODS).index(origin(row))))
 
 
 def kept(folder, sets, methods):
@@ -78,9 +90,14 @@ def kept(folder, sets, methods):
     return [
         row
         for row in rows
-        if (sets and row["set"] not in sets) or (methods and row["method"] not in methods)
-        if row["method"] in METHODS and row["set"] in names()
+        if (sets and row["set"] not in sets) or (methods and origin(row) not in methods)
+        if origin(row) in METHODS and row["set"] in names()
     ]
+
+
+def origin(row):
+    """The method behind a row."""
+    return ours.NAME if row["method"] == ours.FUSED else row["method"]
 
 
 def add_arguments(parser):

@@ -28,6 +28,8 @@ class Fit(NamedTuple):
         Probabilities that pairs of items share a cluster.
     about : dict
         Further numbers for the row of results.
+    fused_labels : ndarray of int, shape (n,), optional
+        The same estimate after components that overlap were joined.
     """
 
     labels: np.ndarray
@@ -35,6 +37,7 @@ class Fit(NamedTuple):
     log_density: Callable | None = None
     similarity: np.ndarray | None = None
     about: dict = {}
+    fused_labels: np.ndarray | None = None
 
 
 def split(n, seed=1):

@@ -5,21 +5,33 @@ import time
 import warnings
 from functools import partial
 
-import numpy as np
 import pymc as pm
-from scipy.special import logsumexp
+import pytensor
 
 import pymc_nrm as nrm
 from common.real_data_families import learned
 from common.real_data_fits import Fit
 
-NAME = "pymc_nrm"
-KINDS = ("continuous", "binary", "counts", "categorical")
+NAME, FUSED = "pymc_nrm", "pymc_nrm, fused"
+KINDS_WITH_DENSITY = ("continuous", "binary", "counts", "categorical")
 DRAWS, TUNE, CHAINS = 300, 300, 2
 
 
-def dirichlet_process(data, family=learned):
-    """Model of a partition of the items under DP(alpha), alpha ~ Gamma(2, 1).
+def short_path(data):
+    """Model that the package writes for a table, with learned hyperparameters and DP(alpha), alpha ~ Gamma(2, 1).
+
+    Numbers of continuous data have full covariances.  Sets of one kind of discrete columns may have constant ones,
+    which the recipes refuse, so that their family is given.
+    """
+    if data.kind == "continuous":
+        return nrm.gaussian_mixture(data.X)
+    if data.kind == "mixed":
+        return nrm.mixture_model(data.X, kinds=dict.fromkeys(data.X.select_dtypes("number").columns, "numeric"))
+    return dirichlet_process(data, learned)
+
+
+def dirichlet_process(data, family):
+    """The same model with another prior of the family.
 
     Parameters
     ----------
@@ -34,8 +46,13 @@ def dirichlet_process(data, family=learned):
     return model
 
 
-def fit(data, seed, *, family=learned, draws=DRAWS, tune=TUNE, chains=CHAINS):
+def fit(data, seed, *, family=None, draws=DRAWS, tune=TUNE, chains=CHAINS):
     """Sample the model of a set; labels are the point estimate, and the density averages over draws.
+
+    Parameters
+    ----------
+    family : callable, optional
+        Prior of ``dirichlet_process``; by default the short path of the package.
 
     Returns
     -------
@@ -44,7 +61,7 @@ def fit(data, seed, *, family=learned, draws=DRAWS, tune=TUNE, chains=CHAINS):
         ``log_joint``, the mean log joint density of labels and data; and ``sampling_seconds``.
     """
     start = time.process_time()
-    model = dirichlet_process(data, family)
+    model = short_path(data) if family is None else dirichlet_process(data, family)
     idata = quietly(draws, tune, chains, seed, model)
     sampling = time.process_time() - start
     estimate = nrm.point_estimate(idata, random_seed=seed, progressbar=False)
@@ -58,17 +75,24 @@ def fit(data, seed, *, family=learned, draws=DRAWS, tune=TUNE, chains=CHAINS):
         "sampling_seconds": sampling,
     }
     similarity = nrm.similarity(idata, progressbar=False).values
+    with quick_compilation():
+        fused = nrm.fused_estimate(idata, model, estimate, random_seed=seed, progressbar=False)
     density = partial(_density_of, idata, model, data)
-    return Fit(estimate["labels"].values, seconds, density, similarity, about)
+    return Fit(estimate["labels"].values, seconds, density, similarity, about, fused["labels"].values)
 
 
-def fit_for_density(data, seed, *, family=learned, draws=DRAWS, tune=TUNE):
+def fit_for_density(data, seed, *, family=None, draws=DRAWS, tune=TUNE):
     """The same with one chain, for a density only: labels are those of the last draw."""
     start = time.process_time()
-    model = dirichlet_process(data, family)
+    model = short_path(data) if family is None else dirichlet_process(data, family)
     idata = quietly(draws, tune, 1, seed, model)
     labels = idata.posterior["z"].values[-1, -1]
     return Fit(labels, time.process_time() - start, partial(_density_of, idata, model, data))
+
+
+def quick_compilation():
+    """Compile little: graphs of hyperparameters are small, and take longer to compile than to evaluate."""
+    return pytensor.config.change_flags(mode="FAST_COMPILE")
 
 
 def quietly(draws, tune, chains, seed, model):
@@ -82,10 +106,8 @@ def quietly(draws, tune, chains, seed, model):
 
 def _density_of(idata, model, data, X):
     """Log predictive density of new items: the log of the mean over draws, shape (m,)."""
-    found = nrm.density(idata, model, data._replace(X=X).values, progressbar=False)["density"]
-    with np.errstate(divide="ignore"):
-        draws = np.log(found.values.reshape(-1, found.shape[-1]))
-    return logsumexp(draws, axis=0) - np.log(len(draws))
+    with quick_compilation():
+        return nrm.log_density(idata, model, data._replace(X=X).values, progressbar=False).values
 
 
 def rhat(values):
