@@ -7,6 +7,7 @@ from common.real_data_summary import reliability_curve, values
 
 STYLES = {
     "pymc_nrm": ("#D55E00", "o"),
+    "pymc_nrm, fused": ("#F0A070", "D"),
     "GaussianMixture, BIC": ("#0072B2", "s"),
     "BayesianGaussianMixture": ("#56B4E9", "v"),
     "latent classes, BIC": ("#CC79A7", "P"),
