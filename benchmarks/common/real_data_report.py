@@ -45,12 +45,13 @@ def table(rows):
     others = sets_of(rows, "binary", "counts", "categorical", "mixed")
     text = (
         "Real data in the units of their source.  *pymc_nrm*: a Dirichlet process mixture with alpha ~ Gamma(2, 1) and "
-        "learned hyperparameters, as `gaussian_mixture` and `mixture_model` write it, two chains of 300 draws after 300 "
-        "of tuning, and the estimate that minimises variation of information; *fused*: the same after `fused_estimate` "
-        "has joined components that overlap.  Peers are of scikit-learn, with standardised features: `GaussianMixture` "
-        "with full covariances and 1 to 15 components by BIC; `BayesianGaussianMixture` with 20 components and default "
-        "priors; k-means with 2 to 15 clusters by silhouette; HDBSCAN with `min_cluster_size` 5 and 15, noise counted "
-        "as one more cluster.  Latent classes by EM, 1 to 15 by BIC, are for binary, categorical and count data.\n"
+        "learned hyperparameters, as `gaussian_mixture` and `mixture_model` write it, two chains of 300 draws after "
+        "300 of tuning, and the estimate that minimises variation of information; *fused*: the same after "
+        "`fused_estimate` has joined components that overlap.  Peers are of scikit-learn, with standardised features: "
+        "`GaussianMixture` with full covariances and 1 to 15 components by BIC; `BayesianGaussianMixture` with 20 "
+        "components and default priors; k-means with 2 to 15 clusters by silhouette; HDBSCAN with `min_cluster_size` "
+        "5 and 15, noise counted as one more cluster.  Latent classes by EM, 1 to 15 by BIC, are for binary, "
+        "categorical and count data.\n"
     )
     for title, chosen, without in (
         ("Continuous data", continuous, ("latent classes, BIC",)),
@@ -71,10 +72,8 @@ def table(rows):
     text += by_set(rows, values(rows, "brier"), [OURS, *PEERS], digits=3, best=min)
     text += "\n**Pairs of items of one class, by the probability with which they share a cluster**, over all sets with "
     text += "classes, each of the same weight.\n\n" + reliability_table(rows)
-    text += (
-        "\n**Clusters and time.**  CPU seconds of one core, with the compilation of the model and without that of the kernels.\n\n"
-        + clusters(rows)
-    )
+    text += "\n**Clusters and time.**  CPU seconds of one core, with the compilation of the model, without that of "
+    text += "the kernels.\n\n" + clusters(rows)
     return text
 
 
