@@ -36,6 +36,30 @@ def check_count(name, value, least, most=None):
         raise ValueError(f"{name} must be a whole number {allowed}; got {value!r}")
 
 
+def check_flag(name, value):
+    """Check an argument that is True or False.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the message.
+    value : object
+
+    Raises
+    ------
+    TypeError
+        If the value is anything else.
+
+    Examples
+    --------
+    >>> check_flag("quiet", "no")
+    Traceback (most recent call last):
+    TypeError: quiet must be True or False; got 'no'
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False; got {value!r}")
+
+
 def check_number(name, value, allowed, description):
     """Check an argument that is one number.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count, check_probability
+from pymc_nrm.checks import check_count, check_flag, check_probability
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas
 from pymc_nrm.plots.visuals import integer_ticks, points_dataset, set_yticks, whiskers
 from pymc_nrm.stats.diagnostics import cluster_sizes
@@ -90,6 +90,7 @@ def plot_cluster_sizes(
     """
     if max_rank is not None:
         check_count("max_rank", max_rank, 1)
+    check_flag("log", log)
     if probability is not None:
         check_probability(probability, 0.5)
     draws = partition_draws(idata, var_name)

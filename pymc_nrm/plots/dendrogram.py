@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import expit
 
+from pymc_nrm.checks import check_flag
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, GREY, Canvas, check_names
 from pymc_nrm.plots.visuals import points_dataset
 
@@ -211,6 +212,7 @@ def plot_dendrogram(
     """
     if not hasattr(dendrogram, "tree"):
         raise TypeError(f"dendrogram must be a Dendrogram, as bhc gives it; got {type(dendrogram).__name__}")
+    check_flag("probabilities", probabilities)
     n = len(dendrogram.labels)
     check_names(names, n)
     gains = None if gains is None else _checked_gains(gains, n)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.checks import check_flag
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas, backend_marker
 from pymc_nrm.plots.visuals import bars, integer_ticks, points_dataset, whiskers
 from pymc_nrm.stats.convergence import sampling_diagnostic
@@ -90,6 +91,7 @@ def plot_n_clusters(
     >>> [float(bar["y"][0]) for bar in pc.viz["bars"]["z"].values]
     [0.0, 0.75, 0.25]
     """
+    check_flag("by_chain", by_chain)
     draws = partition_draws(idata, var_name)
     name, n = draws.name or "partition", draws.shape[2]
     prior = None if prior is None else prior_probabilities(prior, var_name or draws.name, n)

@@ -7,7 +7,7 @@ import xarray as xr
 from pymc.model import Model
 from pymc.util import get_random_generator
 
-from pymc_nrm.checks import random_generator
+from pymc_nrm.checks import check_flag, random_generator
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size, restore_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.generic import kernel
@@ -97,6 +97,7 @@ def sample_components(
     >>> components.item_rate.dims
     ('chain', 'draw', 'item')
     """
+    check_flag("to_items", to_items)
     model = checked_model(model)
     layout = MixtureLayout(model, var_name)
     check_needs(layout.family_class, PARAMETERS, "sample_components")

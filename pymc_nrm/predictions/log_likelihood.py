@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
+from pymc_nrm.checks import check_flag
 from pymc_nrm.model.dependents import mixtures_of
 from pymc_nrm.model.rvs import checked_model, is_mixture, partition_of
 from pymc_nrm.partitions.labels import label_counts
@@ -93,6 +94,7 @@ def compute_log_likelihood(
     >>> compute_log_likelihood(idata, model)["log_likelihood"]["x"].round(2).values.tolist()
     [[[-1.97, -2.06, -5.83], [-1.82, -1.46, -5.83]]]
     """
+    check_flag("extend_inferencedata", extend_inferencedata)
     model = checked_model(model)
     if extend_inferencedata and not (isinstance(idata, xr.DataTree) and "posterior" in idata.children):
         raise TypeError(

@@ -9,7 +9,7 @@ import pymc as pm
 from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
 from xarray import DataTree
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.checks import check_count, check_flag
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.pymc_internals import default_chains
 from pymc_nrm.run.checked_run import partitions_of, run_and_check
@@ -137,6 +137,9 @@ def resume(
     """
     model = checked_model(model)
     _check_seconds(seconds_between_checkpoints)
+    check_flag("compute_convergence_checks", compute_convergence_checks)
+    check_flag("partition_diagnostics", partition_diagnostics)
+    check_flag("quiet", quiet)
     folder = RunFolder(checkpoint)
     folder.check(model)
     arguments = folder.arguments()

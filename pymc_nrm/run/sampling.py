@@ -6,7 +6,7 @@ from typing import Any
 import pymc as pm
 from xarray import DataTree
 
-from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.checks import check_count, check_flag, random_generator
 from pymc_nrm.model.rvs import checked_model, is_partition, n_items, value_of
 from pymc_nrm.run.checked_run import partitions_of, run_and_check
 from pymc_nrm.run.label_storage import LABEL_STORAGE
@@ -123,6 +123,9 @@ def sample(
     partitions = partitions_of(model)
     if not isinstance(label_storage, str) or label_storage not in LABEL_STORAGE:
         raise ValueError(f"label_storage must be one of {', '.join(map(repr, LABEL_STORAGE))}; got {label_storage!r}")
+    check_flag("compute_convergence_checks", compute_convergence_checks)
+    check_flag("partition_diagnostics", partition_diagnostics)
+    check_flag("quiet", quiet)
     _check_arguments(draws, initvals, kwargs)
     check_count("thin", thin, 1, max(draws, 1))
     nuts_sampler = kwargs.get("nuts_sampler")

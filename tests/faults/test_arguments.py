@@ -141,6 +141,11 @@ def test_seed(function, seed, model):
             lambda: plots.plot_clusters(IDATA, X, probability=None, backend="none"),
             "probability must be between 0 and 1",
         ),
+        (
+            lambda: plots.plot_cluster_sizes(IDATA, log=np.zeros((2, 2)), backend="none"),
+            r"log must be True or False; got array\(",
+        ),
+        (lambda: plots.plot_n_clusters(IDATA, by_chain="no", backend="none"), "by_chain must be True or False; got 'n"),
         (lambda: nrm.credible_ball(IDATA, probability=None), "probability must be above 0 and at most 1; got None"),
         (lambda: nrm.assignment_uncertainty(IDATA, loss=["z"]), r"loss must be one of .* got \['z'\]"),
         (lambda: plots.plot_n_clusters(IDATA, visuals=3), "visuals must be a mapping of names to arguments; got 3"),
@@ -236,6 +241,9 @@ def test_argument(call, message):
         ({"cores": 0}, "cores must be a whole number of at least 1; got 0"),
         ({"label_storage": ["full"]}, "label_storage must be one of"),
         ({"model": "m"}, "model must be a pymc.Model"),
+        ({"quiet": "no"}, "quiet must be True or False; got 'no'"),
+        ({"partition_diagnostics": 1}, "partition_diagnostics must be True or False; got 1"),
+        ({"compute_convergence_checks": np.ones(2)}, r"compute_convergence_checks must be True or False; got array"),
         ({"initvals": 3}, "initvals must be a dict of values, or a list"),
         ({"initvals": {"q": 1}}, r"initvals must be of free variables of the model, .*; got 'q'"),
         ({"initvals": {"z": ["a"] * 4}}, r"initvals\['z'\] must be whole numbers; got text"),
@@ -253,6 +261,11 @@ def test_arguments_of_sample(arguments, message, model):
         (lambda model: nrm.sample_posterior_predictive(IDATA, model, var_names=[["x"]]), "var_names must be a string"),
         (lambda model: nrm.sample_posterior_predictive(IDATA, model, var_names=3), "var_names must be a string"),
         (lambda model: nrm.sample_random_measure(IDATA, model, tail_mass="a"), "tail_mass must be between 0 and 1"),
+        (lambda model: nrm.sample_components(IDATA, model, to_items=None), "to_items must be True or False; got None"),
+        (
+            lambda model: nrm.compute_log_likelihood(IDATA, model, extend_inferencedata="x"),
+            "extend_inferencedata must be True or False; got 'x'",
+        ),
         (lambda model: nrm.density(IDATA, model, np.full((1, 2), np.inf)), "^grid: data of NormalGamma must be finite"),
         (lambda model: nrm.density(IDATA, model, [["a", "b"]]), "^grid must be real numbers; got text such as 'a'"),
         (
