@@ -9,7 +9,7 @@ import pandas as pd
 import pymc as pm
 import xarray as xr
 
-from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.checks import check_count, check_flag, random_generator
 from pymc_nrm.estimators.inputs import as_matrix, check_n_features, not_fitted
 from pymc_nrm.estimators.parameters import Parameters
 from pymc_nrm.predictions.fused_estimate import fused_estimate
@@ -164,8 +164,7 @@ class MixtureEstimator(Parameters):
         if self.max_draws is not None:
             check_count("max_draws", self.max_draws, 1)
         complete_costs(self.loss, {})
-        if not isinstance(self.fuse, bool | np.bool_):
-            raise ValueError(f"fuse must be True or False; got {self.fuse!r}")
+        check_flag("fuse", self.fuse)
         seeds = random_generator(self.random_state, "random_state").integers(2**31, size=3)
         if isinstance(X, pd.DataFrame):
             model = mixture_model(X, kinds=self.kinds, covariance=self.covariance, measure=self.measure)

@@ -48,7 +48,7 @@ def test_clusters_are_fused_components(fitted):
     np.testing.assert_array_equal(fitted.labels_, fused.labels)
     apart = copy.copy(fitted).set_params(fuse=False).fit(X)
     assert "component_labels" not in apart.estimate_
-    with pytest.raises(ValueError, match="fuse must be True or False; got 2"):
+    with pytest.raises(TypeError, match="fuse must be True or False; got 2"):
         nrm.MixtureEstimator(fuse=2).fit(X)
 
 
