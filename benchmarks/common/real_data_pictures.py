@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from common.real_data_summary import reliability_curve, values
+from common.real_data_summary import reliability_curves, values
 
 STYLES = {
     "pymc_nrm": ("#D55E00", "o"),
@@ -33,10 +33,13 @@ def pictures(rows, folder):
             "Held-out log density of the package minus that of each peer, nats per item; to the right of the line the "
             "package is better."
         )
-    if reliability_curve(rows, "pymc_nrm"):
+    curves, n_sets = reliability_curves(rows)
+    if n_sets:
         name = "real_data_calibration.png"
-        calibration(rows).savefig(folder / name, dpi=120)
-        found[name] = "Share of pairs of items that are of one class, by the probability that they share a cluster."
+        calibration(curves).savefig(folder / name, dpi=120)
+        found[name] = (
+            f"Share of pairs of items of one class, by the probability that they share a cluster, {n_sets} sets."
+        )
     plt.close("all")
     return found
 
@@ -77,26 +80,26 @@ def densities(rows):
             axis.scatter(shown, height, color=color, marker=marker, s=32, zorder=3, label=label)
             label = None
             if shown != gain:
-                side = "left" if gain < 0 else "right"
-                offset = 7 if gain < 0 else -7
+                side = "right" if gain < 0 else "left"
+                offset = -7 if gain < 0 else 7
                 axis.annotate(
                     f"{gain:+.1f}", (shown, height), (offset, -2.5), textcoords="offset points", fontsize=7, ha=side
                 )
     axis.set_yticks(range(len(names)), names, fontsize=8)
-    axis.set_xlim(-WIDEST - 0.1, WIDEST + 0.1)
+    axis.set_xlim(-WIDEST - 0.5, WIDEST + 0.5)
+    axis.set_ylim(-0.6, len(names) - 0.4)
     axis.set_xlabel("held-out log density of pymc_nrm minus that of the peer (nats per item)")
     axis.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside lower center", ncols=4, fontsize=8)
     return figure
 
 
-def calibration(rows):
+def calibration(curves):
     figure, axis = plt.subplots(figsize=(4.6, 4.6), layout="constrained")
     axis.plot([0, 1], [0, 1], color="#BBBBBB", linewidth=1)
-    for method, (color, marker) in STYLES.items():
-        curve = reliability_curve(rows, method)
-        if curve:
-            axis.plot(*np.transpose(list(curve.values())), color=color, marker=marker, markersize=5, label=method)
+    for method, curve in curves.items():
+        color, marker = STYLES[method]
+        axis.plot(*np.transpose(list(curve.values())), color=color, marker=marker, markersize=5, label=method)
     axis.set(
         xlabel="probability that two items share a cluster",
         ylabel="share of pairs of one class",

@@ -5,8 +5,10 @@ import numpy as np
 OURS, FUSED = "pymc_nrm", "pymc_nrm, fused"
 EM, VARIATIONAL = "GaussianMixture, BIC", "BayesianGaussianMixture"
 PEERS = (EM, VARIATIONAL, "latent classes, BIC", "k-means, silhouette", "HDBSCAN", "HDBSCAN, 15")
-# How far an adjusted Rand index may be behind the best of the peers, and what counts as equal held-out density.
-BEHIND, EQUAL = 0.1, 0.02
+# How far an adjusted Rand index may be behind the best of the peers.
+BEHIND = 0.1
+# Claims about means need so many sets, and a bin of probability so many pairs.
+FEWEST_SETS, FEWEST_PAIRS = 12, 30
 
 
 def values(rows, key, names=None):
@@ -43,13 +45,24 @@ def behind(rows, key="ari", margin=BEHIND):
     return lines
 
 
-def reliability_curve(rows, method):
-    """Mean probability and share of pairs of one class in ten bins, averaged over sets: lists of pairs by bin."""
-    bins = {}
-    for row in rows:
-        if row["method"] == method:
-            for line in row.get("reliability") or []:
-                place = min(int(line["probability"] * 10 + 1e-9), 9)
-                if line["pairs"] >= 30:
+def reliability_curves(rows, methods=(OURS, EM, VARIATIONAL)):
+    """Mean probability and share of pairs of one class in ten bins, averaged over the sets that all methods have.
+
+    Returns
+    -------
+    curves : dict of dict
+        For each method and bin, a list of the mean probability and the share; bins with few pairs are left out.
+    n_sets : int
+    """
+    found = values(rows, "reliability")
+    complete = [here for here in found.values() if all(method in here for method in methods)]
+    curves = {}
+    for method in methods if complete else ():
+        bins = {}
+        for here in complete:
+            for line in here[method]:
+                if line["pairs"] >= FEWEST_PAIRS:
+                    place = min(int(line["probability"] * 10 + 1e-9), 9)
                     bins.setdefault(place, []).append((line["probability"], line["share"]))
-    return {place: np.mean(pairs, axis=0).tolist() for place, pairs in sorted(bins.items())}
+        curves[method] = {place: np.mean(pairs, axis=0).tolist() for place, pairs in sorted(bins.items())}
+    return curves, len(complete)
