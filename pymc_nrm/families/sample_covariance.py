@@ -51,8 +51,8 @@ def check_full_rank(X):
     Raises
     ------
     ValueError
-        If there are no more items than features, or if columns are constant or, up to rounding, linear combinations of
-        others; the message names them.
+        If there are no more items than features, or if columns are constant or, up to rounding of the data or of their
+        squares, linear combinations of others; the message names them.
 
     Examples
     --------
@@ -76,7 +76,9 @@ def check_full_rank(X):
     pivots = abs(np.diag(R))
     # Values are rounded relative to themselves, not to the width of their column.
     rounding = np.finfo("float64").eps * np.maximum(1.0, np.maximum(abs(low), abs(high)) / width).max()
-    dependent = np.sort(order[pivots <= 4.0 * n * rounding * pivots[0]])
+    # A covariance holds squares: of pivots below the root of their rounding error it has no digits.
+    least = max(4.0 * n * rounding, 8.0 * np.sqrt(np.finfo("float64").eps))
+    dependent = np.sort(order[pivots <= least * pivots[0]])
     if len(dependent):
         raise ValueError(
             f"X must have columns that are not linear combinations of others; got such columns {dependent.tolist()}. "

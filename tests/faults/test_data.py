@@ -62,6 +62,10 @@ def test_data_of_from_data(family, data, kind, message):
         (np.c_[np.arange(6.0), np.ones(6)], r"columns that vary; columns \[1\] are constant"),
         (np.c_[np.full(6, 0.1), np.arange(6.0)], r"columns that vary; columns \[0\] are constant"),
         (np.c_[np.arange(6.0), np.arange(6.0) ** 2, 0.1 * np.arange(6.0)], "not linear combinations .* columns "),
+        (
+            np.random.default_rng(22).normal(size=(5, 3)) + 8e8 * (np.arange(5) % 2)[:, None],
+            r"not linear combinations of others; got such columns \[1, 2\]",
+        ),
         (np.c_[[1e200], [2e200], [-1e300]].T, r"variances from 2\.2e-308 to 1\.8e308; got inf in column 0"),
         (np.c_[[1e-200], [2e-200], [-1e-300]].T, r"variances from .*; got 0\.0 in column 0"),
     ],
