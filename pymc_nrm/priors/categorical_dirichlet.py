@@ -3,18 +3,19 @@
 import numpy as np
 
 from pymc_nrm.checks import naming
-from pymc_nrm.families.base import complete
+from pymc_nrm.families.base import complete, prepare_data
 from pymc_nrm.families.categorical_dirichlet import CategoricalDirichlet
 from pymc_nrm.families.learned import learned_prior
-from pymc_nrm.priors.features import concentrations, data_matrix, feature_dimension, prior_data
+from pymc_nrm.priors.features import concentrations, data_matrix, feature_dimension
 
 
 @learned_prior(CategoricalDirichlet)
 def categorical_dirichlet_prior(name, X):
     """Add concentrations about the frequencies of levels, see :meth:`CategoricalDirichlet.learned`."""
+    matrix = data_matrix(name, X)
     with naming("X"):
-        family = complete(CategoricalDirichlet(), data_matrix(name, X))
-    levels = prior_data(family, name, X).values
+        family = complete(CategoricalDirichlet(), matrix)
+        levels = prepare_data(family, matrix).values
     present = np.arange(family.n_levels.max()) < family.n_levels[:, None]
     # Half an observation of each level keeps frequencies above 0.
     counts = np.stack([np.bincount(column[column >= 0], minlength=present.shape[1]) for column in levels.T]) + 0.5

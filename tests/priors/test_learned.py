@@ -120,13 +120,15 @@ def test_missing_values_are_left_out():
     np.testing.assert_allclose((alpha / (alpha + beta))[0], (X[6:, 0].sum() + 0.5) / 7.0)
 
 
-def test_sparse_documents():
+def test_forms_of_documents():
     X = FAMILIES[nrm.MultinomialDirichlet]
     with pm.Model():
         dense = nrm.MultinomialDirichlet.learned("x", X)
         rows = nrm.MultinomialDirichlet.learned("y", sparse.csr_matrix(X))
-        a, b = (pm.draw(family.alpha, random_seed=1) for family in (dense, rows))
+        shared = nrm.MultinomialDirichlet.learned("w", pm.Data("counts", X))
+        a, b, c = (pm.draw(family.alpha, random_seed=1) for family in (dense, rows, shared))
     np.testing.assert_allclose(a / a.sum(), b / b.sum())
+    np.testing.assert_allclose(a / a.sum(), c / c.sum())
 
 
 @pytest.mark.parametrize("family_class", FAMILIES, ids=lambda family: family.__name__)
