@@ -146,7 +146,7 @@ def fused_estimate(
     m = int(components.max()) + 1
     if n_clusters is not None and n_clusters > m:
         raise ValueError(f"n_clusters must be at most {m}, the number of components of the estimate; got {n_clusters}")
-    used = PartitionDraws(_evenly_spaced(draws.posterior, max_draws), model, partition)
+    used = PartitionDraws(evenly_spaced(draws.posterior, max_draws), model, partition)
     rng = get_random_generator(random_generator(random_seed))
     sums, mean_distance = _closeness(used, components, rng, progressbar)
     sizes = np.bincount(components)
@@ -188,13 +188,6 @@ def _check_families(draws):
                 f"{family_class.__name__} has no Hellinger distance in closed form, which fused_estimate needs for "
                 f"{name!r}"
             )
-
-
-def _evenly_spaced(posterior, max_draws):
-    number = xr.DataArray(
-        np.zeros((posterior.sizes["chain"], posterior.sizes["draw"]), dtype=bool), dims=("chain", "draw")
-    ).assign_coords(draw=np.arange(posterior.sizes["draw"]))
-    return posterior.isel(draw=evenly_spaced(number, max_draws)["draw"].values)
 
 
 def _closeness(draws, components, rng, progressbar):
