@@ -14,13 +14,13 @@ from pymc_nrm.guide_trees.tree import build_tree
 from pymc_nrm.measures.base import weights
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
 from pymc_nrm.samplers.tree_guided.guide_tables import make_guide
-from pymc_nrm.samplers.tree_guided.move_schedule import MovesPerDraw
+from pymc_nrm.samplers.tree_guided.move_schedule import MovesPerCycle
 from pymc_nrm.samplers.tree_guided.step import TreeGuided, tree_guided_cycle
 from pymc_nrm.testing import largest_z, total_variation, z_scores
 
 U = 2.5
 N_STARTS, N_DRAWS = 40_000, 8_000
-MOVES = list(MovesPerDraw._fields[:4])
+MOVES = list(MovesPerCycle._fields[:4])
 
 # Configurations of the step: the default, and each kind of move made often beside one item of Gibbs updates.
 QUIET = dict.fromkeys(MOVES, 0) | {"marginal_gibbs": 1}
@@ -29,7 +29,7 @@ CYCLES = {"default": {}, **{name: QUIET | {name: 4} for name in MOVES}}
 
 def move_once(rng, start, weights, family, data, guide, move, n_moves):
     """Labels after moves of one kind, by the kernel of the step."""
-    counts = MovesPerDraw(**dict.fromkeys(MovesPerDraw._fields, 0) | {move: n_moves})
+    counts = MovesPerCycle(**dict.fromkeys(MovesPerCycle._fields, 0) | {move: n_moves})
     state = build_state(start, family, data)
     state, *_ = tree_guided_cycle(rng, state, weights, family, data, guide, counts, start[:0])
     return ordered_labels(state)
@@ -93,11 +93,11 @@ def test_gibbs_moves_alone_reach_the_law_given_u(measure, move):
     assert_law(np.array(draws)[:, 20:], partitions, probabilities)
 
 
-def check(measure, family, moves):
+def check(measure, family, moves, n_cycles=1):
     model = make_model(measure, family)
     partitions, probabilities = posterior(measure, family)
     with model:
-        step = TreeGuided([model["z"]], rng=1, moves=moves)
+        step = TreeGuided([model["z"]], rng=1, moves=moves, n_cycles=n_cycles)
     labels, statistics = run(step, partitions.shape[1], rng_of(measure, family, moves))
     assert_law(labels, partitions, probabilities)
     assert all(set(stats) == set(TreeGuided.stats_dtypes_shapes) for stats in statistics)
@@ -110,6 +110,10 @@ def test_cycle_has_the_posterior_law(cycle, measure):
 
 def test_default_cycle_has_the_posterior_law_of_every_family(family):
     check("NGG", family, {})
+
+
+def test_several_cycles_have_the_posterior_law():
+    check("NGG", "NormalGamma, missing", {}, n_cycles=3)
 
 
 @pytest.mark.slow

@@ -49,10 +49,10 @@ def test_is_the_default_and_takes_options():
             random_seed=1,
             progressbar=False,
             compute_convergence_checks=False,
-            tree_guided={"moves": {"informed_split_merge": 3, "tree_split_merge": 4}},
+            tree_guided={"moves": {"informed_split_merge": 3, "tree_split_merge": 4}, "n_cycles": 2},
         )
     stats = idata.sample_stats
-    assert (stats["n_splits_proposed"] + stats["n_merges_proposed"] == 7).all()
+    assert (stats["n_splits_proposed"] + stats["n_merges_proposed"] == 14).all()
     assert all(is_canonical(labels) for labels in idata.posterior["z"].values[0])
 
 
@@ -67,6 +67,8 @@ def test_is_the_default_and_takes_options():
         ({"moves": {"subtree_gibbs": 0, "reference_subtree_gibbs": 0, "marginal_gibbs": 0}}, "cannot be reached"),
         ({"n_trees": 0}, "n_trees .* 0"),
         ({"n_trees": None}, "n_trees .* None"),
+        ({"n_cycles": 0}, "n_cycles .* 0"),
+        ({"n_cycles": 1.5}, "n_cycles .* 1.5"),
         ({"moves": {"tree_split_merge": None}}, "tree_split_merge in moves .* None"),
     ],
 )
@@ -81,6 +83,7 @@ def test_starts_from_hierarchical_clusters():
     step.setup_chain(np.random.default_rng(0), 10, 10)
     quiet = dict.fromkeys(["informed_split_merge", "tree_split_merge", "subtree_gibbs", "reference_subtree_gibbs"], 0)
     step.options["moves"] = quiet | {"marginal_gibbs": 1}
+    step.options["n_cycles"] = 1
     draws, _, _ = run(step, model.initial_point(), 1)
     assert draws[0].max() + 1 >= 3
 

@@ -1,4 +1,7 @@
-"""How often a tree-guided step makes each kind of move: defaults, and split-merge moves that adapt during tuning."""
+"""How often a tree-guided step makes each kind of move: defaults, and split-merge moves that adapt during tuning.
+
+A draw makes one cycle of moves or several, and a cycle some moves of each kind.
+"""
 
 from typing import NamedTuple
 
@@ -14,18 +17,21 @@ _PREDICTIVES_PER_MARGINAL = 30.0
 _FEWEST, _MOST = 2, 16
 _LEAST_SHARE = 0.25
 
-# Number of log marginals that a draw can always afford, times the length of a row of statistics.  They take about a
+# Number of log marginals that a cycle can always afford, times the length of a row of statistics.  They take about a
 # tenth of a millisecond, less than PyMC itself.
 _LEAST_NUMBERS = 6000.0
 
-# A draw updates this share of the items, but at least `_MANY_ITEMS` of them, or all if there are fewer.
+# A cycle updates this share of the items, but at least `_MANY_ITEMS` of them, or all if there are fewer.
 _MANY_ITEMS, _SHARE = 20_000, 0.25
+
+# A draw makes so many cycles that it visits this many items, but at most `_MOST_CYCLES`.
+_VISITS, _MOST_CYCLES = 1000, 6
 
 # Smallest total number of split-merge proposals from which their gain is estimated.
 _ENOUGH_PROPOSALS = 100
 
 
-class MovesPerDraw(NamedTuple):
+class MovesPerCycle(NamedTuple):
     """Number of moves of each kind in a cycle, in the order of the cycle; for ``marginal_gibbs``, number of items."""
 
     informed_split_merge: int
@@ -35,8 +41,31 @@ class MovesPerDraw(NamedTuple):
     marginal_gibbs: int
 
 
+def number_of_cycles(n):
+    """Choose the number of cycles per draw.
+
+    Beside a cycle of few items, the draw of the hyperparameters by NUTS takes most of the time, and yet it is the
+    partition that mixes slowly.
+
+    Parameters
+    ----------
+    n : int
+        Number of items.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> number_of_cycles(150), number_of_cycles(500), number_of_cycles(2000)
+    (6, 2, 1)
+    """
+    return max(1, min(_MOST_CYCLES, _VISITS // n))
+
+
 def numbers_of_moves(n, n_clusters, n_statistics, tallies, chosen):
-    """Choose the number of moves of each kind per draw.
+    """Choose the number of moves of each kind per cycle.
 
     Split-merge moves get half the time of the Gibbs updates of items, or the little that is always affordable.  The two
     kinds divide it in proportion to their accepted moves per time.  Time is counted in log marginals, not in seconds,
@@ -56,7 +85,7 @@ def numbers_of_moves(n, n_clusters, n_statistics, tallies, chosen):
 
     Returns
     -------
-    MovesPerDraw
+    MovesPerCycle
 
     Examples
     --------
@@ -87,4 +116,4 @@ def numbers_of_moves(n, n_clusters, n_statistics, tallies, chosen):
                 counts[name] = int(count)
     if n == 1:
         counts |= dict.fromkeys([name for name in counts if name != "marginal_gibbs"], 0)
-    return MovesPerDraw(**counts)
+    return MovesPerCycle(**counts)

@@ -20,7 +20,7 @@ from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
 from pymc_nrm.samplers.tally import SPLIT_MERGE_STATS, empty_tally, split_merge_statistics, sum_tallies
 from pymc_nrm.samplers.tree_guided.block_gibbs import subtree_gibbs
 from pymc_nrm.samplers.tree_guided.guide_tables import block_statistics, make_guide
-from pymc_nrm.samplers.tree_guided.move_schedule import MovesPerDraw, numbers_of_moves
+from pymc_nrm.samplers.tree_guided.move_schedule import MovesPerCycle, number_of_cycles, numbers_of_moves
 from pymc_nrm.samplers.tree_guided.tree_split_merge import tree_split_merge_moves
 
 # Fractions of tuning after which guide trees are regrown, at the hyperparameters of that time.
@@ -68,12 +68,12 @@ class TreeGuidedState(PartitionStepState):
 class TreeGuided(PartitionStep):
     """Tree-guided sampling of a partition: the default step.
 
-    Each draw is a cycle of moves given u: merges of clusters that fit together and splits along blocks of a guide tree;
-    split-merge moves between the children of a node of the tree; Gibbs updates of blocks of the tree; Gibbs updates of
-    random items.  Incremental Bayesian hierarchical clustering grows guide trees from the data in random order, at the
-    current hyperparameters.  It regrows them a few times during tuning; afterwards they are fixed.  Guide trees never
-    depend on the partition, so every move leaves the posterior invariant, and so does the cycle.  The Gibbs updates
-    make it irreducible.  A bad tree makes the sampler slower, not wrong.
+    Each draw makes cycles of moves given u: merges of clusters that fit together, and splits along blocks of a guide
+    tree; split-merge moves between the children of a node of the tree; Gibbs updates of blocks of the tree; Gibbs
+    updates of random items.  Incremental Bayesian hierarchical clustering grows guide trees from the data in random
+    order, at the current hyperparameters.  It regrows them a few times during tuning; afterwards they are fixed.  Guide
+    trees never depend on the partition, so every move leaves the posterior invariant, and so does a cycle.  The Gibbs
+    updates make it irreducible.  A bad tree makes the sampler slower, not wrong.
 
     During tuning, the number of split-merge moves of each kind adapts to the accepted moves per amount of work;
     afterwards it is fixed.
@@ -82,13 +82,16 @@ class TreeGuided(PartitionStep):
     ----------
     vars : list of Partition
     moves : dict of str to int or float, optional
-        Number of moves of each kind per draw.  The kinds are ``"informed_split_merge"``, ``"tree_split_merge"``,
+        Number of moves of each kind per cycle.  The kinds are ``"informed_split_merge"``, ``"tree_split_merge"``,
         ``"subtree_gibbs"``, ``"reference_subtree_gibbs"`` and ``"marginal_gibbs"``.  A float is a share of the number
         of items.  For ``"marginal_gibbs"`` it is the number of items to update, at most all of them; each item is
         updated once, in random order, before any is updated again.  Kinds that are left out keep their default number,
         or the one found during tuning.
     n_trees : int
-        Number of guide trees; each draw uses one of them at random.
+        Number of guide trees; each cycle uses one of them at random.
+    n_cycles : int, optional
+        Number of cycles per draw; by default 1000 divided by the number of items, at least 1 and at most 6.  A draw of
+        few items costs little beside one of the hyperparameters by NUTS, and mixes more slowly.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 
@@ -128,15 +131,23 @@ class TreeGuided(PartitionStep):
     }
 
     def __init__(
-        self, vars: Any = None, *, moves: Mapping[str, float] | None = None, n_trees: int = 2, **kwargs: Any
+        self,
+        vars: Any = None,
+        *,
+        moves: Mapping[str, float] | None = None,
+        n_trees: int = 2,
+        n_cycles: int | None = None,
+        **kwargs: Any,
     ) -> None:
         if not isinstance(moves, Mapping | None):
             raise TypeError(f"moves must be a mapping of names of moves to numbers; got {moves!r}")
         moves = {} if moves is None else dict(moves)
         _check_moves(moves)
         check_count("n_trees", n_trees, 1)
+        if n_cycles is not None:
+            check_count("n_cycles", n_cycles, 1)
         self._reset(0)
-        super().__init__(vars, options={"moves": moves, "n_trees": n_trees}, **kwargs)
+        super().__init__(vars, options={"moves": moves, "n_trees": n_trees, "n_cycles": n_cycles}, **kwargs)
 
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)
@@ -162,13 +173,13 @@ class TreeGuided(PartitionStep):
         rng = np.random.default_rng(0)
         small = Weights(table.join[:3], table.moment[:3]) if self._n > 1 else table
         guide = make_guide(guide_tree(rng, small, family, data), family, data)
-        n_moves = MovesPerDraw(0, 0, 0, 0, 0)
+        n_moves = MovesPerCycle(0, 0, 0, 0, 0)
         precompile(tree_guided_cycle, self.rng, state, table, family, data, guide, n_moves, state.labels)
         precompile(block_statistics, guide, family, data)
         precompile(scan_order, self.rng, 2, 1)
 
     def moves(self, state, table, family, data):
-        """Make one cycle of moves; return the new state and the statistics of the moves."""
+        """Make the cycles of a draw; return the new state and the statistics of the moves."""
         if self._trees_are_due():
             self._grow_guides(table, family, data)
             if self.n_steps == 0 and self.start_is_default:
@@ -178,17 +189,22 @@ class TreeGuided(PartitionStep):
                 self._n, int(state.size[0]), state.statistics.shape[1], self.tallies, self.options["moves"]
             )
         self.n_steps += 1
-        guide = self.guides[int(self.rng.integers(len(self.guides)))]
-        if not self.target.data_are_fixed:
-            guide = guide._replace(statistics=block_statistics(guide, family, data))
-        items = self._next_items(self.n_moves.marginal_gibbs)
-        state, tallies, n_blocks_moved, n_moved = tree_guided_cycle(
-            self.rng, state, table, family, data, guide, self.n_moves, items
-        )
+        tallies, n_blocks_moved, n_moved = [empty_tally(), empty_tally()], 0, 0
+        for _ in range(self.options["n_cycles"] or number_of_cycles(self._n)):
+            guide = self.guides[int(self.rng.integers(len(self.guides)))]
+            if not self.target.data_are_fixed:
+                guide = guide._replace(statistics=block_statistics(guide, family, data))
+            items = self._next_items(self.n_moves.marginal_gibbs)
+            state, outcomes, n_blocks, n_items = tree_guided_cycle(
+                self.rng, state, table, family, data, guide, self.n_moves, items
+            )
+            tallies = list(map(sum_tallies, tallies, outcomes))
+            n_blocks_moved += n_blocks
+            n_moved += n_items
         if self.tuning:
             # Moves on the way to the bulk of the posterior say little about moves there: forget them.
             early = self.n_steps <= _REBUILDS[0] * self.n_tune
-            self.tallies = list(tallies if early else map(sum_tallies, self.tallies, tallies))
+            self.tallies = tallies if early else list(map(sum_tallies, self.tallies, tallies))
         return state, {
             "n_moved": n_moved,
             "n_blocks_moved": n_blocks_moved,
@@ -219,8 +235,8 @@ class TreeGuided(PartitionStep):
 
 def _check_moves(moves):
     for name, count in moves.items():
-        if name not in MovesPerDraw._fields:
-            raise ValueError(f"moves has the unknown name {name!r}; allowed are {', '.join(MovesPerDraw._fields)}")
+        if name not in MovesPerCycle._fields:
+            raise ValueError(f"moves has the unknown name {name!r}; allowed are {', '.join(MovesPerCycle._fields)}")
         if not isinstance(count, float):
             check_count(f"{name} in moves", count, 0)
         elif not 0.0 <= count < np.inf or (name == "marginal_gibbs" and count > 1.0):

@@ -25,6 +25,7 @@ STEPS = {
             "{{'subtree_gibbs': -1}}",
         ],
         "n_trees": ["1", "2"],
+        "n_cycles": ["1", "3", "None"],
     },
 }
 # Arguments of a partition instead of n.
