@@ -37,7 +37,7 @@ class MixtureEstimator(Parameters):
     kinds : mapping of {str : str}, optional
         Kinds of columns of a DataFrame.
     covariance : {None, "full", "diagonal"}
-        Of numeric features within a cluster; full if the data allow it.
+        Of numeric features within a cluster; by default full for up to 30 features, if the data allow it.
     measure : measure, optional
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``.
     draws, tune : int

@@ -32,8 +32,9 @@ def gaussian_mixture(X: Any, *, covariance: str | None = None, measure: Any = No
         ``item`` and ``x_feature``.
     covariance : {None, "full", "diagonal"}
         ``"full"`` is :class:`~pymc_nrm.NormalWishart`, ``"diagonal"`` is :class:`~pymc_nrm.NormalGamma`.  None is full
-        if there are several features, more items than features, no missing values, and no column is a linear
-        combination of others; otherwise diagonal.
+        if there are 2 to 30 features, more items than features, no missing values, and no column is a linear
+        combination of others; otherwise diagonal.  With d features, a full one has d (d + 1) / 2 hyperparameters for
+        NUTS to draw: for many features take principal components.
     measure : measure, optional
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``.  Hyperparameters are numbers, or distributions such as
         ``pm.Beta.dist(1, 4)``, which become variables of the model with the names of the hyperparameters.

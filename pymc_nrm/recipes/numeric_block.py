@@ -10,6 +10,9 @@ __all__ = ["COVARIANCES", "add_numeric_block", "check_covariance"]
 
 COVARIANCES = ("full", "diagonal")
 
+# A learned full covariance of d features has d (d + 1) / 2 variables, which NUTS draws with every partition.
+_MOST_FULL_FEATURES = 30
+
 
 def check_covariance(covariance):
     """Check the argument ``covariance`` of a recipe.
@@ -61,7 +64,7 @@ def add_numeric_block(name, z, X, covariance=None):
 
 
 def _allows_full(values):
-    if values.ndim == 1 or values.shape[1] == 1 or not np.isfinite(values).all():
+    if values.ndim == 1 or not 1 < values.shape[1] <= _MOST_FULL_FEATURES or not np.isfinite(values).all():
         return False
     try:
         check_full_rank(values)

@@ -11,6 +11,7 @@ from pymc_nrm.model.rvs import family_of, measure_of
 
 X = np.random.default_rng(1).normal(size=(12, 3))
 GAPS = np.where(np.arange(36).reshape(12, 3) == 4, np.nan, X)
+WIDE = np.random.default_rng(2).normal(size=(60, 31))
 DEPENDENT = np.column_stack([X, X @ [1.0, 2.0, 0.0]])
 
 
@@ -24,6 +25,8 @@ DEPENDENT = np.column_stack([X, X @ [1.0, 2.0, 0.0]])
         (X[:3], None, nrm.NormalGamma),
         (X[:, :1], None, nrm.NormalGamma),
         (X[:, 0], None, nrm.NormalGamma),
+        (WIDE, None, nrm.NormalGamma),
+        (WIDE[:, :30], None, nrm.NormalWishart),
         (X[:, :1], "full", nrm.NormalWishart),
     ],
 )
