@@ -5,9 +5,35 @@ import math
 
 import numpy as np
 
+from pymc_nrm.generic import generic, lacking
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.measures.generalized_gamma import stable_parameters
 from pymc_nrm.measures.quadrature import log_integral
+
+
+@generic
+def gibbs_type_rule(measure, n, n_clusters):
+    """What the prediction rule of a prior of Gibbs type needs; called from Python, not from kernels.
+
+    The probability of a partition is ``V(n, k) prod_c (1 - sigma)_(n_c - 1)`` (Gnedin & Pitman 2006, theorem 12).
+
+    Parameters
+    ----------
+    measure : Measure
+        Its fields are floats.
+    n, n_clusters : int
+        Items and clusters so far; there may be none.
+
+    Returns
+    -------
+    tuple of float, or None
+        sigma, and the log of ``V(n+1, k+1) / V(n+1, k)``: the weight of a new cluster, if a cluster of m items has the
+        weight ``m - sigma``.  None if the measure has no closed form; its rule is then computed from ``log_eppf``.
+    """
+    if lacking(type(measure), [stable_parameters]):
+        return None
+    alpha, sigma = (float(value) for value in stable_parameters(measure))
+    return sigma, _log_new_weight(alpha, sigma, n, n_clusters)
 
 
 def log_prediction_rule(measure, counts):
@@ -27,8 +53,8 @@ def log_prediction_rule(measure, counts):
 
     Notes
     -----
-    These are ratios of partition probabilities, ``EPPF(counts with the item) / EPPF(counts)``.  For generalized gamma
-    measures they are ``(n_c - sigma) V(n+1, k) / V(n, k)`` and ``V(n+1, k+1) / V(n, k)`` (Lijoi, Mena & Prünster 2007,
+    These are ratios of partition probabilities, ``EPPF(counts with the item) / EPPF(counts)``.  For priors of Gibbs
+    type they are ``(n_c - sigma) V(n+1, k) / V(n, k)`` and ``V(n+1, k+1) / V(n, k)`` (Lijoi, Mena & Prünster 2007,
     "Controlling the reinforcement in Bayesian non-parametric mixture models", section 2).  Weights of clusters given a
     u that was drawn given the partition of n items would be wrong, since the next item changes the law of u.
 
@@ -40,10 +66,9 @@ def log_prediction_rule(measure, counts):
     """
     counts = np.asarray(counts, dtype=np.int64)
     weights = np.empty(len(counts) + 1)
-    if stable_parameters.dispatch(type(measure)) is not stable_parameters.dispatch(object):
-        alpha, sigma = (float(value) for value in stable_parameters(measure))
-        weights[:-1] = np.log(counts - sigma)
-        weights[-1] = _log_new_weight(alpha, sigma, int(counts.sum()), len(counts))
+    rule = gibbs_type_rule(measure, int(counts.sum()), len(counts))
+    if rule is not None:
+        weights[:-1], weights[-1] = np.log(counts - rule[0]), rule[1]
     else:
         for size in np.unique(counts):
             same = counts == size

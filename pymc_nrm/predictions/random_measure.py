@@ -11,15 +11,14 @@ from pymc.util import get_random_generator
 from pymc_nrm.checks import check_count, check_number, random_generator
 from pymc_nrm.families.conjugate import restore_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
-from pymc_nrm.measures.base import draw_log_auxiliary
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.components import draw_component_rows
-from pymc_nrm.predictions.jumps import draw_log_fixed_jumps, draw_log_remaining_jumps
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded
+from pymc_nrm.predictions.measure_jumps import draw_jumps
 from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.progress import tracked
-from pymc_nrm.special import log_sum_exp, softplus
+from pymc_nrm.special import log_sum_exp
 
 
 def sample_random_measure(
@@ -133,22 +132,17 @@ def sample_random_measure(
             if s == 0:
                 names = layout.parameters(family)
             counts = label_counts(draw.labels)
-            log_u = draw_log_auxiliary(draw.measure, draws.n_items, len(counts), rng_jumps)
-            fixed = draw_log_fixed_jumps(rng_jumps, draw.measure, counts)
-            new, log_tail = draw_log_remaining_jumps(
-                rng_jumps, draw.measure, log_u, log_sum_exp(fixed), tail_mass, max_new_atoms
-            )
-            order = np.argsort(-fixed)
-            jumps = np.concatenate([fixed[order], new])
-            atoms = restore_parameters(
-                family, data, draw_component_rows(rng_atoms, draw.labels, family, data, len(new))
-            )
+            drawn = draw_jumps(draw.measure, counts, rng_jumps, tail_mass, max_new_atoms)
+            n_new, log_tail = len(drawn.remaining), drawn.log_tail_mass
+            order = np.argsort(-drawn.clusters)
+            jumps = np.concatenate([drawn.clusters[order], drawn.remaining])
+            atoms = restore_parameters(family, data, draw_component_rows(rng_atoms, draw.labels, family, data, n_new))
             atoms[: len(counts)] = atoms[order]
             log_mass = log_sum_exp(jumps)
-            log_us[s], log_masses[s] = log_u, log_mass - softplus(log_u)
+            log_us[s], log_masses[s] = drawn.log_u, log_mass + drawn.log_unit
             tails[s] = np.exp(log_tail - np.logaddexp(log_mass, log_tail))
             weights.append(np.exp(jumps - log_mass))
-            labels.append(np.concatenate([order, np.full(len(new), -1)]))
+            labels.append(np.concatenate([order, np.full(n_new, -1)]))
             rows.append(atoms)
     _warn_of_tails(tails, tail_mass, max_new_atoms)
 
