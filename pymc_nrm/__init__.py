@@ -21,7 +21,12 @@ from pymc_nrm.families import (
     NormalWishart,
     PoissonGamma,
 )
-from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
+from pymc_nrm.measures import (
+    DirichletProcess,
+    NormalizedGeneralizedGamma,
+    NormalizedInverseGaussian,
+    PitmanYorProcess,
+)
 from pymc_nrm.predictions import (
     compute_log_likelihood,
     density,
@@ -63,6 +68,7 @@ __all__ = [
     "NormalizedGeneralizedGamma",
     "NormalizedInverseGaussian",
     "Partition",
+    "PitmanYorProcess",
     "PoissonGamma",
     "SplitMerge",
     "TreeGuided",

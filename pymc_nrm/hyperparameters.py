@@ -79,6 +79,7 @@ def check_values(parameters, n=None, d=None, where=""):
     """
     sizes = {"n": (known_size(n), ""), "d": (known_size(d), "")}
     defaults = type(parameters)._field_defaults
+    known = type(parameters)(*[_known_value(value) for value in parameters])
     for name, value in parameters._asdict().items():
         title = f"{name} of {type(parameters).__name__}"
         specification = parameters.hyperparameters[name]
@@ -88,12 +89,21 @@ def check_values(parameters, n=None, d=None, where=""):
                 continue
             raise ValueError(f"{title} must be {specification.support.description}; got None")
         _check_shape(title, name, value, specification.core, sizes)
-        if isinstance(value, Variable) and not isinstance(value, Constant):
+        if getattr(known, name) is None:
             continue
-        array = np.asarray(value.data if isinstance(value, Constant) else value, dtype="float64")
-        complaint = specification.support.complaint(array, known_size(d))
+        support = specification.support.given(known)
+        complaint = support.complaint(np.asarray(getattr(known, name), dtype="float64"), known_size(d))
         if complaint:
-            raise ValueError(f"{title} must be {specification.support.description}{where}; {complaint}")
+            raise ValueError(f"{title} must be {support.description}{where}; {complaint}")
+
+
+def _known_value(value):
+    """A number or an array, also where it is a constant of the graph; None if it is symbolic."""
+    if not isinstance(value, Variable):
+        return value
+    if not isinstance(value, Constant):
+        return None
+    return float(value.data) if np.ndim(value.data) == 0 else np.asarray(value.data)
 
 
 def known_size(size):

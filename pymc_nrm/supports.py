@@ -35,6 +35,13 @@ class Support:
     name = "real"
     description = "finite"
 
+    def given(self, parameters):
+        """The support given the other hyperparameters of a measure or family: itself, unless it depends on them.
+
+        Fields that are not known are None.
+        """
+        return self
+
     def inside(self, x, d):
         """Which entries are allowed."""
         return abs(x) < np.inf
@@ -146,6 +153,43 @@ class AboveFeatures(Positive):
 
     def from_line(self, module, x, moves, d):
         return d - 1.0 + module.exp(x)
+
+
+class GreaterThanMinus(Support):
+    """Numbers greater than minus another hyperparameter.
+
+    Parameters
+    ----------
+    other : str
+        Name of the other hyperparameter, a scalar that stands before this one.
+    largest : float
+        No value of the other one exceeds this.
+    value : float or scalar tensor, optional
+        Value of the other one, where it is known.
+    """
+
+    def __init__(self, other, largest, value=None):
+        self.other, self.largest, self.value = other, largest, value
+        self.name = f"greater than -{other}"
+        self.description = f"finite and greater than -{other}"
+        if isinstance(value, float):
+            self.description += f" = {0.0 - value:g}"
+
+    def given(self, parameters):
+        return GreaterThanMinus(self.other, self.largest, getattr(parameters, self.other))
+
+    def inside(self, x, d):
+        bound = self.largest if self.value is None else self.value
+        return (x + bound >= LEAST_NORMAL) & (x < np.inf)
+
+    def to_line(self, value, d):
+        return np.log(value + self.value), np.ones(value.shape, dtype=bool)
+
+    def from_line(self, module, x, moves, d):
+        return module.exp(x) - self.value
+
+    def is_log_scale(self, shape):
+        return np.ones(shape, dtype=bool)
 
 
 class PositiveDefinite(Support):

@@ -21,7 +21,7 @@ def with_conditions(log_probability, parameters, d=None):
     """
     conditions, messages = [], []
     for name, value in parameters._asdict().items():
-        support = parameters.hyperparameters[name].support
+        support = parameters.hyperparameters[name].support.given(parameters)
         conditions.append(support.condition(value, d))
         messages.append(f"{name} {support.description}")
     return check_parameters(log_probability, *conditions, msg=", ".join(messages))

@@ -22,6 +22,7 @@ from pymc_nrm.measures.quadrature import (
     log_integrand,
     symbolic_log_integral,
 )
+from pymc_nrm.measures.stirling_numbers import log_stirling_numbers
 from pymc_nrm.special import (
     log_gamma,
     log_rising_factorial,
@@ -158,6 +159,12 @@ def _(target, s):
 def _draw_log_u_kernel(alpha, sigma, n, k, rng):
     if sigma > 0.0:
         return draw_log_concave(rng, LogU(float(n), float(k), alpha, sigma))
+    return draw_log_u_without_sigma(alpha, n, rng)
+
+
+@kernel
+def draw_log_u_without_sigma(alpha, n, rng):
+    """Draw log u of the Dirichlet process, which is independent of the partition of the n items."""
     # Since u / (1 + u) ~ Beta(n, alpha), u is a ratio of gamma variables.  On the log scale G_a = G_(a+1) U^(1/a) does
     # not underflow.
     log_numerator = math.log(rng.standard_gamma(float(n)))
@@ -200,41 +207,10 @@ def _log_v(n, k, alpha, sigma):
 
 @kernel
 def _n_clusters_kernel(alpha, sigma, n):
-    """Log probabilities of 1..n clusters: the logarithms of ``V(n, k) S(n, k)``.
-
-    S(n, k) is the sum of ``prod_c (1 - sigma)_(n_c - 1)`` over partitions of n items into k clusters, a generalized
-    Stirling number (Favaro & Teh 2013, section 2).  The recursion is
-    ``S(i+1, k) = S(i, k-1) + (i - k sigma) S(i, k)``; each number is stored as ``mantissa * 2^(512 power)``.
-    """
-    mantissa = np.zeros(n + 1)
-    power = np.zeros(n + 1, dtype=np.int64)
-    shrink, limit = 2.0**-512, 2.0**256
-    mantissa[1] = 1.0
-    for i in range(1, n):
-        mantissa[i + 1] = mantissa[i]
-        power[i + 1] = power[i]
-        for k in range(i, 0, -1):
-            here, p = mantissa[k] * (i - k * sigma), power[k]
-            left, q = mantissa[k - 1], power[k - 1]
-            if left > 0.0 and q != p:
-                if q > p:
-                    here *= shrink if q == p + 1 else 0.0
-                    p = q
-                else:
-                    left *= shrink if q == p - 1 else 0.0
-            here += left
-            if here > limit:
-                here *= shrink
-                p += 1
-            elif here < 1.0 / limit:
-                here /= shrink
-                p -= 1
-            mantissa[k], power[k] = here, p
-    log_pmf = np.empty(n)
-    log_unit = 512.0 * math.log(2.0)
+    """Log probabilities of 1..n clusters: the logarithms of ``V(n, k) S(n, k)``."""
+    log_pmf = log_stirling_numbers(n, sigma)
     for k in range(1, n + 1):
-        log_stirling = math.log(mantissa[k]) + power[k] * log_unit
-        log_pmf[k - 1] = log_stirling + _log_v(n, k, alpha, sigma)
+        log_pmf[k - 1] += _log_v(n, k, alpha, sigma)
     return log_pmf
 
 

@@ -93,7 +93,7 @@ def draw_log_fixed_jumps(rng, measure, counts):
     (2,)
     """
     _, sigma = _parameters(measure)
-    return _draw_log_fixed_jumps(rng, sigma, np.array(counts, dtype="int64"))
+    return draw_log_gamma_jumps(rng, sigma, np.array(counts, dtype="int64"))
 
 
 def draw_log_remaining_jumps(rng, measure, log_u, log_other_mass, tail_mass, max_jumps):
@@ -140,9 +140,8 @@ def draw_log_remaining_jumps(rng, measure, log_u, log_other_mass, tail_mass, max
     (True, True)
     """
     alpha, sigma = _parameters(measure)
-    return _draw_log_remaining_jumps(
-        rng, alpha, sigma, float(log_u), float(log_other_mass), float(tail_mass), int(max_jumps)
-    )
+    log_a = log_growth(alpha, sigma, softplus(float(log_u)))
+    return draw_largest_log_jumps(rng, log_a, sigma, float(log_other_mass), float(tail_mass), int(max_jumps))
 
 
 @kernel
@@ -152,7 +151,8 @@ def _draw_log_remaining_mass(rng, alpha, sigma, log_u):
 
 
 @kernel
-def _draw_log_fixed_jumps(rng, sigma, counts):
+def draw_log_gamma_jumps(rng, sigma, counts):
+    """Draw logarithms of independent gamma variables of shapes ``counts - sigma``."""
     log_jumps = np.empty(counts.shape[0])
     for c in range(counts.shape[0]):
         # A gamma variable of shape s is G_(s+1) U^(1/s), which does not underflow in logs.
@@ -162,8 +162,11 @@ def _draw_log_fixed_jumps(rng, sigma, counts):
 
 
 @kernel
-def _draw_log_remaining_jumps(rng, alpha, sigma, log_u, log_other_mass, tail_mass, max_jumps):
-    log_a = log_growth(alpha, sigma, softplus(log_u))
+def draw_largest_log_jumps(rng, log_a, sigma, log_other_mass, tail_mass, max_jumps):
+    """Draw the largest jumps of the intensity ``a / Gamma(1 - sigma) x^(-1-sigma) e^-x`` as logarithms, decreasing.
+
+    Returns these, and the logarithm of the expected mass of the others.
+    """
     log_jumps = np.empty(16)
     n_jumps = 0
     arrival = 0.0

@@ -11,7 +11,13 @@ import numpy as np
 from pymc_nrm.generic import generic, lacking
 from pymc_nrm.measures.base import draw_log_auxiliary
 from pymc_nrm.measures.generalized_gamma import stable_parameters
-from pymc_nrm.predictions.jumps import draw_log_fixed_jumps, draw_log_remaining_jumps
+from pymc_nrm.measures.pitman_yor_process import PitmanYorProcess, has_auxiliary
+from pymc_nrm.predictions.jumps import (
+    draw_largest_log_jumps,
+    draw_log_fixed_jumps,
+    draw_log_gamma_jumps,
+    draw_log_remaining_jumps,
+)
 from pymc_nrm.special import log_sum_exp, softplus
 
 
@@ -82,3 +88,21 @@ def draw_jumps(measure, counts, rng, tail_mass, max_jumps):
     clusters = draw_log_fixed_jumps(rng, measure, counts)
     remaining, log_tail = draw_log_remaining_jumps(rng, measure, log_u, log_sum_exp(clusters), tail_mass, max_jumps)
     return Jumps(clusters, remaining, log_tail, -softplus(log_u), log_u)
+
+
+@draw_jumps.register(PitmanYorProcess)
+def _(measure, counts, rng, tail_mass, max_jumps):
+    """Given g the jumps are those of a generalized gamma measure of ``alpha (1 + u)^sigma = d g``.
+
+    The mass outside the clusters then has the Laplace transform ``exp(-g ((1 + s)^d - 1))``.  With g a gamma variable
+    of shape ``t/d + k`` it is one of shape ``t + k d``, so that weights are Dirichlet variables as in Pitman (1996, "Some
+    developments of the Blackwell-MacQueen urn scheme", corollary 20).  This holds for all t.  The process has no scale:
+    the unit is 1.
+    """
+    discount, concentration = (float(value) for value in measure)
+    log_u = draw_log_auxiliary(measure, int(np.sum(counts)), len(counts), rng)
+    clusters = draw_log_gamma_jumps(rng, discount, np.array(counts, dtype="int64"))
+    varies = has_auxiliary(discount, concentration)
+    log_a, log_unit = (log_u, 0.0) if varies else (float(np.log(concentration)), -softplus(log_u))
+    remaining, log_tail = draw_largest_log_jumps(rng, log_a, discount, log_sum_exp(clusters), tail_mass, max_jumps)
+    return Jumps(clusters, remaining, log_tail, log_unit, log_u)

@@ -8,6 +8,7 @@ import numpy as np
 from pymc_nrm.generic import generic, lacking
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.measures.generalized_gamma import stable_parameters
+from pymc_nrm.measures.pitman_yor_process import PitmanYorProcess
 from pymc_nrm.measures.quadrature import log_integral
 
 
@@ -15,7 +16,7 @@ from pymc_nrm.measures.quadrature import log_integral
 def gibbs_type_rule(measure, n, n_clusters):
     """What the prediction rule of a prior of Gibbs type needs; called from Python, not from kernels.
 
-    The probability of a partition is ``V(n, k) prod_c (1 - sigma)_(n_c - 1)`` (Gnedin & Pitman 2006, theorem 12).
+    The probability of a partition is ``V(n, k) prod_c (1 - sigma)_(n_c - 1)`` (Gnedin & Pitman 2006).
 
     Parameters
     ----------
@@ -34,6 +35,13 @@ def gibbs_type_rule(measure, n, n_clusters):
         return None
     alpha, sigma = (float(value) for value in stable_parameters(measure))
     return sigma, _log_new_weight(alpha, sigma, n, n_clusters)
+
+
+@gibbs_type_rule.register(PitmanYorProcess)
+def _(measure, n, n_clusters):
+    discount, concentration = (float(value) for value in measure)
+    # With no items yet, the only weight may be any.
+    return discount, math.log(concentration + n_clusters * discount) if n_clusters > 0 else 0.0
 
 
 def log_prediction_rule(measure, counts):

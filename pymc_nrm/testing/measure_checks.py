@@ -9,6 +9,7 @@ import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
 
 from pymc_nrm.generic import kernel, lacking
+from pymc_nrm.hyperparameters import check_values
 from pymc_nrm.measures.base import (
     draw_log_auxiliary,
     draw_partition,
@@ -148,9 +149,22 @@ def _support(measure, name):
 
 
 def _scale(measure, name):
-    """Scale, up to a factor, on which a hyperparameter may move in both directions."""
+    """Scale, up to a factor, on which a hyperparameter may move in both directions; 0 at the end of its support."""
     value = float(getattr(measure, name))
-    return min(abs(value), 1.0 - value) if _support(measure, name).name == "unit interval" else abs(value)
+    scale = abs(value) or 1.0
+    for _ in range(60):
+        if all(_is_allowed(measure._replace(**{name: value + side * scale})) for side in (-0.99, 0.99)):
+            return scale
+        scale *= 0.5
+    return 0.0
+
+
+def _is_allowed(measure):
+    try:
+        check_values(measure)
+    except ValueError:
+        return False
+    return True
 
 
 def _slope(measure, name, counts):

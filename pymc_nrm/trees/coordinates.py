@@ -34,12 +34,17 @@ class Coordinates:
     changes: Any
     n_features: int
 
-    def __call__(self, x, module=np):
-        """Value at a vector of coordinates; ``module`` is ``pt`` for symbolic ones."""
+    def __call__(self, x, module=np, parameters=None):
+        """Value at a vector of coordinates; ``module`` is ``pt`` for symbolic ones.
+
+        ``parameters`` is the measure or family with the values of the hyperparameters before this one, on which its
+        support may depend.
+        """
         if self.start.size == 0:
             return np.zeros(self.index.shape)
         entries = x[self.index.ravel()].reshape(self.index.shape)
-        return self.support.from_line(module, entries, self.changes, self.n_features)
+        support = self.support if parameters is None else self.support.given(parameters)
+        return support.from_line(module, entries, self.changes, self.n_features)
 
     @property
     def is_log_scale(self):
@@ -113,7 +118,9 @@ class Block:
                     f"got {name!r}"
                 )
         self.parameters = parameters = plain_values(parameters)
-        supports = {name: parameters.hyperparameters[name].support for name in names}
+        # In the order of the fields, since the support of one may depend on those before it.
+        names = [name for name in parameters._fields if name in names]
+        supports = {name: parameters.hyperparameters[name].support.given(parameters) for name in names}
         self.coordinates = {name: coordinates(getattr(parameters, name), supports[name], n_features) for name in names}
         parts = [c.start for c in self.coordinates.values()]
         self.ends = np.cumsum([len(part) for part in parts], dtype="int64")
@@ -124,7 +131,7 @@ class Block:
         """The measure or family at a vector; ``module`` is ``pt`` for a symbolic one."""
         values, first = {}, 0
         for (name, c), end in zip(self.coordinates.items(), self.ends, strict=True):
-            value = c(x[first:end], module)
+            value = c(x[first:end], module, self.parameters._replace(**values))
             # Kernels and checks need scalars as floats.
             values[name] = float(value) if module is np and np.ndim(value) == 0 else value
             first = end

@@ -1,0 +1,200 @@
+"""Pitman-Yor process.
+
+Let d be the discount and t the concentration.  The process is a normalized generalized gamma measure whose alpha is
+random, ``alpha = d zeta`` with zeta a gamma variable of shape t/d (Pitman & Yor 1997, "The two-parameter
+Poisson-Dirichlet distribution derived from a stable subordinator", proposition 21).  In ``g = zeta (1 + u)^d`` the
+variables zeta and u of that measure merge, and the joint density of a partition of n items and of g is
+
+    (1 / (d Gamma(t/d + 1) (t + 1)_(n-1))) g^(t/d - 1) e^-g prod_c d g (1 - d)_(n_c - 1).
+
+Given the partition, g is thus a gamma variable of shape ``t/d + k``, also for concentrations of at most 0, for which
+there is no zeta.  The auxiliary variable is ``d g``: it tends to t as d tends to 0.  Where it is t to double precision,
+and if d is 0, there is none; u then is that of the Dirichlet process, on which no cluster depends.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc_nrm.generic import kernel
+from pymc_nrm.measures import base
+from pymc_nrm.measures.generalized_gamma import LARGEST_LOG_U, draw_log_u_without_sigma
+from pymc_nrm.measures.stirling_numbers import log_stirling_numbers
+from pymc_nrm.special import log_rising_factorial, softplus, symbolic_log_rising_factorial
+from pymc_nrm.supports import GreaterThanMinus, Hyperparameter
+
+# Above this ratio of concentration to discount, d g varies by less than 1e-9 of itself, and probabilities of partitions
+# into k clusters are those given ``d g = t`` up to a share below k^2 / 2e18.
+_LARGEST_RATIO = 1e18
+
+
+@base.random_measure(
+    hyperparameters={
+        "discount": Hyperparameter((), "unit interval"),
+        "concentration": Hyperparameter((), GreaterThanMinus("discount", 1.0)),
+    }
+)
+class PitmanYorProcess(NamedTuple):
+    """Pitman-Yor process with discount d and concentration t.
+
+    Parameters
+    ----------
+    discount : float in [0, 1), scalar tensor or random variable
+        The number of clusters among n items grows like ``n^discount``.  At 0 the process is the Dirichlet process.
+    concentration : float above -discount, scalar tensor or random variable
+        With k clusters of n items, the next item opens a cluster with probability ``(t + k d) / (t + n)``.
+
+    Notes
+    -----
+    The probability of a partition is
+    ``prod_(i=1)^(k-1) (t + i d) / (t + 1)_(n-1) prod_c (1 - d)_(n_c - 1)`` (Pitman 1995, "Exchangeable and partially
+    exchangeable random partitions", proposition 9).
+
+    The auxiliary variable, which the statistic ``u`` of samplers holds, is d times a gamma variable of shape
+    ``t/d + k``; for a discount of 0 it is that of the Dirichlet process.
+
+    A prior on both parameters has to keep the concentration above -discount: ``discount = pm.Beta("discount", 1, 2)``
+    and ``concentration = pm.Gamma("excess", 2, 1) - discount`` reach all of the allowed values.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import PitmanYorProcess
+    >>> from pymc_nrm.measures.base import n_clusters_mean
+    >>> round(n_clusters_mean(PitmanYorProcess(discount=0.25, concentration=1.0), 82), 6)
+    9.787186
+    """
+
+    discount: Any = 0.5
+    concentration: Any = 1.0
+
+
+@kernel
+def has_auxiliary(discount, concentration):
+    """Whether clusters depend on an auxiliary variable: not at discount 0, nor where ``d g`` is constant."""
+    return discount > 0.0 and concentration <= _LARGEST_RATIO * discount
+
+
+@base.log_joint_term.register(PitmanYorProcess)
+def _(measure, n, log_u):
+    d, t = measure.discount, measure.concentration
+    if not has_auxiliary(d, t):
+        # (n - 1) log u - (n + t) log(1 + u), as for the Dirichlet process
+        return -log_u - n * softplus(-log_u) - t * softplus(log_u) - math.lgamma(n)
+    return _log_density_of_auxiliary(d, t, log_u) - log_rising_factorial(t + 1.0, n - 1)
+
+
+@kernel
+def _log_density_of_auxiliary(d, t, log_u):
+    """Log of ``g^(s-1) e^-g / (d^2 Gamma(s + 1))`` at ``g = u / d``, with ``s = t / d``."""
+    s = t / d
+    if s < 100.0:
+        log_g = log_u - math.log(d)
+        return (s - 1.0) * log_g - math.exp(log_g) - math.lgamma((t + d) / d) - 2.0 * math.log(d)
+    # For large s, terms as large as s log s would cancel.  With ``g = s e^y``, they leave -s (e^y - 1 - y), and
+    # ``log Gamma(s + 1) - s log s + s`` is given by Stirling's series.
+    y = log_u - math.log(t)
+    stirling = 0.5 * math.log(2.0 * math.pi * s) + 1.0 / (12.0 * s) - 1.0 / (360.0 * s**3) + 1.0 / (1260.0 * s**5)
+    return -s * _expm1_less_x(y) - y - math.log(s) - stirling - 2.0 * math.log(d)
+
+
+@kernel
+def _expm1_less_x(x):
+    """``exp(x) - 1 - x``, without cancellation."""
+    if abs(x) > 0.3:
+        return math.expm1(x) - x
+    series = 1.0
+    for order in range(16, 2, -1):
+        series = 1.0 + series * x / order
+    return 0.5 * x * x * series
+
+
+@base.draw_log_auxiliary.register(PitmanYorProcess)
+def _(measure, n, n_clusters, rng):
+    d, t = measure.discount, measure.concentration
+    if not has_auxiliary(d, t):
+        return draw_log_u_without_sigma(float(t), n, rng)
+    # The mean of d g comes first, since the shape alone may be a difference of large numbers.
+    mean = t + n_clusters * d
+    shape = mean / d
+    # G_a = G_(a+1) U^(1/a) does not underflow in logs.
+    log_gamma = math.log(rng.standard_gamma(shape + 1.0)) + math.log(1.0 - rng.random()) / shape
+    return max(math.log(mean) + log_gamma - math.log(shape), -LARGEST_LOG_U)
+
+
+@base.weights.register(PitmanYorProcess)
+def _(measure, n, log_u):
+    d, t = measure.discount, measure.concentration
+    join = np.empty(n + 1)
+    moment = np.empty(n + 1)
+    join[0] = log_u if has_auxiliary(d, t) else math.log(t)
+    moment[0] = 0.0
+    for m in range(1, n + 1):
+        join[m] = math.log(m - d)
+        moment[m] = moment[m - 1] + join[m - 1]
+    return base.Weights(join, moment)
+
+
+@base.log_eppf.register(PitmanYorProcess)
+def _(measure, counts):
+    d, t = measure.discount, measure.concentration
+    n, k = 0, counts.shape[0]
+    value = 0.0
+    for m in counts:
+        n += m
+        if m > 1:
+            # log Gamma(m - d) - log Gamma(1 - d); the latter diverges as d tends to 1
+            value += math.lgamma(m - d) - math.lgamma(2.0 - d) + math.log1p(-d)
+    if k > 0:
+        for i in range(1, k):
+            value += math.log(t + i * d)
+        value -= log_rising_factorial(t + 1.0, n - 1)
+    return value
+
+
+@base.symbolic_log_eppf.register(PitmanYorProcess)
+def _(measure, counts):
+    d, t = (base.as_float64_scalar(value) for value in measure)
+    counts = pt.as_tensor(counts)
+    n, k = counts.sum(), counts.shape[0]
+    sizes = pt.gammaln(pt.maximum(counts, 2) - d).sum() - k * pt.gammaln(2.0 - d)
+    sizes += pt.gt(counts, 1).sum() * pt.log1p(-d)
+    return pt.log(t + d * pt.arange(1, k)).sum() - symbolic_log_rising_factorial(t + 1.0, n - 1) + sizes
+
+
+@base.n_clusters_log_pmf.register(PitmanYorProcess)
+def _(measure, n):
+    d, t = float(measure.discount), float(measure.concentration)
+    log_v = np.concatenate([[0.0], np.cumsum(np.log(t + d * np.arange(1, n)))])
+    return log_stirling_numbers(n, d) + log_v - log_rising_factorial(t + 1.0, n - 1)
+
+
+@base.n_clusters_mean.register(PitmanYorProcess)
+def _(measure, n):
+    # Item i + 1 opens a cluster with probability (t + d)_i / (t + 1)_i.
+    d, t = float(measure.discount), float(measure.concentration)
+    i = np.arange(n - 1)
+    return 1.0 + float(np.cumprod((t + d + i) / (t + 1.0 + i)).sum())
+
+
+@base.draw_partition.register(PitmanYorProcess)
+def _(measure, n, rng):
+    d, t = measure.discount, measure.concentration
+    labels = np.zeros(n, dtype=np.int64)
+    counts = np.zeros(n, dtype=np.int64)
+    if n > 0:
+        counts[0] = 1
+    k = 1
+    for i in range(1, n):
+        if rng.random() * (t + i) < t + k * d:
+            labels[i] = k
+            k += 1
+        else:
+            # Propose a cluster of m items with probability m / i, accept it with probability (m - d) / m.
+            label = labels[rng.integers(0, i)]
+            while rng.random() * counts[label] > counts[label] - d:
+                label = labels[rng.integers(0, i)]
+            labels[i] = label
+        counts[labels[i]] += 1
+    return labels
