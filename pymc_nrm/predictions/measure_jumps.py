@@ -95,7 +95,7 @@ def _(measure, counts, rng, tail_mass, max_jumps):
     """Given g the jumps are those of a generalized gamma measure of ``alpha (1 + u)^sigma = d g``.
 
     The mass outside the clusters then has the Laplace transform ``exp(-g ((1 + s)^d - 1))``.  With g a gamma variable
-    of shape ``t/d + k`` it is one of shape ``t + k d``, so that weights are Dirichlet variables as in Pitman (1996, "Some
+    of shape ``t/d + k`` it is one of shape ``t + k d``, so that weights are Dirichlet variables (Pitman 1996, "Some
     developments of the Blackwell-MacQueen urn scheme", corollary 20).  This holds for all t.  The process has no scale:
     the unit is 1.
     """

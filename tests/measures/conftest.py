@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from pymc_nrm.generic import lacking
-from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
+from pymc_nrm.measures import (
+    DirichletProcess,
+    NormalizedGeneralizedGamma,
+    NormalizedInverseGaussian,
+    PitmanYorProcess,
+)
 from pymc_nrm.measures.levy import log_levy_intensity
 
 MEASURES = [
@@ -18,6 +23,8 @@ MEASURES = [
     NormalizedGeneralizedGamma(1.5, 1e-9),
     NormalizedGeneralizedGamma(0.3, 0.25),
     NormalizedGeneralizedGamma(0.1, 0.999),
+    PitmanYorProcess(0.3, 1.0),
+    PitmanYorProcess(0.5, -0.3),
 ]
 
 SLOW = [
@@ -26,6 +33,12 @@ SLOW = [
     NormalizedGeneralizedGamma(1.5, 0.0),
     NormalizedGeneralizedGamma(40.0, 0.5),
     NormalizedGeneralizedGamma(1.0, 0.9),
+    PitmanYorProcess(0.0, 1.5),
+    PitmanYorProcess(1e-9, 2.0),
+    PitmanYorProcess(1e-18, 2.0),
+    PitmanYorProcess(0.2, 0.0),
+    PitmanYorProcess(0.7, 5.0),
+    PitmanYorProcess(0.9, -0.8),
 ]
 
 

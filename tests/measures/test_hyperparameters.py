@@ -4,11 +4,18 @@ import numpy as np
 import pytensor.tensor as pt
 import pytest
 
-from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
+from pymc_nrm.measures import (
+    DirichletProcess,
+    NormalizedGeneralizedGamma,
+    NormalizedInverseGaussian,
+    PitmanYorProcess,
+)
 from pymc_nrm.measures.base import check_measure_hyperparameters
 
 
-@pytest.mark.parametrize("kind", [DirichletProcess, NormalizedInverseGaussian, NormalizedGeneralizedGamma])
+@pytest.mark.parametrize(
+    "kind", [DirichletProcess, NormalizedInverseGaussian, NormalizedGeneralizedGamma, PitmanYorProcess]
+)
 def test_defaults_are_allowed_and_described(kind):
     check_measure_hyperparameters(kind())
     assert set(kind.hyperparameters) == set(kind._fields)
@@ -17,6 +24,11 @@ def test_defaults_are_allowed_and_described(kind):
 @pytest.mark.parametrize("value", [1, 0.5, np.float32(0.25), np.array(0.1), pt.dscalar("alpha")])
 def test_numbers_and_scalar_tensors_are_allowed(value):
     check_measure_hyperparameters(DirichletProcess(value))
+
+
+@pytest.mark.parametrize("values", [(0.5, -0.499), (0.0, 1), (pt.dscalar("d"), -0.5), (0.5, pt.dscalar("t"))])
+def test_concentrations_above_minus_the_discount_are_allowed(values):
+    check_measure_hyperparameters(PitmanYorProcess(*values))
 
 
 @pytest.mark.parametrize(
@@ -28,6 +40,15 @@ def test_numbers_and_scalar_tensors_are_allowed(value):
         (NormalizedInverseGaussian("one"), "alpha of NormalizedInverseGaussian must be .* got text such as 'one'"),
         (NormalizedGeneralizedGamma(1.0, 1.0), r"sigma of NormalizedGeneralizedGamma .* in \[0, 1\); got 1.0"),
         (NormalizedGeneralizedGamma(1.0, -0.1), r"sigma of NormalizedGeneralizedGamma .* in \[0, 1\); got -0.1"),
+        (PitmanYorProcess(1.0, 1.0), r"discount of PitmanYorProcess must be in \[0, 1\); got 1.0"),
+        (PitmanYorProcess(-0.1, 1.0), r"discount of PitmanYorProcess must be in \[0, 1\); got -0.1"),
+        (PitmanYorProcess(0.3, -0.3), "concentration .* must be finite and greater than -discount = -0.3; got -0.3"),
+        (PitmanYorProcess(0.0, 0.0), "concentration .* must be finite and greater than -discount = 0; got 0.0"),
+        (PitmanYorProcess(0.0, np.inf), "concentration .* must be finite and greater than -discount = 0; got inf"),
+        (PitmanYorProcess(0.3, np.nan), "concentration .* must be finite and greater than -discount = -0.3; got nan"),
+        (PitmanYorProcess(pt.constant(0.3), pt.constant(-0.5)), "greater than -discount = -0.3; got -0.5"),
+        (PitmanYorProcess(pt.dscalar("d"), -1.0), "concentration .* finite and greater than -discount; got -1.0"),
+        (PitmanYorProcess(0.3, None), "concentration .* must be finite and greater than -discount; got None"),
         (DirichletProcess([1.0, 2.0]), r"alpha of DirichletProcess must be a scalar; got shape \(2,\)"),
         (DirichletProcess(pt.dvector("alpha")), "alpha of DirichletProcess must be a scalar; got alpha"),
     ],

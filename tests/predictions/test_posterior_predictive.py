@@ -35,6 +35,9 @@ JOIN_MEASURES = [
     nrm.DirichletProcess(0.3),
     nrm.NormalizedInverseGaussian(0.3),
     nrm.NormalizedGeneralizedGamma(0.3, 0.0),
+    nrm.PitmanYorProcess(0.3, 0.3),
+    nrm.PitmanYorProcess(0.0, 0.3),
+    nrm.PitmanYorProcess(0.3, -0.2),
 ]
 
 

@@ -24,6 +24,8 @@ MEASURES = {
     "DP": nrm.DirichletProcess(0.8),
     "NIG": nrm.NormalizedInverseGaussian(0.3),
     "NGG": nrm.NormalizedGeneralizedGamma(0.6, 0.35),
+    "PY": nrm.PitmanYorProcess(0.25, 0.6),
+    "PY below 0": nrm.PitmanYorProcess(0.4, -0.2),
 }
 LABELS = np.array([0, 0, 1, 0])
 N_DRAWS = 2500
