@@ -97,6 +97,24 @@ def log_joint_term(measure, n, log_u):
 
 
 @generic
+def log_joint_increment(measure, n, log_u):
+    """Change of :func:`log_joint_term` from n to n + 1 items; a measure may register a form that does not cancel.
+
+    Parameters
+    ----------
+    measure : Measure
+    n : int
+        Number of items, at least 1.
+    log_u : float
+
+    Returns
+    -------
+    float
+    """
+    return log_joint_term(measure, n + 1, log_u) - log_joint_term(measure, n, log_u)
+
+
+@generic
 def draw_log_auxiliary(measure, n, n_clusters, rng):
     """Draw the logarithm of the auxiliary variable exactly, given a partition of n items into ``n_clusters`` clusters.
 

@@ -73,6 +73,11 @@ def _log_joint_term(measure, n, log_u):
     return powers - laplace_exponent_at(alpha, sigma, softplus(log_u)) - math.lgamma(n)
 
 
+def _log_joint_increment(measure, n, log_u):
+    # log u - log(1 + u) - log n
+    return -softplus(-log_u) - math.log(n)
+
+
 def _draw_log_u(measure, n, n_clusters, rng):
     alpha, sigma = stable_parameters(measure)
     return _draw_log_u_kernel(float(alpha), float(sigma), n, n_clusters, rng)
@@ -114,6 +119,7 @@ _IMPLEMENTATIONS = [
     (levy.laplace_exponent, _laplace_exponent),
     (levy.log_tilted_moment, _log_tilted_moment),
     (base.log_joint_term, _log_joint_term),
+    (base.log_joint_increment, _log_joint_increment),
     (base.draw_log_auxiliary, _draw_log_u),
     (base.weights, _weights),
     (base.log_eppf, _log_eppf),

@@ -85,6 +85,12 @@ def _(measure, n, log_u):
     return _log_density_of_auxiliary(d, t, log_u) - log_rising_factorial(t + 1.0, n - 1)
 
 
+@base.log_joint_increment.register(PitmanYorProcess)
+def _(measure, n, log_u):
+    d, t = measure.discount, measure.concentration
+    return -math.log(t + n) if has_auxiliary(d, t) else -softplus(-log_u) - math.log(n)
+
+
 @kernel
 def _log_density_of_auxiliary(d, t, log_u):
     """Log of ``g^(s-1) e^-g / (d^2 Gamma(s + 1))`` at ``g = u / d``, with ``s = t / d``."""

@@ -14,6 +14,7 @@ from pymc_nrm.measures.base import (
     draw_log_auxiliary,
     draw_partition,
     log_eppf,
+    log_joint_increment,
     log_joint_term,
     n_clusters_log_pmf,
     n_clusters_mean,
@@ -89,6 +90,7 @@ def check_measure(measure: Any, *, compiled: bool = True, random_seed: int = 0) 
     _check_tables(measure, rng)
     for counts in _COUNTS:
         _check_auxiliary(measure, np.array(counts), rng, compiled)
+    _check_increments(measure, rng)
     _check_partitions(measure, rng)
     if compiled:
         _check_interpreted(measure, random_seed)
@@ -201,6 +203,15 @@ def _check_tables(measure, rng):
                 raise CheckError(f"weights of {owner.__name__} is wrong: {words}")
         sums = np.concatenate([[0.0], np.cumsum(table.join[:-1])])
         assert_close("weights", owner, "unlike the sums of join, moment is", table.moment, sums)
+
+
+def _check_increments(measure, rng):
+    for n, k in ((1, 1), (30, 12)):
+        log_u = draw_log_auxiliary(measure, n, k, rng)
+        terms = [log_joint_term(measure, size, log_u) for size in (n, n + 1)]
+        what = f"unlike the difference of log_joint_term, from {n} to {n + 1} items it is"
+        increment, tolerance = log_joint_increment(measure, n, log_u), 1e-9 * (1.0 + abs(terms[0]))
+        assert_close("log_joint_increment", type(measure), what, increment, terms[1] - terms[0], 1e-9, tolerance)
 
 
 class _Grid(NamedTuple):

@@ -11,8 +11,7 @@ from pymc_nrm.generic import kernel
 from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
 from pymc_nrm.guide_trees.tree import Tree
 from pymc_nrm.interrupts import check_signals
-from pymc_nrm.measures.base import weights
-from pymc_nrm.special import softplus
+from pymc_nrm.measures.base import log_joint_increment, weights
 from pymc_nrm.trees.bounds import start_of_search
 from pymc_nrm.trees.clustering_result import Dendrogram
 from pymc_nrm.trees.evidence import u_given_tree
@@ -50,12 +49,13 @@ def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: 
     Notes
     -----
     The new item joins a cluster c of a partition or starts a new one.  The joint density of partition and u for n + 1
-    items is that for n items times ``u / n kappa(n_c + 1, u) / kappa(n_c, u)`` or, for a new cluster, times
-    ``u / n kappa(1, u)``.  Summed over the partitions that are consistent with the tree, and over u, the density is
+    items is that for n items times ``c(u) join(n_c, u)`` or, for a new cluster, times ``c(u) join(0, u)``, where c(u)
+    and the table join are the exponentials of ``log_joint_increment`` and ``weights``.  Summed over the partitions that
+    are consistent with the tree, and over u, the density is
 
-        sum_v omega_v p(x | X_v) + omega_new p(x),    omega_v = E[u / n kappa(n_v + 1, u) / kappa(n_v, u) P(v | u)],
+        sum_v omega_v p(x | X_v) + omega_new p(x),    omega_v = E[c(u) join(n_v, u) P(v | u)],
 
-    where E is over u given the tree and ``omega_new = E[u / n kappa(1, u)]``.  The probability that v is a cluster is
+    where E is over u given the tree and ``omega_new = E[c(u) join(0, u)]``.  The probability that v is a cluster is
     ``P(v | u) = r_v prod (1 - r_w)`` over the nodes w above v, with ``r = 1 / (1 + d)``.  The weights sum to one.  For
     the Dirichlet process ``omega_v = n_v / (n + alpha) P(v)``.  Heller & Ghahramani (2005), section 2.4, weigh nodes by
     ``r_v prod (1 - r_w)`` and allow no new cluster.
@@ -111,8 +111,7 @@ def _log_weights(tree, measure, log_marginal, log_u):
         _, log_cluster = node_log_probabilities(
             tree, potentials_from_marginals(tree, moment, log_marginal).log_dissimilarity
         )
-        # The first term is log(u / (1 + u)), since weights are in units of 1 / (1 + u).
-        rows.append(-softplus(-s) - np.log(n) + np.append(log_cluster + join[tree.size], join[0]))
+        rows.append(log_joint_increment(measure, n, s) + np.append(log_cluster + join[tree.size], join[0]))
     log_omega = logsumexp(np.array(rows) + (law.log_terms - law.log_integral)[:, None], axis=0)
     # They sum to one up to the error of the quadrature.
     return log_omega - logsumexp(log_omega)

@@ -13,7 +13,12 @@ from pymc_nrm.families import (
     NormalWishart,
     PoissonGamma,
 )
-from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
+from pymc_nrm.measures import (
+    DirichletProcess,
+    NormalizedGeneralizedGamma,
+    NormalizedInverseGaussian,
+    PitmanYorProcess,
+)
 from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
 from pymc_nrm.samplers.split_merge import SplitMerge, SplitMergeOptions
 
@@ -60,6 +65,8 @@ MEASURES = {
     "DP": DirichletProcess(1.0),
     "NIG": NormalizedInverseGaussian(0.6),
     "NGG": NormalizedGeneralizedGamma(0.5, 0.3),
+    "PY": PitmanYorProcess(0.3, 1.0),
+    "PY below 0": PitmanYorProcess(0.5, -0.3),
 }
 
 
@@ -71,7 +78,7 @@ class Data(NamedTuple):
 
 
 # The rows of the fast tests; all others are slow.
-FAST = ("NormalGamma, missing", "PoissonGamma", "DP", "NGG")
+FAST = ("NormalGamma, missing", "PoissonGamma", "DP", "NGG", "PY below 0")
 
 _nan = np.nan
 

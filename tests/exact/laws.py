@@ -6,8 +6,7 @@ import numpy as np
 from cases import FAMILIES, MEASURES
 from chains import draw_tables
 
-from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.measures.levy import log_tilted_moment
+from pymc_nrm.measures.base import log_eppf, weights
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.testing import exact_posterior, kernel_inputs, largest_z, z_scores
 
@@ -40,7 +39,7 @@ def law_given_u(measure, family, u):
     log_p = np.log(probabilities)
     for row, labels in enumerate(partitions):
         counts = label_counts(labels)
-        log_p[row] += sum(log_tilted_moment(MEASURES[measure], m, u) for m in counts)
+        log_p[row] += weights(MEASURES[measure], len(labels), np.log(u)).moment[counts].sum()
         log_p[row] -= log_eppf(MEASURES[measure], counts)
     p = np.exp(log_p - log_p.max())
     return partitions, p / p.sum()

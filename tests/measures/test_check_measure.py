@@ -73,6 +73,10 @@ def log_joint_term(measure, n, log_u):
     return right(base.log_joint_term)(measure, n, log_u) + 1e-3 * n
 
 
+def log_joint_increment(measure, n, log_u):
+    return right(base.log_joint_increment)(measure, n, log_u) + 1e-3
+
+
 def draw_log_auxiliary(measure, n, n_clusters, rng):
     return right(base.draw_log_auxiliary)(measure, n, n_clusters, rng) + 0.2
 
@@ -108,6 +112,7 @@ WRONG = [
     (base.weights, short_weights, r"weights of Wrong is wrong: join for 1 items has shape \(1,\), not \(2,\)"),
     (base.weights, weights_of_other_measure, "weights or log_joint_term of Wrong is wrong: the joint density"),
     (base.log_joint_term, log_joint_term, "log_joint_term of Wrong is wrong: the joint density"),
+    (base.log_joint_increment, log_joint_increment, "log_joint_increment of Wrong is wrong: unlike the difference"),
     (base.draw_log_auxiliary, draw_log_auxiliary, "draw_log_auxiliary of Wrong is wrong: for clusters of"),
     (base.draw_partition, draw_partition, "draw_partition of Wrong is wrong: the"),
     (base.draw_partition, draw_partition_in_reverse, "draw_partition of Wrong is wrong: labels .* order of appearance"),

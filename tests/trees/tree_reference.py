@@ -12,8 +12,14 @@ from scipy import sparse
 from pymc_nrm.families import MultinomialDirichlet, NormalGamma
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
-from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.generic import lacking
+from pymc_nrm.measures import (
+    DirichletProcess,
+    NormalizedGeneralizedGamma,
+    NormalizedInverseGaussian,
+    PitmanYorProcess,
+)
+from pymc_nrm.measures.base import log_eppf, weights
 from pymc_nrm.measures.levy import log_tilted_moment
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.trees.inputs import family_and_data
@@ -22,6 +28,7 @@ MEASURES = {
     "DP": DirichletProcess(1.3),
     "NIG": NormalizedInverseGaussian(0.6),
     "NGG": NormalizedGeneralizedGamma(0.5, 0.3),
+    "PY": PitmanYorProcess(0.5, -0.2),
 }
 
 _generator = np.random.default_rng(5)
@@ -89,12 +96,14 @@ def log_sum(values):
 
 
 def log_moment(measure, m, u):
-    """Log of the tilted moment in the units of ``Weights``, in which jumps are multiplied by ``1 + u``."""
+    """Log weight of a cluster of m items given u, in units in which jumps are multiplied by ``1 + u``."""
+    if lacking(type(measure), [log_tilted_moment]):
+        return weights(measure, m, math.log(u)).moment[m]
     return log_tilted_moment(measure, m, u) + m * math.log1p(u)
 
 
 def log_joint_given_u(log_p, n, measure, u):
-    """``log sum over partitions of prod_c (1 + u)^|c| kappa(|c|, u) p(X_c)``, by enumeration."""
+    """``log sum over partitions of prod_c kappa(|c|, u) p(X_c)`` in these units, by enumeration."""
     kappa = [log_moment(measure, m, u) if m else 0.0 for m in range(n + 1)]
     return log_sum([sum(kappa[len(c)] + log_p[c] for c in clusters(labels)) for labels in all_partitions(n)])
 
