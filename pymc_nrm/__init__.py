@@ -1,4 +1,4 @@
-"""Normalized random measure mixtures in PyMC, with exact samplers of the partition."""
+"""Mixtures over random partitions in PyMC, with exact samplers of the partition."""
 
 from pymc.step_methods import STEP_METHODS
 

@@ -55,7 +55,7 @@ class PartitionRV(RandomVariable):
 
 
 class Partition(pm.Discrete):
-    """Random partition of n items, drawn from a normalized random measure.
+    """Random partition of n items, with the Dirichlet process or another measure as its prior.
 
     The value is a vector of labels, shape (n,), numbered from 0 in order of appearance.  Labels are only names: what
     matters is which items share one.  The model also gets the deterministic ``<name>_n_clusters``.
@@ -63,7 +63,7 @@ class Partition(pm.Discrete):
     Parameters
     ----------
     name : str
-    measure : DirichletProcess, NormalizedInverseGaussian or NormalizedGeneralizedGamma
+    measure : DirichletProcess, NormalizedInverseGaussian, NormalizedGeneralizedGamma or PitmanYorProcess
         Its hyperparameters are numbers, tensors or random variables.
     n : int or integer tensor, optional
         Number of items; needed unless ``dims`` is given.  It follows ``pm.set_data`` if it is ``X.shape[0]`` for a
@@ -87,7 +87,7 @@ class Partition(pm.Discrete):
     Notes
     -----
     The log-probability of labels in order of appearance is the log exchangeable partition probability function of the
-    measure, with u integrated out (James, Lijoi & Prünster 2009, eq. 4).  It is minus infinity for any other labels, so
+    measure, with its auxiliary variable integrated out.  It is minus infinity for any other labels, so
     that the probabilities of all values sum to one.
 
     ``pm.sample`` and :func:`pymc_nrm.sample` sample the partition.  ``pm.find_MAP`` leaves it at its start without a

@@ -1,4 +1,4 @@
-"""Greedy Bayesian hierarchical clustering (Heller & Ghahramani 2005) for any normalized random measure."""
+"""Greedy Bayesian hierarchical clustering (Heller & Ghahramani 2005) for any measure."""
 
 from typing import Any, NamedTuple
 

@@ -1,6 +1,7 @@
 """Log potentials of trees and log dissimilarities of nodes, given u.
 
-For a node c with children l and r, ``phi(X_c | h_c) = kappa(|c|, u) p(X_c)`` is the weight of c as one cluster, and
+For a node c with children l and r, ``phi(X_c | h_c) = kappa(|c|, u) p(X_c)`` is the weight of c as one cluster, where
+kappa is the exponential of the table ``moment`` of :class:`~pymc_nrm.measures.base.Weights`, and
 ``phi(X_c | t_c) = phi(X_c | h_c) + phi(X_l | t_l) phi(X_r | t_r)`` is the weight of all partitions that are consistent
 with the tree.  The dissimilarity is ``d(l, r) = phi(X_l | t_l) phi(X_r | t_r) / phi(X_c | h_c)`` (Lee & Choi 2014,
 section 3).  Among these partitions, a single cluster has probability ``1 / (1 + d)``, the merge probability of Heller &

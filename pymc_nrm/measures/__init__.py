@@ -1,4 +1,8 @@
-"""Priors over partitions, all of Gibbs type."""
+"""Priors over partitions.
+
+All are of Gibbs type: the probability of a partition of n items into k clusters is ``V(n, k) prod_c (1 -
+sigma)_(n_c - 1)`` (Gnedin & Pitman 2006; De Blasi et al. 2015).  Normalized generalized gamma measures are among them.
+"""
 
 from pymc_nrm.measures.dirichlet_process import DirichletProcess
 from pymc_nrm.measures.normalized_generalized_gamma import NormalizedGeneralizedGamma

@@ -7,9 +7,10 @@ variables in a model, and floats in kernels.
 Samplers need a law that is a product over clusters.  A measure therefore has an auxiliary variable u, given which the
 joint density of a partition of n items and of u is ``exp(t(n, u)) prod_c exp(moment[n_c])``.  :func:`weights` returns
 the table ``moment``, :func:`log_joint_term` returns t, and :func:`draw_log_auxiliary` draws u given the partition.  The
-law of u may depend on n and on the number of clusters, but not on their sizes.  Each measure decides what u stands for:
-for normalized random measures it is the variable of James, Lijoi & Prünster (2009), see ``levy.py``.  All functions
-take or return its logarithm, since u itself may overflow.
+law of u may depend on n and on the number of clusters, but not on their sizes.  The prior is therefore of Gibbs type
+(Gnedin & Pitman 2006; De Blasi et al. 2015).  Each measure decides what u stands for: for normalized random measures it
+is the variable of James, Lijoi & Prünster (2009), see ``levy.py``.  Others need no Levy intensity.  All functions take
+or return its logarithm, since u itself may overflow.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Jumps of a random measure given a partition and u.
+"""Jumps of a generalized gamma measure given a partition and u.
 
 Given the partition and u, the measure before normalisation has a jump at the atom of each cluster c, which is a gamma
 variable of shape ``n_c - sigma`` and rate ``1 + u``.  Independently, it has the jumps of a measure with Levy intensity

@@ -66,12 +66,14 @@ def sample_random_measure(
         - ``is_new``: whether an atom belongs to no cluster.
         - ``label``: the cluster of an atom; -1 for new atoms and beyond the last one.
         - ``tail_mass``, dims (chain, draw): expected share of the mass of the omitted atoms, given those kept.
-        - ``log_mass``, ``log_u``, dims (chain, draw): log of the mass of the kept atoms before normalisation, and of u.
+        - ``log_mass``, dims (chain, draw): log of the mass of the kept atoms before normalisation.  The Pitman-Yor
+          process has no mass of its own; the unit is then that of cluster jumps that are gamma variables of rate 1.
+        - ``log_u``, dims (chain, draw): log of the auxiliary variable of the measure.
 
     Raises
     ------
     NotImplementedError
-        If the measure is not a generalized gamma measure, or the family lacks draws of parameters.
+        If the measure registers no way to draw jumps, or the family lacks draws of parameters.
     ValueError
         If the draws or the model lack a variable, or an option is outside its range.
 
@@ -82,11 +84,14 @@ def sample_random_measure(
 
     Notes
     -----
-    Given the partition and u, the jump of cluster c before normalisation is a gamma variable of shape ``n_c - sigma``
-    and rate ``1 + u``, and new jumps have the Levy intensity ``exp(-u w) rho(w)`` (James, Lijoi & Prünster 2009,
-    theorem 1); u is drawn exactly.  New jumps are drawn in decreasing order (Ferguson & Klass 1972).  The number needed
-    grows like ``tail_mass^(-sigma / (1 - sigma))``, times a factor that grows with ``alpha (1 + u)^sigma``: a few tens
-    for the Dirichlet process, hundreds to thousands for sigma = 1/2, and more than can be kept for sigma near 1.
+    For a generalized gamma measure, given the partition and u, the jump of cluster c before normalisation is a gamma
+    variable of shape ``n_c - sigma`` and rate ``1 + u``, and new jumps have the Levy intensity ``exp(-u w) rho(w)``
+    (James, Lijoi & Prünster 2009, theorem 1); u is drawn exactly.  For the Pitman-Yor process of discount d the rate is
+    1, and new jumps have the intensity ``u / Gamma(1 - d) w^(-1-d) e^-w``, with u its auxiliary variable, also where
+    the concentration is not positive.  New jumps are drawn in decreasing order (Ferguson & Klass 1972).  The number
+    needed grows like ``tail_mass^(-sigma / (1 - sigma))``, times a factor that grows with ``alpha (1 + u)^sigma``: a
+    few tens for the Dirichlet process, hundreds to thousands for sigma = 1/2, and more than can be kept for sigma near
+    1.
 
     The result takes 8 bytes for each draw, parameter and atom (the largest number of any draw), and twice that while it
     is assembled.  If that is too much, thin the draws or lower ``max_new_atoms``.

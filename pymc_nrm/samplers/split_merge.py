@@ -124,7 +124,7 @@ class SplitMerge(PartitionStep):
     ----------
     Jain & Neal (2004), "A split-merge Markov chain Monte Carlo procedure for the Dirichlet process mixture model",
     section 4.2; Dahl (2005), "Sequentially-allocated merge-split sampler for conjugate and nonconjugate Dirichlet
-    process mixture models", section 3.  Both are extended to normalized random measures by working given u.
+    process mixture models", section 3.  Both are extended to other measures by working given u.
 
     Examples
     --------

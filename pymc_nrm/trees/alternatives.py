@@ -95,8 +95,8 @@ def alternative_trees(
         chi(v) = L(v) + chi(a) chi(b) + L(a1 + b) chi(a2) + L(a2 + b) chi(a1) + L(b1 + a) chi(b2) + L(b2 + a) chi(b1)
 
     counts every partition once: v is one cluster, or no cluster has items on both sides of v, or exactly one does, and
-    that cluster determines the term of the partition.  The bound is ``u^(n-1) exp(-psi(u)) / Gamma(n) chi(root)`` with
-    the Laplace exponent psi, integrated over u.  For three items it is the evidence itself.
+    that cluster determines the term of the partition.  The bound is ``exp(log_joint_term(n, u)) chi(root)``, integrated
+    over u.  For three items it is the evidence itself.
 
     The paper adds the gains of one alternative tree at a time.  The recursion contains these and also partitions with
     branches moved at several nodes.  The sum of the former alone has the log gain

@@ -28,8 +28,8 @@ class TreeBound:
 
     Let ``P(v | u)`` be the probability, given tree and u, that node v is a cluster, and E the mean over u given the
     tree.  The gradient of the log bound is ``E[sum_v P(v | u)] d log p(X_v)`` with respect to hyperparameters of the
-    family, and ``E[d log prior(u) + sum_v P(v | u) d log kappa(n_v, u)]`` with respect to those of the measure.  The
-    reason is that the bound is a sum of products over partitions, so the derivative of its logarithm is a posterior
+    family, and ``E[d log_joint_term(n, u) + sum_v P(v | u) d moment(n_v, u)]`` with respect to those of the measure.
+    The reason is that the bound is a sum of products over partitions, so the derivative of its logarithm is a posterior
     mean of sums.
 
     Parameters

@@ -48,7 +48,7 @@ def log_evidence_lower_bound(
 
     Notes
     -----
-    Given u the bound is ``u^(n-1) exp(-psi(u)) / Gamma(n) phi(X | t)``.  For the Dirichlet process its integral over u
+    Given u the bound is ``exp(log_joint_term(n, u)) phi(X | t)``.  For the Dirichlet process its integral over u
     is ``d_k Gamma(alpha) / Gamma(n + alpha) p(D_k | T_k)`` at the root k, with ``d_k = alpha`` at leaves and
     ``d_k = alpha Gamma(n_k) + d_left d_right`` elsewhere (Heller & Ghahramani 2005, section 3).
     :attr:`Dendrogram.log_evidence` is the same number for the hyperparameters with which a tree was grown.

@@ -96,7 +96,7 @@ def integrate_log_u(log_integrand, log_u):
 def u_given_tree(measure, tree, log_marginal, log_u):
     """The law of log u given a tree, and a lower bound of the log evidence ``log p(X)``.
 
-    The bound is the log of ``int u^(n-1) exp(-psi(u)) / Gamma(n) phi(X | t) du``, which is the sum of
+    The bound is the log of the integral of ``exp(log_joint_term(n, u)) phi(X | t)`` over u, which is the sum of
     ``p(partition) p(X | partition)`` over the partitions that are consistent with the tree.  For the Dirichlet process
     it is the bound of Heller & Ghahramani (2005), section 3.
 

@@ -114,8 +114,10 @@ def test_atoms_of_clusters_are_drawn_given_their_items(sampled):
         shape, scale = alpha + members.sum(axis=0), 0.4 + len(members)
         assert np.abs(z_scores(rate, shape / scale)).max() < 4
         assert np.abs(z_scores(rate**2, shape * (shape + 1) / scale**2)).max() < 4
+    # A draw whose clusters have nearly all of the mass may have no new atom.
     first_new = draws.rate.where(draws.is_new).isel(atom=2).values[0]
-    assert np.abs(z_scores(first_new, alpha / 0.4)).max() < 4
+    first_new = first_new[np.isfinite(first_new).all(axis=1)]
+    assert len(first_new) > 0.9 * N_DRAWS and np.abs(z_scores(first_new, alpha / 0.4)).max() < 4
 
 
 ALL = rows(CASES)

@@ -42,6 +42,7 @@ with pm.Model(coords={"item": range(4), "feature": ["a", "b"]}) as model:
 
     nrm.Partition("known", nrm.DirichletProcess(1.0), observed=[0, 0, 1, 1])
     nrm.Partition("started", nrm.NormalizedInverseGaussian(alpha=alpha), n=4, initval=[0, 1, 1, 2])
+    nrm.Partition("two_parameters", nrm.PitmanYorProcess(discount=sigma, concentration=alpha - sigma), n=4)
     nrm.Partition("by_default", nrm.DirichletProcess(), n=4)
 
 # Models in one call.
@@ -56,5 +57,7 @@ assert_type(nrm.datasets.penguins(), pd.DataFrame)
 forward = nrm.Partition.dist(nrm.DirichletProcess(1.0), n=4)
 draws = pm.draw(nrm.Mixture.dist(forward, nrm.PoissonGamma(1.0, 1.0), shape=(4, 1)), 3, random_seed=1)
 
+forward_measure = nrm.PitmanYorProcess(0.25, 1.0)
+print(forward_measure.discount, forward_measure.concentration)
 measure = nrm.NormalizedGeneralizedGamma(alpha=1.0, sigma=0.25)
 print(measure.alpha, measure._replace(sigma=0.5), len(measure), np.shape(draws))

@@ -72,7 +72,12 @@ FAMILIES = (
     nrm.CategoricalDirichlet,
     nrm.MultinomialDirichlet,
 )
-MEASURES = (nrm.DirichletProcess, nrm.NormalizedGeneralizedGamma, nrm.NormalizedInverseGaussian)
+MEASURES = (
+    nrm.DirichletProcess,
+    nrm.NormalizedGeneralizedGamma,
+    nrm.NormalizedInverseGaussian,
+    nrm.PitmanYorProcess,
+)
 
 
 class Text(NamedTuple):

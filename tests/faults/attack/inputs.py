@@ -125,11 +125,17 @@ class Inputs(NamedTuple):
 def measures(draw, hostile):
     """A measure."""
     alpha = draw(positive(hostile))
-    kind = choose(draw, ["DirichletProcess", "NormalizedInverseGaussian", "NormalizedGeneralizedGamma"])
-    if kind != "NormalizedGeneralizedGamma":
+    kinds = ["DirichletProcess", "NormalizedInverseGaussian", "NormalizedGeneralizedGamma", "PitmanYorProcess"]
+    kind = choose(draw, kinds)
+    if kind in kinds[:2]:
         return Text(f"nrm.{kind}({alpha.source})", alpha.is_plain)
     choices = ["0.5", "0.3", "0.0", "0.9", "0.05", "1e-12", "0.999999", "5e-324", "1 - 1e-15", *WRONG_NUMBERS]
     position = draw(st.integers(0, len(choices) - 1 if hostile else 4))
+    if kind == "PitmanYorProcess":
+        is_plain = alpha.is_plain and position < 5
+        # Above minus the discount for any ordinary alpha.
+        concentration = f"{alpha.source} - {choices[position]}" if is_plain and draw(st.booleans()) else alpha.source
+        return Text(f"nrm.{kind}({choices[position]}, {concentration})", is_plain)
     return Text(f"nrm.{kind}({alpha.source}, {choices[position]})", alpha.is_plain and position < 5)
 
 

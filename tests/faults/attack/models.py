@@ -195,11 +195,17 @@ HYPERPRIOR = """\
 X = {X}
 with pm.Model() as model:
     alpha = pm.Gamma("alpha", 2.0, 1.0)
-    z = nrm.Partition("z", nrm.{measure}(alpha), n={n})
+    z = nrm.Partition("z", nrm.{measure}, n={n})
     scale = pm.LogNormal("scale", 0.0, 1.0)
     x = nrm.Mixture("x", z, {family}, observed=X)
     result = nrm.sample(3, tune=4, chains=1, cores=1, step=[nrm.{step}([z])], random_seed={seed}, quiet=True)
 """
+HYPERPRIOR_MEASURES = [
+    "DirichletProcess(alpha)",
+    "NormalizedInverseGaussian(alpha)",
+    "NormalizedGeneralizedGamma(alpha)",
+    "PitmanYorProcess(0.3, alpha - 0.25)",
+]
 SCALED = {
     "NormalGamma": "nrm.NormalGamma(0.0, 0.1, 2.0, scale)",
     "NormalWishart": "nrm.NormalWishart(0.0, 0.1, scale * np.eye({d}), {d} + 2.0)",
@@ -218,7 +224,7 @@ def hyperprior_cases(draw, kinds, steps=tuple(STEPS)):
     text = HYPERPRIOR.format(
         X=given.X.source,
         n=given.n,
-        measure=choose(draw, ["DirichletProcess", "NormalizedInverseGaussian", "NormalizedGeneralizedGamma"]),
+        measure=choose(draw, HYPERPRIOR_MEASURES),
         family=SCALED[kind].format(d=given.d),
         step=choose(draw, steps),
         seed=draw(st.integers(0, 99)),

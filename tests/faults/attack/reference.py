@@ -136,6 +136,13 @@ LOG_MARGINALS = {
 }
 
 
+def pitman_yor_process(discount, concentration, counts):
+    """Log probability of a partition under the Pitman-Yor process."""
+    d, t = Fraction(float(discount)), Fraction(float(concentration))
+    value = sum(log(t + i * d) for i in range(1, len(counts))) - sum(log(t + i) for i in range(1, int(sum(counts))))
+    return value + sum(log(i - d) for m in counts for i in range(1, int(m)))
+
+
 def dirichlet_process(alpha, counts):
     """Log probability of a partition under the Dirichlet process."""
     alpha, n = Fraction(float(alpha)), int(sum(counts))

@@ -101,9 +101,12 @@ def eppf_problem(measure, given, counts):
         return f"log EPPF is {value}"
     if differs(value, symbolic):
         return f"log EPPF is {value}, its symbolic form {symbolic}"
-    if isinstance(measure, nrm.DirichletProcess) and differs(value, reference.dirichlet_process(given.alpha, counts)):
-        return f"log EPPF is {value}, exactly {reference.dirichlet_process(given.alpha, counts)}"
-    return None
+    exact = value
+    if isinstance(measure, nrm.DirichletProcess):
+        exact = reference.dirichlet_process(*given, counts)
+    if isinstance(measure, nrm.PitmanYorProcess):
+        exact = reference.pitman_yor_process(*given, counts)
+    return f"log EPPF is {value}, exactly {exact}" if differs(value, exact) else None
 
 
 def twin_problem(family, X, labels):
