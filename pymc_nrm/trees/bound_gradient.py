@@ -100,16 +100,19 @@ class TreeBound:
         return law.log_integral, np.concatenate(parts)
 
     def _measure_gradient(self, x, law, size_weights):
-        """Central differences of the log weights of u and of clusters, averaged over their law given the tree."""
+        """Five-point differences of the log weights of u and of clusters, averaged over their law given the tree.
+
+        The law of u may be narrow, as for the Pitman-Yor process with a small discount: its third derivative counts.
+        """
         n = len(size_weights[0]) - 1
         gradient = np.zeros(len(x))
         log_term = log_joint_term if len(law.log_u) > 1 else log_integrated_term
         for k in range(len(x)):
-            for sign in (1.0, -1.0):
-                measure = self.measure.at(x + sign * _STEP * (np.arange(len(x)) == k))
+            for steps, share in ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0)):
+                measure = self.measure.at(x + steps * _STEP * (np.arange(len(x)) == k))
                 for probability, s, by_size in zip(law.probabilities, law.log_u, size_weights, strict=True):
                     value = probability * log_term(measure, n, s) + by_size @ weights(measure, n, s).moment
-                    gradient[k] += sign * value / (2.0 * _STEP)
+                    gradient[k] += share * value / (12.0 * _STEP)
         return gradient
 
 

@@ -66,7 +66,7 @@ MEASURES = {
     "NIG": NormalizedInverseGaussian(0.6),
     "NGG": NormalizedGeneralizedGamma(0.5, 0.3),
     "PY": PitmanYorProcess(0.3, 1.0),
-    "PY below 0": PitmanYorProcess(0.5, -0.3),
+    "PY below 0": PitmanYorProcess(0.6, -0.2),
 }
 
 

@@ -48,12 +48,21 @@ def quantiles(law, m):
     return law.ppf((np.arange(m) + 0.5) / m)
 
 
-def test_alpha_and_sigma_by_nuts_have_their_marginal_posterior():
+# Measures with two hyperparameters, as functions of one above 0 and one below 1.
+TWO_PARAMETERS = {
+    "NGG": nrm.NormalizedGeneralizedGamma,
+    "PY": lambda excess, discount: nrm.PitmanYorProcess(discount, excess - discount),
+}
+
+
+@pytest.mark.parametrize("measure", TWO_PARAMETERS)
+def test_hyperparameters_of_a_measure_by_nuts_have_their_marginal_posterior(measure):
+    measure = TWO_PARAMETERS[measure]
     partitions, likelihood = marginal_likelihoods(galaxy_family, galaxies)
     n_clusters = partitions.max(axis=1) + 1
     grid = list(itertools.product(quantiles(stats.gamma(2), 60), quantiles(stats.beta(1.5, 3), 30)))
     alpha, sigma = np.array(grid).T
-    joint = np.array([eppf(nrm.NormalizedGeneralizedGamma(a, s), partitions) * likelihood for a, s in grid])
+    joint = np.array([eppf(measure(a, s), partitions) * likelihood for a, s in grid])
     weights = joint.sum(axis=1) / joint.sum()
     partition_law = joint.sum(axis=0) / joint.sum()
     expected = {
@@ -68,7 +77,7 @@ def test_alpha_and_sigma_by_nuts_have_their_marginal_posterior():
     assert expected["alpha and n_clusters"] > 1.02 * expected["alpha"] * expected["n_clusters"]
     with pm.Model():
         a, s = pm.Gamma("alpha", 2, 1), pm.Beta("sigma", 1.5, 3)
-        z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(a, s), n=5)
+        z = nrm.Partition("z", measure(a, s), n=5)
         nrm.Mixture("x", z, galaxy_family, observed=galaxies)
         draws = pm.sample(1000, tune=500, chains=4, random_seed=11, **QUIET).posterior
     k = draws["z_n_clusters"].values

@@ -9,7 +9,7 @@ from scipy import sparse
 from tree_reference import adjusted_rand
 
 from pymc_nrm.families import CategoricalDirichlet, MultinomialDirichlet, NormalGamma, NormalWishart
-from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
+from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, PitmanYorProcess
 from pymc_nrm.supports import SUPPORTS
 from pymc_nrm.trees import bayes_kmeans_bhc, bhc, log_evidence_lower_bound, optimize_hyperparameters
 from pymc_nrm.trees.bound_gradient import TreeBound
@@ -67,7 +67,9 @@ def assert_gradient(bound, tree):
         assert gradient[k] == pytest.approx((high - low) / (2 * step), rel=1e-5, abs=1e-5)
 
 
-@pytest.mark.parametrize("measure", [DirichletProcess(0.5), NGG])
+@pytest.mark.parametrize(
+    "measure", [DirichletProcess(0.5), NGG, PitmanYorProcess(0.4, -0.2), PitmanYorProcess(1e-7, 0.5)]
+)
 def test_gradient(measure):
     bound = TreeBound(X, GAUSS, measure)
     assert len(bound.start) == len(measure) + 5
