@@ -23,6 +23,7 @@ from pymc_nrm.families import (
 )
 from pymc_nrm.measures import (
     DirichletProcess,
+    MixtureOfFiniteMixtures,
     NormalizedGeneralizedGamma,
     NormalizedInverseGaussian,
     PitmanYorProcess,
@@ -62,6 +63,7 @@ __all__ = [
     "MarginalGibbs",
     "Mixture",
     "MixtureEstimator",
+    "MixtureOfFiniteMixtures",
     "MultinomialDirichlet",
     "NormalGamma",
     "NormalWishart",

@@ -89,6 +89,20 @@ class Positive(Support):
         return np.ones(shape, dtype=bool)
 
 
+class PositiveUpTo(Positive):
+    """Numbers above 0 that are at most ``largest``."""
+
+    def __init__(self, largest):
+        self.largest = largest
+        self.description = f"above 0 and at most {largest:g}"
+
+    def inside(self, x, d):
+        return (x >= LEAST_NORMAL) & (x <= self.largest)
+
+    def from_line(self, module, x, moves, d):
+        return module.minimum(super().from_line(module, x, moves, d), self.largest)
+
+
 class NonNegative(Positive):
     """Numbers that are at least 0."""
 

@@ -63,8 +63,9 @@ class Partition(pm.Discrete):
     Parameters
     ----------
     name : str
-    measure : DirichletProcess, NormalizedInverseGaussian, NormalizedGeneralizedGamma or PitmanYorProcess
-        Its hyperparameters are numbers, tensors or random variables.
+    measure : Measure
+        One of ``pymc_nrm.measures``, such as ``DirichletProcess(alpha)``.  Its hyperparameters are numbers, tensors or
+        random variables.
     n : int or integer tensor, optional
         Number of items; needed unless ``dims`` is given.  It follows ``pm.set_data`` if it is ``X.shape[0]`` for a
         ``pm.Data`` X, or if ``dims`` is a dimension of one.

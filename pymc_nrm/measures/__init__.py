@@ -5,8 +5,15 @@ sigma)_(n_c - 1)`` (Gnedin & Pitman 2006; De Blasi et al. 2015).  Normalized gen
 """
 
 from pymc_nrm.measures.dirichlet_process import DirichletProcess
+from pymc_nrm.measures.mixture_of_finite_mixtures import MixtureOfFiniteMixtures
 from pymc_nrm.measures.normalized_generalized_gamma import NormalizedGeneralizedGamma
 from pymc_nrm.measures.normalized_inverse_gaussian import NormalizedInverseGaussian
 from pymc_nrm.measures.pitman_yor_process import PitmanYorProcess
 
-__all__ = ["DirichletProcess", "NormalizedGeneralizedGamma", "NormalizedInverseGaussian", "PitmanYorProcess"]
+__all__ = [
+    "DirichletProcess",
+    "MixtureOfFiniteMixtures",
+    "NormalizedGeneralizedGamma",
+    "NormalizedInverseGaussian",
+    "PitmanYorProcess",
+]

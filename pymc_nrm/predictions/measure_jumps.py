@@ -11,6 +11,7 @@ import numpy as np
 from pymc_nrm.generic import generic, lacking
 from pymc_nrm.measures.base import draw_log_auxiliary
 from pymc_nrm.measures.generalized_gamma import stable_parameters
+from pymc_nrm.measures.mixture_of_finite_mixtures import MixtureOfFiniteMixtures
 from pymc_nrm.measures.pitman_yor_process import PitmanYorProcess, has_auxiliary
 from pymc_nrm.predictions.jumps import (
     draw_largest_log_jumps,
@@ -106,3 +107,18 @@ def _(measure, counts, rng, tail_mass, max_jumps):
     log_a, log_unit = (log_u, 0.0) if varies else (float(np.log(concentration)), -softplus(log_u))
     remaining, log_tail = draw_largest_log_jumps(rng, log_a, discount, log_sum_exp(clusters), tail_mass, max_jumps)
     return Jumps(clusters, remaining, log_tail, log_unit, log_u)
+
+
+@draw_jumps.register(MixtureOfFiniteMixtures)
+def _(measure, counts, rng, tail_mass, max_jumps):
+    """All jumps, whatever ``tail_mass`` is, unless there are more than ``max_jumps``.
+
+    Jumps of clusters are gamma variables of shape ``gamma + n_c``.  The others are the components without items: a
+    Poisson number of mean ``rate (1 + u)^-gamma`` of gamma variables of shape gamma.  All have the rate ``1 + u``.
+    """
+    gamma, rate = (float(value) for value in measure)
+    log_u = draw_log_auxiliary(measure, int(np.sum(counts)), len(counts), rng)
+    clusters = draw_log_gamma_jumps(rng, -gamma, np.array(counts, dtype="int64"))
+    n_others = rng.poisson(rate * np.exp(-gamma * softplus(log_u)))
+    others = -np.sort(-draw_log_gamma_jumps(rng, -gamma, np.zeros(n_others, dtype="int64")))
+    return Jumps(clusters, others[:max_jumps], log_sum_exp(others[max_jumps:]), -softplus(log_u), log_u)

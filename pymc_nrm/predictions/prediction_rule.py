@@ -8,6 +8,7 @@ import numpy as np
 from pymc_nrm.generic import generic, lacking
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.measures.generalized_gamma import stable_parameters
+from pymc_nrm.measures.mixture_of_finite_mixtures import MixtureOfFiniteMixtures, log_new_weight
 from pymc_nrm.measures.pitman_yor_process import PitmanYorProcess
 from pymc_nrm.measures.quadrature import log_integral
 
@@ -42,6 +43,11 @@ def _(measure, n, n_clusters):
     discount, concentration = (float(value) for value in measure)
     # With no items yet, the only weight may be any.
     return discount, math.log(concentration + n_clusters * discount) if n_clusters > 0 else 0.0
+
+
+@gibbs_type_rule.register(MixtureOfFiniteMixtures)
+def _(measure, n, n_clusters):
+    return -measure.gamma, _log_new_weight_of_components(measure.gamma, measure.rate, n, n_clusters)
 
 
 def log_prediction_rule(measure, counts):
@@ -92,6 +98,11 @@ def _log_new_weight(alpha, sigma, n, k):
     if sigma == 0.0 or k == 0:
         return math.log(alpha)
     return math.log(alpha) + log_integral(n + 1, k + 1, alpha, sigma) - log_integral(n + 1, k, alpha, sigma)
+
+
+@functools.lru_cache(maxsize=4096)
+def _log_new_weight_of_components(gamma, rate, n, k):
+    return log_new_weight(n, k, gamma, rate)
 
 
 def draw_new_labels(measure, counts, n_new, rng):

@@ -85,8 +85,8 @@ def integrate_log_u(log_integrand, log_u):
     top, spacing = _mode_and_spacing(log_value, _place_of(mode), _LARGEST_STEP, accelerate=True)
     if _log_u_at(top)[0] > _LARGEST_LOG_U:
         raise ValueError(
-            "measure must have a larger alpha or a larger sigma for trees: doubles do not hold u; DirichletProcess is "
-            "the limit for small sigma, and needs no u"
+            "measure must have a larger alpha, sigma or gamma for trees: doubles do not hold u; DirichletProcess is "
+            "the limit for small sigma or gamma, and needs no u"
         )
     nodes = np.array([top, *_tail(log_value, top, -spacing), *_tail(log_value, top, spacing)])
     log_terms = np.array([log_value(t) for t in nodes]) + np.log(spacing)

@@ -15,6 +15,7 @@ from pymc_nrm.families import (
 )
 from pymc_nrm.measures import (
     DirichletProcess,
+    MixtureOfFiniteMixtures,
     NormalizedGeneralizedGamma,
     NormalizedInverseGaussian,
     PitmanYorProcess,
@@ -67,6 +68,7 @@ MEASURES = {
     "NGG": NormalizedGeneralizedGamma(0.5, 0.3),
     "PY": PitmanYorProcess(0.3, 1.0),
     "PY below 0": PitmanYorProcess(0.6, -0.2),
+    "MFM": MixtureOfFiniteMixtures(0.7, 3.0),
 }
 
 

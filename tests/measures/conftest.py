@@ -10,6 +10,7 @@ import pytest
 from pymc_nrm.generic import lacking
 from pymc_nrm.measures import (
     DirichletProcess,
+    MixtureOfFiniteMixtures,
     NormalizedGeneralizedGamma,
     NormalizedInverseGaussian,
     PitmanYorProcess,
@@ -25,6 +26,7 @@ MEASURES = [
     NormalizedGeneralizedGamma(0.1, 0.999),
     PitmanYorProcess(0.3, 1.0),
     PitmanYorProcess(0.5, -0.3),
+    MixtureOfFiniteMixtures(0.4, 6.0),
 ]
 
 SLOW = [
@@ -39,6 +41,10 @@ SLOW = [
     PitmanYorProcess(0.2, 0.0),
     PitmanYorProcess(0.7, 5.0),
     PitmanYorProcess(0.9, -0.8),
+    MixtureOfFiniteMixtures(1.0, 3.0),
+    MixtureOfFiniteMixtures(0.1, 40.0),
+    MixtureOfFiniteMixtures(30.0, 0.3),
+    MixtureOfFiniteMixtures(2.0, 3000.0),
 ]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from pymc_nrm.measures import (
     DirichletProcess,
+    MixtureOfFiniteMixtures,
     NormalizedGeneralizedGamma,
     NormalizedInverseGaussian,
     PitmanYorProcess,
@@ -14,7 +15,14 @@ from pymc_nrm.measures.base import check_measure_hyperparameters
 
 
 @pytest.mark.parametrize(
-    "kind", [DirichletProcess, NormalizedInverseGaussian, NormalizedGeneralizedGamma, PitmanYorProcess]
+    "kind",
+    [
+        DirichletProcess,
+        NormalizedInverseGaussian,
+        NormalizedGeneralizedGamma,
+        PitmanYorProcess,
+        MixtureOfFiniteMixtures,
+    ],
 )
 def test_defaults_are_allowed_and_described(kind):
     check_measure_hyperparameters(kind())

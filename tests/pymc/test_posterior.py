@@ -52,10 +52,11 @@ def quantiles(law, m):
 TWO_PARAMETERS = {
     "NGG": nrm.NormalizedGeneralizedGamma,
     "PY": lambda excess, discount: nrm.PitmanYorProcess(discount, excess - discount),
+    "MFM": lambda rate, gamma: nrm.MixtureOfFiniteMixtures(gamma, rate),
 }
 
 
-@pytest.mark.parametrize("measure", TWO_PARAMETERS)
+@pytest.mark.parametrize("measure", ["NGG", "PY", pytest.param("MFM", marks=pytest.mark.slow)])
 def test_hyperparameters_of_a_measure_by_nuts_have_their_marginal_posterior(measure):
     measure = TWO_PARAMETERS[measure]
     partitions, likelihood = marginal_likelihoods(galaxy_family, galaxies)

@@ -221,7 +221,7 @@ def test_evidence_of_two_items_with_any_measure(alpha, sigma):
     # Two items have one tree, with which both partitions are consistent.
     measure, family, X = NormalizedGeneralizedGamma(alpha, sigma), NormalGamma(0.0, 1.0, 2.0, 1.0), [[0.0], [3.0]]
     if (sigma == 1e-12 and alpha < 1e-8) or (sigma == 1e-6 and alpha == 1e-300):
-        with pytest.raises(ValueError, match="measure must have a larger alpha or a larger sigma for trees"):
+        with pytest.raises(ValueError, match="measure must have a larger alpha, sigma or gamma for trees"):
             bhc(X, family, measure, random_seed=1)
     else:
         tree = bhc(X, family, measure, random_seed=1)

@@ -15,6 +15,7 @@ from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.generic import lacking
 from pymc_nrm.measures import (
     DirichletProcess,
+    MixtureOfFiniteMixtures,
     NormalizedGeneralizedGamma,
     NormalizedInverseGaussian,
     PitmanYorProcess,
@@ -29,6 +30,7 @@ MEASURES = {
     "NIG": NormalizedInverseGaussian(0.6),
     "NGG": NormalizedGeneralizedGamma(0.5, 0.3),
     "PY": PitmanYorProcess(0.5, -0.2),
+    "MFM": MixtureOfFiniteMixtures(0.6, 2.5),
 }
 
 _generator = np.random.default_rng(5)

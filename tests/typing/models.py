@@ -42,6 +42,7 @@ with pm.Model(coords={"item": range(4), "feature": ["a", "b"]}) as model:
 
     nrm.Partition("known", nrm.DirichletProcess(1.0), observed=[0, 0, 1, 1])
     nrm.Partition("started", nrm.NormalizedInverseGaussian(alpha=alpha), n=4, initval=[0, 1, 1, 2])
+    nrm.Partition("finite", nrm.MixtureOfFiniteMixtures(gamma=0.5, rate=alpha), n=4)
     nrm.Partition("two_parameters", nrm.PitmanYorProcess(discount=sigma, concentration=alpha - sigma), n=4)
     nrm.Partition("by_default", nrm.DirichletProcess(), n=4)
 

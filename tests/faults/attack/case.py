@@ -74,6 +74,7 @@ FAMILIES = (
 )
 MEASURES = (
     nrm.DirichletProcess,
+    nrm.MixtureOfFiniteMixtures,
     nrm.NormalizedGeneralizedGamma,
     nrm.NormalizedInverseGaussian,
     nrm.PitmanYorProcess,

@@ -126,9 +126,12 @@ def measures(draw, hostile):
     """A measure."""
     alpha = draw(positive(hostile))
     kinds = ["DirichletProcess", "NormalizedInverseGaussian", "NormalizedGeneralizedGamma", "PitmanYorProcess"]
-    kind = choose(draw, kinds)
+    kind = choose(draw, [*kinds, "MixtureOfFiniteMixtures"])
     if kind in kinds[:2]:
         return Text(f"nrm.{kind}({alpha.source})", alpha.is_plain)
+    if kind == "MixtureOfFiniteMixtures":
+        rate = draw(positive(hostile))
+        return Text(f"nrm.{kind}({alpha.source}, {rate.source})", alpha.is_plain and rate.is_plain)
     choices = ["0.5", "0.3", "0.0", "0.9", "0.05", "1e-12", "0.999999", "5e-324", "1 - 1e-15", *WRONG_NUMBERS]
     position = draw(st.integers(0, len(choices) - 1 if hostile else 4))
     if kind == "PitmanYorProcess":

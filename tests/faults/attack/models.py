@@ -205,6 +205,7 @@ HYPERPRIOR_MEASURES = [
     "NormalizedInverseGaussian(alpha)",
     "NormalizedGeneralizedGamma(alpha)",
     "PitmanYorProcess(0.3, alpha - 0.25)",
+    "MixtureOfFiniteMixtures(alpha, 3.0 * alpha)",
 ]
 SCALED = {
     "NormalGamma": "nrm.NormalGamma(0.0, 0.1, 2.0, scale)",

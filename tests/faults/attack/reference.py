@@ -1,6 +1,7 @@
 """Log marginals of the families in exact rational arithmetic, and the log probability of a partition."""
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -141,6 +142,20 @@ def pitman_yor_process(discount, concentration, counts):
     d, t = Fraction(float(discount)), Fraction(float(concentration))
     value = sum(log(t + i * d) for i in range(1, len(counts))) - sum(log(t + i) for i in range(1, int(sum(counts))))
     return value + sum(log(i - d) for m in counts for i in range(1, int(m)))
+
+
+def mixture_of_finite_mixtures(gamma, rate, counts):
+    """Log probability of a partition under a mixture of finite mixtures, a sum over the number of components."""
+    with localcontext() as context:
+        # exp(rate) - 1 loses the digits that a small rate has behind the point.
+        context.prec = 60 + max(0, -math.floor(math.log10(rate)))
+        gamma, rate, n, k = Decimal(float(gamma)), Decimal(float(rate)), int(sum(counts)), len(counts)
+        term, total = rate**k, Decimal(0)
+        for m in range(int(rate + 12 * rate.sqrt()) + 80):
+            term *= rate / m if m > 0 else 1
+            total += term / math.prod(gamma * (k + m) + i for i in range(n))
+        sizes = math.prod(gamma + i for size in counts for i in range(int(size)))
+        return float((sizes * total / (rate.exp() - 1)).ln())
 
 
 def dirichlet_process(alpha, counts):

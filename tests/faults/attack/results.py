@@ -106,6 +106,8 @@ def eppf_problem(measure, given, counts):
         exact = reference.dirichlet_process(*given, counts)
     if isinstance(measure, nrm.PitmanYorProcess):
         exact = reference.pitman_yor_process(*given, counts)
+    if isinstance(measure, nrm.MixtureOfFiniteMixtures):
+        exact = reference.mixture_of_finite_mixtures(*given, counts)
     return f"log EPPF is {value}, exactly {exact}" if differs(value, exact) else None
 
 

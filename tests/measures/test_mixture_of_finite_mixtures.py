@@ -1,0 +1,202 @@
+"""Mixtures of finite mixtures against sums over the number of components in 60 decimal digits."""
+
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import pytest
+from scipy import stats
+
+from pymc_nrm.measures import DirichletProcess, MixtureOfFiniteMixtures
+from pymc_nrm.measures.base import (
+    check_measure_hyperparameters,
+    draw_log_auxiliary,
+    draw_partition,
+    log_eppf,
+    n_clusters_log_pmf,
+    n_clusters_mean,
+    symbolic_log_eppf,
+    weights,
+)
+from pymc_nrm.measures.mixture_of_finite_mixtures import LARGEST_GAMMA, LARGEST_RATE
+from pymc_nrm.partitions.labels import all_partitions, label_counts
+from pymc_nrm.predictions.prediction_rule import log_prediction_rule
+
+GAMMAS = [1e-6, 0.02, 1.0, 3.5, 1e3]
+RATES = [1e-8, 0.3, 5.0, 400.0]
+GRID = [(gamma, rate) for gamma in GAMMAS for rate in RATES]
+GRID += [(LARGEST_GAMMA, 5.0), (1e-300, 5.0), (1.0, 1e-300)]
+# The sums have a hundred thousand terms.
+LONG = [(gamma, LARGEST_RATE) for gamma in (1e-6, 1.0, 1e3)]
+ROWS = [*GRID, *[pytest.param(*row, marks=pytest.mark.slow) for row in LONG]]
+COUNTS = [[1], [2], [1, 1], [6], [3, 2, 1], [1] * 6, [20, 9, 1]]
+
+
+class Exact:
+    """Log EPPF and its derivatives in log gamma and log rate."""
+
+    def __init__(self, gamma, rate, counts):
+        with localcontext() as context:
+            # As many digits more as exp(rate) - 1 loses.
+            context.prec = 60 + max(0, -int(math.log10(rate)))
+            gamma, rate, n, k = Decimal(gamma), Decimal(rate), sum(counts), len(counts)
+            term, total, mean, slope = rate**k, Decimal(0), Decimal(0), Decimal(0)
+            for m in range(int(float(rate) + 12.0 * math.sqrt(rate)) + 80):
+                if m > 0:
+                    term *= rate / m
+                factors = [gamma * (k + m) + i for i in range(n)]
+                share = term / math.prod(factors)
+                total += share
+                mean += share * (k + m)
+                slope += share * sum(gamma * (k + m) / factor for factor in factors)
+            sizes = math.prod(gamma + i for size in counts for i in range(size))
+            self.log_eppf = float((sizes * total / (rate.exp() - 1)).ln())
+            self.slope_gamma = float(sum(gamma / (gamma + i) for size in counts for i in range(size)) - slope / total)
+            self.slope_rate = float(mean / total - rate / (1 - (-rate).exp()))
+
+
+@pytest.fixture(scope="module")
+def symbolic():
+    """Value of the symbolic log EPPF, and its derivatives in log gamma and log rate."""
+    gamma, rate = pt.dscalars("gamma", "rate")
+    counts = pt.lvector("counts")
+    value = symbolic_log_eppf(MixtureOfFiniteMixtures(gamma, rate), counts)
+    slopes = pt.grad(value, [gamma, rate])
+    return pytensor.function([gamma, rate, counts], [value, gamma * slopes[0], rate * slopes[1]])
+
+
+@pytest.mark.parametrize("gamma, rate", ROWS)
+def test_log_eppf_and_its_gradient_in_many_digits(gamma, rate, symbolic):
+    for counts in COUNTS if rate < LARGEST_RATE else ([1], [1, 1], [3, 2, 1]):
+        exact = Exact(gamma, rate, counts)
+        tolerance = {"rel": 1e-12, "abs": 1e-10 if rate == LARGEST_RATE else 1e-12}
+        sizes = np.array(counts)
+        assert log_eppf(MixtureOfFiniteMixtures(gamma, rate), sizes) == pytest.approx(exact.log_eppf, **tolerance)
+        value, slope_gamma, slope_rate = symbolic(gamma, rate, sizes)
+        assert value == pytest.approx(exact.log_eppf, **tolerance)
+        assert slope_gamma == pytest.approx(exact.slope_gamma, rel=1e-9, abs=1e-9), counts
+        assert slope_rate == pytest.approx(exact.slope_rate, rel=1e-9, abs=1e-9), counts
+
+
+@pytest.mark.parametrize("gamma, rate", [(1.0, 3.0), (0.5, 1.0), (2.0, 10.0), (0.1, 40.0)])
+def test_probabilities_of_all_partitions_of_eight_items_sum_to_one(gamma, rate):
+    measure = MixtureOfFiniteMixtures(gamma, rate)
+    total = math.fsum(math.exp(log_eppf(measure, label_counts(labels))) for labels in all_partitions(8))
+    assert total == pytest.approx(1.0, abs=1e-13)
+
+
+@pytest.mark.parametrize("gamma, rate", [*GRID, *LONG])
+def test_probabilities_of_partitions_obey_the_addition_rule(gamma, rate):
+    """A partition of n items has the probability of all its extensions to n + 1 items together."""
+    measure = MixtureOfFiniteMixtures(gamma, rate)
+    for counts in [[1], [5, 1], [1] * 6, [900, 90, 10], [1] * 100]:
+        extensions = [log_eppf(measure, np.array([*counts, 1]))]
+        for size in set(counts):
+            larger = counts.copy()
+            larger[counts.index(size)] += 1
+            extensions.append(math.log(counts.count(size)) + log_eppf(measure, np.array(larger)))
+        expected = log_eppf(measure, np.array(counts))
+        assert np.logaddexp.reduce(extensions) == pytest.approx(expected, rel=1e-13, abs=1e-9), counts
+        shares = np.array(extensions) - expected
+        rule = log_prediction_rule(measure, np.array(counts))
+        assert rule[-1] == pytest.approx(shares[0], rel=1e-9, abs=1e-8), counts
+
+
+@pytest.mark.parametrize("gamma, rate", ROWS)
+def test_prior_law_of_the_number_of_clusters(gamma, rate):
+    measure = MixtureOfFiniteMixtures(gamma, rate)
+    exact = np.full(6, -np.inf)
+    for counts in (label_counts(labels) for labels in all_partitions(6)):
+        exact[len(counts) - 1] = np.logaddexp(exact[len(counts) - 1], log_eppf(measure, counts))
+    np.testing.assert_allclose(n_clusters_log_pmf(measure, 6), exact, rtol=1e-12, atol=1e-9)
+    law = np.exp(n_clusters_log_pmf(measure, 200))
+    assert law.sum() == pytest.approx(1.0, abs=1e-9)
+    assert n_clusters_mean(measure, 200) == pytest.approx(law @ np.arange(1, 201), rel=1e-8)
+
+
+@pytest.mark.parametrize("gamma, rate", [*GRID, *LONG])
+def test_forward_draws_have_the_law_of_the_number_of_clusters(gamma, rate):
+    measure, rng, n_draws = MixtureOfFiniteMixtures(gamma, rate), np.random.default_rng(3), 1000
+    draws = np.array([draw_partition(measure, 6, rng).max() for _ in range(n_draws)])
+    law = np.exp(n_clusters_log_pmf(measure, 6))
+    z = (np.bincount(draws, minlength=6) - n_draws * law) / np.sqrt(n_draws * law * (1.0 - law) + 1e-6)
+    assert np.abs(z).max() < 4.5
+
+
+@pytest.mark.parametrize(
+    "gamma, rate, n, k",
+    [
+        (1.0, 3.0, 1, 1),
+        (0.5, 1.0, 10, 3),
+        (0.1, 40.0, 10, 3),
+        (0.02, 300.0, 1000, 2),
+        (0.3, 1e-8, 5, 2),
+        (3.0, 20.0, 5, 5),
+        (1e3, 5.0, 1000, 4),
+        # Two modes: few components, or as many as the prior expects.
+        (100.0, 30.0, 10, 1),
+        # The sums have a hundred thousand terms.
+        pytest.param(1.0, 1e5, 100, 30, marks=pytest.mark.slow),
+    ],
+)
+def test_log_u_has_the_conditional_law(gamma, rate, n, k):
+    measure, rng, n_draws = MixtureOfFiniteMixtures(gamma, rate), np.random.default_rng(41), 4000
+    draws = np.array([draw_log_auxiliary(measure, n, k, rng) for _ in range(n_draws)])
+    s = np.linspace(draws.min() - 20.0 - 3.0 * np.ptp(draws), draws.max() + 20.0 + 3.0 * np.ptp(draws), 1_000_001)
+    L = np.logaddexp(0.0, s)
+    log_density = n * (s - L) - gamma * k * L + rate * np.exp(-gamma * L)
+    cdf = np.cumsum(np.exp(log_density - log_density.max()))
+    assert stats.kstest(np.interp(draws, s, cdf / cdf[-1]), "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("gamma, rate", [*GRID, *LONG])
+@pytest.mark.parametrize("n, k", [(1, 1), (100_000, 1), (100_000, 1000)])
+def test_draws_of_log_u_and_weights_are_finite_for_extreme_hyperparameters(gamma, rate, n, k):
+    measure, rng = MixtureOfFiniteMixtures(gamma, rate), np.random.default_rng(3)
+    for _ in range(5):
+        log_u = draw_log_auxiliary(measure, n, k, rng)
+        assert math.isfinite(log_u)
+        assert all(np.isfinite(table).all() for table in weights(measure, 20, log_u))
+
+
+@pytest.mark.parametrize("counts", [[1, 1], [5, 3, 1], [40, 9, 1, 1, 1]])
+@pytest.mark.parametrize("alpha", [0.3, 2.0])
+def test_limit_is_the_dirichlet_process(alpha, counts):
+    """The difference is of first order in gamma, and extrapolation leaves the second order."""
+    counts, gamma = np.array(counts), 1e-4
+    exact = log_eppf(DirichletProcess(alpha), counts)
+    coarse, fine = (log_eppf(MixtureOfFiniteMixtures(g, alpha / g), counts) for g in (gamma, gamma / 2.0))
+    assert coarse == pytest.approx(exact, abs=1e-2)
+    assert 2.0 * fine - coarse == pytest.approx(exact, abs=1e-5)
+    assert abs(coarse - exact) > 1e-6
+
+
+def test_second_derivatives_are_right():
+    rate = pt.dscalar("rate")
+    value = symbolic_log_eppf(MixtureOfFiniteMixtures(0.7, rate), pt.as_tensor(np.array([5, 3, 1])))
+    slope = pt.grad(value, rate)
+    first, second = (pytensor.function([rate], f) for f in (slope, pt.grad(slope, rate)))
+    assert second(4.0) == pytest.approx((first(4.0 + 1e-5) - first(4.0 - 1e-5)) / 2e-5, rel=1e-6)
+
+
+@pytest.mark.parametrize("rate", [-1.0, 0.0, 2.0 * LARGEST_RATE, math.inf, math.nan])
+def test_graph_takes_values_outside_the_support(symbolic, rate):
+    """A sampler may try them: the condition on the support then refuses them, at the cost of few terms."""
+    assert len(symbolic(1.0, rate, np.array([2, 1]))) == 3
+
+
+@pytest.mark.parametrize(
+    "field, value, message",
+    [
+        ("gamma", 0.0, "gamma of MixtureOfFiniteMixtures must be above 0 and at most 1e\\+08; got 0.0"),
+        ("gamma", 2e8, "gamma of MixtureOfFiniteMixtures must be above 0 and at most 1e\\+08; got 2e\\+08|200000000"),
+        ("rate", -1.0, "rate of MixtureOfFiniteMixtures must be above 0 and at most 100000; got -1.0"),
+        ("rate", 1e6, "rate of MixtureOfFiniteMixtures must be above 0 and at most 100000; got 1000000.0"),
+        ("rate", math.nan, "rate of MixtureOfFiniteMixtures must be above 0 and at most 100000; got nan"),
+    ],
+)
+def test_values_outside_the_support_are_refused(field, value, message):
+    with pytest.raises(ValueError, match=message):
+        check_measure_hyperparameters(MixtureOfFiniteMixtures()._replace(**{field: value}))
