@@ -67,10 +67,10 @@ class MixtureEstimator(Parameters):
     labels_ : ndarray of int64, shape (n,)
         Clusters of the estimate, from 0, in order of appearance.
     n_clusters_ : int
-    classes_ : ndarray of int64, shape (n_clusters_ + 1,)
+    classes_ : ndarray of int64
         What columns of ``predict_proba`` stand for: the clusters, then -1, a new one.
     n_features_in_ : int
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+    feature_names_in_ : ndarray of str
         Only if X was a DataFrame.
 
     Raises
