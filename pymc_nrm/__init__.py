@@ -43,7 +43,7 @@ from pymc_nrm.predictions import (
 )
 from pymc_nrm.recipes import gaussian_mixture, mixture_model, table_data
 from pymc_nrm.run import resume, sample
-from pymc_nrm.samplers import MarginalGibbs, SplitMerge, TreeGuided
+from pymc_nrm.samplers import MarginalGibbs, SliceSampler, SplitMerge, TreeGuided
 from pymc_nrm.stats import (
     add_diagnostics,
     assignment_uncertainty,
@@ -72,6 +72,7 @@ __all__ = [
     "Partition",
     "PitmanYorProcess",
     "PoissonGamma",
+    "SliceSampler",
     "SplitMerge",
     "TreeGuided",
     "add_diagnostics",
@@ -106,6 +107,6 @@ __all__ = [
     "without_labels",
 ]
 
-for _step in (TreeGuided, SplitMerge, MarginalGibbs, samplers.PublishedTreeGuided):
+for _step in (TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, samplers.PublishedTreeGuided):
     if _step not in STEP_METHODS:
         STEP_METHODS.append(_step)

@@ -20,7 +20,14 @@ from pymc_nrm.families.base import (
     segment_sum,
     statistics_size,
 )
-from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
+from pymc_nrm.families.components import (
+    add_component_densities,
+    component_cdf,
+    component_mean,
+    component_panel,
+    log_component_density,
+    write_component,
+)
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameter_shapes, parameters_size
 from pymc_nrm.families.fast import (
     add_row,
@@ -275,6 +282,29 @@ def _(family, parameters, points, log_values):
                 log_values[i] += log_one
             elif x == 0.0:
                 log_values[i] += log_zero
+
+
+@component_panel.register(BernoulliBeta)
+def _(family, n_columns):
+    return np.empty((2 * family.alpha.shape[0], n_columns))
+
+
+@write_component.register(BernoulliBeta)
+def _(family, parameters, panel, column):
+    d = parameters.shape[0]
+    for j in range(d):
+        p = parameters[j]
+        panel[j, column] = math.log(p) if p > 0.0 else -math.inf
+        panel[d + j, column] = math.log1p(-p) if p < 1.0 else -math.inf
+
+
+@add_component_densities.register(BernoulliBeta)
+def _(family, panel, data, item, width, values):
+    d = data.values.shape[1]
+    for j in range(d):
+        x = data.values[item, j]
+        if not math.isnan(x):
+            add_row(panel[j if x == 1.0 else d + j], width, values)
 
 
 @component_mean.register(BernoulliBeta)

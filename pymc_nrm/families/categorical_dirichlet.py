@@ -23,7 +23,12 @@ from pymc_nrm.families.base import (
     refresh_cache,
     statistics_size,
 )
-from pymc_nrm.families.components import log_component_density
+from pymc_nrm.families.components import (
+    add_component_densities,
+    component_panel,
+    log_component_density,
+    write_component,
+)
 from pymc_nrm.families.conjugate import (
     draw_dirichlet,
     draw_item,
@@ -367,3 +372,23 @@ def _(family, parameters, points, log_values):
                 p = parameters[j * width + x]
                 total += math.log(p) if p > 0.0 else -math.inf
         log_values[i] = total
+
+
+@component_panel.register(CategoricalDirichlet)
+def _(family, n_columns):
+    return np.empty((family.alpha.size, n_columns))
+
+
+@write_component.register(CategoricalDirichlet)
+def _(family, parameters, panel, column):
+    for j in range(parameters.shape[0]):
+        panel[j, column] = math.log(parameters[j]) if parameters[j] > 0.0 else -math.inf
+
+
+@add_component_densities.register(CategoricalDirichlet)
+def _(family, panel, data, item, width, values):
+    d, n_levels = family.alpha.shape
+    for j in range(d):
+        x = data.values[item, j]
+        if x >= 0:
+            add_row(panel[j * n_levels + x], width, values)

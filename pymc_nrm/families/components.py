@@ -1,6 +1,7 @@
-"""Laws of items given the parameters of their component, for draws of the random measure.
+"""Laws of items given the parameters of their component, for draws of the random measure and conditional samplers.
 
-Only the type of a family is used: shapes are those of the parameters.
+A *panel* holds many components side by side, so that an item is weighed under all of them at once.  Elsewhere only the
+type of a family is used: shapes are those of the parameters.
 """
 
 from pymc_nrm.generic import generic
@@ -18,6 +19,59 @@ def log_component_density(family, parameters, points, log_values):
     points : NamedTuple of arrays
         Prepared data of the items.
     log_values : ndarray, shape (n_points,)
+    """
+    raise NotImplementedError
+
+
+@generic
+def component_panel(family, n_columns):
+    """Memory for a number of components, each of which :func:`write_component` writes into a column.
+
+    Parameters
+    ----------
+    family : Family
+    n_columns : int
+        A multiple of LANES.
+
+    Returns
+    -------
+    array, or NamedTuple of arrays
+        In a form that only the family itself reads; values are arbitrary.
+    """
+    raise NotImplementedError
+
+
+@generic
+def write_component(family, parameters, panel, column):
+    """Write what the density of an item needs of the parameters of a component into a column of a panel.
+
+    Parameters
+    ----------
+    family : Family
+    parameters : ndarray, shape (parameters_size,)
+        A row written by :func:`~pymc_nrm.families.conjugate.draw_parameters`.
+    panel : array, or NamedTuple of arrays
+        From :func:`component_panel`.
+    column : int
+    """
+    raise NotImplementedError
+
+
+@generic
+def add_component_densities(family, panel, data, item, width, values):
+    """Add the log densities of one item given the parameters of many components to ``values``.
+
+    Parameters
+    ----------
+    family : Family
+    panel : array, or NamedTuple of arrays
+        From :func:`component_panel`.
+    data : NamedTuple of arrays
+        In the coordinates of the parameters.
+    item : int
+    width : int
+        Number of columns to look at, a multiple of LANES; some of them may never have been written.
+    values : ndarray, shape (at least width,)
     """
     raise NotImplementedError
 

@@ -23,7 +23,12 @@ from pymc_nrm.families.base import (
     refresh_cache,
     statistics_size,
 )
-from pymc_nrm.families.components import log_component_density
+from pymc_nrm.families.components import (
+    add_component_densities,
+    component_panel,
+    log_component_density,
+    write_component,
+)
 from pymc_nrm.families.conjugate import (
     draw_dirichlet,
     draw_item,
@@ -34,6 +39,7 @@ from pymc_nrm.families.conjugate import (
 )
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.families.learned import learned_family
+from pymc_nrm.lanes import LANES
 from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
@@ -320,3 +326,24 @@ def _(family, parameters, points, log_values):
             p = parameters[points.indices[k]]
             total += points.values[k] * math.log(p) if p > 0.0 else -math.inf
         log_values[i] = total
+
+
+@component_panel.register(MultinomialDirichlet)
+def _(family, n_columns):
+    return np.empty((family.alpha.shape[0], n_columns))
+
+
+@write_component.register(MultinomialDirichlet)
+def _(family, parameters, panel, column):
+    for j in range(parameters.shape[0]):
+        panel[j, column] = math.log(parameters[j]) if parameters[j] > 0.0 else -math.inf
+
+
+@add_component_densities.register(MultinomialDirichlet)
+def _(family, panel, data, item, width, values):
+    for k in range(width // LANES * LANES):
+        values[k] += data.log_coefficients[item]
+    for place in range(data.indptr[item], data.indptr[item + 1]):
+        count, log_p = data.values[place], panel[data.indices[place]]
+        for k in range(width // LANES * LANES):
+            values[k] += count * log_p[k]

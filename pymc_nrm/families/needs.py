@@ -9,6 +9,7 @@ from pymc_nrm.families.base import (
     refresh_cache,
     statistics_size,
 )
+from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, parameter_shapes, parameters_size
 from pymc_nrm.generic import lacking
 
@@ -18,6 +19,9 @@ PREDICTIVE = (prepare_data, statistics_size, add_item, cache_size, refresh_cache
 # What draws of component parameters need, and what draws of data need.
 PARAMETERS = (parameters_size, parameter_shapes, draw_parameters)
 ITEMS = (*PARAMETERS, draw_item)
+
+# What weighs an item under many components at once.
+COMPONENT_PANEL = (component_panel, write_component, add_component_densities)
 
 
 def is_family(value):

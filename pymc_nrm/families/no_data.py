@@ -2,8 +2,11 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
-from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.components import add_component_densities, component_panel, write_component
+from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size
 from pymc_nrm.families.fast import log_predictive_without
 
 
@@ -52,3 +55,28 @@ def _(family, cache, data, item):
 @log_predictive_without.register(NoData)
 def _(family, statistics, cache, data, item):
     return 0.0
+
+
+@parameters_size.register(NoData)
+def _(family):
+    return 0
+
+
+@draw_parameters.register(NoData)
+def _(family, statistics, rng, parameters):
+    pass
+
+
+@component_panel.register(NoData)
+def _(family, n_columns):
+    return np.empty((0, n_columns))
+
+
+@write_component.register(NoData)
+def _(family, parameters, panel, column):
+    pass
+
+
+@add_component_densities.register(NoData)
+def _(family, panel, data, item, width, values):
+    pass

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
-from scipy.special import ndtr
 
 from pymc_nrm.checks import naming
 from pymc_nrm.families.arguments import check_matrix
@@ -24,15 +23,7 @@ from pymc_nrm.families.base import (
     segment_sum,
     statistics_size,
 )
-from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
-from pymc_nrm.families.conjugate import (
-    draw_item,
-    draw_parameters,
-    log_marginal,
-    parameter_shapes,
-    parameters_size,
-    restore_parameters,
-)
+from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import log_marginals_with_gradient, log_predictive_without, log_predictives, panel_shape
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.families.moments import centred, centred_product, check_ratio, check_shape, product_grid, sample_location
@@ -44,9 +35,6 @@ from pymc_nrm.special import digamma, log_rising_factorial, symbolic_log_rising_
 
 # If removing an item leaves less than this share of beta_n, fewer than about ten digits are right.
 _LEAST_SHARE_LEFT = 1e-6
-
-
-_LOG_2_PI = math.log(2.0 * math.pi)
 
 
 @conjugate_family(
@@ -207,19 +195,6 @@ def _(family, data):
     return family._replace(mu=family.mu - data.center)
 
 
-@restore_parameters.register(NormalGamma)
-def _(family, data, parameters):
-    restored = np.array(parameters)
-    restored[..., : len(data.center)] += data.center
-    return restored
-
-
-@parameter_shapes.register(NormalGamma)
-def _(family):
-    d = family.mu.shape[0]
-    return {"mean": (d,), "variance": (d,)}
-
-
 @log_likelihood.register(NormalGamma)
 def _(family, X, labels):
     mu, kappa, alpha, beta = family
@@ -262,11 +237,6 @@ def _(family):
 @cache_size.register(NormalGamma)
 def _(family):
     return 4 * family.mu.shape[0]
-
-
-@parameters_size.register(NormalGamma)
-def _(family):
-    return 2 * family.mu.shape[0]
 
 
 @add_item.register(NormalGamma)
@@ -426,47 +396,3 @@ def _(family, rows, lanes, prior, data, item, width, values):
         for k in range(width // LANES * LANES):
             distance = x - mean[k]
             values[k] += constant[k] - power[k] * log_above_one(1.0 + scale[k] * distance * distance)
-
-
-@draw_parameters.register(NormalGamma)
-def _(family, statistics, rng, parameters):
-    d = family.mu.shape[0]
-    for j in range(d):
-        kappa_n, alpha_n = family.kappa[j] + statistics[j], family.alpha[j] + 0.5 * statistics[j]
-        inverse_count, shrinkage = pooling_weights(family.kappa[j], statistics[j])
-        mean, beta_n = posterior_location_scale(family, statistics, j, inverse_count, shrinkage)
-        variance = beta_n / rng.standard_gamma(alpha_n)
-        parameters[j] = mean + math.sqrt(variance / kappa_n) * rng.standard_normal()
-        parameters[d + j] = variance
-
-
-@draw_item.register(NormalGamma)
-def _(family, parameters, rng, item, values):
-    d = values.shape[0]
-    for j in range(d):
-        values[j] = parameters[j] + math.sqrt(parameters[d + j]) * rng.standard_normal()
-
-
-@log_component_density.register(NormalGamma)
-def _(family, parameters, points, log_values):
-    n, d = points.values.shape
-    for i in range(n):
-        log_values[i] = 0.0
-    for j in range(d):
-        mean, variance = parameters[j], parameters[d + j]
-        constant, scale = -0.5 * (_LOG_2_PI + math.log(variance)), -0.5 / variance
-        for i in range(n):
-            x = points.values[i, j]
-            if not math.isnan(x):
-                log_values[i] += constant + scale * (x - mean) ** 2
-
-
-@component_mean.register(NormalGamma)
-def _(family, parameters):
-    return parameters["mean"]
-
-
-@component_cdf.register(NormalGamma)
-def _(family, parameters, feature, x):
-    mean, variance = parameters["mean"][:, feature], parameters["variance"][:, feature]
-    return ndtr((x - mean[:, None]) / np.sqrt(variance)[:, None])

@@ -1,11 +1,19 @@
 """Parameters of the components of normal-Wishart mixtures, and laws of items given them."""
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
-from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
+from pymc_nrm.families.components import (
+    add_component_densities,
+    component_cdf,
+    component_mean,
+    component_panel,
+    log_component_density,
+    write_component,
+)
 from pymc_nrm.families.conjugate import (
     draw_item,
     draw_parameters,
@@ -15,6 +23,7 @@ from pymc_nrm.families.conjugate import (
 )
 from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.families.wishart_rows import new_workspace, posterior_factor
+from pymc_nrm.lanes import LANES, squared_lengths
 from pymc_nrm.special import cholesky_update
 
 _LOG_2_PI = math.log(2.0 * math.pi)
@@ -100,6 +109,55 @@ def _(family, parameters, points, log_values):
             y[j] = total / factor[j, j]
             distance += y[j] * y[j]
         log_values[i] = constant - 0.5 * distance
+
+
+class NormalPanel(NamedTuple):
+    """Components as :func:`~pymc_nrm.lanes.squared_lengths` reads them, their constants, and memory for its result.
+
+    With F the Cholesky factor of the covariance, W is the inverse of F, and b is minus W times the mean.
+    """
+
+    lanes: Any
+    constants: Any
+    distances: Any
+
+
+@component_panel.register(NormalWishart)
+def _(family, n_columns):
+    d = family.mu.shape[0]
+    lanes = np.zeros((n_columns // LANES, d + d * (d + 1) // 2, LANES))
+    return NormalPanel(lanes, np.empty(n_columns), np.empty(n_columns))
+
+
+@write_component.register(NormalWishart)
+def _(family, parameters, panel, column):
+    d = family.mu.shape[0]
+    factor = np.linalg.cholesky(parameters[d:].copy().reshape((d, d)))
+    inverse = np.empty(d)
+    block, lane = column // LANES, column % LANES
+    constant = -0.5 * d * _LOG_2_PI
+    row = 0
+    for i in range(d):
+        constant -= math.log(factor[i, i])
+        # Row i of W solves W F = I from the last entry to the first.
+        total = 0.0
+        for j in range(i, -1, -1):
+            value = 1.0 if j == i else 0.0
+            for k in range(j + 1, i + 1):
+                value -= inverse[k] * factor[k, j]
+            inverse[j] = value / factor[j, j]
+            total -= inverse[j] * parameters[j]
+            panel.lanes[block, row + 1 + j, lane] = inverse[j]
+        panel.lanes[block, row, lane] = total
+        row += i + 2
+    panel.constants[column] = constant
+
+
+@add_component_densities.register(NormalWishart)
+def _(family, panel, data, item, width, values):
+    squared_lengths(panel.lanes, data.values[item], width // LANES, panel.distances)
+    for k in range(width // LANES * LANES):
+        values[k] += panel.constants[k] - 0.5 * panel.distances[k]
 
 
 @component_mean.register(NormalWishart)

@@ -20,11 +20,19 @@ from pymc_nrm.families.base import (
     segment_sum,
     statistics_size,
 )
-from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
+from pymc_nrm.families.components import (
+    add_component_densities,
+    component_cdf,
+    component_mean,
+    component_panel,
+    log_component_density,
+    write_component,
+)
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameter_shapes, parameters_size
 from pymc_nrm.families.fast import log_marginals_with_gradient, log_predictive_without, update_cache
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.generic import kernel
+from pymc_nrm.lanes import LANES
 from pymc_nrm.special import digamma, log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
@@ -312,6 +320,34 @@ def _(family, parameters, points, log_values):
         for i in range(n):
             x = points.values[i, j]
             log_values[i] += (x * log_rate if x > 0.0 else 0.0) - parameters[j]
+
+
+@component_panel.register(PoissonGamma)
+def _(family, n_columns):
+    return np.empty((family.alpha.shape[0] + 1, n_columns))
+
+
+@write_component.register(PoissonGamma)
+def _(family, parameters, panel, column):
+    # Logarithms of the rates, then the sum of the rates.
+    d = parameters.shape[0]
+    panel[d, column] = 0.0
+    for j in range(d):
+        panel[j, column] = math.log(parameters[j]) if parameters[j] > 0.0 else -math.inf
+        panel[d, column] += parameters[j]
+
+
+@add_component_densities.register(PoissonGamma)
+def _(family, panel, data, item, width, values):
+    d = data.values.shape[1]
+    for k in range(width // LANES * LANES):
+        values[k] -= data.log_factorials[item] + panel[d, k]
+    for j in range(d):
+        x = data.values[item, j]
+        if x > 0.0:
+            log_rate = panel[j]
+            for k in range(width // LANES * LANES):
+                values[k] += x * log_rate[k]
 
 
 @component_mean.register(PoissonGamma)

@@ -13,6 +13,7 @@ from pymc_nrm.families.base import (
     refresh_cache,
     statistics_size,
 )
+from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import (
     draw_parameters,
     log_marginal,
@@ -40,6 +41,13 @@ class Product(NamedTuple):
 
 class ProductData(NamedTuple):
     """Data of a kernel: the data of the first and of the second family."""
+
+    first: Any
+    second: Any
+
+
+class ProductPanel(NamedTuple):
+    """Components of the first and of the second family."""
 
     first: Any
     second: Any
@@ -181,3 +189,21 @@ def _(family, statistics, rng, parameters):
     size, split = statistics_size(family.first), parameters_size(family.first)
     draw_parameters(family.first, statistics[:size], rng, parameters[:split])
     draw_parameters(family.second, statistics[size:], rng, parameters[split:])
+
+
+@component_panel.register(Product)
+def _(family, n_columns):
+    return ProductPanel(component_panel(family.first, n_columns), component_panel(family.second, n_columns))
+
+
+@write_component.register(Product)
+def _(family, parameters, panel, column):
+    split = parameters_size(family.first)
+    write_component(family.first, parameters[:split], panel.first, column)
+    write_component(family.second, parameters[split:], panel.second, column)
+
+
+@add_component_densities.register(Product)
+def _(family, panel, data, item, width, values):
+    add_component_densities(family.first, panel.first, data.first, item, width, values)
+    add_component_densities(family.second, panel.second, data.second, item, width, values)

@@ -2,7 +2,8 @@
 
 from pymc_nrm.samplers.lee_choi.step import PublishedTreeGuided
 from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
+from pymc_nrm.samplers.slice_sampler import SliceSampler
 from pymc_nrm.samplers.split_merge import SplitMerge
 from pymc_nrm.samplers.tree_guided.step import TreeGuided
 
-__all__ = ["MarginalGibbs", "PublishedTreeGuided", "SplitMerge", "TreeGuided"]
+__all__ = ["MarginalGibbs", "PublishedTreeGuided", "SliceSampler", "SplitMerge", "TreeGuided"]

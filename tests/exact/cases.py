@@ -21,6 +21,7 @@ from pymc_nrm.measures import (
     PitmanYorProcess,
 )
 from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
+from pymc_nrm.samplers.slice_sampler import SliceSampler
 from pymc_nrm.samplers.split_merge import SplitMerge, SplitMergeOptions
 
 
@@ -60,6 +61,7 @@ SAMPLERS = {
         )
         for n_scans in (0, 1, 3)
     },
+    "slice": Sampler(SliceSampler, {}),
 }
 
 MEASURES = {

@@ -1,0 +1,273 @@
+"""Slice sampling: labels of all items at once, given the jumps of the random measure and parameters of components."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from pymc.exceptions import SamplingError
+
+from pymc_nrm.families.base import statistics_size
+from pymc_nrm.families.components import add_component_densities, component_panel, write_component
+from pymc_nrm.families.conjugate import draw_parameters, parameters_size
+from pymc_nrm.families.needs import COMPONENT_PANEL
+from pymc_nrm.generic import kernel, precompile
+from pymc_nrm.interrupts import check_signals
+from pymc_nrm.lanes import LANES
+from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.samplers.base import PartitionStep
+from pymc_nrm.samplers.panel import draw_column
+from pymc_nrm.samplers.slice_jumps import expected_proposals, jump_law, jumps_above, largest_deviation, least_level
+
+# A prior with more jumps than this above 1, in units of 1 / (1 + u), puts nearly all items into clusters of their own.
+_MOST_JUMPS = 1_000_000
+# Tables of weights of Gibbs type, to rounding.
+_LARGEST_DEVIATION = 1e-6
+# Parameters of all components together are at most about this many numbers.
+_MOST_NUMBERS = 25_000_000
+
+
+class SliceOptions(NamedTuple):
+    """Options of the kernel: the largest number of further jumps that a draw may expect."""
+
+    most_jumps: float
+
+
+class SliceCounts(NamedTuple):
+    """Numbers of items that changed their cluster and that had to stay, and of jumps besides those of clusters."""
+
+    n_moved: Any
+    n_kept: Any
+    n_jumps: Any
+
+
+@kernel
+def slice_labels(rng, state, weights, family, data, options):
+    """Draw the labels of all items given new jumps, parameters and slices.
+
+    It leaves the target given u invariant and is irreducible.  Given the partition, it draws the jumps J and the
+    parameters of the clusters, for each item a slice s, uniform between 0 and the jump of its cluster, and all other
+    jumps above the lowest slice, with parameters from the base measure.  Labels given all of this are independent:
+    each is one of the jumps above the slice of the item, with probability proportional to the density of its data
+    (Walker 2007, section 3, for the Dirichlet process; Griffin & Walker 2011, section 3, for normalized random
+    measures).
+
+    Slices so low that more than ``options.most_jumps`` further jumps are expected above them are left alone: their
+    items keep their labels.  Which these are depends on u and on slices, given which all labels are drawn, so that the
+    target is still invariant.
+
+    Returns
+    -------
+    labels : ndarray of int64, shape (n,)
+        Canonical.
+    counts : SliceCounts
+    """
+    n = state.labels.shape[0]
+    n_clusters = state.size[0]
+    law = jump_law(weights)
+    cluster_jumps = np.empty(state.counts.shape[0])
+    for k in range(n_clusters):
+        slot = state.active[k]
+        cluster_jumps[slot] = rng.standard_gamma(state.counts[slot] - law.sigma)
+    slices = np.empty(n)
+    lowest = np.inf
+    for item in range(n):
+        slices[item] = cluster_jumps[state.labels[item]] * rng.random()
+        lowest = min(lowest, slices[item])
+    least = least_level(law, lowest, options.most_jumps)
+    level = np.inf
+    for item in range(n):
+        if slices[item] >= least:
+            level = min(level, slices[item])
+    others = jumps_above(rng, law, level) if level < np.inf else np.empty(0)
+    n_columns = n_clusters + others.shape[0]
+    jumps, column_of, panel = _components(rng, state, family, cluster_jumps, others)
+    values = np.empty((n_columns + LANES - 1) // LANES * LANES)
+    names = np.full(n_columns, -1, dtype=np.int64)
+    labels = np.empty(n, dtype=np.int64)
+    n_names, n_moved, n_kept = 0, 0, 0
+    for item in range(n):
+        if item % 64 == 0:
+            check_signals()
+        here = column_of[state.labels[item]]
+        chosen = here
+        if slices[item] < least:
+            n_kept += 1
+        else:
+            n_above = _n_above(jumps, slices[item])
+            if n_above > 1:
+                width = (n_above + LANES - 1) // LANES * LANES
+                for k in range(n_above):
+                    values[k] = 0.0
+                add_component_densities(family, panel, data, item, width, values)
+                for k in range(n_above, width):
+                    values[k] = -np.inf
+                chosen = draw_column(rng, values, n_above, here)
+        n_moved += chosen != here
+        if names[chosen] < 0:
+            names[chosen] = n_names
+            n_names += 1
+        labels[item] = names[chosen]
+    return labels, SliceCounts(n_moved, n_kept, others.shape[0])
+
+
+@kernel
+def _components(rng, state, family, cluster_jumps, others):
+    """Draw parameters of all components into a panel, in decreasing order of their jumps.
+
+    Returns
+    -------
+    jumps : ndarray, shape (n_components,)
+        In decreasing order.
+    column_of : ndarray of int64, shape (capacity,)
+        Column of the cluster in each slot.
+    panel
+    """
+    n_clusters, n_components = state.size[0], state.size[0] + others.shape[0]
+    jumps = np.empty(n_components)
+    for k in range(n_clusters):
+        jumps[k] = cluster_jumps[state.active[k]]
+    for k in range(others.shape[0]):
+        jumps[n_clusters + k] = others[k]
+    order = np.argsort(-jumps)
+    column_of = np.empty(state.counts.shape[0], dtype=np.int64)
+    panel = component_panel(family, (n_components + LANES - 1) // LANES * LANES)
+    no_data = np.zeros(statistics_size(family))
+    parameters = np.empty(parameters_size(family))
+    for column in range(n_components):
+        if column % 64 == 0:
+            check_signals()
+        if order[column] < n_clusters:
+            slot = state.active[order[column]]
+            column_of[slot] = column
+            draw_parameters(family, state.statistics[slot], rng, parameters)
+        else:
+            draw_parameters(family, no_data, rng, parameters)
+        write_component(family, parameters, panel, column)
+    return jumps[order], column_of, panel
+
+
+@kernel
+def _n_above(jumps, level):
+    """Number of jumps above a level; jumps are in decreasing order."""
+    low, high = 0, jumps.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if jumps[middle] > level:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def slice_move(rng, state, weights, family, data, options):
+    """Draw all labels by :func:`slice_labels`; return a new state and :class:`SliceCounts`."""
+    labels, counts = slice_labels(rng, state, weights, family, data, options)
+    return build_state(labels, family, data), counts
+
+
+@kernel
+def expected_large_jumps(weights):
+    """Expected number of jumps above 1, in units of ``1 / (1 + u)``, besides those of clusters."""
+    return expected_proposals(jump_law(weights), 1.0)
+
+
+class SliceSampler(PartitionStep):
+    """Slice sampling: all labels at once, given the jumps of the random measure and the parameters of components.
+
+    It leaves the posterior invariant and is irreducible.  It is the conditional sampler with which Favaro & Teh (2013)
+    and Lee & Choi (2015) compare theirs, and meant for such comparisons: conditioning on jumps and parameters makes
+    labels independent, but the chain slower.  :class:`TreeGuided` and :class:`MarginalGibbs` integrate both out.
+
+    The measure must be a prior of Gibbs type, as all measures of this package are, and families must have draws of
+    parameters and densities given parameters.
+
+    Parameters
+    ----------
+    vars : list of Partition
+    **kwargs
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If the model uses the labels in a way that the step does not understand.
+    NotImplementedError
+        If a family lacks draws of parameters or densities given them, or the measure is not of Gibbs type.
+    pymc.exceptions.SamplingError
+        If over a million jumps are expected above 1, in units of ``1 / (1 + u)``.
+
+    Notes
+    -----
+    Given u, a draw makes these steps (Griffin & Walker 2011, section 3; Favaro & Teh 2013, section 4.2):
+
+    1. jumps J of the clusters, gamma variables of shape ``n_c - sigma``, and their parameters given their data;
+    2. for each item a slice, uniform between 0 and the jump of its cluster;
+    3. all other jumps above the lowest slice, with parameters from the base measure;
+    4. for each item one of the jumps above its slice, with probability proportional to the density of its data.
+
+    The number of jumps is random and has no limit for sigma > 0: it grows as ``S^-sigma`` if the lowest slice S tends
+    to 0.  Items with slices above which over a million jumps are expected, or fewer if components have many parameters,
+    keep their labels for this draw.  The choice depends on slices and u alone, so that nothing is lost but time.
+
+    Statistics of a draw, besides those of all steps: ``n_moved``, the number of items that changed their cluster;
+    ``n_kept``, of items that kept their labels for the reason above; ``n_jumps``, of jumps drawn in the third step.
+
+    References
+    ----------
+    Walker (2007), "Sampling the Dirichlet mixture model with slices"; Griffin & Walker (2011), "Posterior simulation of
+    normalized random measure mixtures"; Favaro & Teh (2013), "MCMC for normalized random measure mixture models".
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.NormalizedInverseGaussian(1.0), n=4)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+    ...     step = nrm.SliceSampler([z])
+    """
+
+    name = "slice_sampler"
+    needs = (*PartitionStep.needs, parameters_size, draw_parameters, *COMPONENT_PANEL)
+    stats_dtypes_shapes = {
+        **PartitionStep.common_stats,
+        "n_moved": (np.int64, []),
+        "n_kept": (np.int64, []),
+        "n_jumps": (np.int64, []),
+    }
+
+    def __init__(self, vars: Any = None, **kwargs: Any) -> None:
+        super().__init__(vars, options={}, **kwargs)
+
+    def check_options(self, n):
+        """There are no options."""
+
+    def precompile_moves(self, state, table, family, data):
+        """Compile the kernels for the types of the arguments."""
+        precompile(slice_move, self.rng, state, table, family, data, _options(family))
+
+    def moves(self, state, table, family, data):
+        """Draw all labels; return the new state and the statistics of the move."""
+        state, counts = slice_move(self.rng, state, table, family, data, _options(family))
+        return state, counts._asdict()
+
+    def _draw_weights(self, rng, measure, labels):
+        drawn = super()._draw_weights(rng, measure, labels)
+        if self._n_draws == 0 and not largest_deviation(drawn[0]) < _LARGEST_DEVIATION:
+            raise NotImplementedError(
+                f"{type(measure).__name__} does not weigh clusters by their size minus a constant, as priors of Gibbs "
+                "type do, which SliceSampler needs; MarginalGibbs, SplitMerge and TreeGuided do not"
+            )
+        expected = expected_large_jumps(drawn[0])
+        if not expected <= _MOST_JUMPS:
+            raise SamplingError(
+                f"SliceSampler would draw about {expected:.3g} jumps of the random measure of partition "
+                f"{self.partition.name!r} at every draw, of which it allows {_MOST_JUMPS:,}, given {measure}. Take "
+                "TreeGuided or MarginalGibbs, whose cost does not depend on jumps, or a prior that keeps these "
+                "hyperparameters smaller"
+            )
+        return drawn
+
+
+def _options(family):
+    return SliceOptions(float(min(_MOST_JUMPS, _MOST_NUMBERS // max(parameters_size(family), 1))))
