@@ -32,7 +32,9 @@ def test_log_probability_of_the_model_is_the_enumerated_one(family, measure):
     np.testing.assert_allclose(np.exp(log_p - np.logaddexp.reduce(log_p)), probabilities, rtol=1e-8)
 
 
-@pytest.mark.parametrize("sampler", ["gibbs", *(pytest.param(name, marks=pytest.mark.slow) for name in MOVERS)])
+@pytest.mark.parametrize(
+    "sampler", ["gibbs", "slice", *(pytest.param(name, marks=pytest.mark.slow) for name in MOVERS)]
+)
 def test_step_has_the_prior_law_without_data(sampler, measure):
     row = SAMPLERS[sampler]
     with pm.Model():
