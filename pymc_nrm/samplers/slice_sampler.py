@@ -47,8 +47,7 @@ def slice_labels(rng, state, weights, family, data, options):
     parameters of the clusters, for each item a slice s, uniform between 0 and the jump of its cluster, and all other
     jumps above the lowest slice, with parameters from the base measure.  Labels given all of this are independent:
     each is one of the jumps above the slice of the item, with probability proportional to the density of its data
-    (Walker 2007, section 3, for the Dirichlet process; Griffin & Walker 2011, section 3, for normalized random
-    measures).
+    (Walker 2007 for the Dirichlet process; Griffin & Walker 2011 for normalized random measures).
 
     Slices so low that more than ``options.most_jumps`` further jumps are expected above them are left alone: their
     items keep their labels.  Which these are depends on u and on slices, given which all labels are drawn, so that the
@@ -198,7 +197,7 @@ class SliceSampler(PartitionStep):
 
     Notes
     -----
-    Given u, a draw makes these steps (Griffin & Walker 2011, section 3; Favaro & Teh 2013, section 4.2):
+    Given u, a draw makes these steps; the explanation of conditional samplers proves that they are exact:
 
     1. jumps J of the clusters, gamma variables of shape ``n_c - sigma``, and their parameters given their data;
     2. for each item a slice, uniform between 0 and the jump of its cluster;

@@ -8,7 +8,9 @@ from scipy.special import expit
 from pymc_nrm.families.base import Centred, localise, prepare_data
 from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
 from pymc_nrm.families.conjugate import parameter_shapes, parameters_size, restore_parameters
+from pymc_nrm.families.needs import COMPONENT_PANEL
 from pymc_nrm.generic import lacking
+from pymc_nrm.lanes import LANES
 from pymc_nrm.testing import family_kernels as kernels
 from pymc_nrm.testing.figures import CheckError, assert_close, assert_zero, is_zero
 
@@ -41,6 +43,9 @@ def check_draws(case, rng, n_draws):
     blamed = "draw_parameters or draw_item"
     if not lacking(case.owner, [log_component_density]):
         _check_component_density(case, draws[2], message is None)
+        blamed = "draw_item"
+    if not lacking(case.owner, COMPONENT_PANEL):
+        _check_component_panel(case, draws[2], message is None or blamed == "draw_item")
         blamed = "draw_item"
     if message:
         raise CheckError(f"{blamed} of {case.owner.__name__} is wrong: {message}")
@@ -141,8 +146,22 @@ def _check_component_density(case, draws, items_fit):
     # Only items of the cluster: densities of distant items have heavy tails.
     n = len(draws.items)
     log_p = case.run(kernels.component_log_densities)(case.local, rows, points, case.n)[:, :n]
-    predictive = case.run(kernels.fresh_predictives)(case.local, draws.statistics, case.data, case.n)[:n]
     blamed = "log_component_density or restore_parameters" if items_fit else "draw_parameters"
+    _compare_with_predictive(case, draws, log_p, blamed)
+
+
+def _check_component_panel(case, draws, items_fit):
+    """Check the densities of items under many components at once in the same way."""
+    n, n_rows = len(draws.items), draws.n_draws // LANES * LANES
+    log_p = case.run(kernels.panel_log_densities)(case.local, draws.rows[:n_rows], case.data, n)
+    blamed = "write_component or add_component_densities" if items_fit else "draw_parameters"
+    _compare_with_predictive(case, draws, log_p, blamed)
+
+
+def _compare_with_predictive(case, draws, log_p, blamed):
+    """Check the means of densities under drawn parameters, given logarithms, shape (n_draws, n)."""
+    n = log_p.shape[1]
+    predictive = case.run(kernels.fresh_predictives)(case.local, draws.statistics, case.data, case.n)[:n]
     what = "the density of an item under drawn parameters over that of log_predictive, less 1,"
     assert_zero(blamed, case.owner, what, np.expm1(log_p - predictive))
 

@@ -3,7 +3,12 @@
 import numpy as np
 
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
-from pymc_nrm.families.components import log_component_density
+from pymc_nrm.families.components import (
+    add_component_densities,
+    component_panel,
+    log_component_density,
+    write_component,
+)
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal
 from pymc_nrm.families.fast import log_predictive_without, log_predictives, panel_shape, update_cache, write_panel
 from pymc_nrm.generic import kernel
@@ -131,4 +136,19 @@ def component_log_densities(family, rows, points, n):
     values = np.empty((rows.shape[0], n))
     for k in range(rows.shape[0]):
         log_component_density(family, rows[k], points, values[k])
+    return values
+
+
+@kernel
+def panel_log_densities(family, rows, data, n):
+    """Log density of n items under each row of parameters, a multiple of LANES, from a panel, shape (n_rows, n)."""
+    width = rows.shape[0]
+    panel = component_panel(family, width)
+    values, item_values = np.empty((width, n)), np.empty(width)
+    for k in range(width):
+        write_component(family, rows[k], panel, k)
+    for item in range(n):
+        item_values[:] = 0.0
+        add_component_densities(family, panel, data, item, width, item_values)
+        values[:, item] = item_values
     return values

@@ -10,6 +10,7 @@ LOOKS = {
     "TreeGuided": {"color": "#0072B2", "linestyle": "-"},
     "SplitMerge": {"color": "#E69F00", "linestyle": "--"},
     "MarginalGibbs": {"color": "#CC79A7", "linestyle": "-."},
+    "SliceSampler": {"color": "#009E73", "linestyle": ":"},
 }
 
 

@@ -24,7 +24,7 @@ def p_values(ranks):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs])
+@pytest.mark.parametrize("step", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler])
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_ranks_are_uniform(kind, step):
     ranks, _ = calibration(kind).ranks(step, REPLICATIONS, seed=1)

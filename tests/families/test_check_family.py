@@ -106,6 +106,10 @@ def log_component_density(family, parameters, points, log_values):
     log_values += 0.1
 
 
+def write_component(family, parameters, panel, column):
+    right(components.write_component, PoissonGamma)(family, 1.1 * parameters, panel, column)
+
+
 def component_mean(family, parameters):
     return parameters["rate"] + 0.5
 
@@ -144,6 +148,10 @@ WRONG = [
     (
         [(components.log_component_density, log_component_density)],
         "log_component_density or restore_parameters of Wrong is wrong: the density of an item",
+    ),
+    (
+        [(components.write_component, write_component)],
+        "write_component or add_component_densities of Wrong is wrong: the density of an item",
     ),
     ([(components.component_mean, component_mean)], "component_mean of Wrong is wrong: a drawn item"),
     ([(components.component_cdf, component_cdf)], "component_cdf of Wrong is wrong: whether feature 0"),
@@ -200,6 +208,7 @@ def test_a_factor_that_all_densities_share_is_noticed():
         # Without the functions that would notice it first.
         (fast.log_predictive_without, right(fast.log_predictive_without, object)),
         (components.log_component_density, right(components.log_component_density, object)),
+        (components.component_panel, right(components.component_panel, object)),
     ]
     with pytest.raises(CheckError, match="draw_item or log_predictive of Wrong is wrong: the share"):
         check_family(family_with(wrong)([1.5, 4.0], 0.8), COUNTS, compiled=False)
@@ -219,6 +228,7 @@ def test_a_factor_that_all_densities_of_real_numbers_share_is_noticed():
         (fast.log_predictive_without, right(fast.log_predictive_without, object)),
         (fast.panel_shape, right(fast.panel_shape, object)),
         (components.log_component_density, right(components.log_component_density, object)),
+        (components.component_panel, right(components.component_panel, object)),
     ]
     with pytest.raises(CheckError, match="log_predictive of Wrong is wrong: its mass in a box"):
         check_family(family_with(wrong, NormalGamma)(0.0, 0.3, 2.0, 1.0), POINTS, compiled=False)

@@ -181,7 +181,7 @@ CHAINS = """
         z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=2000)
         data = rng.normal(np.repeat([-4.0, 4.0], 1000))
         x = nrm.Mixture("x", z, nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), observed=data)
-        makers = [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, PublishedTreeGuided]
+        makers = [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler, PublishedTreeGuided]
         step = {maker.__name__: maker for maker in makers}[step_name]([z])
     run = {"model": model, "step": step, "tune": 3, "chains": cores, "cores": cores, "random_seed": 1}
     run |= {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
@@ -238,7 +238,7 @@ def interrupt_chains(tmp_path, step, cores, times, with_nuts=False):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2])
-@pytest.mark.parametrize("step", ["TreeGuided", "SplitMerge", "MarginalGibbs", "PublishedTreeGuided"])
+@pytest.mark.parametrize("step", ["TreeGuided", "SplitMerge", "MarginalGibbs", "SliceSampler", "PublishedTreeGuided"])
 def test_earlier_draws_are_kept(tmp_path, step, cores):
     results = interrupt_chains(tmp_path, step, cores, times=20)
     assert results == [f"{name} kept" for name in ("pm.sample", "nrm.sample", "compact") for _ in range(20)]

@@ -13,7 +13,8 @@ def assert_scores(scores, chains, draws):
     assert max(map(abs, scores.values())) < limit, scores
 
 
-STEPS = [nrm.SplitMerge, *(pytest.param(step, marks=pytest.mark.slow) for step in (nrm.TreeGuided, nrm.MarginalGibbs))]
+SLOW = (nrm.TreeGuided, nrm.MarginalGibbs, nrm.SliceSampler)
+STEPS = [nrm.SplitMerge, *(pytest.param(step, marks=pytest.mark.slow) for step in SLOW)]
 
 
 @pytest.mark.parametrize("step", STEPS)

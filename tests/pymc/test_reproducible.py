@@ -85,7 +85,7 @@ def test_every_way_to_start_processes(tmp_path):
     assert len(set(outputs.values())) == 1, outputs
 
 
-@pytest.mark.parametrize("method", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs])
+@pytest.mark.parametrize("method", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler])
 def test_sampling_state_continues_a_chain(method):
     def run(step, point, n_draws):
         draws = []

@@ -27,9 +27,10 @@ def test_registered_once():
     assert STEP_METHODS.count(nrm.TreeGuided) == 1
     assert STEP_METHODS.count(nrm.SplitMerge) == 1
     assert STEP_METHODS.count(nrm.MarginalGibbs) == 1
+    assert STEP_METHODS.count(nrm.SliceSampler) == 1
 
 
-@pytest.mark.parametrize("step", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs])
+@pytest.mark.parametrize("step", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler])
 def test_statistics(step):
     model = make_model()
     with model:
@@ -108,7 +109,7 @@ def test_data_and_hyperparameters_may_be_changed_between_runs():
     assert sample(model, 100).posterior["z_n_clusters"].values[0, -50:].mean() < 1.1
 
 
-@pytest.mark.parametrize("step", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs])
+@pytest.mark.parametrize("step", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler])
 def test_progress_bar_shows_the_number_of_clusters(step):
     columns, stats = step._progressbar_config(3)
     assert stats == {"n_clusters": [0, 0, 0]}

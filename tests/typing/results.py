@@ -19,6 +19,7 @@ with pm.Model() as model:
     idata = nrm.sample(200, tune=50, chains=2, cores=1, step=[nrm.MarginalGibbs([z])], random_seed=1, quiet=True)
     options = {"tune": 0, "chains": 1, "cores": 1, "progressbar": False, "compute_convergence_checks": False}
     pm.sample(1, step=[nrm.SplitMerge([z], n_moves=2, proposal="sequential", n_items=3)], **options)
+    pm.sample(1, step=[nrm.SliceSampler([z])], **options)
     pm.sample(1, step=[nrm.TreeGuided([z], moves={"tree_split_merge": 3}, n_trees=1)], **options)
     pm.sample(1, step=[nrm.samplers.PublishedTreeGuided([z], n_global=2, canonical=True)], **options)
 

@@ -10,6 +10,7 @@ from .values import WRONG_ANYTHING, choose, options
 
 STEPS = {
     "MarginalGibbs": {"n_items": ["None", "1", "{n}"]},
+    "SliceSampler": {},
     "SplitMerge": {
         "n_moves": ["0", "1", "3"],
         "proposal": ["'sequential'", "'restricted_gibbs'"],
@@ -79,7 +80,9 @@ MORE = [""] * 12 + [
     ", shape=3",
 ]
 STARTS = ["np.zeros({n}, dtype=int)", "np.arange({n})", "np.arange({n}) % 2"]
-NAMES = names_of(nrm.Partition, nrm.Mixture, nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.sample) | {
+NAMES = names_of(
+    nrm.Partition, nrm.Mixture, nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler, nrm.sample
+) | {
     "item",
     "feature",
     "absent",
