@@ -19,6 +19,7 @@ import pymc_nrm as nrm
 SAMPLERS = {
     "Gibbs": Sampler(nrm.MarginalGibbs),
     "Gibbs on a tenth": Sampler(nrm.MarginalGibbs, lambda n: {"n_items": n // 10}),
+    "slice": Sampler(nrm.SliceSampler),
     SEQUENTIAL: Sampler(nrm.SplitMerge),
     "split-merge, restricted Gibbs": Sampler(nrm.SplitMerge, lambda n: {"proposal": "restricted_gibbs"}),
     "split-merge and Gibbs on a tenth": Sampler(
