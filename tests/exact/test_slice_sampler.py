@@ -29,7 +29,7 @@ from pymc_nrm.samplers.slice_jumps import (
 from pymc_nrm.samplers.slice_sampler import SliceOptions, slice_labels
 
 U = 2.5
-N_STARTS = 20_000
+N_STARTS = 50_000
 ALL = SliceOptions(1e6)
 
 
