@@ -53,6 +53,11 @@ def gaussian_mixture(X: Any, *, covariance: str | None = None, measure: Any = No
         If a column is constant or has infinite values, there are fewer than two items, or the data do not allow the
         covariance asked for.
 
+    Warns
+    -----
+    UserWarning
+        If one value has more than a third of the items of a column, so that components shrink to it.
+
     Examples
     --------
     >>> import numpy as np

@@ -76,6 +76,11 @@ def mixture_model(
     numbers have no width.  This is why ``kinds`` must say which they are.  A column of floats with missing values, all
     of them whole, is treated alike, since pandas turns whole numbers with gaps into floats.
 
+    Warns
+    -----
+    UserWarning
+        If one value has more than a third of the items of a numeric column, so that Gaussian components shrink to it.
+
     Examples
     --------
     >>> import pandas as pd

@@ -1,5 +1,7 @@
 """Gaussian clusters for columns of numbers: which family, and the data of the items."""
 
+import warnings
+
 import numpy as np
 
 from pymc_nrm.distributions.mixture import Mixture
@@ -9,6 +11,9 @@ from pymc_nrm.families.sample_covariance import check_full_rank
 __all__ = ["COVARIANCES", "add_numeric_block", "check_covariance"]
 
 COVARIANCES = ("full", "diagonal")
+
+# A column warns if one value has more than this share of at least so many items.
+_LARGEST_SHARE, _ENOUGH_ITEMS = 1 / 3, 20
 
 # A learned full covariance of d features has d (d + 1) / 2 variables, which NUTS draws with every partition.
 _MOST_FULL_FEATURES = 30
@@ -50,9 +55,15 @@ def add_numeric_block(name, z, X, covariance=None):
     ------
     ValueError
         If the data do not allow the family.
+
+    Warns
+    -----
+    UserWarning
+        If one value has more than a third of the items of a column.
     """
     check_covariance(covariance)
     values = np.asarray(X, dtype="float64")
+    _warn_of_repeated_values(X, values)
     if covariance is None:
         covariance = "full" if _allows_full(values) else "diagonal"
     if covariance == "full":
@@ -76,9 +87,26 @@ def _allows_full(values):
 def _check_complete(X, values):
     gaps = np.flatnonzero(np.isnan(values.reshape(len(values), -1)).any(axis=0))
     if len(gaps):
-        columns = getattr(X, "columns", None)
-        names = gaps.tolist() if columns is None else [str(columns[k]) for k in gaps]
+        names = [_name_of_column(X, k) for k in gaps]
         raise ValueError(
             f"covariance='full' needs complete data; columns {names} have missing values. Leave out these rows or "
             "columns, or take covariance='diagonal', which leaves missing values out of the likelihood"
         )
+
+
+def _warn_of_repeated_values(X, values):
+    """Components of items with the same value have a density without bounds, and such a column makes many of them."""
+    for k, column in enumerate(values.reshape(len(values), -1).T):
+        known, counts = np.unique(column[np.isfinite(column)], return_counts=True)
+        if counts.sum() >= _ENOUGH_ITEMS and counts.max() > _LARGEST_SHARE * counts.sum():
+            warnings.warn(
+                f"column {_name_of_column(X, k)!r} has the value {known[counts.argmax()]:g} in "
+                f"{counts.max() / counts.sum():.0%} of its items: Gaussian components shrink to such values, and there "
+                "may be many. Add noise of the width of the rounding to the column, or leave it out",
+                stacklevel=4,
+            )
+
+
+def _name_of_column(X, k):
+    columns = getattr(X, "columns", None)
+    return int(k) if columns is None else str(columns[k])

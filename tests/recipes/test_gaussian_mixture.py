@@ -1,5 +1,7 @@
 """Gaussian mixtures of matrices in one call."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -94,3 +96,17 @@ def test_a_model_of_its_own():
 def test_bad_data(data, covariance, error, message):
     with pytest.raises(error, match=message):
         nrm.gaussian_mixture(data, covariance=covariance)
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_repeated_values_warn(frame):
+    values = np.random.default_rng(3).normal(size=(30, 2))
+    values[:11, 1] = 0.25
+    data = pd.DataFrame(values, columns=["a", "b"]) if frame else values
+    name = "'b'" if frame else "1"
+    with pytest.warns(UserWarning, match=f"column {name} has the value 0.25 in 37% of its items"):
+        nrm.gaussian_mixture(data)
+    values[0, 1] = 0.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nrm.gaussian_mixture(pd.DataFrame(values, columns=["a", "b"]) if frame else values)
