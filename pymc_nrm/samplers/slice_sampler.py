@@ -21,6 +21,8 @@ from pymc_nrm.samplers.slice_jumps import expected_proposals, jump_law, jumps_ab
 _MOST_JUMPS = 1_000_000
 # Tables of weights of Gibbs type, to rounding.
 _LARGEST_DEVIATION = 1e-6
+# Jumps that a draw may expect, at least and for each item: more of them take far longer than the items.
+_LEAST_LIMIT, _LIMIT_PER_ITEM = 10_000, 10
 # Parameters of all components together are at most about this many numbers.
 _MOST_NUMBERS = 25_000_000
 
@@ -205,8 +207,9 @@ class SliceSampler(PartitionStep):
     4. for each item one of the jumps above its slice, with probability proportional to the density of its data.
 
     The number of jumps is random and has no limit for sigma > 0: it grows as ``S^-sigma`` if the lowest slice S tends
-    to 0.  Items with slices above which over a million jumps are expected, or fewer if components have many parameters,
-    keep their labels for this draw.  The choice depends on slices and u alone, so that nothing is lost but time.
+    to 0.  Items with slices above which over 10,000 jumps, or ten times the number of items, are expected keep their
+    labels for this draw; fewer if components have many parameters.  The choice depends on slices and u alone, so that
+    nothing is lost but time.
 
     Statistics of a draw, besides those of all steps: ``n_moved``, the number of items that changed their cluster;
     ``n_kept``, of items that kept their labels for the reason above; ``n_jumps``, of jumps drawn in the third step.
@@ -243,11 +246,11 @@ class SliceSampler(PartitionStep):
 
     def precompile_moves(self, state, table, family, data):
         """Compile the kernels for the types of the arguments."""
-        precompile(slice_move, self.rng, state, table, family, data, _options(family))
+        precompile(slice_move, self.rng, state, table, family, data, _options(family, len(state.labels)))
 
     def moves(self, state, table, family, data):
         """Draw all labels; return the new state and the statistics of the move."""
-        state, counts = slice_move(self.rng, state, table, family, data, _options(family))
+        state, counts = slice_move(self.rng, state, table, family, data, _options(family, len(state.labels)))
         return state, counts._asdict()
 
     def _draw_weights(self, rng, measure, labels):
@@ -268,5 +271,6 @@ class SliceSampler(PartitionStep):
         return drawn
 
 
-def _options(family):
-    return SliceOptions(float(min(_MOST_JUMPS, _MOST_NUMBERS // max(parameters_size(family), 1))))
+def _options(family, n):
+    most = max(_LEAST_LIMIT, _LIMIT_PER_ITEM * n)
+    return SliceOptions(float(min(most, _MOST_NUMBERS // max(parameters_size(family), 1))))
