@@ -12,6 +12,7 @@ from pymc_nrm import (
 )
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.distributions.partition import Partition
+from pymc_nrm.elicitation import elicit
 from pymc_nrm.estimators import MixtureEstimator
 from pymc_nrm.families import (
     BernoulliBeta,
@@ -81,6 +82,7 @@ __all__ = [
     "credible_ball",
     "datasets",
     "density",
+    "elicit",
     "expected_loss",
     "fused_estimate",
     "gaussian_mixture",

@@ -47,6 +47,9 @@ GROUPS = {
     "families": Group("Families", ("pymc_nrm.families",), "The data of a cluster, with its parameters integrated out."),
     "samplers": Group("Samplers", ("pymc_nrm.samplers",), "Steps of PyMC that move a partition."),
     "distributions": Group("Distributions", (), "The random variables of a model."),
+    "elicitation": Group(
+        "Elicitation", ("pymc_nrm.elicitation",), "A prior from what is known about the number of clusters."
+    ),
     "recipes": Group("Models in one call", ("pymc_nrm.recipes",), "A model of a matrix or a table."),
     "estimators": Group("Estimators", ("pymc_nrm.estimators",), "The interface of scikit-learn."),
     "sampling": Group("Sampling", (), "Draws from the posterior."),

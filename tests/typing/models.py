@@ -13,6 +13,10 @@ import pymc_nrm as nrm
 X = np.array([[0.1, 0.3], [0.2, 0.1], [2.1, 4.0], [1.9, 3.8]])
 counts = np.array([[1, 0], [0, 2], [5, 9], [4, 8]])
 
+prior = nrm.elicit(nrm.DirichletProcess, 100, 5, interval=(2, 10), hyperprior="alpha")
+print(prior.measure, prior.hyperprior, prior.pmf.sum(), prior.mean + prior.sd, prior.interval, prior.probability)
+print(nrm.elicit(nrm.NormalizedGeneralizedGamma, n=100, n_clusters=5.5, sigma=0.25).measure)
+
 with pm.Model(coords={"item": range(4), "feature": ["a", "b"]}) as model:
     alpha = pm.Gamma("alpha", 2, 1)
     sigma = pm.Beta("sigma", 1, 4)

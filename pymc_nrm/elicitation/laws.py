@@ -1,0 +1,94 @@
+"""The law of the number of clusters under a measure whose fields are numbers."""
+
+import functools
+
+import numpy as np
+
+from pymc_nrm.measures import DirichletProcess
+from pymc_nrm.measures.base import n_clusters_log_pmf
+
+__all__ = ["equal_tailed_interval", "mean_and_sd", "n_clusters_pmf"]
+
+# The law ends where less than this probability is left.
+_NEGLIGIBLE = 1e-15
+
+# Above this number of items, the law under a Dirichlet process comes from its generating function.
+_MANY_ITEMS = 2000
+
+
+@functools.singledispatch
+def n_clusters_pmf(measure, n):
+    """Probabilities of 1, 2, ... clusters among n items, without the last ones if these are negligible.
+
+    Parameters
+    ----------
+    measure : Measure
+        With float fields.
+    n : int
+
+    Returns
+    -------
+    ndarray, shape (k_max,)
+        Their sum is 1 up to 1e-8; k_max is at most n.
+
+    Notes
+    -----
+    Time O(n^2) by :func:`~pymc_nrm.measures.base.n_clusters_log_pmf`; under a Dirichlet process O(k_max log k_max).
+
+    Examples
+    --------
+    >>> n_clusters_pmf(DirichletProcess(1.0), 3).round(6).tolist()
+    [0.333333, 0.5, 0.166667]
+    """
+    return _without_end(np.exp(n_clusters_log_pmf(measure, n)))
+
+
+@n_clusters_pmf.register(DirichletProcess)
+def _(measure, n):
+    if n <= _MANY_ITEMS:
+        return _without_end(np.exp(n_clusters_log_pmf(measure, n)))
+    from scipy.special import loggamma
+
+    # K is a sum of independent indicators with probabilities alpha / (alpha + i), i = 0, ..., n - 1, so that
+    # E z^K = Gamma(alpha z + n) Gamma(alpha) / (Gamma(alpha z) Gamma(alpha + n)).  Its values at roots of unity are the
+    # Fourier transform of the law.  By Chernoff's bound, K is below the length with probability 1 - 1e-16.
+    alpha = float(measure.alpha)
+    mean = alpha * float(np.log1p(n / alpha)) + 1.0
+    length = min(n + 1, int(mean + 12.0 * np.sqrt(mean) + 60.0))
+    length += 1 - length % 2  # never at z = -1, where Gamma(alpha z) may have a pole
+    z = np.exp(-2j * np.pi * np.arange(length // 2 + 1) / length)
+    log_transform = loggamma(alpha * z + n) - loggamma(alpha * z + 1.0) + np.log(z)
+    log_transform -= (loggamma(alpha + n) - loggamma(alpha + 1.0)).real
+    law = np.fft.irfft(np.exp(log_transform), length)
+    return _without_end(np.maximum(law[1 : n + 1], 0.0))
+
+
+def _without_end(pmf):
+    left = np.cumsum(pmf[::-1])[::-1]
+    return pmf[: max(1, int((left > _NEGLIGIBLE).sum()))]
+
+
+def mean_and_sd(pmf):
+    """Mean and standard deviation of a law of the number of clusters.
+
+    Examples
+    --------
+    >>> mean_and_sd(np.array([0.5, 0.0, 0.5]))
+    (2.0, 1.0)
+    """
+    k = np.arange(1, len(pmf) + 1)
+    mean = float(pmf @ k)
+    return mean, float(np.sqrt(pmf @ (k - mean) ** 2))
+
+
+def equal_tailed_interval(pmf, probability):
+    """Smallest and largest number of clusters of the interval with at most ``(1 - probability) / 2`` on each side.
+
+    Examples
+    --------
+    >>> equal_tailed_interval(np.array([0.04, 0.46, 0.46, 0.04]), 0.9)
+    (2, 3)
+    """
+    tail = (1.0 - probability) / 2.0
+    below = np.cumsum(pmf)
+    return int(np.searchsorted(below, tail)) + 1, min(int(np.searchsorted(below, 1.0 - tail)) + 1, len(pmf))

@@ -1,0 +1,185 @@
+"""Solving for the coordinates at which a law of the number of clusters has a wanted mean, and a wanted spread."""
+
+import numpy as np
+
+__all__ = ["OutOfReachError", "match_mean", "match_mean_and_spread"]
+
+_TOLERANCE = 1e-7
+# Points of the second coordinate at which attainable spreads are computed.
+_N_SCANNED = 13
+# Intervals between them at whose one end the mean cannot be attained are halved so many times.
+_N_HALVED = 8
+
+
+class OutOfReachError(Exception):
+    """No coordinates give what is wanted.
+
+    Parameters
+    ----------
+    what : {"mean", "spread"}
+    low, high : float
+        What can be attained.
+    """
+
+    def __init__(self, what, low, high):
+        super().__init__(what, low, high)
+        self.what, self.low, self.high = what, low, high
+
+
+def match_mean(mean, wanted, limits, start=0.0):
+    """Coordinate at which the mean, a monotone function, has a wanted value.
+
+    Parameters
+    ----------
+    mean : callable
+        Of one coordinate.
+    wanted : float
+    limits : tuple of float
+    start : float
+        Where to begin.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    OutOfReachError
+        If it has not between the limits.
+
+    Examples
+    --------
+    >>> from math import exp
+    >>> round(match_mean(exp, 7.0, (-5.0, 5.0)), 6)
+    1.94591
+    """
+    from scipy.optimize import brentq  # slow to import
+
+    known = {}
+
+    def excess(x):
+        if x not in known:
+            known[x] = mean(x) - wanted
+        return known[x]
+
+    start = min(max(start, limits[0]), limits[1] - 0.5)
+    rises = excess(start + 0.5) >= excess(start)
+    direction = 1.0 if (excess(start) < 0.0) == rises else -1.0
+    x, step = start, 0.5
+    while excess(x) * excess(start) > 0.0:
+        if x in limits and x != start:
+            raise OutOfReachError("mean", *sorted(mean(limit) for limit in limits))
+        x, step = float(np.clip(x + direction * step, *limits)), 2.0 * step
+    low, high = sorted((start, x))
+    return start if low == high else brentq(excess, low, high, xtol=1e-10, rtol=1e-12)
+
+
+def match_mean_and_spread(moments, wanted, limits, start):
+    """Two coordinates at which mean and spread have wanted values.
+
+    Parameters
+    ----------
+    moments : callable
+        Of two coordinates, returns mean and spread, a mean above 1 and a positive spread.
+    wanted : tuple of float
+    limits : sequence of tuple of float
+        Of each coordinate.  The mean is monotone in the first.
+    start : sequence of float
+
+    Returns
+    -------
+    ndarray, shape (2,)
+
+    Raises
+    ------
+    OutOfReachError
+        If there are none between the limits; the attainable spreads are those that the wanted mean leaves.
+
+    Notes
+    -----
+    A quasi-Newton method, from a point that has the wanted mean.  Where it fails, the spread is computed along the
+    curve on which the mean is as wanted, up to the ends of the curve, and its root is bracketed.
+    """
+    from scipy.optimize import brentq, root  # slow to import
+
+    curve = MeanCurve(lambda *x: moments(x)[0], wanted[0], limits[0], start[0])
+
+    def spread(outer):
+        return moments(curve(outer))[1]
+
+    def distance(x):
+        inside = np.clip(x, *np.transpose(limits))
+        mean, spread = moments(inside)
+        return np.log([(mean - 1.0) / (wanted[0] - 1.0), spread / wanted[1]])
+
+    grid = np.linspace(*limits[1], _N_SCANNED)
+    for outer in sorted(grid, key=lambda y: abs(y - start[1])):
+        if curve.reaches(outer):
+            found = root(distance, curve(outer), method="hybr", options={"xtol": 1e-10, "maxfev": 60}).x
+            if (found == np.clip(found, *np.transpose(limits))).all() and np.abs(distance(found)).max() < _TOLERANCE:
+                return found
+            break
+    outers = curve.refined(grid)
+    if len(outers) == 0:
+        raise OutOfReachError("mean", *curve.attained)
+    spreads = np.array([spread(outer) for outer in outers])
+    crossings = np.flatnonzero((spreads[1:] >= wanted[1]) != (spreads[:-1] >= wanted[1]))
+    if len(crossings) == 0:
+        raise OutOfReachError("spread", spreads.min(), spreads.max())
+    left = crossings[0]
+    return np.array(curve(brentq(lambda y: spread(y) - wanted[1], outers[left], outers[left + 1], xtol=1e-9)))
+
+
+class MeanCurve:
+    """The curve of pairs of coordinates that have a wanted mean, by the second coordinate.
+
+    Parameters
+    ----------
+    mean : callable
+        Of two coordinates; monotone in the first.
+    wanted : float
+    limits : tuple of float
+        Of the first coordinate.
+    start : float
+        Where to begin.
+
+    Attributes
+    ----------
+    attained : tuple of float
+        Smallest and largest mean that were found where the curve has no point.
+    """
+
+    def __init__(self, mean, wanted, limits, start):
+        self._mean, self._wanted, self._limits, self._last = mean, wanted, limits, start
+        self._known, self.attained = {}, (np.inf, -np.inf)
+
+    def __call__(self, outer):
+        """The pair with this second coordinate."""
+        if outer not in self._known:
+            self._last = match_mean(lambda x: self._mean(x, outer), self._wanted, self._limits, self._last)
+            self._known[outer] = self._last
+        return self._known[outer], outer
+
+    def reaches(self, outer):
+        """Whether there is such a pair."""
+        try:
+            self(outer)
+        except OutOfReachError as reason:
+            self.attained = min(self.attained[0], reason.low), max(self.attained[1], reason.high)
+            return False
+        return True
+
+    def refined(self, grid):
+        """Those second coordinates of a grid that have a pair, and others close to where pairs end."""
+        reached = [self.reaches(outer) for outer in grid]
+        found = [outer for outer, there in zip(grid, reached, strict=True) if there]
+        for k in np.flatnonzero(np.diff(reached)):
+            inside, outside = (grid[k], grid[k + 1]) if reached[k] else (grid[k + 1], grid[k])
+            for _ in range(_N_HALVED):
+                middle = (inside + outside) / 2.0
+                if self.reaches(middle):
+                    inside = middle
+                    found.append(middle)
+                else:
+                    outside = middle
+        return np.sort(found)

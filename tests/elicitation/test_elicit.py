@@ -1,0 +1,330 @@
+"""Elicited priors have the wanted law of the number of clusters; what cannot be had is refused."""
+
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import integrate, special, stats
+
+import pymc_nrm as nrm
+from pymc_nrm.elicitation.hyperpriors import BetaHyperprior, GammaHyperprior, HyperpriorLaw
+from pymc_nrm.elicitation.laws import equal_tailed_interval, mean_and_sd, n_clusters_pmf
+from pymc_nrm.measures import (
+    DirichletProcess,
+    MixtureOfFiniteMixtures,
+    NormalizedGeneralizedGamma,
+    NormalizedInverseGaussian,
+    PitmanYorProcess,
+)
+from pymc_nrm.measures.base import Hyperparameter, n_clusters_log_pmf, random_measure
+
+
+@random_measure(hyperparameters={"a": Hyperparameter((), "positive"), "b": Hyperparameter((), "positive")})
+class BetaBinomial(NamedTuple):
+    """A measure of a user: the number of clusters less one is beta-binomial."""
+
+    a: Any = 1.0
+    b: Any = 1.0
+
+
+@random_measure(hyperparameters={"place": Hyperparameter((), "real"), "many": Hyperparameter((), "positive whole")})
+class Logistic(NamedTuple):
+    """Another one: the number of clusters less one is binomial, and falls with the place."""
+
+    place: Any = 0.0
+    many: Any = 1.0
+
+
+@n_clusters_log_pmf.register(BetaBinomial)
+def _(measure, n):
+    return stats.betabinom.logpmf(np.arange(n), n - 1, measure.a, measure.b)
+
+
+@n_clusters_log_pmf.register(Logistic)
+def _(measure, n):
+    return stats.binom.logpmf(np.arange(n), n - 1, special.expit(-measure.place * measure.many))
+
+
+def exact_law(measure, n):
+    return np.exp(n_clusters_log_pmf(measure, n))
+
+
+@pytest.mark.parametrize(
+    "measure_class, n, mean, fixed",
+    [
+        (DirichletProcess, 100, 5, {}),
+        (DirichletProcess, 82, 1.001, {}),
+        (DirichletProcess, 82, 81.9, {}),
+        (NormalizedInverseGaussian, 82, 20, {}),
+        (NormalizedGeneralizedGamma, 60, 7.5, {"sigma": 0.25}),
+        (NormalizedGeneralizedGamma, 60, 7.5, {"alpha": 0.5}),
+        (NormalizedGeneralizedGamma, 60, 7.5, {"sigma": 0}),
+        (PitmanYorProcess, 60, 7.5, {"discount": 0.6}),
+        (PitmanYorProcess, 60, 20, {"concentration": 1}),
+        (MixtureOfFiniteMixtures, 60, 7.5, {"gamma": 0.5}),
+        (BetaBinomial, 40, 4, {"b": 3.0}),
+        (Logistic, 40, 4, {"many": 2}),
+    ],
+)
+def test_one_hyperparameter_takes_the_mean(measure_class, n, mean, fixed):
+    prior = nrm.elicit(measure_class, n, mean, **fixed)
+    law = exact_law(prior.measure, n)
+    k = np.arange(1, n + 1)
+    assert law @ k == pytest.approx(mean, rel=1e-6)
+    np.testing.assert_allclose(prior.pmf, law[: len(prior.pmf)], atol=1e-14)
+    assert prior.mean == pytest.approx(mean, rel=1e-6)
+    assert prior.sd == pytest.approx(math.sqrt(law @ k**2 - (law @ k) ** 2), rel=1e-5)
+    low, high = prior.interval
+    assert prior.probability == pytest.approx(law[low - 1 : high].sum()) and prior.probability >= 0.9 - 1e-9
+    for name, value in fixed.items():
+        assert getattr(prior.measure, name) == value
+
+
+@pytest.mark.parametrize(
+    "measure_class, n, mean, wishes",
+    [
+        (NormalizedGeneralizedGamma, 100, 8, {"sd": 4}),
+        (NormalizedGeneralizedGamma, 100, 8, {"sd": 2.4}),
+        (NormalizedGeneralizedGamma, 100, 8, {"sd": 5.8}),
+        (NormalizedGeneralizedGamma, 100, 60, {"sd": 5}),
+        (NormalizedGeneralizedGamma, 82, 8, {"interval": (4, 12), "probability": 0.8}),
+        (PitmanYorProcess, 100, 8, {"sd": 5}),
+        (PitmanYorProcess, 100, 8, {"interval": (1, 40), "probability": 0.95}),
+        (MixtureOfFiniteMixtures, 100, 5, {"sd": 2}),
+        (BetaBinomial, 40, 4, {"sd": 6}),
+        (BetaBinomial, 40, 10, {"interval": (5, 15)}),
+    ],
+)
+def test_two_hyperparameters_take_mean_and_spread(measure_class, n, mean, wishes):
+    prior = nrm.elicit(measure_class, n, mean, **wishes)
+    law = exact_law(prior.measure, n)
+    k = np.arange(1, n + 1)
+    assert law @ k == pytest.approx(mean, rel=1e-5)
+    if "sd" in wishes:
+        assert math.sqrt(law @ (k - mean) ** 2) == pytest.approx(wishes["sd"], rel=1e-5)
+    else:
+        low, high = prior.interval
+        assert (low, high) == wishes["interval"]
+        assert law[low - 1 : high].sum() == pytest.approx(wishes.get("probability", 0.9), abs=1e-5)
+
+
+def integrated(moment, density, ends):
+    """Integrals of 1 and of a function of a hyperparameter over its hyperprior, by adaptive quadrature."""
+    panels = list(itertools.pairwise(ends))
+    total = sum(integrate.quad(density, *panel)[0] for panel in panels)
+    return sum(integrate.quad(lambda x: density(x) * moment(x), *panel)[0] for panel in panels) / total
+
+
+@pytest.mark.parametrize("sd", [1.9, 3, 6])
+def test_gamma_hyperprior_of_a_dirichlet_process(sd):
+    n, mean = 100, 5
+    prior = nrm.elicit(DirichletProcess, n, mean, sd=sd, hyperprior="alpha")
+    shape, rate = prior.hyperprior
+    law = stats.gamma(shape, scale=1 / rate)
+    i = np.arange(n)
+
+    def variance(alpha):
+        return (alpha * i / (alpha + i) ** 2).sum()
+
+    # The logarithm of alpha has a density without a pole.
+    def density(x):
+        return math.exp(law.logpdf(math.exp(x)) + x)
+
+    ends = [max(-40.0, math.log(law.ppf(1e-12))), *np.log(law.ppf([0.01, 0.5, 0.99, 1 - 1e-12]))]
+    first = integrated(lambda x: (math.exp(x) / (math.exp(x) + i)).sum(), density, ends)
+    second = integrated(lambda x: (math.exp(x) / (math.exp(x) + i)).sum() ** 2 + variance(math.exp(x)), density, ends)
+    assert first == pytest.approx(mean, rel=1e-5)
+    assert math.sqrt(second - first**2) == pytest.approx(sd, rel=1e-4)
+    assert prior.sd == pytest.approx(sd, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "hyperprior", [GammaHyperprior(0.1, 0.2), GammaHyperprior(300.0, 40.0), BetaHyperprior(0.5, 9.0)]
+)
+def test_lattices_integrate_over_hyperpriors(hyperprior):
+    """One cluster with probability s, the share or the logistic transform of the hyperparameter, two otherwise."""
+    law = HyperpriorLaw(lambda x: np.array([special.expit(x), special.expit(-x)]), (-50.0, 50.0))(hyperprior)
+    if isinstance(hyperprior, BetaHyperprior):
+        expected = hyperprior.alpha / sum(hyperprior)
+    else:
+        # expit(log a) = a / (1 + a)
+        gamma = stats.gamma(hyperprior.alpha, scale=1 / hyperprior.beta)
+        expected = integrate.quad(lambda q: (a := gamma.ppf(q)) / (1 + a), 0, 1, limit=200, epsabs=1e-10)[0]
+    np.testing.assert_allclose(law, [expected, 1 - expected], atol=1e-6)
+
+
+def test_hyperprior_of_sigma_and_of_a_measure_of_ones_own():
+    prior = nrm.elicit(NormalizedGeneralizedGamma, 60, 8, sd=5, alpha=0.5, hyperprior="sigma")
+    sigma = prior.hyperprior
+    rng = np.random.default_rng(1)
+    draws = rng.beta(*sigma, size=400)
+    moments = np.array([mean_and_sd(n_clusters_pmf(NormalizedGeneralizedGamma(0.5, s), 60)) for s in draws])
+    error = moments[:, 0].std() / 20
+    assert abs(moments[:, 0].mean() - 8) < 4 * error
+    prior = nrm.elicit(BetaBinomial, 40, 4, interval=(1, 9), b=20.0, hyperprior="a")
+    assert prior.probability == pytest.approx(0.9, abs=1e-6) and prior.mean == pytest.approx(4, rel=1e-6)
+
+
+def test_dirichlet_process_with_many_items():
+    """The generating function and the recursion have one law; moments are those of digamma and trigamma functions."""
+    for alpha in (1e-3, 1.0, 3.0, 40.5):
+        law = exact_law(DirichletProcess(alpha), 2500)
+        other = n_clusters_pmf(DirichletProcess(alpha), 2500)
+        np.testing.assert_allclose(other, law[: len(other)], atol=1e-10)
+        assert law[len(other) :].sum() < 1e-10
+    n, prior = 10**6, nrm.elicit(DirichletProcess, 10**6, 20)
+    alpha = prior.measure.alpha
+    mean = alpha * (special.digamma(alpha + n) - special.digamma(alpha))
+    variance = mean + alpha**2 * (special.polygamma(1, alpha + n) - special.polygamma(1, alpha))
+    assert (prior.mean, prior.sd) == (pytest.approx(20, rel=1e-7), pytest.approx(math.sqrt(variance), rel=1e-6))
+    assert mean == pytest.approx(20, rel=1e-7)
+
+
+def test_interval_has_equal_tails():
+    law = np.array([0.05, 0.2, 0.5, 0.2, 0.05])
+    assert equal_tailed_interval(law, 0.6) == (2, 4)
+    assert equal_tailed_interval(law, 0.95) == (1, 5)
+
+
+def test_measures_go_into_models():
+    prior = nrm.elicit(DirichletProcess, 6, 2, sd=1.2, hyperprior="alpha")
+    model = nrm.gaussian_mixture(np.arange(12.0).reshape(6, 2), measure=prior.measure)
+    shape, rate = prior.hyperprior
+    with pm.Model() as own:
+        z = nrm.Partition("z", prior.in_model(), n=6)
+        assert z.type.shape == (6,) and [variable.name for variable in own.free_RVs] == ["alpha", "z"]
+    for each in (model, own):
+        assert [float(value.eval()) for value in each["alpha"].owner.inputs[2:]] == pytest.approx([shape, 1 / rate])
+    drawn = pm.draw(model["alpha"], draws=4000, random_seed=1)
+    assert abs(drawn.mean() - shape / rate) < 5 * math.sqrt(shape) / rate / math.sqrt(4000)
+    fixed = nrm.elicit(NormalizedGeneralizedGamma, 6, 2, sigma=0.1)
+    with pm.Model():
+        nrm.Partition("z", fixed.measure, n=6)
+        assert fixed.in_model() is fixed.measure
+    assert repr(fixed).startswith("ElicitedPrior(NormalizedGeneralizedGamma(alpha=")
+    assert f"DirichletProcess(alpha ~ Gamma(alpha={shape:.4g}, beta={rate:.4g})), n=6: mean 2, sd 1.2" in repr(prior)
+
+
+@pytest.mark.parametrize(
+    "arguments, wishes, error, message",
+    [
+        (
+            (DirichletProcess(1.0), 9, 2),
+            {},
+            TypeError,
+            "measure_class must be the class of a measure, .*; got Dirichlet",
+        ),
+        ((nrm.NormalGamma, 9, 2), {}, TypeError, "measure_class must have n_clusters_log_pmf, which NormalGamma lacks"),
+        ((dict, 9, 2), {}, TypeError, "measure_class must be the class of a measure, .*; got <class 'dict'>"),
+        ((DirichletProcess, 1, 2), {}, ValueError, "n must be a whole number between 2 and 1000000000; got 1"),
+        ((DirichletProcess, 9, 9), {}, ValueError, "n_clusters must be above 1 and below n = 9; got 9"),
+        ((DirichletProcess, 9, "2"), {}, ValueError, "n_clusters must be above 1 and below n = 9; got '2'"),
+        ((DirichletProcess, 9, 2), {"sd": -1}, ValueError, "sd must be above 0 and below n = 9; got -1"),
+        ((DirichletProcess, 9, 2), {"sd": 1, "interval": (1, 3)}, ValueError, "one of sd and interval must be None"),
+        ((DirichletProcess, 9, 2), {"probability": 0.8}, ValueError, "probability must be None without an interval"),
+        ((DirichletProcess, 9, 2), {"interval": 3}, ValueError, "interval must be the smallest and the largest"),
+        (
+            (DirichletProcess, 9, 2),
+            {"interval": (0, 3)},
+            ValueError,
+            r"interval\[0\] must be .* between 1 and 9; got 0",
+        ),
+        (
+            (DirichletProcess, 9, 2),
+            {"interval": (3, 4)},
+            ValueError,
+            r"interval must contain n_clusters = 2; got \(3, 4",
+        ),
+        (
+            (DirichletProcess, 9, 2),
+            {"interval": (1, 4), "probability": 1},
+            ValueError,
+            "probability must be between 0 and",
+        ),
+        (
+            (DirichletProcess, 9, 2),
+            {"sigma": 0.1},
+            TypeError,
+            "hyperparameters of DirichletProcess are alpha; got sigma",
+        ),
+        (
+            (DirichletProcess, 9, 2),
+            {"alpha": 1},
+            ValueError,
+            "alpha of DirichletProcess must be free .* got values of all",
+        ),
+        (
+            (DirichletProcess, 9, 2),
+            {"sd": 1},
+            ValueError,
+            "sd must be None if alpha .* alone is free, .*; got 1.0. Give hyp",
+        ),
+        ((DirichletProcess, 9, 2), {"interval": (1, 4)}, ValueError, "interval must be None if alpha .* alone is free"),
+        (
+            (DirichletProcess, 9, 2),
+            {"hyperprior": "sigma"},
+            ValueError,
+            "hyperprior must name a free .*, alpha; got 'sigma'",
+        ),
+        (
+            (DirichletProcess, 9, 2),
+            {"hyperprior": "alpha"},
+            ValueError,
+            "sd or interval must be given with a hyperprior",
+        ),
+        ((DirichletProcess, 9, 2), {"hyperprior": "alpha", "sd": 0.1}, ValueError, "sd must be between .*; got 0.1"),
+        ((NormalizedGeneralizedGamma, 9, 2), {}, ValueError, "sd, interval or one of alpha and sigma .* must be given"),
+        ((NormalizedGeneralizedGamma, 9, 2), {"sigma": 1}, ValueError, r"sigma of .* must be in \[0, 1\); got 1"),
+        (
+            (NormalizedGeneralizedGamma, 9, 2),
+            {"hyperprior": "alpha", "sd": 1},
+            ValueError,
+            "sigma of NormalizedGeneralizedGamma must be given beside a hyperprior of alpha",
+        ),
+        (
+            (NormalizedInverseGaussian, 100, 8),
+            {},
+            ValueError,
+            "n_clusters must be between 11.27 and 100 for NormalizedInverseGaussian and 100 items; got 8",
+        ),
+        (
+            (NormalizedGeneralizedGamma, 60, 8),
+            {"interval": (7, 9), "probability": 0.99},
+            ValueError,
+            "probability of the interval from 7 to 9 must be between .* with mean 8; got 0.99",
+        ),
+        (
+            (PitmanYorProcess, 60, 8),
+            {"discount": 0.2, "hyperprior": "concentration", "sd": 5},
+            ValueError,
+            "hyperprior must name a hyperparameter that is positive or in .*; got 'concentration', which is finite",
+        ),
+        (
+            (MixtureOfFiniteMixtures, 60, 8),
+            {"rate": 3},
+            ValueError,
+            "n_clusters must be between .* and 3.157 for MixtureOfFiniteMixtures and 60 items; got 8",
+        ),
+        ((Logistic, 40, 4), {}, ValueError, "many of Logistic is a whole number and must be given, as in many=1"),
+        (
+            (Logistic, 40, 4),
+            {"many": 1, "hyperprior": "place", "sd": 3},
+            ValueError,
+            "hyperprior must name a .* 'place'",
+        ),
+    ],
+)
+def test_what_cannot_be_had_is_refused(arguments, wishes, error, message):
+    with pytest.raises(error, match=message):
+        nrm.elicit(*arguments, **wishes)
+
+
+def test_attainable_spreads_are_those_of_the_error():
+    """Just inside of the range of the message there is a prior."""
+    with pytest.raises(ValueError, match="sd must be between 2.363 and 5.863 .* with mean 8; got 7"):
+        nrm.elicit(NormalizedGeneralizedGamma, 100, 8, sd=7)
+    assert nrm.elicit(DirichletProcess, 100, 8).sd == pytest.approx(2.363, abs=1e-3)
+    assert nrm.elicit(NormalizedGeneralizedGamma, 100, 8, sd=5.86).sd == pytest.approx(5.86)
