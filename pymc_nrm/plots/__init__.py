@@ -8,6 +8,7 @@ from pymc_nrm.plots.density import plot_density
 from pymc_nrm.plots.distance import plot_distance
 from pymc_nrm.plots.n_clusters import plot_n_clusters
 from pymc_nrm.plots.partition_trace import plot_partition_trace
+from pymc_nrm.plots.prior_partition import plot_prior_partition
 from pymc_nrm.plots.similarity import plot_similarity
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "plot_distance",
     "plot_n_clusters",
     "plot_partition_trace",
+    "plot_prior_partition",
     "plot_similarity",
 ]

@@ -5,23 +5,27 @@ import pytest
 import xarray as xr
 from plot_cases import TRUE, make_data, make_draws
 
+from pymc_nrm.measures import DirichletProcess, NormalizedInverseGaussian
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
 from pymc_nrm.plots.clusters import plot_clusters
 from pymc_nrm.plots.distance import plot_distance
 from pymc_nrm.plots.n_clusters import plot_n_clusters
 from pymc_nrm.plots.partition_trace import plot_partition_trace
+from pymc_nrm.plots.prior_partition import plot_prior_partition
 from pymc_nrm.plots.similarity import plot_similarity
 from pymc_nrm.plots.visuals import bars, integer_ticks, points_dataset, whiskers
 
 azp = pytest.importorskip("arviz_plots")
 
+PRIORS = {"DP": DirichletProcess(1.0), "NIG": NormalizedInverseGaussian(0.2)}
 PLOTS = {
     "n_clusters": lambda **kwargs: plot_n_clusters(make_draws(), **kwargs),
     "cluster_sizes": lambda **kwargs: plot_cluster_sizes(make_draws(), **kwargs),
     "partition_trace": lambda **kwargs: plot_partition_trace(make_draws(), **kwargs),
     "similarity": lambda **kwargs: plot_similarity(make_draws(), order="dendrogram", **kwargs),
     "distance": lambda **kwargs: plot_distance(make_draws(), TRUE, **kwargs),
+    "prior_partition": lambda **kwargs: plot_prior_partition(PRIORS, 9, n_draws=10, random_seed=1, **kwargs),
     "clusters": lambda **kwargs: plot_clusters(None, make_data(2), estimate=TRUE, uncertainty=False, **kwargs),
 }
 

@@ -1,0 +1,81 @@
+"""Laws of partitions under measures whose fields are numbers or distributions."""
+
+import numpy as np
+import pymc as pm
+from pytensor.graph.basic import Variable
+
+from pymc_nrm.elicitation.laws import n_clusters_pmf
+from pymc_nrm.measures.base import check_measure_hyperparameters, draw_partition
+
+__all__ = ["drawn_measures", "mean_pmf", "sorted_sizes"]
+
+# Draws of hyperparameters over which the law of the number of clusters is averaged.
+_N_LAWS = 400
+
+
+def drawn_measures(measure, n_draws, rng):
+    """Measures with float fields, drawn from the distributions of a measure's fields.
+
+    Parameters
+    ----------
+    measure : Measure
+        Fields are numbers, distributions such as ``pm.Gamma.dist(2, 1)``, or random variables of a model.
+    n_draws : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    list of Measure, length n_draws
+        The same object in all places if all fields are numbers.
+
+    Raises
+    ------
+    ValueError
+        If a hyperparameter, or a draw of it, is not allowed.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> drawn_measures(DirichletProcess(2), 2, np.random.default_rng(1))
+    [DirichletProcess(alpha=2.0), DirichletProcess(alpha=2.0)]
+    """
+    measure = check_measure_hyperparameters(measure)
+    random = [name for name, value in measure._asdict().items() if isinstance(value, Variable)]
+    if not random:
+        return [measure] * n_draws
+    drawn = pm.draw([getattr(measure, name) for name in random], draws=n_draws, random_seed=rng)
+    return [
+        check_measure_hyperparameters(measure._replace(**dict(zip(random, map(float, values), strict=True))))
+        for values in zip(*drawn, strict=True)
+    ]
+
+
+def mean_pmf(measures, n):
+    """Law of the number of clusters among n items: the mean of the exact laws under the first 400 measures.
+
+    Returns
+    -------
+    ndarray, shape (k_max,)
+    """
+    if measures[0] is measures[-1]:
+        return n_clusters_pmf(measures[0], n)
+    laws = [n_clusters_pmf(measure, n) for measure in measures[:_N_LAWS]]
+    total = np.zeros(max(map(len, laws)))
+    for law in laws:
+        total[: len(law)] += law
+    return total / len(laws)
+
+
+def sorted_sizes(measures, n, n_ranks, rng):
+    """Sizes of the largest clusters of a partition of n items from each measure.
+
+    Returns
+    -------
+    ndarray of int, shape (n_measures, n_ranks)
+        The largest first; zeros where there are fewer clusters.
+    """
+    sizes = np.zeros((len(measures), n_ranks), dtype=np.int64)
+    for row, measure in zip(sizes, measures, strict=True):
+        largest = np.sort(np.bincount(draw_partition(measure, n, rng)))[::-1][:n_ranks]
+        row[: len(largest)] = largest
+    return sizes
