@@ -9,7 +9,14 @@ import json
 import numpy as np
 from common import real_data_ours as ours
 from common.part import QUICK_RESULTS, RESULTS, Part
-from common.real_data_fits import adjusted_rand_index, brier_score, held_out, reliability, together
+from common.real_data_fits import (
+    adjusted_rand_index,
+    brier_score,
+    held_out,
+    precision_and_recall,
+    reliability,
+    together,
+)
 from common.real_data_pictures import pictures
 from common.real_data_report import headline, table
 from common.real_data_sets import load_all, names
@@ -42,7 +49,7 @@ def on_all_items(data, method, seed=1):
     row = {"clusters": len(np.unique(found.labels)), "seconds": found.seconds} | found.about
     if data.classes is not None:
         similarity = together(found.labels) if found.similarity is None else found.similarity
-        row["ari"] = adjusted_rand_index(found.labels, data.classes)
+        row |= agreement(found.labels, data.classes)
         row["brier"] = brier_score(similarity, data.classes)
         if found.similarity is not None:
             row["reliability"] = reliability(similarity, data.classes)
@@ -50,13 +57,21 @@ def on_all_items(data, method, seed=1):
         return [row]
     fused = {"method": ours.FUSED, "clusters": len(np.unique(found.fused_labels)), "seconds": found.seconds}
     if data.classes is not None:
-        fused["ari"] = adjusted_rand_index(found.fused_labels, data.classes)
+        fused |= agreement(found.fused_labels, data.classes)
     return [row, fused]
+
+
+def agreement(labels, classes):
+    """Agreement of labels with known classes, as entries of a row."""
+    precision, recall = precision_and_recall(labels, classes)
+    return {"ari": adjusted_rand_index(labels, classes), "precision": precision, "recall": recall}
 
 
 def measure(quick, note, sets=None, methods=None):
     chosen = sets or (QUICK_SETS if quick else names())
     rows = kept(QUICK_RESULTS if quick else RESULTS, sets, methods)
+    if rows:
+        note("Measured in several runs: the times above are those of the last.")
     absent = set()
     for name, data in load_all(chosen, note).items():
         n, d = data.X.shape
@@ -77,8 +92,22 @@ def measure(quick, note, sets=None, methods=None):
             for row in found:
                 shown = {key: f"{row[key]:.3f}" for key in ("ari", "held_out", "brier", "seconds") if key in row}
                 print(f"{name}: {row['method']}: {row['clusters']} clusters, {shown}", flush=True)
+    if not quick:
+        note_absent(rows, note)
     order = {name: place for place, name in enumerate(names())}
     return sorted(rows, key=lambda row: (order[row["set"]], list(METHODS).index(origin(row))))
+
+
+def note_absent(rows, note):
+    """Say for which sets there are no rows of the package, or of no method at all."""
+    found = {name: {origin(row) for row in rows if row["set"] == name} for name in names()}
+    for who, absent in (
+        ("the package, only by peers", [name for name, here in found.items() if here and ours.NAME not in here]),
+        ("peers, only by the package", [name for name, here in found.items() if here == {ours.NAME}]),
+        ("any method", [name for name, here in found.items() if not here]),
+    ):
+        if absent:
+            note(f"Not measured by {who}: {'; '.join(absent)}.")
 
 
 def kept(folder, sets, methods):

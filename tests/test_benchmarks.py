@@ -191,6 +191,10 @@ def test_agreement_and_calibration_of_pairs(module):
     assert fits.adjusted_rand_index([0, 0, 1, 1], [5, 5, 3, 3]) == 1.0
     # Two partitions that cross: no pair in common, of 2 and 2 pairs among 6, where 2/3 are expected.
     assert fits.adjusted_rand_index([0, 0, 1, 1], [0, 1, 0, 1]) == pytest.approx((0 - 2 / 3) / (2 - 2 / 3))
+    # Three pairs share a cluster, all of one class, which has six pairs.
+    precision, recall = fits.precision_and_recall([0, 0, 0, 1, 2], [0, 0, 0, 0, 1])
+    assert (precision, recall) == (1.0, 3 / 6)
+    assert fits.precision_and_recall([0, 0, 0, 0], [0, 0, 1, 1]) == (2 / 6, 1.0)
     classes = np.array([0, 0, 1])
     similarity = np.array([[1, 0.8, 0.25], [0.8, 1, 0.25], [0.25, 0.25, 1]])
     assert fits.brier_score(similarity, classes) == pytest.approx((0.2**2 + 2 * 0.25**2) / 3)
@@ -252,9 +256,10 @@ def test_real_data_says_where_the_package_is_behind(module):
     part, summary = module("common.catalogue").load("real_data"), module("common.real_data_summary")
     assert summary.behind(REAL_ROWS) == [("a", 0.5, 0.7, "HDBSCAN")]
     assert summary.behind(REAL_ROWS, margin=0.3) == []
+    assert "| a | 0.70: HDBSCAN | 2 | 0.50 |" in part.table(REAL_ROWS)
     text = part.table(REAL_ROWS)
     assert "| a | 9 x 2 | 2 | 0.50 | **0.70** |" in text and "**-3.00**" in text
-    assert any(claim[1] == "1 of 1 sets" for claim in part.headline(REAL_ROWS))
+    assert any(claim[1] == "1 of 1 sets; fused 0" for claim in part.headline(REAL_ROWS))
 
 
 def test_catalogue_lists_all_parts(module):

@@ -26,19 +26,14 @@ def pictures(rows, folder):
         name = "real_data_agreement.png"
         agreement(rows).savefig(folder / name, dpi=120)
         found[name] = "Adjusted Rand index of all methods with the known classes, by set."
-    if any("pymc_nrm" in here and len(here) > 1 for here in values(rows, "held_out").values()):
-        name = "real_data_density.png"
-        densities(rows).savefig(folder / name, dpi=120)
-        found[name] = (
-            "Held-out log density of the package minus that of each peer, nats per item; to the right of the line the "
-            "package is better."
-        )
     curves, n_sets = reliability_curves(rows)
-    if n_sets:
-        name = "real_data_calibration.png"
-        calibration(curves).savefig(folder / name, dpi=120)
+    if n_sets and _densities(rows):
+        name = "real_data_probabilities.png"
+        probabilities(rows, curves).savefig(folder / name, dpi=120)
         found[name] = (
-            f"Share of pairs of items of one class, by the probability that they share a cluster, {n_sets} sets."
+            "Left: held-out log density of the package minus that of each peer; to the right of the line the package "
+            "is better.  Right: share of pairs of items of one class, by the probability that they share a cluster, "
+            f"{n_sets} sets."
         )
     plt.close("all")
     return found
@@ -63,9 +58,23 @@ def agreement(rows):
     return figure
 
 
-def densities(rows):
-    found = {name: here for name, here in values(rows, "held_out").items() if "pymc_nrm" in here and len(here) > 1}
-    figure, axis = plt.subplots(figsize=(8, 0.27 * len(found) + 1.4), layout="constrained")
+def probabilities(rows, curves):
+    """Held-out densities on the left, calibration of pairs on the right."""
+    found = _densities(rows)
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(10, max(0.27 * len(found) + 1.4, 4.6)), layout="constrained", width_ratios=(1.15, 1)
+    )
+    densities(left, found)
+    calibration(right, curves)
+    handles = {}
+    for axis in (left, right):
+        handles |= {label: handle for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, fontsize=8)
+    return figure
+
+
+def densities(axis, found):
+    """Differences of held-out densities, one line for each set."""
     axis.axvline(0, color="black", linewidth=0.8)
     names = list(found)[::-1]
     for height in range(len(names)):
@@ -86,16 +95,14 @@ def densities(rows):
                     f"{gain:+.1f}", (shown, height), (offset, -2.5), textcoords="offset points", fontsize=7, ha=side
                 )
     axis.set_yticks(range(len(names)), names, fontsize=8)
-    axis.set_xlim(-WIDEST - 0.5, WIDEST + 0.5)
+    axis.set_xlim(-WIDEST - 0.8, WIDEST + 0.8)
     axis.set_ylim(-0.6, len(names) - 0.4)
-    axis.set_xlabel("held-out log density of pymc_nrm minus that of the peer (nats per item)")
+    axis.set_xlabel("held-out log density: pymc_nrm minus peer, nats per item")
     axis.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside lower center", ncols=4, fontsize=8)
-    return figure
 
 
-def calibration(curves):
-    figure, axis = plt.subplots(figsize=(4.6, 4.6), layout="constrained")
+def calibration(axis, curves):
+    """Share of pairs of one class by probability; the diagonal is perfect."""
     axis.plot([0, 1], [0, 1], color="#BBBBBB", linewidth=1)
     for method, curve in curves.items():
         color, marker = STYLES[method]
@@ -108,5 +115,8 @@ def calibration(curves):
         aspect="equal",
     )
     axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(fontsize=8, frameon=False, loc="upper left")
-    return figure
+
+
+def _densities(rows):
+    """Held-out densities of sets on which the package and a peer have one."""
+    return {name: here for name, here in values(rows, "held_out").items() if "pymc_nrm" in here and len(here) > 1}

@@ -33,15 +33,21 @@ def averages(found, methods):
     return {method: float(np.mean([here[method] for here in complete])) for method in methods}, len(complete)
 
 
-def behind(rows, key="ari", margin=BEHIND):
-    """Sets on which the package is behind the best peer by more than a margin: name, its value, best value, peer."""
+def behind(rows, method=OURS, margin=BEHIND):
+    """Sets on which a method's adjusted Rand index is behind the best peer's by more than a margin.
+
+    Returns
+    -------
+    list of tuple
+        Name of the set, value of the method, best value, and the peer that has it.
+    """
     lines = []
-    for name, here in values(rows, key).items():
-        peers = {method: value for method, value in here.items() if method in PEERS}
-        if OURS in here and peers:
+    for name, here in values(rows, "ari").items():
+        peers = {peer: value for peer, value in here.items() if peer in PEERS}
+        if method in here and peers:
             best = max(peers, key=peers.get)
-            if here[OURS] < peers[best] - margin:
-                lines.append((name, here[OURS], peers[best], best))
+            if here[method] < peers[best] - margin:
+                lines.append((name, here[method], peers[best], best))
     return lines
 
 
