@@ -7,14 +7,16 @@ from common.real_data_summary import reliability_curves, values
 
 STYLES = {
     "pymc_nrm": ("#D55E00", "o"),
-    "pymc_nrm, fused": ("#F0A070", "D"),
+    "pymc_nrm, fused": ("#000000", "D"),
     "GaussianMixture, BIC": ("#0072B2", "s"),
     "BayesianGaussianMixture": ("#56B4E9", "v"),
     "latent classes, BIC": ("#CC79A7", "P"),
     "k-means, silhouette": ("#009E73", "^"),
     "HDBSCAN": ("#999999", "x"),
-    "HDBSCAN, 15": ("#555555", "+"),
+    "HDBSCAN, 15": ("#777777", "+"),
 }
+# Sizes of markers that are open.
+OPEN_SIZES = {"pymc_nrm": 110, "pymc_nrm, fused": 40}
 # Differences of held-out densities beyond this are drawn at the edge, with their value.
 WIDEST = 2.0
 
@@ -22,10 +24,10 @@ WIDEST = 2.0
 def pictures(rows, folder):
     """Save the pictures; returns their names and captions."""
     found = {}
-    if values(rows, "ari"):
+    if _agreements(rows):
         name = "real_data_agreement.png"
         agreement(rows).savefig(folder / name, dpi=120)
-        found[name] = "Adjusted Rand index of all methods with the known classes, by set."
+        found[name] = "Adjusted Rand index of all methods with the known classes, where the package was measured."
     curves, n_sets = reliability_curves(rows)
     if n_sets and _densities(rows):
         name = "real_data_probabilities.png"
@@ -40,7 +42,7 @@ def pictures(rows, folder):
 
 
 def agreement(rows):
-    found = values(rows, "ari")
+    found = _agreements(rows)
     figure, axis = plt.subplots(figsize=(8, 0.27 * len(found) + 1.4), layout="constrained")
     names = sorted(found, key=lambda name: max(found[name].values()))
     for height in range(len(names)):
@@ -48,9 +50,13 @@ def agreement(rows):
     for method, (color, marker) in STYLES.items():
         points = [(found[name][method], height) for height, name in enumerate(names) if method in found[name]]
         if points:
-            size = 60 if method == "pymc_nrm" else 28
-            order = 4 if method == "pymc_nrm" else 3
-            axis.scatter(*zip(*points, strict=True), color=color, marker=marker, s=size, zorder=order, label=method)
+            # Our markers are open and larger, so that peers at the same place can be seen.
+            style = (
+                {"s": OPEN_SIZES[method], "facecolors": "none", "edgecolors": color}
+                if method in OPEN_SIZES
+                else {"s": 28, "color": color}
+            )
+            axis.scatter(*zip(*points, strict=True), marker=marker, linewidths=1.8, zorder=4, label=method, **style)
     axis.set_yticks(range(len(names)), names, fontsize=8)
     axis.set_xlabel("adjusted Rand index with the known classes")
     axis.spines[["top", "right"]].set_visible(False)
@@ -69,6 +75,7 @@ def probabilities(rows, curves):
     handles = {}
     for axis in (left, right):
         handles |= {label: handle for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    handles = {method: handles[method] for method in STYLES if method in handles}
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, fontsize=8)
     return figure
 
@@ -115,6 +122,11 @@ def calibration(axis, curves):
         aspect="equal",
     )
     axis.spines[["top", "right"]].set_visible(False)
+
+
+def _agreements(rows):
+    """Agreement with the classes where the package was measured."""
+    return {name: here for name, here in values(rows, "ari").items() if "pymc_nrm" in here}
 
 
 def _densities(rows):

@@ -57,6 +57,9 @@ def table(rows):
         "5 and 15, noise counted as one more cluster.  Latent classes by EM, 1 to 15 by BIC, are for binary, "
         "categorical and count data.\n"
     )
+    for claim, measured, _, met in headline(rows):
+        text += f"\n- {claim}{'' if met is None else ' (met)' if met else ' (not met)'}: {measured}."
+    text += "\n"
     for title, chosen, without in (
         ("Continuous data", continuous, ("latent classes, BIC",)),
         ("Binary, count, categorical and mixed data", others, ()),
@@ -98,12 +101,12 @@ def by_set(rows, found, methods, *, digits, best=max):
     methods = [method for method in methods if _any(found, method)]
     lines = []
     for name, here in found.items():
-        top = best(here.values())
+        top = f"{best(here.values()):.{digits}f}"
         row = sizes[name]
         cells = [name, f"{row['n']} x {row['d']}", row["classes"] or None]
         for method in methods:
             value = here.get(method)
-            cells.append(None if value is None else _bold(f"{value:.{digits}f}", value == top))
+            cells.append(None if value is None else _bold(f"{value:.{digits}f}", f"{value:.{digits}f}" == top))
         lines.append(cells)
     # Means are over sets on which all shown methods were measured.
     mean, n_sets = averages(found, methods)
