@@ -60,10 +60,11 @@ def table(rows):
     for claim, measured, _, met in headline(rows):
         text += f"\n- {claim}{'' if met is None else ' (met)' if met else ' (not met)'}: {measured}."
     text += "\n"
-    for title, chosen, without in (
+    groups = (
         ("Continuous data", continuous, ("latent classes, BIC",)),
         ("Binary, count, categorical and mixed data", others, ()),
-    ):
+    )
+    for title, chosen, without in groups:
         methods = [method for method in (OURS, FUSED, *PEERS) if method not in without]
         text += f"\n**{title}: adjusted Rand index with the known classes**; the best of a row is bold.\n\n"
         text += by_set(rows, values(rows, "ari", chosen), methods, digits=2)
@@ -82,9 +83,13 @@ def table(rows):
             "Recall is the share of the pairs of one class that are in one cluster: low if classes are split.\n\n"
         )
         text += far
-    text += "\n**Calibration of pairs**: mean squared error (Brier score) of the probability that two items belong "
-    text += "together; methods without probabilities say 0 or 1.\n\n"
-    text += by_set(rows, values(rows, "brier"), [OURS, *PEERS], digits=3, best=min)
+    for title, chosen, without in groups:
+        methods = [method for method in (OURS, *PEERS) if method not in without]
+        text += (
+            f"\n**{title}: calibration of pairs.**  Mean squared error (Brier score) of the probability that two items "
+            "belong together; methods without probabilities say 0 or 1.\n\n"
+        )
+        text += by_set(rows, values(rows, "brier", chosen), methods, digits=3, best=min)
     _, n_sets = reliability_curves(rows)
     if n_sets:
         text += "\n**Pairs of items of one class, by the probability with which they share a cluster**, over the "
