@@ -145,6 +145,11 @@ def test_a_costly_log_marginal_leaves_fewer_moves():
     assert cheap.informed_split_merge > dear.informed_split_merge
 
 
+def test_moves_are_chosen_without_data_too():
+    tally = make_tally([100, 100], [50, 50], 20_000)
+    assert numbers_of_moves(40, 3, 0, [tally, tally], {}) == numbers_of_moves(40, 3, 1, [tally, tally], {})
+
+
 def test_goes_on_where_it_stopped():
     model, start = make_model(groups(spread=3.0)), {"z": np.zeros(40, dtype=np.int64)}
     whole, other = make_step(model), make_step(model)

@@ -77,7 +77,7 @@ def numbers_of_moves(n, n_clusters, n_statistics, tallies, chosen):
         Number of items.
     n_clusters : int
     n_statistics : int
-        Length of a row of sufficient statistics.
+        Length of a row of sufficient statistics; 0 without data.
     tallies : pair of Tally
         Outcomes of the informed and of the other split-merge moves of past draws.
     chosen : dict of str to int or float
@@ -109,7 +109,7 @@ def numbers_of_moves(n, n_clusters, n_statistics, tallies, chosen):
         gain = (np.array([tally.accepted.sum() for tally in tallies]) + 1.0) / (proposals + 20.0) / work
         share = np.clip(gain / gain.sum(), _LEAST_SHARE, 1.0 - _LEAST_SHARE)
         time = 0.5 * counts["marginal_gibbs"] * (n_clusters + 1.0) / _PREDICTIVES_PER_MARGINAL
-        time = max(time, _LEAST_NUMBERS / n_statistics)
+        time = max(time, _LEAST_NUMBERS / max(n_statistics, 1))
         adapted = np.clip(np.rint(share * time / work), _FEWEST, _MOST)
         for name, count in zip(("informed_split_merge", "tree_split_merge"), adapted, strict=True):
             if name not in chosen:
