@@ -16,6 +16,7 @@ __all__ = [
     "cholesky_update",
     "draw_categorical",
     "draw_index",
+    "draw_log_gamma",
     "log_gamma",
     "log_gamma_ratio",
     "log_rising_factorial",
@@ -241,6 +242,28 @@ def trapezoid_log(log_values, spacing):
     True
     """
     return log_sum_exp(log_values) + math.log(spacing)
+
+
+@kernel
+def draw_log_gamma(rng, shape):
+    """Draw the logarithm of a gamma variable of rate 1, which does not underflow however small the shape is.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    shape : positive float
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> draw_log_gamma(np.random.default_rng(1), 1e-5) < -1000.0
+    True
+    """
+    # A gamma variable of shape a is G_(a+1) U^(1/a).
+    return math.log(rng.standard_gamma(shape + 1.0)) + math.log1p(-rng.random()) / shape
 
 
 @kernel

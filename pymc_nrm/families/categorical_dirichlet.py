@@ -28,6 +28,7 @@ from pymc_nrm.families.components import (
     component_panel,
     log_component_density,
     write_component,
+    write_logarithms,
 )
 from pymc_nrm.families.conjugate import (
     draw_dirichlet,
@@ -381,8 +382,7 @@ def _(family, n_columns):
 
 @write_component.register(CategoricalDirichlet)
 def _(family, parameters, panel, column):
-    for j in range(parameters.shape[0]):
-        panel[j, column] = math.log(parameters[j]) if parameters[j] > 0.0 else -math.inf
+    write_logarithms(parameters, panel, column)
 
 
 @add_component_densities.register(CategoricalDirichlet)

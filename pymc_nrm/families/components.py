@@ -4,7 +4,9 @@ A *panel* holds many components side by side, so that an item is weighed under a
 type of a family is used: shapes are those of the parameters.
 """
 
-from pymc_nrm.generic import generic
+import math
+
+from pymc_nrm.generic import generic, kernel
 
 
 @generic
@@ -74,6 +76,13 @@ def add_component_densities(family, panel, data, item, width, values):
     values : ndarray, shape (at least width,)
     """
     raise NotImplementedError
+
+
+@kernel
+def write_logarithms(parameters, panel, column):
+    """Write the logarithms of numbers that are at least 0 into the first rows of a column of a panel."""
+    for j in range(parameters.shape[0]):
+        panel[j, column] = math.log(parameters[j]) if parameters[j] > 0.0 else -math.inf
 
 
 @generic

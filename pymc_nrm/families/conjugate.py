@@ -3,6 +3,7 @@
 import numpy as np
 
 from pymc_nrm.generic import generic, kernel
+from pymc_nrm.special import draw_log_gamma
 
 
 @generic
@@ -55,16 +56,13 @@ def restore_parameters(family, data, parameters):
 
 @kernel
 def draw_dirichlet(rng, concentration, probabilities):
-    """Draw from a Dirichlet distribution and write it into ``probabilities``; entries of concentration 0 get 0.
-
-    A gamma variate of small shape a underflows; its logarithm is that of a variate of shape a + 1 plus log(U)/a.
-    """
+    """Draw from a Dirichlet distribution and write it into ``probabilities``; entries of concentration 0 get 0."""
     largest = -np.inf
     for i in range(concentration.shape[0]):
         a = concentration[i]
         probabilities[i] = -np.inf
         if a > 0.0:
-            probabilities[i] = np.log(rng.standard_gamma(a + 1.0)) + np.log1p(-rng.random()) / a
+            probabilities[i] = draw_log_gamma(rng, a)
             largest = max(largest, probabilities[i])
     total = 0.0
     for i in range(concentration.shape[0]):

@@ -61,6 +61,23 @@ def centred(values):
     return Centred(shifted, center, grid)
 
 
+def restore_location(data, parameters):
+    """Parameters in the units of the data, from those of centred data, which begin with a location.
+
+    Parameters
+    ----------
+    data : Centred
+    parameters : ndarray, shape (..., parameters_size)
+
+    Returns
+    -------
+    ndarray, shape (..., parameters_size)
+    """
+    restored = np.array(parameters)
+    restored[..., : len(data.center)] += data.center
+    return restored
+
+
 def check_ratio(data, scale, advice, title):
     """Refuse values whose squares overflow, or that are too large for doubles to resolve the width of a cluster.
 

@@ -20,6 +20,7 @@ from pymc_nrm.families.conjugate import (
     parameters_size,
     restore_parameters,
 )
+from pymc_nrm.families.moments import restore_location
 from pymc_nrm.families.normal_gamma import NormalGamma, pooling_weights, posterior_location_scale
 from pymc_nrm.lanes import LANES
 
@@ -28,9 +29,7 @@ _LOG_2_PI = math.log(2.0 * math.pi)
 
 @restore_parameters.register(NormalGamma)
 def _(family, data, parameters):
-    restored = np.array(parameters)
-    restored[..., : len(data.center)] += data.center
-    return restored
+    return restore_location(data, parameters)
 
 
 @parameter_shapes.register(NormalGamma)

@@ -21,6 +21,7 @@ from pymc_nrm.families.conjugate import (
     parameters_size,
     restore_parameters,
 )
+from pymc_nrm.families.moments import restore_location
 from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.families.wishart_rows import new_workspace, posterior_factor
 from pymc_nrm.lanes import LANES, squared_lengths
@@ -31,9 +32,7 @@ _LOG_2_PI = math.log(2.0 * math.pi)
 
 @restore_parameters.register(NormalWishart)
 def _(family, data, parameters):
-    restored = np.array(parameters)
-    restored[..., : len(data.center)] += data.center
-    return restored
+    return restore_location(data, parameters)
 
 
 @parameter_shapes.register(NormalWishart)

@@ -27,6 +27,7 @@ from pymc_nrm.families.components import (
     component_panel,
     log_component_density,
     write_component,
+    write_logarithms,
 )
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameter_shapes, parameters_size
 from pymc_nrm.families.fast import log_marginals_with_gradient, log_predictive_without, update_cache
@@ -330,11 +331,8 @@ def _(family, n_columns):
 @write_component.register(PoissonGamma)
 def _(family, parameters, panel, column):
     # Logarithms of the rates, then the sum of the rates.
-    d = parameters.shape[0]
-    panel[d, column] = 0.0
-    for j in range(d):
-        panel[j, column] = math.log(parameters[j]) if parameters[j] > 0.0 else -math.inf
-        panel[d, column] += parameters[j]
+    write_logarithms(parameters, panel, column)
+    panel[parameters.shape[0], column] = parameters.sum()
 
 
 @add_component_densities.register(PoissonGamma)

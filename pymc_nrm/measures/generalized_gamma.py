@@ -13,6 +13,7 @@ import pytensor.tensor as pt
 
 from pymc_nrm.generic import generic, kernel
 from pymc_nrm.measures import base, levy
+from pymc_nrm.measures.gibbs_type import draw_cluster, gibbs_type_weights
 from pymc_nrm.measures.log_concave import draw_log_concave, log_density, log_density_derivative
 from pymc_nrm.measures.quadrature import (
     find_window,
@@ -24,6 +25,7 @@ from pymc_nrm.measures.quadrature import (
 )
 from pymc_nrm.measures.stirling_numbers import log_stirling_numbers
 from pymc_nrm.special import (
+    draw_log_gamma,
     log_gamma,
     log_rising_factorial,
     softplus,
@@ -171,23 +173,14 @@ def _draw_log_u_kernel(alpha, sigma, n, k, rng):
 @kernel
 def draw_log_u_without_sigma(alpha, n, rng):
     """Draw log u of the Dirichlet process, which is independent of the partition of the n items."""
-    # Since u / (1 + u) ~ Beta(n, alpha), u is a ratio of gamma variables.  On the log scale G_a = G_(a+1) U^(1/a) does
-    # not underflow.
+    # Since u / (1 + u) ~ Beta(n, alpha), u is a ratio of gamma variables.
     log_numerator = math.log(rng.standard_gamma(float(n)))
-    log_denominator = math.log(rng.standard_gamma(alpha + 1.0)) + math.log(1.0 - rng.random()) / alpha
-    return min(log_numerator - log_denominator, LARGEST_LOG_U)
+    return min(log_numerator - draw_log_gamma(rng, alpha), LARGEST_LOG_U)
 
 
 @kernel
 def _weights_kernel(alpha, sigma, n, log_u):
-    join = np.empty(n + 1)
-    moment = np.empty(n + 1)
-    join[0] = log_growth(alpha, sigma, softplus(log_u))
-    moment[0] = 0.0
-    for m in range(1, n + 1):
-        join[m] = math.log(m - sigma)
-        moment[m] = moment[m - 1] + join[m - 1]
-    return base.Weights(join, moment)
+    return gibbs_type_weights(n, sigma, log_growth(alpha, sigma, softplus(log_u)))
 
 
 @kernel
@@ -293,11 +286,7 @@ def _draw_by_quadrature(alpha, sigma, n, rng):
                 weight[j] *= growth[j]
             total_old = total_new
         else:
-            # Propose a cluster of m items with probability m / i, accept it with probability (m - sigma) / m.
-            label = labels[rng.integers(0, i)]
-            while rng.random() * counts[label] > counts[label] - sigma:
-                label = labels[rng.integers(0, i)]
-            labels[i] = label
+            labels[i] = draw_cluster(rng, labels, counts, i, sigma)
         counts[labels[i]] += 1
         stale = (
             weight[0] > _LARGEST_END * total_old

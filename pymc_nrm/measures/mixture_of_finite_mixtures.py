@@ -21,9 +21,11 @@ from pytensor.gradient import disconnected_grad
 from pymc_nrm.generic import kernel
 from pymc_nrm.measures import base, levy
 from pymc_nrm.measures.base import Hyperparameter, random_measure
+from pymc_nrm.measures.gibbs_type import gibbs_type_weights
 from pymc_nrm.measures.stirling_numbers import log_stirling_numbers
 from pymc_nrm.special import (
     draw_categorical,
+    draw_log_gamma,
     log_gamma,
     log_rising_factorial,
     log_sum_exp,
@@ -122,7 +124,8 @@ def _(measure, n, log_u):
 
 @base.weights.register(MixtureOfFiniteMixtures)
 def _(measure, n, log_u):
-    return _weights_kernel(float(measure.gamma), float(measure.rate), n, float(log_u))
+    gamma, rate = float(measure.gamma), float(measure.rate)
+    return gibbs_type_weights(n, -gamma, math.log(rate) + math.log(gamma) - gamma * softplus(log_u))
 
 
 @base.draw_log_auxiliary.register(MixtureOfFiniteMixtures)
@@ -162,18 +165,6 @@ def _(measure, n):
 @base.draw_partition.register(MixtureOfFiniteMixtures)
 def _(measure, n, rng):
     return _draw_partition_kernel(float(measure.gamma), float(measure.rate), n, rng)
-
-
-@kernel
-def _weights_kernel(gamma, rate, n, log_u):
-    join = np.empty(n + 1)
-    moment = np.empty(n + 1)
-    join[0] = math.log(rate) + math.log(gamma) - gamma * softplus(log_u)
-    moment[0] = 0.0
-    for m in range(1, n + 1):
-        join[m] = math.log(gamma + m)
-        moment[m] = moment[m - 1] + join[m - 1]
-    return base.Weights(join, moment)
 
 
 @kernel
@@ -250,12 +241,10 @@ def log_new_weight(n, k, gamma, rate):
 
 @kernel
 def _draw_log_u_kernel(gamma, rate, n, k, rng):
-    # Given M, u / (1 + u) ~ Beta(n, gamma M), so that u is a ratio of gamma variables.  On the log scale
-    # G_a = G_(a+1) U^(1/a) does not underflow.
+    # Given M, u / (1 + u) ~ Beta(n, gamma M), so that u is a ratio of gamma variables.
     shape = gamma * (k + draw_categorical(rng, _log_terms(n, k, gamma, rate)))
     log_numerator = math.log(rng.standard_gamma(float(n)))
-    log_denominator = math.log(rng.standard_gamma(shape + 1.0)) + math.log(1.0 - rng.random()) / shape
-    return min(log_numerator - log_denominator, LARGEST_LOG_U)
+    return min(log_numerator - draw_log_gamma(rng, shape), LARGEST_LOG_U)
 
 
 @kernel

@@ -21,8 +21,9 @@ import pytensor.tensor as pt
 from pymc_nrm.generic import kernel
 from pymc_nrm.measures import base
 from pymc_nrm.measures.generalized_gamma import LARGEST_LOG_U, draw_log_u_without_sigma
+from pymc_nrm.measures.gibbs_type import draw_cluster, gibbs_type_weights
 from pymc_nrm.measures.stirling_numbers import log_stirling_numbers
-from pymc_nrm.special import log_rising_factorial, softplus, symbolic_log_rising_factorial
+from pymc_nrm.special import draw_log_gamma, log_rising_factorial, softplus, symbolic_log_rising_factorial
 from pymc_nrm.supports import GreaterThanMinus, Hyperparameter
 
 # Above this ratio of concentration to discount, d g varies by less than 1e-9 of itself, and probabilities of partitions
@@ -124,22 +125,13 @@ def _(measure, n, n_clusters, rng):
     # The mean of d g comes first, since the shape alone may be a difference of large numbers.
     mean = t + n_clusters * d
     shape = mean / d
-    # G_a = G_(a+1) U^(1/a) does not underflow in logs.
-    log_gamma = math.log(rng.standard_gamma(shape + 1.0)) + math.log(1.0 - rng.random()) / shape
-    return max(math.log(mean) + log_gamma - math.log(shape), -LARGEST_LOG_U)
+    return max(math.log(mean) + draw_log_gamma(rng, shape) - math.log(shape), -LARGEST_LOG_U)
 
 
 @base.weights.register(PitmanYorProcess)
 def _(measure, n, log_u):
     d, t = measure.discount, measure.concentration
-    join = np.empty(n + 1)
-    moment = np.empty(n + 1)
-    join[0] = log_u if has_auxiliary(d, t) else math.log(t)
-    moment[0] = 0.0
-    for m in range(1, n + 1):
-        join[m] = math.log(m - d)
-        moment[m] = moment[m - 1] + join[m - 1]
-    return base.Weights(join, moment)
+    return gibbs_type_weights(n, d, log_u if has_auxiliary(d, t) else math.log(t))
 
 
 @base.log_eppf.register(PitmanYorProcess)
@@ -197,10 +189,6 @@ def _(measure, n, rng):
             labels[i] = k
             k += 1
         else:
-            # Propose a cluster of m items with probability m / i, accept it with probability (m - d) / m.
-            label = labels[rng.integers(0, i)]
-            while rng.random() * counts[label] > counts[label] - d:
-                label = labels[rng.integers(0, i)]
-            labels[i] = label
+            labels[i] = draw_cluster(rng, labels, counts, i, d)
         counts[labels[i]] += 1
     return labels

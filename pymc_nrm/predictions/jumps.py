@@ -16,7 +16,7 @@ from pymc_nrm.measures.generalized_gamma import stable_parameters
 from pymc_nrm.measures.quadrature import log_growth
 from pymc_nrm.predictions.levy_tail import log_mass_below, log_tail_inverse
 from pymc_nrm.predictions.tilted_stable import draw_log_tilted_stable
-from pymc_nrm.special import softplus
+from pymc_nrm.special import draw_log_gamma, softplus
 
 
 def _parameters(measure):
@@ -155,9 +155,7 @@ def draw_log_gamma_jumps(rng, sigma, counts):
     """Draw logarithms of independent gamma variables of shapes ``counts - sigma``."""
     log_jumps = np.empty(counts.shape[0])
     for c in range(counts.shape[0]):
-        # A gamma variable of shape s is G_(s+1) U^(1/s), which does not underflow in logs.
-        shape = counts[c] - sigma
-        log_jumps[c] = math.log(rng.standard_gamma(shape + 1.0)) + math.log1p(-rng.random()) / shape
+        log_jumps[c] = draw_log_gamma(rng, counts[c] - sigma)
     return log_jumps
 
 

@@ -18,6 +18,7 @@ import math
 
 from pymc_nrm.generic import kernel
 from pymc_nrm.measures.quadrature import expm1_ratio
+from pymc_nrm.special import draw_log_gamma
 
 # Tangents touch h where it has dropped by an amount in this range.  On either side of the mode, the mass of a hat with
 # one flat and one tangent piece is then at most 1 / (1 - exp(-1/2)) times the integral.  Proof: let the drop at a
@@ -161,8 +162,7 @@ def draw_log_tilted_stable(rng, a, sigma):
     if not (a > 0.0 and a < math.inf and sigma >= 0.0 and sigma < 1.0):
         raise ValueError("the remaining mass needs a finite positive mean and sigma in [0, 1)")
     if sigma == 0.0:
-        # A gamma variable of shape a is G_(a+1) U^(1/a), which does not underflow in logs.
-        return math.log(rng.standard_gamma(a + 1.0)) + math.log1p(-rng.random()) / a
+        return draw_log_gamma(rng, a)
     log_mass_0 = _hat(a, sigma, 0.0)[0]
     turn, log_mass_turn = _turning_angle(a, sigma, log_mass_0)
     # By concavity, log I(angle) <= log I(turn) - (angle / turn - 1)(log I(0) - log I(turn)) beyond the turn, and

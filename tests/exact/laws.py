@@ -6,7 +6,9 @@ import numpy as np
 from cases import FAMILIES, MEASURES
 from chains import draw_tables
 
+from pymc_nrm.generic import lacking
 from pymc_nrm.measures.base import log_eppf, weights
+from pymc_nrm.measures.levy import log_tilted_moment
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.testing import exact_posterior, kernel_inputs, largest_z, z_scores
 
@@ -36,11 +38,16 @@ def tables(measure, n):
 def law_given_u(measure, family, u):
     """Probabilities of all partitions given their data and u."""
     partitions, probabilities = posterior(measure, family)
+    measure, n = MEASURES[measure], partitions.shape[1]
+    if lacking(type(measure), [log_tilted_moment]):
+        moments = weights(measure, n, np.log(u)).moment
+    else:
+        # These do not rest on the tables that the samplers read.
+        moments = np.array([0.0, *(log_tilted_moment(measure, m, u) for m in range(1, n + 1))])
     log_p = np.log(probabilities)
     for row, labels in enumerate(partitions):
         counts = label_counts(labels)
-        log_p[row] += weights(MEASURES[measure], len(labels), np.log(u)).moment[counts].sum()
-        log_p[row] -= log_eppf(MEASURES[measure], counts)
+        log_p[row] += moments[counts].sum() - log_eppf(measure, counts)
     p = np.exp(log_p - log_p.max())
     return partitions, p / p.sum()
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from partition_probabilities import log_extensions
 from scipy import stats
 
 from pymc_nrm.measures import DirichletProcess, MixtureOfFiniteMixtures
@@ -92,11 +93,7 @@ def test_probabilities_of_partitions_obey_the_addition_rule(gamma, rate):
     """A partition of n items has the probability of all its extensions to n + 1 items together."""
     measure = MixtureOfFiniteMixtures(gamma, rate)
     for counts in [[1], [5, 1], [1] * 6, [900, 90, 10], [1] * 100]:
-        extensions = [log_eppf(measure, np.array([*counts, 1]))]
-        for size in set(counts):
-            larger = counts.copy()
-            larger[counts.index(size)] += 1
-            extensions.append(math.log(counts.count(size)) + log_eppf(measure, np.array(larger)))
+        extensions = log_extensions(measure, counts)
         expected = log_eppf(measure, np.array(counts))
         assert np.logaddexp.reduce(extensions) == pytest.approx(expected, rel=1e-13, abs=1e-9), counts
         shares = np.array(extensions) - expected

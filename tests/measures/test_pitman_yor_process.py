@@ -8,6 +8,7 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from partition_probabilities import log_of
 from pymc.logprob.utils import ParameterValueError
 from scipy import special, stats
 
@@ -41,10 +42,6 @@ PAIRS = [
     (1.0 - 2.0**-53, 3.0),
 ]
 COUNTS = [[1], [4], [1, 1, 1], [3, 2, 1], [30, 20, 5, 1, 1, 1]]
-
-
-def log_of(fraction):
-    return math.log(fraction.numerator) - math.log(fraction.denominator)
 
 
 def exact_log_eppf(d, t, counts):

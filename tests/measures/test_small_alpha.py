@@ -7,6 +7,7 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from partition_probabilities import log_extensions, log_of
 from scipy import stats
 
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
@@ -27,10 +28,6 @@ from pymc_nrm.predictions.prediction_rule import log_prediction_rule
 ALPHAS = [1e-300, 1e-100, 1e-17, 1e-8, 0.3, 1e8]
 SIGMAS = [0.0, 1e-300, 1e-100, 1e-12, 1e-4, 0.5, 1.0 - 1e-6, 1.0 - 2.0**-53]
 GRID = [NormalizedGeneralizedGamma(alpha, sigma) for alpha in ALPHAS for sigma in SIGMAS]
-
-
-def log_of(fraction):
-    return math.log(fraction.numerator) - math.log(fraction.denominator)
 
 
 def ewens(alpha, counts):
@@ -68,11 +65,7 @@ def test_probabilities_of_partitions_obey_the_addition_rule(measure):
     """A partition of n items has the probability of all its extensions to n + 1 items together."""
     assert log_eppf(measure, np.array([1])) == pytest.approx(0.0, abs=1e-12)
     for counts in [[1], [2], [1, 1], [5, 1], [2, 2, 2], [1] * 6, [900, 90, 10], [1] * 100]:
-        extensions = [log_eppf(measure, np.array([*counts, 1]))]
-        for m in set(counts):
-            larger = counts.copy()
-            larger[counts.index(m)] += 1
-            extensions.append(math.log(counts.count(m)) + log_eppf(measure, np.array(larger)))
+        extensions = log_extensions(measure, counts)
         total = log_eppf(measure, np.array(counts))
         assert np.logaddexp.reduce(extensions) == pytest.approx(total, rel=1e-13, abs=1e-9), counts
 
