@@ -44,7 +44,7 @@ from pymc_nrm.predictions import (
 )
 from pymc_nrm.recipes import gaussian_mixture, mixture_model, table_data
 from pymc_nrm.run import resume, sample
-from pymc_nrm.samplers import MarginalGibbs, SliceSampler, SplitMerge, TreeGuided
+from pymc_nrm.samplers import MarginalGibbs, SliceSampler, SlotGibbs, SlotNUTS, SplitMerge, TreeGuided
 from pymc_nrm.stats import (
     add_diagnostics,
     assignment_uncertainty,
@@ -74,6 +74,8 @@ __all__ = [
     "PitmanYorProcess",
     "PoissonGamma",
     "SliceSampler",
+    "SlotGibbs",
+    "SlotNUTS",
     "SplitMerge",
     "TreeGuided",
     "add_diagnostics",
@@ -109,6 +111,6 @@ __all__ = [
     "without_labels",
 ]
 
-for _step in (TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, samplers.PublishedTreeGuided):
+for _step in (TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, SlotGibbs, samplers.PublishedTreeGuided):
     if _step not in STEP_METHODS:
         STEP_METHODS.append(_step)

@@ -20,6 +20,7 @@ from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import _support_point as support_point
 from pymc.initial_point import make_initial_point_fns_per_chain
 from pymc.logprob.abstract import _logprob as logprob
+from pymc.model.core import ValueGradFunction
 from pymc.pytensorf import resolve_backend_compile_kwargs
 from pymc.sampling.mcmc import assign_step_methods, instantiate_steppers
 from pymc.sampling.parallel import ParallelSamplingError, ProcessAdapter, _cpu_count
@@ -27,18 +28,24 @@ from pymc.stats.convergence import warn_divergences, warn_treedepth
 from pymc.step_methods import STEP_METHODS, CompoundStep
 from pymc.step_methods.arraystep import PopulationArrayStepShared
 from pymc.step_methods.compound import Competence, StepMethodState, flatten_steps
+from pymc.step_methods.hmc.base_hmc import BaseHMCState
+from pymc.step_methods.hmc.quadpotential import QuadPotentialDiagAdapt, QuadPotentialDiagAdaptState
 from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
 from pymc.util import get_random_generator
 
 __all__ = [
     "NOT_SETTINGS",
     "SETTINGS",
+    "BaseHMCState",
     "BaseTrace",
     "Competence",
     "MultiTrace",
     "NDArray",
     "ParallelSamplingError",
+    "QuadPotentialDiagAdapt",
+    "QuadPotentialDiagAdaptState",
     "StepMethodState",
+    "ValueGradFunction",
     "WithSamplingState",
     "check_parameters",
     "coords_and_dims_for_inferencedata",

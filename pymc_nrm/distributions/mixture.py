@@ -24,17 +24,17 @@ from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
 from pymc_nrm.hyperparameters import check_values, plain_values
 from pymc_nrm.partitions.clusters import draw_data
-from pymc_nrm.partitions.value import FlatLabels
+from pymc_nrm.partitions.slot_labels import labels_of
 from pymc_nrm.pymc_internals import logprob, support_point
 
 
 class MixtureRV(RandomVariable):
     """Data of a mixture; its inputs are the labels and the hyperparameters of the family in their full shape."""
 
-    __props__ = ("name", "signature", "dtype", "inplace", "family_class", "univariate")
+    __props__ = ("name", "signature", "dtype", "inplace", "family_class", "univariate", "max_clusters")
 
-    def __init__(self, family_class, univariate, **kwargs):
-        self.family_class = family_class
+    def __init__(self, family_class, univariate, max_clusters=None, **kwargs):
+        self.family_class, self.max_clusters = family_class, max_clusters
         kwargs["name"], self._print_name = printed_names("mixture", family_class)
         self.univariate = univariate
         cores = [spec.core for spec in family_class.hyperparameters.values()]
@@ -177,7 +177,7 @@ class Mixture(Distribution):
         dtype = dtype or ("float64" if family.continuous else "int64")
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
         register_numba(MixtureRV, _numba_draw)
-        next_rng, values = MixtureRV(type(family), univariate, dtype=dtype)(
+        next_rng, values = MixtureRV(type(family), univariate, partition.owner.op.max_clusters, dtype=dtype)(
             partition, *[pt.as_tensor(value) for value in full], rng=rng, return_next_rng=True
         )
         return (next_rng, values) if return_next_rng else values
@@ -252,7 +252,7 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     if value.type.shape[0] is None or value.type.shape[0] != labels.type.shape[0]:
         # Without this check, kernels of the graph may read beyond the end of an array.
         labels = CheckAndRaise(ValueError, rows_message(value, labels))(labels, pt.eq(labels.shape[0], X.shape[0]))
-    indices, _ = FlatLabels.symbolic_indices(labels, labels.shape[0])
+    indices, _ = labels_of("labels", op.max_clusters).symbolic_indices(labels, labels.shape[0])
     if has_marginal_likelihood(op.family_class, value):
         log_probability = marginal_likelihood(family, value.data.reshape(len(value.data), -1), indices)
     else:

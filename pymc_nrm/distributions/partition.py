@@ -9,6 +9,7 @@ from pytensor.graph.basic import Variable
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_nrm.checks import check_count
 from pymc_nrm.distributions.conditions import with_conditions
 from pymc_nrm.distributions.item_counts import checked_count, count_value
 from pymc_nrm.distributions.numba_dispatch import register_numba
@@ -16,7 +17,7 @@ from pymc_nrm.distributions.printing import printed_names
 from pymc_nrm.distributions.start import DefaultStart
 from pymc_nrm.generic import lacking
 from pymc_nrm.measures.base import check_measure_hyperparameters, draw_partition, symbolic_log_eppf
-from pymc_nrm.partitions.value import FlatLabels
+from pymc_nrm.partitions.slot_labels import draw_slot_labels, failed_draw, labels_of
 from pymc_nrm.pymc_internals import logprob, support_point
 
 
@@ -24,10 +25,10 @@ class PartitionRV(RandomVariable):
     """Labels of a random partition; its inputs are the number of items and the hyperparameters of the measure."""
 
     dtype = "int64"
-    __props__ = ("name", "signature", "dtype", "inplace", "measure_class")
+    __props__ = ("name", "signature", "dtype", "inplace", "measure_class", "max_clusters")
 
-    def __init__(self, measure_class, **kwargs):
-        self.measure_class = measure_class
+    def __init__(self, measure_class, max_clusters=None, **kwargs):
+        self.measure_class, self.max_clusters = measure_class, max_clusters
         kwargs["name"], self._print_name = printed_names("partition", measure_class)
         kwargs["signature"] = ",".join(["()"] * (1 + len(measure_class._fields))) + "->(n)"
         super().__init__(**kwargs)
@@ -42,7 +43,7 @@ class PartitionRV(RandomVariable):
 
     def value(self, name):
         """Return the type of the values of a variable with this name."""
-        return FlatLabels(name)
+        return labels_of(name, self.max_clusters)
 
     def _supp_shape_from_params(self, dist_params, param_shapes=None):
         return [dist_params[0]]
@@ -51,14 +52,21 @@ class PartitionRV(RandomVariable):
         *hyperparameters, size = hyperparameters_and_size
         if size:
             raise NotImplementedError("batches of partitions are drawn by the numba backend only")
-        return draw_partition(self.measure_class(*[float(value) for value in hyperparameters]), int(n), rng)
+        measure = self.measure_class(*[float(value) for value in hyperparameters])
+        if self.max_clusters is None:
+            return draw_partition(measure, int(n), rng)
+        labels = draw_slot_labels(measure, int(n), self.max_clusters, rng)
+        if labels[0] < 0:
+            raise ValueError(failed_draw(self.max_clusters))
+        return labels
 
 
 class Partition(pm.Discrete):
     """Random partition of n items, with the Dirichlet process or another measure as its prior.
 
-    The value is a vector of labels, shape (n,), numbered from 0 in order of appearance.  Labels are only names: what
-    matters is which items share one.  The model also gets the deterministic ``<name>_n_clusters``.
+    The value is a vector of labels, shape (n,).  Labels are only names: what matters is which items share one.  They are
+    numbered from 0 in order of appearance; with ``max_clusters`` they are slots instead, which index the parameters of a
+    likelihood of your own, as in ``slope[z]``.  The model also gets the deterministic ``<name>_n_clusters``.
 
     Parameters
     ----------
@@ -71,11 +79,15 @@ class Partition(pm.Discrete):
         ``pm.Data`` X, or if ``dims`` is a dimension of one.
     dims : str, optional
         Name of the dimension of the items.
+    max_clusters : int or str, optional
+        Number of slots K, or the name of the dimension of the model that has this length: labels are then from 0 to
+        K - 1, and variables of length K hold the parameters of clusters.  Choose more than you expect, for example with
+        :func:`suggest_max_clusters`; the cost of sampling hardly depends on K.
     initval : array_like of int, shape (n,), optional
-        Start of the sampler; any integer labels, which are renamed in order of appearance.  One cluster by default,
-        except that :class:`TreeGuided` then starts from a clustering of the data.
+        Start of the sampler; any integer labels, which are renamed in order of appearance, or slots, which stay as they
+        are.  One cluster by default, except that :class:`TreeGuided` then starts from a clustering of the data.
     observed : array_like of int, shape (n,), optional
-        A known partition; any integer labels, which are renamed in order of appearance.
+        A known partition; labels as for ``initval``.
 
     Raises
     ------
@@ -83,13 +95,22 @@ class Partition(pm.Discrete):
         If ``measure`` is not a measure.
     ValueError
         If neither ``n`` nor ``dims`` is given, they disagree, n is not a whole number from 1 to 1e9, a hyperparameter
-        is outside its range, or there is not one label for each item.
+        is outside its range, there is not one label for each item, or ``max_clusters`` is neither a positive whole
+        number nor a dimension of the model.
 
     Notes
     -----
     The log-probability of labels in order of appearance is the log exchangeable partition probability function of the
     measure, with its auxiliary variable integrated out.  It is minus infinity for any other labels, so
     that the probabilities of all values sum to one.
+
+    With ``max_clusters`` the clusters of a partition own different slots, and all ``K! / (K - k)!`` ways to give k
+    clusters their slots have the same share of the probability of the partition.  If the parameters of the slots are
+    independent and identically distributed given hyperparameters, this is the mixture with infinitely many components,
+    conditioned on at most K clusters: the same posterior if K is at least the number of items, and one that differs from
+    it by the posterior probability of more than K clusters otherwise.  ``nrm.sample`` warns if draws use all slots.
+    Priors that differ between slots are allowed; labels then carry meaning.  Forward draws are repeated until there are
+    at most K clusters, so that with random hyperparameters their law is not quite that of the model if K is small.
 
     ``pm.sample`` and :func:`pymc_nrm.sample` sample the partition.  ``pm.find_MAP`` leaves it at its start without a
     warning, and ``pm.sample_smc`` is wrong for more than about ten items.  ``pm.fit`` and samplers other than those of
@@ -112,6 +133,7 @@ class Partition(pm.Discrete):
         n: Any = None,
         *,
         dims: Any = None,
+        max_clusters: Any = None,
         initval: Any = None,
         observed: Any = None,
         **kwargs: Any,
@@ -122,15 +144,27 @@ class Partition(pm.Discrete):
         dims = (dims,) if isinstance(dims, str) else dims
         if n is None and dims is None and observed is not None:
             n = np.size(observed)
-        n = _number_of_items(name, n, dims, pm.modelcontext(None))
-        initval, observed = _renamed(initval, n, "initval"), _renamed(observed, n, "observed")
-        labels = super().__new__(cls, name, measure, n, dims=dims, initval=initval, observed=observed, **kwargs)
-        pm.Deterministic(f"{name}_n_clusters", FlatLabels.n_clusters(labels))
+        model = pm.modelcontext(None)
+        n = _number_of_items(name, n, dims, model)
+        max_clusters = _number_of_slots(name, max_clusters, model)
+        value = labels_of(name, max_clusters)
+        initval, observed = _renamed(initval, n, "initval", value), _renamed(observed, n, "observed", value)
+        labels = super().__new__(
+            cls, name, measure, n, max_clusters=max_clusters, dims=dims, initval=initval, observed=observed, **kwargs
+        )
+        pm.Deterministic(f"{name}_n_clusters", value.n_clusters(labels))
         return labels
 
     @classmethod
     def dist(
-        cls, measure: tuple[Any, ...], n: Any, *, shape: Any = None, rng: Any = None, return_next_rng: bool = False
+        cls,
+        measure: tuple[Any, ...],
+        n: Any,
+        *,
+        max_clusters: int | None = None,
+        shape: Any = None,
+        rng: Any = None,
+        return_next_rng: bool = False,
     ) -> Any:
         """Create labels outside a model, for example for ``pm.draw``; arguments as in :class:`Partition`."""
         if lacking(type(measure), [symbolic_log_eppf]):
@@ -144,7 +178,10 @@ class Partition(pm.Discrete):
         values = [value if isinstance(value, Variable) else np.float64(value) for value in measure]
         hyperparameters = [pt.as_tensor(value).astype("float64") for value in values]
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
-        next_rng, labels = PartitionRV(type(measure))(n, *hyperparameters, rng=rng, return_next_rng=True)
+        if max_clusters is not None:
+            check_count("max_clusters of a Partition", max_clusters, 1)
+            max_clusters = int(max_clusters)
+        next_rng, labels = PartitionRV(type(measure), max_clusters)(n, *hyperparameters, rng=rng, return_next_rng=True)
         return (next_rng, labels) if return_next_rng else labels
 
 
@@ -167,18 +204,33 @@ def _number_of_items(name, n, dims, model):
     return n
 
 
-def _renamed(labels, n, argument):
+def _number_of_slots(name, max_clusters, model):
+    title = f"max_clusters of Partition {name!r}"
+    if isinstance(max_clusters, str):
+        if max_clusters not in model.dim_lengths:
+            raise ValueError(
+                f"{title} must be a whole number or a dimension of the model, {sorted(model.dim_lengths)}; got "
+                f"{max_clusters!r}"
+            )
+        return count_value(model.dim_lengths[max_clusters])
+    if max_clusters is not None:
+        check_count(title, max_clusters, 1)
+    return max_clusters
+
+
+def _renamed(labels, n, argument, value):
     if labels is None or isinstance(labels, str):
         return labels
-    return FlatLabels.renamed(labels, count_value(n), f"{argument} of a Partition")
+    return value.renamed(labels, count_value(n), f"{argument} of Partition {value.name!r}")
 
 
 @logprob.register(PartitionRV)
 def _partition_logp(op, values, rng, size, n, *hyperparameters, **kwargs):
     [labels] = values
     measure = op.measure_class(*hyperparameters)
-    sizes, valid = FlatLabels.symbolic_sizes(labels, n)
-    log_probability = symbolic_log_eppf(measure, pt.maximum(sizes, 1))
+    value = op.value("labels")
+    sizes, valid = value.symbolic_sizes(labels, n)
+    log_probability = symbolic_log_eppf(measure, pt.maximum(sizes, 1)) + value.log_share_of_names(sizes.shape[0])
     return with_conditions(pt.switch(valid, log_probability, -np.inf), measure)
 
 
@@ -189,5 +241,18 @@ def _partition_support_point(op, rv, *inputs):
 
 def _numba_draw(op):
     hyperparameters = ", ".join(op.measure_class._fields)
-    source = f"def draw(rng, n, {hyperparameters}):\n    return draw_partition(measure({hyperparameters}), n, rng)\n"
-    return source, {"measure": op.measure_class, "draw_partition": draw_partition}, op.measure_class
+    environment = {"measure": op.measure_class, "draw_partition": draw_partition}
+    if op.max_clusters is None:
+        source = (
+            f"def draw(rng, n, {hyperparameters}):\n    return draw_partition(measure({hyperparameters}), n, rng)\n"
+        )
+        return source, environment, op.measure_class
+    environment["draw_slot_labels"] = draw_slot_labels
+    source = (
+        f"def draw(rng, n, {hyperparameters}):\n"
+        f"    labels = draw_slot_labels(measure({hyperparameters}), n, {op.max_clusters}, rng)\n"
+        "    if labels[0] < 0:\n"
+        f"        raise ValueError({failed_draw(op.max_clusters)!r})\n"
+        "    return labels\n"
+    )
+    return source, environment, op.measure_class

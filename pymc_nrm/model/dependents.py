@@ -57,8 +57,8 @@ def check_uses(model, partition):
     """
     for variable in other_uses(model, partition):
         raise ValueError(
-            f"{variable.name!r} depends on the labels of partition {partition.name!r} in a way that its sampler does "
-            "not understand: only the data of a Mixture may depend on a partition. Deterministics may use the labels"
+            f"{variable.name!r} depends on the labels of partition {partition.name!r}, which has no slots: give it "
+            "max_clusters to index parameters with its labels, or use a Mixture. Deterministics may use the labels"
         )
 
 

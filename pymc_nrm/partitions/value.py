@@ -35,6 +35,9 @@ class FlatLabels:
         """Shape of the value of a partition of n items."""
         return (n,)
 
+    # Number of slots of a partition whose labels index parameters.
+    max_clusters = None
+
     def read(self, point):
         """Return the canonical labels at a point; those of a start may be in another order."""
         return canonical_labels(point[self.name])
@@ -73,6 +76,11 @@ class FlatLabels:
         if canonical.shape != FlatLabels.shape(n):
             raise ValueError(f"{argument} must hold one label for each of {n} items; got {len(canonical)}")
         return canonical
+
+    @staticmethod
+    def log_share_of_names(n_clusters):
+        """Log probability of these names of the clusters, given the partition: there are no others."""
+        return 0.0
 
     @staticmethod
     def symbolic_indices(labels, n):

@@ -11,6 +11,7 @@ from pymc_nrm.model.dependents import mixtures_of
 from pymc_nrm.model.parts import PartitionParts, joint_data, joint_family
 from pymc_nrm.model.rvs import checked_model, dims_of, find_partition, n_items, value_of
 from pymc_nrm.model.values import Values
+from pymc_nrm.partitions.labels import canonical_labels
 
 _NEW_ITEMS = "New items are arguments of density, predict_labels and sample_posterior_predictive"
 
@@ -140,7 +141,7 @@ class PartitionDraws:
             if s == 0:
                 self._check_items(given)
             if s == 0 or self._labels.varies[0]:
-                labels = self._value.read({self.partition: self._labels(given)[0]})
+                labels = canonical_labels(self._labels(given)[0])
             measure, families, data = self._parts.prepared(given)
             for name, family, rows, varies in zip(self.mixtures, families, data, self._parts.data_vary, strict=True):
                 if s == 0 or varies:

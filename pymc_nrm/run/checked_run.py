@@ -15,6 +15,7 @@ from pymc_nrm.run.label_storage import Storage
 from pymc_nrm.run.local_chains import run_chains
 from pymc_nrm.run.remote_chains import sample_remotely
 from pymc_nrm.run.results import mark_partitions, to_datatree
+from pymc_nrm.run.slot_steps import with_slot_nuts
 from pymc_nrm.stats.diagnostics import attach
 
 _log = logging.getLogger(__name__)
@@ -58,7 +59,7 @@ def run_and_check(
     -------
     DataTree
     """
-    partitions, kwargs = partitions_of(model), dict(arguments)
+    partitions, kwargs = partitions_of(model), with_slot_nuts(model, dict(arguments))
     draws, label_storage, thin = (kwargs.pop(name) for name in ("draws", "label_storage", "thin"))
     if label_storage == "full" and thin == 1 and client is None and folder is None:
         with interrupts_outside_of_conversions(), naming_dead_chains():

@@ -32,18 +32,32 @@ def draw_weights(rng, measure, n, n_clusters):
     return weights(measure, n, log_u), log_u, log_joint_term(measure, n, log_u)
 
 
-def _common_statistics(state, log_u, log_joint):
-    counts = state.counts[state.active[: state.size[0]]]
+def common_statistics(counts, log_u, log_joint, number):
+    """Statistics that every step reports.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (n_clusters,)
+        Sizes of the clusters.
+    log_u, log_joint : float
+    number : int
+        The number of the partition.
+
+    Returns
+    -------
+    dict
+    """
     proportions = counts / counts.sum()
     # For small alpha, u itself may overflow; kernels only use its logarithm.
     with np.errstate(over="ignore"):
         u = float(np.exp(log_u))
     return {
-        "n_clusters": int(state.size[0]),
+        "n_clusters": len(counts),
         "log_joint": log_joint,
         "u": u,
         # Round, so that partitions of equal cluster sizes tie in ranks whatever the order of their clusters.
         "entropy": round(float(abs((proportions * np.log(proportions)).sum())), 12),
+        NUMBER: number,
     }
 
 
@@ -80,6 +94,10 @@ class PartitionStep(BlockedStep):
     default_blocked = False
     _state_class = PartitionStepState
 
+    # Whether the step is for partitions whose labels index parameters.
+    samples_slots = False
+    # How well the step suits those partitions that it can sample.
+    _competence_for_partitions = Competence.COMPATIBLE
     # Generic functions that a family must implement.
     needs = PREDICTIVE
 
@@ -113,6 +131,9 @@ class PartitionStep(BlockedStep):
             raise TypeError(
                 f"vars must be partitions; {partition.name!r} is not a Partition, which {type(self).__name__} samples"
             )
+        if (partition.owner.op.max_clusters is not None) != self.samples_slots:
+            allowed = "a Partition with max_clusters" if self.samples_slots else "no Partition with max_clusters"
+            raise ValueError(f"vars must be {allowed}, which {type(self).__name__} samples; got {partition.name!r}")
         families = [type(family_of(mixture)) for mixture in mixtures_of(model, partition)]
         for family_class in families:
             check_needs(family_class, self.needs, type(self).__name__, _steps_without(family_class))
@@ -124,9 +145,9 @@ class PartitionStep(BlockedStep):
         self.rng = get_random_generator(random_generator(rng, "rng"))
         point = model.initial_point() if initial_point is None else initial_point
         self.target = Target(model, partition, point, compile_kwargs)
-        self._compile(point)
+        self._compile(model, partition, point, compile_kwargs)
 
-    def _compile(self, point):
+    def _compile(self, model, partition, point, compile_kwargs):
         # Chains run in forked processes, which inherit what is compiled here.
         labels = self.partition.read(point)
         measure, family, data = self.target.at(point)
@@ -135,11 +156,14 @@ class PartitionStep(BlockedStep):
         table, _, _ = self._draw_weights(np.random.default_rng(0), measure, labels)
         state = build_state(labels, family, data)
         self.partition.write(point, state)
+        self._precompile_log_target(state, table, family, data)
+        self.precompile_moves(state, table, family, data)
+
+    def _precompile_log_target(self, state, table, family, data):
         if self._has_marginals:
             precompile(log_target, state, table, family)
         else:
             precompile(log_target_by_items, state, table, family, data)
-        self.precompile_moves(state, table, family, data)
 
     def _draw_weights(self, rng, measure, labels):
         return draw_weights(rng, measure, len(labels), int(self.partition.n_clusters(labels)))
@@ -169,7 +193,8 @@ class PartitionStep(BlockedStep):
         if not np.isfinite(log_joint):
             raise self._not_finite(point, log_joint)
         self._n_draws += 1
-        return point, [stats | _common_statistics(state, log_u, log_joint) | {NUMBER: self._number}]
+        counts = state.counts[state.active[: state.size[0]]]
+        return point, [stats | common_statistics(counts, log_u, log_joint, self._number)]
 
     def _log_target(self, state, table, family, data):
         if self._has_marginals:
@@ -189,9 +214,10 @@ class PartitionStep(BlockedStep):
         labels = self.partition.read(point)
         return not_finite(self.partition.name, *self.target.parts(point), labels, value, when)
 
-    @staticmethod
-    def competence(var, has_grad):
-        return Competence.COMPATIBLE if is_partition(var) else Competence.INCOMPATIBLE
+    @classmethod
+    def competence(cls, var, has_grad):
+        suits = is_partition(var) and (var.owner.op.max_clusters is not None) == cls.samples_slots
+        return cls._competence_for_partitions if suits else Competence.INCOMPATIBLE
 
     @staticmethod
     def _progressbar_config(n_chains=1):

@@ -29,20 +29,24 @@ class Target:
     Raises
     ------
     ValueError
-        If anything except the data of a :class:`Mixture` depends on the labels.
+        If anything except the data of a :class:`Mixture` depends on labels that are no slots.
 
     Attributes
     ----------
+    has_mixtures : bool
+        Whether a :class:`Mixture` depends on the labels.
     data_are_fixed : bool
         Whether the data of every mixture stay the same during a chain.
     """
 
     def __init__(self, model, partition, point, compile_kwargs=None):
-        check_uses(model, partition)
+        if partition.owner.op.max_clusters is None:
+            check_uses(model, partition)
         self._partition, self._mixtures = partition, mixtures_of(model, partition)
         evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
         self._parts = PartitionParts(partition, self._mixtures, evaluate)
         self._checked = False
+        self.has_mixtures = bool(self._mixtures)
         self.data_are_fixed = not any(self._parts.data_vary)
         self.at(point)
 

@@ -12,7 +12,6 @@ from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.guide_trees.guide_tree import guide_tree
 from pymc_nrm.guide_trees.tree import cut_tree
 from pymc_nrm.measures.base import Weights
-from pymc_nrm.model.rvs import is_partition
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.pymc_internals import Competence, dataclass_state
 from pymc_nrm.samplers.base import PartitionStep, PartitionStepState
@@ -122,6 +121,8 @@ class TreeGuided(PartitionStep):
 
     name = "tree_guided"
     _state_class = TreeGuidedState
+    # It claims partitions: it is their default step.
+    _competence_for_partitions = Competence.IDEAL
     needs = (*PartitionStep.needs, log_marginal)
     stats_dtypes_shapes = {
         **PartitionStep.common_stats,
@@ -226,11 +227,6 @@ class TreeGuided(PartitionStep):
     def _grow_guides(self, table, family, data):
         n_trees = self.options["n_trees"]
         self.guides = [make_guide(guide_tree(self.rng, table, family, data), family, data) for _ in range(n_trees)]
-
-    @staticmethod
-    def competence(var, has_grad):
-        """Claim partitions: this is their default step."""
-        return Competence.IDEAL if is_partition(var) else Competence.INCOMPATIBLE
 
 
 def _check_moves(moves):

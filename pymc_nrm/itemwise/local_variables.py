@@ -1,0 +1,101 @@
+"""The variables of a model that hold parameters of single slots, found by changing values."""
+
+import numpy as np
+from pymc.pytensorf import compile as compile_function
+from pytensor.compile.mode import Mode
+from pytensor.graph.traversal import ancestors
+
+from pymc_nrm.model.rvs import is_partition
+
+
+def local_variables(model, partition, max_clusters, point):
+    """Find the free variables whose entries for empty slots depend on nothing but their prior.
+
+    A variable of K entries along its first axis is *local* if entry s of its log-probability depends on entry s of local
+    variables only, and if everything else depends on entry s only through items with label s.  Then entries of empty
+    slots, given all other variables, have their prior as full conditional.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    partition : TensorVariable
+        Its labels are slots.
+    max_clusters : int
+    point : dict
+        Any point of the model.
+
+    Returns
+    -------
+    list of TensorVariable
+        Free random variables, in the order of the model.
+
+    Notes
+    -----
+    The test is by values: labels use some slots only, and the entries of all other slots get new values.  What changes
+    then disqualifies the variables that it depends on.  The sets of slots are those of the binary digits of their
+    numbers, so that any two slots are told apart.  For log-probabilities that are analytic in the parameters, a test
+    at a random point is right with probability one.
+    """
+    slots = np.arange(max_clusters)
+    candidates = [rv for rv in model.free_RVs if not is_partition(rv) and _has_slots(model, rv, max_clusters, point)]
+    if max_clusters == 1 or not candidates:
+        return []
+    test = _Test(model, partition)
+    rng = np.random.default_rng(0)
+    found = None
+    while found != candidates:
+        found = candidates
+        for bit in range((max_clusters - 1).bit_length()):
+            for digit in (0, 1):
+                used = (slots >> bit) & 1 == digit
+                candidates = test.unchanged(candidates, used, point, rng)
+    return found
+
+
+def _has_slots(model, rv, max_clusters, point):
+    value = model.rvs_to_values[rv]
+    return value.dtype.startswith("float") and rv.ndim > 0 and np.shape(point[value.name])[:1] == (max_clusters,)
+
+
+class _Test:
+    def __init__(self, model, partition):
+        self._values = model.rvs_to_values
+        self._partition = partition
+        self._terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
+        graphs = model.logp(vars=self._terms, sum=False)
+        self._origins = [set(ancestors([graph])) for graph in graphs]
+        self._inputs = [value for value in model.value_vars if any(value in origins for origins in self._origins)]
+        mode = Mode(linker="py", optimizer="minimum_compile")
+        self._function = compile_function(self._inputs, graphs, mode=mode, on_unused_input="ignore")
+
+    def unchanged(self, candidates, used, point, rng):
+        """Those of the candidates that may be local, if labels are in the used slots only."""
+        first = {name: _noisy(value, rng) for name, value in point.items()}
+        labels = rng.choice(np.flatnonzero(used), size=np.shape(point[self._partition.name]))
+        first[self._partition.name] = labels.astype(np.int64)
+        second = dict(first)
+        for rv in candidates:
+            name = self._values[rv].name
+            second[name] = np.where(_along_first(used, first[name]), first[name], _noisy(first[name], rng))
+        local = set(candidates)
+        pairs = zip(self._terms, self._origins, self._at(first), self._at(second), strict=True)
+        for term, origins, before, after in pairs:
+            if term in candidates and np.shape(before)[:1] == used.shape:
+                before, after = before[used], after[used]
+            elif term in candidates:
+                local.discard(term)
+            if not np.array_equal(before, after, equal_nan=True):
+                local -= {rv for rv in candidates if self._values[rv] in origins}
+        return [rv for rv in candidates if rv in local]
+
+    def _at(self, point):
+        return self._function(*[point[value.name] for value in self._inputs])
+
+
+def _noisy(value, rng):
+    value = np.asarray(value)
+    return value + rng.normal(size=value.shape) if value.dtype.kind == "f" else value
+
+
+def _along_first(used, values):
+    return used.reshape(-1, *[1] * (np.ndim(values) - 1))
