@@ -20,6 +20,7 @@ from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import _support_point as support_point
 from pymc.initial_point import make_initial_point_fns_per_chain
 from pymc.logprob.abstract import _logprob as logprob
+from pymc.logprob.utils import CheckParameterValue
 from pymc.model.core import ValueGradFunction
 from pymc.pytensorf import resolve_backend_compile_kwargs
 from pymc.sampling.mcmc import assign_step_methods, instantiate_steppers
@@ -38,6 +39,7 @@ __all__ = [
     "SETTINGS",
     "BaseHMCState",
     "BaseTrace",
+    "CheckParameterValue",
     "Competence",
     "MultiTrace",
     "NDArray",

@@ -1,0 +1,115 @@
+"""Checks of a table of log-probabilities against the model: lengths of what labels index, and rows at random labels."""
+
+import numpy as np
+from pytensor.graph.traversal import ancestors, toposort
+from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
+
+from pymc_nrm.itemwise.graphs import PresentValues
+
+__all__ = ["check_lengths", "random_points", "wrong_row"]
+
+_SEED = 20261123
+_RELATIVE, _ABSOLUTE = 1e-8, 1e-8
+
+
+def check_lengths(model, partition, parts, given, n_slots, expanded):
+    """Check that whatever labels index is long enough for the largest label; machine code need not find out.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    partition : TensorVariable
+    parts : list
+        Each has a name and a graph.
+    given : dict of Variable to ndarray
+        Values of the value variables.
+    n_slots : int
+    expanded : Expanded
+
+    Raises
+    ------
+    ValueError
+        If it is not; the message names the variables.
+    """
+    labels = model.rvs_to_values[partition]
+    largest = given | {labels: np.full(len(given[labels]), n_slots - 1, dtype=labels.dtype)}
+    present = PresentValues(largest, expanded)
+    for part in parts:
+        for node in toposort([part.graph]):
+            if not isinstance(node.op, Subtensor | AdvancedSubtensor):
+                continue
+            base, *inputs = node.inputs
+            for axis, one in enumerate(unflatten_index_variables(inputs, node.op.idx_list)):
+                if isinstance(one, slice) or one.type.dtype == "bool" or labels not in set(ancestors([one])):
+                    continue
+                values, length = np.asarray(present(one)), present.shape(base)[axis]
+                if values.size and not -length <= values.min() <= values.max() < length:
+                    raise ValueError(
+                        f"{part.name!r} indexes {_described(base, model, present)} with the labels of partition "
+                        f"{partition.name!r}, which has {n_slots} slots, but axis {axis} has length {length}: give it "
+                        "the length of max_clusters"
+                    )
+
+
+def _described(base, model, present):
+    read = present.read_input(base)
+    if base.name is not None and read is None:
+        return repr(base.name)
+    return "an array" if read is None else repr(model.values_to_rvs[read].name)
+
+
+def random_points(point, count):
+    """Add standard normal noise to a point, in the scale of value variables; discrete variables keep their values.
+
+    Parameters
+    ----------
+    point : dict
+    count : int
+
+    Returns
+    -------
+    list of dict
+    """
+    rng = np.random.default_rng(_SEED)
+    return [{name: _moved(np.asarray(value), rng) for name, value in point.items()} for _ in range(count)]
+
+
+def _moved(value, rng):
+    if value.dtype.kind != "f":
+        return value
+    return (value + rng.standard_normal(value.shape)).astype(value.dtype)
+
+
+def wrong_row(rows, items, n, slots, rng):
+    """Find a row whose value at random labels is not that of the label of its item alone.
+
+    Parameters
+    ----------
+    rows : callable
+        Takes labels, shape (n,), and returns values, shape (n_rows,).
+    items : ndarray of int64, shape (n_rows,)
+    n : int
+        Number of items.
+    slots : ndarray of int
+        Labels to use.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    int or None
+
+    Examples
+    --------
+    >>> mean = np.array([0.3, 1.2])
+    >>> wrong_row(lambda z: mean[z], np.array([1, 0]), 2, np.array([0, 1]), np.random.default_rng(1))
+    0
+    """
+    labels = rng.choice(slots, n)
+    values = rows(labels)
+    with np.errstate(invalid="ignore"):
+        expected = values.copy()
+        for slot in slots:
+            chosen = (items >= 0) & (labels[items] == slot)
+            expected[chosen] = rows(np.full(n, slot))[chosen]
+        right = np.isclose(values, expected, rtol=_RELATIVE, atol=_ABSOLUTE, equal_nan=True)
+    return None if right.all() else int(np.argmin(right))

@@ -1,0 +1,87 @@
+"""Conditions on parameters, such as a positive scale, row by row.
+
+A distribution is impossible as a whole if a parameter of any row is outside its bounds.  In a table, the rows of other
+items must not matter: an item that is impossible in a slot says nothing about the others.
+"""
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.traversal import toposort
+from pytensor.tensor.basic import MakeVector, ScalarFromTensor, TensorFromScalar
+from pytensor.tensor.math import All
+
+from pymc_nrm.itemwise.rows import UNKNOWN, NotItemwise
+from pymc_nrm.pymc_internals import CheckParameterValue
+
+__all__ = ["with_conditions_by_row"]
+
+
+def with_conditions_by_row(graphs, flow):
+    """Let conditions on parameters make only their own row impossible.
+
+    Parameters
+    ----------
+    graphs : list of TensorVariable
+    flow : LabelFlow
+
+    Returns
+    -------
+    list of TensorVariable
+        Conditions whose rows cannot be told apart are left as they are.
+    """
+    changed = {}
+    for node in toposort(graphs):
+        inputs = [changed.get(one, one) for one in node.inputs]
+        if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
+            clone = node.clone_with_new_inputs(inputs, strict=False)
+            changed.update(zip(node.outputs, clone.outputs, strict=True))
+        if isinstance(node.op, CheckParameterValue) and node.op.can_be_replaced_by_ninf:
+            by_row = _by_row(node, inputs[0], flow)
+            if by_row is not None:
+                changed[node.outputs[0]] = by_row
+    return [changed.get(graph, graph) for graph in graphs]
+
+
+def _by_row(node, value, flow):
+    try:
+        rows = flow(node.inputs[0])
+    except NotItemwise:
+        return None
+    if rows is None or rows is UNKNOWN:
+        return None
+    holds = [_aligned(leaf, rows, flow) for condition in node.inputs[1:] for leaf in _leaves(condition)]
+    if any(one is None for one in holds):
+        return None
+    result = value
+    for one in holds:
+        result = pt.switch(one, result, -np.inf)
+    return result.astype(node.outputs[0].type.dtype)
+
+
+def _leaves(condition):
+    """The conditions that must all hold, before any reduction over all of their entries."""
+    node = condition.owner
+    if node is not None and isinstance(node.op, ScalarFromTensor | TensorFromScalar):
+        return _leaves(node.inputs[0])
+    if node is not None and isinstance(node.op, All) and condition.type.ndim == 0:
+        return _leaves(node.inputs[0])
+    if node is not None and isinstance(node.op, MakeVector):
+        return [leaf for one in node.inputs for leaf in _leaves(one)]
+    return [condition]
+
+
+def _aligned(leaf, rows, flow):
+    """Whether a condition holds in each row, along the axes of the value that it belongs to; None if rows differ."""
+    try:
+        items = flow(leaf)
+    except NotItemwise:
+        return None
+    leaf = pt.as_tensor(leaf)
+    if items is None:
+        return pt.all(leaf)
+    if items is UNKNOWN or not np.array_equal(items.squeeze(), rows.squeeze()):
+        return None
+    alike = [axis for axis, length in enumerate(items.shape) if length == 1]
+    holds = pt.all(leaf, axis=alike) if alike else leaf
+    places = iter(range(holds.type.ndim))
+    return holds.dimshuffle([next(places) if length > 1 else "x" for length in rows.shape])

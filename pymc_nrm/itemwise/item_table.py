@@ -1,0 +1,349 @@
+"""Log-probabilities of the rows of each item in each slot, for likelihoods whose parameters are indexed by labels."""
+
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from pymc.pytensorf import compile as compile_function
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
+
+from pymc_nrm.generic import kernel
+from pymc_nrm.itemwise.checking import check_lengths, random_points, wrong_row
+from pymc_nrm.itemwise.conditions import with_conditions_by_row
+from pymc_nrm.itemwise.flow import LabelFlow
+from pymc_nrm.itemwise.graphs import Expanded, PresentValues
+from pymc_nrm.itemwise.probing import items_by_values
+from pymc_nrm.itemwise.rows import FREE, UNKNOWN, NotItemwise, combine, grouped
+from pymc_nrm.itemwise.terms import not_itemwise, terms_of
+
+__all__ = ["ItemTable"]
+
+# Numbers of random points, and of labels at each, for finding items by values and for checking rows.
+_PROBES = 4
+_RANDOM_POINTS = 3
+_LABELS_AT_A_CHECK = 8
+_SEED = 20261122
+
+
+class _Part(NamedTuple):
+    """Whose label the rows of a term depend on.
+
+    Attributes
+    ----------
+    name : str
+        Name of the variable or potential.
+    graph : TensorVariable
+    items : ndarray of int64 or UNKNOWN
+        Along axes of length one, entries depend on the same label and are summed.
+    """
+
+    name: str
+    graph: Variable
+    items: object
+
+
+class ItemTable:
+    """Log-probabilities of the rows of items given labels, for one partition of a model.
+
+    The terms of the log-probability that use labels as an index must be sums of rows with the label of one item each;
+    this is shown when the table is made.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    partition : TensorVariable
+        A partition of the model that is not observed.
+    max_clusters : int
+        Labels are 0, ..., max_clusters - 1.
+    point : dict
+        Values of the value variables where sampling starts.
+    compile_kwargs : dict, optional
+        Options for the compilation of the log-probability.
+
+    Raises
+    ------
+    ValueError
+        If a variable or potential depends on labels in another way, is NaN for an item in every slot, or indexes
+        parameters that are shorter than ``max_clusters``; the message names it.
+
+    Attributes
+    ----------
+    names : list of str
+        The variables and potentials that use labels as an index, in the order of the model.
+
+    Notes
+    -----
+    The elementwise log-probability is compiled once, without a change, and called with the same label for all items.
+    A value that is not a number counts as impossible.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     mean = pm.Normal("mean", 0, 1, shape=2)
+    ...     y = pm.Normal("y", mean[z], 1, observed=[0.0, 1.0, 2.0])
+    >>> point = {"z": np.zeros(3, dtype="int64"), "mean": np.array([0.0, 2.0])}
+    >>> rows, table = ItemTable(model, z, 2, point), np.empty((3, 2))
+    >>> rows.fill(point, np.array([0, 1]), np.array([0, 1]), table)
+    >>> (table - table[:, :1]).round(2)
+    array([[ 0., -2.],
+           [ 0.,  0.],
+           [ 0.,  2.]])
+    """
+
+    def __init__(self, model, partition, max_clusters, point, compile_kwargs=None):
+        self._model, self._partition, self._n_slots = model, partition, max_clusters
+        self._compile_kwargs = compile_kwargs or {}
+        self._value = model.rvs_to_values[partition]
+        self._terms, self._expanded = terms_of(model, partition), Expanded()
+        self._parts, self._function, self._fresh = [], None, False
+        self.refresh(point)
+
+    def refresh(self, point=None):
+        """Read data and indices again, since ``pm.set_data`` may have changed them, and check all again.
+
+        Parameters
+        ----------
+        point : dict, optional
+            Values of the value variables; by default those at the next call of another method.
+        """
+        self._fresh = False
+        if point is not None:
+            self._read(point)
+
+    def items(self, name):
+        """Return the item on whose label each row of a term depends, -1 for none.
+
+        Parameters
+        ----------
+        name : str
+            One of ``names``.
+
+        Returns
+        -------
+        ndarray of int64
+        """
+        return np.concatenate([self._items[rows] for part, rows in self._places() if part.name == name])
+
+    def fill(self, point, slots, columns, table):
+        """Fill columns of a table with the log-probabilities of all items in some slots.
+
+        Parameters
+        ----------
+        point : dict
+            Values of the value variables.
+        slots : ndarray of int64, shape (m,)
+        columns : ndarray of int64, shape (m,)
+            The column of each slot.
+        table : ndarray of float, shape (n, width)
+            In C order; other columns are not touched.
+        """
+        if not self._fresh:
+            self._read(point)
+        values = self._in_slots(point, slots)
+        if add_rows(values, self._items, columns, table):
+            # A label has an influence here that it had at no point before.
+            self._locate([point])
+            add_rows(values, self._items, columns, table)
+
+    def values(self, point, labels, by_term=False):
+        """Return the log-probability of the rows of each item at given labels.
+
+        Parameters
+        ----------
+        point : dict
+            Values of the value variables.
+        labels : ndarray of int64, shape (n,)
+        by_term : bool
+            Whether to return an array for each of ``names``.
+
+        Returns
+        -------
+        ndarray of float, shape (n,), or dict of str to ndarray
+        """
+        if not self._fresh:
+            self._read(point)
+        rows = self._rows(self._arguments(point), labels)
+        found = {name: np.zeros(self._n) for name in self.names}
+        for part, place in self._places():
+            items = self._items[place]
+            np.add.at(found[part.name], items[items >= 0], rows[place][items >= 0])
+        return found if by_term else sum(found.values(), np.zeros(self._n))
+
+    def _read(self, point):
+        self._n = len(point[self._value.name])
+        given = {variable: np.asarray(point[variable.name]) for variable in self._model.value_vars}
+        present = PresentValues(given, self._expanded)
+        flow = LabelFlow(self._value, self._n, present, self._expanded)
+        parts = [part for part in (self._follow(term, flow) for term in self._terms) if part.items is not None]
+        check_lengths(self._model, self._partition, parts, given, self._n_slots, self._expanded)
+        if self._function is None or [_kept_axes(part) for part in parts] != [_kept_axes(part) for part in self._parts]:
+            self._compile(parts, flow)
+        self._parts, self.names = parts, list(dict.fromkeys(part.name for part in parts))
+        self._labels, self._buffer = np.empty(self._n, dtype=self._value.dtype), np.empty((0, 0))
+        self._find_rows(point)
+        self._check(point)
+        self._fresh = True
+
+    def _follow(self, term, flow):
+        try:
+            items = flow(term.graph)
+            return _Part(*term, grouped(items) if isinstance(items, np.ndarray) else items)
+        except NotItemwise as error:
+            raise not_itemwise(term.name, self._partition.name, str(error)) from None
+        except IndexError as error:
+            raise ValueError(f"an index that {term.name!r} depends on is out of bounds: {error}") from error
+
+    def _compile(self, parts, flow):
+        graphs = with_conditions_by_row([part.graph for part in parts], flow)
+        graphs = [_summed(graph, part) for graph, part in zip(graphs, parts, strict=True)]
+        used = set(ancestors(graphs))
+        inputs = [variable for variable in self._model.value_vars if variable in used and variable is not self._value]
+        self._inputs = [variable.name for variable in inputs]
+        self._function = compile_function([self._value, *inputs], graphs, **self._compile_kwargs) if graphs else None
+        if self._function is not None:
+            self._function.trust_input = True
+
+    def _find_rows(self, point):
+        """Find the places of the rows of all parts, and their items."""
+        self._labels.fill(self._n_slots - 1)
+        try:
+            rows = self._evaluate(self._arguments(point))
+        except IndexError as error:
+            raise ValueError(
+                f"label {self._n_slots - 1} of partition {self._partition.name!r} cannot be used as an index in "
+                f"{' or '.join(map(repr, self.names))}: {error}"
+            ) from error
+        self._ends = np.cumsum([0, *map(len, rows)])
+        known = [
+            np.full(len(row), FREE) if part.items is UNKNOWN else part.items.ravel()
+            for part, row in zip(self._parts, rows, strict=True)
+        ]
+        self._items = np.concatenate([np.zeros(0, dtype="int64"), *known])
+        if self._n_slots > 1 and any(part.items is UNKNOWN for part in self._parts):
+            self._locate(random_points(point, _PROBES), everywhere=True)
+
+    def _locate(self, points, everywhere=False):
+        """Find the items of rows by values, where labels could not be followed."""
+        rng = np.random.default_rng(_SEED)
+        for number, (part, place) in enumerate(self._places()):
+            if part.items is not UNKNOWN:
+                continue
+            items, finite = self._items[place], np.full(place.stop - place.start, not everywhere)
+            try:
+                for point in points:
+                    rows = partial(self._part_rows, number, self._arguments(point))
+                    found, is_finite = items_by_values(rows, self._n, self._n_slots, rng)
+                    items[:] = combine([items, found], "an operation without a rule")
+                    finite |= is_finite
+            except NotItemwise as error:
+                raise not_itemwise(part.name, self._partition.name, str(error)) from None
+            if not finite.all():
+                raise ValueError(
+                    f"the log-probability of {part.name!r} is not finite at random points, so that it cannot be seen "
+                    f"whose label of partition {self._partition.name!r} its rows depend on: row {np.argmin(finite)}"
+                )
+
+    def _check(self, point):
+        slots = np.arange(self._n_slots)
+        never = np.isnan(self._in_slots(point, slots)).all(axis=0)
+        if never.any():
+            row = int(np.argmax(never))
+            raise ValueError(
+                f"the log-probability of {self._name(row)!r} is NaN in every cluster for item {self._items[row]} of "
+                f"partition {self._partition.name!r} where sampling starts: look for NaN in its data and covariates, "
+                "or start elsewhere"
+            )
+        rng = np.random.default_rng(_SEED)
+        for nearby in random_points(point, _RANDOM_POINTS):
+            labels = rng.choice(slots, min(len(slots), _LABELS_AT_A_CHECK), replace=False)
+            wrong = wrong_row(partial(self._rows, self._arguments(nearby)), self._items, self._n, labels, rng)
+            if wrong is not None:
+                raise not_itemwise(
+                    self._name(wrong),
+                    self._partition.name,
+                    f"row {wrong} at random labels differs from its value if all items have the label of item "
+                    f"{self._items[wrong]}",
+                )
+
+    def _name(self, row):
+        return next(part.name for part, place in self._places() if row < place.stop)
+
+    def _places(self):
+        return [(part, slice(*ends)) for part, ends in zip(self._parts, pairwise(self._ends), strict=True)]
+
+    def _arguments(self, point):
+        # Machine code takes arrays without dimensions, but no numbers of numpy.
+        return [np.asarray(point[name]) for name in self._inputs]
+
+    def _evaluate(self, arguments):
+        return self._function(self._labels, *arguments) if self._function is not None else []
+
+    def _rows(self, arguments, labels):
+        self._labels[:] = labels
+        return np.concatenate([np.zeros(0), *self._evaluate(arguments)])
+
+    def _part_rows(self, number, arguments, labels):
+        self._labels[:] = labels
+        return self._evaluate(arguments)[number]
+
+    def _in_slots(self, point, slots):
+        """The values of all rows in some slots, shape (n_slots, n_rows)."""
+        if self._buffer.shape[0] < len(slots):
+            self._buffer = np.empty((len(slots), self._ends[-1]))
+        values, arguments = self._buffer[: len(slots)], self._arguments(point)
+        places = [place for _, place in self._places()]
+        for row, slot in zip(values, slots, strict=True):
+            self._labels.fill(slot)
+            for place, part in zip(places, self._evaluate(arguments), strict=True):
+                row[place] = part
+        return values
+
+
+def _kept_axes(part):
+    return UNKNOWN if part.items is UNKNOWN else tuple(length > 1 for length in part.items.shape)
+
+
+def _summed(graph, part):
+    """The rows of a part as a vector, summed over axes along which entries depend on the same label."""
+    graph = graph.astype("float64")
+    if part.items is not UNKNOWN:
+        alike = [axis for axis, kept in enumerate(_kept_axes(part)) if not kept]
+        graph = graph.sum(axis=alike) if alike else graph
+    return graph if graph.type.ndim == 1 else graph.reshape((-1,))
+
+
+@kernel
+def add_rows(values, items, columns, table):
+    """Write sums of rows into columns of a table; tell whether rows of no item differ between slots.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (m, n_rows)
+    items : ndarray of int64, shape (n_rows,)
+    columns : ndarray of int64, shape (m,)
+    table : ndarray of float, shape (n, width)
+
+    Returns
+    -------
+    bool
+    """
+    m, n_rows = values.shape
+    for i in range(table.shape[0]):
+        for j in range(m):
+            table[i, columns[j]] = 0.0
+    differ = False
+    for r in range(n_rows):
+        i = items[r]
+        if i < 0:
+            for j in range(1, m):
+                differ |= abs(values[j, r] - values[0, r]) > 1e-9 * (1.0 + abs(values[0, r]))
+            continue
+        for j in range(m):
+            total = table[i, columns[j]] + values[j, r]
+            table[i, columns[j]] = total if total == total else -np.inf
+    return differ

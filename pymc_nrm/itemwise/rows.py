@@ -1,0 +1,117 @@
+"""Arrays that say on whose label each entry of a tensor depends.
+
+Such an array has the number of dimensions of the tensor, and broadcasts to its shape: along an axis of length one all
+entries depend on the same label.  An entry is the number of an item, or ``FREE`` if no label matters.
+"""
+
+import numpy as np
+
+__all__ = ["FREE", "UNKNOWN", "NotItemwise", "combine", "grouped", "only_item", "uniform_along"]
+
+FREE = -1
+# What is known of the result of an operation without a rule.
+UNKNOWN = "unknown"
+
+
+class NotItemwise(Exception):
+    """A value depends on the labels of several items; the message is the reason."""
+
+
+def combine(arrays, operation):
+    """Whose label an entry depends on that is computed from one entry of each of several tensors.
+
+    Parameters
+    ----------
+    arrays : list of ndarray of int64
+        They broadcast against each other.
+    operation : str
+        What messages call the operation.
+
+    Returns
+    -------
+    ndarray of int64
+
+    Raises
+    ------
+    NotItemwise
+        If the entries depend on different items.
+
+    Examples
+    --------
+    >>> combine([np.array([0, 1, FREE]), np.array([0, FREE, FREE])], "Add")
+    array([ 0,  1, -1])
+    """
+    first, *others = arrays
+    for other in others:
+        if other is first:
+            continue
+        if ((first != other) & (first >= 0) & (other >= 0)).any():
+            raise NotItemwise(f"{operation} combines labels of different items")
+        first = np.maximum(first, other)
+    return first
+
+
+def uniform_along(items, axes, reason):
+    """Reduce axes along which all entries depend on the same item, or on none, to length one.
+
+    Parameters
+    ----------
+    items : ndarray of int64
+    axes : iterable of int
+    reason : str
+        What is wrong if entries along these axes depend on different items.
+
+    Returns
+    -------
+    ndarray of int64
+
+    Raises
+    ------
+    NotItemwise
+
+    Examples
+    --------
+    >>> uniform_along(np.array([[0, 0], [1, FREE]]), [1], "Sum runs over items")
+    array([[0],
+           [1]])
+    """
+    axes = tuple(axis for axis in axes if items.shape[axis] > 1)
+    if not axes:
+        return items
+    largest = items.max(axis=axes, keepdims=True)
+    if ((items >= 0) & (items != largest)).any():
+        raise NotItemwise(reason)
+    return largest
+
+
+def only_item(arrays):
+    """The one item that all entries of all arrays depend on, or None if there are several.
+
+    Examples
+    --------
+    >>> only_item([np.array([2, FREE]), np.array(2)]), only_item([np.array([1, 2])])
+    (2, None)
+    """
+    found = {int(item) for array in arrays for item in np.unique(array[array >= 0])}
+    return found.pop() if len(found) == 1 else None
+
+
+def grouped(items):
+    """Let entries that depend on no label join others along an axis, if these all depend on the same one.
+
+    Examples
+    --------
+    >>> grouped(np.array([[FREE, 0, 0], [FREE, 1, 1]]))
+    array([[0],
+           [1]])
+    >>> grouped(np.array([FREE, 0, 1]))
+    array([-1,  0,  1])
+    """
+    for axis in range(items.ndim):
+        try:
+            shorter = uniform_along(items, [axis], "")
+        except NotItemwise:
+            continue
+        if shorter.size > 1 or (items >= 0).all():
+            items = shorter
+    return items

@@ -1,0 +1,228 @@
+"""Rules of operations: from the items whose labels the inputs depend on to those of the outputs."""
+
+from functools import singledispatch
+
+import numpy as np
+from pytensor.tensor.basic import Alloc, ExtractDiag, Join, MakeVector, ScalarFromTensor, Split, TensorFromScalar
+from pytensor.tensor.blockwise import Blockwise
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.extra_ops import CumOp, Repeat
+from pytensor.tensor.math import Argmax, Dot
+from pytensor.tensor.reshape import JoinDims, SplitDims
+from pytensor.tensor.shape import Reshape, SpecifyShape
+from pytensor.tensor.sort import ArgSortOp, SortOp
+from pytensor.tensor.subtensor import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
+    IncSubtensor,
+    Subtensor,
+    unflatten_index_variables,
+)
+
+from pymc_nrm.itemwise.indexing import picked, written
+from pymc_nrm.itemwise.rows import FREE, UNKNOWN, combine, only_item, uniform_along
+
+__all__ = ["items_of_outputs"]
+
+
+@singledispatch
+def items_of_outputs(op, node, items, flow):
+    """Find whose labels the entries of the outputs of an operation depend on.
+
+    An operation without a rule may mix all entries of all inputs: this is no harm if all depend on the same item.
+
+    Parameters
+    ----------
+    op : Op
+        The operation of the node.
+    node : Apply
+    items : list of None or ndarray of int64
+        For each input that is followed, None if it does not depend on labels; at least one does.
+    flow : LabelFlow
+        Shapes, and static values of indices.
+
+    Returns
+    -------
+    list of ndarray of int64, or UNKNOWN
+
+    Raises
+    ------
+    NotItemwise
+    """
+    item = only_item([one for one in items if one is not None])
+    if item is None:
+        return UNKNOWN
+    return [np.full((1,) * getattr(output.type, "ndim", 0), item) for output in node.outputs]
+
+
+def _name(op):
+    return str(op).split("{")[0]
+
+
+def _runs_over_items(op):
+    return f"{_name(op)} runs over items before the log-probability"
+
+
+def _dependent(items):
+    return [one for one in items if one is not None]
+
+
+def _padded(items, ndim):
+    return items.reshape((1,) * (ndim - items.ndim) + items.shape)
+
+
+@items_of_outputs.register(Elemwise)
+def _elemwise(op, node, items, flow):
+    found = combine(_dependent(items), _name(op))
+    return [found for _ in node.outputs]
+
+
+@items_of_outputs.register(DimShuffle)
+def _dim_shuffle(op, node, items, flow):
+    kept = [axis for axis in op.new_order if axis != "x"]
+    dropped = [axis for axis in range(items[0].ndim) if axis not in kept]
+    moved = items[0].transpose([*kept, *dropped])
+    moved = moved.reshape(moved.shape[: len(kept)])
+    new = [place for place, axis in enumerate(op.new_order) if axis == "x"]
+    return [np.expand_dims(moved, new)]
+
+
+@items_of_outputs.register(CAReduce)
+@items_of_outputs.register(Argmax)
+def _reduction(op, node, items, flow):
+    axes = range(items[0].ndim) if op.axis is None else op.axis
+    return [uniform_along(items[0], axes, _runs_over_items(op)).squeeze(tuple(axes))]
+
+
+@items_of_outputs.register(CumOp)
+@items_of_outputs.register(SortOp)
+@items_of_outputs.register(ArgSortOp)
+def _along_axis(op, node, items, flow):
+    return [uniform_along(items[0], [op.axis], _runs_over_items(op))]
+
+
+@items_of_outputs.register(SpecifyShape)
+@items_of_outputs.register(ScalarFromTensor)
+@items_of_outputs.register(TensorFromScalar)
+def _unchanged(op, node, items, flow):
+    return [items[0]] if items[0] is not None else UNKNOWN
+
+
+@items_of_outputs.register(Alloc)
+def _alloc(op, node, items, flow):
+    return [_padded(items[0], node.outputs[0].type.ndim)] if items[0] is not None else UNKNOWN
+
+
+@items_of_outputs.register(MakeVector)
+def _make_vector(op, node, items, flow):
+    return [np.array([FREE if one is None else int(one) for one in items])]
+
+
+@items_of_outputs.register(Join)
+def _join(op, node, items, flow):
+    parts = []
+    for variable, one in zip(node.inputs, items, strict=True):
+        part = np.full((1,) * variable.type.ndim, FREE) if one is None else one
+        shape = list(part.shape)
+        shape[op.axis] = flow.shape(variable)[op.axis]
+        parts.append(np.broadcast_to(part, shape))
+    sides = [[length for axis, length in enumerate(part.shape) if axis != op.axis] for part in parts]
+    common = np.broadcast_shapes(*[tuple(side) for side in sides])
+    joined = [np.broadcast_to(part, (*common[: op.axis], part.shape[op.axis], *common[op.axis :])) for part in parts]
+    found = np.concatenate(joined, axis=op.axis)
+    first = found.take([0], axis=op.axis) if found.shape[op.axis] else found
+    return [first if (found == first).all() else found]
+
+
+@items_of_outputs.register(Split)
+def _split(op, node, items, flow):
+    if items[0] is None or items[0].shape[op.axis] == 1:
+        return [items[0]] * len(node.outputs) if items[0] is not None else UNKNOWN
+    ends = np.cumsum(flow.static(node.inputs[1]))[:-1]
+    return np.split(items[0], ends, axis=op.axis)
+
+
+@items_of_outputs.register(Reshape)
+@items_of_outputs.register(JoinDims)
+@items_of_outputs.register(SplitDims)
+def _reshape(op, node, items, flow):
+    if items[0] is None:
+        return UNKNOWN
+    ndim = node.outputs[0].type.ndim
+    if items[0].size == 1:
+        return [items[0].reshape((1,) * ndim)]
+    entries = np.broadcast_to(items[0], flow.shape(node.inputs[0]))
+    return [entries.reshape(flow.shape(node.outputs[0]))]
+
+
+@items_of_outputs.register(Repeat)
+def _repeat(op, node, items, flow):
+    if items[0] is None:
+        return UNKNOWN
+    if items[0].shape[op.axis] == 1:
+        return [items[0]]
+    return [np.repeat(items[0], flow.static(node.inputs[1]), axis=op.axis)]
+
+
+@items_of_outputs.register(ExtractDiag)
+def _extract_diag(op, node, items, flow):
+    [found] = items
+    axes = op.axis1, op.axis2
+    if all(found.shape[axis] == 1 for axis in axes):
+        return [np.expand_dims(found.squeeze(axes), -1)]
+    whole = flow.shape(node.inputs[0])
+    shape = [whole[axis] if axis in axes else length for axis, length in enumerate(found.shape)]
+    return [np.broadcast_to(found, shape).diagonal(op.offset, *axes)]
+
+
+@items_of_outputs.register(Dot)
+def _dot(op, node, items, flow):
+    return [_product(op, items)]
+
+
+def _product(op, items):
+    """Whose labels the entries of a product of matrices, the last two axes, depend on."""
+    left, right = items
+    sides = []
+    if left is not None:
+        sides.append(uniform_along(left, [left.ndim - 1], _runs_over_items(op)))
+    if right is not None:
+        sides.append(uniform_along(right, [right.ndim - 2], _runs_over_items(op)))
+    return combine(sides, _name(op))
+
+
+@items_of_outputs.register(Blockwise)
+def _blockwise(op, node, items, flow):
+    if isinstance(op.core_op, Dot):
+        return [_padded(_product(op.core_op, items), node.outputs[0].type.ndim)]
+    batches = []
+    for one, signature in zip(items, op.inputs_sig, strict=True):
+        if one is not None:
+            core = range(one.ndim - len(signature), one.ndim)
+            reason = f"{_name(op.core_op)} combines labels of different items"
+            batches.append(uniform_along(one, core, reason).squeeze(tuple(core)))
+    found = combine(batches, _name(op.core_op))
+    return [
+        np.expand_dims(_padded(found, output.type.ndim - len(signature)), tuple(range(-len(signature), 0)))
+        for output, signature in zip(node.outputs, op.outputs_sig, strict=True)
+    ]
+
+
+def _split_index(op, node, items, start):
+    """The entries of an index, as variables or slices of them, and whose labels they depend on."""
+    known = dict(zip(node.inputs[start:], items[start:], strict=True))
+    return unflatten_index_variables(node.inputs[start:], op.idx_list), known
+
+
+@items_of_outputs.register(Subtensor)
+@items_of_outputs.register(AdvancedSubtensor)
+def _subtensor(op, node, items, flow):
+    index, known = _split_index(op, node, items, 1)
+    return picked(node.inputs[0], items[0], index, known, flow)
+
+
+@items_of_outputs.register(IncSubtensor)
+@items_of_outputs.register(AdvancedIncSubtensor)
+def _inc_subtensor(op, node, items, flow):
+    index, known = _split_index(op, node, items, 2)
+    return written(node.inputs, items[:2], index, known, op.set_instead_of_inc, flow)

@@ -1,0 +1,90 @@
+"""Every way to use labels as an index: the same items by rules, by values and by the model, and the same sums."""
+
+import functools
+import itertools
+
+import numpy as np
+import pymc as pm
+import pytest
+from itemwise_cases import EXAMPLES, K, N
+from pytensor.compile.mode import Mode
+
+import pymc_nrm as nrm
+from pymc_nrm.itemwise.item_table import ItemTable
+from pymc_nrm.itemwise.probing import items_by_values
+from pymc_nrm.itemwise.terms import terms_of
+
+CHEAP = {"mode": Mode(linker="py", optimizer="minimum_compile")}
+
+
+def built(example):
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N)
+        expected = example(z)
+    return model, z, expected
+
+
+def random_point(model, rng):
+    """Values of the value variables, drawn where densities are finite."""
+    shapes = {rv: rv.shape.eval() for rv in model.free_RVs}
+    point = {}
+    for rv in model.free_RVs:
+        value = model.rvs_to_values[rv]
+        transform = model.rvs_to_transforms[rv]
+        shape = shapes[rv] if transform is None else transform.forward(rv, *rv.owner.inputs).shape.eval()
+        noise = rng.normal(size=tuple(shape))
+        point[value.name] = noise if value.dtype.startswith("float") else rng.integers(0, 3, tuple(shape))
+    return point
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_table(name, rng):
+    model, z, expected = built(EXAMPLES[name])
+    point = random_point(model, rng)
+    table_of_items = ItemTable(model, z, K, point, CHEAP)
+    assert set(table_of_items.names) == set(expected)
+    for term, items in expected.items():
+        np.testing.assert_array_equal(table_of_items.items(term), list(items))
+
+    # The model itself, with the label of one item changed.
+    terms = [variable for variable in (*model.basic_RVs, *model.potentials) if variable.name in expected]
+    log_probability = pm.pytensorf.compile(
+        model.value_vars, model.logp(vars=terms, jacobian=False), on_unused_input="ignore", **CHEAP
+    )
+
+    def at(labels):
+        return float(log_probability(**(point | {"z": labels})))
+
+    labels = rng.integers(0, K, N)
+    slots = rng.permutation(K)
+    table = np.full((N, K + 1), 7.0)
+    table_of_items.fill(point, slots, slots + 1, table)
+    assert (table[:, 0] == 7.0).all()
+    present = at(labels)
+    for i, slot in itertools.product(range(N), range(K)):
+        changed = labels.copy()
+        changed[i] = slot
+        difference = table[i, slot + 1] - table[i, labels[i] + 1]
+        np.testing.assert_allclose(difference, at(changed) - present, rtol=1e-9, atol=1e-9)
+    own = table[np.arange(N), labels + 1]
+    np.testing.assert_allclose(table_of_items.values(point, labels), own, rtol=1e-12)
+    parts = table_of_items.values(point, labels, by_term=True)
+    assert list(parts) == table_of_items.names
+
+    # By values, without rules.
+    for term, items in expected.items():
+        rows = functools.partial(
+            table_of_items._part_rows, table_of_items.names.index(term), table_of_items._arguments(point)
+        )
+        found, finite = items_by_values(rows, N, K, rng)
+        assert finite.all()
+        seen = found >= 0
+        np.testing.assert_array_equal(found[seen], np.asarray(list(items))[seen])
+
+
+def test_which_examples_need_values(rng):
+    """Rules follow the labels through all but a scan."""
+    for name in ("by_scan",):
+        model, z, _ = built(EXAMPLES[name])
+        assert [part.items for part in ItemTable(model, z, K, random_point(model, rng), CHEAP)._parts] == ["unknown"]
+    assert terms_of(model, z)[0].name == "y"
