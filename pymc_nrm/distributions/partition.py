@@ -64,9 +64,9 @@ class PartitionRV(RandomVariable):
 class Partition(pm.Discrete):
     """Random partition of n items, with the Dirichlet process or another measure as its prior.
 
-    The value is a vector of labels, shape (n,).  Labels are only names: what matters is which items share one.  They are
-    numbered from 0 in order of appearance; with ``max_clusters`` they are slots instead, which index the parameters of a
-    likelihood of your own, as in ``slope[z]``.  The model also gets the deterministic ``<name>_n_clusters``.
+    The value is a vector of labels, shape (n,).  Labels are only names: what matters is which items share one.  They
+    are numbered from 0 in order of appearance; with ``max_clusters`` they are slots instead, which index the parameters
+    of a likelihood of your own, as in ``slope[z]``.  The model also gets the deterministic ``<name>_n_clusters``.
 
     Parameters
     ----------
@@ -107,10 +107,11 @@ class Partition(pm.Discrete):
     With ``max_clusters`` the clusters of a partition own different slots, and all ``K! / (K - k)!`` ways to give k
     clusters their slots have the same share of the probability of the partition.  If the parameters of the slots are
     independent and identically distributed given hyperparameters, this is the mixture with infinitely many components,
-    conditioned on at most K clusters: the same posterior if K is at least the number of items, and one that differs from
-    it by the posterior probability of more than K clusters otherwise.  ``nrm.sample`` warns if draws use all slots.
-    Priors that differ between slots are allowed; labels then carry meaning.  Forward draws are repeated until there are
-    at most K clusters, so that with random hyperparameters their law is not quite that of the model if K is small.
+    conditioned on at most K clusters: the same posterior if K is at least the number of items, and one that differs
+    from it by the posterior probability of more than K clusters otherwise.  ``nrm.sample`` warns if draws use all
+    slots.  Priors that differ between slots are allowed; labels then carry meaning.  Forward draws are repeated until
+    there are at most K clusters, so that with random hyperparameters their law is not quite that of the model if K is
+    small.
 
     ``pm.sample`` and :func:`pymc_nrm.sample` sample the partition.  ``pm.find_MAP`` leaves it at its start without a
     warning, and ``pm.sample_smc`` is wrong for more than about ten items.  ``pm.fit`` and samplers other than those of

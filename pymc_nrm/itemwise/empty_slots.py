@@ -12,8 +12,8 @@ from pytensor.tensor.random.type import RandomType
 class EmptySlots:
     """Draws entries of local variables for empty slots from their prior given all other variables.
 
-    That is their full conditional, see :func:`~pymc_nrm.itemwise.local_variables.local_variables`, so that a draw leaves
-    the posterior invariant.
+    That is their full conditional, see :func:`~pymc_nrm.itemwise.local_variables.local_variables`, so that a draw
+    leaves the posterior invariant.
 
     Parameters
     ----------

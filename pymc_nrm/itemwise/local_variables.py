@@ -11,9 +11,9 @@ from pymc_nrm.model.rvs import is_partition
 def local_variables(model, partition, max_clusters, point):
     """Find the free variables whose entries for empty slots depend on nothing but their prior.
 
-    A variable of K entries along its first axis is *local* if entry s of its log-probability depends on entry s of local
-    variables only, and if everything else depends on entry s only through items with label s.  Then entries of empty
-    slots, given all other variables, have their prior as full conditional.
+    A variable of K entries along its first axis is *local* if entry s of its log-probability depends on entry s of
+    local variables only, and if everything else depends on entry s only through items with label s.  Then entries of
+    empty slots, given all other variables, have their prior as full conditional.
 
     Parameters
     ----------

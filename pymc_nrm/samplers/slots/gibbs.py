@@ -35,9 +35,9 @@ class SlotGibbsState(PartitionStepState):
 class SlotGibbs(PartitionStep):
     """Gibbs sampling of a partition whose labels index parameters, one item at a time, for any likelihood.
 
-    Each of the sweeps of a draw first draws the parameters of empty slots from their prior, then a random pool of slots,
-    the occupied ones and a few empty ones, and then the slot of every item within the pool.  All of it leaves the
-    posterior invariant; together with a step that moves the parameters it is irreducible.
+    Each of the sweeps of a draw first draws the parameters of empty slots from their prior, then a random pool of
+    slots, the occupied ones and a few empty ones, and then the slot of every item within the pool.  All of it leaves
+    the posterior invariant; together with a step that moves the parameters it is irreducible.
 
     Parameters
     ----------
@@ -137,6 +137,7 @@ class SlotGibbs(PartitionStep):
             if not math.isfinite(u_term + value):
                 raise self._not_finite(point, u_term + value)
         log_empty = weights.join[0] - math.log(self.options["mean_empty"]) + self._log_truncation
+        items = scan_order(self.rng, len(labels), len(labels))
         table = slots = None
         n_moved = 0
         for _ in range(self.options["n_sweeps"]):
@@ -148,7 +149,6 @@ class SlotGibbs(PartitionStep):
             place = np.zeros(self.max_clusters, dtype=np.int64)
             place[slots] = np.arange(len(slots))
             pool = build_pool(place[labels], len(slots), family, data)
-            items = scan_order(self.rng, len(labels), len(labels))
             try:
                 n_moved += pool_sweep(self.rng, pool, weights, family, data, table, log_empty, items)
             except ValueError as error:

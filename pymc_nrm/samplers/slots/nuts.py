@@ -33,8 +33,9 @@ class SlotNUTS(pm.NUTS):
 
     Empty slots are integrated out of the target of NUTS: it sees no prior of their parameters, which stand still, so
     that hyperparameters do not wait for parameters that no item has.  A draw of these from their prior given the
-    hyperparameters completes the step.  The metric gives the parameters of a slot a scale that fits its number of items.
-    The step leaves the posterior given the labels invariant.  It is irreducible together with a step that moves labels.
+    hyperparameters completes the step.  The metric gives the parameters of a slot a scale that fits its number of
+    items.  The step leaves the posterior given the labels invariant.  It is irreducible together with a step that moves
+    labels.
 
     Parameters
     ----------

@@ -135,9 +135,9 @@ def pool_sweep(rng, pool, weights, family, data, table, log_empty, items):
         prod_c kappa(n_c, u) f(y_c | theta_c)  mean^(-k) / Z(K - k)
 
     so that an occupied slot of n_s other items has the weight ``join[n_s] f(y_i | theta_s)``, and an empty one
-    ``join[0] / mean  Z(K - k) / Z(K - k - 1)  f(y_i | theta_s)``.  The sweep leaves the target given u and the parameters
-    of all slots invariant for any fixed ``items``.  It is irreducible only together with draws of the pool and of the
-    parameters (Neal 2000, algorithm 8, with a random number of empty slots).
+    ``join[0] / mean  Z(K - k) / Z(K - k - 1)  f(y_i | theta_s)``.  The sweep leaves the target given u and the
+    parameters of all slots invariant for any fixed ``items``.  It is irreducible only together with draws of the pool
+    and of the parameters (Neal 2000, algorithm 8, with a random number of empty slots).
 
     Parameters
     ----------
