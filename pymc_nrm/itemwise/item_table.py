@@ -14,6 +14,7 @@ from pymc_nrm.itemwise.checking import check_lengths, random_points, wrong_row
 from pymc_nrm.itemwise.conditions import with_conditions_by_row
 from pymc_nrm.itemwise.flow import LabelFlow
 from pymc_nrm.itemwise.graphs import Expanded, PresentValues
+from pymc_nrm.itemwise.lifting import computed_by_slot
 from pymc_nrm.itemwise.probing import items_by_values
 from pymc_nrm.itemwise.rows import FREE, UNKNOWN, NotItemwise, combine, grouped
 from pymc_nrm.itemwise.terms import not_itemwise, terms_of
@@ -200,7 +201,7 @@ class ItemTable:
 
     def _compile(self, parts, flow):
         graphs = with_conditions_by_row([part.graph for part in parts], flow)
-        graphs = [_summed(graph, part) for graph, part in zip(graphs, parts, strict=True)]
+        graphs = [_summed(graph, part) for graph, part in zip(computed_by_slot(graphs), parts, strict=True)]
         used = set(ancestors(graphs))
         inputs = [variable for variable in self._model.value_vars if variable in used and variable is not self._value]
         self._inputs = [variable.name for variable in inputs]
@@ -218,7 +219,8 @@ class ItemTable:
                 f"label {self._n_slots - 1} of partition {self._partition.name!r} cannot be used as an index in "
                 f"{' or '.join(map(repr, self.names))}: {error}"
             ) from error
-        self._ends = np.cumsum([0, *map(len, rows)])
+        ends = np.cumsum([0, *map(len, rows)]).tolist()
+        self._slices, self._n_rows = [slice(*pair) for pair in pairwise(ends)], ends[-1]
         known = [
             np.full(len(row), FREE) if part.items is UNKNOWN else part.items.ravel()
             for part, row in zip(self._parts, rows, strict=True)
@@ -274,7 +276,7 @@ class ItemTable:
         return next(part.name for part, place in self._places() if row < place.stop)
 
     def _places(self):
-        return [(part, slice(*ends)) for part, ends in zip(self._parts, pairwise(self._ends), strict=True)]
+        return list(zip(self._parts, self._slices, strict=True))
 
     def _arguments(self, point):
         # Machine code takes arrays without dimensions, but no numbers of numpy.
@@ -294,12 +296,11 @@ class ItemTable:
     def _in_slots(self, point, slots):
         """The values of all rows in some slots, shape (n_slots, n_rows)."""
         if self._buffer.shape[0] < len(slots):
-            self._buffer = np.empty((len(slots), self._ends[-1]))
+            self._buffer = np.empty((len(slots), self._n_rows))
         values, arguments = self._buffer[: len(slots)], self._arguments(point)
-        places = [place for _, place in self._places()]
         for row, slot in zip(values, slots, strict=True):
             self._labels.fill(slot)
-            for place, part in zip(places, self._evaluate(arguments), strict=True):
+            for place, part in zip(self._slices, self._evaluate(arguments), strict=True):
                 row[place] = part
         return values
 

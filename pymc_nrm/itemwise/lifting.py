@@ -1,0 +1,64 @@
+"""Functions of parameters before they are indexed: there are more rows than slots."""
+
+import numpy as np
+from pytensor.graph.basic import Constant
+from pytensor.graph.traversal import toposort
+from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.subtensor import AdvancedSubtensor
+
+__all__ = ["computed_by_slot"]
+
+
+def computed_by_slot(graphs):
+    """Replace functions of indexed parameters, ``log(scale[z])``, by indexed functions, ``log(scale)[z]``.
+
+    Parameters
+    ----------
+    graphs : list of TensorVariable
+
+    Returns
+    -------
+    list of TensorVariable
+        Graphs with the same values.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> scale, z = pt.vector("scale", shape=(3,)), pt.lvector("z")
+    >>> [graph] = computed_by_slot([pt.log(scale[z]) + 1])
+    >>> str(graph.owner.op), str(graph.owner.inputs[0].owner.op)
+    ('AdvancedSubtensor{idx_list=(0,)}', 'Add')
+    """
+    changed = {}
+    for node in toposort(graphs):
+        inputs = [changed.get(one, one) for one in node.inputs]
+        lifted = _lifted(node.op, inputs) if isinstance(node.op, Elemwise) and len(node.outputs) == 1 else None
+        if lifted is not None:
+            changed[node.outputs[0]] = lifted
+        elif any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
+            clone = node.clone_with_new_inputs(inputs, strict=False)
+            changed.update(zip(node.outputs, clone.outputs, strict=True))
+    return [changed.get(graph, graph) for graph in graphs]
+
+
+def _lifted(op, inputs):
+    """An elementwise function of entries that one index picks, as entries of a function, if it has this form."""
+    indexed = [one for one in inputs if one.owner is not None and isinstance(one.owner.op, AdvancedSubtensor)]
+    if not indexed or any(one not in indexed and not all(one.type.broadcastable) for one in inputs):
+        return None
+    first = indexed[0].owner
+    shape = first.inputs[0].type.shape
+    for one in indexed:
+        same = one.owner.op == first.op and all(map(_same, one.owner.inputs[1:], first.inputs[1:]))
+        if not same or one.owner.inputs[0].type.shape != shape or None in shape:
+            return None
+    if None not in first.outputs[0].type.shape and np.prod(shape) > np.prod(first.outputs[0].type.shape):
+        return None
+    places = ["x"] * len(shape)
+    arguments = [one.owner.inputs[0] if one in indexed else one.dimshuffle(places) for one in inputs]
+    function = _lifted(op, arguments)
+    return first.op(op(*arguments) if function is None else function, *first.inputs[1:])
+
+
+def _same(one, other):
+    return one is other or (isinstance(one, Constant) and one.equals(other))
