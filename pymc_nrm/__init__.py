@@ -12,7 +12,7 @@ from pymc_nrm import (
 )
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.distributions.partition import Partition
-from pymc_nrm.elicitation import elicit
+from pymc_nrm.elicitation import elicit, suggest_max_clusters
 from pymc_nrm.estimators import MixtureEstimator
 from pymc_nrm.families import (
     BernoulliBeta,
@@ -105,6 +105,7 @@ __all__ = [
     "samplers",
     "similarity",
     "stats",
+    "suggest_max_clusters",
     "summary",
     "table_data",
     "trees",

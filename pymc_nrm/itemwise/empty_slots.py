@@ -5,7 +5,7 @@ import pytensor
 from pymc.pytensorf import compile as compile_function
 from pymc.pytensorf import reseed_rngs
 from pytensor.graph.replace import clone_replace, graph_replace
-from pytensor.graph.traversal import explicit_graph_inputs
+from pytensor.graph.traversal import graph_inputs
 from pytensor.tensor.random.type import RandomType
 
 
@@ -38,11 +38,11 @@ class EmptySlots:
         given = dict(zip(others, model.replace_rvs_by_values(others), strict=True))
         graphs = graph_replace(graphs, given, strict=False)
         # Generators of this object, which draws of nobody else change.
-        shared = [i for i in explicit_graph_inputs(graphs) if isinstance(i.type, RandomType)]
+        shared = [variable for variable in graph_inputs(graphs) if isinstance(variable.type, RandomType)]
         own = {generator: pytensor.shared(np.random.default_rng(0)) for generator in shared}
         self._generators = list(own.values())
         graphs = clone_replace(graphs, own)
-        used = set(explicit_graph_inputs(graphs))
+        used = set(graph_inputs(graphs))
         inputs = [value for value in model.value_vars if value in used]
         self._inputs = [value.name for value in inputs]
         self._function = compile_function(inputs, graphs, **(compile_kwargs or {}))

@@ -31,10 +31,10 @@ def local_variables(model, partition, max_clusters, point):
 
     Notes
     -----
-    The test is by values: labels use some slots only, and the entries of all other slots get new values.  What changes
-    then disqualifies the variables that it depends on.  The sets of slots are those of the binary digits of their
-    numbers, so that any two slots are told apart.  For log-probabilities that are analytic in the parameters, a test
-    at a random point is right with probability one.
+    The test is by values: labels use some slots only, and one variable after the other gets new values for all other
+    slots.  Nothing may change then but log-probabilities of local variables for these slots.  The sets of slots are
+    those of the binary digits of their numbers, so that any two slots are told apart.  For log-probabilities that are
+    analytic in the parameters, a test at a random point is right with probability one.
     """
     slots = np.arange(max_clusters)
     candidates = [rv for rv in model.free_RVs if not is_partition(rv) and _has_slots(model, rv, max_clusters, point)]
@@ -63,8 +63,8 @@ class _Test:
         self._partition = partition
         self._terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
         graphs = model.logp(vars=self._terms, sum=False)
-        self._origins = [set(ancestors([graph])) for graph in graphs]
-        self._inputs = [value for value in model.value_vars if any(value in origins for origins in self._origins)]
+        used = set(ancestors(graphs))
+        self._inputs = [value for value in model.value_vars if value in used]
         mode = Mode(linker="py", optimizer="minimum_compile")
         self._function = compile_function(self._inputs, graphs, mode=mode, on_unused_input="ignore")
 
@@ -73,20 +73,18 @@ class _Test:
         first = {name: _noisy(value, rng) for name, value in point.items()}
         labels = rng.choice(np.flatnonzero(used), size=np.shape(point[self._partition.name]))
         first[self._partition.name] = labels.astype(np.int64)
-        second = dict(first)
-        for rv in candidates:
-            name = self._values[rv].name
-            second[name] = np.where(_along_first(used, first[name]), first[name], _noisy(first[name], rng))
-        local = set(candidates)
-        pairs = zip(self._terms, self._origins, self._at(first), self._at(second), strict=True)
-        for term, origins, before, after in pairs:
-            if term in candidates and np.shape(before)[:1] == used.shape:
-                before, after = before[used], after[used]
-            elif term in candidates:
-                local.discard(term)
-            if not np.array_equal(before, after, equal_nan=True):
-                local -= {rv for rv in candidates if self._values[rv] in origins}
-        return [rv for rv in candidates if rv in local]
+        before = self._at(first)
+        return [rv for rv in candidates if self._is_unchanged(rv, candidates, used, first, before, rng)]
+
+    def _is_unchanged(self, rv, candidates, used, first, before, rng):
+        name = self._values[rv].name
+        value = np.where(_along_first(used, first[name]), first[name], _noisy(first[name], rng))
+        for term, old, new in zip(self._terms, before, self._at({**first, name: value}), strict=True):
+            if term in candidates and np.shape(old)[:1] == used.shape:
+                old, new = old[used], new[used]
+            if not np.array_equal(old, new, equal_nan=True):
+                return False
+        return True
 
     def _at(self, point):
         return self._function(*[point[value.name] for value in self._inputs])

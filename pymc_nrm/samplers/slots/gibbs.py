@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
+from pymc.exceptions import SamplingError
 
 from pymc_nrm.checks import check_count, check_number
 from pymc_nrm.generic import precompile
@@ -163,6 +164,23 @@ class SlotGibbs(PartitionStep):
         return self.partition.write(point, labels), [
             stats | common_statistics(counts[counts > 0], log_u, u_term + log_density, self._number)
         ]
+
+    def _not_finite(self, point, value):
+        when = f"in draw {self._n_draws + 1}" if self._n_draws else "where a chain starts"
+        labels = self.partition.read(point)
+        sentences = []
+        for name, values in self.table.values(point, labels, by_term=True).items():
+            if not np.isfinite(values).all():
+                item = int(np.argmin(np.isfinite(values)))
+                entries = ", ".join(f"{v}[{labels[item]}]={point[v][labels[item]]}" for v in self.empty_slots.names)
+                sentences.append(f"That of {name!r} is {values[item]} for item {item}, whose slot has {entries}.")
+        if not sentences:
+            measure, _, _ = self.target.at(point)
+            sentences.append(f"Those of the rows of all items are finite; the partition has {measure}.")
+        return SamplingError(
+            f"the log joint density of partition {self.partition.name!r} and of what its labels index is not finite "
+            f"{when}: {value}. {' '.join(sentences)} Check data and covariates, or priors that allow such values"
+        )
 
     def _fill(self, point, slots, n_occupied, kept, kept_table, n):
         """Table of a pool; columns of slots that were occupied before hold parameters that have not changed."""

@@ -1,0 +1,142 @@
+"""SlotGibbs with SlotNUTS in PyMC, against enumerated partitions with a hyperparameter on a grid."""
+
+import functools
+import zlib
+
+import numpy as np
+import pymc as pm
+import pytest
+from cases import MEASURES
+from laws import assert_law
+from scipy import stats
+from scipy.special import logsumexp
+
+import pymc_nrm as nrm
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.partitions.labels import all_partitions, canonical_labels, label_counts
+from pymc_nrm.testing import mean_and_error
+
+Y = np.array([-1.3, 0.3, 1.1, 1.9])
+COUNTS = np.array([0, 2, 1, 5])
+SD = 0.8
+TAU = stats.lognorm(0.4, scale=np.exp(0.3))
+
+
+@functools.cache
+def law(measure, K, counts):
+    """Partitions, their probabilities, and the posterior mean of tau."""
+    tau = np.exp(np.linspace(np.log(0.15), np.log(12.0), 801))
+    partitions = all_partitions(len(Y))
+    partitions = partitions[partitions.max(axis=1) < K]
+    log_p = np.zeros((len(partitions), len(tau)))
+    for row, labels in enumerate(partitions):
+        log_p[row] = log_eppf(MEASURES[measure], label_counts(labels)) + TAU.logpdf(tau) + np.log(tau)
+        for cluster in range(labels.max() + 1):
+            y = Y[labels == cluster]
+            m, rest = len(y), ((y - y.mean()) ** 2).sum()
+            # The mean of the items of a cluster is normal with variance SD^2 / m + tau^2.
+            log_p[row] += stats.norm.logpdf(y.mean(), 0, np.sqrt(SD**2 / m + tau**2)) - rest / (2 * SD**2)
+            log_p[row] += -0.5 * np.log(m) - (m - 1) * np.log(SD * np.sqrt(2 * np.pi))
+            if counts:
+                # Poisson counts with a gamma prior (2, 1) on the rate.
+                total = COUNTS[labels == cluster].sum()
+                log_p[row] += stats.nbinom.logpmf(total, 2, 1 / (1 + m)) - total * np.log(m)
+                log_p[row] += np.log(np.arange(1, total + 1)).sum()
+    p = np.exp(log_p - logsumexp(log_p))
+    return partitions, p.sum(axis=1), (p.sum(axis=0) * tau).sum()
+
+
+def make_model(measure, K, counts=False):
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURES[measure], n=len(Y), max_clusters=K)
+        tau = pm.LogNormal("tau", 0.3, 0.4)
+        mean = pm.Normal("mean", 0, tau, shape=K)
+        pm.Normal("y", mean[z], SD, observed=Y)
+        if counts:
+            nrm.Mixture("count", z, nrm.PoissonGamma(2.0, 1.0), observed=COUNTS)
+    return model
+
+
+def run(model, draws, seed, nuts=nrm.SlotNUTS, chains=2, **options):
+    """Slots, tau and means of all draws; NUTS comes last in a draw."""
+    with model:
+        gibbs, nuts = nrm.SlotGibbs([model["z"]], **options), nuts(target_accept=0.9)
+    slots, tau, means = [], [], []
+    for rng in np.random.default_rng(seed).spawn(chains):
+        point = model.initial_point()
+        for step, generator in zip((gibbs, nuts), rng.spawn(2), strict=True):
+            step.setup_chain(generator, 300, draws)
+        nuts.reset_tuning()
+        for i in range(300 + draws):
+            if i == 300:
+                nuts.stop_tuning()
+            point, _ = gibbs.step(point)
+            point, _ = nuts.step(point)
+            if i >= 300:
+                slots.append(point["z"])
+                tau.append(np.exp(point["tau_log__"]))
+                means.append(point["mean"])
+    return [np.array(values).reshape(chains, draws, *np.shape(values[0])) for values in (slots, tau, means)]
+
+
+def check(measure, K, draws, counts=False, nuts=nrm.SlotNUTS, **options):
+    model = make_model(measure, K, counts)
+    slots, tau, means = run(model, draws, zlib.crc32(f"{measure} {K} {counts}".encode()), nuts, **options)
+    partitions, p, mean_tau = law(measure, K, counts)
+    labels = np.array([canonical_labels(row) for row in slots.reshape(-1, len(Y))]).reshape(slots.shape)
+    assert_law(labels, partitions, p)
+    mean, error, _ = mean_and_error(tau)
+    assert abs(mean - mean_tau) < 4.5 * error
+    # Parameters of empty slots have their prior at every draw.
+    empty = (slots[..., None] != np.arange(K)).all(axis=-2)
+    squares = np.where(empty, (means / tau[..., None]) ** 2, 0.0).sum(axis=-1) / empty.sum(axis=-1).clip(1)
+    mean, error, _ = mean_and_error(squares - (empty.any(axis=-1)))
+    assert abs(mean) < 4.5 * error
+
+
+def test_steps_have_the_posterior_law():
+    check("DP", 6, 1500, n_sweeps=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("measure", "K", "options"),
+    [
+        ("DP", 6, {}),
+        ("DP", 3, {"n_sweeps": 1, "mean_empty": 0.5}),
+        ("NGG", 6, {"n_sweeps": 1}),
+        ("NGG", 3, {}),
+        ("PY below 0", 20, {"mean_empty": 2.0}),
+        ("MFM", 4, {}),
+    ],
+)
+def test_steps_have_the_posterior_law_in_long_runs(measure, K, options):
+    check(measure, K, 10_000, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("K", [3, 8])
+def test_steps_have_the_posterior_law_with_a_mixture_beside(K):
+    check("NGG", K, 8_000, counts=True, n_sweeps=1)
+
+
+@pytest.mark.slow
+def test_stock_nuts_has_the_posterior_law():
+    check("DP", 4, 10_000, nuts=pm.NUTS)
+
+
+@pytest.mark.slow
+def test_stale_parameters_of_empty_slots_are_seen():
+    class Stale(nrm.SlotNUTS):
+        def step(self, point):
+            redraws = [empty.redraw for _, _, empty in self._slots]
+            for _, _, empty in self._slots:
+                empty.redraw = lambda point, empty: point
+            try:
+                return super().step(point)
+            finally:
+                for (_, _, empty), redraw in zip(self._slots, redraws, strict=True):
+                    empty.redraw = redraw
+
+    with pytest.raises(AssertionError):
+        check("DP", 6, 3_000, nuts=Stale)
