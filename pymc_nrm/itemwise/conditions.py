@@ -10,7 +10,7 @@ from pytensor.graph.traversal import toposort
 from pytensor.tensor.basic import MakeVector, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.math import All
 
-from pymc_nrm.itemwise.rows import UNKNOWN, NotItemwise
+from pymc_nrm.itemwise.rows import UNKNOWN, NotItemwise, grouped
 from pymc_nrm.pymc_internals import CheckParameterValue
 
 __all__ = ["with_conditions_by_row"]
@@ -27,7 +27,7 @@ def with_conditions_by_row(graphs, flow):
     Returns
     -------
     list of TensorVariable
-        Conditions whose rows cannot be told apart are left as they are.
+        Conditions whose rows cannot be told apart make all rows impossible, as in PyMC.
     """
     changed = {}
     for node in toposort(graphs):
@@ -43,19 +43,22 @@ def with_conditions_by_row(graphs, flow):
 
 
 def _by_row(node, value, flow):
-    try:
-        rows = flow(node.inputs[0])
-    except NotItemwise:
-        return None
-    if rows is None or rows is UNKNOWN:
-        return None
-    holds = [_aligned(leaf, rows, flow) for condition in node.inputs[1:] for leaf in _leaves(condition)]
-    if any(one is None for one in holds):
+    rows = _known(node.inputs[0], flow)
+    if rows is None:
         return None
     result = value
-    for one in holds:
-        result = pt.switch(one, result, -np.inf)
+    for leaf in (leaf for condition in node.inputs[1:] for leaf in _leaves(condition)):
+        result = pt.switch(_aligned(pt.as_tensor(leaf), _known(leaf, flow), rows), result, -np.inf)
     return result.astype(node.outputs[0].type.dtype)
+
+
+def _known(variable, flow):
+    """Whose labels entries depend on, None if on none, ``UNKNOWN`` also where those of several items meet."""
+    try:
+        items = flow(variable)
+    except NotItemwise:
+        return UNKNOWN
+    return grouped(items) if isinstance(items, np.ndarray) else items
 
 
 def _leaves(condition):
@@ -70,17 +73,11 @@ def _leaves(condition):
     return [condition]
 
 
-def _aligned(leaf, rows, flow):
-    """Whether a condition holds in each row, along the axes of the value that it belongs to; None if rows differ."""
-    try:
-        items = flow(leaf)
-    except NotItemwise:
-        return None
-    leaf = pt.as_tensor(leaf)
-    if items is None:
+def _aligned(leaf, items, rows):
+    """Whether a condition holds in each row, along the axes of the value; in all rows, if they cannot be told apart."""
+    known = isinstance(items, np.ndarray) and isinstance(rows, np.ndarray)
+    if not known or not np.array_equal(items.squeeze(), rows.squeeze()):
         return pt.all(leaf)
-    if items is UNKNOWN or not np.array_equal(items.squeeze(), rows.squeeze()):
-        return None
     alike = [axis for axis, length in enumerate(items.shape) if length == 1]
     holds = pt.all(leaf, axis=alike) if alike else leaf
     places = iter(range(holds.type.ndim))

@@ -50,9 +50,10 @@ def _lifted(op, inputs):
     shape = first.inputs[0].type.shape
     for one in indexed:
         same = one.owner.op == first.op and all(map(_same, one.owner.inputs[1:], first.inputs[1:]))
-        if not same or one.owner.inputs[0].type.shape != shape or None in shape:
+        if not same or (len(indexed) > 1 and (one.owner.inputs[0].type.shape != shape or None in shape)):
             return None
-    if None not in first.outputs[0].type.shape and np.prod(shape) > np.prod(first.outputs[0].type.shape):
+    rows = first.outputs[0].type.shape
+    if None not in (*shape, *rows) and np.prod(shape) > np.prod(rows):
         return None
     places = ["x"] * len(shape)
     arguments = [one.owner.inputs[0] if one in indexed else one.dimshuffle(places) for one in inputs]

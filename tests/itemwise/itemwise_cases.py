@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
+from pytensor.compile.mode import Mode
 
 N, K = 5, 4
 X = np.array([-0.5, 0.4, 0.9, 1.3, 2.0])
@@ -13,7 +14,21 @@ BINARY = np.array([0, 1, 1, 0, 1])
 SUBJECT = np.array([0, 0, 1, 2, 2, 2, 3, 4])
 TIME = np.array([0.0, 1.0, 0.5, 0.0, 1.0, 2.0, 0.7, 0.0])
 LONG = np.sin(np.arange(8.0))
+CHEAP = {"mode": Mode(linker="py", optimizer="minimum_compile")}
 EXAMPLES = {}
+
+
+def random_point(model, rng):
+    """Values of the value variables, drawn where densities are finite."""
+    shapes = {rv: rv.shape.eval() for rv in model.free_RVs}
+    point = {}
+    for rv in model.free_RVs:
+        value = model.rvs_to_values[rv]
+        transform = model.rvs_to_transforms[rv]
+        shape = shapes[rv] if transform is None else transform.forward(rv, *rv.owner.inputs).shape.eval()
+        noise = rng.normal(size=tuple(shape))
+        point[value.name] = noise if value.dtype.startswith("float") else rng.integers(0, 3, tuple(shape))
+    return point
 
 
 def example(function):

@@ -6,15 +6,12 @@ import itertools
 import numpy as np
 import pymc as pm
 import pytest
-from itemwise_cases import EXAMPLES, K, N
-from pytensor.compile.mode import Mode
+from itemwise_cases import CHEAP, EXAMPLES, K, N, random_point
 
 import pymc_nrm as nrm
 from pymc_nrm.itemwise.item_table import ItemTable
 from pymc_nrm.itemwise.probing import items_by_values
 from pymc_nrm.itemwise.terms import terms_of
-
-CHEAP = {"mode": Mode(linker="py", optimizer="minimum_compile")}
 
 
 def built(example):
@@ -22,19 +19,6 @@ def built(example):
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N)
         expected = example(z)
     return model, z, expected
-
-
-def random_point(model, rng):
-    """Values of the value variables, drawn where densities are finite."""
-    shapes = {rv: rv.shape.eval() for rv in model.free_RVs}
-    point = {}
-    for rv in model.free_RVs:
-        value = model.rvs_to_values[rv]
-        transform = model.rvs_to_transforms[rv]
-        shape = shapes[rv] if transform is None else transform.forward(rv, *rv.owner.inputs).shape.eval()
-        noise = rng.normal(size=tuple(shape))
-        point[value.name] = noise if value.dtype.startswith("float") else rng.integers(0, 3, tuple(shape))
-    return point
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -1,0 +1,149 @@
+"""Models that use labels in a way that has no table: the error names the variable, the partition and the reason."""
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+import pytest
+from itemwise_cases import CHEAP, COUNTS, LONG, SUBJECT, TIME, K, N, X, Y, normal, random_point
+from pytensor.compile.ops import wrap_py
+
+import pymc_nrm as nrm
+from pymc_nrm.itemwise.item_table import ItemTable
+
+REFUSED = {}
+
+
+def refused(reason, name="y"):
+    """Register a function of labels with what the error says and whom it is about."""
+
+    def register(function):
+        REFUSED[function.__name__] = function, reason, name
+        return function
+
+    return register
+
+
+@refused("Eq combines labels of different items")
+def covariance(z):
+    together = pt.eq(z[:, None], z)
+    pm.MvNormal("y", np.zeros(N), cov=0.5 * together + 0.5 * np.eye(N), observed=Y)
+
+
+@refused("Sum runs over items before the log-probability")
+def mean_of_all_items(z):
+    pm.Normal("y", normal("mean")[z].mean(), 1, observed=Y)
+
+
+@refused("Sum runs over items before the log-probability")
+def counts(z):
+    size = pt.eq(z[:, None], pt.arange(K)).sum(0)
+    pm.Normal("y", normal("mean")[z], 1 / pt.sqrt(size[z]), observed=Y)
+
+
+@refused("labels say which entries of a tensor are changed", "balance")
+def counts_by_increments(z):
+    pm.Potential("balance", -(pt.zeros(K)[z].inc(1.0) ** 2).sum())
+
+
+@refused("Max runs over items before the log-probability", "few")
+def largest_label(z):
+    pm.Potential("few", -z.max().astype("float64"))
+
+
+@refused("Sub combines labels of different items")
+def differences_of_neighbours(z):
+    mean = normal("mean")
+    pm.Normal("y", mean[z[1:]] - mean[z[:-1]], 1, observed=np.diff(Y))
+
+
+@refused("combines labels of different items")
+def lagged_means(z):
+    mean = normal("mean")[z]
+    pm.Normal("y", mean + 0.5 * pt.concatenate([[0.0], mean[:-1]]), 1, observed=Y)
+
+
+@refused("combines labels of different items")
+def one_item_and_all(z):
+    mean = normal("mean")
+    pm.Normal("y", mean[z] - mean[z[0]], 1, observed=Y)
+
+
+@refused("picked by an index that depends on 'subject', which is sampled")
+def sampled_index(z):
+    subject = pm.Categorical("subject", np.ones(N) / N, shape=8)
+    pm.Normal("y", normal("mean")[z][subject], 1, observed=LONG)
+
+
+@refused("picked by an index that depends on labels as well")
+def labels_of_labels(z):
+    pm.Normal("y", normal("mean")[z][z], 1, observed=Y)
+
+
+@refused("CumOp runs over items|Cumsum runs over items")
+def running_sums(z):
+    pm.Normal("y", pt.cumsum(normal("mean")[z]), 1, observed=Y)
+
+
+@refused("combines labels of different items")
+def covariance_between_items(z):
+    factor = np.linalg.cholesky(0.5 + 0.5 * np.eye(N))
+    pm.MvNormal("y", normal("mean")[z], chol=factor, observed=Y)
+
+
+@refused("rows depend on the labels of several items")
+def autoregression_by_scan(z):
+    path = pytensor.scan(lambda mean, last: 0.5 * last + mean, sequences=normal("mean")[z], outputs_info=pt.zeros(()))
+    pm.Normal("y", path[0] if isinstance(path, tuple | list) else path, 1, observed=Y)
+
+
+@refused("the hyperparameters of a Mixture are the same for all of its clusters")
+def mixture_with_labels(z):
+    nrm.Mixture("y", z, nrm.PoissonGamma(1.0, pt.exp(normal("rate")[z[0]])), observed=COUNTS)
+
+
+@refused("the bounds of 'effect' depend on the labels of partition 'z'", "effect")
+def bounds_of_a_latent_variable(z):
+    pm.Uniform("effect", 0, pm.HalfNormal("upper", 1, shape=K)[z])
+
+
+@refused("is not finite at random points")
+def nowhere_finite(z):
+    pm.Potential("y", blind(normal("mean")[z]))
+
+
+@wrap_py(itypes=[pt.dvector], otypes=[pt.dvector])
+def blind(mean):
+    return np.full_like(mean, -np.inf)
+
+
+@refused("indexes 'mean' with the labels of partition 'z', which has 4 slots, but axis 0 has length 3")
+def parameter_too_short(z):
+    pm.Normal("y", pt.exp(normal("mean", 3))[z], 1, observed=Y)
+
+
+@refused("indexes an array with the labels of partition 'z', which has 4 slots, but axis 1 has length 3")
+def constant_too_short(z):
+    pm.Normal("y", pt.as_tensor(np.eye(3))[normal("row", ()).astype("int64") * 0, z], 1, observed=Y)
+
+
+@refused("an index that 'y' depends on is out of bounds")
+def item_out_of_bounds(z):
+    pm.Normal("y", normal("slope")[z][SUBJECT + 1] * TIME, 1, observed=LONG)
+
+
+@refused("is NaN in every cluster for item 2 of partition 'z' where sampling starts")
+def covariate_that_is_missing(z):
+    pm.Normal("y", normal("slope")[z] * np.where(np.arange(N) == 2, np.nan, X), 1, observed=Y)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_error(name, rng):
+    build, reason, variable = REFUSED[name]
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N)
+        build(z)
+    with pytest.raises(ValueError, match=reason) as raised:
+        ItemTable(model, z, K, random_point(model, rng), CHEAP)
+    assert repr(variable) in str(raised.value)
+    assert "'z'" in str(raised.value) or "out of bounds" in str(raised.value)
