@@ -6,12 +6,13 @@ import itertools
 import numpy as np
 import pymc as pm
 import pytest
-from itemwise_cases import CHEAP, EXAMPLES, K, N, random_point
+from distribution_cases import DISTRIBUTIONS
+from itemwise_cases import CHEAP, EXAMPLES, SUBJECT, K, N, random_point
 
 import pymc_nrm as nrm
 from pymc_nrm.itemwise.item_table import ItemTable
 from pymc_nrm.itemwise.probing import items_by_values
-from pymc_nrm.itemwise.terms import terms_of
+from pymc_nrm.itemwise.rows import UNKNOWN
 
 
 def built(example):
@@ -23,7 +24,21 @@ def built(example):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_table(name, rng):
-    model, z, expected = built(EXAMPLES[name])
+    """Labels are followed by rules through all but a scan."""
+    table_of_items = check_table(*built(EXAMPLES[name]), rng)
+    assert any(part.items is UNKNOWN for part in table_of_items._parts) == (name == "by_scan")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_distribution(name, rng):
+    model, z, _ = built(DISTRIBUTIONS[name])
+    items = SUBJECT if name == "non_centred" else range(N)
+    table_of_items = check_table(model, z, {"y_observed" if "missing" in name else "y": items}, rng)
+    assert not any(part.items is UNKNOWN for part in table_of_items._parts)
+
+
+def check_table(model, z, expected, rng):
     point = random_point(model, rng)
     table_of_items = ItemTable(model, z, K, point, CHEAP)
     assert set(table_of_items.names) == set(expected)
@@ -44,6 +59,7 @@ def test_table(name, rng):
     table = np.full((N, K + 1), 7.0)
     table_of_items.fill(point, slots, slots + 1, table)
     assert (table[:, 0] == 7.0).all()
+    assert np.isfinite(table).all()
     present = at(labels)
     for i, slot in itertools.product(range(N), range(K)):
         changed = labels.copy()
@@ -65,10 +81,4 @@ def test_table(name, rng):
         seen = found >= 0
         np.testing.assert_array_equal(found[seen], np.asarray(list(items))[seen])
 
-
-def test_which_examples_need_values(rng):
-    """Rules follow the labels through all but a scan."""
-    for name in ("by_scan",):
-        model, z, _ = built(EXAMPLES[name])
-        assert [part.items for part in ItemTable(model, z, K, random_point(model, rng), CHEAP)._parts] == ["unknown"]
-    assert terms_of(model, z)[0].name == "y"
+    return table_of_items
