@@ -98,7 +98,8 @@ def survival_with_potentials(z):
     time = np.abs(Y) + 0.3
     pm.Potential("died", (BINARY * pm.logp(pm.Weibull.dist(shape[z], scale[z]), time)).sum() - 3)
     pm.Potential("lived", -2.0 * ((1 - BINARY) * (time / scale[z]) ** shape[z]).sum() + normal("other", ()))
-    return {"died": range(N), "lived": range(N)}
+    pm.Potential("both", shape[z].sum() / 3.0 - (scale[z] * X).sum())
+    return {"died": range(N), "lived": range(N), "both": [*range(N), *range(N)]}
 
 
 @example

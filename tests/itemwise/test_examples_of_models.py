@@ -72,13 +72,11 @@ def check_table(model, z, expected, rng):
     assert list(parts) == table_of_items.names
 
     # By values, without rules.
-    for term, items in expected.items():
-        rows = functools.partial(
-            table_of_items._part_rows, table_of_items.names.index(term), table_of_items._arguments(point)
-        )
+    arguments = table_of_items._arguments(point)
+    for number, (_, place) in enumerate(table_of_items._places()):
+        rows = functools.partial(table_of_items._part_rows, number, arguments)
         found, finite = items_by_values(rows, N, K, rng)
         assert finite.all()
         seen = found >= 0
-        np.testing.assert_array_equal(found[seen], np.asarray(list(items))[seen])
-
+        np.testing.assert_array_equal(found[seen], table_of_items._items[place][seen])
     return table_of_items

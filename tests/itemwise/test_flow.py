@@ -1,0 +1,145 @@
+"""Rules of operations against values: an entry changes with the label of its item, and with no other."""
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+from itemwise_cases import SUBJECT, K, N, X
+from pytensor.tensor.special import log_softmax
+
+from pymc_nrm.itemwise.flow import LabelFlow
+from pymc_nrm.itemwise.graphs import Expanded, PresentValues
+from pymc_nrm.itemwise.lifting import computed_by_slot
+from pymc_nrm.itemwise.rows import UNKNOWN, NotItemwise
+
+RNG = np.random.default_rng(4)
+VECTOR, MATRIX, CUBE = (pt.constant(RNG.normal(size=shape)) for shape in [K, (K, 3), (K, 2, 3)])
+SQUARE = pt.constant(RNG.normal(size=(K, 3, 3)))
+WEIGHTS = RNG.normal(size=(6, 3))
+
+# Functions of labels.
+FOLLOWED = {
+    "index in front": lambda z: MATRIX[z],
+    "index of a later axis": lambda z: CUBE.transpose(1, 0, 2)[:, z],
+    "indices that are apart": lambda z: CUBE.transpose(0, 2, 1)[z, :, np.array([0, 1, 1, 0, 1])],
+    "index of two dimensions": lambda z: VECTOR[z[np.array([[0, 1], [4, 2]])]],
+    "slices": lambda z: MATRIX[z][1:4:2, ::-1],
+    "single column": lambda z: MATRIX[z][:, 1],
+    "new axes": lambda z: VECTOR[z][None, :, None] * X[:, None, None],
+    "row of another axis": lambda z: MATRIX.T[:, z].T[SUBJECT],
+    "mask": lambda z: MATRIX[z][np.array([True, False, True, True, False])],
+    "mask of both axes": lambda z: MATRIX[z][np.arange(15).reshape(5, 3) % 2 == 0],
+    "only the shape": lambda z: pt.zeros_like(VECTOR[z]) + X,
+    "filled": lambda z: pt.second(VECTOR[z[::-1]], VECTOR[z]),
+    "switch": lambda z: pt.switch(z > 1, X, VECTOR[z]),
+    "product on the left": lambda z: pt.dot(MATRIX[z], WEIGHTS.T),
+    "product on the right": lambda z: pt.dot(WEIGHTS, MATRIX[z].T),
+    "batched product": lambda z: CUBE[z] @ WEIGHTS.T,
+    "batched product on the right": lambda z: WEIGHTS[:3, None, :2] @ CUBE[z[:3]],
+    "solved": lambda z: pt.linalg.solve(SQUARE[z], MATRIX[z][:, :, None]),
+    "determinant": lambda z: pt.linalg.det(SQUARE[z]),
+    "diagonal": lambda z: pt.diagonal(SQUARE[z], axis1=1, axis2=2),
+    "diagonal of items": lambda z: pt.diagonal(VECTOR[z][:, None] * X),
+    "reduced": lambda z: CUBE[z].max(axis=(1, 2)) - CUBE[z].prod(2).sum(1),
+    "keeps dimensions": lambda z: MATRIX[z] / MATRIX[z].sum(1, keepdims=True),
+    "softmax": lambda z: log_softmax(MATRIX[z], axis=1),
+    "log of sums": lambda z: pt.logsumexp(MATRIX[z], axis=1),
+    "sorted": lambda z: pt.sort(MATRIX[z], axis=1),
+    "cumulative": lambda z: pt.cumsum(MATRIX[z], axis=1),
+    "largest": lambda z: pt.argmax(MATRIX[z], axis=1),
+    "joined along items": lambda z: pt.concatenate([VECTOR[z], X, VECTOR[z[2:]]]),
+    "joined along another axis": lambda z: pt.concatenate([MATRIX[z], np.ones((N, 1))], axis=1),
+    "stacked": lambda z: pt.stack([VECTOR[z], VECTOR[z] ** 2, X]),
+    "scalars": lambda z: pt.stack([VECTOR[z[3]], pt.constant(1.0), VECTOR[z[0]]]),
+    "split": lambda z: pt.split(VECTOR[z], splits_size=[2, 3], n_splits=2)[1],
+    "split of another axis": lambda z: pt.split(MATRIX[z], splits_size=[1, 2], n_splits=2, axis=1)[0],
+    "reshaped": lambda z: MATRIX[z].reshape((3, 5)),
+    "one dimension": lambda z: MATRIX[z].ravel(),
+    "repeated": lambda z: pt.repeat(VECTOR[z], np.array([1, 0, 2, 1, 3])),
+    "allocated": lambda z: pt.alloc(VECTOR[z], 2, N),
+    "set": lambda z: pt.set_subtensor(MATRIX[z][:, 1], X),
+    "set from others": lambda z: pt.set_subtensor(pt.zeros((N, 2))[1:3, 0], VECTOR[z][3:]),
+    "increased": lambda z: pt.inc_subtensor(pt.zeros(7)[np.array([6, 0, 2, 1, 3])], VECTOR[z]),
+    "increased twice by one item": lambda z: MATRIX[z][:, :1] + pt.inc_subtensor(MATRIX[z][1:3], 1.0)[:, 1:],
+    "one-hot": lambda z: pt.eq(z[:, None], np.arange(K)) @ MATRIX,
+    "all of one item": lambda z: pt.linalg.inv(SQUARE[z[2]]),
+}
+
+
+def followed(z, graph):
+    expanded = Expanded()
+    return LabelFlow(z, N, PresentValues({z: np.zeros(N, dtype="int64")}, expanded), expanded)(graph)
+
+
+def value(z, graph, labels):
+    return PresentValues({z: labels}, Expanded())(graph)
+
+
+def changes(z, graph):
+    """Whether entries change with the label of each item, shape (N, ...)."""
+    found = []
+    for i in range(N):
+        labels = [np.full(N, 1) for _ in range(K)]
+        for slot in range(K):
+            labels[slot][i] = slot
+        values = np.array([value(z, graph, one) for one in labels])
+        found.append((values != values[0]).any(axis=0))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_rule(name):
+    z = pt.lvector("z")
+    graph = FOLLOWED[name](z)
+    items = followed(z, graph)
+    found = changes(z, graph)
+    if items is None:
+        assert not found.any()
+        return
+    assert items is not UNKNOWN
+    assert items.ndim == graph.ndim
+    items = np.broadcast_to(items, found.shape[1:])
+    for i in range(N):
+        # An entry may not change because values are equal by chance, or constant.
+        assert not (found[i] & (items != i)).any()
+        assert found[i].any() or not (items == i).any() or name in ("largest", "joined along another axis")
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_functions_before_the_index_have_the_same_values(name, rng):
+    z = pt.lvector("z")
+    graph = pt.exp(0.5 * FOLLOWED[name](z)) * 3 - 1
+    [lifted] = computed_by_slot([graph])
+    for labels in rng.integers(0, K, (4, N)):
+        np.testing.assert_allclose(value(z, lifted, labels), value(z, graph, labels), rtol=1e-13)
+
+
+def test_functions_of_several_indexed_parameters(rng):
+    z, w = pt.lvector("z"), pt.lvector("w")
+    other = pt.constant(rng.normal(size=K))
+    graphs = [VECTOR[z] * other[w], VECTOR[z] * other[z] + 1, VECTOR[z] + other[z[::-1]], MATRIX[z, w % 3] * VECTOR[z]]
+    for labels, more in rng.integers(0, K, (4, 2, N)):
+        for graph, lifted in zip(graphs, computed_by_slot(graphs), strict=True):
+            values = [PresentValues({z: labels, w: more}, Expanded())(one) for one in (graph, lifted)]
+            np.testing.assert_allclose(values[1], values[0], rtol=1e-14)
+    names = [str(graph.owner.op).split("{")[0] for graph in computed_by_slot(graphs)]
+    assert names == ["Mul", "AdvancedSubtensor", "Add", "Mul"]
+
+
+MIXED = {
+    "Sum": lambda z: MATRIX[z].sum(0),
+    "Dot": lambda z: pt.dot(MATRIX[z].T, WEIGHTS[:5]),
+    "Cumsum": lambda z: pt.cumsum(MATRIX[z], axis=0),
+    "Sort": lambda z: pt.sort(VECTOR[z]),
+    "Argmax": lambda z: pt.argmax(MATRIX[z], axis=0),
+    "Cholesky": lambda z: pt.linalg.cholesky(VECTOR[z] * VECTOR[z][:, None]),
+    "Mul": lambda z: VECTOR[z] * VECTOR[z][:, None],
+    "indexing": lambda z: MATRIX[z, z[::-1] % 3],
+    "picked": lambda z: VECTOR[z][z],
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_labels_of_several_items(name):
+    z = pt.lvector("z")
+    with pytest.raises(NotItemwise, match=name if name != "Cholesky" else "Mul"):
+        followed(z, MIXED[name](z))
