@@ -8,7 +8,7 @@ from pytensor.tensor.shape import Shape, Shape_i
 
 from pymc_nrm.itemwise.graphs import postorder
 from pymc_nrm.itemwise.rows import UNKNOWN, NotItemwise
-from pymc_nrm.itemwise.rules import items_of_outputs
+from pymc_nrm.itemwise.rules import has_shape_arguments, items_of_outputs, keeps_shapes
 
 __all__ = ["LabelFlow"]
 
@@ -29,13 +29,14 @@ class LabelFlow:
     Notes
     -----
     By induction over the graph: if entry e of a variable is a function of entries of inputs that depend on the label of
-    item i or on none, then so does e.  Conditions of checks, and inputs whose shape alone matters, are not followed.
+    item i or on none, then so does e.  Conditions of checks, and inputs whose shape alone matters, are not followed,
+    unless the shape itself may depend on labels.
     """
 
     def __init__(self, labels, n, present, expanded):
         self.shape, self._labels = present.shape, labels
         self._present, self._expanded = present, expanded
-        self._items = {labels: np.arange(n)}
+        self._items, self._varying_shapes = {labels: np.arange(n)}, {}
 
     def __call__(self, variable):
         """Return whose label each entry depends on.
@@ -86,13 +87,14 @@ class LabelFlow:
         if isinstance(node.op, CheckAndRaise):
             return node.inputs[:1]
         if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Second):
-            return node.inputs[1:]
+            return node.inputs if self._shape_varies(node) else node.inputs[1:]
         return node.inputs
 
     def _find(self, variable):
         followed = self._followed(variable)
         if not followed:
-            return None
+            is_shape = variable.owner is not None and isinstance(variable.owner.op, Shape | Shape_i)
+            return UNKNOWN if is_shape and self._shape_varies(variable.owner) else None
         items = [self._items[one] for one in followed]
         if all(one is None for one in items):
             return None
@@ -102,3 +104,32 @@ class LabelFlow:
             return items[0]
         found = items_of_outputs(variable.owner.op, variable.owner, items, self)
         return UNKNOWN if found is UNKNOWN else found[variable.index]
+
+    def _shape_varies(self, node):
+        """Whether the shape of the first input may depend on values of labels, as that of their unique values."""
+        first = node.inputs[0]
+        if None not in first.type.shape:
+            return False
+        if first not in self._varying_shapes:
+            self._varying_shapes[first] = any(
+                self._labels_may_shape(one.owner) for one in self._ancestors(first) if one.owner is not None
+            )
+        return self._varying_shapes[first]
+
+    def _labels_may_shape(self, node):
+        if keeps_shapes(node) or self._expanded(node.outputs[0]) is not None:
+            return False
+        changing = [one for one in node.inputs if self._labels in self._ancestors(one)]
+        return bool(changing) and not (has_shape_arguments(node) and changing == node.inputs[:1])
+
+    def _ancestors(self, variable):
+        found = {}
+        for one in postorder(variable, self._shapes_and_values, found):
+            found[one] = True
+        return found
+
+    def _shapes_and_values(self, variable):
+        expanded = self._expanded(variable)
+        if expanded is not None:
+            return (expanded,)
+        return () if variable.owner is None else variable.owner.inputs

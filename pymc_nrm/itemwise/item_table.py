@@ -84,7 +84,7 @@ class ItemTable:
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
     >>> with pm.Model() as model:
-    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
     ...     mean = pm.Normal("mean", 0, 1, shape=2)
     ...     y = pm.Normal("y", mean[z], 1, observed=[0.0, 1.0, 2.0])
     >>> point = {"z": np.zeros(3, dtype="int64"), "mean": np.array([0.0, 2.0])}
@@ -152,7 +152,7 @@ class ItemTable:
             add_rows(values, self._items, columns, table)
 
     def values(self, point, labels, by_term=False):
-        """Return the log-probability of the rows of each item at given labels.
+        """Return the log-probability of the rows of each item at given labels, without rows that depend on none.
 
         Parameters
         ----------
@@ -251,8 +251,9 @@ class ItemTable:
                 )
 
     def _check(self, point):
-        slots = np.arange(self._n_slots)
-        never = np.isnan(self._in_slots(point, slots)).all(axis=0)
+        slots, never = np.arange(self._n_slots), np.ones(self._n_rows, dtype=bool)
+        for slot in slots:
+            never &= np.isnan(self._in_slots(point, slots[slot : slot + 1])[0])
         if never.any():
             row = int(np.argmax(never))
             raise ValueError(

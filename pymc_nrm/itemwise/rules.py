@@ -3,13 +3,14 @@
 from functools import singledispatch
 
 import numpy as np
+from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.basic import Alloc, ExtractDiag, Join, MakeVector, ScalarFromTensor, Split, TensorFromScalar
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.extra_ops import CumOp, Repeat
 from pytensor.tensor.math import Argmax, Dot
 from pytensor.tensor.reshape import JoinDims, SplitDims
-from pytensor.tensor.shape import Reshape, SpecifyShape
+from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
 from pytensor.tensor.sort import ArgSortOp, SortOp
 from pytensor.tensor.subtensor import (
     AdvancedIncSubtensor,
@@ -22,7 +23,7 @@ from pytensor.tensor.subtensor import (
 from pymc_nrm.itemwise.indexing import picked, written
 from pymc_nrm.itemwise.rows import FREE, UNKNOWN, combine, only_item, uniform_along
 
-__all__ = ["items_of_outputs"]
+__all__ = ["has_shape_arguments", "items_of_outputs", "keeps_shapes"]
 
 
 @singledispatch
@@ -55,12 +56,55 @@ def items_of_outputs(op, node, items, flow):
     return [np.full((1,) * getattr(output.type, "ndim", 0), item) for output in node.outputs]
 
 
+def keeps_shapes(node):
+    """Whether the shapes of the outputs follow from the shapes of the inputs, whatever their values."""
+    if isinstance(node.op, AdvancedSubtensor):
+        return not any(getattr(one.type, "dtype", None) == "bool" for one in node.inputs[1:]) and not any(
+            isinstance(one, slice) and one != slice(None) for one in node.op.idx_list
+        )
+    return isinstance(
+        node.op,
+        Elemwise
+        | DimShuffle
+        | CAReduce
+        | Argmax
+        | CumOp
+        | SortOp
+        | ArgSortOp
+        | Blockwise
+        | Dot
+        | Join
+        | ExtractDiag
+        | CheckAndRaise
+        | Shape
+        | Shape_i
+        | MakeVector
+        | ScalarFromTensor
+        | TensorFromScalar
+        | IncSubtensor
+        | AdvancedIncSubtensor,
+    )
+
+
+def has_shape_arguments(node):
+    """Whether the shapes of the outputs follow from the shape of the first input and the values of the others."""
+    return isinstance(
+        node.op,
+        Alloc | Reshape | JoinDims | SplitDims | SpecifyShape | Repeat | Split | Subtensor | AdvancedSubtensor,
+    )
+
+
 def _name(op):
     return str(op).split("{")[0]
 
 
 def _runs_over_items(op):
     return f"{_name(op)} runs over items before the log-probability"
+
+
+def _only_first(items):
+    """Whether no label matters but those that the entries of the first input depend on."""
+    return items[0] is not None and all(one is None for one in items[1:])
 
 
 def _dependent(items):
@@ -105,12 +149,12 @@ def _along_axis(op, node, items, flow):
 @items_of_outputs.register(ScalarFromTensor)
 @items_of_outputs.register(TensorFromScalar)
 def _unchanged(op, node, items, flow):
-    return [items[0]] if items[0] is not None else UNKNOWN
+    return [items[0]] if _only_first(items) else UNKNOWN
 
 
 @items_of_outputs.register(Alloc)
 def _alloc(op, node, items, flow):
-    return [_padded(items[0], node.outputs[0].type.ndim)] if items[0] is not None else UNKNOWN
+    return [_padded(items[0], node.outputs[0].type.ndim)] if _only_first(items) else UNKNOWN
 
 
 @items_of_outputs.register(MakeVector)
@@ -136,8 +180,10 @@ def _join(op, node, items, flow):
 
 @items_of_outputs.register(Split)
 def _split(op, node, items, flow):
-    if items[0] is None or items[0].shape[op.axis] == 1:
-        return [items[0]] * len(node.outputs) if items[0] is not None else UNKNOWN
+    if not _only_first(items):
+        return UNKNOWN
+    if items[0].shape[op.axis] == 1:
+        return [items[0]] * len(node.outputs)
     ends = np.cumsum(flow.static(node.inputs[1]))[:-1]
     return np.split(items[0], ends, axis=op.axis)
 
@@ -146,7 +192,7 @@ def _split(op, node, items, flow):
 @items_of_outputs.register(JoinDims)
 @items_of_outputs.register(SplitDims)
 def _reshape(op, node, items, flow):
-    if items[0] is None:
+    if not _only_first(items):
         return UNKNOWN
     ndim = node.outputs[0].type.ndim
     if items[0].size == 1:
@@ -157,7 +203,7 @@ def _reshape(op, node, items, flow):
 
 @items_of_outputs.register(Repeat)
 def _repeat(op, node, items, flow):
-    if items[0] is None:
+    if not _only_first(items):
         return UNKNOWN
     if items[0].shape[op.axis] == 1:
         return [items[0]]

@@ -17,7 +17,7 @@ from pymc_nrm.itemwise.rows import UNKNOWN
 
 def built(example):
     with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N)
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N, max_clusters=K)
         expected = example(z)
     return model, z, expected
 

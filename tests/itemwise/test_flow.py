@@ -128,6 +128,35 @@ def test_functions_of_several_indexed_parameters(rng):
     assert names == ["Mul", "AdvancedSubtensor", "Add", "Mul"]
 
 
+UNDECIDED = {
+    "number of different labels": lambda z: X * pt.unique(z).shape[0],
+    "items of a cluster": lambda z: X * pt.nonzero(pt.eq(z, 0))[0].shape[0],
+    "mask by labels": lambda z: X * VECTOR[z][pt.gt(z, 1)].shape[0],
+    "length by a label": lambda z: X * pt.arange(z[0] + z[1]).shape[0],
+    "slice by labels": lambda z: X * pt.as_tensor(X)[: z[0]].shape[0],
+    "filled to a label": lambda z: pt.alloc(VECTOR[z[1]], z[0]),
+    "ones for each different label": lambda z: X * pt.ones_like(pt.unique(z)).sum(),
+    "choice": lambda z: pt.choose(z, VECTOR),
+}
+
+
+@pytest.mark.parametrize("name", UNDECIDED)
+def test_shapes_by_labels_and_operations_without_a_rule(name):
+    z = pt.lvector("z")
+    try:
+        assert followed(z, UNDECIDED[name](z)) is UNKNOWN
+    except NotItemwise:
+        assert name == "length by a label"
+
+
+def test_shapes_that_labels_do_not_change():
+    z, x = pt.lvector("z"), pt.vector("x")
+    for graph in (x[z].shape[0], x[z][:, None].sum(1).shape, pt.logsumexp(x[z], axis=0).shape, x[z][1:].shape):
+        expanded = Expanded()
+        present = PresentValues({z: np.zeros(N, dtype="int64"), x: np.zeros(K)}, expanded)
+        assert LabelFlow(z, N, present, expanded)(graph) is None
+
+
 MIXED = {
     "Sum": lambda z: MATRIX[z].sum(0),
     "Dot": lambda z: pt.dot(MATRIX[z].T, WEIGHTS[:5]),

@@ -16,8 +16,8 @@ SLOTS = np.arange(K)
 LABELS = np.zeros(N, dtype="int64")
 
 
-def partition(n=N, **kwargs):
-    return nrm.Partition("z", nrm.DirichletProcess(1.0), n=n, **kwargs)
+def partition(n=N, max_clusters=K):
+    return nrm.Partition("z", nrm.DirichletProcess(1.0), n=n, max_clusters=max_clusters)
 
 
 def whole(table, point, n=N):
@@ -135,7 +135,7 @@ def test_an_influence_that_is_seen_late():
 
 def test_two_partitions(rng):
     with pm.Model() as model:
-        rows, columns = partition(), nrm.Partition("w", nrm.DirichletProcess(1.0), n=3)
+        rows, columns = partition(), nrm.Partition("w", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
         theta = normal("theta", (K, 2))
         pm.Normal("y", theta[rows[:, None], columns[None, :]], 1, observed=np.outer(Y, [1.0, 2.0, 3.0]))
     labels = {"z": np.array([0, 3, 1, 1, 2]), "w": np.array([1, 0, 1])}
@@ -152,7 +152,7 @@ def test_two_partitions(rng):
 
 def test_one_slot():
     with pm.Model() as model:
-        z = partition()
+        z = partition(max_clusters=1)
         pm.Normal("y", normal("mean", 1)[z], 1, observed=Y)
     table, values = ItemTable(model, z, 1, {"z": LABELS, "mean": np.zeros(1)}, CHEAP), np.empty((N, 1))
     table.fill({"z": LABELS, "mean": np.zeros(1)}, SLOTS[:1], SLOTS[:1], values)

@@ -141,7 +141,7 @@ def covariate_that_is_missing(z):
 def test_error(name, rng):
     build, reason, variable = REFUSED[name]
     with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N)
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N, max_clusters=K)
         build(z)
     with pytest.raises(ValueError, match=reason) as raised:
         ItemTable(model, z, K, random_point(model, rng), CHEAP)
