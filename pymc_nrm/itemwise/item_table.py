@@ -2,19 +2,17 @@
 
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from pymc.pytensorf import compile as compile_function
-from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
-from pymc_nrm.generic import kernel
 from pymc_nrm.itemwise.checking import check_lengths, random_points, wrong_row
 from pymc_nrm.itemwise.conditions import with_conditions_by_row
 from pymc_nrm.itemwise.flow import LabelFlow
 from pymc_nrm.itemwise.graphs import Expanded, PresentValues
 from pymc_nrm.itemwise.lifting import computed_by_slot
+from pymc_nrm.itemwise.parts import Part, add_rows, kept_axes, summed
 from pymc_nrm.itemwise.probing import items_by_values
 from pymc_nrm.itemwise.rows import FREE, UNKNOWN, NotItemwise, combine, grouped
 from pymc_nrm.itemwise.terms import not_itemwise, terms_of
@@ -26,23 +24,6 @@ _PROBES = 4
 _RANDOM_POINTS = 3
 _LABELS_AT_A_CHECK = 8
 _SEED = 20261122
-
-
-class _Part(NamedTuple):
-    """Whose label the rows of a term depend on.
-
-    Attributes
-    ----------
-    name : str
-        Name of the variable or potential.
-    graph : TensorVariable
-    items : ndarray of int64 or UNKNOWN
-        Along axes of length one, entries depend on the same label and are summed.
-    """
-
-    name: str
-    graph: Variable
-    items: object
 
 
 class ItemTable:
@@ -146,10 +127,8 @@ class ItemTable:
         if not self._fresh:
             self._read(point)
         values = self._in_slots(point, slots)
-        if add_rows(values, self._items, columns, table):
-            # A label has an influence here that it had at no point before.
-            self._locate([point])
-            add_rows(values, self._items, columns, table)
+        while add_rows(values, self._items, columns, table):
+            self._locate_late(point, values, slots)
 
     def values(self, point, labels, by_term=False):
         """Return the log-probability of the rows of each item at given labels, without rows that depend on none.
@@ -182,7 +161,7 @@ class ItemTable:
         flow = LabelFlow(self._value, self._n, present, self._expanded)
         parts = [part for part in (self._follow(term, flow) for term in self._terms) if part.items is not None]
         check_lengths(self._model, self._partition, parts, given, self._n_slots, self._expanded)
-        if self._function is None or [_kept_axes(part) for part in parts] != [_kept_axes(part) for part in self._parts]:
+        if self._function is None or [kept_axes(part) for part in parts] != [kept_axes(part) for part in self._parts]:
             self._compile(parts, flow)
         self._parts, self.names = parts, list(dict.fromkeys(part.name for part in parts))
         self._labels, self._buffer = np.empty(self._n, dtype=self._value.dtype), np.empty((0, 0))
@@ -193,7 +172,7 @@ class ItemTable:
     def _follow(self, term, flow):
         try:
             items = flow(term.graph)
-            return _Part(*term, grouped(items) if isinstance(items, np.ndarray) else items)
+            return Part(*term, grouped(items) if isinstance(items, np.ndarray) else items)
         except NotItemwise as error:
             raise not_itemwise(term.name, self._partition.name, str(error)) from None
         except IndexError as error:
@@ -201,7 +180,7 @@ class ItemTable:
 
     def _compile(self, parts, flow):
         graphs = with_conditions_by_row([part.graph for part in parts], flow)
-        graphs = [_summed(graph, part) for graph, part in zip(computed_by_slot(graphs), parts, strict=True)]
+        graphs = [summed(graph, part) for graph, part in zip(computed_by_slot(graphs), parts, strict=True)]
         used = set(ancestors(graphs))
         inputs = [variable for variable in self._model.value_vars if variable in used and variable is not self._value]
         self._inputs = [variable.name for variable in inputs]
@@ -226,29 +205,43 @@ class ItemTable:
             for part, row in zip(self._parts, rows, strict=True)
         ]
         self._items = np.concatenate([np.zeros(0, dtype="int64"), *known])
-        if self._n_slots > 1 and any(part.items is UNKNOWN for part in self._parts):
-            self._locate(random_points(point, _PROBES), everywhere=True)
+        if self._n_slots > 1:
+            self._locate(point)
 
-    def _locate(self, points, everywhere=False):
-        """Find the items of rows by values, where labels could not be followed."""
+    def _locate(self, point):
+        """Find the items of rows by values at random points, where labels could not be followed."""
         rng = np.random.default_rng(_SEED)
         for number, (part, place) in enumerate(self._places()):
             if part.items is not UNKNOWN:
                 continue
-            items, finite = self._items[place], np.full(place.stop - place.start, not everywhere)
-            try:
-                for point in points:
-                    rows = partial(self._part_rows, number, self._arguments(point))
-                    found, is_finite = items_by_values(rows, self._n, self._n_slots, rng)
-                    items[:] = combine([items, found], "an operation without a rule")
-                    finite |= is_finite
-            except NotItemwise as error:
-                raise not_itemwise(part.name, self._partition.name, str(error)) from None
+            finite = np.zeros(place.stop - place.start, dtype=bool)
+            for nearby in random_points(point, _PROBES):
+                finite |= self._locate_part(number, nearby, rng.choice(self._n_slots, 2, replace=False))
             if not finite.all():
                 raise ValueError(
                     f"the log-probability of {part.name!r} is not finite at random points, so that it cannot be seen "
                     f"whose label of partition {self._partition.name!r} its rows depend on: row {np.argmin(finite)}"
                 )
+
+    def _locate_late(self, point, values, slots):
+        """Find the items of rows on which labels have an influence here, but had none at random points."""
+        with np.errstate(invalid="ignore"):
+            changes = np.where(self._items < 0, np.nan_to_num(np.abs(values - values[0])), 0.0)
+        changed, row = np.unravel_index(np.argmax(changes), changes.shape)
+        number = next(number for number, place in enumerate(self._slices) if row < place.stop)
+        self._locate_part(number, point, (slots[0], slots[changed]))
+        if self._items[row] < 0:
+            raise not_itemwise(self._name(row), self._partition.name, f"row {row} changes with no single label")
+
+    def _locate_part(self, number, point, slots):
+        """Find items of rows of a part by values at a point, and tell which rows are finite."""
+        part, place = self._places()[number]
+        try:
+            found, finite = items_by_values(partial(self._part_rows, number, self._arguments(point)), self._n, slots)
+            self._items[place] = combine([self._items[place], found], "an operation without a rule")
+        except NotItemwise as error:
+            raise not_itemwise(part.name, self._partition.name, str(error)) from None
+        return finite
 
     def _check(self, point):
         slots, never = np.arange(self._n_slots), np.ones(self._n_rows, dtype=bool)
@@ -304,48 +297,3 @@ class ItemTable:
             for place, part in zip(self._slices, self._evaluate(arguments), strict=True):
                 row[place] = part
         return values
-
-
-def _kept_axes(part):
-    return UNKNOWN if part.items is UNKNOWN else tuple(length > 1 for length in part.items.shape)
-
-
-def _summed(graph, part):
-    """The rows of a part as a vector, summed over axes along which entries depend on the same label."""
-    graph = graph.astype("float64")
-    if part.items is not UNKNOWN:
-        alike = [axis for axis, kept in enumerate(_kept_axes(part)) if not kept]
-        graph = graph.sum(axis=alike) if alike else graph
-    return graph if graph.type.ndim == 1 else graph.reshape((-1,))
-
-
-@kernel
-def add_rows(values, items, columns, table):
-    """Write sums of rows into columns of a table; tell whether rows of no item differ between slots.
-
-    Parameters
-    ----------
-    values : ndarray of float, shape (m, n_rows)
-    items : ndarray of int64, shape (n_rows,)
-    columns : ndarray of int64, shape (m,)
-    table : ndarray of float, shape (n, width)
-
-    Returns
-    -------
-    bool
-    """
-    m, n_rows = values.shape
-    for i in range(table.shape[0]):
-        for j in range(m):
-            table[i, columns[j]] = 0.0
-    differ = False
-    for r in range(n_rows):
-        i = items[r]
-        if i < 0:
-            for j in range(1, m):
-                differ |= abs(values[j, r] - values[0, r]) > 1e-9 * (1.0 + abs(values[0, r]))
-            continue
-        for j in range(m):
-            total = table[i, columns[j]] + values[j, r]
-            table[i, columns[j]] = total if total == total else -np.inf
-    return differ

@@ -10,10 +10,10 @@ __all__ = ["items_by_values"]
 _TOLERANCE = 1e-12
 
 
-def items_by_values(evaluate, n, n_slots, rng):
+def items_by_values(evaluate, n, slots):
     """Find the item on whose label each row of a log-probability depends.
 
-    Two random slots are given to all items, and to the items whose number has a binary digit of one or of zero.
+    Two slots are given to all items, and to the items whose number has a binary digit of one or of zero.
 
     Parameters
     ----------
@@ -21,9 +21,8 @@ def items_by_values(evaluate, n, n_slots, rng):
         Takes labels, shape (n,), and returns rows, shape (n_rows,).
     n : int
         Number of items.
-    n_slots : int
-        Number of slots, at least 2.
-    rng : numpy.random.Generator
+    slots : pair of int
+        Different ones.
 
     Returns
     -------
@@ -45,10 +44,10 @@ def items_by_values(evaluate, n, n_slots, rng):
     Examples
     --------
     >>> mean, item_of_row = np.array([0.3, 1.2]), np.array([2, 0, 0, 1])
-    >>> items_by_values(lambda z: mean[z][item_of_row], 3, 2, np.random.default_rng(1))[0]
+    >>> items_by_values(lambda z: mean[z][item_of_row], 3, (0, 1))[0]
     array([2, 0, 0, 1])
     """
-    one_slot, other_slot = rng.choice(n_slots, 2, replace=False)
+    one_slot, other_slot = slots
     all_one, all_other = _rows(evaluate, np.full(n, one_slot)), _rows(evaluate, np.full(n, other_slot))
     numbers, items = np.arange(n), np.zeros(len(all_one), dtype="int64")
     for digit in range(max(1, (n - 1).bit_length())):

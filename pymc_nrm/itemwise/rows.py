@@ -4,13 +4,23 @@ Such an array has the number of dimensions of the tensor, and broadcasts to its 
 entries depend on the same label.  An entry is the number of an item, or ``FREE`` if no label matters.
 """
 
+import enum
+
 import numpy as np
 
 __all__ = ["FREE", "UNKNOWN", "NotItemwise", "combine", "grouped", "only_item", "uniform_along"]
 
 FREE = -1
+
+
+class _Knowledge(enum.Enum):
+    """A member stays the same object in other processes."""
+
+    UNKNOWN = "unknown"
+
+
 # What is known of the result of an operation without a rule.
-UNKNOWN = "unknown"
+UNKNOWN = _Knowledge.UNKNOWN
 
 
 class NotItemwise(Exception):

@@ -128,9 +128,11 @@ def test_an_influence_that_is_seen_late():
         pm.Potential("high", above_five(normal("mean")[z]))
     table = ItemTable(model, z, K, {"z": LABELS, "mean": np.zeros(K)}, CHEAP)
     assert (table.items("high") == -1).all()
-    point = {"z": LABELS, "mean": np.array([0.0, 6.0, 7.0, 8.0])}
-    np.testing.assert_array_equal(whole(table, point), np.tile([0.0, -6.0, -7.0, -8.0], (N, 1)))
-    np.testing.assert_array_equal(table.items("high"), range(N))
+    for mean in ([0.0, 1.0, 7.0, 2.0], [0.0, 6.0, 7.0, 8.0]):
+        point = {"z": LABELS, "mean": np.array(mean)}
+        values = whole(table, point)
+        np.testing.assert_array_equal(values, np.tile([-one if one > 5 else 0.0 for one in mean], (N, 1)))
+        np.testing.assert_array_equal(table.items("high"), range(N))
 
 
 def test_two_partitions(rng):
@@ -174,6 +176,7 @@ def test_table_in_another_process(rng):
     with pm.Model() as model:
         z = partition()
         pm.Normal("y", normal("mean")[z][SUBJECT], 1, observed=np.cos(TIME))
+        pm.Potential("choice", pt.choose(z, model["mean"]))
     point = {"z": LABELS, "mean": rng.normal(size=K)}
     table = ItemTable(model, z, K, point, CHEAP)
     copied = cloudpickle.loads(cloudpickle.dumps(table))
