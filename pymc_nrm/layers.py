@@ -50,7 +50,7 @@ IMPORTS = {
         "samplers",
         "stats",
     ),
-    "run": (*_CHECKS, "marks", "fingerprints", "partitions", *_PYMC, "samplers", "stats"),
+    "run": (*_CHECKS, "marks", "fingerprints", "partitions", *_PYMC, "itemwise", "samplers", "stats"),
     "recipes": ("checks", *_KINDS, "distributions", "model"),
     "estimators": ("checks", "stats", "predictions", "run", "recipes"),
 }

@@ -1,13 +1,17 @@
-"""Marks in results: which variables are partitions, and to which partition a statistic of a step belongs."""
+"""Marks in results: what is a partition, what are parameters of its slots, and whose a statistic of a step is."""
 
 import zlib
 
-__all__ = ["NAME", "NUMBER", "partition_number"]
+__all__ = ["ALL_SLOTS_USED", "NAME", "NUMBER", "SLOTS_OF", "partition_number", "slot_variables"]
 
 # Attribute of posterior variables that are partitions: their own name, so that variables made from them are none.
 NAME = "partition"
 # Statistic of every step of a partition.  PyMC puts statistics of several steps side by side, this one among them.
 NUMBER = "partition_number"
+# Attribute of posterior variables that hold parameters of slots: the name of their partition.
+SLOTS_OF = "slots_of"
+# Statistic of the steps of partitions with slots: whether a draw uses all of them.
+ALL_SLOTS_USED = "all_slots_used"
 
 
 def partition_number(name):
@@ -28,3 +32,23 @@ def partition_number(name):
     1657960367
     """
     return zlib.crc32(name.encode())
+
+
+def slot_variables(posterior):
+    """Names of the variables that hold parameters of slots, with the names of their partitions.
+
+    Parameters
+    ----------
+    posterior : Dataset
+
+    Returns
+    -------
+    dict of str to str
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> slot_variables(xr.Dataset({"mean": ("slot", [0.0, 1.0], {"slots_of": "z"}), "alpha": 2.0}))
+    {'mean': 'z'}
+    """
+    return {str(name): array.attrs[SLOTS_OF] for name, array in posterior.data_vars.items() if SLOTS_OF in array.attrs}

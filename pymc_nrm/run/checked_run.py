@@ -15,6 +15,7 @@ from pymc_nrm.run.label_storage import Storage
 from pymc_nrm.run.local_chains import run_chains
 from pymc_nrm.run.remote_chains import sample_remotely
 from pymc_nrm.run.results import mark_partitions, to_datatree
+from pymc_nrm.run.slot_parameters import slot_parameters
 from pymc_nrm.run.slot_steps import with_slot_nuts
 from pymc_nrm.stats.diagnostics import attach
 
@@ -69,7 +70,7 @@ def run_and_check(
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:
         return idata
-    mark_partitions(idata, partitions)
+    mark_partitions(idata, partitions, slot_parameters(model, posterior))
     check = compute_convergence_checks and not quiet
     diagnostics = {}
     if check or partition_diagnostics:

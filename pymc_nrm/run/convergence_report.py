@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.marks import ALL_SLOTS_USED, slot_variables
 from pymc_nrm.stats.convergence import convergence_table
 from pymc_nrm.stats.partition_convergence import largest_z_quantile, pair_name
 
@@ -17,6 +18,8 @@ _DISAGREEMENT = 1.05
 # Probability of reporting that chains disagree about a partition when they agree.
 _FALSE_ALARMS = 1e-4
 _MAX_ROWS = 8
+# Share of draws with all slots in use from which on a limited number of clusters is reported.
+_OVERFLOW = 0.001
 _PAGE = '"When chains disagree" in the documentation, docs/how-to/when-chains-disagree.md'
 
 
@@ -46,6 +49,8 @@ class Finding(NamedTuple):
 def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> str:
     """Report what a user must know about the convergence of a run; empty if nothing is wrong.
 
+    Variables that hold parameters of slots are not judged: their labels switch.
+
     Parameters
     ----------
     idata : DataTree
@@ -73,9 +78,11 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> 
     """
     posterior = idata["posterior"]
     n_chains, n_draws = posterior.sizes["chain"], posterior.sizes["draw"]
+    nuts = [*nuts, *_overflows(diagnostics)]
     if n_draws < _ESS_PER_CHAIN:
         return "\n".join([*nuts, f"Only {n_draws} draws per chain: convergence cannot be checked reliably."])
     known = {f"{name}{suffix}" for name in diagnostics for suffix in ("", "_n_clusters")}
+    known |= set(slot_variables(posterior))
     tables = {"": convergence_table({name: posterior[name] for name in posterior.data_vars if name not in known})}
     tables |= {f" of {name}": tree["convergence"].to_dataset() for name, tree in diagnostics.items()}
     findings = [finding for owner, table in tables.items() for finding in _findings(table, owner, n_chains)]
@@ -91,6 +98,22 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> 
     if n_chains == 1:
         lines.append("Only one chain was sampled: R-hat compares the parts of that chain alone.")
     return "\n".join(lines)
+
+
+def _overflows(diagnostics):
+    for name, tree in diagnostics.items():
+        if ALL_SLOTS_USED not in tree:
+            continue
+        used = tree[ALL_SLOTS_USED].values
+        if "largest_cluster" in tree:
+            # A cluster for each item is no restriction.
+            used = used & (tree["largest_cluster"].values > 1)
+        if used.mean() >= _OVERFLOW:
+            n_slots = int(tree["n_clusters"].values[used].max())
+            yield (
+                f"{name} used all {n_slots} slots in {100 * used.mean():.3g}% of draws: this is the posterior given at "
+                f"most {n_slots} clusters. Raise max_clusters."
+            )
 
 
 def _lines(findings, how_many, n_chains, n_draws):

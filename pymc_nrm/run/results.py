@@ -1,10 +1,11 @@
 """Make the result of a run from what its chains kept."""
 
+import numpy as np
 import pymc as pm
 from pymc.util import drop_warning_stat
 from xarray import Dataset, DataTree
 
-from pymc_nrm.marks import NAME, NUMBER, partition_number
+from pymc_nrm.marks import ALL_SLOTS_USED, NAME, NUMBER, SLOTS_OF, partition_number
 from pymc_nrm.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
 from pymc_nrm.run.label_storage import LabelArray
 from pymc_nrm.samplers.base import PartitionStep
@@ -88,32 +89,43 @@ def to_datatree(record, model, *, thin, keep_warmup, keep_warning_stat, idata_kw
     return idata if keep_warning_stat else drop_warning_stat(idata)
 
 
-def mark_partitions(idata, partitions):
-    """Mark the partitions in a result, and the partition to which each statistic belongs, in place.
+def mark_partitions(idata, partitions, slots):
+    """Mark the partitions in a result, their slots, and the partition to which each statistic belongs, in place.
 
     Parameters
     ----------
     idata : DataTree
     partitions : list of str
         Names of the partitions that were sampled.
+    slots : dict of str to list of str
+        Names of the variables that hold parameters of slots, for each partition with slots.
     """
+    marks = {name: (NAME, name) for name in partitions}
+    marks |= {name: (SLOTS_OF, partition) for partition, names in slots.items() for name in names}
     for group in ("posterior", "warmup_posterior"):
-        for name in partitions:
+        for name, (mark, value) in marks.items():
             if group in idata.children and name in idata[group].data_vars:
-                idata[group][name].attrs[NAME] = name
+                idata[group][name].attrs[mark] = value
     if len(partitions) > 1:
         for group in ("sample_stats", "warmup_sample_stats"):
             if group in idata.children and NUMBER in idata[group].data_vars:
-                idata[group] = DataTree(_with_names(idata[group].to_dataset(), partitions))
+                idata[group] = DataTree(_with_names(idata[group].to_dataset(), partitions, slots))
 
 
-def _with_names(stats, partitions):
+def _with_names(stats, partitions, slots):
     """Put statistics of the steps of several partitions along a dimension with the names of the partitions."""
     names = {partition_number(name): name for name in partitions}
     numbers = stats[NUMBER].values
     if numbers.shape[2:] != (len(partitions),) or not (numbers == numbers[0, 0]).all():
         return stats
     columns = [names[number] for number in numbers[0, 0].tolist()]
+    if ALL_SLOTS_USED in stats:
+        # Steps of partitions without slots do not report it.
+        used = stats[ALL_SLOTS_USED].values.reshape(*numbers.shape[:2], -1)
+        whole = np.zeros(numbers.shape, dtype=bool)
+        whole[:, :, [name in slots for name in columns]] = used
+        stats = stats.drop_vars([ALL_SLOTS_USED, *stats[ALL_SLOTS_USED].dims[2:]], errors="ignore")
+        stats = stats.assign({ALL_SLOTS_USED: (("chain", "draw", f"{ALL_SLOTS_USED}_dim_0"), whole)})
     for name in _reported_by_steps() & set(stats.data_vars):
         if stats[name].shape == numbers.shape:
             # PyMC has made a separate dimension for every statistic.

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import xlogy
 
-from pymc_nrm.marks import NUMBER, partition_number
+from pymc_nrm.marks import ALL_SLOTS_USED, NUMBER, partition_number
 from pymc_nrm.stats.convergence import convergence_table
 from pymc_nrm.stats.draws import partition_draws, partition_names
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of
@@ -66,7 +66,8 @@ def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_nam
         Dimensions ``chain`` and ``draw``: ``n_clusters``, ``entropy`` of the cluster proportions (nats),
         ``largest_cluster`` (its size), and ``log_joint``, the log density of data, partition and u given everything
         else, from ``sample_stats``.  ``cluster_sizes`` has the further dimension ``rank``, 1 for the largest cluster;
-        draws with fewer clusters are padded with zeros.
+        draws with fewer clusters are padded with zeros.  For partitions with ``max_clusters``, ``all_slots_used`` says
+        whether a draw has as many clusters, from ``sample_stats``.
 
         ``log_joint`` is left out unless it is known to belong to these draws of this partition; the attribute
         ``log_joint`` then says why.
@@ -97,6 +98,8 @@ def quantities_of(draws, idata):
     """:func:`partition_quantities` of draws that :func:`~pymc_nrm.stats.draws.partition_draws` has read."""
     result = _label_quantities(draws)
     stats, own, reason = _statistics_of(idata, result)
+    if stats is not None and n_columns(stats, ALL_SLOTS_USED) == n_columns(stats, "n_clusters"):
+        result = result.assign({ALL_SLOTS_USED: (("chain", "draw"), own_column(stats, ALL_SLOTS_USED, own))})
     if stats is not None and n_columns(stats, "log_joint") != n_columns(stats, "n_clusters"):
         reason = "left out: not every step that reports a number of clusters reports it"
     if reason:

@@ -106,7 +106,7 @@ def partition_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
         raise ValueError(f"{name} must have at least one draw and one item; got sizes {dict(array.sizes)}")
     array = array.transpose(*SAMPLE_DIMS, ...)
     values = np.ascontiguousarray(array.values, dtype=np.int64)
-    if not _is_canonical(values):
+    if not is_canonical(values):
         least, largest, n = int(values.min()), int(values.max()), values.shape[2]
         if least < 0 or largest > 10 * n + 1000:
             raise ValueError(f"labels of {name} must be from 0 to {10 * n + 1000}; got {least} to {largest}")
@@ -206,10 +206,10 @@ def _may_be_partition(array):
 
 def _looks_like_partition(array):
     item = next(dim for dim in array.dims if dim not in SAMPLE_DIMS)
-    return _is_canonical(array.transpose(..., "draw", item).values)
+    return is_canonical(array.transpose(..., "draw", item).values)
 
 
-def _is_canonical(values):
+def is_canonical(values):
     """Whether each label along the last axis is at most one above the largest before it, and the first is 0."""
     rows = values.reshape(-1, values.shape[-1])
     step = max(1, BLOCK // rows.shape[1])

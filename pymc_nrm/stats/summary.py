@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.checks import check_count, check_name, random_generator
+from pymc_nrm.marks import ALL_SLOTS_USED, slot_variables
 from pymc_nrm.stats.convergence import as_number, suppress_division_warnings
 from pymc_nrm.stats.diagnostics import quantities_of
 from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names, posterior_of
@@ -42,7 +43,8 @@ def summary(
     idata : DataTree or Dataset
         Result of sampling, or its group ``posterior``.
     var_names : str or list of str, optional
-        Parameters and partitions to show; all by default, except ``z_n_clusters``, which equals ``z[n_clusters]``.
+        Parameters and partitions to show; all by default, except ``z_n_clusters``, which equals ``z[n_clusters]``, and
+        parameters of slots.
     n_sizes : int
         How many cluster sizes to show for each partition, if it has as many clusters.
     n_pairs : int
@@ -93,7 +95,7 @@ def summary(
         posterior = posterior.drop_vars("chain", errors="ignore").expand_dims("chain")
     partitions = partition_names(idata)
     if var_names is None:
-        derived = {f"{name}_n_clusters" for name in partitions}
+        derived = {f"{name}_n_clusters" for name in partitions} | set(slot_variables(posterior))
         shown = [name for name in posterior.data_vars if name not in derived]
     else:
         shown = [var_names] if isinstance(var_names, str) else var_names
@@ -125,6 +127,8 @@ def _rows(idata, name, n_sizes, n_pairs, random_seed):
     rows = {
         quantity: quantities[quantity] for quantity in ("n_clusters", "entropy", "log_joint") if quantity in quantities
     }
+    if ALL_SLOTS_USED in quantities:
+        rows["all slots used"] = quantities[ALL_SLOTS_USED].astype("float64")
     sizes = quantities["cluster_sizes"]
     rows |= {f"size {rank}": sizes.sel(rank=rank, drop=True) for rank in sizes["rank"].values[:n_sizes]}
     pairs = convergence_of(draws, n_pairs, random_seed)

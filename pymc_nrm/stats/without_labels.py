@@ -2,6 +2,7 @@
 
 import xarray as xr
 
+from pymc_nrm.marks import slot_variables
 from pymc_nrm.stats.convergence import as_number
 from pymc_nrm.stats.diagnostics import SCALARS, quantities_of
 from pymc_nrm.stats.draws import partition_draws, partition_names, posterior_of
@@ -13,6 +14,7 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
     """Replace the labels in a result by quantities that do not depend on them, for ArviZ.
 
     ArviZ makes a row or a plot of every number of every variable, but labels are only names, and there may be many.
+    Parameters of slots, such as ``slope`` of a likelihood with ``slope[z]``, are left out, since their labels switch.
     All functions of ArviZ take the result of this function, as in ``az.plot_trace(nrm.without_labels(idata))``.
 
     Parameters
@@ -48,8 +50,10 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
     ['x', 'z_n_clusters', 'z_entropy', 'z_largest_cluster']
     """
     posterior, names = posterior_of(idata), partition_names(idata)
-    shown = {}
+    shown, slots = {}, slot_variables(posterior)
     for name, array in posterior.data_vars.items():
+        if name in slots:
+            continue
         if name not in names:
             shown[name] = as_number(array)
             continue
@@ -67,5 +71,5 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
     result["posterior"] = xr.DataTree(scalars)
     if "warmup_posterior" in result.children:
         warmup = idata["warmup_posterior"].to_dataset()
-        result["warmup_posterior"] = xr.DataTree(warmup.drop_vars(names, errors="ignore"))
+        result["warmup_posterior"] = xr.DataTree(warmup.drop_vars([*names, *slots], errors="ignore"))
     return result

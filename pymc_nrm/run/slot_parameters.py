@@ -1,0 +1,49 @@
+"""The variables of a result that hold parameters of slots."""
+
+from pytensor.graph.traversal import ancestors
+
+from pymc_nrm.itemwise.local_variables import local_variables
+from pymc_nrm.model.rvs import is_partition
+
+
+def slot_parameters(model, posterior):
+    """Find the variables that hold parameters of slots, whose labels switch.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    posterior : Dataset or DataTree
+        Draws of the variables.
+
+    Returns
+    -------
+    dict of str to list of str
+        For each free partition with slots, its local variables, see
+        :func:`~pymc_nrm.itemwise.local_variables.local_variables`, and the deterministics of as many entries that have
+        the same named dimension or are made from these variables alone.
+    """
+    found = {}
+    for partition in model.free_RVs:
+        if is_partition(partition) and partition.owner.op.max_clusters is not None:
+            n_slots = partition.owner.op.max_clusters
+            local = local_variables(model, partition, n_slots, model.initial_point())
+            dims = {_first_dim(model, rv) for rv in local} - {None}
+            others = set(model.basic_RVs) - set(local)
+            found[partition.name] = [rv.name for rv in local]
+            for variable in model.deterministics:
+                dim = _first_dim(model, variable)
+                used = set(ancestors([variable], blockers=model.basic_RVs))
+                alone = not used.isdisjoint(local) and used.isdisjoint(others)
+                if dim in dims or (dim is None and alone and _length(posterior, variable) == n_slots):
+                    found[partition.name].append(variable.name)
+    return found
+
+
+def _first_dim(model, variable):
+    return (model.named_vars_to_dims.get(variable.name) or (None,))[0]
+
+
+def _length(posterior, variable):
+    """Length of the first axis of a variable in its draws, or None."""
+    shape = posterior[variable.name].shape[2:] if variable.name in posterior else ()
+    return shape[0] if shape else None
