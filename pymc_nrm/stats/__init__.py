@@ -1,5 +1,6 @@
 """Summaries and diagnostics of draws of partitions; none depends on how clusters are named."""
 
+from pymc_nrm.stats.cluster_parameters import cluster_parameters
 from pymc_nrm.stats.credible_ball import credible_ball
 from pymc_nrm.stats.diagnostics import add_diagnostics, partition_quantities
 from pymc_nrm.stats.draws import partition_draws, partition_names, stack_draws
@@ -23,6 +24,7 @@ __all__ = [
     "adjusted_rand",
     "assignment_uncertainty",
     "binder_loss",
+    "cluster_parameters",
     "credible_ball",
     "expected_loss",
     "normalized_variation_of_information",
