@@ -7,12 +7,13 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.checks import check_flag
-from pymc_nrm.model.dependents import mixtures_of
-from pymc_nrm.model.rvs import checked_model, is_mixture, partition_of
-from pymc_nrm.partitions.labels import label_counts
+from pymc_nrm.model.dependents import mixtures_of, other_uses
+from pymc_nrm.model.rvs import checked_model, find_partition, is_mixture, is_partition, partition_of
 from pymc_nrm.predictions.layout import draws_dataset, partition_coords
 from pymc_nrm.predictions.partition_draws import PartitionDraws
-from pymc_nrm.predictions.prediction_rule import log_prediction_rule
+from pymc_nrm.predictions.prediction_rule import log_join_without
+from pymc_nrm.predictions.slot_draws import SlotDraws, data_of_items
+from pymc_nrm.predictions.slot_log_likelihood import slot_leave_one_out
 from pymc_nrm.predictions.tables import log_leave_one_out_table, log_sum_rows
 from pymc_nrm.progress import tracked
 
@@ -37,7 +38,7 @@ def compute_log_likelihood(
     model : pymc.Model
         The model that was sampled.
     var_name : str, optional
-        Name of the partition, or of its Mixture if it has only one; by default the only partition.
+        Name of the partition, or of its data if only one variable depends on it; by default the only partition.
     extend_inferencedata : bool
         Whether to add the result to the group ``log_likelihood`` of ``idata``, which must then be a DataTree.
     progressbar : bool
@@ -46,17 +47,17 @@ def compute_log_likelihood(
     Returns
     -------
     DataTree or Dataset
-        ``idata`` itself, or a Dataset.  The variable has dims (chain, draw, item) and the name of the mixture.  If
-        several mixtures share the partition, it is the joint log density of all data of an item and has the name of the
-        partition.
+        ``idata`` itself, or a Dataset.  The variable has dims (chain, draw, item) and the name of the data.  If several
+        variables depend on the partition, it is the joint log density of all data of an item, all of its rows, and has
+        the name of the partition.
 
     Raises
     ------
     TypeError
         If ``idata`` is to be extended and is not a DataTree.
     ValueError
-        If a mixture over the partition is latent, the partition has no mixture, or the draws or the model lack a
-        variable.
+        If a mixture or another variable that depends on labels is latent, a potential does, the partition has no data,
+        or the draws or the model lack a variable.
 
     Notes
     -----
@@ -75,6 +76,18 @@ def compute_log_likelihood(
     The density of an item given its own label, ``p(x[i] | z, x[-i])``, would be wrong: a singleton has the density of
     the base measure there, although the rest of the data may predict it well, and the label itself was drawn given
     x[i].  Drawing the parameters and weights of the random measure is not needed and would only add noise.
+
+    For data with parameters of slots, as in ``slope[z]``, the sum is over all K slots, given the parameters theta that
+    the draw has in each,
+
+        ``p(x[i] | z[-i], theta, h) = sum_(occupied s) P(join s) p(x[i] | theta_s) + sum_(empty s) P(new) / (K - k)
+        p(x[i] | theta_s)``,
+
+    where k clusters are left without the item; if they use all slots, the first sum is normalised.  Here z[-i], theta
+    and h take the place of z[-i] and h, and the identity above holds as it stands, since parameters of empty slots are
+    a part of the state.  The slot of an item that is alone counts among the empty ones, and its parameters know x[i]:
+    an average over other or more draws from the prior in place of the K - k parameters would be biased.  Missing values
+    that PyMC imputes are integrated out.
 
     ``elpd_loo``, its standard error, the Pareto k and comparisons have their usual meaning.  ``p_loo`` does not count
     the parameters of clusters, which are integrated out on both sides.  These values do not define WAIC.  ArviZ refuses
@@ -102,20 +115,27 @@ def compute_log_likelihood(
             f"a Dataset of its own. Got {type(idata).__name__}"
         )
     draws = PartitionDraws(idata, model, _partition_name(model, var_name))
-    if not draws.mixtures:
-        raise ValueError(f"no Mixture depends on partition {draws.partition!r}: its items have no likelihood")
+    partition = find_partition(model, draws.partition)
+    has_slots = partition.owner.op.max_clusters is not None
+    names = data_of_items(model, partition) if has_slots else []
+    if not draws.mixtures and not names:
+        raise ValueError(f"no data depend on partition {draws.partition!r}: its items have no likelihood")
     latent = [name for name in draws.mixtures if model[name] not in model.observed_RVs]
     if latent:
         raise ValueError(
             f"Mixture {latent[0]!r} is latent: the likelihood of its items is that of the variables that depend on it; "
             "use pm.compute_log_likelihood for those"
         )
-    values = np.empty((len(draws), draws.n_items))
     with tracked(draws, "Evaluating log-likelihoods", progressbar) as progressing:
-        for s, draw in enumerate(progressing):
-            table = log_leave_one_out_table(draw.labels, draw.family, draw.family_data)
-            values[s] = log_sum_rows(table + _log_join_without(draw.measure, draw.labels)[draw.labels])
-    name = draws.mixtures[0] if len(draws.mixtures) == 1 else draws.partition
+        if has_slots:
+            values = slot_leave_one_out(draws, SlotDraws(idata, model, draws.partition), names, progressing)
+        else:
+            values = np.empty((len(draws), draws.n_items))
+            for s, draw in enumerate(progressing):
+                table = log_leave_one_out_table(draw.labels, draw.family, draw.family_data)
+                values[s] = log_sum_rows(table + log_join_without(draw.measure, draw.labels)[draw.labels])
+    data = [*draws.mixtures, *names]
+    name = data[0] if len(data) == 1 else draws.partition
     dataset = draws_dataset(draws.posterior, {name: ((draws.item_dim,), values)}, partition_coords(draws))
     if not extend_inferencedata:
         return dataset
@@ -126,36 +146,24 @@ def compute_log_likelihood(
 
 
 def _partition_name(model, var_name):
-    """Name of the partition, given its own name or that of its only mixture."""
+    """Name of the partition, given its own name or that of its only data."""
     rv = next((rv for rv in model.basic_RVs if rv.name == var_name), None)
-    if rv is None or not is_mixture(rv):
+    if rv is None or is_partition(rv):
         return var_name
-    partition = partition_of(rv)
-    others = [mixture.name for mixture in mixtures_of(model, partition) if mixture is not rv]
+    partitions = [partition for partition in model.basic_RVs if is_partition(partition)]
+    if is_mixture(rv):
+        partition = partition_of(rv)
+    else:
+        found = [partition for partition in partitions if rv in other_uses(model, partition)]
+        if len(found) != 1:
+            return var_name
+        [partition] = found
+    others = [
+        other.name for other in (*mixtures_of(model, partition), *other_uses(model, partition)) if other is not rv
+    ]
     if others:
         raise ValueError(
             f"var_name={var_name!r} shares partition {partition.name!r} with {others}: items are left out as a whole; "
             f"give var_name={partition.name!r}"
         )
     return partition.name
-
-
-def _log_join_without(measure, labels):
-    """Log probabilities of the new label of an item left out of each cluster, shape (n_clusters, n_clusters + 1)."""
-    counts = label_counts(labels)
-    n_clusters = len(counts)
-    rows = np.full((n_clusters, n_clusters + 1), -np.inf)
-    for size in np.unique(counts):
-        # Clusters of equal size are interchangeable: compute for the first, and swap two entries for each other one.
-        members = np.flatnonzero(counts == size)
-        first = members[0]
-        remaining = counts.copy()
-        remaining[first] -= 1
-        kept = remaining > 0
-        log_p = log_prediction_rule(measure, remaining[kept])
-        row = np.full(n_clusters + 1, -np.inf)
-        row[np.append(kept, True)] = log_p
-        for own in members:
-            rows[own] = row
-            rows[own, first], rows[own, own] = row[own], row[first]
-    return rows

@@ -111,7 +111,7 @@ class PartitionDraws:
         self._labels = evaluate([rv])
         self._parts = PartitionParts(rv, mixtures, evaluate)
         self._dtypes = {variable.name: variable.dtype for variable in (*self._labels.inputs, *self._parts.inputs)}
-        self._draws = {name: _stacked(self.posterior, name) for name in self._dtypes}
+        self._draws = {name: stacked(self.posterior, name) for name in self._dtypes}
         self._value, self.n_items = value_of(rv), n_items(rv)
         self.item_dim = self._item_dim(rv)
 
@@ -157,8 +157,14 @@ class PartitionDraws:
                 )
 
 
-def _stacked(posterior, name):
-    """Draws of a variable, shape (chains * draws, ...)."""
+def stacked(posterior, name):
+    """Draws of a variable, shape (chains * draws, ...).
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+    """
     if name not in posterior:
         raise ValueError(
             f"the posterior has no draws of {name!r}, which the model needs; it has {sorted(map(str, posterior))}"

@@ -11,6 +11,7 @@ from pymc_nrm.measures.generalized_gamma import stable_parameters
 from pymc_nrm.measures.mixture_of_finite_mixtures import MixtureOfFiniteMixtures, log_new_weight
 from pymc_nrm.measures.pitman_yor_process import PitmanYorProcess
 from pymc_nrm.measures.quadrature import log_integral
+from pymc_nrm.partitions.labels import label_counts
 
 
 @generic
@@ -90,6 +91,46 @@ def log_prediction_rule(measure, counts):
         weights[-1] = log_eppf(measure, np.append(counts, 1))
     weights -= weights.max()
     return weights - np.log(np.exp(weights).sum())
+
+
+def log_join_without(measure, labels):
+    """Log probabilities that an item left out of a cluster joins each cluster or opens a new one.
+
+    Parameters
+    ----------
+    measure : Measure
+        Its fields are floats.
+    labels : ndarray of int64, shape (n,)
+        In order of appearance.
+
+    Returns
+    -------
+    ndarray, shape (n_clusters, n_clusters + 1)
+        One row for each cluster that the item was in.  The cluster of an item that was alone has probability zero.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> np.exp(log_join_without(DirichletProcess(1.0), np.array([0, 0, 1]))).round(3).tolist()
+    [[0.333, 0.333, 0.333], [0.667, 0.0, 0.333]]
+    """
+    counts = label_counts(labels)
+    n_clusters = len(counts)
+    rows = np.full((n_clusters, n_clusters + 1), -np.inf)
+    for size in np.unique(counts):
+        # Clusters of equal size are interchangeable: compute for the first, and swap two entries for each other one.
+        members = np.flatnonzero(counts == size)
+        first = members[0]
+        remaining = counts.copy()
+        remaining[first] -= 1
+        kept = remaining > 0
+        log_p = log_prediction_rule(measure, remaining[kept])
+        row = np.full(n_clusters + 1, -np.inf)
+        row[np.append(kept, True)] = log_p
+        for own in members:
+            rows[own] = row
+            rows[own, first], rows[own, own] = row[own], row[first]
+    return rows
 
 
 @functools.lru_cache(maxsize=4096)

@@ -1,0 +1,88 @@
+"""Leave-one-out densities of items whose parameters are indexed by labels."""
+
+import numpy as np
+
+from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.predictions.prediction_rule import log_join_without
+from pymc_nrm.predictions.slot_draws import SlotDensities
+from pymc_nrm.predictions.tables import log_leave_one_out_table, log_sum_rows
+
+
+def slot_leave_one_out(draws, slot_draws, names, progressing):
+    """Log density of the data of each item given all other items, and the parameters of all slots.
+
+    Parameters
+    ----------
+    draws : PartitionDraws
+    slot_draws : SlotDraws
+        The same draws.
+    names : list of str
+        The variables that are data of the items, besides those of mixtures.
+    progressing : iterable of PartitionDraw
+        ``draws``, with a bar.
+
+    Returns
+    -------
+    ndarray, shape (n_draws, n)
+    """
+    values, densities = np.empty((len(draws), draws.n_items)), None
+    for s, (draw, slot_draw) in enumerate(zip(progressing, slot_draws, strict=True)):
+        if densities is None:
+            densities = SlotDensities(slot_draws, names, slot_draw.point)
+        table = densities(slot_draw.point)
+        if draws.mixtures:
+            of_clusters = log_leave_one_out_table(draw.labels, draw.family, draw.family_data)
+            table += _in_slots(of_clusters, slot_draw.slots, slot_draws.n_slots)
+        weights = log_weights_without(draw.measure, slot_draw.slots, slot_draws.n_slots)
+        values[s] = log_sum_rows(table + weights[draw.labels])
+    return values
+
+
+def log_weights_without(measure, slots, n_slots):
+    """Log probabilities of the slot of an item that is left out of a cluster, before its data are seen.
+
+    Parameters
+    ----------
+    measure : Measure
+        Its fields are floats.
+    slots : ndarray of int64, shape (n,)
+    n_slots : int
+
+    Returns
+    -------
+    ndarray, shape (n_clusters, n_slots)
+        One row for each cluster that the item was in, in order of appearance; probabilities of a row add up to one.
+        Without the item there are k clusters, and each of the other K - k slots has the same share of the probability
+        of a new one.  If there are none, the item joins an old cluster: there are at most K.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> np.exp(log_weights_without(DirichletProcess(1.0), np.array([2, 2, 0]), 4)).round(3).tolist()
+    [[0.333, 0.167, 0.333, 0.167], [0.111, 0.111, 0.667, 0.111]]
+    """
+    labels = canonical_labels(slots)
+    join = log_join_without(measure, labels)
+    n_clusters = len(join)
+    own = slots[np.unique(labels, return_index=True)[1]]
+    weights = _by_slot(join, own, n_slots)
+    alone = np.bincount(labels) == 1
+    n_free = n_slots - n_clusters + alone
+    free = np.ones((n_clusters, n_slots), dtype=bool)
+    free[:, own] = False
+    free[np.arange(n_clusters), own] = alone
+    new = join[:, -1] - np.log(np.maximum(n_free, 1))
+    weights = np.where(free, new[:, None], weights)
+    return weights - log_sum_rows(weights)[:, None]
+
+
+def _in_slots(table, slots, n_slots):
+    """A table with a column for each cluster and one for a new one, in the form of one with a column for each slot."""
+    labels = canonical_labels(slots)
+    return _by_slot(table, slots[np.unique(labels, return_index=True)[1]], n_slots)
+
+
+def _by_slot(table, own, n_slots):
+    by_slot = np.repeat(table[:, -1:], n_slots, axis=1)
+    by_slot[:, own] = table[:, :-1]
+    return by_slot
