@@ -1,5 +1,6 @@
 """Plots with arviz-plots, which is imported when the first plot is drawn."""
 
+from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
 from pymc_nrm.plots.clusters import plot_clusters
 from pymc_nrm.plots.credible_ball import plot_credible_ball
@@ -12,6 +13,7 @@ from pymc_nrm.plots.prior_partition import plot_prior_partition
 from pymc_nrm.plots.similarity import plot_similarity
 
 __all__ = [
+    "plot_cluster_parameters",
     "plot_cluster_sizes",
     "plot_clusters",
     "plot_credible_ball",

@@ -61,7 +61,11 @@ BAD_RESULTS = [
 ]
 
 
-@pytest.mark.parametrize("function", [*OF_DRAWS, nrm.summary], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function",
+    [*OF_DRAWS, nrm.summary, nrm.cluster_parameters, plots.plot_cluster_parameters],
+    ids=lambda f: f.__name__,
+)
 @pytest.mark.parametrize(("idata", "kind", "message"), BAD_RESULTS)
 def test_results(function, idata, kind, message):
     with pytest.raises(kind, match=message):

@@ -29,6 +29,28 @@ def make_draws(n_chains=2, n_draws=40, seed=1):
     return xr.DataArray(values, dims=("chain", "draw", "item"), coords=coords, name="z")
 
 
+def make_slot_draws(n_draws=40):
+    """Draws of a partition into 12 slots, and of a slope and of two effects for each slot."""
+    rng = np.random.default_rng(3)
+    draws = make_draws(n_draws=n_draws)
+    slots, shape = draws.copy(), draws.shape[:2]
+    truth = {"slope": np.array([-1.0, 0.0, 2.0, 5.0]), "effect": np.array([[0.0, 10.0], [1, 30], [2, 20], [3, 0]])}
+    spread = {"slope": 0.3, "effect": np.array([0.2, 4.0])}
+    variables = {name: rng.normal(size=(*shape, 12, *value.shape[1:])) for name, value in truth.items()}
+    for chain, draw in np.ndindex(shape):
+        place = rng.permutation(12)
+        slots.values[chain, draw] = place[draws.values[chain, draw]]
+        for name, value in truth.items():
+            for slot in range(draws.values[chain, draw].max() + 1):
+                own = value[np.bincount(TRUE[draws.values[chain, draw] == slot]).argmax()]
+                variables[name][chain, draw, place[slot]] = own + spread[name] * rng.normal(size=own.shape)
+    slots.attrs["partition"] = "z"
+    dims = {"slope": ("chain", "draw", "slot"), "effect": ("chain", "draw", "slot", "covariate")}
+    data = {name: (dims[name], values, {"slots_of": "z"}) for name, values in variables.items()}
+    posterior = xr.Dataset({"z": slots, **data}, coords={"covariate": ["age", "dose"]})
+    return xr.DataTree.from_dict({"posterior": posterior})
+
+
 def make_data(d):
     rng = np.random.default_rng(2)
     return rng.normal(size=(len(TRUE), d)) + 8.0 * rng.normal(size=(4, d))[TRUE]

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import xarray as xr
-from plot_cases import TRUE, make_data, make_draws
+from plot_cases import TRUE, make_data, make_draws, make_slot_draws
 
 from pymc_nrm.measures import DirichletProcess, NormalizedInverseGaussian
 from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
 from pymc_nrm.plots.clusters import plot_clusters
 from pymc_nrm.plots.distance import plot_distance
@@ -21,6 +22,7 @@ azp = pytest.importorskip("arviz_plots")
 PRIORS = {"DP": DirichletProcess(1.0), "NIG": NormalizedInverseGaussian(0.2)}
 PLOTS = {
     "n_clusters": lambda **kwargs: plot_n_clusters(make_draws(), **kwargs),
+    "cluster_parameters": lambda **kwargs: plot_cluster_parameters(make_slot_draws(), estimate=TRUE, **kwargs),
     "cluster_sizes": lambda **kwargs: plot_cluster_sizes(make_draws(), **kwargs),
     "partition_trace": lambda **kwargs: plot_partition_trace(make_draws(), **kwargs),
     "similarity": lambda **kwargs: plot_similarity(make_draws(), order="dendrogram", **kwargs),

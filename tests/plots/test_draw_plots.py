@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 import xarray as xr
-from plot_cases import TRUE, make_draws, result, smoke
+from plot_cases import TRUE, make_draws, make_slot_draws, result, smoke
 
 from pymc_nrm.plots.canvas import CLUSTER_COLORS
+from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
 from pymc_nrm.plots.distance import plot_distance
 from pymc_nrm.plots.n_clusters import plot_n_clusters
 from pymc_nrm.plots.partition_trace import plot_partition_trace
 from pymc_nrm.plots.similarity import plot_similarity
+from pymc_nrm.stats import cluster_parameters
 
 pytest.importorskip("arviz_plots")
 
@@ -83,6 +85,43 @@ class TestNClusters:
 
     def test_smoke(self, draws):
         smoke(plot_n_clusters, draws, prior=np.full(10, 0.1), by_chain=True)
+
+
+class TestClusterParameters:
+    def test_quantiles(self):
+        pc = plot_cluster_parameters(make_slot_draws(), estimate=TRUE, probability=0.8, backend="none")
+        assert pc.viz["median"]["parameter"].values.tolist() == ["slope", "effect[age]", "effect[dose]"]
+        values = cluster_parameters(make_slot_draws(), TRUE)
+        panels = {"slope": values["slope"], "effect[dose]": values["effect"].sel(covariate="dose")}
+        for name, array in panels.items():
+            array = array.values.reshape(80, 4)
+            medians = pc.viz["median"]["value"].sel(parameter=name).values
+            np.testing.assert_allclose([point["y"].item() for point in medians], np.median(array, axis=0))
+            assert [point["x"].item() for point in medians] == [0, 1, 2, 3]
+            for visual, tail in (("interval", 0.1), ("inner_interval", 0.25)):
+                lines = pc.viz[visual]["value"].sel(parameter=name).values
+                expected = np.quantile(array, [tail, 1 - tail], axis=0).T
+                np.testing.assert_allclose([line["y"] for line in lines], expected)
+        assert [text["string"] for text in pc.viz["ylabel"]["value"].values] == list(
+            pc.viz["median"]["parameter"].values
+        )
+
+    def test_small_clusters(self):
+        pc = plot_cluster_parameters(make_slot_draws(), estimate=TRUE, var_names="slope", min_size=8, backend="none")
+        assert len(pc.viz["median"]["value"].values.ravel()) == 2
+        text = pc.viz["xlabel"]["value"].item()["string"]
+        assert text == "label and size of the cluster\nnot shown: 2 clusters of 1 to 6 items"
+        with pytest.raises(ValueError, match="min_size must be at most the size of the largest cluster, 12; got 13"):
+            plot_cluster_parameters(make_slot_draws(), estimate=TRUE, min_size=13, backend="none")
+
+    def test_too_many_parameters(self):
+        idata = make_slot_draws()["posterior"].to_dataset()
+        idata["many"] = (("chain", "draw", "slot", "term"), np.zeros((2, 40, 12, 31)))
+        with pytest.raises(ValueError, match="var_names must name at most 30 parameters to plot; got 31"):
+            plot_cluster_parameters(idata, estimate=TRUE, var_names="many", backend="none")
+
+    def test_smoke(self):
+        smoke(plot_cluster_parameters, make_slot_draws(), estimate=TRUE)
 
 
 class TestClusterSizes:
