@@ -34,7 +34,7 @@ def test_means_over_items(posterior):
             slots = posterior["z"].values[chain, draw]
             for name in ("slope", "scale"):
                 items = posterior[name].values[chain, draw][slots]
-                expected = [items[ESTIMATE == label].mean(axis=0) for label in (3, 1, 2)]
+                expected = [items[label == ESTIMATE].mean(axis=0) for label in (3, 1, 2)]
                 np.testing.assert_allclose(result[name].values[chain, draw], expected)
 
 
