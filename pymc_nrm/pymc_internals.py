@@ -59,6 +59,7 @@ __all__ = [
     "logprob",
     "make_step",
     "naming_dead_chains",
+    "resolve_backend_compile_kwargs",
     "set_left_out",
     "support_point",
     "warn_divergences",

@@ -19,6 +19,7 @@ NAMES = (
     "samplers",
     "samplers_published",
     "stock_pymc",
+    "labels_as_index",
     "held_out",
     "real_data",
     "latency",

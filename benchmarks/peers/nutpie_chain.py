@@ -46,7 +46,7 @@ def run(program, *, tune, seconds, seed):
     if "posterior" not in trace.children or trace.posterior.sizes["draw"] == 0:
         return [], 0.0, elapsed, n_tune, 0
     share = steps / (steps + float(trace.sample_stats.n_steps.sum()))
-    values = {name: trace.posterior[name].values[0] for name in ("square", "below", "v", "mean")}
+    values = {name: array.values[0] for name, array in trace.posterior.data_vars.items()}
     points = [{name: x[s] for name, x in values.items()} for s in range(trace.posterior.sizes["draw"])]
     divergences = int(np.sum(trace.sample_stats.diverging.values))
     return points, elapsed * (1 - share), elapsed * share, n_tune, divergences

@@ -1,9 +1,7 @@
 """The step for continuous variables of models whose labels index parameters."""
 
-import numpy as np
-from pymc.step_methods.compound import CompoundStep
-
 from pymc_nrm.model.rvs import is_partition
+from pymc_nrm.pymc_internals import flatten_steps, resolve_backend_compile_kwargs
 from pymc_nrm.samplers import SlotNUTS
 
 
@@ -24,8 +22,8 @@ def with_slot_nuts(model, kwargs):
     if not any(is_partition(rv) and rv.owner.op.max_clusters is not None for rv in model.free_RVs):
         return kwargs
     given = kwargs.get("step")
-    steps = [] if given is None else list(np.atleast_1d(np.array(given, dtype=object)))
-    taken = {variable for step in steps for variable in _variables(step)}
+    steps = list(given) if isinstance(given, list | tuple) else [] if given is None else [given]
+    taken = {variable for step in steps for method in flatten_steps(step) for variable in method.vars}
     rest = [variable for variable in model.continuous_value_vars if variable not in taken]
     if not rest:
         return kwargs
@@ -35,11 +33,6 @@ def with_slot_nuts(model, kwargs):
         if "target_accept" in options:
             raise ValueError("target_accept was given twice: by itself and in nuts")
         options["target_accept"] = kwargs.pop("target_accept")
-    step = SlotNUTS(rest, model=model, compile_kwargs=kwargs.get("compile_kwargs"), **options)
+    compile_kwargs = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
+    step = SlotNUTS(rest, model=model, compile_kwargs=compile_kwargs, **options)
     return kwargs | {"step": [step, *steps]}
-
-
-def _variables(step):
-    if isinstance(step, CompoundStep):
-        return [variable for method in step.methods for variable in method.vars]
-    return step.vars
