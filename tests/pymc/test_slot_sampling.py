@@ -1,0 +1,122 @@
+"""Runs of models whose labels index parameters: seeds, processes, checkpoints, other data, other implementations."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_nrm as nrm
+from pymc_nrm.testing import mean_and_error
+
+CHEAP = {"compile_kwargs": {"mode": "FAST_COMPILE"}}
+OPTIONS = {"tune": 15, "chains": 2, "random_seed": 5, "quiet": True, "progressbar": False, **CHEAP}
+SUBJECT = np.array([0, 0, 1, 1, 2, 2, 3, 3, 3])
+X = np.linspace(-1, 1, 9)
+
+
+def make_model(n=4, K=5):
+    with pm.Model(coords={"cluster": range(K)}) as model:
+        subject, x = pm.Data("subject", SUBJECT), pm.Data("x", X)
+        alpha = pm.Gamma("alpha", 2, 2)
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=n, max_clusters="cluster")
+        tau = pm.HalfNormal("tau", 1)
+        slope = pm.Normal("slope", 0, tau, dims="cluster")
+        pm.Normal("y", slope[z][subject] * x, 0.5, observed=np.array([2, 1, -1, 0, 1, 1, 0, -2, 1]) * X, shape=x.shape)
+    return model
+
+
+def assert_same(first, second):
+    for name in ("alpha", "tau", "slope", "z"):
+        np.testing.assert_array_equal(first.posterior[name], second.posterior[name])
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return nrm.sample(20, model=make_model(), cores=1, **OPTIONS)
+
+
+def test_same_seed_same_draws_in_one_process_or_two(reference):
+    assert_same(reference, nrm.sample(20, model=make_model(), cores=1, **OPTIONS))
+    assert_same(reference, nrm.sample(20, model=make_model(), cores=2, mp_ctx="fork", **OPTIONS))
+    assert (reference.posterior["slope"][0] != reference.posterior["slope"][1]).any()
+
+
+@pytest.mark.slow
+def test_same_seed_same_draws_in_a_spawned_process(reference):
+    assert_same(reference, nrm.sample(20, model=make_model(), cores=2, mp_ctx="spawn", **OPTIONS))
+
+
+def test_a_run_that_was_stopped_goes_on(reference, tmp_path):
+    def stop(trace, draw):
+        if draw.chain == 1 and draw.draw_idx == 22:
+            raise KeyboardInterrupt
+
+    settings = {"checkpoint": tmp_path / "run", "seconds_between_checkpoints": 0}
+    part = nrm.sample(20, model=make_model(), cores=1, callback=stop, **settings, **OPTIONS)
+    assert part.posterior.sizes["chain"] * part.posterior.sizes["draw"] < 40
+    assert_same(reference, nrm.resume(tmp_path / "run", model=make_model(), cores=1, quiet=True))
+
+
+def test_options_of_nuts_reach_its_step():
+    idata = nrm.sample(3, model=make_model(), cores=1, target_accept=0.95, nuts={"max_treedepth": 2}, **OPTIONS)
+    assert int(idata.sample_stats["tree_depth"].max()) <= 2
+    with pytest.raises(ValueError, match="target_accept was given twice"):
+        nrm.sample(3, model=make_model(), target_accept=0.95, nuts={"target_accept": 0.9}, **OPTIONS)
+
+
+def test_other_rows_of_the_same_items():
+    model = make_model()
+    rng = np.random.default_rng(1)
+    with model:
+        step = pm.step_methods.CompoundStep([nrm.SlotNUTS(), nrm.SlotGibbs([model["z"]])])
+    other = np.array([0, 1, 2, 3, 3, 2, 1, 0, 0])
+    model.set_data("subject", other)
+    step.setup_chain(rng, 5, 5)
+    point, stats = step.step(model.initial_point())
+    observed = np.array([2, 1, -1, 0, 1, 1, 0, -2, 1]) * X
+    mean = point["slope"][point["z"]][other] * X
+    expected = (-0.5 * ((observed - mean) / 0.5) ** 2 - np.log(0.5 * np.sqrt(2 * np.pi))).sum()
+    table = step.methods[1].table
+    assert table.values(point, point["z"]).sum() == pytest.approx(expected)
+    assert np.isfinite(stats[1]["log_joint"])
+
+
+def test_two_partitions_that_cross():
+    rng = np.random.default_rng(2)
+    with pm.Model() as model:
+        row = nrm.Partition("row", nrm.DirichletProcess(1.0), n=4, max_clusters=3)
+        column = nrm.Partition("column", nrm.PitmanYorProcess(0.2, 1.0), n=3, max_clusters=4)
+        mean = pm.Normal("mean", 0, 2, shape=(3, 4))
+        pm.Normal("y", mean[row][:, column], 1, observed=rng.normal(size=(4, 3)))
+        idata = nrm.sample(10, cores=1, **OPTIONS)
+    assert set(idata.partition_stats.children) == {"row", "column"}
+    assert set(idata.posterior["row"].values.ravel()) <= set(range(3))
+    assert idata.posterior["mean"].std() > 0.1
+    assert model["mean"].ndim == 2
+
+
+@pytest.mark.slow
+def test_the_same_model_with_parameters_integrated_out():
+    """A normal-gamma mixture has the same posterior with components in slots."""
+    y = np.concatenate([np.random.default_rng(4).normal(m, 0.6, 12) for m in (-2.0, 0.5, 2.5)])
+    n, K = len(y), len(y)
+    with pm.Model():
+        alpha = pm.Gamma("alpha", 3, 2)
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=n)
+        nrm.Mixture("y", z, nrm.NormalGamma(0.0, 0.2, 3.0, 1.5), observed=y)
+        collapsed = nrm.sample(4000, chains=4, random_seed=1, progressbar=False, quiet=True)
+    with pm.Model():
+        alpha = pm.Gamma("alpha", 3, 2)
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=n, max_clusters=K)
+        precision = pm.Gamma("precision", 3.0, 1.5, shape=K)
+        mean = pm.Normal("mean", 0.0, tau=0.2 * precision, shape=K)
+        pm.Normal("y", mean[z], tau=precision[z], observed=y)
+        slots = nrm.sample(4000, chains=4, random_seed=2, progressbar=False, quiet=True, target_accept=0.9)
+    for functional in (
+        lambda idata: idata.posterior["alpha"].values,
+        lambda idata: idata.posterior["z_n_clusters"].values.astype(float),
+        lambda idata: idata.sample_stats["entropy"].values,
+        lambda idata: (idata.posterior["z"].values[..., 0] == idata.posterior["z"].values[..., 1]).astype(float),
+        lambda idata: (idata.posterior["z"].values[..., 0] == idata.posterior["z"].values[..., 14]).astype(float),
+    ):
+        (first, error, _), (second, other, _) = (mean_and_error(functional(idata)) for idata in (collapsed, slots))
+        assert abs(first - second) < 4.5 * np.hypot(error, other)
