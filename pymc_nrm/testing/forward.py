@@ -12,6 +12,7 @@ from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.checks import random_generator
+from pymc_nrm.model.dependents import other_uses
 from pymc_nrm.model.rvs import is_mixture, is_partition, value_of
 from pymc_nrm.pymc_internals import StepMethodState, dataclass_state
 from pymc_nrm.testing.scores import mean_and_error
@@ -87,18 +88,19 @@ def geweke(
 ) -> dict[str, float]:
     """Joint distribution test of a model and the steps that sample it (Geweke 2004).
 
-    The model holds its data as latent variables: every ``Mixture`` without ``observed``.  A chain that alternates
+    The model holds its data as latent variables: every ``Mixture``, and every variable whose parameters labels index,
+    without ``observed``.  A chain that alternates
     between redrawing the data forward and the model's own steps has the prior as its stationary law.  Means over that
     chain are compared with means over draws made forward from the model.
 
     Parameters
     ----------
     model : pymc.Model
-        With latent mixtures on which nothing else depends.
+        With latent data on which nothing else depends.
     functionals : dict, optional
         Name to function of an ``xarray.Dataset`` with dimensions ``chain`` and ``draw``, which returns an array with
         these two.  By default: every scalar variable and its square, the number of clusters and the entropy of every
-        partition, and the mean absolute value of the data of every mixture, with values beyond 10 cut off.
+        partition, and the mean absolute value of all data, with values beyond 10 cut off.
     draws, tune, chains : int
         As for ``pm.sample``; there are as many forward draws as draws of all chains.
     step : step or list of steps, optional
@@ -115,7 +117,7 @@ def geweke(
     Raises
     ------
     ValueError
-        If the model has observed variables, or no latent mixture.
+        If the model has observed variables, or no latent data.
 
     References
     ----------
@@ -132,8 +134,8 @@ def geweke(
     if not isinstance(model, pm.Model):
         raise TypeError(f"model must be a pymc.Model; got {model!r}")
     random_generator(random_seed)
-    mixtures = [rv for rv in model.free_RVs if is_mixture(rv)]
-    if model.observed_RVs or not mixtures:
+    data = _latent_data(model)
+    if model.observed_RVs or not data:
         raise ValueError("geweke needs a model with latent mixtures and without observed variables")
     functionals = _default_functionals(model) if functionals is None else functionals
     seeds = np.random.SeedSequence(random_seed).generate_state(2)
@@ -143,7 +145,7 @@ def geweke(
         # Names of variables only: transformed values belong to the sampler.
         forward = pm.sample_prior_predictive(chains * draws, var_names=names, random_seed=int(seeds[0])).prior.dataset
         starts = [{name: forward[name].values[0, chain] for name in free} for chain in range(chains)]
-        steps = [ForwardDraw(mixtures)] + ([] if step is None else list(np.atleast_1d(step)))
+        steps = [ForwardDraw(data)] + ([] if step is None else list(np.atleast_1d(step)))
         kwargs = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "cores": 1} | kwargs
         sampled = pm.sample(
             draws, tune=tune, chains=chains, step=steps, initvals=starts, random_seed=int(seeds[1]), **kwargs
@@ -156,15 +158,27 @@ def geweke(
     return scores
 
 
+def _latent_data(model):
+    """Latent mixtures, and latent variables that depend on labels and on which nothing depends."""
+    found = [rv for rv in model.free_RVs if is_mixture(rv)]
+    everything = [*model.basic_RVs, *model.potentials]
+    for partition in filter(is_partition, model.free_RVs):
+        for rv in other_uses(model, partition):
+            is_used = any(rv in set(ancestors([other])) for other in everything if other is not rv)
+            if rv in model.free_RVs and rv not in found and not is_used:
+                found.append(rv)
+    return found
+
+
 def _default_functionals(model):
-    functionals = {}
+    functionals, data = {}, _latent_data(model)
     for rv in model.free_RVs:
         name = rv.name
         if is_partition(rv):
             value = value_of(rv)
             functionals[f"{name}: n_clusters"] = lambda draws, value=value: value.n_clusters(draws[value.name].values)
             functionals[f"{name}: entropy"] = lambda draws, name=name: _entropies(draws[name].values)
-        elif is_mixture(rv):
+        elif rv in data:
             functionals[f"{name}: size"] = lambda draws, name=name: _mean_size(draws[name].values)
         elif rv.ndim == 0:
             functionals[name] = lambda draws, name=name: draws[name].values

@@ -75,3 +75,20 @@ def test_nothing_may_depend_on_what_is_drawn_forward():
         pm.Normal("y", effect, 1.0, observed=[1.0, 2.0, 3.0])
         with pytest.raises(ValueError, match="'effect'"):
             ForwardDraw([effect])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_slots", "n_sweeps"), [(6, 1), (15, 3)])
+def test_regression_with_labels_as_an_index(n_slots, n_sweeps):
+    n, x = 6, np.array([-1.0, 1.0, 0.5, -0.5, 2.0, 0.1])
+    with pm.Model() as model:
+        alpha = pm.Gamma("alpha", 3, 2)
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=n, max_clusters=n_slots)
+        tau = pm.LogNormal("tau", 0, 0.4)
+        slope = pm.Normal("slope", 1, tau, shape=n_slots)
+        scale = pm.LogNormal("scale", 0, 0.4, shape=n_slots)
+        pm.StudentT("y", nu=5, mu=slope[z] * x, sigma=scale[z], shape=n)
+        step = [nrm.SlotNUTS([alpha, tau, slope, scale]), nrm.SlotGibbs([z], n_sweeps=n_sweeps)]
+        scores = geweke(model, draws=5000, tune=500, chains=2, step=step, random_seed=3)
+    assert set(scores) >= {"alpha", "tau", "tau squared", "z: n_clusters", "z: entropy", "y: size"}
+    assert_scores(scores, 2, 5000)
