@@ -39,6 +39,7 @@ from pymc_nrm.predictions import (
     measure_mean,
     predict_labels,
     sample_components,
+    sample_new_labels,
     sample_posterior_predictive,
     sample_random_measure,
 )
@@ -102,6 +103,7 @@ __all__ = [
     "resume",
     "sample",
     "sample_components",
+    "sample_new_labels",
     "sample_posterior_predictive",
     "sample_random_measure",
     "samplers",

@@ -6,6 +6,7 @@ from pymc_nrm.predictions.log_density import log_density
 from pymc_nrm.predictions.log_likelihood import compute_log_likelihood
 from pymc_nrm.predictions.measure_functionals import measure_cdf, measure_density, measure_mean
 from pymc_nrm.predictions.new_labels import predict_labels
+from pymc_nrm.predictions.new_slots import sample_new_labels
 from pymc_nrm.predictions.posterior_predictive import sample_posterior_predictive
 from pymc_nrm.predictions.predictive_density import density
 from pymc_nrm.predictions.random_measure import sample_random_measure
@@ -20,6 +21,7 @@ __all__ = [
     "measure_mean",
     "predict_labels",
     "sample_components",
+    "sample_new_labels",
     "sample_posterior_predictive",
     "sample_random_measure",
 ]

@@ -7,18 +7,21 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.checks import numeric_array
-from pymc_nrm.model.rvs import checked_model, find_partition
+from pymc_nrm.model.rvs import checked_model, dims_of, find_partition
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
 from pymc_nrm.predictions.new_items import NewItems
+from pymc_nrm.predictions.new_slots import NewSlots
 from pymc_nrm.predictions.partition_draws import PartitionDraws
+from pymc_nrm.predictions.slot_draws import SlotDraws, data_of_items
 from pymc_nrm.predictions.tables import log_sum_rows
+from pymc_nrm.progress import tracked
 from pymc_nrm.stats.point_estimate import point_estimate
 
 
 def predict_labels(
     idata: xr.DataTree | xr.Dataset,
     model: Model,
-    X_new: Any,
+    X_new: Any = None,
     estimate: Any = None,
     *,
     var_name: str | None = None,
@@ -34,7 +37,9 @@ def predict_labels(
         The model that was sampled.
     X_new : array_like, sparse matrix, DataArray or Dataset, shape (m, d) or (m,), or dict of them by mixture
         Data of the new items, each predicted by itself.  If several mixtures share the partition, give a dict by their
-        names; data of mixtures that it omits count as unknown.
+        names; data of mixtures that it omits count as unknown.  None for a likelihood with labels as an index, as in
+        ``slope[z]``: the data are then those that ``pm.set_data`` has put into the model, see
+        :func:`~pymc_nrm.sample_new_labels`.
     estimate : array_like of int, DataArray, or Dataset with the variable ``labels``, shape (n,), optional
         Labels of the old items; by default those of :func:`~pymc_nrm.stats.point_estimate` with seed 0, or those of the
         partition itself if it is observed.
@@ -90,13 +95,25 @@ def predict_labels(
     """
     model = checked_model(model)
     partition = find_partition(model, var_name)
+    names = data_of_items(model, partition) if partition.owner.op.max_clusters is not None else []
+    if names or X_new is None:
+        if X_new is not None:
+            raise ValueError(
+                f"X_new must be None, since {names[0]!r} depends on the labels of {partition.name!r} as an index: give "
+                "the data of new items to the model by pm.set_data"
+            )
+        if not names:
+            raise ValueError(
+                f"X_new must be given for the partition {partition.name!r}, whose data are of mixtures only"
+            )
+        return _predict_slots(SlotDraws(idata, model, partition.name), names, estimate, progressbar)
     draws = PartitionDraws(idata, model, partition.name)
     if estimate is None:
         sampled = partition in model.free_RVs
         estimate = (
             point_estimate(draws.posterior[partition.name], random_seed=0) if sampled else next(iter(draws)).labels
         )
-    labels, names = _estimate_labels(estimate, draws)
+    labels, names = _estimate_labels(estimate, draws.n_items)
     items = NewItems(draws, X_new)
     total = 0.0
     for draw, table in items.tables("Predicting labels", progressbar):
@@ -105,29 +122,49 @@ def predict_labels(
         cells = np.bincount(draw.labels * len(names) + labels, minlength=len(counts) * len(names))
         shares = cells.reshape(len(counts), len(names)) / counts[:, None]
         total += np.column_stack([joined[:, :-1] @ shares, joined[:, -1]])
-    total /= len(draws)
+    return _dataset(total / len(draws), names, items.dim, items.coords)
+
+
+def _predict_slots(draws, data, estimate, progressbar):
+    """Labels of new items whose parameters are those of slots."""
+    if estimate is None:
+        estimate = point_estimate(draws.posterior[draws.partition.name], random_seed=0)
+    labels, names = _estimate_labels(estimate, draws.n_old_items)
+    total = 0.0
+    with tracked(NewSlots(draws, data), "Predicting labels", progressbar) as progressing:
+        for draw, table in progressing:
+            cells = np.bincount(draw.slots * len(names) + labels, minlength=draws.n_slots * len(names))
+            cells = cells.reshape(draws.n_slots, len(names))
+            counts = cells.sum(axis=1)
+            joined, shares = np.exp(table), cells / np.maximum(counts, 1)[:, None]
+            total += np.column_stack([joined @ shares, joined[:, counts == 0].sum(axis=1)])
+    dim = dims_of(draws.model, draws.partition)[0]
+    values = draws.model.coords.get(dim)
+    coords = {} if values is None else {f"new_{dim}": np.asarray(values)}
+    return _dataset(total / len(draws), names, f"new_{dim}", coords)
+
+
+def _dataset(total, names, dim, coords):
     best = np.argmax(total, axis=1)
     return xr.Dataset(
         {
-            "probability": ((items.dim, "cluster"), total[:, :-1]),
-            "new_cluster_probability": ((items.dim,), total[:, -1]),
-            "labels": ((items.dim,), np.append(names, -1)[best]),
+            "probability": ((dim, "cluster"), total[:, :-1]),
+            "new_cluster_probability": ((dim,), total[:, -1]),
+            "labels": ((dim,), np.append(names, -1)[best]),
         },
-        coords={**items.coords, "cluster": names},
+        coords={**coords, "cluster": names},
     )
 
 
-def _estimate_labels(estimate, draws):
+def _estimate_labels(estimate, n_items):
     """Labels 0, 1, ... of the items in the estimate, and the names of its clusters in this order."""
     if isinstance(estimate, xr.Dataset):
         if "labels" not in estimate:
             raise ValueError(f"estimate must have the variable labels; it has {sorted(map(str, estimate.data_vars))}")
         estimate = estimate["labels"]
     values = numeric_array("estimate", estimate)
-    if values.shape != (draws.n_items,):
-        raise ValueError(
-            f"estimate must hold one label for each of the {draws.n_items} items; got shape {values.shape}"
-        )
+    if values.shape != (n_items,):
+        raise ValueError(f"estimate must hold one label for each of the {n_items} items; got shape {values.shape}")
     labels = canonical_labels(values, "estimate")
     names, first = np.unique(values, return_index=True)
     names = names[np.argsort(first)].astype("int64")

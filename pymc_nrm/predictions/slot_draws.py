@@ -21,13 +21,13 @@ class SlotDraw(NamedTuple):
         The slot of each item.
     measure : Measure
         With float fields.
-    point : dict
+    point : dict or None
         The draw as values of the value variables, which PyMC may transform.
     """
 
     slots: Any
     measure: Any
-    point: dict
+    point: Any
 
 
 class SlotDraws:
@@ -40,13 +40,15 @@ class SlotDraws:
     model : pymc.Model
     name : str
         Name of the partition.
+    with_points : bool
+        Whether to make points, which need draws of all free variables.
 
     Attributes
     ----------
     partition : TensorVariable
     posterior : Dataset
-    n_slots, n_items : int
-        ``n_items`` is the number of items of the model.
+    n_slots, n_items, n_old_items : int
+        ``n_items`` is the number of items of the model, ``n_old_items`` that of the draws.
 
     Raises
     ------
@@ -56,7 +58,7 @@ class SlotDraws:
         If the draws lack a variable.
     """
 
-    def __init__(self, idata, model, name):
+    def __init__(self, idata, model, name, with_points=True):
         self.model, self.posterior = model, posterior_of(idata)
         self.partition = find_partition(model, name)
         if self.partition not in model.free_RVs:
@@ -64,10 +66,19 @@ class SlotDraws:
         self.n_slots, self.n_items = self.partition.owner.op.max_clusters, n_items(self.partition)
         measure = measure_of(self.partition)
         self._measure_class, self._n_fields = type(measure), len(measure)
-        self._values = [model.rvs_to_values[rv] for rv in model.free_RVs]
-        graphs = [_in_value_space(model, rv) for rv in model.free_RVs]
+        variables = model.free_RVs if with_points else []
+        self._values = [model.rvs_to_values[rv] for rv in variables]
+        graphs = [_in_value_space(model, rv) for rv in variables]
         self._at = Values.at_draws(model, [*measure, *graphs])
         self._draws = {variable.name: stacked(self.posterior, variable.name) for variable in self._at.inputs}
+        self._slots = stacked(self.posterior, self.partition.name).astype(np.int64)
+        if self._slots.ndim != 2 or self._slots.min() < 0 or self._slots.max() >= self.n_slots:
+            raise ValueError(
+                f"draws of {self.partition.name!r} must be slots from 0 to {self.n_slots - 1}, with dimensions (chain, "
+                f"draw, item); got {dict(self.posterior[self.partition.name].sizes)} from {self._slots.min()} to "
+                f"{self._slots.max()}"
+            )
+        self.n_old_items = self._slots.shape[1]
 
     def __len__(self):
         return self.posterior.sizes["chain"] * self.posterior.sizes["draw"]
@@ -81,7 +92,7 @@ class SlotDraws:
                 value.name: np.asarray(found, dtype=value.dtype)
                 for value, found in zip(self._values, values[self._n_fields :], strict=True)
             }
-            yield SlotDraw(point[self.partition.name], measure, point)
+            yield SlotDraw(self._slots[s], measure, point or None)
 
 
 class SlotDensities:

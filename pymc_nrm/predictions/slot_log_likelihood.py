@@ -65,7 +65,7 @@ def log_weights_without(measure, slots, n_slots):
     join = log_join_without(measure, labels)
     n_clusters = len(join)
     own = slots[np.unique(labels, return_index=True)[1]]
-    weights = _by_slot(join, own, n_slots)
+    weights = by_slot(join, own, n_slots)
     alone = np.bincount(labels) == 1
     n_free = n_slots - n_clusters + alone
     free = np.ones((n_clusters, n_slots), dtype=bool)
@@ -79,10 +79,11 @@ def log_weights_without(measure, slots, n_slots):
 def _in_slots(table, slots, n_slots):
     """A table with a column for each cluster and one for a new one, in the form of one with a column for each slot."""
     labels = canonical_labels(slots)
-    return _by_slot(table, slots[np.unique(labels, return_index=True)[1]], n_slots)
+    return by_slot(table, slots[np.unique(labels, return_index=True)[1]], n_slots)
 
 
-def _by_slot(table, own, n_slots):
-    by_slot = np.repeat(table[:, -1:], n_slots, axis=1)
-    by_slot[:, own] = table[:, :-1]
-    return by_slot
+def by_slot(table, own, n_slots):
+    """Give a table a column for each slot: those of clusters, in their own slots, and the last one in all others."""
+    whole = np.repeat(table[:, -1:], n_slots, axis=1)
+    whole[:, own] = table[:, :-1]
+    return whole
