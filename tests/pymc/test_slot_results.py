@@ -88,6 +88,25 @@ def test_report_judges_no_slots_and_warns_of_overflow(result):
     assert "w used all" not in report
 
 
+def test_pymc_replicates_data_from_the_clusters_found(result):
+    model, idata = result
+    posterior = idata["posterior"].to_dataset().copy()
+    posterior["scale"] = xr.full_like(posterior["scale"], 1e-9)
+    drawn = pm.sample_posterior_predictive(
+        xr.DataTree.from_dict({"posterior": posterior}), model=model, var_names=["x"], progressbar=False, random_seed=1
+    )["posterior_predictive"]["x"]
+    means = np.take_along_axis(posterior["mean"].values, posterior["z"].values, axis=2)
+    np.testing.assert_allclose(drawn, means + posterior["other"].values.sum(axis=2, keepdims=True), atol=1e-7)
+
+
+def test_loo_of_a_run(result):
+    model, idata = result
+    values = nrm.compute_log_likelihood(idata.copy(), model, var_name="z")["log_likelihood"]["x"]
+    assert values.dims == (*SAMPLE, "site") and values["site"].values.tolist() == list("abcde")
+    assert np.isfinite(values).all()
+    assert values.var(SAMPLE).max() > 0
+
+
 def test_diagnostics_do_not_depend_on_slots(result):
     _, idata = result
     again = add_diagnostics(idata.copy())
