@@ -133,7 +133,10 @@ def _layouts(model, var_names):
         names = [rv.name for rv in model.basic_RVs if is_mixture(rv)]
         layouts = [MixtureLayout(model, name) for name in names]
         if not layouts:
-            raise ValueError(f"model must have a Mixture; got one with the variables {sorted(model.named_vars)}")
+            raise ValueError(
+                f"model must have a Mixture; got one with the variables {sorted(model.named_vars)}. For likelihoods "
+                "with labels as an index use pm.sample_posterior_predictive"
+            )
         return [layout for layout in layouts if layout.observed] or layouts
     names = [var_names] if isinstance(var_names, str) else list(var_names)
     if not names:
