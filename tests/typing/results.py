@@ -75,7 +75,7 @@ assert_type(picture, PlotCollection)
 print(picture.viz)
 assert_type(nrm.plots.plot_n_clusters(idata, backend="none", visuals={"xlabel": False}), PlotCollection)
 assert_type(nrm.plots.plot_cluster_sizes(idata, backend="none"), PlotCollection)
-slopes = {"z": idata["posterior"]["z"], "slope": (("chain", "draw", "slot"), np.zeros((1, 20, 12)), {"slots_of": "z"})}
+slopes = {"z": idata["posterior"]["z"], "slope": (("chain", "draw", "slot"), np.zeros((2, 200, 6)), {"slots_of": "z"})}
 assert_type(nrm.cluster_parameters(xr.Dataset(slopes), estimate), xr.Dataset)
 assert_type(nrm.plots.plot_cluster_parameters(xr.Dataset(slopes), backend="none"), PlotCollection)
 assert_type(nrm.plots.plot_prior_partition({"DP": nrm.DirichletProcess(1.0)}, 10, backend="none"), PlotCollection)
