@@ -119,11 +119,11 @@ def _with_names(stats, partitions, slots):
     if numbers.shape[2:] != (len(partitions),) or not (numbers == numbers[0, 0]).all():
         return stats
     columns = [names[number] for number in numbers[0, 0].tolist()]
-    if ALL_SLOTS_USED in stats:
+    with_slots = [name in slots for name in columns]
+    if ALL_SLOTS_USED in stats and stats[ALL_SLOTS_USED].values[0, 0].size == sum(with_slots):
         # Steps of partitions without slots do not report it.
-        used = stats[ALL_SLOTS_USED].values.reshape(*numbers.shape[:2], -1)
         whole = np.zeros(numbers.shape, dtype=bool)
-        whole[:, :, [name in slots for name in columns]] = used
+        whole[:, :, with_slots] = stats[ALL_SLOTS_USED].values.reshape(*numbers.shape[:2], -1)
         stats = stats.drop_vars([ALL_SLOTS_USED, *stats[ALL_SLOTS_USED].dims[2:]], errors="ignore")
         stats = stats.assign({ALL_SLOTS_USED: (("chain", "draw", f"{ALL_SLOTS_USED}_dim_0"), whole)})
     for name in _reported_by_steps() & set(stats.data_vars):

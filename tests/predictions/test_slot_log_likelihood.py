@@ -12,7 +12,9 @@ from scipy.special import gammaln, logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.model.values import Values
 from pymc_nrm.predictions import compute_log_likelihood
+from pymc_nrm.predictions.slot_draws import SlotDraws
 
 MEASURES = {"DP": nrm.DirichletProcess(0.8), "NGG": nrm.NormalizedGeneralizedGamma(0.6, 0.35)}
 LEVELS, PRIOR = np.array([-1.5, 0.3, 2.0]), np.array([0.5, 0.3, 0.2])
@@ -145,6 +147,21 @@ def log_marginal(x, slots):
         own = x[slots == slot]
         total += stats.multivariate_normal.logpdf(own, np.zeros(len(own)), 0.36 * np.eye(len(own)) + 4.0)
     return total
+
+
+def test_points_are_the_draws_in_other_coordinates():
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
+        upper = pm.HalfNormal("upper")
+        level = pm.Uniform("level", 0, upper, shape=2)
+        weights = pm.Dirichlet("weights", np.ones(3))
+        pm.Normal("x", level[z] * weights[0], 1, observed=X)
+    prior = pm.sample_prior_predictive(5, model=model, random_seed=1)["prior"].to_dataset()
+    back = Values.at_points(model, [z, upper, level, weights])
+    for s, draw in enumerate(SlotDraws(prior, model, "z")):
+        expected = [prior[name].values[0, s] for name in ("z", "upper", "level", "weights")]
+        for found, value in zip(back(draw.point), expected, strict=True):
+            np.testing.assert_allclose(found, value)
 
 
 def test_errors():
