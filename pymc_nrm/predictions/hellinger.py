@@ -65,7 +65,7 @@ def hellinger_distances(log_affinity):
 def _(family, parameters):
     mean, covariance = parameters["mean"], parameters["covariance"]
     n_components, d = mean.shape
-    half = 0.5 * np.linalg.slogdet(covariance).logabsdet
+    half = 0.5 * _log_determinants_and_squares(covariance, np.zeros_like(mean))[0]
     result = np.zeros((n_components, n_components))
     first, second = np.triu_indices(n_components, 1)
     step = max(1, _BLOCK // d**2)
@@ -73,10 +73,31 @@ def _(family, parameters):
         a, b = first[start : start + step], second[start : start + step]
         between = 0.5 * (covariance[a] + covariance[b])
         shift = mean[a] - mean[b]
-        squares = (shift * np.linalg.solve(between, shift[..., None])[..., 0]).sum(axis=1)
-        log_values = 0.5 * (half[a] + half[b] - np.linalg.slogdet(between).logabsdet) - squares / 8.0
+        log_determinant, squares = _log_determinants_and_squares(between, shift)
+        log_values = 0.5 * (half[a] + half[b] - log_determinant) - squares / 8.0
         result[a, b] = result[b, a] = np.minimum(log_values, 0.0)
     return result
+
+
+def _log_determinants_and_squares(covariance, shift):
+    """Log determinants of covariances, shape (m, d, d), and squared Mahalanobis lengths of shifts, shape (m, d).
+
+    Components that have shrunk to items with equal values are singular in doubles.  Eigenvalues of their correlations
+    are then raised to what doubles resolve.
+    """
+    scale = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), np.finfo(float).tiny))
+    correlation = covariance / (scale[:, :, None] * scale[:, None, :])
+    standard = (shift / scale)[..., None]
+    try:
+        factor = np.linalg.cholesky(correlation)
+        log_determinant = 2.0 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
+        whitened = np.linalg.solve(factor, standard)[..., 0]
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(correlation)
+        values = np.maximum(values, values.shape[1] * np.finfo(float).eps)
+        log_determinant = np.log(values).sum(axis=1)
+        whitened = (np.swapaxes(vectors, 1, 2) @ standard)[..., 0] / np.sqrt(values)
+    return log_determinant + 2.0 * np.log(scale).sum(axis=1), (whitened**2).sum(axis=1)
 
 
 @log_affinities.register(NormalGamma)

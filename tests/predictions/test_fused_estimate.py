@@ -148,3 +148,16 @@ def test_what_is_refused():
         nrm.Mixture("x", z, nrm.MultinomialDirichlet([1.0, 1.0]), observed=np.array([[1, 2], [3, 4], [0, 1], [5, 0]]))
     with pytest.raises(NotImplementedError, match="MultinomialDirichlet has no Hellinger distance in closed form"):
         fused_estimate(idata, words, [0, 0, 1, 1])
+
+
+def test_components_that_are_singular_in_doubles():
+    """Components that have shrunk to items with equal values overlap with nothing but each other."""
+    flat = np.diag([1.0, 1e-40, 1.0])
+    flat[0, 2] = flat[2, 0] = 1.0
+    covariance = np.array([flat, flat, np.zeros((3, 3)), np.eye(3)])
+    mean = np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0], [4.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+    log_affinity = log_affinities(WISHART, {"mean": mean, "covariance": covariance})
+    assert np.isfinite(log_affinity).all()
+    assert log_affinity[0, 1] == pytest.approx(0.0, abs=1e-9)
+    others = log_affinity[[0, 0, 2], [2, 3, 3]]
+    assert (others < -15.0).all(), others
