@@ -8,7 +8,8 @@ The data are simulated, so the truth is known.
 
 The picture shows the blood values with the groups of the point estimate; the effect of the treatment on the logarithm
 of survival time in each group, with its 90 % interval and a cross at the mean of the true effects of its patients; and
-survival in each group: curves of the model with 90 % intervals, and estimates of Kaplan and Meier as black steps.
+survival in the three largest groups: curves of the model with 90 % intervals, and estimates of Kaplan and Meier as
+black steps.
 
 Run with ``python examples/survival.py [FILE.png]``.
 """
@@ -48,7 +49,7 @@ def build_model(data):
     with pm.Model(coords={"patient": range(N_PATIENTS), "cluster": range(20)}) as model:
         alpha = pm.Gamma("alpha", 2, 2)
         z = nrm.Partition("z", nrm.DirichletProcess(alpha), dims="patient", max_clusters="cluster")
-        nrm.Mixture("blood", z, nrm.NormalWishart.learned("blood", data["blood"]), observed=data["blood"])
+        nrm.Mixture("blood", z, nrm.NormalWishart.from_data(data["blood"]), observed=data["blood"])
         shape = pm.LogNormal("shape", 0.5, 0.5, dims="cluster")
         level = pm.Normal("level", 2.5, 1, dims="cluster")
         effect = pm.Normal("effect", 0, 1, dims="cluster")
@@ -108,10 +109,12 @@ def main():
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "survival.png")
     data = simulate(np.random.default_rng(2))
     with build_model(data):
-        idata = nrm.sample(1000, tune=500, chains=2, target_accept=0.9, random_seed=1)
+        idata = nrm.sample(1000, tune=500, chains=2, target_accept=0.97, random_seed=1)
     print(nrm.summary(idata, ["alpha", "z"]).to_string())
     estimate = nrm.point_estimate(idata, random_seed=1)
+    # Large groups first, as in plot_clusters.
     labels = estimate["labels"].values
+    labels = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))[labels]
     agreement = nrm.stats.adjusted_rand(labels, data["group"])
     print(f"\n{np.mean(~data['died']):.0%} of the times are censored")
     print(f"point estimate: {int(estimate.n_clusters)} groups, adjusted Rand index with the truth {agreement:.3f}")
@@ -122,16 +125,15 @@ def main():
     print(f"90 % intervals hold the true effect of {np.mean((low <= truth) & (truth <= high)):.0%} of the patients")
 
     plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False})
-    figure, rows = plt.subplots(2, 3, figsize=(12, 7.2), layout="constrained")
-    pc = panel(rows[0, 0], "Blood values")
+    figure = plt.figure(figsize=(12, 7.2), layout="constrained")
+    axes = figure.subplot_mosaic([["blood"] * 3 + ["effect"] * 3, [0, 0, 1, 1, 2, 2]])
+    pc = panel(axes["blood"], "Blood values")
     visuals = {"legend": False, "components": False}
     nrm.plots.plot_clusters(idata, data["blood"], estimate=estimate, plot_collection=pc, visuals=visuals)
-    plot_effects(rows[0, 1], of_patient, labels, truth)
-    for group, axes in enumerate(rows.ravel()[2:]):
-        axes.set_axis_off()
-        if group <= labels.max():
-            axes.set_axis_on()
-            plot_survival(axes, data, of_patient, group, labels == group)
+    axes["blood"].set(xlabel="first blood value", ylabel="second blood value")
+    plot_effects(axes["effect"], of_patient, labels, truth)
+    for group in range(min(3, labels.max() + 1)):
+        plot_survival(axes[group], data, of_patient, group, labels == group)
     figure.savefig(path, dpi=95)
     print(f"Saved {path}")
 
