@@ -6,6 +6,9 @@ import numbers
 
 import numpy as np
 
+# Kernels hold counts in 64 bits.
+_LARGEST_COUNT = 2**62
+
 
 def check_count(name, value, least, most=None):
     """Check an argument that counts something.
@@ -31,6 +34,8 @@ def check_count(name, value, least, most=None):
     ValueError: n_trees must be a whole number of at least 1; got 0
     """
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if whole and most is None and value > _LARGEST_COUNT:
+        most = _LARGEST_COUNT
     if not whole or value < least or (most is not None and value > most):
         allowed = f"of at least {least}" if most is None else f"between {least} and {most}"
         raise ValueError(f"{name} must be a whole number {allowed}; got {value!r}")

@@ -94,8 +94,8 @@ def check_ratio(data, scale, advice, title):
     Raises
     ------
     ValueError
-        If a value is more than ``LARGEST_RATIO`` times the scale away from the middle of its feature, or more than
-        ``LARGEST_DISTANCE``.
+        If a value is more than ``LARGEST_RATIO`` times the scale away from the middle of its feature, or it or the
+        middle is larger than ``LARGEST_DISTANCE``.
     """
     distance = np.nan_to_num(np.abs(data.values), nan=0.0)
     if distance.size and distance.max() > LARGEST_DISTANCE:
@@ -104,6 +104,13 @@ def check_ratio(data, scale, advice, title):
             f"{title}: item {item}, feature {feature} is {distance.max():.6g} away from the median "
             f"{data.center[feature]:.6g}; squares of more than {LARGEST_DISTANCE:.0e} overflow.  Give the data in "
             "larger units"
+        )
+    center = np.abs(data.center)
+    if center.size and center.max() > LARGEST_DISTANCE:
+        feature = int(center.argmax())
+        raise ValueError(
+            f"{title}: feature {feature} has the median {data.center[feature]:.6g}; squares of more than "
+            f"{LARGEST_DISTANCE:.0e} overflow.  Give the data in larger units"
         )
     ratio = np.abs(data.values) / scale
     ratio = np.where(np.isnan(ratio), 0.0, ratio)

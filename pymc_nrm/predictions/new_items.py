@@ -100,7 +100,7 @@ def _rows(given, layouts, families):
 def _new_dim(X_new, given, item_dim):
     """Name and coordinates of the new items."""
     for X in (X_new, *given.values()):
-        if isinstance(X, xr.DataArray | xr.Dataset):
+        if isinstance(X, xr.DataArray | xr.Dataset) and X.dims:
             dim = next(iter(X.dims))
             return dim, {dim: X[dim]} if dim in X.coords else {}
     return f"new_{item_dim}", {}

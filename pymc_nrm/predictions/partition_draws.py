@@ -170,7 +170,8 @@ def stacked(posterior, name):
             f"the posterior has no draws of {name!r}, which the model needs; it has {sorted(map(str, posterior))}"
         )
     values = posterior[name].transpose("chain", "draw", ...).to_numpy()
-    return values.reshape(-1, *values.shape[2:])
+    n_chains, n_draws, *shape = values.shape
+    return values.reshape(n_chains * n_draws, *shape)
 
 
 def posterior_of(idata):

@@ -170,6 +170,14 @@ def test_seed(function, seed, model):
         ),
         (lambda: trees.bhc(X * 1e155, FAMILY, MEASURE), "X: item .* overflow.  Give the data in larger units"),
         (
+            lambda: trees.bhc(np.full((3, 2), 1e154), FAMILY, MEASURE),
+            "X: feature 0 has the median 1e.154; squares .* overflow.  Give the data in larger units",
+        ),
+        (
+            lambda: trees.ibhc(X, FAMILY, MEASURE, n_passes=2**63),
+            "n_passes must be a whole number between 1 and 4611686018427387904; got 9223372036854775808",
+        ),
+        (
             lambda: trees.bhc([[10**10]], nrm.PoissonGamma(1.0, 1.0), MEASURE),
             "^X: data of PoissonGamma .* at most 1e.09",
         ),
@@ -277,6 +285,8 @@ def test_arguments_of_sample(arguments, message, model):
             "^X_new of 'x': data of NormalGamma must be finite",
         ),
         (lambda model: nrm.predict_labels(IDATA, model, X, ["a"] * 4), "estimate must be real numbers; got text"),
+        (lambda model: nrm.predict_labels(IDATA, model, xr.Dataset()), "X_new"),
+        (lambda model: nrm.predict_labels(POSTERIOR.isel(item=[]), model, X), "draws of 'z' have 0 items"),
         (lambda model: nrm.TreeGuided(model["z"], moves=[1], model=model), "moves must be a mapping"),
         (
             lambda model: nrm.SplitMerge([model["z"]], proposal=np.zeros((2, 2)), model=model),
