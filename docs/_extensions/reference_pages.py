@@ -184,15 +184,17 @@ def _comment(cls, start):
 
 
 def _sampler_facts(cls):
-    own = [name for name in cls.stats_dtypes_shapes if name not in cls.common_stats]
+    # SlotNUTS samples parameters and no partition.
+    common = list(getattr(cls, "common_stats", []))
+    own = [name for name in cls.stats_dtypes_shapes if name not in common]
     return {
         "step_name": cls.name,
-        "common_stats": list(cls.common_stats),
+        "common_stats": common,
         "own_stats": own,
         "options": [
             {"name": name, "default": parameter.default}
             for name, parameter in inspect.signature(cls.__init__).parameters.items()
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name != "model"
         ],
     }
 
