@@ -100,7 +100,7 @@ def main():
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "growth.png")
     data = simulate(np.random.default_rng(6))
     with build_model(data):
-        idata = nrm.sample(1000, tune=500, chains=2, target_accept=0.9, random_seed=1)
+        idata = nrm.sample(1000, tune=500, chains=2, random_seed=1)
     print(nrm.summary(idata, ["alpha", "spread", "noise", "z"]).to_string())
     estimate = nrm.point_estimate(idata, random_seed=1)
     labels = estimate["labels"].values

@@ -94,7 +94,7 @@ def main():
     figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
     for number, (name, model) in enumerate(models.items()):
         with model:
-            idata = nrm.sample(1000, tune=500, chains=2, target_accept=0.9, random_seed=1)
+            idata = nrm.sample(1000, tune=500, chains=2, random_seed=1)
         print(nrm.summary(idata, ["alpha", "z"]).to_string())
         estimate = nrm.point_estimate(idata, random_seed=1)
         labels = estimate["labels"].values

@@ -132,8 +132,12 @@ class PartitionStep(BlockedStep):
                 f"vars must be partitions; {partition.name!r} is not a Partition, which {type(self).__name__} samples"
             )
         if (partition.owner.op.max_clusters is not None) != self.samples_slots:
-            allowed = "a Partition with max_clusters" if self.samples_slots else "no Partition with max_clusters"
-            raise ValueError(f"vars must be {allowed}, which {type(self).__name__} samples; got {partition.name!r}")
+            allowed = "with" if self.samples_slots else "without"
+            other = "such as TreeGuided samples" if self.samples_slots else "for SlotGibbs, which nrm.sample chooses"
+            raise ValueError(
+                f"vars of {type(self).__name__} must be a Partition {allowed} max_clusters; {partition.name!r} is one "
+                f"{other}"
+            )
         families = [type(family_of(mixture)) for mixture in mixtures_of(model, partition)]
         for family_class in families:
             check_needs(family_class, self.needs, type(self).__name__, _steps_without(family_class))

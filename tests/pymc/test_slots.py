@@ -166,11 +166,11 @@ def test_parameters_of_empty_slots_have_their_prior():
 def test_steps_refuse_partitions_of_the_other_kind():
     with normal_model() as model:
         for step in (nrm.TreeGuided, nrm.MarginalGibbs, nrm.SplitMerge, nrm.SliceSampler):
-            with pytest.raises(ValueError, match="no Partition with max_clusters"):
+            with pytest.raises(ValueError, match="must be a Partition without max_clusters"):
                 step([model["z"]])
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
-        with pytest.raises(ValueError, match="a Partition with max_clusters, which SlotGibbs samples; got 'z'"):
+        with pytest.raises(ValueError, match="SlotGibbs must be a Partition with max_clusters; 'z' is one"):
             nrm.SlotGibbs([z])
         pm.Normal("mean")
         with pytest.raises(ValueError, match="has a Partition with max_clusters; it has none"):

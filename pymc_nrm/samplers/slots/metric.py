@@ -61,6 +61,11 @@ class SlotMetric(QuadPotentialDiagAdapt):
             self._stds[place] = np.sqrt(self._var[place])
             self._inv_stds[place] = np.where(m > 0, np.sqrt(precision), 0.0)
 
+    def velocity_energy(self, x, v_out):
+        # A trajectory that diverges is reported as such.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return super().velocity_energy(x, v_out)
+
     def update(self, sample, grad, tune):
         if tune:
             for j, (place, m) in enumerate(zip(self.places, self._counts, strict=True)):

@@ -42,7 +42,7 @@ class SlotNUTS(pm.NUTS):
     vars : list of variables, optional
         All continuous variables of the model by default.
     **kwargs
-        As for ``pm.NUTS``, without ``potential`` and ``scaling``.
+        As for ``pm.NUTS``, without ``potential`` and ``scaling``; ``target_accept`` is 0.9 by default.
 
     Raises
     ------
@@ -70,8 +70,9 @@ class SlotNUTS(pm.NUTS):
                 raise ValueError(f"SlotNUTS has a metric of its own and does not take {option}; got {kwargs[option]!r}")
         point = kwargs.pop("initial_point", None) or model.initial_point()
         compile_kwargs = kwargs.pop("compile_kwargs", None)
-        continuous = vars is None
-        values = model.continuous_value_vars if continuous else get_value_vars_from_user_vars(vars, model)
+        values = model.continuous_value_vars if vars is None else get_value_vars_from_user_vars(vars, model)
+        # Clusters of one item have hardly more than their prior, which is wider than what the metric expects.
+        kwargs.setdefault("target_accept", 0.9)
         partitions = [rv for rv in model.free_RVs if is_partition(rv) and rv.owner.op.max_clusters is not None]
         if not partitions:
             raise ValueError("vars must be variables of a model that has a Partition with max_clusters; it has none")
