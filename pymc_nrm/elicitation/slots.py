@@ -38,7 +38,7 @@ def suggest_max_clusters(measure: tuple[Any, ...], n: int, tail: float = 1e-4) -
     --------
     >>> from pymc_nrm.measures import DirichletProcess
     >>> suggest_max_clusters(DirichletProcess(1.0), 100)
-    15
+    14
     """
     check_count("n", n, 1)
     check_number("tail", tail, lambda value: 0.0 < value < 1.0, "between 0 and 1")

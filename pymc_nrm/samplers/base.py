@@ -140,7 +140,7 @@ class PartitionStep(BlockedStep):
             )
         families = [type(family_of(mixture)) for mixture in mixtures_of(model, partition)]
         for family_class in families:
-            check_needs(family_class, self.needs, type(self).__name__, _steps_without(family_class))
+            check_needs(family_class, self.needs, type(self).__name__, self._steps_without(family_class))
         self._has_marginals = not any(lacking(family_class, [log_marginal]) for family_class in families)
         self.partition = value_of(partition)
         self.options = options
@@ -219,6 +219,13 @@ class PartitionStep(BlockedStep):
         return not_finite(self.partition.name, *self.target.parts(point), labels, value, when)
 
     @classmethod
+    def _steps_without(cls, family_class):
+        """Names of the registered steps for such partitions whose needs a family meets."""
+        steps = [step for step in STEP_METHODS if issubclass(step, PartitionStep)]
+        steps = [step for step in steps if step.samples_slots == cls.samples_slots]
+        return [step.__name__ for step in steps if not lacking(family_class, step.needs)]
+
+    @classmethod
     def competence(cls, var, has_grad):
         suits = is_partition(var) and (var.owner.op.max_clusters is not None) == cls.samples_slots
         return cls._competence_for_partitions if suits else Competence.INCOMPATIBLE
@@ -236,7 +243,3 @@ class PartitionStep(BlockedStep):
         return (update_stats,)
 
 
-def _steps_without(family_class):
-    """Names of the registered steps whose needs a family meets."""
-    steps = [step for step in STEP_METHODS if issubclass(step, PartitionStep)]
-    return [step.__name__ for step in steps if not lacking(family_class, step.needs)]

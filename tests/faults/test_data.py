@@ -115,5 +115,5 @@ def test_missing_values_of_pandas_are_missing():
 )
 @pytest.mark.parametrize("argument", ["initval", "observed"])
 def test_labels(argument, labels, kind, message):
-    with pm.Model(), pytest.raises(kind, match=f"^{argument} of a Partition {message}"):
+    with pm.Model(), pytest.raises(kind, match=f"^{argument} of Partition .z. {message}"):
         nrm.Partition("z", MEASURE, n=3, **{argument: labels})
