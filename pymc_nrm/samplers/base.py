@@ -241,5 +241,3 @@ class PartitionStep(BlockedStep):
             return {"n_clusters": step_stats["n_clusters"]}
 
         return (update_stats,)
-
-
