@@ -82,6 +82,16 @@ def n_items(partition):
     return count_value(partition.owner.op.n_items(partition.owner))
 
 
+def n_slots(partition):
+    """Return ``max_clusters`` of a partition, the number of slots of its labels, or None for labels without slots."""
+    return partition.owner.op.max_clusters
+
+
+def slot_partitions(model):
+    """List the free partitions of a model whose labels are slots."""
+    return [rv for rv in model.free_RVs if is_partition(rv) and n_slots(rv) is not None]
+
+
 def value_of(partition):
     """Return the type of the values of a partition, such as a :class:`~pymc_nrm.partitions.value.FlatLabels`."""
     return partition.owner.op.value(partition.name)

@@ -8,7 +8,7 @@ from pymc.model import Model
 
 from pymc_nrm.checks import check_flag
 from pymc_nrm.model.dependents import mixtures_of, other_uses
-from pymc_nrm.model.rvs import checked_model, find_partition, is_mixture, is_partition, partition_of
+from pymc_nrm.model.rvs import checked_model, find_partition, is_mixture, is_partition, n_slots, partition_of
 from pymc_nrm.predictions.layout import draws_dataset, partition_coords
 from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.predictions.prediction_rule import log_join_without
@@ -116,7 +116,7 @@ def compute_log_likelihood(
         )
     draws = PartitionDraws(idata, model, _partition_name(model, var_name))
     partition = find_partition(model, draws.partition)
-    has_slots = partition.owner.op.max_clusters is not None
+    has_slots = n_slots(partition) is not None
     names = data_of_items(model, partition) if has_slots else []
     if not draws.mixtures and not names:
         raise ValueError(f"no data depend on partition {draws.partition!r}: its items have no likelihood")

@@ -7,7 +7,7 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.checks import numeric_array
-from pymc_nrm.model.rvs import checked_model, dims_of, find_partition
+from pymc_nrm.model.rvs import checked_model, dims_of, find_partition, n_slots
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
 from pymc_nrm.predictions.new_items import NewItems
 from pymc_nrm.predictions.new_slots import NewSlots
@@ -95,7 +95,7 @@ def predict_labels(
     """
     model = checked_model(model)
     partition = find_partition(model, var_name)
-    names = data_of_items(model, partition) if partition.owner.op.max_clusters is not None else []
+    names = data_of_items(model, partition) if n_slots(partition) is not None else []
     if names or X_new is None:
         if X_new is not None:
             raise ValueError(

@@ -12,7 +12,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_nrm.checks import check_name, random_generator
 from pymc_nrm.itemwise.terms import terms_of
 from pymc_nrm.model.dependents import mixtures_of
-from pymc_nrm.model.rvs import checked_model, dims_of, find_partition
+from pymc_nrm.model.rvs import checked_model, dims_of, find_partition, n_slots
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.partitions.slot_labels import MOST_TRIES, failed_draw
 from pymc_nrm.predictions.prediction_rule import draw_new_labels, log_prediction_rule
@@ -109,7 +109,7 @@ def sample_new_labels(
     """
     model = checked_model(model)
     partition = find_partition(model, var_name)
-    if partition.owner.op.max_clusters is None:
+    if n_slots(partition) is None:
         raise ValueError(
             f"var_name must be that of a Partition with max_clusters; {partition.name!r} has none: give the data of "
             "new items to predict_labels, or new_items to sample_posterior_predictive"

@@ -7,7 +7,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.itemwise.item_table import ItemTable
 from pymc_nrm.model.dependents import other_uses
-from pymc_nrm.model.rvs import find_partition, is_mixture, measure_of, n_items
+from pymc_nrm.model.rvs import find_partition, is_mixture, measure_of, n_items, n_slots
 from pymc_nrm.model.values import Values
 from pymc_nrm.predictions.partition_draws import posterior_of, stacked
 
@@ -63,7 +63,7 @@ class SlotDraws:
         self.partition = find_partition(model, name)
         if self.partition not in model.free_RVs:
             raise ValueError(f"partition {name!r} must be sampled, since its labels index parameters; it is observed")
-        self.n_slots, self.n_items = self.partition.owner.op.max_clusters, n_items(self.partition)
+        self.n_slots, self.n_items = n_slots(self.partition), n_items(self.partition)
         measure = measure_of(self.partition)
         self._measure_class, self._n_fields = type(measure), len(measure)
         variables = model.free_RVs if with_points else []

@@ -3,7 +3,7 @@
 from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.itemwise.local_variables import local_variables
-from pymc_nrm.model.rvs import is_partition
+from pymc_nrm.model.rvs import n_slots, slot_partitions
 
 
 def slot_parameters(model, posterior):
@@ -23,19 +23,17 @@ def slot_parameters(model, posterior):
         the same named dimension or are made from these variables alone.
     """
     found = {}
-    for partition in model.free_RVs:
-        if is_partition(partition) and partition.owner.op.max_clusters is not None:
-            n_slots = partition.owner.op.max_clusters
-            local = local_variables(model, partition, n_slots, model.initial_point())
-            dims = {_first_dim(model, rv) for rv in local} - {None}
-            others = set(model.basic_RVs) - set(local)
-            found[partition.name] = [rv.name for rv in local]
-            for variable in model.deterministics:
-                dim = _first_dim(model, variable)
-                used = set(ancestors([variable], blockers=model.basic_RVs))
-                alone = not used.isdisjoint(local) and used.isdisjoint(others)
-                if dim in dims or (dim is None and alone and _length(posterior, variable) == n_slots):
-                    found[partition.name].append(variable.name)
+    for partition in slot_partitions(model):
+        local = local_variables(model, partition, n_slots(partition), model.initial_point())
+        dims = {_first_dim(model, rv) for rv in local} - {None}
+        others = set(model.basic_RVs) - set(local)
+        found[partition.name] = [rv.name for rv in local]
+        for variable in model.deterministics:
+            dim = _first_dim(model, variable)
+            used = set(ancestors([variable], blockers=model.basic_RVs))
+            alone = not used.isdisjoint(local) and used.isdisjoint(others)
+            if dim in dims or (dim is None and alone and _length(posterior, variable) == n_slots(partition)):
+                found[partition.name].append(variable.name)
     return found
 
 

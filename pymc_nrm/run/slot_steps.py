@@ -1,6 +1,6 @@
 """The step for continuous variables of models whose labels index parameters."""
 
-from pymc_nrm.model.rvs import is_partition
+from pymc_nrm.model.rvs import slot_partitions
 from pymc_nrm.pymc_internals import flatten_steps, resolve_backend_compile_kwargs
 from pymc_nrm.samplers import SlotNUTS
 
@@ -19,7 +19,7 @@ def with_slot_nuts(model, kwargs):
     dict
         Arguments with the step; ``nuts`` and ``target_accept`` have become its options.
     """
-    if not any(is_partition(rv) and rv.owner.op.max_clusters is not None for rv in model.free_RVs):
+    if not slot_partitions(model):
         return kwargs
     given = kwargs.get("step")
     steps = list(given) if isinstance(given, list | tuple) else [] if given is None else [given]

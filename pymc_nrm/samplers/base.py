@@ -17,7 +17,7 @@ from pymc_nrm.generic import kernel, lacking, precompile
 from pymc_nrm.marks import NUMBER, partition_number
 from pymc_nrm.measures.base import draw_log_auxiliary, log_joint_term, weights
 from pymc_nrm.model.dependents import mixtures_of
-from pymc_nrm.model.rvs import checked_model, family_of, is_partition, value_of
+from pymc_nrm.model.rvs import checked_model, family_of, is_partition, n_slots, value_of
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.pymc_internals import Competence, StepMethodState, dataclass_state
@@ -131,7 +131,7 @@ class PartitionStep(BlockedStep):
             raise TypeError(
                 f"vars must be partitions; {partition.name!r} is not a Partition, which {type(self).__name__} samples"
             )
-        if (partition.owner.op.max_clusters is not None) != self.samples_slots:
+        if (n_slots(partition) is not None) != self.samples_slots:
             allowed = "with" if self.samples_slots else "without"
             other = "such as TreeGuided samples" if self.samples_slots else "for SlotGibbs, which nrm.sample chooses"
             raise ValueError(
@@ -227,7 +227,7 @@ class PartitionStep(BlockedStep):
 
     @classmethod
     def competence(cls, var, has_grad):
-        suits = is_partition(var) and (var.owner.op.max_clusters is not None) == cls.samples_slots
+        suits = is_partition(var) and (n_slots(var) is not None) == cls.samples_slots
         return cls._competence_for_partitions if suits else Competence.INCOMPATIBLE
 
     @staticmethod

@@ -10,6 +10,7 @@ from pymc_nrm.hyperparameters import check_values
 from pymc_nrm.measures.base import check_measure_hyperparameters
 from pymc_nrm.model.dependents import check_uses, mixtures_of
 from pymc_nrm.model.parts import PartitionParts, joint_data, joint_family
+from pymc_nrm.model.rvs import n_slots
 from pymc_nrm.model.values import Values
 
 
@@ -40,7 +41,7 @@ class Target:
     """
 
     def __init__(self, model, partition, point, compile_kwargs=None):
-        if partition.owner.op.max_clusters is None:
+        if n_slots(partition) is None:
             check_uses(model, partition)
         self._partition, self._mixtures = partition, mixtures_of(model, partition)
         evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)

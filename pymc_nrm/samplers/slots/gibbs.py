@@ -14,7 +14,7 @@ from pymc_nrm.itemwise.empty_slots import EmptySlots
 from pymc_nrm.itemwise.item_table import ItemTable
 from pymc_nrm.itemwise.local_variables import local_variables
 from pymc_nrm.lanes import LANES
-from pymc_nrm.model.rvs import checked_model
+from pymc_nrm.model.rvs import checked_model, n_slots
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
 from pymc_nrm.pymc_internals import Competence, dataclass_state
@@ -104,7 +104,7 @@ class SlotGibbs(PartitionStep):
         self.empty_slots.state = states
 
     def _compile(self, model, partition, point, compile_kwargs):
-        self.max_clusters = partition.owner.op.max_clusters
+        self.max_clusters = n_slots(partition)
         self.check_options(len(point[self.partition.name]))
         self._log_truncation = log_truncation(self.max_clusters, self.options["mean_empty"])
         self.table = ItemTable(model, partition, self.max_clusters, point, compile_kwargs)

@@ -13,7 +13,7 @@ from pytensor.graph.traversal import graph_inputs
 
 from pymc_nrm.itemwise.empty_slots import EmptySlots
 from pymc_nrm.itemwise.local_variables import local_variables
-from pymc_nrm.model.rvs import checked_model, is_partition
+from pymc_nrm.model.rvs import checked_model, n_slots, slot_partitions
 from pymc_nrm.pymc_internals import BaseHMCState, ValueGradFunction, dataclass_state
 from pymc_nrm.samplers.slots.metric import SlotMetric
 
@@ -73,12 +73,12 @@ class SlotNUTS(pm.NUTS):
         values = model.continuous_value_vars if vars is None else get_value_vars_from_user_vars(vars, model)
         # Clusters of one item have hardly more than their prior, which is wider than what the metric expects.
         kwargs.setdefault("target_accept", 0.9)
-        partitions = [rv for rv in model.free_RVs if is_partition(rv) and rv.owner.op.max_clusters is not None]
+        partitions = slot_partitions(model)
         if not partitions:
             raise ValueError("vars must be variables of a model that has a Partition with max_clusters; it has none")
         self._slots = []
         for partition in partitions:
-            local = local_variables(model, partition, partition.owner.op.max_clusters, point)
+            local = local_variables(model, partition, n_slots(partition), point)
             local = [rv for rv in local if model.rvs_to_values[rv] in values]
             self._slots.append((partition, local, EmptySlots(model, local, compile_kwargs)))
         function = _logp_dlogp_function(model, values, self._slots, point, compile_kwargs)
@@ -108,10 +108,7 @@ class SlotNUTS(pm.NUTS):
             empty.reseed(self.rng)
 
     def step(self, point):
-        counts = [
-            np.bincount(point[partition.name], minlength=partition.owner.op.max_clusters)
-            for partition, _, _ in self._slots
-        ]
+        counts = [np.bincount(point[rv.name], minlength=n_slots(rv)) for rv, _, _ in self._slots]
         self.potential.prepare(counts)
         point, stats = super().step(point)
         for m, (_, _, empty) in zip(counts, self._slots, strict=True):
@@ -124,7 +121,7 @@ def _logp_dlogp_function(model, values, slots, point, compile_kwargs):
     occupied = {}
     for partition, local, _ in slots:
         labels = model.rvs_to_values[partition]
-        counts = pt.zeros(partition.owner.op.max_clusters, dtype="int64")[labels].inc(1)
+        counts = pt.zeros(n_slots(partition), dtype="int64")[labels].inc(1)
         occupied.update(dict.fromkeys(local, counts > 0))
     terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
     total = 0.0
@@ -149,7 +146,7 @@ def _metric(model, values, slots, point):
         n += np.size(point[value.name])
     places = []
     for partition, local, _ in slots:
-        rows = [np.empty((0, partition.owner.op.max_clusters), dtype=np.int64)]
+        rows = [np.empty((0, n_slots(partition)), dtype=np.int64)]
         for rv in local:
             value = model.rvs_to_values[rv]
             shape = np.shape(point[value.name])
