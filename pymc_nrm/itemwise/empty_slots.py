@@ -8,6 +8,8 @@ from pytensor.graph.replace import clone_replace, graph_replace
 from pytensor.graph.traversal import graph_inputs
 from pytensor.tensor.random.type import RandomType
 
+from pymc_nrm.model.values import in_value_space
+
 
 class EmptySlots:
     """Draws entries of local variables for empty slots from their prior given all other variables.
@@ -33,7 +35,7 @@ class EmptySlots:
         self._inputs, self._function, self._generators = [], None, []
         if not variables:
             return
-        graphs = [_in_value_space(model, rv) for rv in variables]
+        graphs = [in_value_space(model, rv) for rv in variables]
         others = [rv for rv in model.free_RVs if rv not in variables]
         given = dict(zip(others, model.replace_rvs_by_values(others), strict=True))
         graphs = graph_replace(graphs, given, strict=False)
@@ -86,8 +88,3 @@ class EmptySlots:
             value[empty] = draw[empty]
             point[name] = value
         return point
-
-
-def _in_value_space(model, rv):
-    transform = model.rvs_to_transforms[rv]
-    return rv if transform is None else transform.forward(rv, *rv.owner.inputs)

@@ -96,6 +96,12 @@ class Values:
         return values
 
 
+def in_value_space(model, rv):
+    """Return a random variable of a model on the scale of its value variable, which PyMC may transform."""
+    transform = model.rvs_to_transforms[rv]
+    return rv if transform is None else transform.forward(rv, *rv.owner.inputs)
+
+
 def _with_data(model, variables):
     """Replace observed variables by their data."""
     # The data may have a new shape from pm.set_data, but in graphs PyTensor insists on the shape of the variable.

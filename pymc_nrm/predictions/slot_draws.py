@@ -8,7 +8,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_nrm.itemwise.item_table import ItemTable
 from pymc_nrm.model.dependents import other_uses
 from pymc_nrm.model.rvs import find_partition, is_mixture, measure_of, n_items, n_slots
-from pymc_nrm.model.values import Values
+from pymc_nrm.model.values import Values, in_value_space
 from pymc_nrm.predictions.partition_draws import posterior_of, stacked
 
 
@@ -68,7 +68,7 @@ class SlotDraws:
         self._measure_class, self._n_fields = type(measure), len(measure)
         variables = model.free_RVs if with_points else []
         self._values = [model.rvs_to_values[rv] for rv in variables]
-        graphs = [_in_value_space(model, rv) for rv in variables]
+        graphs = [in_value_space(model, rv) for rv in variables]
         self._at = Values.at_draws(model, [*measure, *graphs])
         self._draws = {variable.name: stacked(self.posterior, variable.name) for variable in self._at.inputs}
         self._slots = stacked(self.posterior, self.partition.name).astype(np.int64)
@@ -167,8 +167,3 @@ def data_of_items(model, partition):
                         "its data; use a likelihood with the latent variable integrated out"
                     )
     return names
-
-
-def _in_value_space(model, rv):
-    transform = model.rvs_to_transforms[rv]
-    return rv if transform is None else transform.forward(rv, *rv.owner.inputs)
