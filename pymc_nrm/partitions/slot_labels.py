@@ -50,7 +50,7 @@ class SlotLabels(FlatLabels):
     def n_clusters(self, labels):
         """Number of occupied slots of labels along the last axis of an array, or of a vector of a graph."""
         if isinstance(labels, Variable):
-            return (self._symbolic_counts(labels) > 0).sum()
+            return (self.symbolic_counts(labels) > 0).sum()
         return (np.diff(np.sort(labels, axis=-1), axis=-1) > 0).sum(axis=-1) + 1
 
     def renamed(self, labels, n, argument):
@@ -100,7 +100,7 @@ class SlotLabels(FlatLabels):
         in_range : scalar of bool
         """
         slots, in_range = self._safe_slots(labels)
-        ranks = pt.cumsum(self._symbolic_counts(slots) > 0) - 1
+        ranks = pt.cumsum(self.symbolic_counts(slots) > 0) - 1
         return ranks[slots], in_range
 
     def symbolic_sizes(self, labels, n):
@@ -120,7 +120,7 @@ class SlotLabels(FlatLabels):
             Whether the labels are n slots.
         """
         slots, in_range = self._safe_slots(labels)
-        counts = self._symbolic_counts(slots)
+        counts = self.symbolic_counts(slots)
         return counts[(counts > 0).nonzero()], pt.and_(in_range, pt.eq(labels.shape[0], n))
 
     def log_share_of_names(self, n_clusters):
@@ -141,7 +141,8 @@ class SlotLabels(FlatLabels):
         in_range = pt.and_(pt.all(labels >= 0), pt.all(labels < self.max_clusters))
         return pt.switch(in_range, labels, 0), in_range
 
-    def _symbolic_counts(self, slots):
+    def symbolic_counts(self, slots):
+        """Numbers of items of all slots, a vector of int64, given the slots of the items, each in range."""
         return pt.zeros(self.max_clusters, dtype="int64")[slots].inc(1)
 
 

@@ -13,7 +13,7 @@ from pytensor.graph.traversal import graph_inputs
 
 from pymc_nrm.itemwise.empty_slots import EmptySlots
 from pymc_nrm.itemwise.local_variables import local_variables
-from pymc_nrm.model.rvs import checked_model, n_slots, slot_partitions
+from pymc_nrm.model.rvs import checked_model, n_slots, slot_partitions, value_of
 from pymc_nrm.pymc_internals import BaseHMCState, ValueGradFunction, dataclass_state
 from pymc_nrm.samplers.slots.metric import SlotMetric
 
@@ -121,7 +121,7 @@ def _logp_dlogp_function(model, values, slots, point, compile_kwargs):
     occupied = {}
     for partition, local, _ in slots:
         labels = model.rvs_to_values[partition]
-        counts = pt.zeros(n_slots(partition), dtype="int64")[labels].inc(1)
+        counts = value_of(partition).symbolic_counts(labels)
         occupied.update(dict.fromkeys(local, counts > 0))
     terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
     total = 0.0
