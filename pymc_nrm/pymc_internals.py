@@ -49,6 +49,7 @@ __all__ = [
     "StepMethodState",
     "ValueGradFunction",
     "WithSamplingState",
+    "accept_in_nuts",
     "check_parameters",
     "coords_and_dims_for_inferencedata",
     "dataclass_state",
@@ -82,6 +83,23 @@ def default_chains(cores):
     return max(2, min(4, _cpu_count()) if cores is None else cores)
 
 
+def accept_in_nuts(kwargs):
+    """Return a copy of arguments of ``pm.sample`` with ``target_accept`` among those of ``nuts``.
+
+    Raises
+    ------
+    ValueError
+        If it is among them already.
+    """
+    kwargs = dict(kwargs)
+    if "target_accept" in kwargs:
+        accept, options = kwargs.pop("target_accept"), kwargs.get("nuts") or {}
+        if "target_accept" in options:
+            raise ValueError("target_accept was given twice: by itself and in nuts")
+        kwargs["nuts"] = {**options, "target_accept": accept}
+    return kwargs
+
+
 def make_step(model, kwargs):
     """The step that ``pm.sample`` would make, and its arguments without those for making steps.
 
@@ -103,12 +121,7 @@ def make_step(model, kwargs):
         If a step does not say what it carries from one draw to the next.
     """
     kwargs = dict(kwargs)
-    options = {name: kwargs.pop(name) for name in set(kwargs) - _ARGUMENTS}
-    if "target_accept" in options:
-        accept = options.pop("target_accept")
-        if "target_accept" in options.get("nuts", {}):
-            raise ValueError("target_accept was given twice: by itself and in nuts")
-        options["nuts"] = {**options.get("nuts", {}), "target_accept": accept}
+    options = accept_in_nuts({name: kwargs.pop(name) for name in set(kwargs) - _ARGUMENTS})
     compile_kwargs = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
     provided, selected = assign_step_methods(model, kwargs.get("step"), methods=STEP_METHODS)
     functions = make_initial_point_fns_per_chain(

@@ -1,7 +1,7 @@
 """The step for continuous variables of models whose labels index parameters."""
 
 from pymc_nrm.model.rvs import slot_partitions
-from pymc_nrm.pymc_internals import flatten_steps, resolve_backend_compile_kwargs
+from pymc_nrm.pymc_internals import accept_in_nuts, flatten_steps, resolve_backend_compile_kwargs
 from pymc_nrm.samplers import SlotNUTS
 
 
@@ -27,12 +27,8 @@ def with_slot_nuts(model, kwargs):
     rest = [variable for variable in model.continuous_value_vars if variable not in taken]
     if not rest:
         return kwargs
-    kwargs = dict(kwargs)
-    options = dict(kwargs.pop("nuts", None) or {})
-    if "target_accept" in kwargs:
-        if "target_accept" in options:
-            raise ValueError("target_accept was given twice: by itself and in nuts")
-        options["target_accept"] = kwargs.pop("target_accept")
+    kwargs = accept_in_nuts(kwargs)
+    options = kwargs.pop("nuts", None) or {}
     compile_kwargs = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
     step = SlotNUTS(rest, model=model, compile_kwargs=compile_kwargs, **options)
     return kwargs | {"step": [step, *steps]}
