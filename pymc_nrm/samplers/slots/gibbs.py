@@ -14,6 +14,7 @@ from pymc_nrm.itemwise.empty_slots import EmptySlots
 from pymc_nrm.itemwise.item_table import ItemTable
 from pymc_nrm.itemwise.local_variables import local_variables
 from pymc_nrm.lanes import LANES
+from pymc_nrm.marks import ALL_SLOTS_USED
 from pymc_nrm.model.rvs import checked_model, n_slots
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
@@ -73,7 +74,7 @@ class SlotGibbs(PartitionStep):
     """
 
     name = "slot_gibbs"
-    stats_dtypes_shapes = {**PartitionStep.common_stats, "n_moved": (np.int64, []), "all_slots_used": (bool, [])}
+    stats_dtypes_shapes = {**PartitionStep.common_stats, "n_moved": (np.int64, []), ALL_SLOTS_USED: (bool, [])}
     _state_class = SlotGibbsState
     samples_slots = True
     _competence_for_partitions = Competence.IDEAL
@@ -160,7 +161,7 @@ class SlotGibbs(PartitionStep):
             raise self._not_finite(self.partition.write(point, labels), u_term + log_density)
         self._n_draws += 1
         counts = np.bincount(labels)
-        stats = {"n_moved": n_moved, "all_slots_used": bool((counts > 0).sum() == self.max_clusters)}
+        stats = {"n_moved": n_moved, ALL_SLOTS_USED: bool((counts > 0).sum() == self.max_clusters)}
         return self.partition.write(point, labels), [
             stats | common_statistics(counts[counts > 0], log_u, u_term + log_density, self._number)
         ]
