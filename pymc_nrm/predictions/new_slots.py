@@ -13,11 +13,10 @@ from pymc_nrm.checks import check_name, random_generator
 from pymc_nrm.itemwise.terms import terms_of
 from pymc_nrm.model.dependents import mixtures_of
 from pymc_nrm.model.rvs import checked_model, dims_of, find_partition, n_slots
-from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.partitions.slot_labels import MOST_TRIES, failed_draw
 from pymc_nrm.predictions.prediction_rule import draw_new_labels, log_prediction_rule
 from pymc_nrm.predictions.slot_draws import SlotDensities, SlotDraws, data_of_items
-from pymc_nrm.predictions.slot_log_likelihood import by_slot
+from pymc_nrm.predictions.slot_log_likelihood import by_slot, own_slots
 from pymc_nrm.predictions.tables import log_sum_rows
 from pymc_nrm.progress import tracked
 
@@ -196,16 +195,9 @@ def _known(known, data):
     return list(dict.fromkeys(known))
 
 
-def _own_slots(slots):
-    """The slot of each cluster in order of appearance, and the sizes of the clusters."""
-    labels = canonical_labels(slots)
-    _, first, counts = np.unique(labels, return_index=True, return_counts=True)
-    return slots[first], counts
-
-
 def _log_weights(measure, slots, n_slots):
     """Log probabilities of the slot of one more item."""
-    own, counts = _own_slots(slots)
+    own, counts = own_slots(slots)
     rule = log_prediction_rule(measure, counts)
     n_free = n_slots - len(own)
     rule[-1] = rule[-1] - np.log(n_free) if n_free else -np.inf
@@ -215,7 +207,7 @@ def _log_weights(measure, slots, n_slots):
 
 def _draw_jointly(rng, measure, slots, n_slots, n_new):
     """Draw the slots of new items one after another, given that there are at most ``n_slots`` clusters."""
-    own, counts = _own_slots(slots)
+    own, counts = own_slots(slots)
     for _ in range(MOST_TRIES):
         labels = draw_new_labels(measure, counts, n_new, rng)
         if labels.max() < n_slots:

@@ -32,7 +32,7 @@ def slot_leave_one_out(draws, slot_draws, names, progressing):
         table = densities(slot_draw.point)
         if draws.mixtures:
             of_clusters = log_leave_one_out_table(draw.labels, draw.family, draw.family_data)
-            table += _in_slots(of_clusters, slot_draw.slots, slot_draws.n_slots)
+            table += by_slot(of_clusters, own_slots(slot_draw.slots)[0], slot_draws.n_slots)
         weights = log_weights_without(draw.measure, slot_draw.slots, slot_draws.n_slots)
         values[s] = log_sum_rows(table + weights[draw.labels])
     return values
@@ -61,12 +61,11 @@ def log_weights_without(measure, slots, n_slots):
     >>> np.exp(log_weights_without(DirichletProcess(1.0), np.array([2, 2, 0]), 4)).round(3).tolist()
     [[0.333, 0.167, 0.333, 0.167], [0.111, 0.111, 0.667, 0.111]]
     """
-    labels = canonical_labels(slots)
-    join = log_join_without(measure, labels)
+    join = log_join_without(measure, canonical_labels(slots))
     n_clusters = len(join)
-    own = slots[np.unique(labels, return_index=True)[1]]
+    own, counts = own_slots(slots)
     weights = by_slot(join, own, n_slots)
-    alone = np.bincount(labels) == 1
+    alone = counts == 1
     n_free = n_slots - n_clusters + alone
     free = np.ones((n_clusters, n_slots), dtype=bool)
     free[:, own] = False
@@ -76,10 +75,10 @@ def log_weights_without(measure, slots, n_slots):
     return weights - log_sum_rows(weights)[:, None]
 
 
-def _in_slots(table, slots, n_slots):
-    """A table with a column for each cluster and one for a new one, in the form of one with a column for each slot."""
-    labels = canonical_labels(slots)
-    return by_slot(table, slots[np.unique(labels, return_index=True)[1]], n_slots)
+def own_slots(slots):
+    """The slot of each cluster in order of appearance, and the sizes of the clusters."""
+    _, first, counts = np.unique(canonical_labels(slots), return_index=True, return_counts=True)
+    return slots[first], counts
 
 
 def by_slot(table, own, n_slots):
