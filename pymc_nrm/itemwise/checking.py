@@ -6,7 +6,7 @@ from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_in
 
 from pymc_nrm.itemwise.graphs import PresentValues
 
-__all__ = ["check_lengths", "random_points", "wrong_row"]
+__all__ = ["check_lengths", "random_points", "with_noise", "wrong_row"]
 
 _SEED = 20261123
 _RELATIVE, _ABSOLUTE = 1e-8, 1e-8
@@ -71,10 +71,12 @@ def random_points(point, count):
     list of dict
     """
     rng = np.random.default_rng(_SEED)
-    return [{name: _moved(np.asarray(value), rng) for name, value in point.items()} for _ in range(count)]
+    return [{name: with_noise(value, rng) for name, value in point.items()} for _ in range(count)]
 
 
-def _moved(value, rng):
+def with_noise(value, rng):
+    """Add standard normal noise to an array of floats; return other arrays as they are."""
+    value = np.asarray(value)
     if value.dtype.kind != "f":
         return value
     return (value + rng.standard_normal(value.shape)).astype(value.dtype)

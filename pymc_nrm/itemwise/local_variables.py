@@ -5,6 +5,7 @@ from pymc.pytensorf import compile as compile_function
 from pytensor.compile.mode import Mode
 from pytensor.graph.traversal import ancestors
 
+from pymc_nrm.itemwise.checking import with_noise
 from pymc_nrm.model.rvs import is_partition
 
 
@@ -70,7 +71,7 @@ class _Test:
 
     def unchanged(self, candidates, used, point, rng):
         """Those of the candidates that may be local, if labels are in the used slots only."""
-        first = {name: _noisy(value, rng) for name, value in point.items()}
+        first = {name: with_noise(value, rng) for name, value in point.items()}
         labels = rng.choice(np.flatnonzero(used), size=np.shape(point[self._partition.name]))
         first[self._partition.name] = labels.astype(np.int64)
         before = self._at(first)
@@ -78,7 +79,7 @@ class _Test:
 
     def _is_unchanged(self, rv, candidates, used, first, before, rng):
         name = self._values[rv].name
-        value = np.where(_along_first(used, first[name]), first[name], _noisy(first[name], rng))
+        value = np.where(_along_first(used, first[name]), first[name], with_noise(first[name], rng))
         for term, old, new in zip(self._terms, before, self._at({**first, name: value}), strict=True):
             if term in candidates and np.shape(old)[:1] == used.shape:
                 old, new = old[used], new[used]
@@ -88,11 +89,6 @@ class _Test:
 
     def _at(self, point):
         return self._function(*[point[value.name] for value in self._inputs])
-
-
-def _noisy(value, rng):
-    value = np.asarray(value)
-    return value + rng.normal(size=value.shape) if value.dtype.kind == "f" else value
 
 
 def _along_first(used, values):
