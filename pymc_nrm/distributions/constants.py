@@ -1,8 +1,12 @@
 """Values of graphs that do not depend on random variables."""
 
 import pytensor
+from pytensor.compile.builders import infer_shape
 from pytensor.compile.mode import Mode
 from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import graph_inputs
+from pytensor.tensor.random.type import RandomType
 
 from pymc_nrm.distributions.observed import sparse_origin
 
@@ -32,3 +36,33 @@ def constant_value(graph):
         return graph.get_value()
     # A single evaluation is not worth compiling.
     return pytensor.function([], graph, mode=Mode(linker="py", optimizer="minimum_compile"))()
+
+
+def with_present_shape(value):
+    """Return a tensor of the present shape of a value, in its place where checks look at shapes alone.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    object
+        The value itself, if it is no tensor, has a fixed shape, or has one that does not follow from data and
+        dimensions.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> with pm.Model(coords={"item": range(3)}):
+    ...     mu = pm.Normal("mu", dims="item")
+    >>> mu.type.shape, with_present_shape(mu).type.shape
+    ((None,), (3,))
+    """
+    if not isinstance(value, Variable) or None not in value.type.shape:
+        return value
+    [lengths] = infer_shape([value], [], [])
+    origins = graph_inputs(lengths)
+    if not all(isinstance(one, Constant | SharedVariable) and not isinstance(one.type, RandomType) for one in origins):
+        return value
+    return value.type.clone(shape=[int(constant_value(length)) for length in lengths])(value.name)

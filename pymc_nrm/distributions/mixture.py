@@ -13,6 +13,7 @@ from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.checks import check_count, naming
 from pymc_nrm.distributions.conditions import with_conditions
+from pymc_nrm.distributions.constants import with_present_shape
 from pymc_nrm.distributions.item_counts import count_value, rows_message
 from pymc_nrm.distributions.marginal_likelihood import has_marginal_likelihood, marginal_likelihood
 from pymc_nrm.distributions.numba_dispatch import register_numba
@@ -166,7 +167,7 @@ class Mixture(Distribution):
         """Create data outside a model, for example for ``pm.draw``; arguments as in :class:`Mixture`."""
         _check_kinds(partition, family)
         family = plain_values(family)
-        check_values(family, *_checked_shape(partition, shape))
+        check_values(type(family)(*map(with_present_shape, family)), *_checked_shape(partition, shape))
         n_features = _n_features(family, shape)
         if any(value is None for value in canonical(family)):
             missing = [name for name, value in canonical(family)._asdict().items() if value is None]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
-from pytensor.raise_op import Assert
+from pytensor.raise_op import CheckAndRaise
 from scipy import sparse
 
 from pymc_nrm.checks import numeric_array
@@ -60,8 +60,9 @@ def _broadcast(title, tensor, core, sizes, symbolic):
             size = sizes.get(core[i + offset])
             if size is not None and (length is None or isinstance(size, Variable)):
                 counted = "items" if core[i + offset] == "n" else "features"
-                words = f"{title} must have one entry for each of the {counted}"
-                tensor = Assert(words)(tensor, pt.eq(tensor.shape[i], size))
+                number = "" if isinstance(size, Variable) else f"{size} "
+                words = f"{title} must have one entry for each of the {number}{counted}; {tensor} has another length"
+                tensor = CheckAndRaise(ValueError, words)(tensor, pt.eq(tensor.shape[i], size))
         return broadcast_tensor(tensor, shape) if core else tensor
     # A copy: views made by broadcasting are read-only, for which kernels would be compiled again.
     return np.array(np.broadcast_to(tensor, shape), order="C") if core else float(tensor)

@@ -174,11 +174,22 @@ def test_an_asymmetric_Psi_ends_a_chain_where_it_starts():
         Target(model, z, model.initial_point(), {"mode": "FAST_COMPILE"})
 
 
+@pytest.mark.parametrize(("observed", "d"), [(X, 2), (X[:, 0], 1)])
+def test_a_variable_with_a_dimension_of_the_model_has_one_entry_for_each_feature(observed, d):
+    with pm.Model(coords={"obs": range(3)}):
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), dims="obs")
+        mu = pm.Normal("mu", dims="obs")
+        message = rf"mu of NormalGamma must be .*shape \(d,\) with d = {d} features; got mu .*shape=\(3,\)"
+        with pytest.raises(ValueError, match=message):
+            nrm.Mixture("x", z, NORMAL._replace(mu=mu), observed=observed)
+
+
 def test_a_tensor_of_unknown_length_is_checked_where_it_is_evaluated():
     kappa = pt.dvector("kappa")
     full = broadcast_hyperparameters(NORMAL._replace(kappa=kappa), 3, 2)
     np.testing.assert_array_equal(full.kappa.eval({kappa: [1.0, 2.0]}, mode="FAST_COMPILE"), [1.0, 2.0])
-    with pytest.raises(AssertionError, match="kappa of NormalGamma must have one entry for each of the features"):
+    message = "kappa of NormalGamma must have one entry for each of the 2 features; kappa has another length"
+    with pytest.raises(ValueError, match=message):
         full.kappa.eval({kappa: [1.0]}, mode="FAST_COMPILE")
 
 
