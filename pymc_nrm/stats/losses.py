@@ -264,7 +264,7 @@ def expected_loss(
     Raises
     ------
     TypeError
-        If the loss has no such cost.
+        If the loss has no such cost, or ``estimate`` holds draws.
     ValueError
         If the loss is unknown, or the numbers of items differ, or there is no such partition.
 
@@ -280,6 +280,11 @@ def expected_loss(
     0.5
     """
     costs = complete_costs(loss, costs)
+    if isinstance(estimate, xr.DataTree) or "draw" in getattr(estimate, "dims", ()):
+        raise TypeError(
+            "estimate must be labels, shape (n,), or the result of point_estimate; got draws in a "
+            f"{type(estimate).__name__}: these are the second argument, idata"
+        )
     draws = partition_draws(idata, var_name)
     losses = draw_losses(check_estimate(estimate, draws), draws, loss, costs)
     return summarise_losses(losses, loss, costs)

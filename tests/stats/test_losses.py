@@ -147,3 +147,14 @@ def test_errors_of_expected_loss():
         expected_loss(xr.DataArray([0, 0, 0], dims="item", coords={"item": list("abd")}), draws)
     with pytest.raises(ValueError, match="estimate must have a variable labels; got variables x"):
         expected_loss(xr.Dataset({"x": 0}), draws)
+
+
+@pytest.mark.parametrize("kind", [xr.DataArray, xr.Dataset, xr.DataTree])
+def test_draws_in_place_of_the_estimate(kind):
+    array = xr.DataArray([[[0, 0, 1], [0, 1, 1]]], dims=("chain", "draw", "item"), name="z")
+    posterior = array.to_dataset()
+    draws = {xr.DataArray: array, xr.Dataset: posterior}.get(kind, xr.DataTree.from_dict({"posterior": posterior}))
+    labels = xr.DataArray([0, 0, 1], dims="item")
+    for estimate in (labels, labels.to_dataset(name="labels"), [0, 0, 1]):
+        with pytest.raises(TypeError, match=f"estimate must be labels.*; got draws in a {kind.__name__}: .*, idata"):
+            expected_loss(draws, estimate)
