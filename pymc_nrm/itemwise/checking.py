@@ -15,6 +15,9 @@ _RELATIVE, _ABSOLUTE = 1e-8, 1e-8
 def check_lengths(model, partition, parts, given, n_slots, expanded):
     """Check that whatever labels index is long enough for the largest label; machine code need not find out.
 
+    Variables that the model samples must not be longer either: no label would reach their last entries.  Arrays that
+    are given may be longer, and so may what is indexed by something else than the labels alone.
+
     Parameters
     ----------
     model : pymc.Model
@@ -44,11 +47,25 @@ def check_lengths(model, partition, parts, given, n_slots, expanded):
                     continue
                 values, length = np.asarray(present(one)), present.shape(base)[axis]
                 if values.size and not -length <= values.min() <= values.max() < length:
+                    wrong = _described(base, model, present)
+                elif length > n_slots and (values == n_slots - 1).all():
+                    wrong = _sampled(base, axis, length, model, present)
+                else:
+                    continue
+                if wrong is not None:
                     raise ValueError(
-                        f"{part.name!r} indexes {_described(base, model, present)} with the labels of partition "
-                        f"{partition.name!r}, which has {n_slots} slots, but axis {axis} has length {length}: give it "
-                        "the length of max_clusters"
+                        f"{part.name!r} indexes {wrong} with the labels of partition {partition.name!r}, which has "
+                        f"{n_slots} slots, but axis {axis} has length {length}: give it the length of max_clusters"
                     )
+
+
+def _sampled(base, axis, length, model, present):
+    """The variable of this length along an axis that an array is computed from, or None."""
+    used = set(ancestors([base]))
+    for rv, graph in zip(model.free_RVs, model.replace_rvs_by_values(model.free_RVs), strict=True):
+        if model.rvs_to_values[rv] in used and present.shape(graph)[axis : axis + 1] == (length,):
+            return repr(rv.name)
+    return None
 
 
 def _described(base, model, present):

@@ -48,7 +48,7 @@ class ItemTable:
     ------
     ValueError
         If a variable or potential depends on labels in another way, is NaN for an item in every slot, or indexes
-        parameters that are shorter than ``max_clusters``; the message names it.
+        parameters that are shorter than ``max_clusters`` or, if they are sampled, longer; the message names it.
 
     Attributes
     ----------

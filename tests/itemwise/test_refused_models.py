@@ -127,6 +127,16 @@ def constant_too_short(z):
     pm.Normal("y", pt.as_tensor(np.eye(3))[normal("row", ()).astype("int64") * 0, z], 1, observed=Y)
 
 
+@refused("indexes 'mean' with the labels of partition 'z', which has 4 slots, but axis 0 has length 6")
+def parameter_too_long(z):
+    pm.Normal("y", normal("shift", ()) + pt.exp(normal("mean", 6))[z], 1, observed=Y)
+
+
+@refused("indexes 'scale' with the labels of partition 'z', which has 4 slots, but axis 1 has length 5")
+def transformed_parameter_too_long(z):
+    pm.Normal("y", 0, pm.HalfNormal("scale", 1, shape=(2, 5))[0, z], observed=Y)
+
+
 @refused("an index that 'y' depends on is out of bounds")
 def item_out_of_bounds(z):
     pm.Normal("y", normal("slope")[z][SUBJECT + 1] * TIME, 1, observed=LONG)
@@ -135,6 +145,26 @@ def item_out_of_bounds(z):
 @refused("is NaN in every cluster for item 2 of partition 'z' where sampling starts")
 def covariate_that_is_missing(z):
     pm.Normal("y", normal("slope")[z] * np.where(np.arange(N) == 2, np.nan, X), 1, observed=Y)
+
+
+def given_values(z):
+    return pm.Data("values", np.arange(6.0))[z] + normal("mean")[z] * pt.as_tensor(np.arange(6.0))[z]
+
+
+def with_a_value_of_its_own(z):
+    return pt.concatenate([normal("mean"), [0.0]])[z]
+
+
+def two_labels_in_one(z):
+    return normal("mean", 2 * K)[2 * z + np.arange(N) % 2]
+
+
+@pytest.mark.parametrize("build", [given_values, with_a_value_of_its_own, two_labels_in_one])
+def test_arrays_that_may_be_longer_than_max_clusters(build, rng):
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N, max_clusters=K)
+        pm.Normal("y", build(z), 1, observed=Y)
+    ItemTable(model, z, K, random_point(model, rng), CHEAP)
 
 
 @pytest.mark.parametrize("name", REFUSED)
