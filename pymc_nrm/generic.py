@@ -10,9 +10,10 @@ import pathlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pymc_nrm.fingerprints import dispatchers
+from pymc_nrm.fingerprints import dispatchers, layer_of
 from pymc_nrm.interrupts import call_with_late_interrupts, compile_check_signals
 from pymc_nrm.kernel_cache import attach_cache
+from pymc_nrm.layers import COMPOSED
 
 __all__ = ["Kernel", "describe_fields", "exact_kernel", "generic", "kernel", "lacking", "numba_extension", "precompile"]
 
@@ -189,7 +190,23 @@ def prepare_numba():
         _overload(dispatcher)
     for register in _extensions:
         register()
-    typeof_impl.register(Kernel)(lambda value, context: types.Dispatcher(value.dispatcher))
+    typeof_impl.register(Kernel)(lambda value, context: types.Dispatcher(value.part))
+
+
+@functools.cache
+def _compiler_without_optimisation():
+    """Numba's compiler for parts of kernels, which are optimised together with what they are part of."""
+    from numba.core.compiler import Compiler
+
+    class CompilerWithoutOptimisation(Compiler):
+        def define_pipelines(self):
+            library = self.state.targetctx.codegen().create_library(self.state.func_id.func_qualname)
+            library.enable_object_caching()
+            library._optimize_final_module = lambda: None
+            self.state.library = library
+            return super().define_pipelines()
+
+    return CompilerWithoutOptimisation
 
 
 class Kernel:
@@ -200,22 +217,51 @@ class Kernel:
     function : callable
     exact : bool
         Whether every operation rounds as it is written, without contraction and reassociation.
+    inner_loop : bool
+        Whether to optimise it before it becomes part of another kernel, wherever it is.
     """
 
-    def __init__(self, function: Callable[..., Any], exact: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any], exact: bool = False, inner_loop: bool = False) -> None:
         functools.update_wrapper(self, function)
         # Numba passes the options of a caller on to functions that set none.
         self._options = {**_jit_options, "fastmath": False} if exact else _jit_options
+        self._is_composed = not inner_loop and layer_of(function.__code__.co_filename) in COMPOSED
 
     @functools.cached_property
     def dispatcher(self):
-        """The numba dispatcher behind the kernel."""
+        """The numba dispatcher for calls from Python."""
+        return self._dispatcher("", {})
+
+    @functools.cached_property
+    def part(self):
+        """The numba dispatcher for calls from other kernels.
+
+        Numba optimises and translates every function together with all that it calls, so that a function counts again
+        for each kernel on the way up to the one that Python calls.  Parts need no wrappers for calls from Python; those
+        that mostly call others are optimised only where Python calls them.
+        """
+        options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        if self._is_composed:
+            options["pipeline_class"] = _compiler_without_optimisation()
+        dispatcher = self._dispatcher(".part", options)
+        template = dispatcher.get_call_template
+
+        def template_for_any_value(args, kws):
+            # Numba would compile the function again for each constant among the arguments.
+            return template(tuple(map(unliteral, args)), {name: unliteral(kind) for name, kind in kws.items()})
+
+        from numba.types import unliteral
+
+        dispatcher.get_call_template = template_for_any_value
+        return dispatcher
+
+    def _dispatcher(self, suffix, options):
         prepare_numba()
         from numba import njit
 
-        dispatcher = njit(**self._options)(self.__wrapped__)
+        dispatcher = njit(**self._options, **options)(self.__wrapped__)
         if pathlib.Path(self.__wrapped__.__code__.co_filename).is_file():
-            attach_cache(dispatcher)
+            attach_cache(dispatcher, suffix)
         return dispatcher
 
     def __call__(self, *arguments: Any) -> Any:
@@ -225,7 +271,7 @@ class Kernel:
         return self.__qualname__
 
 
-def kernel(function: Callable[..., Any]) -> Kernel:
+def kernel(function: Callable[..., Any] | None = None, *, inner_loop: bool = False) -> Any:
     """Compile a function with numba and keep the machine code on disk.
 
     Numba's own cache looks only at the file of the function.  The key used here also covers every source file of this
@@ -237,6 +283,9 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     ----------
     function : callable
         Function in the subset of Python that numba compiles.
+    inner_loop : bool
+        Whether most time is spent in its own loops.  Kernels of the parts ``layers.COMPOSED`` that only become part of
+        other kernels are otherwise not optimised by themselves, which halves the time of compilation.
 
     Returns
     -------
@@ -251,7 +300,9 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     >>> double(1.5)
     3.0
     """
-    return Kernel(function)
+    if function is None:
+        return functools.partial(kernel, inner_loop=inner_loop)
+    return Kernel(function, inner_loop=inner_loop)
 
 
 def exact_kernel(function: Callable[..., Any]) -> Kernel:

@@ -10,16 +10,18 @@ from pymc_nrm.fingerprints import class_fingerprint, function_fingerprint, layer
 __all__ = ["attach_cache"]
 
 
-def attach_cache(dispatcher):
+def attach_cache(dispatcher, suffix):
     """Give a numba dispatcher a cache on disk, or warn if there is no folder for it.
 
     Parameters
     ----------
     dispatcher : numba dispatcher
         Its function must be defined in a file.
+    suffix : str
+        End of the names of its files, since a function may have several dispatchers.
     """
     try:
-        dispatcher._cache = _cache_class()(dispatcher.py_func)
+        dispatcher._cache = _cache_class()(dispatcher.py_func, suffix)
     except (OSError, RuntimeError) as error:
         _warn_once(
             "cannot be written",
@@ -89,8 +91,9 @@ def _cache_class():
                 file.write(content)
 
     class KernelCache(FunctionCache):
-        def __init__(self, function):
+        def __init__(self, function, suffix):
             super().__init__(function)
+            self._suffix = suffix
             self._layer = layer_of(function.__code__.co_filename)
 
         def _index_key(self, sig, codegen):
@@ -121,9 +124,9 @@ def _cache_class():
             # An index is unpickled as a whole, with the types of all its signatures.  Types of a script or a notebook
             # cannot be imported elsewhere, so they must not be in the index that every process reads.
             foreign = "".join(_foreign_fingerprints(getattr(sig, "args", sig)))
-            suffix = f".{hashlib.sha256(foreign.encode()).hexdigest()[:16]}" if foreign else ""
+            digest = f".{hashlib.sha256(foreign.encode()).hexdigest()[:16]}" if foreign else ""
             stamp = self._impl.locator.get_source_stamp()
-            self._cache_file = Files(self._cache_path, self._impl.filename_base + suffix, stamp)
+            self._cache_file = Files(self._cache_path, self._impl.filename_base + self._suffix + digest, stamp)
 
     return KernelCache
 

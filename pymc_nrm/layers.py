@@ -1,6 +1,6 @@
 """The parts of the package in import order, and what each may import."""
 
-__all__ = ["IMPORTS", "kernel_layers"]
+__all__ = ["COMPOSED", "IMPORTS", "kernel_layers"]
 
 _CHECKS = ("checks", "supports", "hyperparameters")
 _MATHEMATICS = ("generic", "interrupts", "lanes", "pairs", "special", "kernel_op")
@@ -18,7 +18,7 @@ IMPORTS = {
     "fingerprints": ("layers",),
     "kernel_cache": ("fingerprints",),
     "interrupts": (),
-    "generic": ("fingerprints", "kernel_cache", "interrupts"),
+    "generic": ("layers", "fingerprints", "kernel_cache", "interrupts"),
     "lanes": ("generic",),
     "pairs": ("generic",),
     "special": ("generic",),
@@ -59,6 +59,9 @@ IMPORTS = {
 WITHOUT_KERNELS = frozenset(
     {"layers", "marks", "progress", *_CHECKS, "fingerprints", "kernel_cache", "pymc_internals", "priors", "model"}
 )
+
+# Kernels of these parts mostly call others, so that they are optimised only as parts of those that Python calls.
+COMPOSED = frozenset({"guide_trees", "samplers"})
 
 
 def kernel_layers(layer):

@@ -140,6 +140,21 @@ def test_precompile_does_not_run():
     assert len(touch.dispatcher.signatures) == 1
 
 
+@kernel
+def power_sum(x, power):
+    return x + x**power
+
+
+def test_constant_arguments_do_not_compile_a_part_again():
+    @kernel
+    def polynomial(x):
+        return power_sum(x, 2) + power_sum(x, 3)
+
+    assert polynomial(2.0) == 16.0
+    assert len(power_sum.part.signatures) == 1
+    assert len(power_sum.dispatcher.signatures) == 0
+
+
 def test_nan_and_infinity_keep_their_meaning():
     @kernel
     def compare(x):

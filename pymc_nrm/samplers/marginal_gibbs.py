@@ -69,7 +69,7 @@ def gibbs_sweep(rng, state, weights, family, data, items):
     return state, n_moved
 
 
-@kernel
+@kernel(inner_loop=True)
 def _sweep_while_room(rng, state, weights, family, data, items, start):
     """Update ``items[start:]`` until one empty slot is left; return the next index and how many items moved.
 

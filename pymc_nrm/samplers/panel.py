@@ -33,7 +33,7 @@ class Panel(NamedTuple):
     values: Any
 
 
-@kernel
+@kernel(inner_loop=True)
 def new_panel(state, join, family):
     """Make the panel of a state, with room for as many clusters as the state."""
     n_blocks = (state.counts.shape[0] + LANES - 1) // LANES
@@ -53,7 +53,7 @@ def new_panel(state, join, family):
     return panel
 
 
-@kernel
+@kernel(inner_loop=True)
 def draw_column(rng, values, n_columns, likely):
     """Draw a column with probabilities proportional to the exponentials of the values, which are overwritten.
 

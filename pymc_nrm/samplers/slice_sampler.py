@@ -41,7 +41,7 @@ class SliceCounts(NamedTuple):
     n_jumps: Any
 
 
-@kernel
+@kernel(inner_loop=True)
 def slice_labels(rng, state, weights, family, data, options):
     """Draw the labels of all items given new jumps, parameters and slices.
 
@@ -110,7 +110,7 @@ def slice_labels(rng, state, weights, family, data, options):
     return labels, SliceCounts(n_moved, n_kept, others.shape[0])
 
 
-@kernel
+@kernel(inner_loop=True)
 def _components(rng, state, family, cluster_jumps, others):
     """Draw parameters of all components into a panel, in decreasing order of their jumps.
 
@@ -146,7 +146,7 @@ def _components(rng, state, family, cluster_jumps, others):
     return jumps[order], column_of, panel
 
 
-@kernel
+@kernel(inner_loop=True)
 def _n_above(jumps, level):
     """Number of jumps above a level; jumps are in decreasing order."""
     low, high = 0, jumps.shape[0]
