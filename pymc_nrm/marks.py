@@ -2,10 +2,12 @@
 
 import zlib
 
-__all__ = ["ALL_SLOTS_USED", "NAME", "NUMBER", "SLOTS_OF", "partition_number", "slot_variables"]
+__all__ = ["ALL_SLOTS_USED", "NAME", "NESTED", "NUMBER", "SLOTS_OF", "partition_number", "slot_variables"]
 
 # Attribute of posterior variables that are partitions: their own name, so that variables made from them are none.
 NAME = "partition"
+# Attribute of posterior variables that are nested partitions: their depth, the number of levels below the root.
+NESTED = "nested_partition"
 # Statistic of every step of a partition.  PyMC puts statistics of several steps side by side, this one among them.
 NUMBER = "partition_number"
 # Attribute of posterior variables that hold parameters of slots: the name of their partition.

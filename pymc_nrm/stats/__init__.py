@@ -12,6 +12,20 @@ from pymc_nrm.stats.losses import (
     one_minus_adjusted_rand,
     variation_of_information,
 )
+from pymc_nrm.stats.nested.agreement import (
+    dendrogram_purity,
+    f_measure,
+    level_agreement,
+    normalized_mutual_information,
+    purity,
+    triplet_accuracy,
+)
+from pymc_nrm.stats.nested.clades import consensus_tree, maximum_clade_credibility
+from pymc_nrm.stats.nested.common_depth import common_depth, common_depth_linkage
+from pymc_nrm.stats.nested.item_tree import ItemTree
+from pymc_nrm.stats.nested.levels import levels, nested_names
+from pymc_nrm.stats.nested.nested_point_estimate import nested_point_estimate
+from pymc_nrm.stats.nested.quantities import nested_convergence, nested_quantities
 from pymc_nrm.stats.partition_convergence import partition_convergence
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.similarity import similarity, similarity_rows
@@ -20,13 +34,27 @@ from pymc_nrm.stats.uncertainty import assignment_uncertainty
 from pymc_nrm.stats.without_labels import without_labels
 
 __all__ = [
+    "ItemTree",
     "add_diagnostics",
     "adjusted_rand",
     "assignment_uncertainty",
     "binder_loss",
     "cluster_parameters",
+    "common_depth",
+    "common_depth_linkage",
+    "consensus_tree",
     "credible_ball",
+    "dendrogram_purity",
     "expected_loss",
+    "f_measure",
+    "level_agreement",
+    "levels",
+    "maximum_clade_credibility",
+    "nested_convergence",
+    "nested_names",
+    "nested_point_estimate",
+    "nested_quantities",
+    "normalized_mutual_information",
     "normalized_variation_of_information",
     "one_minus_adjusted_rand",
     "partition_convergence",
@@ -34,10 +62,12 @@ __all__ = [
     "partition_names",
     "partition_quantities",
     "point_estimate",
+    "purity",
     "similarity",
     "similarity_rows",
     "stack_draws",
     "summary",
+    "triplet_accuracy",
     "variation_of_information",
     "without_labels",
 ]

@@ -50,6 +50,36 @@ def as_labels(name, labels):
     return relabel_rows(rows, largest - least + 1).astype(np.int32)
 
 
+def cluster_sizes(labels):
+    """Sizes of the clusters of each partition, largest first.
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (S, n)
+        Labels 0, 1, ... in any order.
+
+    Returns
+    -------
+    ndarray of int64, shape (S, K)
+        K is the largest number of clusters of a row; rows with fewer clusters end in zeros.
+
+    Examples
+    --------
+    >>> cluster_sizes(np.array([[0, 1, 1, 2], [0, 0, 0, 0]])).tolist()
+    [[2, 1, 1], [4, 0, 0]]
+    """
+    n_rows, n = labels.shape
+    n_labels = int(labels.max()) + 1 if labels.size else 0
+    sizes = np.empty((n_rows, n_labels), dtype=np.int64)
+    step = max(1, 2**22 // max(n, 1))
+    for start in range(0, n_rows, step):
+        block = labels[start : start + step]
+        flat = (block + n_labels * np.arange(len(block))[:, None]).ravel()
+        counts = np.bincount(flat, minlength=len(block) * n_labels).reshape(len(block), n_labels)
+        sizes[start : start + step] = -np.sort(-counts, axis=1)
+    return sizes
+
+
 def entropy_table(n, base=2):
     """Table of x log x for x = 0, ..., n."""
     counts = np.arange(n + 1, dtype="float64")

@@ -7,10 +7,14 @@ import numpy as np
 import xarray as xr
 from scipy.special import xlogy
 
-from pymc_nrm.marks import ALL_SLOTS_USED, NUMBER, partition_number
+from pymc_nrm.marks import ALL_SLOTS_USED
+from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.convergence import convergence_table
 from pymc_nrm.stats.draws import partition_draws, partition_names
+from pymc_nrm.stats.nested.levels import nested_names
+from pymc_nrm.stats.nested.quantities import nested_diagnostics_tree
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of
+from pymc_nrm.stats.step_statistics import columns_of, n_columns, own_column, reported_by, statistics_at
 
 __all__ = ["add_diagnostics", "cluster_sizes", "diagnose", "partition_quantities"]
 
@@ -18,36 +22,6 @@ GROUP = "partition_stats"
 
 # Scalars of each draw, in the order in which they are shown; the last one may be missing.
 SCALARS = ("n_clusters", "entropy", "largest_cluster", "log_joint")
-
-
-def cluster_sizes(labels):
-    """Sizes of the clusters of each partition, largest first.
-
-    Parameters
-    ----------
-    labels : ndarray of int, shape (S, n)
-        Labels 0, 1, ... in any order.
-
-    Returns
-    -------
-    ndarray of int64, shape (S, K)
-        K is the largest number of clusters of a row; rows with fewer clusters end in zeros.
-
-    Examples
-    --------
-    >>> cluster_sizes(np.array([[0, 1, 1, 2], [0, 0, 0, 0]])).tolist()
-    [[2, 1, 1], [4, 0, 0]]
-    """
-    n_rows, n = labels.shape
-    n_labels = int(labels.max()) + 1 if labels.size else 0
-    sizes = np.empty((n_rows, n_labels), dtype=np.int64)
-    step = max(1, 2**22 // max(n, 1))
-    for start in range(0, n_rows, step):
-        block = labels[start : start + step]
-        flat = (block + n_labels * np.arange(len(block))[:, None]).ravel()
-        counts = np.bincount(flat, minlength=len(block) * n_labels).reshape(len(block), n_labels)
-        sizes[start : start + step] = -np.sort(-counts, axis=1)
-    return sizes
 
 
 def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None = None) -> xr.Dataset:
@@ -126,55 +100,6 @@ def _label_quantities(draws):
     )
 
 
-def n_columns(stats, name):
-    """Number of steps that report a statistic."""
-    if name not in stats:
-        return 0
-    return int(np.prod(stats[name].shape[2:], dtype=int))
-
-
-def _columns(stats, name):
-    array = stats[name].transpose("chain", "draw", ...).values
-    return array.reshape(*array.shape[:2], -1)
-
-
-def own_column(stats, name, own):
-    """What the step of a partition reports, shape (n_chains, n_draws).
-
-    Parameters
-    ----------
-    stats : Dataset
-        Dimensions ``chain`` and ``draw``, and one for the steps if there are several.
-    name : str
-        Name of a statistic that every step of a partition reports.
-    own : ndarray of bool, shape (n_chains, n_draws, n_steps)
-        Whether a step is that of the partition.
-    """
-    columns = _columns(stats, name)
-    return columns[own].reshape(columns.shape[:2])
-
-
-def reported_by(stats, name):
-    """Find the step of a partition by what the steps report.
-
-    Parameters
-    ----------
-    stats : Dataset
-        Dimensions ``chain`` and ``draw``.
-    name : str
-        Name of the partition.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_chains, n_draws, n_steps), or None
-        None if steps do not report it.  Chains from several runs may have their steps in different orders.
-    """
-    if NUMBER not in stats or n_columns(stats, NUMBER) != n_columns(stats, "n_clusters"):
-        return None
-    own = _columns(stats, NUMBER) == partition_number(name)
-    return own if (own.sum(axis=2) == 1).all() else None
-
-
 def _statistics_of(idata, quantities):
     """Statistics of the steps at the given draws, and the step of the partition.
 
@@ -185,26 +110,17 @@ def _statistics_of(idata, quantities):
     reason : str
         Why the step could not be found; empty if it was found.
     """
-    if not isinstance(idata, xr.DataTree) or "sample_stats" not in idata.children:
-        return None, None, "left out: there is no group sample_stats"
-    stats = idata["sample_stats"].to_dataset()
+    stats, reason = statistics_at(idata, quantities)
+    if stats is None:
+        return None, None, reason
     if not {"n_clusters", "entropy"} <= set(stats.data_vars):
         return None, None, "left out: sample_stats has no number of clusters and entropy"
-    if "chain" not in stats.dims:  # one chain was selected
-        stats = stats.drop_vars("chain", errors="ignore").expand_dims("chain")
-    for dim in ("chain", "draw"):
-        if dim in stats.indexes and dim in quantities.indexes:
-            wanted, there = quantities.indexes[dim], stats.indexes[dim]
-            if not wanted.equals(there) and there.is_unique and wanted.isin(there).all():
-                stats = stats.sel({dim: wanted})
-    if (stats.sizes["chain"], stats.sizes["draw"]) != (quantities.sizes["chain"], quantities.sizes["draw"]):
-        return None, None, "left out: sample_stats and posterior have different draws"
     own = reported_by(stats, quantities.attrs["partition"])
     if own is None:
         fitting = _fitting_columns(stats, quantities)
         if len(fitting) > 1:
             return None, None, "left out: several steps report the same numbers of clusters and entropies"
-        own = np.zeros((*_columns(stats, "n_clusters").shape,), dtype=bool)
+        own = np.zeros((*columns_of(stats, "n_clusters").shape,), dtype=bool)
         own[:, :, fitting] = True
     # Labels of some of the items, or of other draws, do not match what the step reported.
     if not own.any() or not np.array_equal(own_column(stats, "n_clusters", own), quantities.n_clusters):
@@ -214,7 +130,7 @@ def _statistics_of(idata, quantities):
 
 def _fitting_columns(stats, quantities):
     """Steps whose numbers of clusters and entropies match those of a partition in every draw."""
-    n_clusters, entropy = _columns(stats, "n_clusters"), _columns(stats, "entropy")
+    n_clusters, entropy = columns_of(stats, "n_clusters"), columns_of(stats, "entropy")
     return [
         column
         for column in range(min(n_clusters.shape[2], entropy.shape[2]))
@@ -290,6 +206,8 @@ def diagnose(idata, var_name=None, *, n_pairs=N_PAIRS, random_seed=0):
     ValueError
         If there is no such partition, or several to choose from.
     """
+    if var_name in nested_names(idata):
+        return nested_diagnostics_tree(idata, var_name, n_pairs, random_seed)
     draws = partition_draws(idata, var_name)
     return diagnostics_tree(idata, quantities_of(draws, idata), draws, n_pairs, random_seed)
 
@@ -335,6 +253,9 @@ def add_diagnostics(
         * ``pairs``: the result of :func:`~pymc_nrm.stats.partition_convergence.partition_convergence`,
         * ``acceptance``: acceptance rates by kind of move.
 
+        Nested partitions have the variables of :func:`~pymc_nrm.stats.nested_quantities`, ``convergence`` level by
+        level, and in ``pairs`` the result of :func:`~pymc_nrm.stats.nested_convergence`.
+
     Raises
     ------
     TypeError
@@ -354,7 +275,7 @@ def add_diagnostics(
     """
     if not isinstance(idata, xr.DataTree):
         raise TypeError(f"idata must be a DataTree; got {type(idata).__name__}")
-    names = partition_names(idata) if var_name is None else [var_name]
+    names = [*partition_names(idata), *nested_names(idata)] if var_name is None else [var_name]
     if not names:
         raise ValueError("idata must hold a partition in its group posterior; found none")
     trees = {name: diagnose(idata, name, n_pairs=n_pairs, random_seed=random_seed) for name in names}

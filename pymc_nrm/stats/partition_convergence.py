@@ -11,7 +11,14 @@ from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.stats.convergence import halves, sampling_diagnostic
 from pymc_nrm.stats.draws import item_dimension, partition_draws
 
-__all__ = ["expected_largest_z", "partition_convergence", "random_pairs"]
+__all__ = [
+    "expected_largest_z",
+    "extremes",
+    "pair_convergence",
+    "pair_coordinates",
+    "partition_convergence",
+    "random_pairs",
+]
 
 N_PAIRS = 500
 
@@ -94,12 +101,13 @@ def largest_z_quantile(n_scores, probability):
 
 
 def pair_convergence(together):
-    """Convergence of the indicators of pairs of items.
+    """Convergence of the indicators of pairs of items, or of other numbers of each draw.
 
     Parameters
     ----------
-    together : array_like of bool, shape (n_parts, n_draws, n_pairs)
-        Whether the items of a pair are in one cluster.  Parts are chains, or halves of one chain.
+    together : array_like of bool or int, shape (n_parts, n_draws, n_pairs)
+        Whether the items of a pair are in one cluster, or how deep a tree joins them.  Parts are chains, or halves of
+        one chain.
 
     Returns
     -------
@@ -135,7 +143,7 @@ def pair_convergence(together):
     if n_draws < 4 or not varying.any():
         return result
     values, means = values[:, :, varying], means[:, varying]
-    within = means * (1 - means) * n_draws / (n_draws - 1)
+    within = values.var(axis=1, ddof=1)
     centred = sampling_diagnostic("ess", values - means[:, None], method="identity")
     error = np.sqrt(2 * within.mean(axis=0) / (centred / n_parts))
     with np.errstate(divide="ignore"):
@@ -238,10 +246,11 @@ def convergence_of(draws, n_pairs, random_seed):
         {"probability": ("pair", together.mean(axis=(0, 1)))}
         | {name: ("pair", found[name]) for name in ("mcse", "rhat", "ess", "discrepancy", "discrepancy_se", "z")}
         | {"probability_by_part": (("part", "pair"), found["probability_by_part"])},
-        coords={"part": parts} | _coordinates(draws, pairs),
+        coords={"part": parts} | pair_coordinates(draws, pairs),
         attrs={"parts": "chains" if several else "halves"},
     )
-    return result.assign(_extremes(result))
+    constant = int(result.probability.isin([0.0, 1.0]).sum())
+    return result.assign(extremes(result) | {"n_constant": constant})
 
 
 def _indicators(labels, pairs):
@@ -256,7 +265,7 @@ def _indicators(labels, pairs):
     return together
 
 
-def _coordinates(draws, pairs):
+def pair_coordinates(draws, pairs):
     """Numbers of the items of pairs and, if the items have names that files can hold, their names."""
     dim = item_dimension(draws)
     coords = {"item": pairs[:, 0], "item_other": pairs[:, 1]}
@@ -274,15 +283,14 @@ def pair_name(pair):
     return f"{pair[stem].item()}, {pair[stem + '_other'].item()}"
 
 
-def _extremes(result):
-    """Scalars of :func:`partition_convergence`."""
+def extremes(result):
+    """Scalars of :func:`partition_convergence`, from its variables with dimension ``pair``."""
     n_parts = result.sizes["part"]
     n_scores = int(result.z.notnull().sum()) * n_parts * (n_parts - 1) // 2
     scalars = {
         "max_rhat": _extreme(np.max, result.rhat),
         "min_ess": _extreme(np.min, result.ess),
         "max_mcse": _extreme(np.max, result.mcse),
-        "n_constant": int(result.probability.isin([0.0, 1.0]).sum()),
         "max_z": _extreme(np.max, result.z),
         "max_z_pair": _place(result.z),
         "n_scores": n_scores,

@@ -243,7 +243,7 @@ def _starts(partitions, losses, n_restarts):
     return starts
 
 
-def make_tables(partitions, loss, costs):
+def make_tables(partitions, loss, costs, pairs=True):
     """Make tables for the search, for an empty candidate; their scale is ``n`` times the expected loss.
 
     Parameters
@@ -251,6 +251,8 @@ def make_tables(partitions, loss, costs):
     partitions : ndarray of int64, shape (S, n)
     loss : str
     costs : dict
+    pairs : bool
+        Whether one matrix over pairs of items may stand for Binder's loss.
 
     Returns
     -------
@@ -260,7 +262,7 @@ def make_tables(partitions, loss, costs):
     scale = 2.0 / max(n - 1, 1) if loss in ("binder_loss", "one_minus_adjusted_rand") else 1.0
     cost_join = costs.get("cost_false_join", 1.0)
     both = cost_join + costs.get("cost_false_split", 1.0)
-    if loss == "binder_loss" and n * n <= MAX_PAIRS:
+    if pairs and loss == "binder_loss" and n * n <= MAX_PAIRS:
         # Joining a pair costs (1 - p) times one cost, splitting it costs p times the other one.
         return PairTable((scale * (cost_join - both * similarity_matrix(partitions))).astype(np.float32))
     ratios = {

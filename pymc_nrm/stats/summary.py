@@ -10,6 +10,8 @@ from pymc_nrm.marks import ALL_SLOTS_USED, slot_variables
 from pymc_nrm.stats.convergence import as_number, suppress_division_warnings
 from pymc_nrm.stats.diagnostics import quantities_of
 from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names, posterior_of
+from pymc_nrm.stats.nested.levels import levels, nested_names
+from pymc_nrm.stats.nested.quantities import by_level, convergence_of_levels, nested_quantities, pair_depths
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, pair_name
 
 if TYPE_CHECKING:
@@ -37,6 +39,11 @@ def summary(
       pairs with the largest R-hat and with the largest standardised difference between chains, among those that
       :func:`~pymc_nrm.stats.partition_convergence.partition_convergence` compares.  The mean is the probability that
       they share one.
+
+    A nested partition ``h`` has ``h[n_nodes level 1]``, ..., ``h[entropy level 1]``, ..., ``h[mean_common_depth]``,
+    ``h[n_components]`` and ``h[log_joint]`` where there are such, see :func:`~pymc_nrm.stats.nested_quantities`, and
+    the two worst pairs of :func:`~pymc_nrm.stats.nested_convergence`, whose mean is the level of the lowest node that
+    they share.
 
     Parameters
     ----------
@@ -93,9 +100,10 @@ def summary(
     posterior = posterior_of(idata)
     if "chain" not in posterior.dims:
         posterior = posterior.drop_vars("chain", errors="ignore").expand_dims("chain")
-    partitions = partition_names(idata)
+    partitions, nested = partition_names(idata), nested_names(idata)
     if var_names is None:
         derived = {f"{name}_n_clusters" for name in partitions} | set(slot_variables(posterior))
+        derived |= {f"{name}_{quantity}" for name in nested for quantity in ("n_nodes", "n_components")}
         shown = [name for name in posterior.data_vars if name not in derived]
     else:
         shown = [var_names] if isinstance(var_names, str) else var_names
@@ -109,10 +117,13 @@ def summary(
     text = [name for name in shown if posterior[name].dtype.kind not in "biufc"]
     if text:
         raise TypeError(f"var_names must be of numbers; {text[0]!r} holds {posterior[text[0]].dtype}")
-    table = posterior[[name for name in shown if name not in partitions]].map(as_number)
+    table = posterior[[name for name in shown if name not in {*partitions, *nested}]].map(as_number)
     for name in shown:
-        if name in partitions:
-            rows = _rows(idata, name, n_sizes, n_pairs, random_seed)
+        if name in partitions or name in nested:
+            if name in partitions:
+                rows = _rows(idata, name, n_sizes, n_pairs, random_seed)
+            else:
+                rows = _nested_rows(idata, name, n_pairs, random_seed)
             table = table.assign({f"{name}[{row}]": array for row, array in rows.items()})
     if not any(array.size for array in table.data_vars.values()):
         raise ValueError(f"idata must have variables to summarise; got {sorted(map(str, shown))} of no entries")
@@ -132,10 +143,28 @@ def _rows(idata, name, n_sizes, n_pairs, random_seed):
     sizes = quantities["cluster_sizes"]
     rows |= {f"size {rank}": sizes.sel(rank=rank, drop=True) for rank in sizes["rank"].values[:n_sizes]}
     pairs = convergence_of(draws, n_pairs, random_seed)
-    for title, statistic in (("worst R-hat", "rhat"), ("largest z", "z")):
-        if pairs[statistic].notnull().any():
-            worst = pairs.isel(pair=int(np.nanargmax(pairs[statistic].values)))
-            dim = item_dimension(draws)
-            first, second = (draws.isel({dim: int(worst[place])}, drop=True) for place in ("item", "item_other"))
-            rows[f"{title}: {pair_name(worst)}"] = (first == second).astype("float64")
+    dim = item_dimension(draws)
+    for title, worst in _worst_pairs(pairs):
+        first, second = (draws.isel({dim: int(worst[place])}, drop=True) for place in ("item", "item_other"))
+        rows[f"{title}: {pair_name(worst)}"] = (first == second).astype("float64")
     return rows
+
+
+def _nested_rows(idata, name, n_pairs, random_seed):
+    """Scalars of each draw of a nested partition, keyed by the names of their rows."""
+    draws = levels(idata, name)
+    rows = by_level(nested_quantities(idata, name))
+    for title, worst in _worst_pairs(convergence_of_levels(draws, n_pairs, random_seed)):
+        pair = np.array([[int(worst["item"]), int(worst["item_other"])]])
+        depth = pair_depths(draws.values, pair)[:, :, 0]
+        rows[f"{title}: {pair_name(worst)}"] = xr.DataArray(depth.astype("float64"), dims=("chain", "draw"))
+    return rows
+
+
+def _worst_pairs(pairs):
+    """Titles and rows of the pairs with the largest R-hat and the largest z-score, where they are known."""
+    return [
+        (title, pairs.isel(pair=int(np.nanargmax(pairs[statistic].values))))
+        for title, statistic in (("worst R-hat", "rhat"), ("largest z", "z"))
+        if pairs[statistic].notnull().any()
+    ]

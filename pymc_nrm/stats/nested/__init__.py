@@ -1,0 +1,1 @@
+"""Summaries of nested partitions: levels, trees as estimates, agreement with a truth."""

@@ -1,0 +1,341 @@
+"""Rooted trees over items whose nodes are sets of items."""
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+
+from pymc_nrm.checks import check_count
+from pymc_nrm.stats.contingency import as_labels
+
+__all__ = ["ItemTree"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ItemTree:
+    """A rooted tree over n items, whose nodes are different sets of items.
+
+    It is the result of :func:`~pymc_nrm.stats.consensus_tree`, :func:`~pymc_nrm.stats.nested_point_estimate` and
+    :func:`~pymc_nrm.stats.maximum_clade_credibility`.  Make trees of your own with :meth:`from_levels` and
+    :meth:`from_linkage`.
+
+    Nodes are numbered 0, 1, ..., m - 1.  Node 0 is the root, parents come before their children, and siblings are in
+    order of their first items.  Nodes of the same items at several levels are one node.
+
+    Parameters
+    ----------
+    parent : ndarray of int64, shape (m,)
+        Parent of each node, -1 for the root.
+    level : ndarray of int64, shape (m,)
+        Level of each node, 0 for the root; of several levels the first one.
+    node_of_item : ndarray of int64, shape (n,)
+        The smallest node that holds the item.
+    probability : ndarray, shape (m,)
+        Posterior probability that the items of a node are a node, at whatever level; NaN if it is not known.
+    names : ndarray, shape (n,)
+        Names of the items.
+    information : dict
+        What the function that made the tree says about it.
+
+    Examples
+    --------
+    >>> tree = ItemTree.from_levels([[0, 0, 0, 1], [0, 0, 1, 2]], names=["cat", "dog", "trout", "ant"])
+    >>> print(tree)
+    4 items
+    ├── 3 items
+    │   ├── cat, dog
+    │   └── trout
+    └── ant
+    >>> tree.children(0).tolist(), tree.items(1).tolist(), tree.path("dog").tolist()
+    ([1, 4], ['cat', 'dog', 'trout'], [0, 1, 2])
+    >>> tree.labels(1).tolist(), tree.size.tolist()
+    ([0, 0, 0, 1], [4, 3, 2, 1, 1])
+    """
+
+    parent: Any
+    level: Any
+    node_of_item: Any
+    probability: Any
+    names: Any
+    information: dict = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def from_levels(cls, labels: Any, names: Any = None) -> "ItemTree":
+        """Tree of nested partitions, as a taxonomy has them.
+
+        Parameters
+        ----------
+        labels : array_like of int, shape (L, n)
+            Labels of the items at each level, the coarsest first.
+        names : sequence, shape (n,), optional
+            Names of the items; by default 0, 1, ....
+
+        Returns
+        -------
+        ItemTree
+
+        Raises
+        ------
+        ValueError
+            If the labels are not nested, or the numbers of labels and names differ.
+
+        Examples
+        --------
+        >>> ItemTree.from_levels([[0, 0, 1], [0, 1, 2]]).parent.tolist()
+        [-1, 0, 1, 1, 0]
+        """
+        rows = np.asarray(labels)
+        if rows.ndim != 2:
+            raise ValueError(f"labels must have shape (L, n); got shape {rows.shape}")
+        rows = as_labels("labels", rows)
+        sets, first = [np.arange(rows.shape[1])], [0]
+        for level, row in enumerate(rows, start=1):
+            above = rows[level - 2] if level > 1 else np.zeros_like(row)
+            for label in range(int(row.max()) + 1):
+                members = np.flatnonzero(row == label)
+                if (above[members] != above[members[0]]).any():
+                    raise ValueError(
+                        f"labels must be nested: label {np.asarray(labels)[level - 1][members[0]]} of row {level - 1} "
+                        f"is in several clusters of row {level - 2}"
+                    )
+                if len(members) < (above == above[members[0]]).sum():
+                    sets.append(members)
+                    first.append(level)
+        return make_tree(sets, np.full(len(sets), np.nan), names, rows.shape[1], first)
+
+    @classmethod
+    def from_linkage(cls, linkage: Any, names: Any = None) -> "ItemTree":
+        """Tree of a linkage matrix of :mod:`scipy.cluster.hierarchy`; merges at equal heights remain apart.
+
+        Parameters
+        ----------
+        linkage : array_like, shape (n - 1, 4)
+        names : sequence, shape (n,), optional
+            Names of the items; by default 0, 1, ....
+
+        Returns
+        -------
+        ItemTree
+            Binary; levels count the merges from the root.  Items by themselves are no nodes.
+
+        Raises
+        ------
+        ValueError
+            If the shape is another one, or the number of names differs.
+
+        Examples
+        --------
+        >>> from scipy.cluster.hierarchy import average
+        >>> ItemTree.from_linkage(average([1.0, 5.0, 6.0])).items(1).tolist()
+        [0, 1]
+        """
+        matrix = np.asarray(linkage, dtype="float64")
+        if matrix.ndim != 2 or matrix.shape[1] != 4 or len(matrix) == 0:
+            raise ValueError(f"linkage must have shape (n - 1, 4); got shape {matrix.shape}")
+        n = len(matrix) + 1
+        members = [np.array([i]) for i in range(n)]
+        for a, b in matrix[:, :2].astype("int64"):
+            members.append(np.concatenate([members[a], members[b]]))
+        return make_tree([np.sort(some) for some in members[n:]], np.full(n - 1, np.nan), names, n)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.node_of_item)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, with the root."""
+        return len(self.parent)
+
+    @functools.cached_property
+    def _members(self):
+        found = [[] for _ in range(self.n_nodes)]
+        for item, node in enumerate(self.node_of_item.tolist()):
+            while node >= 0:
+                found[node].append(item)
+                node = int(self.parent[node])
+        return [np.array(some, dtype="int64") for some in found]
+
+    @functools.cached_property
+    def size(self) -> np.ndarray:
+        """Number of items of each node, shape (m,)."""
+        return np.array([len(some) for some in self._members])
+
+    def positions(self, node: int) -> np.ndarray:
+        """Positions of the items of a node, from 0, in order."""
+        return self._members[self._checked(node)]
+
+    def items(self, node: int) -> np.ndarray:
+        """Names of the items of a node."""
+        return self.names[self.positions(node)]
+
+    def own_items(self, node: int) -> np.ndarray:
+        """Positions of the items of a node that are in none of its children."""
+        return np.flatnonzero(self.node_of_item == self._checked(node))
+
+    def children(self, node: int) -> np.ndarray:
+        """Children of a node, in order."""
+        return np.flatnonzero(self.parent == self._checked(node))
+
+    def path(self, item: Any) -> np.ndarray:
+        """Nodes that hold an item, given by its name, from the root downwards."""
+        places = np.flatnonzero(self.names == item)
+        if len(places) != 1:
+            raise ValueError(f"item must be the name of one item; got {item!r}, the name of {len(places)}")
+        node, found = int(self.node_of_item[places[0]]), []
+        while node >= 0:
+            found.append(node)
+            node = int(self.parent[node])
+        return np.array(found[::-1])
+
+    def nodes_at(self, level: int) -> np.ndarray:
+        """Node of each item at a level, shape (n,): the last one of its path whose level is not below."""
+        check_count("level", level, 0)
+        node = self.node_of_item.copy()
+        while (below := self.level[node] > level).any():
+            node[below] = self.parent[node[below]]
+        return node
+
+    def labels(self, level: int) -> np.ndarray:
+        """Flat clustering at a level: labels 0, 1, ... in order of appearance, shape (n,)."""
+        return as_labels("labels", self.nodes_at(level))[0].astype("int64")
+
+    def common_depth(self) -> np.ndarray:
+        """Level of the lowest node that two items share, shape (n, n); on the diagonal that of the item's own node."""
+        depth = np.zeros((self.n_items, self.n_items), dtype="int64")
+        for node in range(1, self.n_nodes):  # children come after their parents
+            some = self.positions(node)
+            depth[np.ix_(some, some)] = self.level[node]
+        return depth
+
+    def nodes(self) -> list[tuple[int, dict]]:
+        """Nodes with their attributes, for ``networkx.DiGraph.add_nodes_from``.
+
+        Examples
+        --------
+        >>> ItemTree.from_levels([[0, 0, 1]]).nodes()[1]
+        (1, {'items': [0, 1], 'level': 1, 'probability': nan})
+        """
+        attributes = zip(self.level.tolist(), self.probability.tolist(), strict=True)
+        return [
+            (node, {"items": self.items(node).tolist(), "level": level, "probability": probability})
+            for node, (level, probability) in enumerate(attributes)
+        ]
+
+    def edges(self) -> list[tuple[int, int]]:
+        """Pairs of parent and child, for ``networkx.DiGraph.add_edges_from``."""
+        return [(int(self.parent[node]), node) for node in range(1, self.n_nodes)]
+
+    def to_newick(self, *, probabilities: bool = True) -> str:
+        """The tree in Newick format, with items as leaves and branch lengths in levels.
+
+        Parameters
+        ----------
+        probabilities : bool
+            Whether nodes are labelled by their probabilities, with three digits.
+
+        Returns
+        -------
+        str
+            All items are leaves at the same depth, one level below the deepest node.  Names with other characters than
+            letters, digits, points, minus signs and underscores are in single quotes.
+
+        Examples
+        --------
+        >>> tree = ItemTree.from_levels([[0, 0, 1]], names=["cat", "dog", "golden eagle"])
+        >>> tree.to_newick()
+        "((cat:1,dog:1):1,('golden eagle':1):1);"
+        """
+        bottom = int(self.level.max()) + 1
+
+        parts = [
+            [(i, f"{_quoted(self.names[i])}:{bottom - self.level[node]}") for i in self.own_items(node).tolist()]
+            for node in range(self.n_nodes)
+        ]
+        text = ""
+        for node in range(self.n_nodes - 1, -1, -1):  # children come after their parents
+            known = probabilities and node > 0 and np.isfinite(self.probability[node])
+            label = f"{self.probability[node]:.3f}" if known else ""
+            text = f"({','.join(part for _, part in sorted(parts[node]))}){label}"
+            if node > 0:
+                above = int(self.parent[node])
+                length = self.level[node] - self.level[above]
+                parts[above].append((int(self.positions(node)[0]), f"{text}:{length}"))
+        return text + ";"
+
+    def __str__(self):
+        lines, rest = [], [""] * self.n_nodes
+        for node in range(self.n_nodes):  # depth first
+            children, own = self.children(node), self.own_items(node)
+            first, above = "", int(self.parent[node])
+            if node > 0:
+                last = node == self.children(above)[-1]
+                first = rest[above] + ("└── " if last else "├── ")
+                rest[node] = rest[above] + ("    " if last else "│   ")
+            known = np.isfinite(self.probability[node]) and node > 0
+            probability = f"{self.probability[node]:.2f}  " if known else ""
+            names = ", ".join(str(self.names[i]) for i in own)
+            inner = f"{self.size[node]} items" + (f", directly: {names}" if len(own) else "")
+            lines.append(first + probability + (inner if len(children) or node == 0 else names))
+        return "\n".join(lines)
+
+    def __repr__(self):
+        return f"<ItemTree: {self.n_items} items, {self.n_nodes} nodes, {int(self.level.max())} levels>"
+
+    def _checked(self, node):
+        check_count("node", node, 0, self.n_nodes - 1)
+        return node
+
+
+def _quoted(name):
+    text = str(name)
+    plain = text and all(letter.isalnum() or letter in "._-" for letter in text)
+    return text if plain else "'" + text.replace("'", "''") + "'"
+
+
+def make_tree(sets, probability, names, n, level=None, **information):
+    """Make a tree of sets of items, any two of which are disjoint or one in the other.
+
+    Parameters
+    ----------
+    sets : list of ndarray of int
+        Positions of the items of each node; different, and one of them has all items.
+    probability : array_like, shape (m,)
+    names : sequence or None
+    n : int
+        Number of items.
+    level : array_like of int, shape (m,), optional
+        Level of each set; by default the number of sets that hold it.
+    **information
+        Stored with the tree.
+
+    Returns
+    -------
+    ItemTree
+    """
+    names = np.arange(n) if names is None else np.asarray(names)
+    if names.shape != (n,):
+        raise ValueError(f"names must have one entry for each of the {n} items; got shape {names.shape}")
+    sizes = np.array([len(some) for some in sets])
+    node_of_item, parent = np.full(n, -1), np.full(len(sets), -1)
+    for k in np.argsort(-sizes, kind="stable"):
+        parent[k] = node_of_item[sets[k][0]]
+        node_of_item[sets[k]] = k
+    # Depth first, siblings in order of their first items.
+    order, pending = [], [int(np.flatnonzero(parent < 0)[0])]
+    while pending:
+        k = pending.pop()
+        order.append(k)
+        pending += sorted(np.flatnonzero(parent == k).tolist(), key=lambda child: -sets[child][0])
+    number = np.empty(len(sets) + 1, dtype="int64")
+    number[order], number[-1] = np.arange(len(order)), -1
+    parent = number[parent[order]]
+    if level is None:
+        level = np.zeros(len(order), dtype="int64")
+        for node in range(1, len(order)):
+            level[node] = level[parent[node]] + 1
+    else:
+        level = np.asarray(level)[order]
+    return ItemTree(parent, level, number[node_of_item], np.asarray(probability)[order], names, information)

@@ -1,0 +1,165 @@
+"""Local search for the nested partitions with the least expected sum over levels of a loss.
+
+The loss of a level depends on its partition alone, so that every level has tables of its own, those of
+:mod:`pymc_nrm.stats.search`.  What couples the levels is that they are nested: a move takes a set of items off the
+levels 1, ..., l at once and puts it on the best path from the root to level l, through nodes that exist and, from some
+level on, new ones.  Below level l its items stay together, so that the set must be a union of nodes of level l + 1.
+"""
+
+import numpy as np
+
+from pymc_nrm.generic import kernel
+from pymc_nrm.interrupts import check_signals
+from pymc_nrm.stats.contingency import as_labels
+from pymc_nrm.stats.search import TOLERANCE, Candidate, place, put, take, with_room
+
+__all__ = ["NestedSearch"]
+
+
+@kernel
+def block_costs(tables, candidate, items, marks, costs):
+    """Write the change of a linear loss if items that are left out all join each slot, the last one an empty slot.
+
+    ``marks`` has a zero for each row of the tables; ``costs`` has room for one slot more than there are.
+    """
+    table, n_slots = tables.table, candidate.n_slots[0]
+    n_draws = tables.rows.shape[1]
+    touched = np.empty(items.shape[0], dtype=np.int64)
+    for slot in range(n_slots + 1):
+        costs[slot] = 0.0
+    for s in range(n_draws):
+        check_signals()
+        n_touched = 0
+        for item in items:
+            row = tables.rows[item, s]
+            if marks[row] == 0:
+                touched[n_touched] = row
+                n_touched += 1
+            marks[row] += 1
+        for k in range(n_touched):
+            row = touched[k]
+            more = marks[row]
+            marks[row] = 0
+            for slot in range(n_slots):
+                count = tables.counts[row, slot]
+                costs[slot] += table[count + more] - table[count]
+            costs[n_slots] += table[more]
+    for slot in range(n_slots + 1):
+        size = candidate.sizes[slot] if slot < n_slots else 0
+        costs[slot] *= tables.coefficients[1] / n_draws
+        costs[slot] += tables.coefficients[0] * (table[size + items.shape[0]] - table[size])
+
+
+@kernel
+def take_all(tables, candidate, items):
+    """Leave items out."""
+    for item in items:
+        take(tables, candidate, item)
+
+
+@kernel
+def put_all(tables, candidate, items, slot):
+    """Put items that are left out into a slot."""
+    for item in items:
+        put(tables, candidate, item, slot)
+
+
+class NestedSearch:
+    """Nested partitions that a local search changes.
+
+    Parameters
+    ----------
+    tables : list of DrawTables
+        Tables of each level for an empty candidate, of a linear loss.
+    rows : ndarray of int64, shape (L, n)
+        Labels to start from, nested and in order of appearance.
+    """
+
+    def __init__(self, tables, rows):
+        n_levels, n = rows.shape
+        self.n, self.n_levels = n, n_levels
+        self._candidates, self._tables, self._marks = [], [], []
+        for level, row in enumerate(rows):
+            own = tables[level]
+            own = own._replace(
+                counts=np.zeros((len(own.counts), 0), dtype=np.int32),
+                gains=np.zeros((len(own.counts), 0)),
+                cells=np.zeros_like(own.cells),
+            )
+            candidate = Candidate(np.full(n, -1), np.zeros(n + 2, dtype=np.int64), np.zeros(2, dtype=np.int64))
+            self._tables.append(place(own, candidate, row))
+            self._candidates.append(candidate)
+            self._marks.append(np.zeros(len(own.counts), dtype=np.int32))
+        self._costs = np.zeros(n + 2)
+
+    def labels(self):
+        """Labels of each level in order of appearance, shape (L, n)."""
+        return as_labels("labels", np.stack([one.labels for one in self._candidates])).astype(np.int64)
+
+    def improve(self, rng, max_sweeps):
+        """Move nodes and items, in random orders, until nothing moves."""
+        for _ in range(max_sweeps):
+            n_moved = 0
+            for level in range(self.n_levels):
+                slots = np.flatnonzero(self._candidates[level].sizes)
+                for slot in rng.permutation(slots):
+                    items = np.flatnonzero(self._candidates[level].labels == slot)
+                    if 0 < len(items) < self.n:
+                        n_moved += self.move(items, level + 1)
+            for item in rng.permutation(self.n):
+                n_moved += self.move(np.array([item]), self.n_levels)
+            if n_moved == 0:
+                return
+
+    def move(self, items, n_levels):
+        """Move items together to the best path of levels 1, ..., `n_levels`; return whether they moved."""
+        own = [int(self._candidates[level].labels[items[0]]) for level in range(n_levels)]
+        # Without the items: cost of the best path to each slot, and the same for the path on which they are.
+        best, stay = np.zeros(1), 0.0
+        alone, chosen = [], []
+        above = np.zeros(self.n, dtype=np.int64)
+        for level in range(n_levels):
+            candidate = self._candidates[level]
+            take_all(self._tables[level], candidate, items)
+            self._tables[level] = with_room(self._tables[level], candidate.n_slots[0] + 2)
+            block_costs(self._tables[level], candidate, items, self._marks[level], self._costs)
+            n_slots = int(candidate.n_slots[0])
+            costs = self._costs[: n_slots + 1].copy()
+            occupied = candidate.sizes[:n_slots] > 0
+            rest = candidate.labels >= 0
+            parent = np.zeros(n_slots, dtype=np.int64)
+            parent[candidate.labels[rest]] = above[rest]
+            total = np.where(occupied, best[parent] + costs[:n_slots], np.inf) if n_slots else np.zeros(0)
+            stay += costs[own[level]] if own[level] < n_slots and occupied[own[level]] else costs[n_slots]
+            alone.append(costs[n_slots])
+            chosen.append((parent, total))
+            best, above = total, np.where(rest, candidate.labels, 0)
+        path = self._best_path(chosen, np.array(alone), stay)
+        moved = path is not None
+        for level in range(n_levels):
+            candidate = self._candidates[level]
+            slot = path[level] if moved else own[level]
+            if slot < 0:  # a new node
+                slot = int(np.flatnonzero(candidate.sizes == 0)[0])
+            self._tables[level] = with_room(self._tables[level], slot + 2)
+            put_all(self._tables[level], candidate, items, slot)
+        return moved
+
+    @staticmethod
+    def _best_path(chosen, alone, stay):
+        """Slots of the path with the least cost, -1 for new nodes; None unless it is better than that of the items."""
+        n_levels = len(alone)
+        # Cost of new nodes at the levels after the first k.
+        new = np.concatenate([np.cumsum(alone[::-1])[::-1], [0.0]])
+        least, end = new[0], (0, -1)
+        for k, (_, total) in enumerate(chosen, start=1):
+            if len(total) and total.min() + new[k] < least:
+                least, end = total.min() + new[k], (k, int(total.argmin()))
+        if least >= stay - TOLERANCE:
+            return None
+        path, (k, slot) = [-1] * n_levels, end
+        while k > 0:
+            path[k - 1] = slot
+            slot = int(chosen[k - 1][0][slot])
+            k -= 1
+        return path

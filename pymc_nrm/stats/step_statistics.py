@@ -1,0 +1,89 @@
+"""What the steps of partitions report in every draw, and which step is that of a given partition."""
+
+import numpy as np
+import xarray as xr
+
+from pymc_nrm.marks import NUMBER, partition_number
+
+__all__ = ["columns_of", "n_columns", "own_column", "reported_by", "statistics_at"]
+
+
+def n_columns(stats, name):
+    """Number of steps that report a statistic."""
+    if name not in stats:
+        return 0
+    return int(np.prod(stats[name].shape[2:], dtype=int))
+
+
+def columns_of(stats, name):
+    """What each step reports under a name, shape (n_chains, n_draws, n_steps)."""
+    array = stats[name].transpose("chain", "draw", ...).values
+    return array.reshape(*array.shape[:2], -1)
+
+
+def own_column(stats, name, own):
+    """What the step of a partition reports, shape (n_chains, n_draws).
+
+    Parameters
+    ----------
+    stats : Dataset
+        Dimensions ``chain`` and ``draw``, and one for the steps if there are several.
+    name : str
+        Name of a statistic that every step of a partition reports.
+    own : ndarray of bool, shape (n_chains, n_draws, n_steps)
+        Whether a step is that of the partition.
+    """
+    columns = columns_of(stats, name)
+    return columns[own].reshape(columns.shape[:2])
+
+
+def reported_by(stats, name):
+    """Find the step of a partition by what the steps report.
+
+    Parameters
+    ----------
+    stats : Dataset
+        Dimensions ``chain`` and ``draw``.
+    name : str
+        Name of the partition.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_chains, n_draws, n_steps), or None
+        None if steps do not report it.  Chains from several runs may have their steps in different orders.
+    """
+    if NUMBER not in stats or n_columns(stats, NUMBER) != n_columns(stats, "n_clusters"):
+        return None
+    own = columns_of(stats, NUMBER) == partition_number(name)
+    return own if (own.sum(axis=2) == 1).all() else None
+
+
+def statistics_at(idata, quantities):
+    """Statistics of the steps at given draws.
+
+    Parameters
+    ----------
+    idata : DataTree, Dataset or DataArray
+    quantities : Dataset
+        It has the dimensions ``chain`` and ``draw`` of the draws.
+
+    Returns
+    -------
+    stats : Dataset or None
+        With dimensions ``chain`` and ``draw``.
+    reason : str
+        Why there are none; empty if there are.
+    """
+    if not isinstance(idata, xr.DataTree) or "sample_stats" not in idata.children:
+        return None, "left out: there is no group sample_stats"
+    stats = idata["sample_stats"].to_dataset()
+    if "chain" not in stats.dims:  # one chain was selected
+        stats = stats.drop_vars("chain", errors="ignore").expand_dims("chain")
+    for dim in ("chain", "draw"):
+        if dim in stats.indexes and dim in quantities.indexes:
+            wanted, there = quantities.indexes[dim], stats.indexes[dim]
+            if not wanted.equals(there) and there.is_unique and wanted.isin(there).all():
+                stats = stats.sel({dim: wanted})
+    if (stats.sizes["chain"], stats.sizes["draw"]) != (quantities.sizes["chain"], quantities.sizes["draw"]):
+        return None, "left out: sample_stats and posterior have different draws"
+    return stats, ""

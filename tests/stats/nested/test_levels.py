@@ -1,0 +1,164 @@
+"""Reading of nested partitions, and quantities of levels, against counts one by one."""
+
+import itertools
+
+import numpy as np
+import pytest
+import xarray as xr
+from nested_cases import canonical_levels, random_draws
+
+from pymc_nrm.marks import partition_number
+from pymc_nrm.stats import (
+    add_diagnostics,
+    common_depth,
+    common_depth_linkage,
+    levels,
+    nested_convergence,
+    nested_names,
+    nested_quantities,
+    partition_convergence,
+    partition_names,
+    similarity,
+    summary,
+    without_labels,
+)
+
+
+def result(draws, **groups):
+    return xr.DataTree.from_dict(
+        {"posterior": xr.Dataset({"h": draws, "x": draws.isel(animal=0, column=0, drop=True)})} | groups
+    )
+
+
+def test_levels_are_canonical_and_keep_coordinates(rng):
+    draws = random_draws(rng)
+    found = levels(result(draws))
+    assert found.dims == ("chain", "draw", "level", "animal") and found.level.values.tolist() == [1, 2, 3]
+    np.testing.assert_array_equal(found, canonical_levels(draws))
+    assert found.animal.equals(draws.animal) and found.name == "h"
+    xr.testing.assert_identical(levels(found), found)
+    xr.testing.assert_identical(levels(found.transpose("animal", "level", "draw", "chain")), found)
+    np.testing.assert_array_equal(levels(draws.isel(chain=0)), found.isel(chain=[0]))
+    np.testing.assert_array_equal(levels(draws.drop_vars("column")), found)
+
+
+def test_columns_of_tables_are_left_out(rng):
+    draws = random_draws(rng, n_levels=2)
+    tables = draws.isel(column=[1, 0, 0]).assign_coords(column=["table_2", "table_1", "table_0"])
+    whole = xr.concat([draws, tables], "column")
+    whole.attrs = draws.attrs
+    np.testing.assert_array_equal(levels(whole), levels(draws))
+    np.testing.assert_array_equal(levels(whole.drop_vars("column")), levels(draws))
+    assert nested_names(xr.Dataset({"h": whole.assign_attrs({})})) == ["h"]
+    quantities = nested_quantities(whole)
+    np.testing.assert_array_equal(quantities.n_components, quantities.n_nodes.sel(level=1))
+    assert "n_components" not in nested_quantities(draws)
+
+
+def test_errors(rng):
+    draws = random_draws(rng)
+    with pytest.raises(
+        ValueError, match="h must be nested, .* in draw 0 of chain 0 the items .* share a node of level 2"
+    ):
+        levels(draws.isel(column=[2, 0]).assign_coords(column=[0, 1]))
+    with pytest.raises(ValueError, match="h must have dimensions chain, draw, one of items and one of levels"):
+        levels(draws.isel(column=0))
+    with pytest.raises(TypeError, match="h must hold integers; got float64"):
+        levels(draws.astype(float))
+    with pytest.raises(ValueError, match="at least one draw, one item and one level"):
+        levels(draws.isel(animal=[]))
+    with pytest.raises(ValueError, match="idata has no nested partition; variables are: 'x'"):
+        levels(xr.Dataset({"x": (("chain", "draw"), [[1]])}))
+    with pytest.raises(ValueError, match="var_name must be given, one of 'a', 'b'"):
+        levels(xr.Dataset({"a": draws, "b": draws}))
+    with pytest.raises(ValueError, match="var_name must be a variable of the posterior; got 'y'"):
+        levels(result(draws), "y")
+    with pytest.raises(ValueError, match="var_name must be the name of the DataArray, 'h'; got 'y'"):
+        levels(draws, "y")
+    with pytest.raises(TypeError, match="idata must be a DataTree"):
+        levels([[0]])
+
+
+def test_quantities_and_depths_equal_counts(rng):
+    draws = random_draws(rng, n=7)
+    quantities, labels = nested_quantities(draws), canonical_levels(draws)
+    depth = np.zeros((2, 20, 7, 7))
+    for chain, draw, level in itertools.product(range(2), range(20), range(3)):
+        row = labels[chain, draw, level]
+        shares = np.bincount(row) / 7
+        assert quantities.n_nodes[chain, draw, level] == len(set(row.tolist()))
+        assert quantities.entropy[chain, draw, level] == pytest.approx(-(shares * np.log(shares)).sum(), abs=1e-11)
+        depth[chain, draw] += row[:, None] == row
+    pairs = np.triu_indices(7, 1)
+    np.testing.assert_allclose(quantities.mean_common_depth, depth[..., pairs[0], pairs[1]].mean(axis=-1))
+    expected = common_depth(draws)
+    np.testing.assert_allclose(expected, depth.mean(axis=(0, 1)))
+    assert expected.dims == ("animal", "animal_other") and expected.animal.equals(draws.animal)
+    np.testing.assert_allclose(sum(similarity(levels(draws).sel(level=k)) for k in (1, 2, 3)), expected)
+    convergence = nested_convergence(draws)
+    np.testing.assert_allclose(convergence.common_depth, depth.mean(axis=(0, 1))[pairs])
+    np.testing.assert_allclose(convergence.common_depth_by_part, depth.mean(axis=1)[:, pairs[0], pairs[1]])
+    assert int(convergence.n_constant) == int((depth == depth[:1, :1]).all(axis=(0, 1))[pairs].sum())
+
+
+def test_single_item(rng):
+    draws = random_draws(rng, n=1)
+    assert (nested_quantities(draws).mean_common_depth == 0).all()
+    assert nested_convergence(draws).sizes["pair"] == 0
+    assert common_depth(draws).values.tolist() == [[3.0]]
+
+
+def test_linkage_reaches_mean_levels(rng):
+    from scipy.cluster.hierarchy import cophenet, is_valid_linkage
+
+    draws = random_draws(rng, n_draws=1, n_chains=1)
+    depth = common_depth(draws)
+    linkage = common_depth_linkage(depth, 3)
+    assert is_valid_linkage(linkage) and linkage[-1, 3] == 9
+    # One draw is an ultrametric tree, which average linkage reproduces.
+    np.testing.assert_allclose(3 - cophenet(linkage), depth.values[np.triu_indices(9, 1)])
+    with pytest.raises(ValueError, match="depth must be a square matrix of at least two items"):
+        common_depth_linkage([[1.0]])
+    with pytest.raises(ValueError, match="depth must be between 0 and 2; got"):
+        common_depth_linkage([[3.0, 1.0], [1.0, 3.0]], 2)
+
+
+def test_one_level_agrees_with_partitions(rng):
+    """At depth 1 the depth of the lowest common node is the indicator of sharing a cluster."""
+    draws = random_draws(rng, n_levels=1, n_draws=60)
+    nested, flat = nested_convergence(draws), partition_convergence(levels(draws).sel(level=1, drop=True))
+    for name in ("mcse", "rhat", "ess", "z", "max_z", "max_rhat", "n_constant"):
+        np.testing.assert_allclose(nested[name], flat[name])
+
+
+def test_summary_diagnostics_and_results_without_labels(rng):
+    draws = random_draws(rng, n_draws=60)
+    stats = xr.Dataset(
+        {
+            "partition_number": (("chain", "draw"), np.full((2, 60), partition_number("h"))),
+            "log_joint": (("chain", "draw"), rng.normal(size=(2, 60))),
+        },
+        coords={"chain": [0, 1], "draw": np.arange(60)},
+    )
+    idata = result(draws, sample_stats=stats)
+    assert partition_names(idata) == [] and nested_names(idata) == ["h"]
+    rows = summary(idata).index.tolist()
+    assert rows[:9] == [
+        *("x", "h[n_nodes level 1]", "h[n_nodes level 2]", "h[n_nodes level 3]"),
+        *("h[entropy level 1]", "h[entropy level 2]", "h[entropy level 3]", "h[mean_common_depth]", "h[log_joint]"),
+    ]
+    assert rows[9].startswith("h[worst R-hat: animal ") and rows[10].startswith("h[largest z: animal ")
+    table = summary(idata, "h", round_to="none")
+    convergence = nested_convergence(draws)
+    worst = int(np.nanargmax(convergence.rhat))
+    assert table["mean"].iloc[8] == pytest.approx(float(convergence.common_depth[worst]))
+
+    scalars = without_labels(idata)["posterior"]
+    assert set(scalars.data_vars) == {"x", "h_n_nodes", "h_entropy", "h_mean_common_depth", "h_log_joint"}
+    np.testing.assert_array_equal(scalars["h_log_joint"], stats.log_joint)
+    group = add_diagnostics(idata)["partition_stats/h"]
+    assert group["convergence"]["quantity"].values.tolist() == [row[2:-1] for row in rows[1:9]]
+    xr.testing.assert_identical(group["pairs"].to_dataset(inherit=False), convergence)
+    # Another partition's number: the log joint is not known to be that of h.
+    other = result(draws, sample_stats=stats.assign(partition_number=stats.partition_number + 1))
+    assert "log_joint" not in nested_quantities(other)

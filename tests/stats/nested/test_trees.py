@@ -1,0 +1,204 @@
+"""Trees of items and estimates of trees, against sets and lists of all nested partitions."""
+
+import itertools
+
+import numpy as np
+import pytest
+from nested_cases import all_chains, canonical_levels, noisy_draws, random_draws, sets_of
+
+from pymc_nrm.stats import ItemTree, consensus_tree, maximum_clade_credibility, nested_point_estimate
+from pymc_nrm.stats.nested.nested_point_estimate import chain_losses, minimise_nested
+
+
+def chains_of(draws):
+    labels = canonical_levels(draws)
+    return labels.reshape(-1, *labels.shape[2:])
+
+
+def clades_of(tree):
+    return {frozenset(tree.positions(node).tolist()) for node in range(tree.n_nodes)}
+
+
+def probabilities_of(chains):
+    counts = {}
+    for clade in itertools.chain.from_iterable(sets_of(chain) for chain in chains):
+        counts[clade] = counts.get(clade, 0) + 1
+    return {clade: count / len(chains) for clade, count in counts.items()}
+
+
+def check_tree(tree):
+    """Accessors agree with one another."""
+    assert tree.parent[0] == -1 and tree.level[0] == 0 and tree.size[0] == tree.n_items
+    for node in range(tree.n_nodes):
+        own, children = tree.own_items(node), tree.children(node)
+        assert (children > node).all() and (tree.level[children] > tree.level[node]).all()
+        parts = [own, *(tree.positions(child) for child in children)]
+        assert np.sort(np.concatenate(parts)).tolist() == tree.positions(node).tolist()
+        assert [tree.positions(child)[0] for child in children] == sorted(
+            tree.positions(child)[0] for child in children
+        )
+        assert tree.items(node).tolist() == tree.names[tree.positions(node)].tolist()
+        for name in tree.items(node):
+            assert node in tree.path(name)
+    assert len(clades_of(tree)) == tree.n_nodes
+    assert tree.edges() == [(int(parent), node) for node, parent in enumerate(tree.parent) if node]
+    assert tree.to_newick().count("(") == tree.n_nodes and tree.to_newick().endswith(";")
+
+
+@pytest.mark.parametrize("alpha", [0.3, 2.0])
+def test_tree_of_levels(rng, alpha):
+    for _ in range(20):
+        chain = chains_of(random_draws(rng, n=8, n_draws=1, n_chains=1, alpha=alpha))[0]
+        tree = ItemTree.from_levels(chain, names=[f"i{k}" for k in range(8)])
+        check_tree(tree)
+        assert clades_of(tree) == sets_of(chain)
+        for level in range(1, 4):
+            np.testing.assert_array_equal(tree.labels(level), chain[level - 1])
+        assert set(tree.labels(0)) == {0}
+        # A single child stands at the level of its parent; otherwise depths count shared nodes.
+        depth = sum((row[:, None] == row).astype(int) for row in chain)
+        levels_of = [
+            {tuple(np.flatnonzero(row == row[i])): k + 1 for k, row in reversed(list(enumerate(chain)))}
+            for i in range(8)
+        ]
+        common = tree.common_depth()
+        for i, j in itertools.combinations(range(8), 2):
+            shared = [0, *(level for some, level in levels_of[i].items() if j in some and len(some) < 8)]
+            assert common[i, j] == max(shared) <= depth[i, j]
+
+
+def test_newick_reads_back():
+    tree = ItemTree.from_levels([[0, 0, 0, 1, 1], [0, 0, 1, 2, 3]], names=["a", "b c", "d's", "e", "f"])
+    assert tree.to_newick() == "((('a':1,'b c':1):1,('d''s':1):1):1,((e:1):1,(f:1):1):1);".replace("'a'", "a")
+    known = ItemTree(tree.parent, tree.level, tree.node_of_item, np.linspace(1, 0.3, tree.n_nodes), tree.names)
+    assert known.to_newick().startswith("(((a:1,'b c':1)0.767:1,") and ")1.000" not in known.to_newick()
+    assert known.to_newick(probabilities=False) == tree.to_newick()
+
+
+def test_deep_trees():
+    n = 3000
+    merges = np.array([[0, 1, 1, 2]] + [[n + k, k + 2, k + 2, k + 3] for k in range(n - 2)], dtype=float)
+    tree = ItemTree.from_linkage(merges)
+    assert tree.n_nodes == n - 1 and tree.level.max() == n - 2
+    assert tree.to_newick().count("(") == n - 1 and len(str(tree).splitlines()) == n - 1
+    assert tree.size.tolist() == list(range(n, 1, -1))
+
+
+def test_linkage(rng):
+    from scipy.cluster.hierarchy import average, fcluster
+
+    linkage = average(rng.normal(size=(12, 2)))
+    tree = ItemTree.from_linkage(linkage, names=list("abcdefghijkl"))
+    check_tree(tree)
+    for k in range(2, 12):
+        labels = fcluster(linkage, k, "maxclust")
+        clusters = {frozenset(np.flatnonzero(labels == label).tolist()) for label in set(labels)}
+        assert {cluster for cluster in clusters if len(cluster) > 1} <= clades_of(tree)
+
+
+def test_errors_of_trees():
+    with pytest.raises(ValueError, match="labels must be nested: label 0 of row 1 is in several clusters of row 0"):
+        ItemTree.from_levels([[0, 0, 1], [0, 1, 0]])
+    with pytest.raises(ValueError, match=r"labels must have shape \(L, n\); got shape \(3,\)"):
+        ItemTree.from_levels([0, 0, 1])
+    with pytest.raises(ValueError, match="names must have one entry for each of the 3 items"):
+        ItemTree.from_levels([[0, 0, 1]], names=["a"])
+    with pytest.raises(ValueError, match=r"linkage must have shape \(n - 1, 4\)"):
+        ItemTree.from_linkage([[0, 1]])
+    tree = ItemTree.from_levels([[0, 0, 1]])
+    with pytest.raises(ValueError, match="node must be a whole number between 0 and 2; got 5"):
+        tree.items(5)
+    with pytest.raises(ValueError, match="item must be the name of one item; got 'x', the name of 0"):
+        tree.path("x")
+    with pytest.raises(ValueError, match="level must be a whole number of at least 0"):
+        tree.labels(-1)
+
+
+@pytest.mark.parametrize("least", [0.5, 0.8])
+@pytest.mark.parametrize("single", [False, True])
+def test_consensus_has_the_clades_of_most_draws(rng, least, single):
+    truth = np.array([[0, 0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 1, 1, 2, 2, 2, 3, 4]])
+    for draws in (random_draws(rng, n=6, alpha=0.5), noisy_draws(rng, truth)):
+        chains = chains_of(draws)
+        wanted = {
+            clade: p
+            for clade, p in probabilities_of(chains).items()
+            if (p > least and (single or len(clade) > 1)) or len(clade) == chains.shape[2]
+        }
+        tree = consensus_tree(draws, probability=least, single_items=single)
+        check_tree(tree)
+        found = {frozenset(tree.positions(k).tolist()): tree.probability[k] for k in range(tree.n_nodes)}
+        assert found == pytest.approx(wanted)
+        for node in range(1, tree.n_nodes):
+            assert tree.level[node] == tree.level[tree.parent[node]] + 1
+
+
+def test_clade_credibility_is_the_best_draw(rng):
+    draws = random_draws(rng, n=5, n_levels=2)
+    chains = chains_of(draws)
+    known = probabilities_of(chains)
+    for score, function in (("sum", lambda p: p - 0.5), ("product", np.log)):
+        values = [sum(function(known[clade]) for clade in sets_of(chain) if len(clade) < 5) for chain in chains]
+        tree = maximum_clade_credibility(draws, score=score)
+        check_tree(tree)
+        best = chains[tree.information["draw"]]
+        assert clades_of(tree) == sets_of(best)
+        assert values[tree.information["draw"]] == pytest.approx(max(values))
+        assert {
+            frozenset(tree.positions(k).tolist()): tree.probability[k] for k in range(tree.n_nodes)
+        } == pytest.approx({clade: known[clade] for clade in sets_of(best)})
+    # The sum is least expected symmetric difference.
+    distances = [np.mean([len(sets_of(a) ^ sets_of(b)) for b in chains]) for a in chains]
+    best = maximum_clade_credibility(draws).information["draw"]
+    assert distances[best] == pytest.approx(min(distances))
+    with pytest.raises(ValueError, match="score must be sum or product; got 'mean'"):
+        maximum_clade_credibility(draws, score="mean")
+    with pytest.raises(ValueError, match="probability must be from 0.5 to less than 1; got 0.2"):
+        consensus_tree(draws, probability=0.2)
+
+
+@pytest.mark.parametrize("loss", ["variation_of_information", "binder_loss"])
+@pytest.mark.parametrize(("n", "n_levels"), [(4, 2), (5, 2), (4, 3)])
+def test_point_estimate_is_the_best_of_all_nested_partitions(n, n_levels, loss):
+    chains = all_chains(n, n_levels)
+    assert len(chains) == {(4, 2): 60, (5, 2): 358, (4, 3): 154}[n, n_levels]
+    rng = np.random.default_rng(5)
+    costs = {"variation_of_information": {"base": 2}, "binder_loss": {"cost_false_join": 1.0, "cost_false_split": 1.0}}
+    found = 0
+    for _ in range(30):
+        draws = chains[rng.choice(len(chains), size=25, p=rng.dirichlet(np.full(len(chains), 0.02)))]
+        best = minimise_nested(draws, loss, costs[loss], 4, 20, rng)
+        least = chain_losses(chains, draws, loss, costs[loss]).min()
+        value = chain_losses(best[None], draws, loss, costs[loss])[0]
+        assert value >= least - 1e-9
+        found += value < least + 1e-9
+    assert found >= 29
+
+
+def test_point_estimate_of_more_items(rng):
+    truth = np.array([np.repeat([0, 1, 2], [20, 12, 8]), np.repeat([0, 1, 2, 3, 4], [12, 8, 12, 4, 4])])
+    draws = noisy_draws(rng, truth, moved=0.3)
+    tree = nested_point_estimate(draws, random_seed=1)
+    check_tree(tree)
+    np.testing.assert_array_equal([tree.labels(1), tree.labels(2)], truth)
+    # No draw is as good: each has items on wrong paths.
+    losses = chain_losses(chains_of(draws), chains_of(draws), "variation_of_information", {"base": 2})
+    assert tree.information["expected_loss"] < losses.min()
+    assert tree.information["expected_loss"] == pytest.approx(
+        chain_losses(truth[None], chains_of(draws), "variation_of_information", {"base": 2})[0]
+    )
+    assert sum(tree.information["expected_loss_by_level"]) == pytest.approx(tree.information["expected_loss"])
+    again = nested_point_estimate(draws, random_seed=1)
+    np.testing.assert_array_equal(again.parent, tree.parent)
+    for argument, wrong in (("n_restarts", 0), ("max_sweeps", 0), ("max_draws", 0)):
+        with pytest.raises(ValueError, match=f"{argument} must be a whole number of at least 1"):
+            nested_point_estimate(draws, **{argument: wrong})
+    with pytest.raises(ValueError, match="loss must be one of 'variation_of_information', 'binder_loss'; got 'x'"):
+        nested_point_estimate(draws, loss="x")
+
+
+def test_single_item(rng):
+    draws = random_draws(rng, n=1)
+    for estimate in (consensus_tree, maximum_clade_credibility, nested_point_estimate):
+        tree = estimate(draws)
+        assert tree.n_nodes == 1 and tree.to_newick() == "('animal 0':1);"
