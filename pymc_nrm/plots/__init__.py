@@ -8,9 +8,11 @@ from pymc_nrm.plots.dendrogram import plot_dendrogram
 from pymc_nrm.plots.density import plot_density
 from pymc_nrm.plots.distance import plot_distance
 from pymc_nrm.plots.n_clusters import plot_n_clusters
+from pymc_nrm.plots.nodes_by_level import plot_nodes_by_level
 from pymc_nrm.plots.partition_trace import plot_partition_trace
 from pymc_nrm.plots.prior_partition import plot_prior_partition
 from pymc_nrm.plots.similarity import plot_similarity
+from pymc_nrm.plots.tree import plot_tree
 
 __all__ = [
     "plot_cluster_parameters",
@@ -21,7 +23,9 @@ __all__ = [
     "plot_density",
     "plot_distance",
     "plot_n_clusters",
+    "plot_nodes_by_level",
     "plot_partition_trace",
     "plot_prior_partition",
     "plot_similarity",
+    "plot_tree",
 ]

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.checks import check_count
 from pymc_nrm.plots.canvas import Canvas, check_names
 from pymc_nrm.plots.estimates import by_size, estimate_labels
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, color_bar, image, set_yticks
 from pymc_nrm.stats.draws import partition_draws
+from pymc_nrm.stats.nested.levels import levels
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.similarity import similarity
 
@@ -28,6 +30,7 @@ def plot_similarity(
     idata: xr.DataTree | xr.Dataset | xr.DataArray,
     *,
     var_name: str | None = None,
+    level: int | None = None,
     order: Any = "estimate",
     estimate: Any = None,
     names: Any = None,
@@ -41,9 +44,11 @@ def plot_similarity(
     Parameters
     ----------
     idata : DataTree, Dataset or DataArray
-        Draws of a partition.
+        Draws of a partition, or of a nested partition.
     var_name : str, optional
         Name of the partition; by default the only one.
+    level : int, optional
+        The level of a nested partition to show, from 1; required for it, and None for partitions.
     order : {"estimate", "dendrogram"}
         Order of the items: by cluster of the point estimate, the largest first, and within clusters by mean similarity
         to the members; or by average linkage on 1 - similarity.
@@ -77,8 +82,8 @@ def plot_similarity(
     ImportError
         If arviz-plots is not installed.
     ValueError
-        If there is no such partition, there are more than 5000 items, an argument is not one of those above, or the
-        backend cannot draw images.
+        If there is no such partition or level, there are more than 5000 items, an argument is not one of those above,
+        or the backend cannot draw images.
 
     Notes
     -----
@@ -93,10 +98,16 @@ def plot_similarity(
     >>> pc = plot_similarity(draws, estimate=[0, 1, 1], backend="none")
     >>> pc.viz["image"]["z"].item()["image"].tolist()
     [[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]]
+
+    A level of a nested partition:
+
+    >>> h = xr.DataArray([[[[0, 0], [0, 1], [1, 2]]]], dims=("chain", "draw", "item", "level"), name="h")
+    >>> plot_similarity(h, level=1, backend="none").viz["image"]["h"].item()["image"].tolist()
+    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     if not isinstance(order, str) or order not in ("estimate", "dendrogram"):
         raise ValueError(f"order must be estimate or dendrogram; got {order!r}")
-    draws = partition_draws(idata, var_name)
+    draws = partition_draws(idata, var_name) if level is None else draws_of_level(idata, var_name, level)
     name, n = draws.name or "partition", draws.shape[2]
     if n > MAX_ITEMS:
         raise ValueError(f"idata must have at most {MAX_ITEMS} items for a picture of all pairs; got {n}: select some")
@@ -115,7 +126,8 @@ def plot_similarity(
     canvas.draw(image, "image", data, aspect="auto")  # the colour bar is then as high as the image
     if canvas.wants("image"):
         mappable = canvas.collection.viz["image"][name].item()
-        text = "posterior probability of being in the same cluster"
+        same = "being in the same cluster" if level is None else f"sharing a node of level {level}"
+        text = f"posterior probability of {same}"
         canvas.draw(color_bar, "color_bar", data, mappable=mappable, label=text)
     if labels is not None:
         frames = cluster_frames(labels[place], name)
@@ -132,6 +144,13 @@ def plot_similarity(
     canvas.set(canvas.visuals.set_xlim, data, limits=(-0.5, n - 0.5))
     canvas.set(canvas.visuals.set_ylim, data, limits=(n - 0.5, -0.5))
     return canvas.collection
+
+
+def draws_of_level(idata, var_name, level):
+    """Draws of one level of a nested partition."""
+    draws = levels(idata, var_name)
+    check_count("level", level, 1, draws.sizes["level"])
+    return draws.isel(level=int(level) - 1, drop=True)
 
 
 def cluster_order(matrix, labels):

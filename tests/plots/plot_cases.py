@@ -29,6 +29,14 @@ def make_draws(n_chains=2, n_draws=40, seed=1):
     return xr.DataArray(values, dims=("chain", "draw", "item"), coords=coords, name="z")
 
 
+def make_nested_draws(n_chains=2, n_draws=40, seed=1):
+    """Draws of a nested partition with two levels: the true clusters, and halves of them."""
+    draws = make_draws(n_chains, n_draws, seed)
+    halves = 2 * draws + (np.arange(len(TRUE)) % 2)
+    attrs = {"nested_partition": 2}
+    return xr.concat([draws, halves], "column").transpose(*draws.dims, "column").assign_attrs(attrs).rename("h")
+
+
 def make_slot_draws(n_draws=40):
     """Draws of a partition into 12 slots, and of a slope and of two effects for each slot."""
     rng = np.random.default_rng(3)

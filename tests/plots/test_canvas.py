@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from plot_cases import TRUE, make_data, make_draws, make_slot_draws
+from plot_cases import TRUE, make_data, make_draws, make_nested_draws, make_slot_draws
 
 from pymc_nrm.measures import DirichletProcess, NormalizedInverseGaussian
 from pymc_nrm.plots.canvas import Canvas
@@ -12,9 +12,11 @@ from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
 from pymc_nrm.plots.clusters import plot_clusters
 from pymc_nrm.plots.distance import plot_distance
 from pymc_nrm.plots.n_clusters import plot_n_clusters
+from pymc_nrm.plots.nodes_by_level import plot_nodes_by_level
 from pymc_nrm.plots.partition_trace import plot_partition_trace
 from pymc_nrm.plots.prior_partition import plot_prior_partition
 from pymc_nrm.plots.similarity import plot_similarity
+from pymc_nrm.plots.tree import plot_tree
 from pymc_nrm.plots.visuals import bars, integer_ticks, points_dataset, whiskers
 
 azp = pytest.importorskip("arviz_plots")
@@ -26,6 +28,14 @@ PLOTS = {
     "cluster_sizes": lambda **kwargs: plot_cluster_sizes(make_draws(), **kwargs),
     "partition_trace": lambda **kwargs: plot_partition_trace(make_draws(), **kwargs),
     "similarity": lambda **kwargs: plot_similarity(make_draws(), order="dendrogram", **kwargs),
+    "similarity_of_level": lambda **kwargs: plot_similarity(make_nested_draws(), level=2, **kwargs),
+    "nodes_by_level": lambda **kwargs: plot_nodes_by_level(
+        make_nested_draws(), prior=make_nested_draws(seed=2), by_chain=True, **kwargs
+    ),
+    "tree": lambda **kwargs: plot_tree(make_nested_draws(), **kwargs),
+    "tree_of_classes": lambda **kwargs: plot_tree(
+        make_nested_draws(), composition=TRUE, images={0: np.eye(3)}, **kwargs
+    ),
     "distance": lambda **kwargs: plot_distance(make_draws(), TRUE, **kwargs),
     "prior_partition": lambda **kwargs: plot_prior_partition(PRIORS, 9, n_draws=10, random_seed=1, **kwargs),
     "clusters": lambda **kwargs: plot_clusters(None, make_data(2), estimate=TRUE, uncertainty=False, **kwargs),

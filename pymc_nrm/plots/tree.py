@@ -1,0 +1,214 @@
+"""Picture of a tree over items, as an estimate from draws of a nested partition."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas, check_names
+from pymc_nrm.plots.tree_visuals import node_images, only_below, pies, right_names, texts, tree_layout
+from pymc_nrm.plots.visuals import IMAGE_BACKENDS, points_dataset
+from pymc_nrm.stats.nested.clades import consensus_tree
+from pymc_nrm.stats.nested.item_tree import ItemTree
+
+if TYPE_CHECKING:
+    from arviz_plots.plot_collection import PlotCollection
+
+__all__ = ["plot_tree"]
+
+VISUALS = (
+    "branches",
+    "items",
+    "nodes",
+    "composition",
+    "images",
+    "probabilities",
+    "names",
+    "xlabel",
+    "ylabel",
+    "legend",
+)
+MAX_NAMES = 80
+BRANCH_COLOR, ITEM_COLOR = "#4d4d4d", "#c4c4c4"
+# Area of the root in square points, and the least area of a node.
+ROOT_AREA, LEAST_AREA = 700.0, 10.0
+NAME = "tree"
+
+
+def plot_tree(
+    tree: ItemTree | xr.DataTree | xr.Dataset | xr.DataArray,
+    *,
+    var_name: str | None = None,
+    names: Any = None,
+    composition: Any = None,
+    images: Any = None,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs: Any,
+) -> "PlotCollection":
+    """Plot a tree over items from left to right: nodes with their posterior probabilities, items as leaves.
+
+    The area of a node is in proportion to its number of items, and the number before it is the posterior probability
+    that its items are a node.  Items in no child of a node are lines from the node to their names.
+
+    Parameters
+    ----------
+    tree : ItemTree, DataTree, Dataset or DataArray
+        A tree, or draws of a nested partition, whose :func:`~pymc_nrm.stats.consensus_tree` is drawn.
+    var_name : str, optional
+        Name of the nested partition in draws; by default the only one.
+    names : sequence of str, shape (n,), optional
+        Names of the items, shown if there are at most 80; by default those of the tree.
+    composition : array_like, shape (n,) or (n, K), optional
+        What nodes consist of, drawn as pies: a class of each item, such as its component in an estimate, or shares of
+        at most eight classes.  A DataArray of shares may name the classes by the coordinate of its second dimension.
+    images : mapping of {int : array_like} or array_like, shape (n, height, width), optional
+        Images of nodes by their numbers, or an image of each item, whose mean is drawn at every node of at least two
+        items; with a last axis for colours.
+    plot_collection : PlotCollection, optional
+        Where to draw; by default a new one.
+    backend : {"matplotlib", "none"}, optional
+        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.
+    visuals : mapping of {str : mapping or False}, optional
+        Arguments of each visual, or False to leave it out:
+
+        * branches, items -> :func:`arviz_plots.visuals.line_xy`
+        * nodes -> :func:`arviz_plots.visuals.scatter_xy`
+        * composition -> :meth:`matplotlib.axes.Axes.scatter`; also ``colors``
+        * images -> :class:`matplotlib.offsetbox.OffsetImage`; also ``width``, in points
+        * probabilities -> ``text`` of the backend
+        * names -> :meth:`matplotlib.axes.Axes.set_yticklabels`
+        * xlabel, ylabel -> :func:`arviz_plots.visuals.labelled_x`, ``labelled_y``
+        * legend -> ``legend`` of the backend, for classes
+    **pc_kwargs
+        Passed to :meth:`arviz_plots.PlotCollection.grid`.
+
+    Returns
+    -------
+    PlotCollection
+        Nodes are in ``.viz["nodes"]``, or ``.viz["composition"]``.
+
+    Raises
+    ------
+    ImportError
+        If arviz-plots is not installed.
+    ValueError
+        If there is no such nested partition, `names`, `composition` or `images` do not fit the tree, a visual is
+        unknown, or the backend is another one.
+
+    See Also
+    --------
+    pymc_nrm.stats.consensus_tree, pymc_nrm.stats.nested_point_estimate, pymc_nrm.stats.maximum_clade_credibility
+
+    Examples
+    --------
+    >>> from pymc_nrm.plots import plot_tree
+    >>> from pymc_nrm.stats import ItemTree
+    >>> tree = ItemTree.from_levels([[0, 0, 0, 1], [0, 0, 1, 2]], names=["cat", "dog", "trout", "ant"])
+    >>> pc = plot_tree(tree, backend="none")
+    >>> pc.viz["names"]["tree"].item()["labels"]
+    ['cat', 'dog', 'trout', 'ant']
+    """
+    if not isinstance(tree, ItemTree):
+        tree = consensus_tree(tree, var_name=var_name)
+    elif var_name is not None:
+        raise ValueError(f"var_name must be None with a tree; got {var_name!r}")
+    check_names(names, tree.n_items)
+    shares, classes = (None, []) if composition is None else composition_of(composition, tree)
+    pictures = {} if images is None else images_of(images, tree)
+    canvas = Canvas("plot_tree", VISUALS, visuals, plot_collection, backend, IMAGE_BACKENDS)
+
+    layout = tree_layout(tree)
+    shown = tree.n_items <= MAX_NAMES
+    height = 2.2 + 0.115 * (tree.n_items if shown else 0.6 * MAX_NAMES)
+    canvas.create(xr.Dataset({NAME: 0.0}), pc_kwargs, width=1.35, height=height)
+    wide = tree.n_items <= 3 * MAX_NAMES
+    if layout.items.size:
+        lines = points_dataset(NAME, x=layout.items[0], y=layout.items[1])
+        canvas.draw(canvas.visuals.line_xy, "items", lines, color=ITEM_COLOR, width=0.9 if wide else 0.4)
+    if layout.branches.size:
+        lines = points_dataset(NAME, x=layout.branches[0], y=layout.branches[1])
+        canvas.draw(canvas.visuals.line_xy, "branches", lines, color=BRANCH_COLOR, width=1.2 if wide else 0.7)
+    area = np.maximum(ROOT_AREA * tree.size / tree.n_items, LEAST_AREA)
+    drawn = ~np.isin(np.arange(tree.n_nodes), list(pictures))
+    points = points_dataset(NAME, x=layout.x[drawn], y=layout.y[drawn])
+    if shares is None:
+        style = {"facecolor": CLUSTER_COLORS[0], "edgecolor": "white", "width": 0.6}
+        canvas.draw(canvas.visuals.scatter_xy, "nodes", points, size=area[drawn], zorder=3, **style)
+    else:
+        colors = canvas.arguments("composition", colors=CLUSTER_COLORS)["colors"]
+        style = {"shares": shares[drawn], "sizes": area[drawn], "colors": colors, "linewidths": 0.0, "zorder": 3}
+        canvas.draw(pies, "composition", points, artist_dims={"node": int(drawn.sum())}, **style)
+        entries = [{"color": color, "marker": "o", "linestyle": "none"} for color in colors[: len(classes)]]
+        canvas.legend(classes, entries, loc="outside upper center", ncols=min(len(classes), 5))
+    if pictures:
+        nodes = np.array(sorted(pictures))
+        points = points_dataset(NAME, x=layout.x[nodes], y=layout.y[nodes])
+        style = {"images": [pictures[node] for node in nodes], "width": 26.0, "cmap": "Greys"}
+        canvas.draw(node_images, "images", points, artist_dims={"node": len(nodes)}, **style)
+    labelled = np.flatnonzero(np.isfinite(tree.probability) & (tree.size > 1) & (np.arange(tree.n_nodes) > 0))
+    if len(labelled):
+        # Above the branch, to the left of the node: the radius of a node is at most a sixth of a level.
+        radius = np.sqrt(area[labelled] / area.max()) * 0.17 if not pictures else 0.14
+        places = points_dataset(NAME, x=layout.x[labelled] - radius - 0.02, y=layout.y[labelled] - 0.12)
+        style = {"horizontal_align": "right", "vertical_align": "bottom", "size": 7.5, "color": "black"}
+        labels = [f"{p:.2f}" for p in tree.probability[labelled]]
+        canvas.draw(texts, "probabilities", places, artist_dims={"node": len(labels)}, labels=labels, **style)
+    written = tree.names if names is None else names
+    ticks = {"values": np.arange(tree.n_items) if shown else []}
+    ticks["labels"] = [str(written[i]) for i in layout.order] if shown else []
+    data = xr.Dataset({NAME: 0.0})
+    canvas.set(only_below, data)
+    store = canvas.backend == "none"  # matplotlib returns a list of unknown length
+    canvas.draw(right_names, "names", data, store=store, fontsize=9 if tree.n_items <= 40 else 7, **ticks)
+    known = ", number: its posterior probability" if len(labelled) else ""
+    canvas.label("xlabel", f"level (area of a node: number of items{known})", data)
+    canvas.label("ylabel", f"{tree.n_items} items", data)
+    depth = int(layout.bottom) - 1
+    canvas.set(canvas.visuals.set_xticks, data, values=np.arange(depth + 1), labels=[str(k) for k in range(depth + 1)])
+    canvas.set(canvas.visuals.set_xlim, data, limits=(-0.35, layout.bottom))
+    canvas.set(canvas.visuals.set_ylim, data, limits=(tree.n_items - 0.4, -0.6))
+    return canvas.collection
+
+
+def composition_of(composition, tree):
+    """Shares of classes in each node, shape (m, K), and names of the classes."""
+    values = np.asarray(composition)
+    if values.ndim not in (1, 2) or len(values) != tree.n_items:
+        raise ValueError(
+            f"composition must have shape ({tree.n_items},) or ({tree.n_items}, K); got shape {values.shape}"
+        )
+    if values.ndim == 1:
+        found, inverse = np.unique(values, return_inverse=True)
+        values, classes = np.eye(len(found))[inverse], [str(name) for name in found]
+    else:
+        values = values.astype("float64")
+        if not (np.isfinite(values) & (values >= 0)).all() or not np.allclose(values.sum(axis=1), 1.0, atol=1e-6):
+            raise ValueError("composition must have shares of at least 0 whose sum is 1 for each item")
+        classes = [str(k) for k in range(values.shape[1])]
+        if isinstance(composition, xr.DataArray) and composition.dims[1] in composition.coords:
+            classes = [str(name) for name in composition[composition.dims[1]].values]
+    if values.shape[1] > len(CLUSTER_COLORS):
+        raise ValueError(f"composition must have at most {len(CLUSTER_COLORS)} classes; got {values.shape[1]}")
+    return np.stack([values[tree.positions(node)].mean(axis=0) for node in range(tree.n_nodes)]), classes
+
+
+def images_of(images, tree):
+    """Images by the numbers of their nodes."""
+    if isinstance(images, Mapping):
+        unknown = sorted(set(images) - set(range(tree.n_nodes)), key=str)
+        if unknown:
+            raise ValueError(f"images must be of nodes from 0 to {tree.n_nodes - 1}; got {unknown[0]!r}")
+        found = {int(node): np.asarray(image) for node, image in images.items()}
+        wrong = [image.shape for image in found.values() if image.ndim not in (2, 3)]
+        if wrong:
+            raise ValueError(f"images must have two axes, or a third one for colours; got shape {wrong[0]}")
+        return found
+    values = np.asarray(images)
+    if values.ndim not in (3, 4) or len(values) != tree.n_items:
+        raise ValueError(f"images must have shape ({tree.n_items}, height, width); got shape {values.shape}")
+    return {
+        node: values[tree.positions(node)].mean(axis=0) for node in range(tree.n_nodes) if len(tree.positions(node)) > 1
+    }

@@ -1,0 +1,149 @@
+"""Pictures of nested partitions: what is drawn where, on the backend that draws nothing."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from plot_cases import TRUE, make_draws, make_nested_draws, smoke
+
+from pymc_nrm.plots import plot_nodes_by_level, plot_similarity, plot_tree
+from pymc_nrm.plots.tree import LEAST_AREA, MAX_NAMES, ROOT_AREA
+from pymc_nrm.plots.tree_visuals import tree_layout
+from pymc_nrm.stats import ItemTree, consensus_tree, levels, nested_point_estimate, nested_quantities, similarity
+
+pytest.importorskip("arviz_plots")
+N = len(TRUE)
+
+
+def artist(pc, name):
+    return pc.viz[name]["tree"].values.ravel()
+
+
+@pytest.fixture(scope="module")
+def tree():
+    return nested_point_estimate(make_nested_draws(), random_seed=1)
+
+
+def test_layout(tree):
+    layout = tree_layout(tree)
+    assert sorted(layout.order.tolist()) == list(range(N))
+    row = np.argsort(layout.order)
+    for node in range(tree.n_nodes):
+        rows = np.sort(row[tree.positions(node)])
+        assert (np.diff(rows) == 1).all(), "items of a node are together"
+        assert rows[0] <= layout.y[node] <= rows[-1] and layout.x[node] == tree.level[node]
+        children = tree.children(node)
+        inside = children[np.argsort(layout.y[children])]
+        assert (np.diff(tree.size[inside]) <= 0).all(), "the largest child is at the top"
+    # Every item has a line from its node to the right end.
+    ends = layout.items.T.reshape(-1, 3, 2)
+    assert ends[:, 1, 0].tolist() == [layout.bottom] * N
+    assert sorted(ends[:, 1, 1].tolist()) == list(range(N))
+    node = tree.node_of_item[layout.order[ends[:, 0, 1].astype(int)]]
+    np.testing.assert_array_equal(ends[:, 0, 0], layout.x[node])
+
+
+def test_nodes_and_names(tree):
+    pc = plot_tree(tree, backend="none")
+    nodes, layout = artist(pc, "nodes")[0], tree_layout(tree)
+    np.testing.assert_array_equal(nodes["x"], layout.x)
+    np.testing.assert_array_equal(nodes["y"], layout.y)
+    np.testing.assert_allclose(nodes["size"], np.maximum(ROOT_AREA * tree.size / N, LEAST_AREA))
+    assert artist(pc, "names")[0]["labels"] == [f"item {i}" for i in layout.order]
+    shown = np.flatnonzero(tree.size > 1)[1:]
+    assert [text["string"] for text in artist(pc, "probabilities")] == [f"{p:.2f}" for p in tree.probability[shown]]
+    named = plot_tree(tree, names=[f"n{i}" for i in range(N)], backend="none")
+    assert artist(named, "names")[0]["labels"] == [f"n{i}" for i in layout.order]
+    many = ItemTree.from_levels([np.arange(MAX_NAMES + 1) % 3])
+    pc = plot_tree(many, backend="none")
+    assert artist(pc, "names")[0]["labels"] == [] and "probabilities" not in pc.viz.children
+
+
+def test_draws_give_the_consensus():
+    draws = make_nested_draws()
+    drawn, tree = plot_tree(xr.Dataset({"h": draws}), backend="none"), consensus_tree(draws)
+    np.testing.assert_array_equal(artist(drawn, "nodes")[0]["x"], tree.level)
+
+
+def test_composition(tree):
+    pies = artist(plot_tree(tree, composition=TRUE, backend="none"), "composition")
+    for node, pie in enumerate(pies):
+        np.testing.assert_allclose(
+            pie["shares"], np.bincount(TRUE[tree.positions(node)], minlength=4) / tree.size[node]
+        )
+    shares = xr.DataArray(np.eye(4)[TRUE], dims=("item", "class"), coords={"class": list("abcd")})
+    pc = plot_tree(tree, composition=shares, backend="none")
+    assert [pie["shares"].tolist() for pie in artist(pc, "composition")] == [pie["shares"].tolist() for pie in pies]
+    assert pc.viz["legend"]["entries"].item()["labels"] == list("abcd")
+    for wrong, message in [
+        (TRUE[1:], r"composition must have shape \(27,\) or \(27, K\); got shape \(26,\)"),
+        (np.eye(4)[TRUE] * 2, "composition must have shares of at least 0 whose sum is 1"),
+        (np.arange(N), "composition must have at most 8 classes; got 27"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            plot_tree(tree, composition=wrong, backend="none")
+
+
+def test_images(tree):
+    images = np.random.default_rng(1).random((N, 2, 3))
+    pc = plot_tree(tree, images=images, backend="none")
+    drawn = artist(pc, "images")
+    inner = np.flatnonzero(tree.size > 1)
+    assert len(drawn) == len(inner)
+    for node, one in zip(inner, drawn, strict=True):
+        np.testing.assert_allclose(one["image"], images[tree.positions(node)].mean(axis=0))
+        assert one["x"] == tree.level[node]
+    assert len(artist(pc, "nodes")[0]["x"]) == tree.n_nodes - len(inner)
+    with pytest.raises(ValueError, match="images must be of nodes from 0 to .*; got 99"):
+        plot_tree(tree, images={99: images[0]}, backend="none")
+    with pytest.raises(ValueError, match=r"images must have shape \(27, height, width\); got shape \(26, 2, 3\)"):
+        plot_tree(tree, images=images[1:], backend="none")
+    with pytest.raises(ValueError, match=r"images must have two axes, .*; got shape \(3,\)"):
+        plot_tree(tree, images={0: np.zeros(3)}, backend="none")
+
+
+def test_errors(tree):
+    with pytest.raises(ValueError, match="var_name must be None with a tree; got 'h'"):
+        plot_tree(tree, var_name="h", backend="none")
+    with pytest.raises(ValueError, match="names must have one entry for each of the 27 items; got 2"):
+        plot_tree(tree, names=["a", "b"], backend="none")
+    with pytest.raises(ValueError, match="plot_tree can be drawn on the backends matplotlib, none; got plotly"):
+        plot_tree(tree, backend="plotly")
+    with pytest.raises(ValueError, match="level must be a whole number between 1 and 2; got 3"):
+        plot_similarity(make_nested_draws(), level=3, backend="none")
+    with pytest.raises(ValueError, match="h must have dimensions chain, draw and one of items"):
+        plot_similarity(make_nested_draws(), backend="none")
+    with pytest.raises(ValueError, match="draws of 2 levels of 27 items; got 1 levels of 27"):
+        plot_nodes_by_level(make_nested_draws(), prior=make_draws().expand_dims("level"), backend="none")
+
+
+def test_similarity_of_a_level():
+    draws = make_nested_draws()
+    pc = plot_similarity(draws, level=1, order="dendrogram", backend="none")
+    shown = pc.viz["image"]["h"].item()["image"]
+    expected = similarity(levels(draws).sel(level=1))
+    np.testing.assert_allclose(np.sort(shown, axis=None), np.sort(expected.values, axis=None))
+    assert pc.viz["color_bar"]["h"].item()["label"] == "posterior probability of sharing a node of level 1"
+
+
+def test_nodes_by_level():
+    draws, prior = make_nested_draws(), make_nested_draws(seed=3)
+    pc = plot_nodes_by_level(draws, prior=prior, by_chain=True, probability=0.9, backend="none")
+    n_nodes = nested_quantities(draws).n_nodes
+    median = pc.viz["median"]["h"].item()
+    np.testing.assert_array_equal(median["y"], np.quantile(n_nodes, 0.5, axis=(0, 1), method="inverted_cdf"))
+    chains = pc.viz["chains"]["h"].item()
+    np.testing.assert_allclose(chains["y"], n_nodes.mean("draw").values.ravel())
+    line = pc.viz["interval"]["h"].item()["y"].reshape(-1, 3)
+    for column, tail in ((0, 0.05), (1, 0.95)):
+        expected = np.quantile(n_nodes, tail, axis=(0, 1), method="inverted_cdf")
+        np.testing.assert_array_equal(line[:, column], expected)
+    median = pc.viz["prior_median"]["h"].item()
+    expected = np.quantile(nested_quantities(prior).n_nodes, 0.5, axis=(0, 1), method="inverted_cdf")
+    np.testing.assert_array_equal(median["y"], expected)
+
+
+def test_all_backends(tree):
+    smoke(plot_tree, tree, backends=("matplotlib",))
+    smoke(plot_tree, tree, composition=TRUE, images={1: np.eye(4)}, backends=("matplotlib",))
+    smoke(plot_similarity, make_nested_draws(), level=2, backends=("matplotlib",))
+    smoke(plot_nodes_by_level, make_nested_draws(), prior=make_nested_draws(), by_chain=True)
