@@ -11,7 +11,7 @@ import numpy as np
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.stats.contingency import as_labels
-from pymc_nrm.stats.search import TOLERANCE, Candidate, place, put, take, with_room
+from pymc_nrm.stats.search import TOLERANCE, Candidate, join_costs, place, put, take, with_room
 
 __all__ = ["NestedSearch"]
 
@@ -48,6 +48,12 @@ def block_costs(tables, candidate, items, marks, costs):
         size = candidate.sizes[slot] if slot < n_slots else 0
         costs[slot] *= tables.coefficients[1] / n_draws
         costs[slot] += tables.coefficients[0] * (table[size + items.shape[0]] - table[size])
+
+
+@kernel
+def item_costs(tables, candidate, item, costs):
+    """Write the same for an item that need not be left out, up to a constant: 0 for an empty slot."""
+    join_costs(tables, candidate, item, costs)
 
 
 @kernel
@@ -113,37 +119,48 @@ class NestedSearch:
 
     def move(self, items, n_levels):
         """Move items together to the best path of levels 1, ..., `n_levels`; return whether they moved."""
+        single = len(items) == 1  # its costs are known without taking it out
         own = [int(self._candidates[level].labels[items[0]]) for level in range(n_levels)]
-        # Without the items: cost of the best path to each slot, and the same for the path on which they are.
-        best, stay = np.zeros(1), 0.0
+        # Costs without the items: of the best path to each slot, of new nodes, and of the path on which they are.
+        best, above, stay = np.zeros(1), np.zeros(self.n, dtype=np.int64), 0.0
         alone, chosen = [], []
-        above = np.zeros(self.n, dtype=np.int64)
         for level in range(n_levels):
-            candidate = self._candidates[level]
-            take_all(self._tables[level], candidate, items)
-            self._tables[level] = with_room(self._tables[level], candidate.n_slots[0] + 2)
-            block_costs(self._tables[level], candidate, items, self._marks[level], self._costs)
+            candidate, tables = self._candidates[level], self._tables[level]
+            if single:
+                item_costs(tables, candidate, items[0], self._costs)
+            else:
+                take_all(tables, candidate, items)
+                block_costs(tables, candidate, items, self._marks[level], self._costs)
             n_slots = int(candidate.n_slots[0])
             costs = self._costs[: n_slots + 1].copy()
             occupied = candidate.sizes[:n_slots] > 0
-            rest = candidate.labels >= 0
-            parent = np.zeros(n_slots, dtype=np.int64)
-            parent[candidate.labels[rest]] = above[rest]
+            if single:
+                occupied[own[level]] = candidate.sizes[own[level]] > 1
+            here = np.maximum(candidate.labels, 0)
+            parent = np.zeros(max(n_slots, 1), dtype=np.int64)
+            rest = slice(None) if single else candidate.labels >= 0
+            parent[here[rest]] = above[rest]
+            parent = parent[:n_slots]
             total = np.where(occupied, best[parent] + costs[:n_slots], np.inf) if n_slots else np.zeros(0)
             stay += costs[own[level]] if own[level] < n_slots and occupied[own[level]] else costs[n_slots]
             alone.append(costs[n_slots])
             chosen.append((parent, total))
-            best, above = total, np.where(rest, candidate.labels, 0)
+            best, above = total, here
         path = self._best_path(chosen, np.array(alone), stay)
-        moved = path is not None
         for level in range(n_levels):
-            candidate = self._candidates[level]
-            slot = path[level] if moved else own[level]
-            if slot < 0:  # a new node
-                slot = int(np.flatnonzero(candidate.sizes == 0)[0])
-            self._tables[level] = with_room(self._tables[level], slot + 2)
-            put_all(self._tables[level], candidate, items, slot)
-        return moved
+            if single and path is not None:
+                take_all(self._tables[level], self._candidates[level], items)
+            if not single or path is not None:
+                self._put(level, items, own[level] if path is None else path[level])
+        return path is not None
+
+    def _put(self, level, items, slot):
+        """Put items that are left out into a slot of a level, -1 for an empty one."""
+        candidate = self._candidates[level]
+        if slot < 0:
+            slot = int(np.flatnonzero(candidate.sizes == 0)[0])
+        self._tables[level] = with_room(self._tables[level], slot + 2)
+        put_all(self._tables[level], candidate, items, slot)
 
     @staticmethod
     def _best_path(chosen, alone, stay):
