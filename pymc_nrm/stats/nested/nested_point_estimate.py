@@ -74,8 +74,9 @@ def nested_point_estimate(
     Notes
     -----
     The sum over levels of a metric is a metric on nested partitions, and the estimate a Frechet median.  A search moves
-    single items and whole nodes to the best path among all that keep the levels nested, until nothing moves.  A sweep
-    takes O(n L S K) time for S draws and K nodes at a level.
+    single items and whole nodes to the best path among all that keep the levels nested, until nothing moves; then it
+    dissolves nodes and puts their parts back one by one.  A sweep takes O(n L S K) time for S draws and K nodes at a
+    level.
 
     Examples
     --------

@@ -11,7 +11,7 @@ import numpy as np
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.stats.contingency import as_labels
-from pymc_nrm.stats.search import TOLERANCE, Candidate, join_costs, place, put, take, with_room
+from pymc_nrm.stats.search import TOLERANCE, Candidate, join_costs, place, put, take, total_loss, with_room
 
 __all__ = ["NestedSearch"]
 
@@ -54,6 +54,12 @@ def block_costs(tables, candidate, items, marks, costs):
 def item_costs(tables, candidate, item, costs):
     """Write the same for an item that need not be left out, up to a constant: 0 for an empty slot."""
     join_costs(tables, candidate, item, costs)
+
+
+@kernel
+def loss_of(tables, candidate):
+    """Loss of a level, up to a constant."""
+    return total_loss(tables, candidate)
 
 
 @kernel
@@ -103,68 +109,112 @@ class NestedSearch:
         return as_labels("labels", np.stack([one.labels for one in self._candidates])).astype(np.int64)
 
     def improve(self, rng, max_sweeps):
-        """Move nodes and items, in random orders, until nothing moves."""
+        """Move nodes and items until none moves, then dissolve nodes, and again, until nothing is better."""
         for _ in range(max_sweeps):
             n_moved = 0
             for level in range(self.n_levels):
-                slots = np.flatnonzero(self._candidates[level].sizes)
-                for slot in rng.permutation(slots):
-                    items = np.flatnonzero(self._candidates[level].labels == slot)
-                    if 0 < len(items) < self.n:
+                for items in self._nodes(level, rng):
+                    if len(items) < self.n:
                         n_moved += self.move(items, level + 1)
             for item in rng.permutation(self.n):
                 n_moved += self.move(np.array([item]), self.n_levels)
             if n_moved == 0:
+                for level in range(self.n_levels):
+                    n_moved += sum(self.dissolve(rng, items, level) for items in self._nodes(level, rng))
+            if n_moved == 0:
                 return
+
+    def _nodes(self, level, rng):
+        """Items of each node of a level as they are when their turn comes, in random order."""
+        candidate = self._candidates[level]
+        for slot in rng.permutation(np.flatnonzero(candidate.sizes)):
+            items = np.flatnonzero(candidate.labels == slot)
+            if len(items):
+                yield items
 
     def move(self, items, n_levels):
         """Move items together to the best path of levels 1, ..., `n_levels`; return whether they moved."""
         single = len(items) == 1  # its costs are known without taking it out
         own = [int(self._candidates[level].labels[items[0]]) for level in range(n_levels)]
-        # Costs without the items: of the best path to each slot, of new nodes, and of the path on which they are.
+        if not single:
+            self._take(items, n_levels)
+        path, least, stay = self._weigh(items, own)
+        moved = least < stay - TOLERANCE
+        if single and moved:
+            self._take(items, n_levels)
+        if moved or not single:
+            self._put(items, path if moved else own)
+        return moved
+
+    def dissolve(self, rng, items, level):
+        """Take the parts of a node out, put them back one by one on their best paths, and keep what is better.
+
+        Parts are the nodes of the next level, or items.  Return whether the partitions are better.
+        """
+        n_levels = level + 1
+        names = self._candidates[n_levels].labels[items] if n_levels < self.n_levels else items
+        parts = [items[names == name] for name in rng.permutation(np.unique(names))]
+        if len(parts) == 1:
+            return False
+        own = [[int(one.labels[part[0]]) for one in self._candidates[:n_levels]] for part in parts]
+        before = self._loss(n_levels)
+        self._take(items, n_levels)
+        for part in parts:
+            self._put(part, self._weigh(part, [-1] * n_levels)[0])
+        better = self._loss(n_levels) < before - TOLERANCE
+        if not better:
+            self._take(items, n_levels)
+            for part, path in zip(parts, own, strict=True):
+                self._put(part, path)
+        return better
+
+    def _loss(self, n_levels):
+        return sum(loss_of(self._tables[level], self._candidates[level]) for level in range(n_levels))
+
+    def _take(self, items, n_levels):
+        for level in range(n_levels):
+            take_all(self._tables[level], self._candidates[level], items)
+
+    def _put(self, items, path):
+        """Put items that are left out into the slots of a path, -1 for an empty one."""
+        for level, slot in enumerate(path):
+            candidate = self._candidates[level]
+            if slot < 0:
+                slot = int(np.flatnonzero(candidate.sizes == 0)[0])
+            self._tables[level] = with_room(self._tables[level], slot + 2)
+            put_all(self._tables[level], candidate, items, slot)
+
+    def _weigh(self, items, own):
+        """The best path for items, its cost, and the cost of their own path.
+
+        Several items must be left out.  A single one may be in: its costs are those without it.
+        """
+        # Costs of the best path to each slot, of new nodes, and of the path on which the items are.
         best, above, stay = np.zeros(1), np.zeros(self.n, dtype=np.int64), 0.0
         alone, chosen = [], []
-        for level in range(n_levels):
+        for level, slot in enumerate(own):
             candidate, tables = self._candidates[level], self._tables[level]
-            if single:
+            if len(items) == 1:
                 item_costs(tables, candidate, items[0], self._costs)
             else:
-                take_all(tables, candidate, items)
                 block_costs(tables, candidate, items, self._marks[level], self._costs)
             n_slots = int(candidate.n_slots[0])
             costs = self._costs[: n_slots + 1].copy()
             occupied = candidate.sizes[:n_slots] > 0
-            if single:
-                occupied[own[level]] = candidate.sizes[own[level]] > 1
-            here = np.maximum(candidate.labels, 0)
-            parent = np.zeros(max(n_slots, 1), dtype=np.int64)
-            rest = slice(None) if single else candidate.labels >= 0
-            parent[here[rest]] = above[rest]
-            parent = parent[:n_slots]
+            if candidate.labels[items[0]] >= 0:
+                occupied[slot] = candidate.sizes[slot] > 1
+            parent, rest = np.zeros(n_slots, dtype=np.int64), candidate.labels >= 0
+            parent[candidate.labels[rest]] = above[rest]
             total = np.where(occupied, best[parent] + costs[:n_slots], np.inf) if n_slots else np.zeros(0)
-            stay += costs[own[level]] if own[level] < n_slots and occupied[own[level]] else costs[n_slots]
+            stay += costs[slot] if 0 <= slot < n_slots and occupied[slot] else costs[n_slots]
             alone.append(costs[n_slots])
             chosen.append((parent, total))
-            best, above = total, here
-        path = self._best_path(chosen, np.array(alone), stay)
-        for level in range(n_levels):
-            if single and path is not None:
-                take_all(self._tables[level], self._candidates[level], items)
-            if not single or path is not None:
-                self._put(level, items, own[level] if path is None else path[level])
-        return path is not None
-
-    def _put(self, level, items, slot):
-        """Put items that are left out into a slot of a level, -1 for an empty one."""
-        candidate = self._candidates[level]
-        if slot < 0:
-            slot = int(np.flatnonzero(candidate.sizes == 0)[0])
-        self._tables[level] = with_room(self._tables[level], slot + 2)
-        put_all(self._tables[level], candidate, items, slot)
+            best, above = total, np.maximum(candidate.labels, 0)
+        return *self._best_path(chosen, np.array(alone)), stay
 
     @staticmethod
-    def _best_path(chosen, alone, stay):
-        """Slots of the path with the least cost, -1 for new nodes; None unless it is better than that of the items."""
+    def _best_path(chosen, alone):
+        """Slots of the path with the least cost, -1 for new nodes, and its cost."""
         n_levels = len(alone)
         # Cost of new nodes at the levels after the first k.
         new = np.concatenate([np.cumsum(alone[::-1])[::-1], [0.0]])
@@ -172,11 +222,9 @@ class NestedSearch:
         for k, (_, total) in enumerate(chosen, start=1):
             if len(total) and total.min() + new[k] < least:
                 least, end = total.min() + new[k], (k, int(total.argmin()))
-        if least >= stay - TOLERANCE:
-            return None
         path, (k, slot) = [-1] * n_levels, end
         while k > 0:
             path[k - 1] = slot
             slot = int(chosen[k - 1][0][slot])
             k -= 1
-        return path
+        return path, least

@@ -8,6 +8,8 @@ from nested_cases import all_chains, canonical_levels, noisy_draws, random_draws
 
 from pymc_nrm.stats import ItemTree, consensus_tree, maximum_clade_credibility, nested_point_estimate
 from pymc_nrm.stats.nested.nested_point_estimate import chain_losses, minimise_nested
+from pymc_nrm.stats.nested.nested_search import NestedSearch
+from pymc_nrm.stats.point_estimate import make_tables
 
 
 def chains_of(draws):
@@ -172,7 +174,45 @@ def test_point_estimate_is_the_best_of_all_nested_partitions(n, n_levels, loss):
         value = chain_losses(best[None], draws, loss, costs[loss])[0]
         assert value >= least - 1e-9
         found += value < least + 1e-9
-    assert found >= 29
+    assert found == 30
+
+
+def wrongly_hung():
+    """A truth, tables of draws that all have it, and a start with a node of level 2 on the wrong branch."""
+    truth = np.array([np.repeat([0, 1], [20, 20]), np.repeat([0, 1, 2, 3], 10)])
+    start = np.array([np.repeat([0, 0, 0, 1], 10), truth[1]])
+    draws = np.repeat(truth[None], 10, axis=0)
+    tables = [make_tables(draws[:, k], "variation_of_information", {"base": 2}, pairs=False) for k in (0, 1)]
+    return truth, NestedSearch(tables, start)
+
+
+def test_nodes_move_as_a_whole(rng):
+    truth, search = wrongly_hung()
+    # One item alone has nothing to gain.
+    assert not any(search.move(np.array([item]), 2) for item in rng.permutation(40))
+    assert search.move(np.arange(20, 30), 2)
+    np.testing.assert_array_equal(search.labels(), truth)
+
+
+def test_nodes_are_dissolved(rng):
+    truth, search = wrongly_hung()
+    assert search.move(np.arange(30, 40), 1)  # one node is better than the wrong two
+    assert len(set(search.labels()[0])) == 1
+    before = search.labels()
+    # Neither a node nor an item can move alone, but parts of the dissolved node find their places.
+    for slot in range(4):
+        assert not search.move(np.flatnonzero(truth[1] == slot), 2)
+    np.testing.assert_array_equal(search.labels(), before)
+    assert search.dissolve(rng, np.arange(40), 0)
+    np.testing.assert_array_equal(search.labels(), truth)
+    # At the best partitions nothing changes, and what was taken out is put back.
+    for level in range(2):
+        for label in np.unique(truth[level]):
+            assert not search.dissolve(rng, np.flatnonzero(truth[level] == label), level)
+    np.testing.assert_array_equal(search.labels(), truth)
+    _, search = wrongly_hung()
+    search.improve(rng, 20)
+    np.testing.assert_array_equal(search.labels(), truth)
 
 
 def test_point_estimate_of_more_items(rng):
