@@ -172,7 +172,8 @@ def pair_findings(pairs: Any, name: str, n_chains: int) -> list[Finding]:
     Parameters
     ----------
     pairs : Dataset
-        From :func:`~pymc_nrm.stats.partition_convergence.partition_convergence`.
+        From :func:`~pymc_nrm.stats.partition_convergence.partition_convergence`, or from
+        :func:`~pymc_nrm.stats.nested_convergence`.
     name : str
         Name of the partition.
     n_chains : int
@@ -181,24 +182,29 @@ def pair_findings(pairs: Any, name: str, n_chains: int) -> list[Finding]:
     -------
     list of Finding
     """
-    findings = []
+    findings, nested = [], "common_depth" in pairs
     n_scores = int(pairs.n_scores)
     if n_scores == 0:
         return findings
     limit = largest_z_quantile(n_scores, 1 - _FALSE_ALARMS)
     if pairs.max_z > limit:
         pair = pairs.isel(pair=int(pairs.max_z_pair))
-        low, high = float(pair.probability_by_part.min()), float(pair.probability_by_part.max())
-        found = (
-            f"together in {low:.3f} to {high:.3f} of the draws of the {pairs.attrs['parts']}, "
-            f"{float(pairs.max_z):.1f} standard errors apart (by chance {float(pairs.expected_max_z):.1f})"
+        means = pair.common_depth_by_part if nested else pair.probability_by_part
+        low, high, parts = float(means.min()), float(means.max()), pairs.attrs["parts"]
+        where = (
+            f"lowest common node at level {low:.2f} to {high:.2f}, on average, in the {parts}, "
+            if nested
+            else f"together in {low:.3f} to {high:.3f} of the draws of the {parts}, "
         )
+        found = f"{where}{float(pairs.max_z):.1f} standard errors apart (by chance {float(pairs.expected_max_z):.1f})"
         findings.append(Finding(_items(pair, name), found, float(pairs.max_z / limit) ** 2, True, 1.0))
-    limit = 0.5 / math.sqrt(_ESS_PER_CHAIN * n_chains)
+    # No variable with values from 0 to L has a larger standard deviation than L / 2.
+    limit = 0.5 * pairs.attrs.get("n_levels", 1) / math.sqrt(_ESS_PER_CHAIN * n_chains)
     if not findings and pairs.max_mcse > limit:
         pair = pairs.isel(pair=int(np.nanargmax(pairs.mcse.values)))
         times = float(pairs.max_mcse / limit) ** 2
-        found = f"probability to be together has standard error {float(pairs.max_mcse):.3f}, above {limit:.3f}"
+        what = "level of the lowest common node" if nested else "probability to be together"
+        found = f"{what} has standard error {float(pairs.max_mcse):.3f}, above {limit:.3f}"
         findings.append(Finding(_items(pair, name), found, times, False, times))
     return findings
 

@@ -5,6 +5,8 @@ import xarray as xr
 from pymc_nrm.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.diagnostics import diagnostics_tree, n_columns, own_column, quantities_of, reported_by
 from pymc_nrm.stats.draws import is_canonical, partition_draws
+from pymc_nrm.stats.nested.levels import nested_names
+from pymc_nrm.stats.nested.quantities import nested_diagnostics_tree
 
 
 def diagnose_run(idata, name):
@@ -17,7 +19,7 @@ def diagnose_run(idata, name):
     ----------
     idata : DataTree
     name : str
-        Name of the partition.
+        Name of the partition, or of a nested partition.
 
     Returns
     -------
@@ -25,6 +27,8 @@ def diagnose_run(idata, name):
         None if the run kept nothing of the partition.
     """
     posterior = idata["posterior"]
+    if name in nested_names(idata):
+        return nested_diagnostics_tree(idata, name)
     if name in posterior:
         draws = posterior[name].transpose("chain", "draw", ...)
         draws = draws if is_canonical(draws.values) else partition_draws(draws)

@@ -145,7 +145,7 @@ def convergence_of_levels(draws, n_pairs, random_seed):
         | {"common_depth_by_part": (("part", "pair"), found["probability_by_part"])},
         coords={"part": draws["chain"].values if several else np.arange(2)}
         | pair_coordinates(draws.isel(level=0, drop=True), pairs),
-        attrs={"parts": "chains" if several else "halves"},
+        attrs={"parts": "chains" if several else "halves", "n_levels": labels.shape[2]},
     )
     constant = (depth == depth[:1, :1]).all(axis=(0, 1))
     return result.assign(extremes(result) | {"n_constant": int(constant.sum())})
@@ -159,7 +159,7 @@ def pair_depths(labels, pairs):
     return depth
 
 
-def nested_diagnostics_tree(idata, var_name, n_pairs, random_seed):
+def nested_diagnostics_tree(idata, var_name, n_pairs=N_PAIRS, random_seed=0):
     """Diagnostics of one nested partition as a tree, as :func:`~pymc_nrm.stats.add_diagnostics` says."""
     quantities = nested_quantities(idata, var_name)
     tree = xr.DataTree(quantities)

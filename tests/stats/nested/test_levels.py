@@ -8,6 +8,8 @@ import xarray as xr
 from nested_cases import canonical_levels, random_draws
 
 from pymc_nrm.marks import partition_number
+from pymc_nrm.run.convergence_report import convergence_report, pair_findings
+from pymc_nrm.run.diagnosis import diagnose_run
 from pymc_nrm.stats import (
     add_diagnostics,
     common_depth,
@@ -162,3 +164,27 @@ def test_summary_diagnostics_and_results_without_labels(rng):
     # Another partition's number: the log joint is not known to be that of h.
     other = result(draws, sample_stats=stats.assign(partition_number=stats.partition_number + 1))
     assert "log_joint" not in nested_quantities(other)
+
+
+def test_report_of_chains_that_disagree(rng):
+    """The report of a run names the pair whose depth differs, in levels."""
+    draws = random_draws(rng, n=4, n_levels=2, n_draws=200)
+    diagnostics = {"h": diagnose_run(result(draws), "h")}
+    assert pair_findings(diagnostics["h"]["pairs"].to_dataset(), "h", 2) == []
+    draws[1, :, 1] = draws[1, :, 0]  # always together in the second chain
+    diagnostics = {"h": diagnose_run(result(draws), "h")}
+    [finding] = pair_findings(diagnostics["h"]["pairs"].to_dataset(), "h", 2)
+    together = nested_convergence(draws).common_depth_by_part[:, 0].values
+    assert finding.quantity == "items animal 0, animal 1 of h" and finding.disagree
+    assert finding.found.startswith(
+        f"lowest common node at level {together[0]:.2f} to 2.00, on average, in the chains,"
+    )
+    report = convergence_report(result(draws), diagnostics)
+    assert "items animal 0, animal 1 of h  lowest common node" in report and "The chains disagree" in report
+    # Few draws that agree: the standard error is judged in levels too.
+    slow = xr.concat([draws.isel(chain=[0], draw=[k // 40]) for k in range(200)], "draw")
+    slow = xr.concat([slow, slow], "chain").assign_coords(chain=[0, 1], draw=np.arange(200))
+    [finding] = pair_findings(nested_convergence(slow), "h", 2)
+    assert "level of the lowest common node has standard error" in finding.found and finding.found.endswith(
+        "above 0.071"
+    )
