@@ -20,7 +20,7 @@ from pymc_nrm.stats.nested.agreement import (
     purity,
     triplet_accuracy,
 )
-from pymc_nrm.stats.nested.clades import consensus_tree, maximum_clade_credibility
+from pymc_nrm.stats.nested.clades import clade_probability, consensus_tree, maximum_clade_credibility
 from pymc_nrm.stats.nested.common_depth import common_depth, common_depth_linkage
 from pymc_nrm.stats.nested.item_tree import ItemTree
 from pymc_nrm.stats.nested.levels import levels, nested_names
@@ -39,6 +39,7 @@ __all__ = [
     "adjusted_rand",
     "assignment_uncertainty",
     "binder_loss",
+    "clade_probability",
     "cluster_parameters",
     "common_depth",
     "common_depth_linkage",

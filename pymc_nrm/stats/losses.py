@@ -340,14 +340,19 @@ def draw_losses(labels, draws, loss, costs):
 
 def summarise_losses(losses, loss, costs):
     """Mean of the losses of draws and its Monte Carlo standard error, 0 if the losses are constant."""
-    values = losses.values
+    mean, error = mean_and_error(losses.values)
+    return xr.Dataset({"expected_loss": mean, "mcse": error}, attrs={"loss": loss, **costs})
+
+
+def mean_and_error(values):
+    """Mean of a number of each draw, shape (n_chains, n_draws), and its Monte Carlo standard error, 0 if constant."""
     if (values == values[0, 0]).all():
         error = 0.0
     elif values.shape[1] < 4:
         error = math.nan
     else:
         error = float(sampling_diagnostic("mcse", values[:, :, None], method="mean")[0])
-    return xr.Dataset({"expected_loss": float(values.mean()), "mcse": error}, attrs={"loss": loss, **costs})
+    return float(values.mean()), error
 
 
 def loss_table(n, loss, costs):

@@ -8,10 +8,12 @@ import xarray as xr
 from pymc_nrm.checks import check_flag, check_number
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
+from pymc_nrm.stats.losses import mean_and_error
 from pymc_nrm.stats.nested.item_tree import ItemTree, make_tree
 from pymc_nrm.stats.nested.levels import levels, stack_levels
+from pymc_nrm.stats.similarity import select_items
 
-__all__ = ["clade_probabilities", "consensus_tree", "maximum_clade_credibility"]
+__all__ = ["clade_probability", "consensus_tree", "maximum_clade_credibility"]
 
 
 @kernel
@@ -101,33 +103,71 @@ class CladeTable:
         return np.flatnonzero(row == row[self._first_items[node]])
 
 
-def clade_probabilities(sets, labels):
-    """Shares of the draws in which sets of items are a node at some level.
+def has_clade(labels, some):
+    """Whether a set of items is a node at some level, in each draw.
 
     Parameters
     ----------
-    sets : list of ndarray of int
-        Positions of items.
     labels : ndarray of int64, shape (S, L, n)
+    some : ndarray of int
+        Positions of the items.
 
     Returns
     -------
-    ndarray, shape (len(sets),)
+    ndarray of bool, shape (S,)
 
     Examples
     --------
     >>> labels = np.array([[[0, 0, 1], [0, 1, 2]], [[0, 0, 0], [0, 0, 0]]])
-    >>> clade_probabilities([np.array([0, 1, 2]), np.array([0, 1]), np.array([0])], labels)
-    array([1. , 0.5, 0.5])
+    >>> has_clade(labels, np.array([0, 1])), has_clade(labels, np.arange(3))
+    (array([ True, False]), array([ True,  True]))
     """
-    n = labels.shape[2]
-    found = np.ones(len(sets))
-    for k, some in enumerate(sets):
-        if len(some) < n:
-            own = labels[:, :, some[0], None]
-            together = (labels[:, :, some] == own).all(axis=2)
-            found[k] = (together & ((labels == own).sum(axis=2) == len(some))).any(axis=1).mean()
-    return found
+    if len(some) == labels.shape[2]:
+        return np.ones(len(labels), dtype=bool)
+    own = labels[:, :, some[0], None]
+    together = (labels[:, :, some] == own).all(axis=2)
+    return (together & ((labels == own).sum(axis=2) == len(some))).any(axis=1)
+
+
+def clade_probability(
+    idata: xr.DataTree | xr.Dataset | xr.DataArray, items: Any, *, var_name: str | None = None
+) -> xr.Dataset:
+    """Posterior probability that given items, and no others, are a node at some level.
+
+    Parameters
+    ----------
+    idata : DataTree, Dataset or DataArray
+        Draws of a nested partition, as :func:`~pymc_nrm.stats.levels` reads them.
+    items : sequence
+        Items, as coordinate values of their dimension (positions, if it has no coordinates).
+    var_name : str, optional
+        Name of the nested partition; by default the only one.
+
+    Returns
+    -------
+    Dataset
+        ``probability`` and its Monte Carlo standard error ``mcse`` (NaN with fewer than four draws per chain).
+
+    Raises
+    ------
+    ValueError
+        If there is no such nested partition, or `items` is empty or holds unknown items or one item twice.
+
+    Examples
+    --------
+    >>> paths = [[[0, 0], [0, 1], [1, 2]], [[0, 0], [0, 0], [1, 1]], [[0, 0], [1, 1], [0, 0]], [[0, 0], [0, 0], [1, 1]]]
+    >>> h = xr.DataArray([paths], dims=("chain", "draw", "animal", "level"), coords={"animal": ["cat", "dog", "ant"]})
+    >>> float(clade_probability(h, ["cat", "dog"]).probability)
+    0.75
+    """
+    draws = levels(idata, var_name)
+    n = draws.shape[3]
+    positions = draws.isel(chain=[0], draw=[0], level=0, drop=True).copy(data=np.arange(n)[None, None])
+    some = select_items(positions, items).values.ravel()
+    if len(np.unique(some)) < len(some):
+        raise ValueError(f"items must be different; got {len(some)} items, {len(np.unique(some))} of them different")
+    mean, error = mean_and_error(has_clade(stack_levels(draws), some).reshape(draws.shape[:2]).astype("float64"))
+    return xr.Dataset({"probability": mean, "mcse": error})
 
 
 def consensus_tree(
@@ -255,7 +295,7 @@ def maximum_clade_credibility(
 def chain_tree(rows, labels, names, **information):
     """Tree of nested partitions (L, n), with the probabilities of its nodes among draws (S, L, n)."""
     tree = ItemTree.from_levels(rows, names)
-    known = clade_probabilities([tree.positions(node) for node in range(tree.n_nodes)], labels)
+    known = np.array([has_clade(labels, tree.positions(node)).mean() for node in range(tree.n_nodes)])
     return ItemTree(tree.parent, tree.level, tree.node_of_item, known, tree.names, information)
 
 

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from nested_cases import all_chains, canonical_levels, noisy_draws, random_draws, sets_of
 
-from pymc_nrm.stats import ItemTree, consensus_tree, maximum_clade_credibility, nested_point_estimate
+from pymc_nrm.stats import (
+    ItemTree,
+    clade_probability,
+    consensus_tree,
+    maximum_clade_credibility,
+    nested_point_estimate,
+)
 from pymc_nrm.stats.nested.nested_point_estimate import chain_losses, minimise_nested
 from pymc_nrm.stats.nested.nested_search import NestedSearch
 from pymc_nrm.stats.point_estimate import make_tables
@@ -133,6 +139,22 @@ def test_consensus_has_the_clades_of_most_draws(rng, least, single):
         assert found == pytest.approx(wanted)
         for node in range(1, tree.n_nodes):
             assert tree.level[node] == tree.level[tree.parent[node]] + 1
+
+
+def test_probability_of_a_clade(rng):
+    draws = random_draws(rng, n=5, n_levels=2, alpha=0.5)
+    known = probabilities_of(chains_of(draws))
+    for size in range(1, 6):
+        for some in itertools.combinations(range(5), size):
+            found = clade_probability(draws, [f"animal {i}" for i in reversed(some)])
+            assert float(found.probability) == pytest.approx(known.get(frozenset(some), 0.0))
+            assert (float(found.mcse) == 0) == (float(found.probability) in (0, 1))
+    without_names = draws.drop_vars("animal")
+    assert float(clade_probability(without_names, [0, 3]).probability) == known.get(frozenset((0, 3)), 0.0)
+    with pytest.raises(ValueError, match="items must be values of 'animal'; got 'cat'"):
+        clade_probability(draws, ["animal 0", "cat"])
+    with pytest.raises(ValueError, match="items must be different; got 2 items, 1 of them different"):
+        clade_probability(draws, ["animal 0", "animal 0"])
 
 
 def test_clade_credibility_is_the_best_draw(rng):
