@@ -23,7 +23,7 @@ from pymc_nrm.stats.nested.agreement import (
 from pymc_nrm.stats.nested.clades import clade_probability, consensus_tree, maximum_clade_credibility
 from pymc_nrm.stats.nested.common_depth import common_depth, common_depth_linkage
 from pymc_nrm.stats.nested.item_tree import ItemTree
-from pymc_nrm.stats.nested.levels import levels, nested_names
+from pymc_nrm.stats.nested.levels import component_draws, levels, nested_names
 from pymc_nrm.stats.nested.nested_point_estimate import nested_point_estimate
 from pymc_nrm.stats.nested.quantities import nested_convergence, nested_quantities
 from pymc_nrm.stats.partition_convergence import partition_convergence
@@ -43,6 +43,7 @@ __all__ = [
     "cluster_parameters",
     "common_depth",
     "common_depth_linkage",
+    "component_draws",
     "consensus_tree",
     "credible_ball",
     "dendrogram_purity",

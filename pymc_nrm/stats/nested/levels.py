@@ -12,7 +12,7 @@ from pymc_nrm.stats.draws import BLOCK, SAMPLE_DIMS, posterior_of
 
 __all__ = ["component_draws", "levels", "nested_names", "stack_levels"]
 
-# Names of the dimension along which the columns of a nested partition lie.
+# Names of the dimension along which the columns of a nested partition lie; others end in ``_column``.
 COLUMN_DIMS = ("level", "column")
 
 
@@ -62,8 +62,8 @@ def levels(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None 
     ----------
     idata : DataTree, Dataset or DataArray
         Result of sampling, its group ``posterior``, or the draws themselves: integers with dimensions ``chain``,
-        ``draw``, one of items and one of levels, level 1 first.  The dimension of levels is called ``level`` or
-        ``column``, or is the last one.  Without the dimension ``chain``, draws count as one chain.
+        ``draw``, one of items and one of levels, level 1 first.  The dimension of levels is called ``level``,
+        ``column`` or ``..._column``, or is the last one.  Without the dimension ``chain``, draws count as one chain.
     var_name : str, optional
         Name of the nested partition; by default the only one.
 
@@ -114,21 +114,49 @@ def levels(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None 
     return result
 
 
-def component_draws(idata, var_name=None):
-    """Components of the items, the column ``table_0`` of a nested partition with weights; None if there is none.
+def component_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None = None) -> xr.DataArray:
+    """Components of the items in a nested partition with weights: a partition, which all functions of those take.
+
+    Parameters
+    ----------
+    idata : DataTree, Dataset or DataArray
+        Result of sampling, its group ``posterior``, or the draws themselves.
+    var_name : str, optional
+        Name of the nested partition; by default the only one.
 
     Returns
     -------
-    DataArray of int64 or None
-        Dimensions ``chain``, ``draw`` and that of the items; labels are in order of appearance.
+    DataArray of int64
+        Dimensions ``chain``, ``draw`` and that of the items; labels are 0, 1, ... in order of appearance.
+
+    Raises
+    ------
+    ValueError
+        If there is no such nested partition, or it has no column ``table_0``, as without weights.
+
+    Examples
+    --------
+    >>> columns = ["level_1", "table_1", "table_0"]
+    >>> h = xr.DataArray([[[[0, 0, 4], [1, 1, 4]]]], dims=("chain", "draw", "item", "column"), coords={"column": columns})
+    >>> component_draws(h).values.tolist()
+    [[[0, 0]]]
     """
+    components = components_of(idata, var_name)
+    if components is None:
+        raise ValueError("idata must hold a nested partition with weights: there is no column table_0")
+    return components
+
+
+def components_of(idata, var_name):
+    """:func:`component_draws`, or None if there are no weights."""
     array, dim = _columns_of_draws(idata, var_name)
     tables = _named_columns(array, dim, "table")
     if 0 not in tables:
         return None
     column = array.isel({dim: tables[0]}, drop=True).transpose(*SAMPLE_DIMS, ...)
     values = column.values
-    return column.copy(data=as_labels(_name(array), values.reshape(-1, values.shape[2])).reshape(values.shape))
+    labels = as_labels(_name(array), values.reshape(-1, values.shape[2])).astype(np.int64)
+    return column.copy(data=labels.reshape(values.shape)).drop_attrs()
 
 
 def stack_levels(draws):
@@ -153,9 +181,9 @@ def stack_levels(draws):
 
 
 def column_dimension(array):
-    """Name of the dimension of the columns: ``level`` or ``column`` if there is one, else the last one."""
+    """Name of the dimension of the columns: ``level``, ``column`` or ``..._column``, or else the last one."""
     dims = [dim for dim in array.dims if dim not in SAMPLE_DIMS]
-    return next((dim for dim in COLUMN_DIMS if dim in dims), dims[-1])
+    return next((dim for dim in dims if dim in COLUMN_DIMS or str(dim).endswith("_column")), dims[-1])
 
 
 def _columns_of_draws(idata, var_name):

@@ -9,7 +9,7 @@ from scipy.special import xlogy
 from pymc_nrm.marks import NUMBER, partition_number
 from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.convergence import convergence_table, halves
-from pymc_nrm.stats.nested.levels import component_draws, levels
+from pymc_nrm.stats.nested.levels import components_of, levels
 from pymc_nrm.stats.partition_convergence import N_PAIRS, extremes, pair_convergence, pair_coordinates, random_pairs
 from pymc_nrm.stats.step_statistics import columns_of, n_columns, own_column, statistics_at
 
@@ -51,7 +51,7 @@ def nested_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: 
     ([[[2, 3]]], [[0.333]])
     """
     result = quantities_of_levels(levels(idata, var_name))
-    components = component_draws(idata, var_name)
+    components = components_of(idata, var_name)
     if components is not None:
         result = result.assign(n_components=(("chain", "draw"), components.values.max(axis=2) + 1))
     stats, _ = statistics_at(idata, result)

@@ -14,6 +14,7 @@ from pymc_nrm.stats import (
     add_diagnostics,
     common_depth,
     common_depth_linkage,
+    component_draws,
     levels,
     nested_convergence,
     nested_names,
@@ -42,6 +43,8 @@ def test_levels_are_canonical_and_keep_coordinates(rng):
     xr.testing.assert_identical(levels(found.transpose("animal", "level", "draw", "chain")), found)
     np.testing.assert_array_equal(levels(draws.isel(chain=0)), found.isel(chain=[0]))
     np.testing.assert_array_equal(levels(draws.drop_vars("column")), found)
+    renamed = draws.rename(column="h_column").transpose("h_column", ...)
+    np.testing.assert_array_equal(levels(renamed), found)
 
 
 def test_columns_of_tables_are_left_out(rng):
@@ -55,6 +58,9 @@ def test_columns_of_tables_are_left_out(rng):
     quantities = nested_quantities(whole)
     np.testing.assert_array_equal(quantities.n_components, quantities.n_nodes.sel(level=1))
     assert "n_components" not in nested_quantities(draws)
+    np.testing.assert_array_equal(component_draws(whole), levels(draws).sel(level=1))
+    with pytest.raises(ValueError, match="must hold a nested partition with weights: there is no column table_0"):
+        component_draws(draws)
 
 
 def test_errors(rng):
