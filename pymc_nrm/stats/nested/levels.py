@@ -136,8 +136,8 @@ def component_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
 
     Examples
     --------
-    >>> columns = ["level_1", "table_1", "table_0"]
-    >>> h = xr.DataArray([[[[0, 0, 4], [1, 1, 4]]]], dims=("chain", "draw", "item", "column"), coords={"column": columns})
+    >>> dims, columns = ("chain", "draw", "item", "column"), ["level_1", "table_1", "table_0"]
+    >>> h = xr.DataArray([[[[0, 0, 4], [1, 1, 4]]]], dims=dims, coords={"column": columns})
     >>> component_draws(h).values.tolist()
     [[[0, 0]]]
     """
