@@ -79,7 +79,7 @@ def check_values(parameters, n=None, d=None, where=""):
     """
     sizes = {"n": (known_size(n), ""), "d": (known_size(d), "")}
     defaults = type(parameters)._field_defaults
-    known = type(parameters)(*[_known_value(value) for value in parameters])
+    known = type(parameters)(*[known_value(value) for value in parameters])
     for name, value in parameters._asdict().items():
         title = f"{name} of {type(parameters).__name__}"
         specification = parameters.hyperparameters[name]
@@ -97,7 +97,7 @@ def check_values(parameters, n=None, d=None, where=""):
             raise ValueError(f"{title} must be {support.description}{where}; {complaint}")
 
 
-def _known_value(value):
+def known_value(value):
     """A number or an array, also where it is a constant of the graph; None if it is symbolic."""
     if not isinstance(value, Variable):
         return value

@@ -1,0 +1,138 @@
+"""The law by which the items of a node are shared among its children, level by level."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+
+from pymc_nrm.generic import generic
+from pymc_nrm.hyperparameters import known_value, plain_values, static_shape
+from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
+
+__all__ = ["Levels", "broadcast_to_levels", "levels_of", "symbolic_levels_of"]
+
+
+class Levels(NamedTuple):
+    """Prediction rules of the levels of a nested partition; entry l is that for the children of a node of level l.
+
+    With N items in m children, of which one has N_c, the next item follows this child with probability
+    ``(N_c - sigma) / (N + alpha)`` and a new one with probability ``(alpha + m sigma) / (N + alpha)`` (Pitman 1995,
+    proposition 9).  With sigma = 0 this is the nested Chinese restaurant process of Blei, Griffiths & Jordan (2010).
+
+    Parameters
+    ----------
+    alpha, sigma : ndarray of float64 or vector tensor, shape (depth,)
+    """
+
+    alpha: Any
+    sigma: Any
+
+
+@generic
+def levels_of(measure):
+    """Prediction rules of all levels, from a measure whose fields have one entry for each level.
+
+    A measure fits if the probability of the next item's cluster depends on the sizes of clusters and their number in
+    the way of :class:`Levels`.
+
+    Parameters
+    ----------
+    measure : Measure
+        Its fields are arrays or tensors of shape (depth,).
+
+    Returns
+    -------
+    Levels
+
+    Examples
+    --------
+    >>> levels_of(DirichletProcess(np.array([0.5, 1.0])))
+    Levels(alpha=array([0.5, 1. ]), sigma=array([0., 0.]))
+    """
+    raise NotImplementedError
+
+
+@levels_of.register(DirichletProcess)
+def _(measure):
+    return Levels(measure.alpha, 0.0 * measure.alpha)
+
+
+@levels_of.register(PitmanYorProcess)
+def _(measure):
+    return Levels(measure.concentration, measure.discount)
+
+
+def symbolic_levels_of(measure):
+    """Prediction rules as :func:`levels_of` gives them, with None for a sigma that is 0 whatever the measure's fields.
+
+    Parameters
+    ----------
+    measure : Measure
+        Its fields are tensors of shape (depth,).
+
+    Returns
+    -------
+    Levels
+    """
+    levels = levels_of(measure)
+    return levels._replace(sigma=None) if isinstance(measure, DirichletProcess) else levels
+
+
+def broadcast_to_levels(parameters, depth):
+    """Check the fields of a measure or of weights, and give those that may vary by level one entry for each level.
+
+    Parameters
+    ----------
+    parameters : NamedTuple
+        Its fields are as a user wrote them: numbers, arrays of shape (depth,), tensors or random variables.
+    depth : int
+
+    Returns
+    -------
+    NamedTuple
+        Of the same class; its fields are tensors of float64.
+
+    Raises
+    ------
+    ValueError
+        If a field is neither a scalar nor of shape (depth,), or a number is outside its support.
+
+    Examples
+    --------
+    >>> broadcast_to_levels(DirichletProcess(0.3), 2).alpha.eval().tolist()
+    [0.3, 0.3]
+    >>> broadcast_to_levels(DirichletProcess([0.3, 0.0]), 2)
+    Traceback (most recent call last):
+    ValueError: alpha of DirichletProcess must be finite and above 0; got 0.0 at position (1,)
+    """
+    parameters = plain_values(parameters)
+    known = type(parameters)(*[known_value(value) for value in parameters])
+    fields = []
+    for name, value in parameters._asdict().items():
+        title = f"{name} of {type(parameters).__name__}"
+        specification = parameters.hyperparameters[name]
+        if value is None:
+            raise ValueError(f"{title} must be {specification.support.description}; got None")
+        scalar_only = name in getattr(parameters, "scalars", ())
+        shape = static_shape(value)
+        if shape != () and (scalar_only or len(shape) != 1 or shape[0] not in (None, depth)):
+            got = f"{value} of type {value.type}" if isinstance(value, Variable) else f"shape {shape}"
+            per_level = "" if scalar_only else f", or have one entry for each of the {depth} levels, shape ({depth},)"
+            raise ValueError(f"{title} must be a scalar{per_level}; got {got}")
+        if getattr(known, name) is not None:
+            support = specification.support.given(known)
+            complaint = support.complaint(np.asarray(getattr(known, name), dtype="float64"), None)
+            if complaint:
+                raise ValueError(f"{title} must be {support.description}; {complaint}")
+        fields.append(_tensor(value, () if scalar_only else (depth,)))
+    return type(parameters)(*fields)
+
+
+def _tensor(value, shape):
+    if not isinstance(value, Variable):
+        return pt.constant(np.broadcast_to(np.asarray(value, dtype="float64"), shape).copy())
+    value = value.astype("float64")
+    if static_shape(value) == shape:
+        return value
+    return pt.specify_shape(value, shape) if value.ndim == len(shape) else pt.broadcast_to(value, shape)
