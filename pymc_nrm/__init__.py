@@ -11,6 +11,7 @@ from pymc_nrm import (
     trees,
 )
 from pymc_nrm.distributions.mixture import Mixture
+from pymc_nrm.distributions.nested_partition import NestedPartition
 from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.elicitation import elicit, suggest_max_clusters
 from pymc_nrm.estimators import MixtureEstimator
@@ -29,6 +30,7 @@ from pymc_nrm.measures import (
     NormalizedInverseGaussian,
     PitmanYorProcess,
 )
+from pymc_nrm.nested.weights import HierarchicalDirichletProcess
 from pymc_nrm.predictions import (
     compute_log_likelihood,
     density,
@@ -66,11 +68,13 @@ __all__ = [
     "BernoulliBeta",
     "CategoricalDirichlet",
     "DirichletProcess",
+    "HierarchicalDirichletProcess",
     "MarginalGibbs",
     "Mixture",
     "MixtureEstimator",
     "MixtureOfFiniteMixtures",
     "MultinomialDirichlet",
+    "NestedPartition",
     "NormalGamma",
     "NormalWishart",
     "NormalizedGeneralizedGamma",

@@ -9,6 +9,7 @@ from pymc import Distribution
 from pytensor.graph.basic import Variable
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.checks import check_count, naming
@@ -16,6 +17,7 @@ from pymc_nrm.distributions.conditions import with_conditions
 from pymc_nrm.distributions.constants import with_present_shape
 from pymc_nrm.distributions.item_counts import count_value, rows_message
 from pymc_nrm.distributions.marginal_likelihood import has_marginal_likelihood, marginal_likelihood
+from pymc_nrm.distributions.nested_partition import NestedPartitionRV
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.observed import as_observed, numeric_data, sparse_origin
 from pymc_nrm.distributions.partition import PartitionRV
@@ -45,8 +47,10 @@ class MixtureRV(RandomVariable):
         self.feature_axis = next((i, core.index("d")) for i, core in enumerate(cores) if "d" in core)
 
     def partition(self, node):
-        """Return the partition of a variable, given its node."""
-        return self.dist_params(node)[0]
+        """Return the partition of a variable, given its node; for components of a nested partition the latter."""
+        labels = self.dist_params(node)[0]
+        is_column = labels.owner is not None and isinstance(labels.owner.op, Subtensor)
+        return labels.owner.inputs[0] if is_column else labels
 
     def family(self, node):
         """Return the family of a variable, given its node; the fields are tensors in their full shape."""
@@ -77,8 +81,9 @@ class Mixture(Distribution):
     Parameters
     ----------
     name : str
-    partition : Partition
-        The random partition of the items; several mixtures may share one.
+    partition : Partition or NestedPartition
+        The random partition of the items; several mixtures may share one.  Of a nested partition, which needs weights,
+        it is the partition into components.
     family : NormalWishart, NormalGamma, BernoulliBeta, PoissonGamma, CategoricalDirichlet or MultinomialDirichlet
         Its hyperparameters are numbers, arrays, tensors or random variables.
     observed : array_like or sparse matrix, shape (n, d) or (n,), optional
@@ -179,17 +184,30 @@ class Mixture(Distribution):
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
         register_numba(MixtureRV, _numba_draw)
         next_rng, values = MixtureRV(type(family), univariate, partition.owner.op.max_clusters, dtype=dtype)(
-            partition, *[pt.as_tensor(value) for value in full], rng=rng, return_next_rng=True
+            _labels(partition), *[pt.as_tensor(value) for value in full], rng=rng, return_next_rng=True
         )
         return (next_rng, values) if return_next_rng else values
 
 
 def _check_kinds(partition, family):
-    if not (isinstance(partition, Variable) and partition.owner and isinstance(partition.owner.op, PartitionRV)):
-        raise TypeError(f"partition must be a Partition; got {partition!r} of type {type(partition).__name__}")
+    op = partition.owner.op if isinstance(partition, Variable) and partition.owner else None
+    if not isinstance(op, PartitionRV | NestedPartitionRV):
+        raise TypeError(
+            f"partition must be a Partition or a NestedPartition; got {partition!r} of type {type(partition).__name__}"
+        )
     if not is_family(family):
         raise TypeError(f"family must be a family such as NormalWishart(...); got {family!r}")
+    if isinstance(op, NestedPartitionRV) and not op.has_weights:
+        raise TypeError(
+            f"NestedPartition {partition.name!r} without weights has no components, which {type(family).__name__} "
+            "needs: give it weights=HierarchicalDirichletProcess(...)"
+        )
     check_needs(type(family), (prepare_data, log_likelihood), "Mixture")
+
+
+def _labels(partition):
+    """Labels of the clusters of a partition, or of the components of a nested one."""
+    return partition[:, -1] if isinstance(partition.owner.op, NestedPartitionRV) else partition
 
 
 def _checked_dims(name, dims, shape, model):

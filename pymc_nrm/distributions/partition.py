@@ -139,17 +139,16 @@ class Partition(pm.Discrete):
         observed: Any = None,
         **kwargs: Any,
     ) -> TensorVariable:
-        for option in ("shape", "size", "total_size", "transform"):
-            if kwargs.get(option) is not None:
-                raise ValueError(f"Partition does not take {option}; got {kwargs[option]!r}. Use n or dims")
+        check_options("Partition", kwargs)
         dims = (dims,) if isinstance(dims, str) else dims
         if n is None and dims is None and observed is not None:
             n = np.size(observed)
         model = pm.modelcontext(None)
-        n = _number_of_items(name, n, dims, model)
+        n = number_of_items("Partition", name, n, dims, model)
         max_clusters = _number_of_slots(name, max_clusters, model)
         value = labels_of(name, max_clusters)
-        initval, observed = _renamed(initval, n, "initval", value), _renamed(observed, n, "observed", value)
+        initval = renamed(initval, n, f"initval of Partition {name!r}", value)
+        observed = renamed(observed, n, f"observed of Partition {name!r}", value)
         labels = super().__new__(
             cls, name, measure, n, max_clusters=max_clusters, dims=dims, initval=initval, observed=observed, **kwargs
         )
@@ -186,21 +185,39 @@ class Partition(pm.Discrete):
         return (next_rng, labels) if return_next_rng else labels
 
 
-def _number_of_items(name, n, dims, model):
+def check_options(kind, kwargs):
+    """Check that options of PyMC that have no meaning for a kind of partition are not given."""
+    for option in ("shape", "size", "total_size", "transform"):
+        if kwargs.get(option) is not None:
+            raise ValueError(f"{kind} does not take {option}; got {kwargs[option]!r}. Use n or dims")
+
+
+def number_of_items(kind, name, n, dims, model):
+    """Number of items of a variable of some kind, from ``n`` or from the one name in ``dims``.
+
+    Returns
+    -------
+    int or scalar tensor
+
+    Raises
+    ------
+    ValueError
+        If neither tells it, or they disagree.
+    """
     if dims is not None and (not isinstance(dims, tuple | list) or len(dims) != 1):
-        raise ValueError(f"dims of a Partition must be one name; got {dims}")
+        raise ValueError(f"dims of a {kind} must be one name; got {dims}")
     known = dims is not None and dims[0] in model.dim_lengths
     if n is None and not known:
         raise ValueError(
-            f"Partition {name!r} needs its number of items: n was None and dims={dims!r} is none of the model's "
+            f"{kind} {name!r} needs its number of items: n was None and dims={dims!r} is none of the model's "
             f"dimensions {sorted(model.dim_lengths)}"
         )
     if n is not None:
-        n = checked_count(f"n of Partition {name!r}", n)
+        n = checked_count(f"n of {kind} {name!r}", n)
     if known:
         length = count_value(model.dim_lengths[dims[0]])
         if n is not None and count_value(n) != length:
-            raise ValueError(f"n={count_value(n)} of Partition {name!r} is not the length {length} of dims {dims[0]!r}")
+            raise ValueError(f"n={count_value(n)} of {kind} {name!r} is not the length {length} of dims {dims[0]!r}")
         return model.dim_lengths[dims[0]]
     return n
 
@@ -219,10 +236,11 @@ def _number_of_slots(name, max_clusters, model):
     return max_clusters
 
 
-def _renamed(labels, n, argument, value):
+def renamed(labels, n, argument, value):
+    """Labels from a user in canonical form; None and names of starts stay as they are."""
     if labels is None or isinstance(labels, str):
         return labels
-    return value.renamed(labels, count_value(n), f"{argument} of Partition {value.name!r}")
+    return value.renamed(labels, count_value(n), argument)
 
 
 @logprob.register(PartitionRV)

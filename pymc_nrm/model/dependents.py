@@ -2,7 +2,7 @@
 
 from pytensor.graph.traversal import ancestors
 
-from pymc_nrm.model.rvs import family_of, is_mixture, partition_of
+from pymc_nrm.model.rvs import family_of, is_mixture, is_nested_partition, partition_of
 
 
 def mixtures_of(model, partition):
@@ -56,6 +56,11 @@ def check_uses(model, partition):
         If another variable does; the message names it and what is allowed.
     """
     for variable in other_uses(model, partition):
+        if is_nested_partition(partition):
+            raise ValueError(
+                f"{variable.name!r} depends on the labels of nested partition {partition.name!r}, which only a Mixture "
+                "may use. Deterministics may use the labels"
+            )
         raise ValueError(
             f"{variable.name!r} depends on the labels of partition {partition.name!r}, which has no slots: give it "
             "max_clusters to index parameters with its labels, or use a Mixture. Deterministics may use the labels"

@@ -5,6 +5,7 @@ from pymc.model import Model, modelcontext
 from pymc_nrm.checks import check_name
 from pymc_nrm.distributions.item_counts import count_value
 from pymc_nrm.distributions.mixture import MixtureRV
+from pymc_nrm.distributions.nested_partition import NestedPartitionRV
 from pymc_nrm.distributions.partition import PartitionRV
 
 
@@ -25,6 +26,11 @@ def checked_model(model):
 def is_partition(variable):
     """Return whether a variable is a random partition."""
     return variable.owner is not None and isinstance(variable.owner.op, PartitionRV)
+
+
+def is_nested_partition(variable):
+    """Return whether a variable is a random nested partition."""
+    return variable.owner is not None and isinstance(variable.owner.op, NestedPartitionRV)
 
 
 def is_mixture(variable):

@@ -77,6 +77,15 @@ class NestedLabels:
         """Return a copy of the point with another value."""
         return {**point, self.name: values}
 
+    def n_nodes(self, labels):
+        """Numbers of nodes of levels 1 to depth, from a value, an array or a tensor."""
+        return labels[..., : self.depth].max(axis=-2) + 1
+
+    @staticmethod
+    def n_components(labels):
+        """Number of components of a value with weights, an array or a tensor."""
+        return labels[..., -1].max(axis=-1) + 1
+
     def renamed(self, labels, n, argument):
         """Bring labels from a user to canonical form, and check them.
 

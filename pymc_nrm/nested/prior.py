@@ -1,6 +1,6 @@
 """The law of a nested partition and of its tables.
 
-Let V_0, ..., V_L be the partitions of the items into nodes, and T_0, ..., T_L those into tables; T_0 has the components.
+Let V_0, ..., V_L be the partitions of the items into nodes, and T_0, ..., T_L those into tables; T_0 are components.
 A table of level l > 0 is one customer in the parent of its node, as in the Chinese restaurant franchise of Teh, Jordan,
 Beal & Blei (2006); an item is a customer in its leaf.  With N_z items and m_z children of a node z, n_z customers
 and t_z tables, and n_t customers of a table t::
@@ -179,11 +179,11 @@ def _log_paths(levels, labels, sizes, depth, n_rows, first):
 
 
 def _ranks(labels, depth, n_rows, first):
-    """Level of the parent of each node, and how many of its siblings come before it."""
+    """Level of the parent of each node, and its rank among its siblings, in any order."""
     above, rows = pt.nonzero(first[:, :depth].T)
     parents = pt.switch(above > 0, labels[rows, pt.maximum(above - 1, 0)], 0) + n_rows * above
     n_children = _sums(parents, pt.ones_like(parents), n_rows * depth)
-    order = pt.argsort(parents, stable=True)
+    order = pt.argsort(parents)
     rank = pt.arange(parents.shape[0]) - (pt.cumsum(n_children) - n_children)[parents[order]]
     return above[order], rank
 
