@@ -147,8 +147,8 @@ class NestedPartition(pm.Discrete):
     References
     ----------
     Blei, Griffiths & Jordan (2010), "The nested Chinese restaurant process and Bayesian nonparametric inference of
-    topic hierarchies"; Huang, Laitonjam, Piao & Hurley (2020), "Bayesian hierarchical mixture clustering using multilevel
-    hierarchical Dirichlet processes", for the weights.
+    topic hierarchies".  For the weights: Huang, Laitonjam, Piao & Hurley (2020), "Bayesian hierarchical mixture
+    clustering using multilevel hierarchical Dirichlet processes".
 
     Examples
     --------

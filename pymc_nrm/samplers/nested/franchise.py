@@ -1,0 +1,239 @@
+"""The state of kernels for nested partitions with weights: nodes and tables of all levels, and who is part of what."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.generic import kernel
+from pymc_nrm.nested.labels import canonical_columns
+
+
+class Blocks(NamedTuple):
+    """Nodes or tables of all levels, in slots; row l of each array is level l.
+
+    Parameters
+    ----------
+    active, position : ndarray of int64, shape (depth + 1, n)
+        A permutation of the slots of each level with the occupied ones first, and its inverse.
+    size : ndarray of int64, shape (depth + 1,)
+        Numbers of occupied slots.
+    above : ndarray of int64, shape (depth + 1, n)
+        Slot of the node or table of the level above of which a block is part.
+    count : ndarray of int64, shape (depth + 1, n)
+        Items of a node, customers of a table.
+    """
+
+    active: Any
+    position: Any
+    size: Any
+    above: Any
+    count: Any
+
+
+class Franchise(NamedTuple):
+    """Nodes, tables and seats, which kernels change in place.
+
+    The root is slot 0 of level 0 and never closed.  A table of level l > 0 is a customer in the parent of its node.
+
+    Parameters
+    ----------
+    nodes, tables : Blocks
+    served, n_children : ndarray of int64, shape (depth + 1, n)
+        Customers and children of each node.
+    host : ndarray of int64, shape (depth + 1, n)
+        Node of each table, of the same level.
+    dish : ndarray of int64, shape (depth + 1, n)
+        Component of each table, a slot of :class:`~pymc_nrm.partitions.clusters.State`.
+    seat : ndarray of int64, shape (n,)
+        Table of each item at the last level.
+    """
+
+    nodes: Blocks
+    tables: Blocks
+    served: Any
+    n_children: Any
+    host: Any
+    dish: Any
+    seat: Any
+
+
+@kernel
+def _empty_blocks(n_levels, n):
+    order = np.empty((n_levels, n), dtype=np.int64)
+    for level in range(n_levels):
+        for slot in range(n):
+            order[level, slot] = slot
+    zeros = np.zeros((n_levels, n), dtype=np.int64)
+    return Blocks(order, order.copy(), np.zeros(n_levels, dtype=np.int64), zeros, zeros.copy())
+
+
+@kernel
+def open_block(blocks, level):
+    """Occupy the first empty slot of a level and return it; its count is 0."""
+    slot = blocks.active[level, blocks.size[level]]
+    blocks.size[level] += 1
+    blocks.count[level, slot] = 0
+    return slot
+
+
+@kernel
+def close_block(blocks, level, slot):
+    """Make a slot empty."""
+    last = blocks.size[level] - 1
+    here, other = blocks.position[level, slot], blocks.active[level, last]
+    blocks.active[level, here], blocks.active[level, last] = other, slot
+    blocks.position[level, other], blocks.position[level, slot] = here, last
+    blocks.size[level] = last
+
+
+@kernel
+def build_franchise(values, components):
+    """State for a valid value, in which slots are labels; the dish of component k is slot k.
+
+    Parameters
+    ----------
+    values : ndarray of int64, shape (n, 2 depth + 1)
+    components : ndarray of int64, shape (n,)
+        Slots of the components of the items.
+
+    Returns
+    -------
+    Franchise
+    """
+    n, depth = values.shape[0], values.shape[1] // 2
+    n_levels = depth + 1
+    nodes, tables = _empty_blocks(n_levels, n), _empty_blocks(n_levels, n)
+    zeros = np.zeros((n_levels, n), dtype=np.int64)
+    seat = np.empty(n, dtype=np.int64)
+    franchise = Franchise(nodes, tables, zeros, zeros.copy(), zeros.copy(), zeros.copy(), seat)
+    nodes.size[0] = 1
+    for i in range(n):
+        nodes.count[0, 0] += 1
+        below, was_new = i, True
+        for level in range(depth, -1, -1):
+            node = values[i, level - 1] if level > 0 else 0
+            table = values[i, 2 * depth - level]
+            if level > 0:
+                parent = values[i, level - 2] if level > 1 else 0
+                if node == nodes.size[level]:
+                    nodes.size[level] += 1
+                    nodes.above[level, node] = parent
+                    franchise.n_children[level - 1, parent] += 1
+                nodes.count[level, node] += 1
+            if was_new:
+                franchise.served[level, node] += 1
+                tables.count[level, table] += 1
+                if level == depth:
+                    seat[i] = table
+                else:
+                    tables.above[level + 1, below] = table
+            was_new = table == tables.size[level]
+            if was_new:
+                tables.size[level] += 1
+                franchise.host[level, table] = node
+                franchise.dish[level, table] = components[i]
+            below = table
+    return franchise
+
+
+@kernel
+def franchise_values(franchise):
+    """The value of a state, shape (n, 2 depth + 1), columns in order of appearance."""
+    n, depth = franchise.seat.shape[0], franchise.served.shape[0] - 1
+    values = np.empty((n, 2 * depth + 1), dtype=np.int64)
+    for i in range(n):
+        table = franchise.seat[i]
+        node = franchise.host[depth, table]
+        for level in range(depth, -1, -1):
+            values[i, 2 * depth - level] = table
+            if level > 0:
+                values[i, level - 1] = node
+                table, node = franchise.tables.above[level, table], franchise.nodes.above[level, node]
+    canonical_columns(values, n)
+    return values
+
+
+@kernel
+def change_items(franchise, node, level, amount):
+    """Add items to a node of a level and to all nodes above it; nodes that become empty are closed."""
+    nodes = franchise.nodes
+    while level >= 0:
+        above = nodes.above[level, node]
+        nodes.count[level, node] += amount
+        if level > 0 and nodes.count[level, node] == 0:
+            close_block(nodes, level, node)
+            franchise.n_children[level - 1, above] -= 1
+        node = above
+        level -= 1
+
+
+@kernel
+def remove_customer(franchise, node, level, table):
+    """Take a customer from a table of a level, and from its node; tables that become empty are closed, all the way up.
+
+    Nodes stay, even if they have no customers left.
+    """
+    nodes, tables = franchise.nodes, franchise.tables
+    while level >= 0:
+        franchise.served[level, node] -= 1
+        tables.count[level, table] -= 1
+        if tables.count[level, table] > 0:
+            return
+        close_block(tables, level, table)
+        table, node = tables.above[level, table], nodes.above[level, node]
+        level -= 1
+
+
+@kernel
+def add_path(franchise, node, level, n_items):
+    """Open a chain of nodes below a node of a level, down to the leaves, and add items to it; return the leaf."""
+    nodes, depth = franchise.nodes, franchise.served.shape[0] - 1
+    for below in range(level + 1, depth + 1):
+        child = open_block(nodes, below)
+        nodes.above[below, child] = node
+        franchise.n_children[below - 1, node] += 1
+        franchise.served[below, child] = 0
+        franchise.n_children[below, child] = 0
+        node = child
+    change_items(franchise, node, depth, n_items)
+    return node
+
+
+@kernel
+def seat_customer(franchise, node, level, joined, at_level, dish):
+    """Seat a customer of a node so that it gets to a table of a level above; open tables in between.
+
+    Parameters
+    ----------
+    franchise : Franchise
+    node, level : int
+        The node in which the customer takes a seat, and its level.
+    joined, at_level : int
+        The table that the customer or one of the new tables joins, and its level; ``at_level = -1`` for none, when a
+        new table of level 0 is opened as well.
+    dish : int
+        Component of the new tables.
+
+    Returns
+    -------
+    int
+        The table at which the customer sits, of level ``level``.
+    """
+    nodes, tables = franchise.nodes, franchise.tables
+    first, below = -1, -1
+    while True:
+        franchise.served[level, node] += 1
+        table = joined if level == at_level else open_block(tables, level)
+        tables.count[level, table] += 1
+        if below >= 0:
+            tables.above[level + 1, below] = table
+        else:
+            first = table
+        if level == at_level:
+            return first
+        franchise.host[level, table] = node
+        franchise.dish[level, table] = dish
+        if level == 0:
+            return first
+        below, node = table, nodes.above[level, node]
+        level -= 1

@@ -1,0 +1,143 @@
+"""Predictive weights of data at all nodes, and draws of places and seats from them."""
+
+import math
+
+import numpy as np
+
+from pymc_nrm.generic import kernel
+
+
+@kernel
+def relative_weights(log_f, state):
+    """Turn log predictive densities of the components, and of a new one, into weights relative to the largest.
+
+    Parameters
+    ----------
+    log_f : ndarray, shape (capacity,)
+        By slot; those of the occupied slots and of the first empty one are overwritten.
+    state : State
+
+    Returns
+    -------
+    float
+        Weight of a new component.
+
+    Raises
+    ------
+    ValueError
+        If no density is positive, or one is NaN or infinite.
+    """
+    largest, n = -math.inf, state.size[0] + 1
+    for k in range(n):
+        largest = max(largest, log_f[state.active[k]])
+    total = 0.0
+    for k in range(n):
+        slot = state.active[k]
+        log_f[slot] = math.exp(log_f[slot] - largest)
+        total += log_f[slot]
+    if not 0.0 < total < math.inf:
+        raise ValueError("an item cannot be drawn into a component: all densities are 0, or one is not finite")
+    return log_f[state.active[n - 1]]
+
+
+@kernel
+def predictive_weights(franchise, gammas, f, f_new, last, seated):
+    """Predictive weight of the data of one further customer at every node of levels 0 to ``last``.
+
+    For a node z of level l it is ``s_z = (sum_t n_t f_t + gamma_l s_parent) / (n_z + gamma_l)``, with a sum over its
+    tables t.  The root has the weight of a new component in the place of that of a parent.
+
+    Parameters
+    ----------
+    franchise : Franchise
+    gammas : ndarray, shape (depth + 1,)
+    f : ndarray
+        Weight of each component, by slot.
+    f_new : float
+        Weight of a new component.
+    last : int
+    seated : ndarray, shape (depth + 1, n)
+        Overwritten with the weights of the nodes.
+    """
+    nodes, tables = franchise.nodes, franchise.tables
+    for level in range(last + 1):
+        gamma = gammas[level]
+        for k in range(nodes.size[level]):
+            node = nodes.active[level, k]
+            above = seated[level - 1, nodes.above[level, node]] if level > 0 else f_new
+            seated[level, node] = gamma * above
+        for k in range(tables.size[level]):
+            table = tables.active[level, k]
+            weight = tables.count[level, table] * f[franchise.dish[level, table]]
+            seated[level, franchise.host[level, table]] += weight
+        for k in range(nodes.size[level]):
+            node = nodes.active[level, k]
+            seated[level, node] /= franchise.served[level, node] + gamma
+
+
+@kernel
+def draw_seat(rng, franchise, gammas, f, f_new, seated, node, level):
+    """Draw where a customer of a node of a level sits, given its predictive weights.
+
+    Returns
+    -------
+    table, level : int
+        The table that it joins, directly or by new tables below it, and its level; level -1 for a new component.
+    """
+    nodes, tables = franchise.nodes, franchise.tables
+    while level >= 0:
+        above = seated[level - 1, nodes.above[level, node]] if level > 0 else f_new
+        threshold = rng.random() * (franchise.served[level, node] + gammas[level]) * seated[level, node]
+        threshold -= gammas[level] * above
+        if threshold >= 0.0:
+            chosen = -1
+            for k in range(tables.size[level]):
+                table = tables.active[level, k]
+                weight = tables.count[level, table] * f[franchise.dish[level, table]]
+                if franchise.host[level, table] == node and weight > 0.0:
+                    chosen = table
+                    threshold -= weight
+                    if threshold < 0.0:
+                        break
+            # Rounding may leave a threshold above 0 where there is no table.
+            if chosen >= 0:
+                return chosen, level
+        node = nodes.above[level, node]
+        level -= 1
+    return -1, -1
+
+
+@kernel
+def draw_place(rng, franchise, weights):
+    """Draw a node of any level with probabilities in proportion to ``weights``, shape (depth + 1, n).
+
+    Returns
+    -------
+    node, level : int
+    """
+    nodes = franchise.nodes
+    total = 0.0
+    for level in range(weights.shape[0]):
+        for k in range(nodes.size[level]):
+            total += weights[level, nodes.active[level, k]]
+    if not 0.0 < total < np.inf:
+        raise ValueError("an item has no place in the tree: all weights are 0, or one is not finite")
+    threshold = rng.random() * total
+    chosen, at = 0, 0
+    for level in range(weights.shape[0]):
+        for k in range(nodes.size[level]):
+            node = nodes.active[level, k]
+            if weights[level, node] > 0.0:
+                chosen, at = node, level
+                threshold -= weights[level, node]
+                if threshold < 0.0:
+                    return chosen, at
+    return chosen, at
+
+
+@kernel
+def log_opening_weight(levels, level, n_children):
+    """Log weight of a new child of a node of a level with some children; 0 for the first, which is certain."""
+    if n_children == 0:
+        return 0.0
+    return math.log(levels.alpha[level] + n_children * levels.sigma[level])

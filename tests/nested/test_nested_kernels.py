@@ -1,0 +1,134 @@
+"""Every kernel for nested partitions with weights, alone and with others, against the enumerated posterior."""
+
+import functools
+import zlib
+
+import numpy as np
+import pytest
+from enumeration import all_values
+
+from pymc_nrm.families import BernoulliBeta, NormalWishart
+from pymc_nrm.families.base import add_item, statistics_size
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.generic import kernel
+from pymc_nrm.nested.levels import Levels
+from pymc_nrm.nested.prior import log_nested_prior
+from pymc_nrm.samplers.nested.sweep import Sweep, sweep
+from pymc_nrm.testing import kernel_inputs, largest_z, z_scores
+
+FAMILIES = {
+    "BernoulliBeta": (BernoulliBeta(0.6, 0.6), np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]])),
+    "NormalWishart": (
+        NormalWishart(mu=[0.0, 1.0], kappa=0.3, Psi=[[1.5, 0.4], [0.4, 1.0]], nu=4.0),
+        np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2]]),
+    ),
+}
+ALPHA, SIGMA, GAMMAS = np.array([0.7, 1.3]), np.array([0.3, 0.6]), np.array([1.5, 0.8, 1.9])
+ONLY_ITEMS = Sweep(True, False, False, False)
+KERNELS = {
+    "tables": Sweep(False, True, False, False),
+    "seats": Sweep(False, False, True, False),
+    "levels": Sweep(False, False, False, True),
+}
+CHAINS = 4
+
+
+@kernel
+def chain(rng, values, levels, gammas, family, data, kernels, n_draws):
+    """Values after each sweep."""
+    draws = np.empty((n_draws, *values.shape), dtype=np.int64)
+    for t in range(n_draws):
+        values, _ = sweep(rng, values, levels, gammas, family, data, kernels)
+        draws[t] = values
+    return draws
+
+
+@kernel
+def ends(rng, starts, levels, gammas, family, data, kernels):
+    """Values one sweep after each start."""
+    found = np.empty_like(starts)
+    for t in range(starts.shape[0]):
+        found[t], _ = sweep(rng, starts[t].copy(), levels, gammas, family, data, kernels)
+    return found
+
+
+def inputs(family, n):
+    own, X = FAMILIES[family]
+    return kernel_inputs(own, X[:n])
+
+
+@functools.cache
+def posterior(family, n, depth, has_discount):
+    """All values, an index of them, and their probabilities."""
+    values = all_values(n, depth, True)
+    own, data = inputs(family, n)
+    laws = levels(depth, has_discount)
+    log_p = [log_nested_prior(laws, GAMMAS[: depth + 1].copy(), value) for value in values]
+    components, of_value = np.unique(values[:, :, -1], axis=0, return_inverse=True)
+    marginals = []
+    for labels in components:
+        total = 0.0
+        for label in set(labels):
+            row = np.zeros(statistics_size(own))
+            for item in np.flatnonzero(labels == label):
+                add_item(own, row, data, item, 1.0)
+            total += log_marginal(own, row)
+        marginals.append(total)
+    log_p = np.array(log_p) + np.array(marginals)[of_value.ravel()]
+    p = np.exp(log_p - log_p.max())
+    return values, {value.tobytes(): k for k, value in enumerate(values)}, p / p.sum()
+
+
+def levels(depth, has_discount):
+    return Levels(ALPHA[:depth].copy(), SIGMA[:depth] * has_discount)
+
+
+def assert_law(draws, index, p):
+    rows = np.array([index[value.tobytes()] for value in draws.reshape(-1, *draws.shape[-2:])])
+    scores = z_scores(rows.reshape(CHAINS, -1, 1), np.arange(len(p))[:, None], p)
+    assert np.abs(scores).max() < largest_z((CHAINS, len(rows) // CHAINS), scores.size)
+
+
+def check_chain(family, n, depth, kernels, n_draws, has_discount=False):
+    _, index, p = posterior(family, n, depth, has_discount)
+    own, data = inputs(family, n)
+    seed = zlib.crc32(f"{family} {n} {depth} {tuple(kernels)}".encode())
+    start = np.zeros((n, 2 * depth + 1), dtype=np.int64)
+    laws, gammas = levels(depth, has_discount), GAMMAS[: depth + 1].copy()
+    draws = [
+        chain(rng, start, laws, gammas, own, data, kernels, n_draws) for rng in np.random.default_rng(seed).spawn(4)
+    ]
+    assert_law(np.array(draws)[:, 20:], index, p)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("kernels", [ONLY_ITEMS, Sweep()], ids=["items", "all"])
+def test_chain_has_the_posterior_law(family, kernels):
+    check_chain(family, 3, 1, kernels, 20_000)
+
+
+@pytest.mark.parametrize("kernels", [ONLY_ITEMS, Sweep()], ids=["items", "all"])
+def test_chain_with_discounts(kernels):
+    check_chain("BernoulliBeta", 3, 2, kernels, 20_000, has_discount=True)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(("n", "depth", "has_discount"), [(3, 2, True), (4, 1, False), (4, 2, False)])
+def test_kernel_leaves_the_posterior_invariant(name, n, depth, has_discount):
+    family = "BernoulliBeta"
+    values, index, p = posterior(family, n, depth, has_discount)
+    own, data = inputs(family, n)
+    rng = np.random.default_rng(zlib.crc32(f"{name} {n} {depth}".encode()))
+    starts = values[rng.choice(len(values), size=60_000, p=p)]
+    found = ends(rng, starts, levels(depth, has_discount), GAMMAS[: depth + 1].copy(), own, data, KERNELS[name])
+    assert (found != starts).any(axis=(1, 2)).mean() > 0.05
+    assert_law(found.reshape(CHAINS, -1, *found.shape[1:]), index, p)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", ["items", "all", *KERNELS])
+def test_long_chain(family, name):
+    """The item update alone, and with each of the others."""
+    kernels = Sweep() if name == "all" else ONLY_ITEMS._replace(**({} if name == "items" else {name: True}))
+    check_chain(family, 4, 2, kernels, 250_000)
