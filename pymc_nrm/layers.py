@@ -29,6 +29,7 @@ IMPORTS = {
     "guide_trees": (*_CHECKS, "generic", "interrupts", "special", *_KINDS, "partitions"),
     "trees": (*_CHECKS, "generic", "interrupts", "special", *_KINDS, "partitions", "guide_trees"),
     "nested": (*_CHECKS, "generic", "interrupts", "special", *_KINDS, "partitions"),
+    "tree_families": (*_CHECKS, "generic", "interrupts", "special", "kernel_op", "families"),
     "pymc_internals": (),
     "distributions": (
         "pymc_internals",
@@ -39,10 +40,11 @@ IMPORTS = {
         *_KINDS,
         "partitions",
         "nested",
+        "tree_families",
     ),
     "elicitation": (*_CHECKS, "progress", "generic", "measures"),
     "priors": ("checks", "families", "distributions"),
-    "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "nested", "distributions"),
+    "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "nested", "tree_families", "distributions"),
     "itemwise": (*_CHECKS, "generic", "special", *_KINDS, "partitions", *_PYMC),
     "samplers": (
         *_CHECKS,
@@ -52,6 +54,7 @@ IMPORTS = {
         "partitions",
         "guide_trees",
         "nested",
+        "tree_families",
         *_PYMC,
         "itemwise",
     ),
