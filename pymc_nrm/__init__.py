@@ -47,7 +47,7 @@ from pymc_nrm.predictions import (
 )
 from pymc_nrm.recipes import gaussian_mixture, mixture_model, table_data
 from pymc_nrm.run import resume, sample
-from pymc_nrm.samplers import MarginalGibbs, SliceSampler, SlotGibbs, SlotNUTS, SplitMerge, TreeGuided
+from pymc_nrm.samplers import MarginalGibbs, NestedGibbs, SliceSampler, SlotGibbs, SlotNUTS, SplitMerge, TreeGuided
 from pymc_nrm.stats import (
     add_diagnostics,
     assignment_uncertainty,
@@ -63,18 +63,22 @@ from pymc_nrm.stats import (
     summary,
     without_labels,
 )
+from pymc_nrm.tree_families import IndependentNormalDiffusion, NormalDiffusion
 
 __all__ = [
     "BernoulliBeta",
     "CategoricalDirichlet",
     "DirichletProcess",
     "HierarchicalDirichletProcess",
+    "IndependentNormalDiffusion",
     "MarginalGibbs",
     "Mixture",
     "MixtureEstimator",
     "MixtureOfFiniteMixtures",
     "MultinomialDirichlet",
+    "NestedGibbs",
     "NestedPartition",
+    "NormalDiffusion",
     "NormalGamma",
     "NormalWishart",
     "NormalizedGeneralizedGamma",
@@ -126,6 +130,14 @@ __all__ = [
     "without_labels",
 ]
 
-for _step in (TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, SlotGibbs, samplers.PublishedTreeGuided):
+for _step in (
+    TreeGuided,
+    SplitMerge,
+    MarginalGibbs,
+    SliceSampler,
+    SlotGibbs,
+    NestedGibbs,
+    samplers.PublishedTreeGuided,
+):
     if _step not in STEP_METHODS:
         STEP_METHODS.append(_step)

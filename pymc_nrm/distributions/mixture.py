@@ -22,13 +22,16 @@ from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.observed import as_observed, numeric_data, sparse_origin
 from pymc_nrm.distributions.partition import PartitionRV
 from pymc_nrm.distributions.printing import printed_names
+from pymc_nrm.distributions.tree_mixture import tree_mixture
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_data
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
+from pymc_nrm.generic import lacking
 from pymc_nrm.hyperparameters import check_values, plain_values
 from pymc_nrm.partitions.clusters import draw_data
 from pymc_nrm.partitions.slot_labels import labels_of
 from pymc_nrm.pymc_internals import logprob, support_point
+from pymc_nrm.tree_families import base as tree_families
 
 
 class MixtureRV(RandomVariable):
@@ -83,7 +86,7 @@ class Mixture(Distribution):
     name : str
     partition : Partition or NestedPartition
         The random partition of the items; several mixtures may share one.  Of a nested partition, which needs weights,
-        it is the partition into components.
+        it is the partition into components; without weights, the family must be a tree family.
     family : NormalWishart, NormalGamma, BernoulliBeta, PoissonGamma, CategoricalDirichlet or MultinomialDirichlet
         Its hyperparameters are numbers, arrays, tensors or random variables.
     observed : array_like or sparse matrix, shape (n, d) or (n,), optional
@@ -149,7 +152,7 @@ class Mixture(Distribution):
             family = plain_values(family)
             with naming(title):
                 family = complete(family, X)
-            full = broadcast_hyperparameters(family, *X.shape)
+            full = _full_shape(partition, family, *X.shape)
             with naming(title):
                 prepare_data(full, X)
             missing = not hasattr(X, "tocsr") and bool(np.isnan(X).any())
@@ -172,14 +175,20 @@ class Mixture(Distribution):
         """Create data outside a model, for example for ``pm.draw``; arguments as in :class:`Mixture`."""
         _check_kinds(partition, family)
         family = plain_values(family)
-        check_values(type(family)(*map(with_present_shape, family)), *_checked_shape(partition, shape))
+        n_items, n_columns = _checked_shape(partition, shape)
+        if not is_tree_family(family):
+            check_values(type(family)(*map(with_present_shape, family)), n_items, n_columns)
         n_features = _n_features(family, shape)
         if any(value is None for value in canonical(family)):
             missing = [name for name, value in canonical(family)._asdict().items() if value is None]
             raise ValueError(f"{type(family).__name__} without observed data needs {', '.join(missing)}; got None")
         univariate = n_features is None or (shape is not None and len(shape) == 1)
         n = partition.owner.op.n_items(partition.owner)
-        full = broadcast_hyperparameters(family, n, 1 if n_features is None else n_features)
+        full = _full_shape(partition, family, n, 1 if n_features is None else n_features)
+        if is_tree_family(family):
+            rng = pt.random.shared_rng(seed=None) if rng is None else rng
+            next_rng, values = tree_mixture(partition, full, univariate, rng)
+            return (next_rng, values) if return_next_rng else values
         dtype = dtype or ("float64" if family.continuous else "int64")
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
         register_numba(MixtureRV, _numba_draw)
@@ -197,12 +206,35 @@ def _check_kinds(partition, family):
         )
     if not is_family(family):
         raise TypeError(f"family must be a family such as NormalWishart(...); got {family!r}")
-    if isinstance(op, NestedPartitionRV) and not op.has_weights:
+    is_tree = isinstance(op, NestedPartitionRV) and not op.has_weights
+    if is_tree and not is_tree_family(family):
         raise TypeError(
-            f"NestedPartition {partition.name!r} without weights has no components, which {type(family).__name__} "
-            "needs: give it weights=HierarchicalDirichletProcess(...)"
+            f"family must be a tree family such as NormalDiffusion(...), or NestedPartition {partition.name!r} needs "
+            f"weights=HierarchicalDirichletProcess(...), since {type(family).__name__} is for components; got "
+            "a NestedPartition without weights"
         )
-    check_needs(type(family), (prepare_data, log_likelihood), "Mixture")
+    if is_tree_family(family) and not is_tree:
+        raise TypeError(
+            f"partition must be a NestedPartition without weights, since the means of {type(family).__name__} diffuse "
+            f"down a tree; got {partition.name!r}, a "
+            f"{'NestedPartition with weights' if isinstance(op, NestedPartitionRV) else 'Partition'}"
+        )
+    if is_tree_family(family):
+        check_needs(type(family), (prepare_data, tree_families.symbolic_log_likelihood), "Mixture")
+    else:
+        check_needs(type(family), (prepare_data, log_likelihood), "Mixture")
+
+
+def is_tree_family(family):
+    """Return whether a family is for the leaves of a tree."""
+    return not lacking(type(family), [tree_families.symbolic_log_likelihood])
+
+
+def _full_shape(partition, family, n, d):
+    """The family with hyperparameters of full shape."""
+    if is_tree_family(family):
+        return tree_families.broadcast_hyperparameters(family, n, d, partition.owner.op.depth)
+    return broadcast_hyperparameters(family, n, d)
 
 
 def _labels(partition):

@@ -18,7 +18,7 @@ from pymc_nrm.distributions.start import DefaultStart
 from pymc_nrm.generic import lacking
 from pymc_nrm.nested.forward import draw_nested, draw_paths
 from pymc_nrm.nested.labels import NestedLabels
-from pymc_nrm.nested.levels import Levels, broadcast_to_levels, levels_of, symbolic_levels_of
+from pymc_nrm.nested.levels import broadcast_to_levels, levels_of, symbolic_levels_of
 from pymc_nrm.nested.prior import symbolic_log_nested_prior
 from pymc_nrm.nested.weights import HierarchicalDirichletProcess, concentrations_of
 from pymc_nrm.pymc_internals import logprob, support_point
@@ -43,15 +43,27 @@ class NestedPartitionRV(RandomVariable):
         """Return the symbolic number of items of a variable, given its node."""
         return self.dist_params(node)[0]
 
-    def measure(self, node):
-        """Return the measure of a variable, given its node; the fields are tensors with one entry for each level."""
-        return self.laws(self.dist_params(node)[1:])[0]
+    def prior_inputs(self, node):
+        """Return the tensors that the law of a variable depends on besides its number of items."""
+        return self.dist_params(node)[1:]
 
-    def laws(self, parameters):
-        """Return the measure and the weights, which may be None, from the inputs after the number of items."""
+    def measure_and_weights(self, parameters):
+        """Return the measure and the weights, which may be None, from :meth:`prior_inputs` or their values."""
         n_fields = len(self.measure_class._fields)
         weights = HierarchicalDirichletProcess(*parameters[n_fields:]) if self.has_weights else None
         return self.measure_class(*parameters[:n_fields]), weights
+
+    def numeric_prior(self, values):
+        """Return levels and, with weights, concentrations as kernels read them, from values of :meth:`prior_inputs`.
+
+        Returns
+        -------
+        levels : Levels
+        gammas : ndarray of float64, shape (depth + 1,), or None
+        """
+        measure, weights = self.measure_and_weights([np.array(value, dtype="float64", order="C") for value in values])
+        gammas = None if weights is None else np.concatenate([[weights.gamma_0], weights.gamma])
+        return levels_of(measure), gammas
 
     def value(self, name):
         """Return the type of the values of a variable with this name."""
@@ -64,27 +76,7 @@ class NestedPartitionRV(RandomVariable):
         *parameters, size = parameters_and_size
         if size:
             raise NotImplementedError("batches of nested partitions are drawn by the numba backend only")
-        return draw_value(rng, *numeric_laws(self, parameters), int(n))
-
-
-def numeric_laws(op, parameters):
-    """Levels, and concentrations of the weights or None, as kernels read them.
-
-    Parameters
-    ----------
-    op : NestedPartitionRV
-    parameters : sequence of ndarray
-        Values of the inputs after the number of items.
-
-    Returns
-    -------
-    levels : Levels
-    gammas : ndarray of float64, shape (depth + 1,), or None
-    """
-    arrays = [np.array(value, dtype="float64", order="C") for value in parameters]
-    measure, weights = op.laws(arrays)
-    gammas = None if weights is None else np.concatenate([[weights.gamma_0], weights.gamma])
-    return Levels(*levels_of(measure)), gammas
+        return draw_value(rng, *self.numeric_prior(parameters), int(n))
 
 
 def draw_value(rng, levels, gammas, n):
@@ -233,7 +225,7 @@ class NestedPartition(pm.Discrete):
 @logprob.register(NestedPartitionRV)
 def _nested_partition_logp(op, values, rng, size, n, *parameters, **kwargs):
     [labels] = values
-    measure, weights = op.laws(parameters)
+    measure, weights = op.measure_and_weights(parameters)
     gammas = None if weights is None else concentrations_of(weights)
     value, levels = op.value("labels"), symbolic_levels_of(measure)
     log_probability = with_conditions(symbolic_log_nested_prior(value, levels, gammas, labels, n), measure)

@@ -41,6 +41,14 @@ class PartitionRV(RandomVariable):
         """Return the measure of a variable, given its node; the fields are tensors."""
         return self.measure_class(*self.dist_params(node)[1:])
 
+    def prior_inputs(self, node):
+        """Return the tensors that the law of a variable depends on besides its number of items."""
+        return self.dist_params(node)[1:]
+
+    def numeric_prior(self, values):
+        """Return the law as kernels read it, here the measure, from values of :meth:`prior_inputs`."""
+        return self.measure_class(*[float(value) for value in values])
+
     def value(self, name):
         """Return the type of the values of a variable with this name."""
         return labels_of(name, self.max_clusters)

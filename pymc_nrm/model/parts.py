@@ -6,7 +6,7 @@ from pymc_nrm.distributions.mixture import kernel_family
 from pymc_nrm.families.base import localise, prepare_data
 from pymc_nrm.families.no_data import NoData, NoRows
 from pymc_nrm.families.product import product, product_data
-from pymc_nrm.model.rvs import family_of, measure_of
+from pymc_nrm.model.rvs import family_of
 
 
 class PartitionParts:
@@ -17,6 +17,7 @@ class PartitionParts:
     Parameters
     ----------
     partition : TensorVariable
+        A partition or a nested partition.
     mixtures : list of TensorVariable
         The mixtures of the partition.
     evaluate : callable
@@ -31,10 +32,13 @@ class PartitionParts:
     """
 
     def __init__(self, partition, mixtures, evaluate):
-        measure, families = measure_of(partition), [family_of(rv) for rv in mixtures]
-        self._measure_class, self._family_classes = type(measure), [type(family) for family in families]
+        op, families = partition.owner.op, [family_of(rv) for rv in mixtures]
+        self._measure, self._family_classes = op.numeric_prior, [type(family) for family in families]
         self._names = [rv.name for rv in mixtures]
-        parts = [list(measure), *[[*family, rv] for family, rv in zip(families, mixtures, strict=True)]]
+        parts = [
+            list(op.prior_inputs(partition.owner)),
+            *[[*family, rv] for family, rv in zip(families, mixtures, strict=True)],
+        ]
         self._ends = np.cumsum([len(part) for part in parts])
         self._values = evaluate([variable for part in parts for variable in part])
         self.inputs = self._values.inputs
@@ -63,8 +67,8 @@ class PartitionParts:
 
         Returns
         -------
-        measure : Measure
-            With float fields.
+        measure : Measure or (Levels, ndarray or None)
+            With float fields; for a nested partition its levels and the concentrations of its weights.
         mixtures : list of (str, Family, array)
             Name, family with hyperparameters in their full shape, and data of each mixture.
         """
@@ -74,9 +78,6 @@ class PartitionParts:
             for name, family_class, (*values, X) in zip(self._names, self._family_classes, parts, strict=True)
         ]
         return self._measure(hyperparameters), mixtures
-
-    def _measure(self, hyperparameters):
-        return self._measure_class(*[float(value) for value in hyperparameters])
 
     def prepared(self, given):
         """Return measure, families and data in the form that kernels read.
@@ -88,8 +89,8 @@ class PartitionParts:
 
         Returns
         -------
-        measure : Measure
-            With float fields.
+        measure : Measure or (Levels, ndarray or None)
+            With float fields; for a nested partition its levels and the concentrations of its weights.
         families : tuple of Family
             The family of each mixture, localised by :func:`~pymc_nrm.families.base.localise`.
         data : tuple of NamedTuple

@@ -7,6 +7,7 @@ from pymc_nrm.distributions.item_counts import count_value
 from pymc_nrm.distributions.mixture import MixtureRV
 from pymc_nrm.distributions.nested_partition import NestedPartitionRV
 from pymc_nrm.distributions.partition import PartitionRV
+from pymc_nrm.distributions.tree_mixture import TreeMixtureRV
 
 
 def checked_model(model):
@@ -35,7 +36,7 @@ def is_nested_partition(variable):
 
 def is_mixture(variable):
     """Return whether a variable is the data of a mixture, observed or latent."""
-    return variable.owner is not None and isinstance(variable.owner.op, MixtureRV)
+    return variable.owner is not None and isinstance(variable.owner.op, MixtureRV | TreeMixtureRV)
 
 
 def find_partition(model, name=None):

@@ -5,7 +5,7 @@ import logging
 import pymc as pm
 from xarray import DataTree
 
-from pymc_nrm.model.rvs import is_partition
+from pymc_nrm.model.rvs import is_nested_partition, is_partition
 from pymc_nrm.pymc_internals import naming_dead_chains, warn_divergences, warn_treedepth
 from pymc_nrm.run.checkpoint_step import Checkpoints
 from pymc_nrm.run.convergence_report import convergence_report
@@ -27,6 +27,11 @@ _information = logging.getLogger("pymc.nrm_chains")
 def partitions_of(model):
     """Names of the free partitions of a model."""
     return [rv.name for rv in model.free_RVs if is_partition(rv)]
+
+
+def nested_partitions_of(model):
+    """Depths of the free nested partitions of a model, by name."""
+    return {rv.name: rv.owner.op.depth for rv in model.free_RVs if is_nested_partition(rv)}
 
 
 def run_and_check(
@@ -70,7 +75,7 @@ def run_and_check(
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:
         return idata
-    mark_partitions(idata, partitions, slot_parameters(model, posterior))
+    mark_partitions(idata, partitions, slot_parameters(model, posterior), nested_partitions_of(model))
     check = compute_convergence_checks and not quiet
     diagnostics = {}
     if check or partition_diagnostics:
@@ -92,7 +97,7 @@ def run_and_check(
 
 def _sample_and_store(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs):
     """Sample with a trace of this package instead of PyMC's."""
-    partitions = partitions_of(model)
+    partitions = [*partitions_of(model), *nested_partitions_of(model)]
     reason = "a client" if client is not None else f"label_storage={label_storage!r}, thin={thin}"
     reason = "checkpoint" if folder is not None and client is None else reason
     if label_storage != "full" and not partitions:

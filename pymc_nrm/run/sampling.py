@@ -7,8 +7,8 @@ import pymc as pm
 from xarray import DataTree
 
 from pymc_nrm.checks import check_count, check_flag, random_generator
-from pymc_nrm.model.rvs import checked_model, is_partition, n_items, value_of
-from pymc_nrm.run.checked_run import partitions_of, run_and_check
+from pymc_nrm.model.rvs import checked_model, is_nested_partition, is_partition, n_items, value_of
+from pymc_nrm.run.checked_run import nested_partitions_of, partitions_of, run_and_check
 from pymc_nrm.run.label_storage import LABEL_STORAGE
 from pymc_nrm.run.resuming import begin_run
 from pymc_nrm.run.run_folder import removed_if_nothing_was_drawn
@@ -74,7 +74,8 @@ def sample(
     Returns
     -------
     DataTree
-        As from ``pm.sample``; the attribute ``partition`` of a partition in ``posterior`` is its name.
+        As from ``pm.sample``; the attribute ``partition`` of a partition in ``posterior`` is its name, the attribute
+        ``nested_partition`` of a nested partition its depth.
         ``sample_stats`` has ``n_clusters``, ``log_joint`` (log density of data, partition and u given everything else),
         ``u`` and ``entropy`` (nats) of each draw, with the dimension ``partition`` if there are several.
         ``partition_stats`` has a group for each partition with diagnostics that do not depend on labels.  For ArviZ see
@@ -120,7 +121,7 @@ def sample(
     ('uint8', (2, 50, 4))
     """
     model = checked_model(model)
-    partitions = partitions_of(model)
+    partitions = [*partitions_of(model), *nested_partitions_of(model)]
     if not isinstance(label_storage, str) or label_storage not in LABEL_STORAGE:
         raise ValueError(f"label_storage must be one of {', '.join(map(repr, LABEL_STORAGE))}; got {label_storage!r}")
     check_flag("compute_convergence_checks", compute_convergence_checks)
@@ -175,7 +176,8 @@ def _with_canonical_labels(values, model):
         if isinstance(name, str) and name not in known:
             raise ValueError(f"initvals must be of free variables of the model, {sorted(known)}; got {name!r}")
         variable = model.named_vars.get(name) if isinstance(name, str) else name
-        if variable in model.free_RVs and is_partition(variable) and not isinstance(value, str):
+        has_labels = variable in model.free_RVs and (is_partition(variable) or is_nested_partition(variable))
+        if has_labels and not isinstance(value, str):
             value = value_of(variable).renamed(value, n_items(variable), f"initvals[{name!r}]")
         renamed[name] = value
     return renamed

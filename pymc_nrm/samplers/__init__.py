@@ -2,6 +2,7 @@
 
 from pymc_nrm.samplers.lee_choi.step import PublishedTreeGuided
 from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
+from pymc_nrm.samplers.nested.nested_gibbs import NestedGibbs
 from pymc_nrm.samplers.slice_sampler import SliceSampler
 from pymc_nrm.samplers.slots.gibbs import SlotGibbs
 from pymc_nrm.samplers.slots.nuts import SlotNUTS
@@ -10,6 +11,7 @@ from pymc_nrm.samplers.tree_guided.step import TreeGuided
 
 __all__ = [
     "MarginalGibbs",
+    "NestedGibbs",
     "PublishedTreeGuided",
     "SliceSampler",
     "SlotGibbs",

@@ -68,7 +68,41 @@ class PartitionStepState(StepMethodState):
     options: dict = field(metadata={"frozen": True})
 
 
-class PartitionStep(BlockedStep):
+class LabelStep(BlockedStep):
+    """Base of the steps that sample the labels of one variable: its arguments and its state."""
+
+    default_blocked = False
+    _state_class = PartitionStepState
+    # What the step samples.
+    samples = "Partition"
+
+    def __new__(cls, *args, **kwargs):
+        # Check before PyMC does, whose errors do not name the arguments.
+        kwargs["model"] = model = checked_model(kwargs.get("model"))
+        vars = args[0] if args else kwargs.get("vars", model.value_vars)
+        several = vars if isinstance(vars, list | tuple) else [vars]
+        known = {*model.value_vars, *model.free_RVs}
+        if not several or not all(isinstance(variable, Variable) and variable in known for variable in several):
+            raise TypeError(f"vars must be a free {cls.samples} of the model, or a list of them; got {vars!r}")
+        random_generator(kwargs.get("rng"), "rng")
+        return super().__new__(cls, *args, **kwargs)
+
+    def setup_chain(self, rng, tune, draws):
+        super().setup_chain(rng, tune, draws)
+        self.target.refresh()
+        self._n_draws = 0
+
+    def variable_of(self, vars, model):
+        """Set ``vars`` to the one value variable of the step, and return its random variable."""
+        self.vars = get_value_vars_from_user_vars(vars, model)
+        if len(self.vars) != 1:
+            raise ValueError(
+                f"vars must be one {self.samples} for a step that is blocked; got {len(self.vars)} variables"
+            )
+        return model.values_to_rvs[self.vars[0]]
+
+
+class PartitionStep(LabelStep):
     """Base of the steps that sample one partition.
 
     A step first draws u exactly given the partition, then moves the partition given u; this leaves their joint
@@ -91,9 +125,6 @@ class PartitionStep(BlockedStep):
         Whether one step should sample all ``vars``; an error if there are several, since each has its own step.
     """
 
-    default_blocked = False
-    _state_class = PartitionStepState
-
     # Whether the step is for partitions whose labels index parameters.
     samples_slots = False
     # How well the step suits those partitions that it can sample.
@@ -110,23 +141,9 @@ class PartitionStep(BlockedStep):
         NUMBER: (np.int64, []),
     }
 
-    def __new__(cls, *args, **kwargs):
-        # Check before PyMC does, whose errors do not name the arguments.
-        kwargs["model"] = model = checked_model(kwargs.get("model"))
-        vars = args[0] if args else kwargs.get("vars", model.value_vars)
-        several = vars if isinstance(vars, list | tuple) else [vars]
-        known = {*model.value_vars, *model.free_RVs}
-        if not several or not all(isinstance(variable, Variable) and variable in known for variable in several):
-            raise TypeError(f"vars must be a free Partition of the model, or a list of them; got {vars!r}")
-        random_generator(kwargs.get("rng"), "rng")
-        return super().__new__(cls, *args, **kwargs)
-
     def __init__(self, vars, *, options, model=None, rng=None, initial_point=None, compile_kwargs=None, blocked=False):
         model = checked_model(model)
-        self.vars = get_value_vars_from_user_vars(vars, model)
-        if len(self.vars) != 1:
-            raise ValueError(f"vars must be one Partition for a step that is blocked; got {len(self.vars)} variables")
-        partition = model.values_to_rvs[self.vars[0]]
+        partition = self.variable_of(vars, model)
         if not is_partition(partition):
             raise TypeError(
                 f"vars must be partitions; {partition.name!r} is not a Partition, which {type(self).__name__} samples"
@@ -171,11 +188,6 @@ class PartitionStep(BlockedStep):
 
     def _draw_weights(self, rng, measure, labels):
         return draw_weights(rng, measure, len(labels), int(self.partition.n_clusters(labels)))
-
-    def setup_chain(self, rng, tune, draws):
-        super().setup_chain(rng, tune, draws)
-        self.target.refresh()
-        self._n_draws = 0
 
     def step(self, point):
         self.start_is_default = is_default_start(point[self.partition.name])

@@ -122,6 +122,29 @@ def not_finite(partition, measure, mixtures, labels, value, when):
     """
     log_prior = log_eppf(measure, label_counts(labels))
     parts = [graph_log_likelihood(family, X, labels) for _, family, X in mixtures]
+    return error_of_parts(f"partition {partition!r}", f"with {measure}", log_prior, mixtures, parts, value, when)
+
+
+def error_of_parts(title, prior, log_prior, mixtures, parts, value, when):
+    """The error for a log density that is not finite, from those of its parts.
+
+    Parameters
+    ----------
+    title, prior : str
+        What is sampled, and its law.
+    log_prior : float
+    mixtures : list of (str, Family, array)
+        Name, family and data of each mixture.
+    parts : list of float
+        Log densities of the data of the mixtures.
+    value : float or str
+        The log density, or what went wrong.
+    when : str
+
+    Returns
+    -------
+    pymc.exceptions.SamplingError
+    """
     finite = np.isfinite([log_prior, *parts]).all()
     sentences = [
         _of_mixture(*mixture, part)
@@ -131,9 +154,9 @@ def not_finite(partition, measure, mixtures, labels, value, when):
     if finite:
         sentences.insert(0, "By the graph of the model it is finite: the kernels of the step lose all digits.")
     if finite or not np.isfinite(log_prior):
-        sentences.append(f"That of the partition is {log_prior} with {measure}.")
+        sentences.append(f"That of the partition is {log_prior} {prior}.")
     return SamplingError(
-        f"the log joint density of partition {partition!r} and its data is not finite {when}: {value}. "
+        f"the log joint density of {title} and its data is not finite {when}: {value}. "
         + " ".join(sentences)
         + " Rescale the data, or change hyperparameters, or priors that allow such values of them"
     )

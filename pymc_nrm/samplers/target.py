@@ -34,8 +34,10 @@ class Target:
 
     Attributes
     ----------
+    mixtures : list of TensorVariable
+        Mixtures that depend on the labels.
     has_mixtures : bool
-        Whether a :class:`Mixture` depends on the labels.
+        Whether there are any.
     data_are_fixed : bool
         Whether the data of every mixture stay the same during a chain.
     """
@@ -43,11 +45,11 @@ class Target:
     def __init__(self, model, partition, point, compile_kwargs=None):
         if n_slots(partition) is None:
             check_uses(model, partition)
-        self._partition, self._mixtures = partition, mixtures_of(model, partition)
+        self._partition, self.mixtures = partition, mixtures_of(model, partition)
         evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
-        self._parts = PartitionParts(partition, self._mixtures, evaluate)
+        self._parts = PartitionParts(partition, self.mixtures, evaluate)
         self._checked = False
-        self.has_mixtures = bool(self._mixtures)
+        self.has_mixtures = bool(self.mixtures)
         self.data_are_fixed = not any(self._parts.data_vary)
         self.at(point)
 
@@ -99,11 +101,15 @@ class Target:
         measure, families, data = self._parts.prepared(point)
         return measure, joint_family(families), joint_data(data)
 
+    @staticmethod
+    def _check_prior(measure):
+        check_measure_hyperparameters(measure)
+
     def _check(self, point):
         measure, mixtures = self.parts(point)
-        check_measure_hyperparameters(measure)
+        self._check_prior(measure)
         check_labels(len(point[self._partition.name]), self._partition)
-        for rv, (name, family, X) in zip(self._mixtures, mixtures, strict=True):
+        for rv, (name, family, X) in zip(self.mixtures, mixtures, strict=True):
             field, axis = rv.owner.op.feature_axis
             d = np.shape(family[field])[axis]
             check_shape(name, X.shape, d, self._partition)

@@ -28,6 +28,12 @@ class Sweep(NamedTuple):
 
 
 @kernel
+def log_density(components, family, data):
+    """Log density of the data given the components of the items."""
+    return log_marginals(build_state(components, family, data), family).sum()
+
+
+@kernel
 def sweep(rng, values, levels, gammas, family, data, kernels):
     """Run each of some kernels once over the whole state; it leaves the posterior invariant.
 

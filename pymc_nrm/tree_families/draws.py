@@ -1,0 +1,177 @@
+"""Data drawn given a tree, and the means of the nodes given the tree and the data."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.generic import kernel
+from pymc_nrm.tree_families.base import draw_whitening, expected_covariance, new_scatter, transform_row
+from pymc_nrm.tree_families.messages import node_moments, residual_scatter
+from pymc_nrm.tree_families.node_tree import build_node_tree
+
+__all__ = ["NodeMeans", "draw_data", "draw_node_means", "node_means"]
+
+
+@kernel
+def _draw_whitened_means(tree, rng):
+    """Node means given what the tree says about them, for S = I, shape (depth + 1, n, d); occupied slots only."""
+    n_levels, n, d = tree.totals.shape
+    means = np.empty((n_levels, n, d))
+    for level in range(n_levels):
+        tau = tree.tau[level]
+        for k in range(tree.sizes[level]):
+            slot, above = tree.active[level, k], tree.parents[level, tree.active[level, k]]
+            shrinkage = 1.0 / (1.0 + tau * tree.precisions[level, slot])
+            for j in range(d):
+                parent = means[level - 1, above, j] if level > 0 else 0.0
+                means[level, slot, j] = shrinkage * (tau * tree.totals[level, slot, j] + parent)
+                means[level, slot, j] += math.sqrt(tau * shrinkage) * rng.standard_normal()
+    return means
+
+
+@kernel
+def draw_data(family, paths, rng):
+    """Draw data given a tree: the covariance S of items, then the means of all nodes, then the items.
+
+    Parameters
+    ----------
+    family : tree family
+        Numbers and arrays of full shape.
+    paths : ndarray of int64, shape (n, depth)
+        Labels from 0 to n - 1.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (n, d)
+
+    Examples
+    --------
+    >>> from pymc_nrm.tree_families import IndependentNormalDiffusion
+    >>> family = IndependentNormalDiffusion(np.zeros(2), np.array([9.0, 4.0]), np.ones(2), np.ones(2))
+    >>> draw_data(family, np.array([[0], [0], [1]]), np.random.default_rng(1)).shape
+    (3, 2)
+    """
+    n, depth = paths.shape
+    d = family.mu.shape[0]
+    tree = build_node_tree(paths, np.zeros((n, d)), family.tau)
+    # Without data the messages are empty.
+    tree.precisions[:] = 0.0
+    means = _draw_whitened_means(tree, rng)
+    root = draw_whitening(family, new_scatter(family), 0, rng)[1]
+    values, work = np.empty((n, d)), np.empty(d)
+    for item in range(n):
+        for j in range(d):
+            values[item, j] = means[depth, paths[item, depth - 1], j] + rng.standard_normal()
+        transform_row(family, root, values[item], work)
+        for j in range(d):
+            values[item, j] += family.mu[j]
+    return values
+
+
+@kernel
+def draw_node_means(family, paths, data, rng):
+    """Draw the means of all nodes given the tree and the data, the covariance S of items with them.
+
+    Parameters
+    ----------
+    family : tree family
+        Of full shape, localised.
+    paths : ndarray of int64, shape (n, depth)
+        Labels from 0 to n - 1.
+    data : Centred
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    means : ndarray, shape (depth + 1, n, d)
+        ``means[l, k]`` is that of node k of level l, in the units of the data; arbitrary where there is no such node.
+    root : ndarray
+        R with ``R R' = S``, in the form that :func:`~pymc_nrm.tree_families.base.transform_row` reads.
+    """
+    values = data.values - family.mu
+    n, d = values.shape
+    tree = build_node_tree(paths, values, family.tau)
+    scatter, _ = residual_scatter(family, tree, values)
+    whitening, work = draw_whitening(family, scatter, n, rng), np.empty(d)
+    for level in range(tree.sizes.shape[0]):
+        for k in range(tree.sizes[level]):
+            transform_row(family, whitening[0], tree.totals[level, tree.active[level, k]], work)
+    means = _draw_whitened_means(tree, rng)
+    for level in range(tree.sizes.shape[0]):
+        for k in range(tree.sizes[level]):
+            row = means[level, tree.active[level, k]]
+            transform_row(family, whitening[1], row, work)
+            for j in range(d):
+                row[j] += family.mu[j] + data.center[j]
+    return means, whitening[1]
+
+
+class NodeMeans(NamedTuple):
+    """Posterior means and covariances of the means of the nodes of a tree, level by level from the root.
+
+    Parameters
+    ----------
+    levels, labels : ndarray of int64, shape (n_nodes,)
+        Which node each row is; the root has level 0 and label 0.
+    means : ndarray, shape (n_nodes, d)
+        In the units of the data.
+    variances : ndarray, shape (n_nodes,)
+        The covariance matrix of the mean of a node is this times ``covariance``.
+    covariance : ndarray, shape (d, d)
+        Posterior mean of the covariance S of items about the mean of their leaf.
+    """
+
+    levels: Any
+    labels: Any
+    means: Any
+    variances: Any
+    covariance: Any
+
+
+@kernel
+def _moments(family, paths, data):
+    values = data.values - family.mu
+    tree = build_node_tree(paths, values, family.tau)
+    scatter, _ = residual_scatter(family, tree, values)
+    means, variances = node_moments(tree)
+    return means, variances, expected_covariance(family, scatter, paths.shape[0])
+
+
+def node_means(family, paths, data):
+    """Posterior laws of the means of the nodes given the tree, with the covariance S of items integrated out.
+
+    Given S the means have the expectation ``means``, whatever S is, and covariances ``variances S``: both follow from
+    one pass up and one down the tree.
+
+    Parameters
+    ----------
+    family : tree family
+        Of full shape, localised.
+    paths : ndarray of int64, shape (n, depth)
+        Labels from 0 to n - 1.
+    data : Centred
+
+    Returns
+    -------
+    NodeMeans
+
+    Examples
+    --------
+    >>> from pymc_nrm.families.base import localise, prepare_data
+    >>> from pymc_nrm.tree_families import IndependentNormalDiffusion
+    >>> family = IndependentNormalDiffusion(np.zeros(1), np.full(2, 1e6), np.full(1, 3.0), np.ones(1))
+    >>> data = prepare_data(family, np.array([[1.0], [3.0], [9.0]]))
+    >>> nodes = node_means(localise(family, data), np.array([[0], [0], [1]]), data)
+    >>> nodes.levels.tolist(), nodes.means[1:].round(2).tolist()
+    ([0, 1, 1], [[2.0], [9.0]])
+    """
+    means, variances, covariance = _moments(family, paths, data)
+    depth = paths.shape[1]
+    per_level = [np.zeros(1, dtype="int64"), *[np.unique(paths[:, level]) for level in range(depth)]]
+    levels = np.repeat(np.arange(depth + 1), [len(labels) for labels in per_level])
+    labels = np.concatenate(per_level)
+    return NodeMeans(
+        levels, labels, means[levels, labels] + family.mu + data.center, variances[levels, labels], covariance
+    )
