@@ -6,7 +6,9 @@ import numpy as np
 
 from pymc_nrm.generic import kernel
 from pymc_nrm.partitions.labels import all_partitions
-from pymc_nrm.samplers.nested.diffusion_sweep import diffusion_sweep
+from pymc_nrm.samplers.nested.diffusion_moves import move_item, new_work
+from pymc_nrm.samplers.nested.diffusion_split_merge import split_or_merge
+from pymc_nrm.samplers.nested.diffusion_sweep import diffusion_sweep, random_regraft, whitened_tree
 
 
 def all_trees(n, depth):
@@ -40,16 +42,39 @@ def log_prior(paths, levels):
 
 
 @kernel
-def diffusion_chain(rng, paths, levels, family, data, n_regrafts, n_draws):
+def _write_firsts(paths, draw):
+    """Name every node by its first item."""
+    for level in range(paths.shape[1]):
+        for i in range(paths.shape[0]):
+            first = 0
+            while paths[first, level] != paths[i, level]:
+                first += 1
+            draw[i, level] = first
+
+
+@kernel
+def diffusion_chain(rng, paths, levels, family, data, n_moves, n_draws):
     """Paths after each sweep, shape (n_draws, n, depth); the label of a node is its first item."""
-    n, depth = paths.shape
-    draws = np.empty((n_draws, n, depth), dtype=np.int64)
+    draws = np.empty((n_draws, *paths.shape), dtype=np.int64)
     for t in range(n_draws):
-        diffusion_sweep(rng, paths, levels, family, data, n_regrafts)
-        for level in range(depth):
-            for i in range(n):
-                first = 0
-                while paths[first, level] != paths[i, level]:
-                    first += 1
-                draws[t, i, level] = first
+        diffusion_sweep(rng, paths, levels, family, data, n_moves)
+        _write_firsts(paths, draws[t])
     return draws
+
+
+@kernel
+def diffusion_moves_once(rng, starts, levels, family, data, n_items, n_regrafts, n_splits):
+    """Paths after some moves of each kind from each of the given starts, shape of ``starts``; starts change."""
+    n, depth = starts.shape[1:]
+    ends = np.empty_like(starts)
+    work, units = new_work(n, data.values.shape[1], depth), np.empty((2, n), dtype=np.int64)
+    for t in range(starts.shape[0]):
+        tree, values = whitened_tree(rng, starts[t], family, data)
+        for _ in range(n_items):
+            move_item(rng, tree, levels, values, int(rng.random() * n), work)
+        for _ in range(n_regrafts):
+            random_regraft(rng, tree, levels, work)
+        for _ in range(n_splits):
+            split_or_merge(rng, tree, levels, values, units, work)
+        _write_firsts(starts[t], ends[t])
+    return ends

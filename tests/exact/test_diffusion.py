@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nested_trees import all_trees, diffusion_chain, log_prior
+from nested_trees import all_trees, diffusion_chain, diffusion_moves_once, log_prior
 
 from pymc_nrm.families.base import localise, prepare_data
 from pymc_nrm.nested.levels import Levels
@@ -42,39 +42,77 @@ def test_prior_sums_to_one():
         np.testing.assert_allclose(sum(np.exp(log_prior(tree, levels)) for tree in all_trees(4, 2)), 1.0)
 
 
-def check_chain(kind, rule, n, depth, n_regrafts, n_draws, seed=1):
+def inputs(kind, rule, n, depth):
+    """Levels, family and data as kernels read them, all trees and their posterior probabilities."""
     family = FAMILIES[kind]._replace(tau=TAU[: depth + 1])
     levels = Levels(*[field[:depth].copy() for field in LEVELS[rule]])
-    trees, p = posterior(family, levels, n, depth)
     data = prepare_data(family, X[:n])
-    rng = np.random.default_rng(seed)
-    paths = np.zeros((n, depth), dtype="int64")
-    draws = diffusion_chain(rng, paths, levels, localise(family, data), data, n_regrafts, n_draws)
-    states, rows = draws.reshape(1, n_draws, -1), trees.reshape(len(trees), -1)
+    return levels, localise(family, data), data, *posterior(family, levels, n, depth)
+
+
+def check_law(draws, trees, p, title):
+    """Compare draws of trees, shape (n_draws, n, depth), with their probabilities."""
+    states, rows = draws.reshape(1, len(draws), -1), trees.reshape(len(trees), -1)
     z = z_scores(states, rows, p)
-    assert np.abs(z).max() < largest_z(states.shape, z.size), (np.abs(z).max(), (z**2).mean())
     # The expected total variation of as many independent draws is at most this; sweeps are nearly independent.
-    noise = 0.5 * np.sqrt(2.0 / np.pi * p * (1.0 - p) / n_draws).sum()
+    noise = 0.5 * np.sqrt(2.0 / np.pi * p * (1.0 - p) / len(draws)).sum()
     distance = total_variation(partition_frequencies(states, rows), p)
     print(
-        f"{kind} {rule} n={n} L={depth} regrafts={n_regrafts}: TV {distance:.4f} (noise {noise:.4f}), "
-        f"max |z| {np.abs(z).max():.2f}, mean z^2 {(z**2).mean():.2f} of {z.size}"
+        f"{title}: TV {distance:.4f} (noise {noise:.4f}), max |z| {np.abs(z).max():.2f}, mean z^2 {(z**2).mean():.2f} "
+        f"of {z.size}"
     )
+    assert np.abs(z).max() < largest_z(states.shape, z.size)
     assert distance <= 3.0 * noise
+
+
+def check_chain(kind, rule, n, depth, n_moves, n_draws, seed=1):
+    levels, family, data, trees, p = inputs(kind, rule, n, depth)
+    paths = np.zeros((n, depth), dtype="int64")
+    draws = diffusion_chain(np.random.default_rng(seed), paths, levels, family, data, n_moves, n_draws)
+    check_law(draws, trees, p, f"{kind} {rule} n={n} L={depth} moves={n_moves}")
 
 
 @pytest.mark.parametrize("rule", LEVELS)
 @pytest.mark.parametrize("kind", FAMILIES)
-@pytest.mark.parametrize(
-    ("n", "depth", "n_regrafts"), [(1, 1, 0), (3, 1, 2), (3, 2, 0), (4, 2, 0), (4, 2, 2), (3, 3, 3)]
-)
-def test_sweeps_have_the_posterior_law(kind, rule, n, depth, n_regrafts):
-    check_chain(kind, rule, n, depth, n_regrafts, 20_000)
+@pytest.mark.parametrize(("n", "depth", "n_moves"), [(1, 1, 0), (3, 1, 2), (3, 2, 0), (4, 2, 0), (4, 2, 2), (3, 3, 3)])
+def test_sweeps_have_the_posterior_law(kind, rule, n, depth, n_moves):
+    check_chain(kind, rule, n, depth, n_moves, 20_000)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", LEVELS)
 @pytest.mark.parametrize("kind", FAMILIES)
-@pytest.mark.parametrize(("depth", "n_regrafts"), [(2, 0), (2, 2), (3, 3)])
-def test_long_chains_have_the_posterior_law(kind, rule, depth, n_regrafts):
-    check_chain(kind, rule, 4, depth, n_regrafts, 400_000, seed=2)
+@pytest.mark.parametrize(("depth", "n_moves"), [(2, 0), (2, 2), (3, 3)])
+def test_long_chains_have_the_posterior_law(kind, rule, depth, n_moves):
+    check_chain(kind, rule, 4, depth, n_moves, 400_000, seed=2)
+
+
+def check_moves(kind, rule, n, depth, counts, n_starts):
+    """Trees from the posterior have the same law after a few moves: one number for each kind of move."""
+    levels, family, data, trees, p = inputs(kind, rule, n, depth)
+    rng = np.random.default_rng(3)
+    starts = trees[rng.choice(len(trees), size=n_starts, p=p)]
+    ends = diffusion_moves_once(rng, starts.copy(), levels, family, data, *counts)
+    check_law(ends, trees, p, f"{kind} {rule} n={n} L={depth} {counts}")
+    # The moves are not idle.
+    assert depth == 1 or (ends != starts).any(axis=(1, 2)).mean() > 0.1
+
+
+MOVES = {"items": (1, 0, 0), "regraft": (0, 1, 0), "split or merge": (0, 0, 1), "two splits or merges": (0, 0, 2)}
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("rule", LEVELS)
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_moves_keep_the_posterior_law(kind, rule, move):
+    check_moves(kind, rule, 4, 2, MOVES[move], 40_000)
+    check_moves(kind, rule, 3, 3, MOVES[move], 40_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("rule", LEVELS)
+@pytest.mark.parametrize("kind", FAMILIES)
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_moves_keep_the_posterior_law_exactly(kind, rule, move, depth):
+    check_moves(kind, rule, 4, depth, MOVES[move], 500_000)
