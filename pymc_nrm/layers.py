@@ -43,7 +43,7 @@ IMPORTS = {
         "tree_families",
     ),
     "elicitation": (*_CHECKS, "progress", "generic", "measures"),
-    "priors": ("checks", "families", "distributions"),
+    "priors": ("checks", "families", "tree_families", "distributions"),
     "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "nested", "tree_families", "distributions"),
     "itemwise": (*_CHECKS, "generic", "special", *_KINDS, "partitions", *_PYMC),
     "samplers": (

@@ -3,6 +3,7 @@
 from pymc_nrm.priors import (
     bernoulli_beta,
     categorical_dirichlet,
+    diffusion,
     multinomial_dirichlet,
     normal_gamma,
     normal_wishart,
@@ -12,6 +13,7 @@ from pymc_nrm.priors import (
 __all__ = [
     "bernoulli_beta",
     "categorical_dirichlet",
+    "diffusion",
     "multinomial_dirichlet",
     "normal_gamma",
     "normal_wishart",

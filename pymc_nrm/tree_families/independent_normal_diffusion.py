@@ -9,6 +9,7 @@ import pytensor.tensor as pt
 from pymc_nrm.checks import naming
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import check_resolution, localise, prepare_data
+from pymc_nrm.families.learned import learned_family
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import check_variances
 from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
@@ -114,6 +115,53 @@ class IndependentNormalDiffusion(NamedTuple):
         check_variances(variance)
         tau = falling_steps(depth)
         return cls(mu=values.mean(axis=0), tau=tau, alpha=2.0, beta=variance / (1.0 + tau[0]))
+
+    @classmethod
+    def learned(cls, name: str, X: Any, depth: int) -> "IndependentNormalDiffusion":
+        """Hyperparameters learned with the tree: hyperpriors in the model at hand, centred at the sample moments.
+
+        With m_j and v_j the mean and variance of feature j::
+
+            tau[l] = step[l] ~ LogNormal(log default[l], 1)      for levels below the root
+            tau[0] = sum of the steps                             mu = m
+            spread_j ~ LogNormal(0, 1/2)                          alpha - 1 = excess ~ LogNormal(1, 1)
+            beta_j / (alpha - 1) = spread_j v_j / (1 + sum of the steps)
+
+        where the defaults of the steps are those of :meth:`from_data`.  The variance of the data is expected to be that
+        of items about their leaf and all steps together.  The prior moves with the data: other
+        units or origins of the features leave the laws of trees and of predictions unchanged.
+
+        Parameters
+        ----------
+        name : str
+            Names of the new variables begin with it; usually the name of the Mixture.
+        X : array_like or DataFrame, shape (n, d)
+            The data. Columns of a DataFrame name the features.
+        depth : int
+            Number of levels below the root.
+
+        Returns
+        -------
+        IndependentNormalDiffusion
+            Its fields are tensors.
+
+        Raises
+        ------
+        TypeError
+            If there is no model at hand, or the data are not numbers.
+        ValueError
+            If the family does not allow these values, or a feature has no positive variance.
+
+        Examples
+        --------
+        >>> import pymc as pm
+        >>> X = np.random.default_rng(1).normal(size=(50, 2))
+        >>> with pm.Model() as model:
+        ...     family = IndependentNormalDiffusion.learned("x", X, depth=3)
+        >>> [variable.name for variable in model.free_RVs]
+        ['x_step', 'x_spread', 'x_excess']
+        """
+        return learned_family(cls, name, (X, depth))
 
 
 @prepare_data.register(IndependentNormalDiffusion)

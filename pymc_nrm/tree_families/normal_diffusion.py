@@ -8,6 +8,7 @@ import pytensor.tensor as pt
 
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import check_resolution, localise, prepare_data
+from pymc_nrm.families.learned import learned_family
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import sample_moments
 from pymc_nrm.families.scatter import log_determinants
@@ -109,6 +110,55 @@ class NormalDiffusion(NamedTuple):
         mean, covariance = sample_moments(cls, X)
         tau = falling_steps(depth)
         return cls(mu=mean, tau=tau, Psi=5.0 * covariance / (1.0 + tau[0]), nu=len(mean) + 6.0)
+
+    @classmethod
+    def learned(cls, name: str, X: Any, depth: int) -> "NormalDiffusion":
+        """Hyperparameters learned with the tree: hyperpriors in the model at hand, centred at the sample moments.
+
+        With m and Sigma the mean and covariance of the data and ``L L' = Sigma``::
+
+            tau[l] = step[l] ~ LogNormal(log default[l], 1)      for levels below the root
+            tau[0] = sum of the steps                             mu = m
+            spread ~ LogNormal(0, 1/2)                            nu - d - 1 = excess ~ LogNormal(1.5, 1)
+            W ~ Wishart(d + 2, I) / (d + 2)
+            Psi / (nu - d - 1) = spread L W L' / (1 + sum of the steps)
+
+        where the defaults of the steps are those of :meth:`from_data`.  The variance of the data is expected to be that
+        of items about their leaf and all steps together.  The prior moves with the data: if they become
+        ``A x + b``, the laws of trees and of predictions are unchanged.
+
+        Parameters
+        ----------
+        name : str
+            Names of the new variables begin with it; usually the name of the Mixture.
+        X : array_like or DataFrame, shape (n, d)
+            The data. Columns of a DataFrame name the features.
+        depth : int
+            Number of levels below the root.
+
+        Returns
+        -------
+        NormalDiffusion
+            Its fields are tensors.
+
+        Raises
+        ------
+        TypeError
+            If there is no model at hand, or the data are not numbers.
+        ValueError
+            If the family does not allow these values, there are no more items than features, or columns are constant or
+            linear combinations of others.
+
+        Examples
+        --------
+        >>> import pymc as pm
+        >>> X = np.random.default_rng(1).normal(size=(50, 2))
+        >>> with pm.Model() as model:
+        ...     family = NormalDiffusion.learned("x", X, depth=3)
+        >>> [variable.name for variable in model.free_RVs]
+        ['x_step', 'x_spread', 'x_excess', 'x_squared_pivot', 'x_below_pivot']
+        """
+        return learned_family(cls, name, (X, depth))
 
 
 @prepare_data.register(NormalDiffusion)

@@ -1,0 +1,39 @@
+"""A prior on the shape of a covariance matrix that all linear maps of the data leave as it is."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+__all__ = ["covariance_root"]
+
+
+def covariance_root(name, features, covariance):
+    """Add a random matrix with the law of Wishart and return a root of it in the coordinates of a sample covariance.
+
+    Parameters
+    ----------
+    name : str
+        The variables are called ``name_squared_pivot`` and ``name_below_pivot``.
+    features : str
+        Dimension of the features.
+    covariance : ndarray, shape (d, d)
+        Sample covariance ``L L'``.
+
+    Returns
+    -------
+    tensor, shape (d, d)
+        R with ``E R R' = L L'``: ``R R' = L W L'`` with ``W ~ Wishart(d + 2, I) / (d + 2)``.
+    """
+    d = len(covariance)
+    # Let T T' ~ Wishart(m, I): T is lower triangular, T_ii^2 ~ chi-squared(m - i), and T_ij ~ N(0, 1) below the
+    # diagonal (Bartlett).  If the data become A x, then L becomes A L Q with Q orthogonal, and Q T T' Q' has the same
+    # law as T T'.
+    m = d + 2
+    squares = pm.ChiSquared(f"{name}_squared_pivot", m - np.arange(d), dims=features)
+    factor = pt.diag(pt.sqrt(squares))
+    if d > 1:
+        rows, columns = np.tril_indices(d, -1)
+        pm.modelcontext(None).add_coord(f"{name}_pair", [f"{i}, {j}" for i, j in zip(rows, columns, strict=True)])
+        below = pm.Normal(f"{name}_below_pivot", 0.0, 1.0, dims=f"{name}_pair")
+        factor = factor[rows, columns].set(below)
+    return np.linalg.cholesky(covariance) @ factor / np.sqrt(m)
