@@ -9,9 +9,9 @@ from pymc_nrm.samplers.nested.diffusion_start import diffusion_start
 
 
 def clustered(rng):
-    """Three groups of two clusters of ten items: 40 apart between the groups, 4 within them."""
+    """Three groups of two clusters of ten items: 16 apart between the groups, 8 within them."""
     cluster = np.repeat(np.arange(6), 10)
-    middle = np.array([0.0, 4.0, 40.0, 44.0, 80.0, 84.0])[cluster]
+    middle = np.array([0.0, 8.0, 24.0, 32.0, 48.0, 56.0])[cluster]
     return cluster, middle[:, None] * [1.0, -1.0] + 0.1 * rng.normal(size=(60, 2))
 
 

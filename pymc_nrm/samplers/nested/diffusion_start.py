@@ -9,6 +9,7 @@ from pymc_nrm.guide_trees.guide_tree import guide_tree
 from pymc_nrm.guide_trees.tree import cut_tree
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.measures.base import weights
+from pymc_nrm.tree_families.step_variances import BETWEEN_LEAVES
 
 __all__ = ["diffusion_start"]
 
@@ -47,7 +48,10 @@ def diffusion_start(data, depth, rng):
     if n < 2 or not varies.any():
         return paths
     values = values[:, varies]
-    family = broadcast_hyperparameters(NormalGamma.from_data(values), n, values.shape[1])
+    # Leaves are expected to be as wide, and as far apart, as under the default hyperparameters of diffusions.
+    width = values.var(axis=0, ddof=1) / (1.0 + BETWEEN_LEAVES)
+    family = NormalGamma(mu=values.mean(axis=0), kappa=1.0 / BETWEEN_LEAVES, alpha=2.0, beta=width)
+    family = broadcast_hyperparameters(family, n, values.shape[1])
     prepared = prepare_data(family, values)
     table = weights(DirichletProcess(1.0), n, 0.0)
     tree = guide_tree(rng, table, localise(family, prepared), prepared)
