@@ -60,14 +60,17 @@ def find_partition(model, name=None):
 
 
 def find_mixture(model, name=None):
-    """Find the mixture of a model, by its name if there are several; see :func:`find_partition`."""
-    return _find(model, "Mixture", is_mixture, name)
+    """Find the mixture of a partition of a model, by its name if there are several; see :func:`find_partition`."""
+    return _find(model, "Mixture", lambda rv: is_mixture(rv) and is_partition(partition_of(rv)), name)
 
 
 def _find(model, kind, is_kind, name):
     if name is not None:
         check_name("var_name", name, f"a {kind}")
     found = {rv.name: rv for rv in model.basic_RVs if is_kind(rv)}
+    nested = [rv.name for rv in model.basic_RVs if is_nested_partition(rv)]
+    if nested and (not found or name in nested):
+        raise ValueError(f"model must have a {kind} that is flat; got the NestedPartition {nested[0]!r}")
     if not found:
         raise ValueError(f"model must have a {kind}; got one with the variables {sorted(model.named_vars)}")
     if name is None and len(found) == 1:

@@ -34,6 +34,11 @@ def nested_partitions_of(model):
     return {rv.name: rv.owner.op.depth for rv in model.free_RVs if is_nested_partition(rv)}
 
 
+def variables_with_labels(model):
+    """Names of the free variables whose values are labels: partitions and nested partitions."""
+    return [*partitions_of(model), *nested_partitions_of(model)]
+
+
 def run_and_check(
     model,
     arguments,
@@ -97,7 +102,7 @@ def run_and_check(
 
 def _sample_and_store(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs):
     """Sample with a trace of this package instead of PyMC's."""
-    partitions = [*partitions_of(model), *nested_partitions_of(model)]
+    partitions = variables_with_labels(model)
     reason = "a client" if client is not None else f"label_storage={label_storage!r}, thin={thin}"
     reason = "checkpoint" if folder is not None and client is None else reason
     if label_storage != "full" and not partitions:

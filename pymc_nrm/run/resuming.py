@@ -12,7 +12,7 @@ from xarray import DataTree
 from pymc_nrm.checks import check_count, check_flag
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.pymc_internals import default_chains
-from pymc_nrm.run.checked_run import partitions_of, run_and_check
+from pymc_nrm.run.checked_run import run_and_check, variables_with_labels
 from pymc_nrm.run.remote_chains import DEFAULT_CHAINS
 from pymc_nrm.run.run_folder import RunFolder
 
@@ -49,7 +49,7 @@ def begin_run(checkpoint, seconds, model, client, arguments):
     _check_seconds(seconds)
     if not isinstance(checkpoint, str | os.PathLike) or not os.fspath(checkpoint):
         raise TypeError(f"checkpoint must be the path of a folder; got {checkpoint!r}")
-    if not partitions_of(model):
+    if not variables_with_labels(model):
         raise ValueError("checkpoint is for models with a free partition; this model has none")
     for name, allowed in _REFUSED.items():
         if arguments.get(name, allowed) is not allowed:

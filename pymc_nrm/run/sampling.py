@@ -8,7 +8,7 @@ from xarray import DataTree
 
 from pymc_nrm.checks import check_count, check_flag, random_generator
 from pymc_nrm.model.rvs import checked_model, is_nested_partition, is_partition, n_items, value_of
-from pymc_nrm.run.checked_run import nested_partitions_of, partitions_of, run_and_check
+from pymc_nrm.run.checked_run import run_and_check, variables_with_labels
 from pymc_nrm.run.label_storage import LABEL_STORAGE
 from pymc_nrm.run.resuming import begin_run
 from pymc_nrm.run.run_folder import removed_if_nothing_was_drawn
@@ -121,7 +121,7 @@ def sample(
     ('uint8', (2, 50, 4))
     """
     model = checked_model(model)
-    partitions = [*partitions_of(model), *nested_partitions_of(model)]
+    partitions = variables_with_labels(model)
     if not isinstance(label_storage, str) or label_storage not in LABEL_STORAGE:
         raise ValueError(f"label_storage must be one of {', '.join(map(repr, LABEL_STORAGE))}; got {label_storage!r}")
     check_flag("compute_convergence_checks", compute_convergence_checks)
