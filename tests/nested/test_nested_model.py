@@ -1,0 +1,202 @@
+"""Models with nested partitions: what is refused, forward draws, and sampling with NUTS."""
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+from enumeration import all_values
+
+import pymc_nrm as nrm
+from pymc_nrm.distributions.start import is_default_start
+from pymc_nrm.nested.levels import Levels
+from pymc_nrm.nested.prior import log_path_prior
+from pymc_nrm.testing import mean_and_error
+
+X = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0]])
+Y = np.array([[0.0, 0.4], [0.3, 0.1], [4.0, 4.2], [4.4, 3.9], [9.1, 0.2]])
+
+
+def with_weights(n=5, depth=2, **kwargs):
+    with pm.Model(coords={"item": range(n)}) as model:
+        alpha, gamma = pm.Gamma("alpha", 2, 2), pm.Gamma("gamma", 2, 2)
+        weights = nrm.HierarchicalDirichletProcess(gamma, gamma_0=1.5)
+        h = nrm.NestedPartition("h", nrm.DirichletProcess(alpha), depth, weights, dims="item", **kwargs)
+        nrm.Mixture("x", h, nrm.BernoulliBeta(0.6, 0.6), observed=X[:n])
+    return model
+
+
+def with_tree_family(depth=2):
+    with pm.Model() as model:
+        alpha, tau = pm.Gamma("alpha", 2, 2), pm.Gamma("tau", 2, 1)
+        t = nrm.NestedPartition("t", nrm.DirichletProcess(alpha), depth, n=5)
+        nrm.Mixture("y", t, nrm.NormalDiffusion(Y.mean(axis=0), tau, np.eye(2), 4.0), observed=Y)
+    return model
+
+
+def test_forward_draws():
+    model = with_weights()
+    draws = pm.draw(model["h"], 5, random_seed=1)
+    assert draws.shape == (5, 5, 5)
+    assert model.named_vars_to_dims["h"] == ("item", "h_column")
+    assert list(model.coords["h_column"]) == ["level_1", "level_2", "table_2", "table_1", "table_0"]
+    n_nodes, n_components, h = pm.draw([model["h_n_nodes"], model["h_n_components"], model["h"]], random_seed=1)
+    assert n_nodes.tolist() == (h[:, :2].max(axis=0) + 1).tolist()
+    assert n_components == h[:, -1].max() + 1
+    with model:
+        prior = pm.sample_prior_predictive(3, random_seed=1)
+    assert prior.prior_predictive["x"].shape == (1, 3, 5, 3)
+    assert is_default_start(model.initial_point()["h"])
+    assert pm.draw(with_tree_family()["y"], random_seed=1).shape == (5, 2)
+
+
+@pytest.mark.parametrize("storage", ["full", "compact"])
+def test_sampling_with_weights(storage):
+    model = with_weights()
+    idata = nrm.sample(60, tune=60, chains=2, cores=1, random_seed=1, model=model, quiet=True, label_storage=storage)
+    assert idata.posterior["h"].shape == (2, 60, 5, 5)
+    assert idata.posterior["h"].attrs["nested_partition"] == 2
+    assert {"log_joint", "n_nodes", "n_components", "partition_number"} <= set(idata.sample_stats.data_vars)
+    assert (idata.sample_stats["n_components"] == idata.posterior["h"][..., -1].max("item") + 1).all()
+    assert (idata.sample_stats["n_nodes"] == idata.posterior["h_n_nodes"].sum("h_n_nodes_dim_0")).all()
+    nrm.summary(idata)
+    nrm.add_diagnostics(idata)
+
+
+def test_log_joint_is_that_of_the_model():
+    with pm.Model() as model:
+        weights = nrm.HierarchicalDirichletProcess([0.4, 0.9], 1.5)
+        h = nrm.NestedPartition("h", nrm.PitmanYorProcess([0.2, 0.3], 0.5), 2, weights, n=5)
+        nrm.Mixture("x", h, nrm.BernoulliBeta(0.6, 0.6), observed=X)
+        step = nrm.NestedGibbs([h], rng=1)
+    log_p = model.compile_logp()
+    point = model.initial_point()
+    step.setup_chain(np.random.default_rng(1), 0, 20)
+    for _ in range(20):
+        point, [stats] = step.step(point)
+        assert stats["log_joint"] == pytest.approx(log_p(point), abs=1e-9)
+
+
+def test_sampling_with_a_tree_family():
+    model = with_tree_family()
+    idata = nrm.sample(60, tune=60, chains=1, cores=1, random_seed=1, model=model, quiet=True)
+    assert idata.posterior["t"].shape == (1, 60, 5, 2)
+    assert idata.posterior["t"].attrs["nested_partition"] == 2
+    assert "n_components" not in idata.sample_stats
+    with model:
+        step = nrm.NestedGibbs([model["t"]], rng=1, n_regrafts=2)
+    point = model.initial_point()
+    step.setup_chain(np.random.default_rng(1), 0, 20)
+    log_p = model.compile_logp([model["t"], model["y"]])
+    for _ in range(10):
+        point, [stats] = step.step(point)
+        assert stats["log_joint"] == pytest.approx(log_p(point), abs=1e-8)
+
+
+def test_alone_it_samples_its_prior():
+    alpha = np.array([0.7, 1.3])
+    with pm.Model() as model:
+        t = nrm.NestedPartition("t", nrm.DirichletProcess(alpha), 2, n=3)
+        step = nrm.NestedGibbs([t], rng=1)
+    step.setup_chain(np.random.default_rng(1), 0, 4000)
+    point, draws = model.initial_point(), []
+    for _ in range(4000):
+        point, _ = step.step(point)
+        draws.append(point["t"])
+    values = all_values(3, 2, False)
+    p = np.exp([log_path_prior(Levels(alpha, np.zeros(2)), value) for value in values])
+    found = (np.array(draws)[:, None] == values).all(axis=(2, 3))
+    mean, error, _ = mean_and_error(found[None])
+    assert (np.abs(mean - p) < 5 * error).all()
+
+
+def test_one_item():
+    model = with_weights(n=1, depth=3)
+    with model:
+        step = nrm.NestedGibbs([model["h"]], rng=1)
+    point, [stats] = step.step(model.initial_point())
+    assert (point["h"] == 0).all()
+    assert stats["n_nodes"] == 3
+
+
+def test_starts_and_observed_trees():
+    model = with_weights(initval=[[7, 1], [7, 2], [7, 1], [3, 1], [3, 1]])
+    start = model.initial_point()["h"]
+    assert start[:, :2].tolist() == [[0, 0], [0, 1], [0, 0], [1, 2], [1, 2]]
+    assert np.isfinite(model.compile_logp()(model.initial_point()))
+    with pm.Model() as model:
+        t = nrm.NestedPartition("t", nrm.DirichletProcess(pm.Gamma("alpha", 2, 2)), 1, observed=[[0], [0], [5]])
+        nrm.Mixture("y", t, nrm.IndependentNormalDiffusion(0.0, 1.0, 2.0, 1.0), observed=Y[:3])
+    assert model.rvs_to_values[t].eval().tolist() == [[0], [0], [1]]
+    assert np.isfinite(model.compile_logp()(model.initial_point()))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message"),
+    [
+        ({"depth": 0}, ValueError, "depth of NestedPartition 'h' must be a whole number of at least 1; got 0"),
+        ({"depth": 1.5}, ValueError, "depth of NestedPartition 'h' must be a whole number"),
+        ({"measure": nrm.NormalizedInverseGaussian(1.0)}, TypeError, "must be DirichletProcess"),
+        ({"measure": 0.3}, TypeError, "must be DirichletProcess"),
+        ({"measure": nrm.DirichletProcess([0.3, 0.2, 0.1])}, ValueError, r"shape \(2,\); got shape \(3,\)"),
+        ({"measure": nrm.DirichletProcess([0.3, -0.2])}, ValueError, r"above 0; got -0.2 at position \(1,\)"),
+        ({"measure": nrm.PitmanYorProcess(0.5, [0.3, -0.6])}, ValueError, "concentration of PitmanYorProcess"),
+        ({"weights": 1.0}, TypeError, r"weights .* must be HierarchicalDirichletProcess\(...\) or None; got 1.0"),
+        ({"weights": nrm.HierarchicalDirichletProcess(1.0, [1.0, 2.0])}, ValueError, "gamma_0 .* must be a scalar;"),
+        ({"weights": nrm.HierarchicalDirichletProcess(0.0, 1.0)}, ValueError, "gamma .* above 0; got 0.0"),
+        ({"n": None}, ValueError, "NestedPartition 'h' needs its number of items"),
+        ({"n": 0}, ValueError, "n of NestedPartition 'h'"),
+        ({"shape": (3, 2)}, ValueError, "NestedPartition does not take shape"),
+        (
+            {"initval": np.zeros((3, 3), dtype=int)},
+            ValueError,
+            r"initval .* must have shape \(3, 2\); got shape \(3, 3\)",
+        ),
+        ({"initval": [[0.5, 0], [0, 0], [0, 0]]}, ValueError, "initval .* whole numbers"),
+    ],
+)
+def test_errors(arguments, kind, message):
+    given = {"measure": nrm.DirichletProcess(1.0), "depth": 2, "n": 3} | arguments
+    with pm.Model(), pytest.raises(kind, match=message):
+        nrm.NestedPartition("h", given.pop("measure"), given.pop("depth"), given.pop("weights", None), **given)
+
+
+def test_errors_of_tables():
+    weights = nrm.HierarchicalDirichletProcess(1.0, 1.0)
+    crossing = [[0, 0, 0], [1, 0, 0], [1, 1, 0]]
+    with pm.Model(), pytest.raises(ValueError, match="items that share table_1 must share level_1"):
+        nrm.NestedPartition("h", nrm.DirichletProcess(1.0), 1, weights, n=3, initval=crossing)
+
+
+def test_families_must_fit():
+    diffusion = nrm.NormalDiffusion(np.zeros(2), 1.0, np.eye(2), 4.0)
+    wishart = nrm.NormalWishart(np.zeros(2), 1.0, np.eye(2), 4.0)
+    with pm.Model():
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=5)
+        t = nrm.NestedPartition("t", nrm.DirichletProcess(1.0), 2, n=5)
+        h = nrm.NestedPartition("h", nrm.DirichletProcess(1.0), 2, nrm.HierarchicalDirichletProcess(1.0, 1.0), n=5)
+        with pytest.raises(TypeError, match="must be a tree family .* or NestedPartition 't' needs weights"):
+            nrm.Mixture("a", t, wishart, observed=Y)
+        for partition in (z, h):
+            with pytest.raises(TypeError, match="must be a NestedPartition without weights"):
+                nrm.Mixture("b", partition, diffusion, observed=Y)
+        with pytest.raises(ValueError, match="one row for each of the 5 items"):
+            nrm.Mixture("c", h, wishart, observed=Y[:4])
+        with pytest.raises(ValueError, match="tau of NormalDiffusion"):
+            nrm.Mixture("d", t, diffusion._replace(tau=[1.0, 2.0]), observed=Y)
+        nrm.Mixture("e", t, diffusion, observed=Y)
+        nrm.Mixture("f", t, diffusion, observed=Y)
+        with pytest.raises(ValueError, match="at most one Mixture with a tree family"):
+            nrm.NestedGibbs([t])
+        with pytest.raises(TypeError, match="'z' is not a NestedPartition"):
+            nrm.NestedGibbs([z])
+        with pytest.raises(TypeError, match="'h' is not a Partition"):
+            nrm.MarginalGibbs([h])
+        pm.Normal("other", h[:, 0].sum())
+        with pytest.raises(ValueError, match="'other' depends on the labels of nested partition 'h'"):
+            nrm.NestedGibbs([h])
+
+
+def test_predictions_of_flat_partitions_refuse_it():
+    posterior = xr.Dataset({"h": (("chain", "draw", "item", "column"), np.zeros((1, 1, 5, 5), dtype=np.int64))})
+    with pytest.raises(ValueError, match="flat; got the NestedPartition 'h'"):
+        nrm.sample_components(posterior, model=with_weights())
