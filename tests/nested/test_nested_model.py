@@ -59,7 +59,6 @@ def test_sampling_with_weights(storage):
     assert (idata.sample_stats["n_components"] == idata.posterior["h"][..., -1].max("item") + 1).all()
     assert (idata.sample_stats["n_nodes"] == idata.posterior["h_n_nodes"].sum("h_n_nodes_dim_0")).all()
     nrm.summary(idata)
-    nrm.add_diagnostics(idata)
 
 
 def test_log_joint_is_that_of_the_model():
@@ -83,7 +82,7 @@ def test_sampling_with_a_tree_family():
     assert idata.posterior["t"].attrs["nested_partition"] == 2
     assert "n_components" not in idata.sample_stats
     with model:
-        step = nrm.NestedGibbs([model["t"]], rng=1, n_regrafts=2)
+        step = nrm.NestedGibbs([model["t"]], rng=1, n_moves=2)
     point = model.initial_point()
     step.setup_chain(np.random.default_rng(1), 0, 20)
     log_p = model.compile_logp([model["t"], model["y"]])

@@ -9,6 +9,7 @@ from rich.table import Column
 
 from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.distributions.nested_partition import draw_value
+from pymc_nrm.distributions.start import is_default_start
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE, check_needs
 from pymc_nrm.generic import precompile
@@ -20,6 +21,7 @@ from pymc_nrm.nested.prior import log_nested_prior, log_path_prior
 from pymc_nrm.pymc_internals import Competence
 from pymc_nrm.samplers.base import LabelStep
 from pymc_nrm.samplers.finite import check_against_graph, error_of_parts, graph_log_likelihood
+from pymc_nrm.samplers.nested.diffusion_start import diffusion_start
 from pymc_nrm.samplers.nested.diffusion_sweep import diffusion_sweep
 from pymc_nrm.samplers.nested.sweep import Sweep, log_density, sweep
 from pymc_nrm.samplers.nested.target import NestedTarget
@@ -30,8 +32,9 @@ class NestedGibbs(LabelStep):
 
     With weights a sweep redraws every item (path, tables and component together), every leaf table as a whole (path and
     component), the seats of every table in the parents of their nodes, and every level of the tree given the others.
-    Without weights it redraws the path of every item and the places of some nodes with all that is below them, given a
-    covariance of the family that it draws and forgets.  Without data draws are from the prior.  All of it leaves the
+    Without weights it redraws the path of every item, moves nodes with all that is below them, and splits and merges
+    nodes, given a covariance of the family that it draws and forgets; unless ``initval`` is given, it then starts from a
+    clustering of the data.  Without data draws are from the prior.  All of it leaves the
     posterior invariant, and a sweep is irreducible.
 
     Parameters
@@ -39,9 +42,9 @@ class NestedGibbs(LabelStep):
     vars : list of NestedPartition
     n_sweeps : int
         Sweeps per draw.
-    n_regrafts : int, optional
-        Nodes that a sweep moves with all below them, without weights; by default a quarter of the number of items, and
-        at least 4.
+    n_moves : int, optional
+        How often a sweep moves a node with all that is below it, and how often it splits or merges nodes, without
+        weights; by default a quarter of the number of items, and at least 4.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 
@@ -82,7 +85,7 @@ class NestedGibbs(LabelStep):
         vars: Any = None,
         *,
         n_sweeps: int = 1,
-        n_regrafts: int | None = None,
+        n_moves: int | None = None,
         model: Any = None,
         rng: Any = None,
         initial_point: Any = None,
@@ -97,14 +100,16 @@ class NestedGibbs(LabelStep):
                 "samples"
             )
         check_count("n_sweeps", n_sweeps, 1)
-        if n_regrafts is not None:
-            check_count("n_regrafts", n_regrafts, 0)
-        self.options = {"n_sweeps": n_sweeps, "n_regrafts": n_regrafts}
+        if n_moves is not None:
+            check_count("n_moves", n_moves, 0)
+        self.options = {"n_sweeps": n_sweeps, "n_moves": n_moves}
         self.value = value_of(partition)
         if not self.value.has_weights:
             self.stats_dtypes_shapes = {
                 name: kind for name, kind in self.stats_dtypes_shapes.items() if name != "n_components"
             }
+            # PyMC has made this of the statistics of the class.
+            self.stats_dtypes = [{name: dtype for name, (dtype, _) in self.stats_dtypes_shapes.items()}]
         self._number = partition_number(partition.name)
         self._n_draws = 0
         self.rng = get_random_generator(random_generator(rng, "rng"))
@@ -139,6 +144,8 @@ class NestedGibbs(LabelStep):
         prior, family, data = self.target.at(point)
         if self._n_draws == 0:
             self._check_start(point, values)
+            if self.target.has_tree_family and is_default_start(point[self.value.name]):
+                values = diffusion_start(data, self.value.depth, self.rng)
         try:
             values, log_likelihood = self._sweeps(values, prior, family, data)
         except (ValueError, np.linalg.LinAlgError) as error:
@@ -162,11 +169,11 @@ class NestedGibbs(LabelStep):
         (levels, gammas), n = prior, len(values)
         if not self.target.has_mixtures:
             return draw_value(self.rng, levels, gammas, n), 0.0
-        n_regrafts = self.options["n_regrafts"]
-        n_regrafts = max(4, n // 4) if n_regrafts is None else n_regrafts
+        n_moves = self.options["n_moves"]
+        n_moves = max(4, n // 4) if n_moves is None else n_moves
         for _ in range(self.options["n_sweeps"]):
             if self.target.has_tree_family:
-                log_likelihood = diffusion_sweep(self.rng, values, levels, family, data, n_regrafts)
+                log_likelihood = diffusion_sweep(self.rng, values, levels, family, data, n_moves)
                 canonical_columns(values, n)
             else:
                 values, log_likelihood = sweep(self.rng, values, levels, gammas, family, data, Sweep())
