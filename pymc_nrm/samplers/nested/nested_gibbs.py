@@ -33,9 +33,9 @@ class NestedGibbs(LabelStep):
     With weights a sweep redraws every item (path, tables and component together), every leaf table as a whole (path and
     component), the seats of every table in the parents of their nodes, and every level of the tree given the others.
     Without weights it redraws the path of every item, moves nodes with all that is below them, and splits and merges
-    nodes, given a covariance of the family that it draws and forgets; unless ``initval`` is given, it then starts from a
-    clustering of the data.  Without data draws are from the prior.  All of it leaves the
-    posterior invariant, and a sweep is irreducible.
+    nodes, given a covariance of the family that it draws and forgets; unless ``initval`` is given, chains then start
+    from a clustering of the data.  Without data draws are from the prior.  All of it leaves the posterior invariant,
+    and a sweep is irreducible.
 
     Parameters
     ----------
