@@ -113,7 +113,7 @@ class NestedPartition(pm.Discrete):
     dims : str, optional
         Name of the dimension of the items.
     initval : array_like of int, shape (n, depth) or that of the value, optional
-        Start of the sampler; any integer labels, which are renamed.  By default all items share one path.
+        Start of the sampler; any integer labels, which are renamed.  By default :class:`NestedGibbs` finds one.
     observed : array_like of int, as ``initval``, optional
         A known tree.
 

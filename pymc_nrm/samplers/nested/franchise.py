@@ -87,6 +87,16 @@ def close_block(blocks, level, slot):
 
 
 @kernel
+def empty_franchise(n_levels, n):
+    """State for n items that are in no node yet; there is only the root."""
+    nodes, tables = _empty_blocks(n_levels, n), _empty_blocks(n_levels, n)
+    zeros = np.zeros((n_levels, n), dtype=np.int64)
+    nodes.size[0] = 1
+    seat = np.empty(n, dtype=np.int64)
+    return Franchise(nodes, tables, zeros, zeros.copy(), zeros.copy(), zeros.copy(), seat)
+
+
+@kernel
 def build_franchise(values, components):
     """State for a valid value, in which slots are labels; the dish of component k is slot k.
 
@@ -101,12 +111,8 @@ def build_franchise(values, components):
     Franchise
     """
     n, depth = values.shape[0], values.shape[1] // 2
-    n_levels = depth + 1
-    nodes, tables = _empty_blocks(n_levels, n), _empty_blocks(n_levels, n)
-    zeros = np.zeros((n_levels, n), dtype=np.int64)
-    seat = np.empty(n, dtype=np.int64)
-    franchise = Franchise(nodes, tables, zeros, zeros.copy(), zeros.copy(), zeros.copy(), seat)
-    nodes.size[0] = 1
+    franchise = empty_franchise(depth + 1, n)
+    nodes, tables, seat = franchise.nodes, franchise.tables, franchise.seat
     for i in range(n):
         nodes.count[0, 0] += 1
         below, was_new = i, True

@@ -1,5 +1,7 @@
 """Gibbs updates of single items: path, seats and component together."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from pymc_nrm.families.base import log_predictive
@@ -43,8 +45,40 @@ def weigh_places(franchise, levels, seated, reach, places):
             places[level, node] = weight
 
 
+class Work(NamedTuple):
+    """Memory for the weights of an item at all nodes, three arrays of shape (depth + 1, n)."""
+
+    seated: Any
+    reach: Any
+    places: Any
+
+
 @kernel
-def item_gibbs(rng, franchise, state, levels, gammas, family, data, items):
+def new_work(n_levels, n):
+    """Memory for :func:`insert_item`."""
+    return Work(np.empty((n_levels, n)), np.empty((n_levels, n)), np.empty((n_levels, n)))
+
+
+@kernel
+def insert_item(rng, franchise, state, levels, gammas, family, data, item, work, f):
+    """Draw path, seats and component of an item that has none; ``f`` is memory with an entry for each slot."""
+    depth = levels.alpha.shape[0]
+    for k in range(state.size[0] + 1):
+        slot = state.active[k]
+        f[slot] = log_predictive(family, state.cache[slot], data, item)
+    f_new = relative_weights(f, state)
+    predictive_weights(franchise, gammas, f, f_new, depth, work.seated)
+    weigh_places(franchise, levels, work.seated, work.reach, work.places)
+    node, level = draw_place(rng, franchise, work.places)
+    joined, at_level = draw_seat(rng, franchise, gammas, f, f_new, work.seated, node, level)
+    slot = franchise.dish[at_level, joined] if at_level >= 0 else open_slot(state)
+    leaf = add_path(franchise, node, level, 1)
+    franchise.seat[item] = seat_customer(franchise, leaf, depth, joined, at_level, slot)
+    attach(state, item, slot, family, data)
+
+
+@kernel
+def item_gibbs(rng, franchise, state, levels, gammas, family, data, items, is_seated):
     """Redraw path, seats and component of each of the given items, in their order.
 
     Each update draws from the full conditional of the item.  It leaves the posterior invariant for any ``items`` drawn
@@ -61,13 +95,15 @@ def item_gibbs(rng, franchise, state, levels, gammas, family, data, items):
     gammas : ndarray of float64, shape (depth + 1,)
     family, data : NamedTuple
     items : ndarray of int64
+    is_seated : bool
+        False if the items are in no node yet, as at a start; otherwise they leave their places first.
 
     Returns
     -------
     State
     """
     depth, n = levels.alpha.shape[0], franchise.seat.shape[0]
-    seated, reach, places = np.empty((depth + 1, n)), np.empty((depth + 1, n)), np.empty((depth + 1, n))
+    work = new_work(depth + 1, n)
     f = np.empty(state.counts.shape[0])
     for index in range(items.shape[0]):
         if index % 64 == 0:
@@ -76,25 +112,15 @@ def item_gibbs(rng, franchise, state, levels, gammas, family, data, items):
         if f.shape[0] < state.counts.shape[0]:
             f = np.empty(state.counts.shape[0])
         item = items[index]
-        table, old = franchise.seat[item], state.labels[item]
-        leaf = franchise.host[depth, table]
-        remove_customer(franchise, leaf, depth, table)
-        change_items(franchise, leaf, depth, -1)
-        state.counts[old] -= 1
-        if state.counts[old] == 0:
-            close_slot(state, old)
-        else:
-            update_cache(family, state.statistics[old], state.cache[old], data, item, -1.0)
-        for k in range(state.size[0] + 1):
-            slot = state.active[k]
-            f[slot] = log_predictive(family, state.cache[slot], data, item)
-        f_new = relative_weights(f, state)
-        predictive_weights(franchise, gammas, f, f_new, depth, seated)
-        weigh_places(franchise, levels, seated, reach, places)
-        node, level = draw_place(rng, franchise, places)
-        joined, at_level = draw_seat(rng, franchise, gammas, f, f_new, seated, node, level)
-        slot = franchise.dish[at_level, joined] if at_level >= 0 else open_slot(state)
-        leaf = add_path(franchise, node, level, 1)
-        franchise.seat[item] = seat_customer(franchise, leaf, depth, joined, at_level, slot)
-        attach(state, item, slot, family, data)
+        if is_seated:
+            table, old = franchise.seat[item], state.labels[item]
+            leaf = franchise.host[depth, table]
+            remove_customer(franchise, leaf, depth, table)
+            change_items(franchise, leaf, depth, -1)
+            state.counts[old] -= 1
+            if state.counts[old] == 0:
+                close_slot(state, old)
+            else:
+                update_cache(family, state.statistics[old], state.cache[old], data, item, -1.0)
+        insert_item(rng, franchise, state, levels, gammas, family, data, item, work, f)
     return state

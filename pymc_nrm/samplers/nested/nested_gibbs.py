@@ -23,7 +23,7 @@ from pymc_nrm.samplers.base import LabelStep
 from pymc_nrm.samplers.finite import check_against_graph, error_of_parts, graph_log_likelihood
 from pymc_nrm.samplers.nested.diffusion_start import diffusion_start
 from pymc_nrm.samplers.nested.diffusion_sweep import diffusion_sweep
-from pymc_nrm.samplers.nested.sweep import Sweep, log_density, sweep
+from pymc_nrm.samplers.nested.sweep import Sweep, log_density, sequential_start, sweep
 from pymc_nrm.samplers.nested.target import NestedTarget
 
 
@@ -33,9 +33,11 @@ class NestedGibbs(LabelStep):
     With weights a sweep redraws every item (path, tables and component together), every leaf table as a whole (path and
     component), the seats of every table in the parents of their nodes, and every level of the tree given the others.
     Without weights it redraws the path of every item, moves nodes with all that is below them, and splits and merges
-    nodes, given a covariance of the family that it draws and forgets; unless ``initval`` is given, chains then start
-    from a clustering of the data.  Without data draws are from the prior.  All of it leaves the posterior invariant,
-    and a sweep is irreducible.
+    nodes, given a covariance of the family that it draws and forgets.  Without data draws are from the prior.  All of
+    it leaves the posterior invariant, and a sweep is irreducible.
+
+    Unless ``initval`` is given, chains start from items that come one by one, each drawn given those before it, and
+    without weights from a clustering of the data.
 
     Parameters
     ----------
@@ -132,6 +134,7 @@ class NestedGibbs(LabelStep):
             precompile(diffusion_sweep, self.rng, values, levels, family, data, 1)
         elif self.target.has_mixtures:
             precompile(log_density, values[:, -1].copy(), family, data)
+            precompile(sequential_start, self.rng, len(values), levels, gammas, family, data)
             precompile(sweep, self.rng, values, levels, gammas, family, data, Sweep())
         elif gammas is None:
             precompile(draw_paths, self.rng, levels, 1)
@@ -144,9 +147,9 @@ class NestedGibbs(LabelStep):
         prior, family, data = self.target.at(point)
         if self._n_draws == 0:
             self._check_start(point, values)
-            if self.target.has_tree_family and is_default_start(point[self.value.name]):
-                values = diffusion_start(data, self.value.depth, self.rng)
         try:
+            if self._n_draws == 0 and is_default_start(point[self.value.name]):
+                values = self._start(values, prior, family, data)
             values, log_likelihood = self._sweeps(values, prior, family, data)
         except (ValueError, np.linalg.LinAlgError) as error:
             # Kernels raise this if weights define no probabilities.
@@ -164,6 +167,14 @@ class NestedGibbs(LabelStep):
         if self.value.has_weights:
             stats["n_components"] = int(self.value.n_components(values))
         return point, [stats]
+
+    def _start(self, values, prior, family, data):
+        """Replace the default start by one that fits the data."""
+        if self.target.has_tree_family:
+            return diffusion_start(data, self.value.depth, self.rng)
+        if self.target.has_mixtures:
+            return sequential_start(self.rng, len(values), *prior, family, data)
+        return values
 
     def _sweeps(self, values, prior, family, data):
         (levels, gammas), n = prior, len(values)

@@ -2,11 +2,13 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from pymc_nrm.generic import kernel
-from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.partitions.clusters import State, build_state
 from pymc_nrm.samplers.marginal_gibbs import random_items
 from pymc_nrm.samplers.nested.blocks_of_items import log_marginals
-from pymc_nrm.samplers.nested.franchise import build_franchise, franchise_values
+from pymc_nrm.samplers.nested.franchise import build_franchise, empty_franchise, franchise_values
 from pymc_nrm.samplers.nested.item_gibbs import item_gibbs
 from pymc_nrm.samplers.nested.level_gibbs import level_gibbs
 from pymc_nrm.samplers.nested.seating import seating_gibbs
@@ -34,6 +36,22 @@ def log_density(components, family, data):
 
 
 @kernel
+def sequential_start(rng, n, levels, gammas, family, data):
+    """A value for the start of a chain: items come in random order, each drawn given those before it.
+
+    Returns
+    -------
+    ndarray of int64, shape (n, 2 depth + 1)
+    """
+    empty = build_state(np.zeros(0, dtype=np.int64), family, data)
+    labels = np.zeros(n, dtype=np.int64)
+    state = State(labels, empty.counts, empty.statistics, empty.cache, empty.active, empty.position, empty.size)
+    franchise = empty_franchise(gammas.shape[0], n)
+    item_gibbs(rng, franchise, state, levels, gammas, family, data, random_items(rng, n, n), False)
+    return franchise_values(franchise)
+
+
+@kernel
 def sweep(rng, values, levels, gammas, family, data, kernels):
     """Run each of some kernels once over the whole state; it leaves the posterior invariant.
 
@@ -57,7 +75,7 @@ def sweep(rng, values, levels, gammas, family, data, kernels):
     state = build_state(components, family, data)
     franchise = build_franchise(values, components)
     if kernels.items:
-        state = item_gibbs(rng, franchise, state, levels, gammas, family, data, random_items(rng, n, n))
+        state = item_gibbs(rng, franchise, state, levels, gammas, family, data, random_items(rng, n, n), True)
     if kernels.tables:
         state = table_gibbs(rng, franchise, state, levels, gammas, family, data)
     if kernels.seats:
