@@ -45,6 +45,11 @@ class Group(NamedTuple):
 GROUPS = {
     "measures": Group("Measures", ("pymc_nrm.measures",), "The prior over partitions."),
     "families": Group("Families", ("pymc_nrm.families",), "The data of a cluster, with its parameters integrated out."),
+    "tree_families": Group(
+        "Tree families",
+        ("pymc_nrm.tree_families",),
+        "Data whose means diffuse down the tree of a nested partition, with the means integrated out.",
+    ),
     "samplers": Group("Samplers", ("pymc_nrm.samplers",), "Steps of PyMC that move a partition."),
     "distributions": Group("Distributions", (), "The random variables of a model."),
     "elicitation": Group(
@@ -132,7 +137,7 @@ def entries():
         for module_name in spec.modules:
             for name, thing in exports(module_name):
                 # Measures and families are known by their short names, tools by the module that says what they do.
-                short = top.get(id(thing)) if group in ("measures", "families", "samplers") else None
+                short = top.get(id(thing)) if group in ("measures", "families", "tree_families", "samplers") else None
                 found.setdefault(id(thing), Entry(short or f"{module_name}.{name}", thing, group))
     for name, thing in exports("pymc_nrm"):
         found.setdefault(id(thing), Entry(f"pymc_nrm.{name}", thing, _group_of_class(thing)))
