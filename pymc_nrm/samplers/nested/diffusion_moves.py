@@ -56,7 +56,7 @@ def _log_rising(a, n):
     return math.log(a) if n == 1 else log_rising_factorial(a, n)
 
 
-@kernel
+@kernel(inner_loop=True)
 def log_place_weights(tree, levels, level, n_items, precision, work):
     """Log weights of all places of a part of the tree that is cut off; a place is the lowest old node above it.
 

@@ -92,7 +92,7 @@ def _log_joins(levels, level, n_items, n_units, n_more):
     return total
 
 
-@kernel
+@kernel(inner_loop=True)
 def split_or_merge(rng, tree, levels, values, units, work):
     """Propose to split a node in two or to merge two nodes with one parent, and accept by Metropolis-Hastings.
 
