@@ -212,18 +212,22 @@ def _(family, scatter, row, weight):
 @kernel
 def _factor(Psi, scatter):
     """Lower Cholesky factor of Psi plus sums of squares, of which only the lower triangle is there."""
-    total = Psi.copy()
-    for i in range(total.shape[0]):
+    # Numba takes many times as long to compile the function of NumPy.
+    d = Psi.shape[0]
+    factor = np.zeros((d, d))
+    for i in range(d):
         for j in range(i + 1):
-            total[i, j] += scatter[i, j]
-            total[j, i] = total[i, j]
-    return np.linalg.cholesky(total)
+            total = Psi[i, j] + scatter[i, j]
+            for m in range(j):
+                total -= factor[i, m] * factor[j, m]
+            factor[i, j] = math.sqrt(total) if i == j else total / factor[j, j]
+    return factor
 
 
 @scatter_log_likelihood.register(NormalDiffusion)
 def _(family, scatter, log_determinant, n):
     d = family.mu.shape[0]
-    prior, posterior = _factor(family.Psi, 0.0 * scatter), _factor(family.Psi, scatter)
+    prior, posterior = _factor(family.Psi, np.zeros_like(scatter)), _factor(family.Psi, scatter)
     total = -0.5 * d * (n * math.log(math.pi) + log_determinant)
     for i in range(d):
         total += log_rising_factorial(0.5 * (family.nu - i), 0.5 * n)
