@@ -84,7 +84,7 @@ WITHOUT_KERNELS = frozenset(
 )
 
 # Kernels of these parts mostly call others, so that they are optimised only as parts of those that Python calls.
-COMPOSED = frozenset({"guide_trees", "samplers"})
+COMPOSED = frozenset({"guide_trees", "tree_families", "samplers"})
 
 
 def kernel_layers(layer):

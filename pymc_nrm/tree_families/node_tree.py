@@ -141,7 +141,7 @@ def close_node(tree, level, slot):
     tree.position[level, other], tree.position[level, slot] = place, end
 
 
-@kernel
+@kernel(inner_loop=True)
 def add_message(tree, level, slot, n_items, precision, total):
     """Add what new items say to a node and all nodes above it; nodes that are left without items are closed.
 
