@@ -157,7 +157,8 @@ def _check_shape(title, name, value, core, sizes):
         for axis, size in zip(axes, shape, strict=True):
             needed = sizes.get(axis, (None, ""))[0]
             needed = given.get(axis) if needed is None else needed
-            fits &= size is None or needed is None or size == needed
+            # No axis may be empty, except that of items where there are none.
+            fits &= size is None or (size != 0 if needed is None else size == needed)
             if size is not None and needed is None:
                 given[axis] = size
         if fits:

@@ -40,6 +40,7 @@ from pymc_nrm.families.conjugate import (
 )
 from pymc_nrm.families.fast import add_row, log_predictives, panel_shape, update_cache
 from pymc_nrm.families.learned import learned_family
+from pymc_nrm.hyperparameters import check_values
 from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
@@ -174,6 +175,7 @@ def _constant_levels(family):
             n_levels = n_levels.eval(mode=Mode(linker="py", optimizer=None))
         except MissingInputError:
             raise ValueError(f"n_levels of CategoricalDirichlet must be constant; got {n_levels}") from None
+        check_values(family._replace(n_levels=n_levels))
     n_levels = np.asarray(n_levels)
     if n_levels.size and n_levels.max() > MOST_LEVELS:
         place = f" of feature {n_levels.argmax()}" if n_levels.ndim else ""

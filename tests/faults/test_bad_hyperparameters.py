@@ -214,6 +214,32 @@ def test_hyperparameters_of_a_latent_mixture_agree():
         mixture(NORMAL._replace(mu=[0.0, 1.0, 2.0], kappa=[1.0, 2.0]), None)
 
 
+@pytest.mark.parametrize("observed", [LEVELS, None])
+@pytest.mark.parametrize(
+    ("family", "message"),
+    [
+        (nrm.CategoricalDirichlet(3.7, []), "n_levels of CategoricalDirichlet must be .* (d,); got shape (0,)"),
+        (nrm.CategoricalDirichlet([], 3), "alpha of CategoricalDirichlet must be .* (d, l) or (l,); got shape (0,)"),
+        (nrm.CategoricalDirichlet([[]]), "alpha of CategoricalDirichlet must be .* (d, l) or (l,); got shape (1, 0)"),
+        (nrm.CategoricalDirichlet(pt.as_tensor(np.ones(0))), "alpha of CategoricalDirichlet must be .* of type Vector"),
+        (nrm.NormalGamma([], 1.0, 2.0, 1.0), "mu of NormalGamma must be .* (d,); got shape (0,)"),
+        (nrm.MultinomialDirichlet([]), "alpha of MultinomialDirichlet must be .* (d,); got shape (0,)"),
+    ],
+)
+def test_empty_hyperparameters(family, observed, message):
+    message = message.replace("(", r"\(").replace(")", r"\)").replace(";", ".*;")
+    with pytest.raises(ValueError, match=message):
+        mixture(family, observed)
+
+
+@pytest.mark.parametrize("n_levels", [[], [3, 3, 3], [3, 0], [3, 3.5]])
+def test_numbers_of_levels_in_data_of_the_model(n_levels):
+    with pm.Model():
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+        with pytest.raises(ValueError, match="^n_levels of CategoricalDirichlet must be"):
+            nrm.Mixture("x", z, nrm.CategoricalDirichlet(1.0, pm.Data("n", np.array(n_levels))), observed=LEVELS)
+
+
 def test_a_misspelt_support_fails_where_the_class_is_made():
     with pytest.raises(ValueError, match="support must be one of 'real', 'positive', .*; got 'postive'"):
         Hyperparameter(("d",), "postive")
