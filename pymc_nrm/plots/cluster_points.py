@@ -1,6 +1,7 @@
 """Drawing of items as points in the colours of their clusters."""
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -47,11 +48,10 @@ def feature_matrix(X, n, features=None):
     """
     names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
     if isinstance(X, pd.DataFrame):
-        if features is None:
-            features = [j for j in range(len(names)) if not _is_text(X.iloc[:, j])]
-        kept = _places(names, features)
-        if not kept:
+        numeric = [j for j in range(len(names)) if not _is_text(X.iloc[:, j])]
+        if features is None and not numeric:
             raise ValueError(f"X must have columns of numbers; got {names} of text or categories")
+        kept = numeric if features is None else _places(names, features)
         X, names, features = X.iloc[:, kept], [names[j] for j in kept], None
     values = numeric_array("X", X).astype("float64")
     if isinstance(X, xr.DataArray) and X.ndim == 2 and X.dims[1] in X.coords:
@@ -70,14 +70,19 @@ def feature_matrix(X, n, features=None):
 
 def _places(names, features):
     """Positions of features that are given by position or name."""
+    allowed = f"features must be a list of at least one name or place among the columns of X ({', '.join(names)})"
+    if isinstance(features, str | bytes) or not isinstance(features, Iterable):
+        raise ValueError(f"{allowed}; got {features!r}")
     kept = []
     for feature in features:
-        if feature in names:
+        if isinstance(feature, str) and feature in names:
             kept.append(names.index(feature))
-        elif isinstance(feature, int | np.integer) and 0 <= feature < len(names):
+        elif isinstance(feature, int | np.integer) and not isinstance(feature, bool) and 0 <= feature < len(names):
             kept.append(int(feature))
         else:
-            raise ValueError(f"features must be names or places of columns of X ({', '.join(names)}); got {feature!r}")
+            raise ValueError(f"{allowed}; got {feature!r}")
+    if not kept:
+        raise ValueError(f"{allowed}; got {features!r}")
     return kept
 
 

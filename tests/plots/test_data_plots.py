@@ -79,6 +79,15 @@ class TestGroups:
         with pytest.raises(ValueError, match=r"columns of X \(a, b\); got 2"):
             feature_matrix(frame, 2, [2])
 
+    @pytest.mark.parametrize("data", ["array", "frame"])
+    @pytest.mark.parametrize("features", [np.int8(1), True, "x_0", [], [True], [2], [np.zeros(2)], xr.Dataset()])
+    def test_wrong_features(self, features, data):
+        import pandas as pd
+
+        X = np.ones((3, 2)) if data == "array" else pd.DataFrame(np.ones((3, 2)), columns=["x_0", "x_1"])
+        with pytest.raises(ValueError, match=r"^features must be a list of .* of X \(x_0, x_1\); got"):
+            feature_matrix(X, 3, features)
+
 
 class TestEllipses:
     def test_ellipse_has_its_probability(self, rng):
