@@ -1,12 +1,12 @@
 """Posterior similarity: how often pairs of items share a cluster."""
 
-import numbers
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.checks import check_count
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.progress import progress
@@ -171,8 +171,7 @@ def similarity_rows(
     rows = select_items(draws, items)
     if block_size is None:
         block_size = max(1, 2**23 // draws.shape[2])
-    if not isinstance(block_size, numbers.Integral) or block_size < 1:
-        raise ValueError(f"block_size must be a positive integer; got {block_size!r}")
+    check_count("block_size", block_size, 1)
     return _blocks(rows, draws, int(block_size))
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import random_generator
+from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.generic import kernel
@@ -83,8 +83,8 @@ def bayes_kmeans_bhc(
     kernel_family, data, n = family_and_data(family, X)
     if n_clusters is None:
         n_clusters = round(n**0.5)
-    elif not isinstance(n_clusters, int | np.integer) or isinstance(n_clusters, bool) or not 1 <= n_clusters <= n:
-        raise ValueError(f"n_clusters must be a whole number from 1 to the number of items, {n}; got {n_clusters!r}")
+    else:
+        check_count("n_clusters", n_clusters, 1, n)
     rng = random_generator(random_seed)
     log_u = _pilot_log_u(rng, measure, family, X, n) if u is None else checked_log_u(u)
     return _grow(rng, measure, log_u, kernel_family, data, n, n_clusters, fixed_u=u is not None)

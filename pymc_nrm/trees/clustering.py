@@ -198,6 +198,5 @@ def checked_depth(depth):
     """Balance depth for kernels; None becomes a depth that is never reached."""
     if depth is None:
         return np.iinfo("int64").max
-    if not isinstance(depth, int | np.integer) or isinstance(depth, bool) or depth < 0:
-        raise ValueError(f"balance_depth must be None or a whole number of at least 0; got {depth!r}")
+    check_count("balance_depth", depth, 0)
     return int(depth)

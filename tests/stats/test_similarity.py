@@ -60,8 +60,8 @@ def test_items_without_coordinates_are_positions(rng):
     [
         (similarity, {"items": []}, "items must be a sequence of at least one item"),
         (similarity, {"items": ["g1", "h2"]}, "items must be values of 'gene'; got 'h2'"),
-        (similarity_rows, {"block_size": 0}, "block_size must be a positive integer; got 0"),
-        (similarity_rows, {"block_size": 1.5}, "block_size must be a positive integer; got 1.5"),
+        (similarity_rows, {"block_size": 0}, "block_size must be a whole number of at least 1; got 0"),
+        (similarity_rows, {"block_size": 1.5}, "block_size must be a whole number of at least 1; got 1.5"),
         (similarity, {"var_name": "y"}, "var_name must be"),
     ],
 )

@@ -149,7 +149,12 @@ def test_bad_arguments(algorithm, X, family, measure, options, error, message):
 
 @pytest.mark.parametrize(
     "options, message",
-    [({"n_passes": 0}, "n_passes"), ({"n_passes": 1.5}, "n_passes"), ({"balance_depth": -1}, "balance_depth")],
+    [
+        ({"n_passes": 0}, "n_passes"),
+        ({"n_passes": 1.5}, "n_passes"),
+        ({"balance_depth": -1}, "balance_depth must be a whole number of at least 0; got -1"),
+        ({"balance_depth": 2**63}, f"balance_depth must be a whole number between 0 and {2**62}; got {2**63}"),
+    ],
 )
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
