@@ -191,7 +191,12 @@ def select_items(draws, items):
     if items is None:
         return draws
     dim = item_dimension(draws)
-    items = np.atleast_1d(np.asarray(items))
+    given = items
+    try:
+        items = np.atleast_1d(np.asarray(given))
+    except (TypeError, ValueError):
+        # xarray refuses whole Datasets, NumPy rows of different lengths.
+        raise TypeError(f"items must be a sequence of values of {dim!r}; got {given!r}") from None
     if items.ndim != 1 or items.size == 0:
         raise ValueError(f"items must be a sequence of at least one item; got shape {items.shape}")
     if items.dtype.kind == "b":

@@ -70,6 +70,12 @@ def test_errors(function, kwargs, message, rng):
         function(random_draws(rng), **kwargs)
 
 
+@pytest.mark.parametrize("items", [xr.Dataset(), xr.DataTree(), [["g1"], ["g2", "g3"]]])
+def test_items_that_are_no_array(items, rng):
+    with pytest.raises(TypeError, match="items must be a sequence of values of 'gene'; got"):
+        similarity(random_draws(rng), items=items)
+
+
 def test_assignment_uncertainty(rng):
     draws = random_draws(rng, n=12)
     rows = draws.values.reshape(-1, 12)
