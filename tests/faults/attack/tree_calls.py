@@ -16,7 +16,7 @@ OPTIONS = {
         "balance_depth": ["64", "0", "None", "2"],
         "random_seed": ["1"],
     },
-    "bayes_kmeans_bhc": {"n_clusters": ["None", "1", "2", "{n}"], "u": ["None", "0.5"], "random_seed": ["1"]},
+    "bayes_kmeans_bhc": {"n_clusters": ["None", "1", "min(2, {n})", "{n}"], "u": ["None", "0.5"], "random_seed": ["1"]},
 }
 AFTER = {
     "": "",
