@@ -13,6 +13,7 @@ digits.  Both sums are additive, and removals undo additions::
 import math
 
 import numpy as np
+import pytensor.tensor as pt
 
 from pymc_nrm.families.base import Centred
 from pymc_nrm.generic import exact_kernel, kernel
@@ -124,6 +125,61 @@ def check_ratio(data, scale, advice, title):
         f"most {LARGEST_RATIO:.0e}.  If it is a code for a missing value, make it NaN or remove the item; subtract the "
         f"origin of timestamps, or measure them in larger units; remove outliers; or choose larger {advice}"
     )
+
+
+def check_location(title, mu, data, largest=LARGEST_DISTANCE):
+    """Refuse prior means that are too far from the data.
+
+    Parameters
+    ----------
+    title : str
+        Name of the hyperparameter in the message.
+    mu : ndarray, shape (d,)
+        Prior means, relative to the centre of the data.
+    data : Centred
+    largest : float or ndarray, shape (d,)
+        Largest distance; by default squares of larger ones overflow.
+
+    Raises
+    ------
+    ValueError
+        If a distance is larger.
+
+    Examples
+    --------
+    >>> check_location("mu", np.array([1e300]), centred(np.zeros((3, 1))))
+    Traceback (most recent call last):
+    ValueError: mu must be within 1e+140 of the median 0 of feature 0: doubles resolve no more; got 1e+300
+    """
+    largest = np.minimum(largest, LARGEST_DISTANCE) * np.ones(len(mu))
+    too_far = ~(np.abs(mu) <= largest)
+    if too_far.any():
+        feature = int(too_far.argmax())
+        center = data.center[feature]
+        raise ValueError(
+            f"{title} must be within {largest[feature]:.2g} of the median {center:.6g} of feature {feature}: doubles "
+            f"resolve no more; got {mu[feature] + center:.6g}"
+        )
+
+
+def symbolic_shrinkage(kappa, counts):
+    """Weight ``kappa / (kappa + n)`` of the prior mean after n items, which rewrites of a graph cannot make overflow.
+
+    Parameters
+    ----------
+    kappa, counts : tensor
+
+    Returns
+    -------
+    tensor
+
+    Examples
+    --------
+    >>> [float(symbolic_shrinkage(pt.constant(1.0), n).eval()) for n in (0.0, 3.0)]
+    [1.0, 0.25]
+    """
+    # As a quotient, it would be merged with its factors: kappa times a squared distance need not be finite.
+    return pt.sigmoid(pt.log(kappa) - pt.log(counts))
 
 
 def check_shape(title, values, known, scale):

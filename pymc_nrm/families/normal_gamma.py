@@ -26,7 +26,16 @@ from pymc_nrm.families.base import (
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import log_marginals_with_gradient, log_predictive_without, log_predictives, panel_shape
 from pymc_nrm.families.learned import learned_family
-from pymc_nrm.families.moments import centred, centred_product, check_ratio, check_shape, product_grid, sample_location
+from pymc_nrm.families.moments import (
+    centred,
+    centred_product,
+    check_location,
+    check_ratio,
+    check_shape,
+    product_grid,
+    sample_location,
+    symbolic_shrinkage,
+)
 from pymc_nrm.families.sample_covariance import check_variances
 from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES, log_above_one
@@ -57,7 +66,7 @@ class NormalGamma(NamedTuple):
     Parameters
     ----------
     mu : float, tensor or random variable, scalar or shape (d,)
-        Prior mean, in the units of the data.
+        Prior mean, in the units of the data, and within 1e140 of them.
     kappa : positive float, tensor or random variable, scalar or shape (d,)
         Prior number of observations behind ``mu``.
     alpha : positive float, tensor or random variable, scalar or shape (d,)
@@ -188,6 +197,7 @@ def _(family, X):
 def _(family, data, title):
     check_shape("alpha of NormalGamma", family.alpha, "variance", "beta")
     check_ratio(data, np.sqrt(family.beta), "beta", title)
+    check_location("mu of NormalGamma", family.mu, data)
 
 
 @localise.register(NormalGamma)
@@ -210,7 +220,7 @@ def _(family, X, labels):
     residuals = pt.switch(observed, X - means[labels], 0)
     scatter = segment_sum(residuals**2, labels, n_clusters)
     kappa_n = kappa + counts
-    added = scatter / 2 + kappa * counts / (2 * kappa_n) * (means + (centers - mu)) ** 2
+    added = scatter / 2 + counts / 2 * symbolic_shrinkage(kappa, counts) * (means + (centers - mu)) ** 2
     log_beta_n = pt.log(beta + added)
     # This is log(beta_n / beta), without a difference that cancels or a quotient that overflows.
     log_growth = pt.switch(added < beta, pt.log1p(added / pt.maximum(added, beta)), log_beta_n - pt.log(beta))

@@ -34,7 +34,15 @@ from pymc_nrm.families.fast import (
     write_panel,
 )
 from pymc_nrm.families.learned import learned_family
-from pymc_nrm.families.moments import centred, check_ratio, check_shape
+from pymc_nrm.families.moments import (
+    LARGEST_DISTANCE,
+    LARGEST_RATIO,
+    centred,
+    check_location,
+    check_ratio,
+    check_shape,
+    symbolic_shrinkage,
+)
 from pymc_nrm.families.sample_covariance import sample_moments
 from pymc_nrm.families.scatter import log_determinants
 from pymc_nrm.families.wishart_rows import (
@@ -74,7 +82,7 @@ class NormalWishart(NamedTuple):
     Parameters
     ----------
     mu : float, tensor or random variable, scalar or shape (d,)
-        Prior mean, in the units of the data.
+        Prior mean, in the units of the data, and within about 2e10 widths of a cluster from them.
     kappa : positive float, tensor or random variable
         Prior number of observations behind ``mu``.
     Psi : positive definite tensor or random variable, shape (d, d)
@@ -194,7 +202,13 @@ def _(family, X):
 def _(family, data, title):
     check_shape("nu of NormalWishart", family.nu, "covariance", "Psi")
     # The width of a cluster in each feature given all others; the check of supports refuses a singular Psi.
-    check_ratio(data, np.sqrt(1.0 / np.diag(np.linalg.pinv(family.Psi))), "Psi", title)
+    width = np.sqrt(1.0 / np.diag(np.linalg.pinv(family.Psi)))
+    check_ratio(data, width, "Psi", title)
+    n, d = data.values.shape
+    # Psi_n has the term w s s', next to which its factor must resolve Psi; a single variance has nothing to lose.
+    weight = family.kappa / (1.0 + family.kappa / max(n, 1))
+    largest = LARGEST_RATIO * width / np.sqrt(weight) if d > 1 else LARGEST_DISTANCE
+    check_location("mu of NormalWishart", family.mu, data, largest)
 
 
 @localise.register(NormalWishart)
@@ -216,7 +230,7 @@ def _(family, X, labels):
     means = segment_sum(X, labels, n_clusters) / divisors
     shift = means + (centers - mu)
     # Psi_n is Psi plus the squares of these rows.
-    rows = pt.concatenate([X - means[labels], pt.sqrt(kappa * counts / (kappa + counts))[:, None] * shift])
+    rows = pt.concatenate([X - means[labels], pt.sqrt(counts * symbolic_shrinkage(kappa, counts))[:, None] * shift])
     row_labels = pt.concatenate([labels, pt.arange(n_clusters)])
     halves = pt.arange(d) / 2
     log_gamma_ratio = symbolic_log_rising_factorial(nu / 2 - halves, counts[:, None] / 2)

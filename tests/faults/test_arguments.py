@@ -174,6 +174,10 @@ def test_seed(function, seed, model):
             "X: feature 0 has the median 1e.154; squares .* overflow.  Give the data in larger units",
         ),
         (
+            lambda: trees.ibhc(X, FAMILY._replace(mu=1e300), MEASURE),
+            "mu of NormalGamma must be within 1e.140 .*got 1e.300",
+        ),
+        (
             lambda: trees.ibhc(X, FAMILY, MEASURE, n_passes=2**63),
             "n_passes must be a whole number between 1 and 4611686018427387904; got 9223372036854775808",
         ),
@@ -389,7 +393,22 @@ def test_random_measures_without_atoms(function, model):
         function(measures.isel(atom=[-1]), model)
 
 
-@pytest.mark.parametrize("function", [lambda *given: nrm.density(*given, X), nrm.sample_posterior_predictive])
+OF_LIKELIHOODS = [lambda *given: nrm.density(*given, X), nrm.sample_posterior_predictive, nrm.compute_log_likelihood]
+
+
+@pytest.mark.parametrize("function", OF_LIKELIHOODS)
+@pytest.mark.parametrize("is_constant", [True, False])
+def test_prior_mean_too_far_for_squares(function, is_constant):
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURE, n=4)
+        mu = 1e300 if is_constant else pm.Normal("mu", 0.0, 1.0)
+        nrm.Mixture("x", z, FAMILY._replace(mu=mu), observed=X)
+    draws = xr.DataTree.from_dict({"posterior": POSTERIOR.assign(mu=1e300 * POSTERIOR.alpha)})
+    with pytest.raises(ValueError, match="mu of NormalGamma must be within 1e.140 of the median .* got 1e.300"):
+        function(draws, model)
+
+
+@pytest.mark.parametrize("function", OF_LIKELIHOODS)
 def test_data_too_large_for_squares(function):
     with pm.Model() as model:
         z = nrm.Partition("z", MEASURE, n=4)

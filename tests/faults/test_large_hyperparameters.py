@@ -32,6 +32,9 @@ REAL, COUNTS, BITS = RNG.normal(size=(6, 3)), RNG.poisson(9.0, size=(6, 3)), RNG
 CASES = [
     *((f.NormalGamma(0.3, 1.0, a, a), REAL) for a in (1e2, 1e4, 1e6, 1e8)),
     *((f.NormalWishart(0.3, 1.0, a * (np.eye(3) + 0.5), a), REAL) for a in (1e2, 1e4, 1e6, 1e8)),
+    *((f.NormalGamma(m, [10.0, 1e300, 1e-300], 2.0, 1.0), REAL) for m in (1e20, -1e139)),
+    *((f.NormalWishart(m, k, np.eye(1), 3.0), REAL[:, :1]) for m, k in ((1e20, 1.0), (-1e139, 1e300))),
+    *((f.NormalWishart(m, k, np.eye(3), 5.0), REAL) for m, k in ((1e8, 10.0), (1e10, 0.01), (-1e139, 1e-300))),
     *((f.PoissonGamma(9.0 * a, a), COUNTS) for a in (1e2, 1e6, 1e10, 1e17)),
     *((f.PoissonGamma(9.0, a), COUNTS) for a in (1e-300, 1e10)),
     *((f.BernoulliBeta(a, 2.0 * a), BITS) for a in (1e2, 1e6, 1e10, 1e17)),
@@ -65,6 +68,34 @@ def test_log_densities(family, X):
     symbolic = log_likelihood(type(full)(*map(pt.as_tensor, full)), pt.as_tensor(X), pt.zeros(len(X), dtype="int64"))
     assert [marginal, total, float(symbolic.eval())] == pytest.approx([exact] * 3, rel=1e-12, abs=5e-7)
     assert np.isnan(without) or without == pytest.approx(last, rel=1e-12, abs=5e-7)
+
+
+@pytest.mark.parametrize(
+    ("family", "message"),
+    [
+        (
+            f.NormalGamma([0.0, -1e141, 0.0], 1.0, 2.0, 1.0),
+            "NormalGamma must be within 1e.140 of the median 0 of feature 1",
+        ),
+        (
+            f.NormalWishart(1e300, 1.0, np.eye(3), 5.0),
+            "NormalWishart must be within 2.2e.10 of the median 0 of feature 0",
+        ),
+        (
+            f.NormalWishart([0, 0, 1e12], 1e300, np.eye(3), 5.0),
+            "NormalWishart must be within 8.2e.09 .* 0 of feature 2",
+        ),
+        (
+            f.NormalWishart(1e300, 1e-300, np.eye(3), 5.0),
+            "NormalWishart must be within 1e.140 of the median 0 of feature 0",
+        ),
+    ],
+)
+def test_prior_means_too_far_from_the_data(family, message):
+    full = broadcast_hyperparameters(family, *BITS.shape)
+    data = prepare_data(full, np.zeros(BITS.shape))
+    with pytest.raises(ValueError, match=f"^mu of {message}: doubles resolve no more; got (1e.300|1e.12|-1e.141)$"):
+        check_resolution(localise(full, data), data, "X")
 
 
 @pytest.mark.parametrize("alpha", [1e17, 1e300, 1.7e308])
