@@ -73,7 +73,7 @@ def _broadcast(title, tensor, core, sizes, symbolic):
     return np.array(np.broadcast_to(tensor, shape), order="C") if core else float(tensor)
 
 
-# Log densities of larger counts are differences of terms whose sixth decimal doubles do not hold.
+# Log densities of larger counts are differences of terms whose fifth decimal doubles do not hold.
 LARGEST_COUNT = 1e9
 
 

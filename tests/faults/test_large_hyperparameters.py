@@ -1,11 +1,12 @@
 """Hyperparameters so large that differences of gamma functions cancel, and counts and values beyond doubles."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytensor.tensor as pt
 import pytest
-from attack.reference import LOG_MARGINALS
+from attack.reference import LOG_MARGINALS, log, log_factorials
 
 from pymc_nrm import families as f
 from pymc_nrm.families.arguments import broadcast_hyperparameters
@@ -68,6 +69,27 @@ def test_log_densities(family, X):
     symbolic = log_likelihood(type(full)(*map(pt.as_tensor, full)), pt.as_tensor(X), pt.zeros(len(X), dtype="int64"))
     assert [marginal, total, float(symbolic.eval())] == pytest.approx([exact] * 3, rel=1e-12, abs=5e-7)
     assert np.isnan(without) or without == pytest.approx(last, rel=1e-12, abs=5e-7)
+
+
+@pytest.mark.parametrize("large", [1e5, 1e7, 1e9])
+@pytest.mark.parametrize("family", [f.MultinomialDirichlet([2.0, 4.0, 10.0]), f.PoissonGamma(2.0, [1e-9, 1.0, 1e3])])
+def test_large_counts(family, large):
+    """Rounding of the log factorials of the counts is all that is lost."""
+    X = np.array([[large, large - 1.0, large - 7.0], [2.0, 1.0, 0.0], [large, 3.0, 0.0], [3.0, 2.0, 2.0]])
+    full = broadcast_hyperparameters(complete(family, X), *X.shape)
+    exact = LOG_MARGINALS[type(family).__name__](full, X)
+    marginal, total, _ = chain(full, prepare_data(full, X), len(X))
+    symbolic = log_likelihood(type(full)(*map(pt.as_tensor, full)), pt.as_tensor(X), pt.zeros(len(X), dtype="int64"))
+    tolerance = 1e-9 + 2e-15 * float(log_factorials(X.sum(axis=1)))
+    assert [marginal, total, float(symbolic.eval())] == pytest.approx([exact] * 3, rel=1e-15, abs=tolerance)
+
+
+def test_the_reference_has_all_digits_where_log_factorials_cancel():
+    """For whole alpha all gamma functions of one item are products of few factors."""
+    m = 10**9
+    exact = Fraction((m + 1) * 100 * math.factorial(15), math.prod(range(m + 4, m + 19)))
+    family, X = f.MultinomialDirichlet(np.array([2.0, 4.0, 10.0])), np.array([[m, 2.0, 1.0]])
+    assert LOG_MARGINALS["MultinomialDirichlet"](family, X) == pytest.approx(log(exact), rel=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Log marginals of the families in exact rational arithmetic, and the log probability of a partition."""
+"""Log marginals of the families in exact rational arithmetic or 40 digits, and the log probability of a partition."""
 
 import math
 from decimal import Decimal, localcontext
@@ -25,6 +25,31 @@ def log_gamma_ratio(a, m):
     if a < 1e3:
         return math.lgamma(a + m) - math.lgamma(a)
     return (a + m - 0.5) * math.log1p(m / a) + m * (math.log(a) - 1.0) + _stirling(a + m) - _stirling(a)
+
+
+def decimal_log_gamma(x):
+    """``log Gamma(x)`` of a Decimal, to all digits of the context beyond about 24 behind the point."""
+    if x < 1000:
+        return Decimal(math.lgamma(x))
+    series = (1 / Decimal(12) - (1 / Decimal(360) - 1 / (1260 * x * x)) / (x * x)) / x
+    return (x - Decimal("0.5")) * x.ln() - x + Decimal(math.log(2.0 * math.pi) / 2.0) + series
+
+
+def decimal_log_gamma_ratio(a, m):
+    """:func:`log_gamma_ratio` as a Decimal: for large m its terms may cancel those of log factorials."""
+    if m < 1e3:
+        return Decimal(log_gamma_ratio(a, m))
+    a, m = Decimal(float(a)), Decimal(float(m))
+    with localcontext() as context:
+        context.prec = 40 + max(0, a.adjusted())
+        return decimal_log_gamma(a + m) - decimal_log_gamma(a)
+
+
+def log_factorials(counts):
+    """Sum of the log factorials of some counts, as a Decimal."""
+    with localcontext() as context:
+        context.prec = 40
+        return sum(decimal_log_gamma(Decimal(float(x)) + 1) for x in np.ravel(counts))
 
 
 def _stirling(x):
@@ -94,11 +119,14 @@ def _determinant(matrix):
 
 
 def poisson_gamma(family, X):
-    n, total = len(X), -sum(math.lgamma(x + 1.0) for x in X.ravel())
-    for s, alpha, beta in zip(X.sum(axis=0), *family, strict=True):
-        total += log_gamma_ratio(alpha, s) - float(alpha) * log1p(n / Fraction(float(beta)))
-        total -= float(s) * log(Fraction(float(beta)) + n)
-    return total
+    n = len(X)
+    with localcontext() as context:
+        context.prec = 40
+        total = -log_factorials(X)
+        for s, alpha, beta in zip(X.sum(axis=0), *family, strict=True):
+            total += decimal_log_gamma_ratio(alpha, s) - Decimal(float(alpha) * log1p(n / Fraction(float(beta))))
+            total -= Decimal(float(s)) * (Decimal(float(beta)) + n).ln()
+        return float(total)
 
 
 def bernoulli_beta(family, X):
@@ -122,9 +150,11 @@ def categorical_dirichlet(family, X):
 
 def multinomial_dirichlet(family, X):
     counts, alpha = X.sum(axis=0), np.asarray(family.alpha)
-    total = sum(math.lgamma(row.sum() + 1.0) - sum(math.lgamma(x + 1.0) for x in row) for row in X)
-    total += sum(log_gamma_ratio(a, m) for a, m in zip(alpha, counts, strict=True))
-    return total - log_gamma_ratio(math.fsum(alpha), counts.sum())
+    with localcontext() as context:
+        context.prec = 40
+        total = log_factorials(X.sum(axis=1)) - log_factorials(X)
+        total += sum(decimal_log_gamma_ratio(a, m) for a, m in zip(alpha, counts, strict=True))
+        return float(total - decimal_log_gamma_ratio(math.fsum(alpha), counts.sum()))
 
 
 LOG_MARGINALS = {

@@ -19,8 +19,8 @@ from pymc_nrm.partitions.labels import label_counts
 
 from . import reference
 
-# Nats, and as a share of the largest term.
-ABSOLUTE, RELATIVE = 1e-6, 1e-10
+# Nats, as a share of the largest term, and as a share of the log factorials of counts, whose sums nearly cancel.
+ABSOLUTE, RELATIVE, OF_FACTORIALS = 1e-6, 1e-10, 2e-15
 LARGEST_FOR_FRACTIONS = 60
 
 
@@ -164,7 +164,7 @@ def _family_and_values(namespace, n):
 
 
 def _log_likelihood(family, X, labels):
-    """Sum of the exact log marginals of the clusters or None, and the size of the largest of them."""
+    """Sum of the exact log marginals of the clusters or None, and the size of their largest terms."""
     if X is None:
         return (0.0 if family is None else None), 0.0
     exact = reference.LOG_MARGINALS[type(family).__name__]
@@ -173,7 +173,11 @@ def _log_likelihood(family, X, labels):
     parts = [exact(family, X[labels == label]) for label in range(labels.max() + 1)]
     if any(part is None for part in parts):
         return None, 0.0
-    return sum(parts), max(map(abs, parts))
+    scale = max(map(abs, parts))
+    if type(family).__name__ in ("MultinomialDirichlet", "PoissonGamma"):
+        # What rounding costs here is no share of the sum.
+        scale = max(scale, OF_FACTORIALS / RELATIVE * float(reference.log_factorials(X.sum(axis=1))))
+    return sum(parts), scale
 
 
 def run_problem(namespace):
