@@ -158,8 +158,14 @@ class Mixture(Distribution):
             missing = not hasattr(X, "tocsr") and bool(np.isnan(X).any())
             kwargs["dtype"] = "float64" if missing or family.continuous else "int64"
             observed, shape = as_observed(observed, values), values.shape
-        dims = _checked_dims(name, dims, shape, pm.modelcontext(None))
-        return super().__new__(cls, name, partition, family, observed=observed, dims=dims, shape=shape, **kwargs)
+        model = pm.modelcontext(None)
+        dims = _checked_dims(name, dims, shape, model)
+        start = kwargs.pop("initval", None) if observed is None else None
+        rv = super().__new__(cls, name, partition, family, observed=observed, dims=dims, shape=shape, **kwargs)
+        if start is not None:
+            with naming(f"initval of Mixture {name!r}"):
+                model.set_initval(rv, start)
+        return rv
 
     @classmethod
     def dist(

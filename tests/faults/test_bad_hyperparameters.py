@@ -214,6 +214,17 @@ def test_hyperparameters_of_a_latent_mixture_agree():
         mixture(NORMAL._replace(mu=[0.0, 1.0, 2.0], kappa=[1.0, 2.0]), None)
 
 
+@pytest.mark.parametrize("initval", [1.0, [1.0, 2.0, 3.0], [["a", "b"]] * 3, [[1.0], [2.0, 3.0]]])
+def test_start_of_a_latent_mixture(initval):
+    with pytest.raises((TypeError, ValueError), match="^initval of Mixture 'x': "):
+        mixture(NORMAL, None, shape=(3, 2), initval=initval)
+
+
+def test_a_start_of_a_latent_mixture_is_kept():
+    model = mixture(NORMAL, None, shape=(3, 2), initval=X + 5.0)
+    np.testing.assert_array_equal(model.initial_point(1)["x"], X + 5.0)
+
+
 @pytest.mark.parametrize("observed", [LEVELS, None])
 @pytest.mark.parametrize(
     ("family", "message"),
