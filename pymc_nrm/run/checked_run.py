@@ -86,6 +86,7 @@ def run_and_check(
     if check or partition_diagnostics:
         # Draws of a variable are not kept if the argument var_names leaves it out.
         wanted = partitions if label_storage == "none" else [name for name in partitions if name in posterior]
+        wanted = [*wanted, *(name for name in nested_partitions_of(model) if name in posterior)]
         found = {name: diagnose_run(idata, name) for name in wanted}
         diagnostics = {name: tree for name, tree in found.items() if tree is not None}
         if label_storage == "none" and not quiet:

@@ -20,6 +20,8 @@ _FALSE_ALARMS = 1e-4
 _MAX_ROWS = 8
 # Share of draws with all slots in use from which on a limited number of clusters is reported.
 _OVERFLOW = 0.001
+# Deterministics that a partition brings with it, which its own diagnostics cover.
+_SUFFIXES = ("", "_n_clusters", "_n_nodes", "_n_components")
 _PAGE = '"When chains disagree" in the documentation, docs/how-to/when-chains-disagree.md'
 
 
@@ -81,7 +83,7 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> 
     nuts = [*nuts, *_overflows(diagnostics)]
     if n_draws < _ESS_PER_CHAIN:
         return "\n".join([*nuts, f"Only {n_draws} draws per chain: convergence cannot be checked reliably."])
-    known = {f"{name}{suffix}" for name in diagnostics for suffix in ("", "_n_clusters")}
+    known = {f"{name}{suffix}" for name in diagnostics for suffix in _SUFFIXES}
     known |= set(slot_variables(posterior)) | {name for name in posterior.data_vars if NESTED in posterior[name].attrs}
     tables = {"": convergence_table({name: posterior[name] for name in posterior.data_vars if name not in known})}
     tables |= {f" of {name}": tree["convergence"].to_dataset() for name, tree in diagnostics.items()}
