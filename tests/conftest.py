@@ -33,7 +33,9 @@ GROUPS = {
         "pymc/test_step_methods.py",
         "predictions",
     ),
+    "diffusion": ("exact/test_diffusion.py", "tree_families"),
     "measures": ("measures",),
+    "nested": ("nested",),
 }
 
 

@@ -5,7 +5,7 @@ import inspect
 import re
 from typing import NamedTuple
 
-from pymc_nrm.samplers.base import PartitionStep
+from pymc_nrm.samplers.base import LabelStep, PartitionStep
 
 
 class Entry(NamedTuple):
@@ -146,7 +146,7 @@ def entries():
 
 
 def _group_of_class(thing):
-    if isinstance(thing, type) and issubclass(thing, PartitionStep):
+    if isinstance(thing, type) and issubclass(thing, LabelStep):
         return "samplers"
     return "distributions" if isinstance(thing, type) else "sampling"
 
