@@ -13,8 +13,8 @@ def local_variables(model, partition, max_clusters, point):
     """Find the free variables whose entries for empty slots depend on nothing but their prior.
 
     A variable of K entries along its first axis is *local* if entry s of its log-probability depends on entry s of
-    local variables only, and if everything else depends on entry s only through items with label s.  Then entries of
-    empty slots, given all other variables, have their prior as full conditional.
+    local variables only and not on labels, and if everything else depends on entry s only through items with label s.
+    Then entries of empty slots, given all other variables, have their prior as full conditional.
 
     Parameters
     ----------
@@ -32,7 +32,8 @@ def local_variables(model, partition, max_clusters, point):
 
     Notes
     -----
-    The test is by values: labels use some slots only, and one variable after the other gets new values for all other
+    Variables of K items may have K entries too: what depends on labels is none of slots.  The rest of the test is by
+    values: labels use some slots only, and one variable after the other gets new values for all other
     slots.  Nothing may change then but log-probabilities of local variables for these slots.  The sets of slots are
     those of the binary digits of their numbers, so that any two slots are told apart.  For log-probabilities that are
     analytic in the parameters, a test at a random point is right with probability one.
@@ -42,6 +43,7 @@ def local_variables(model, partition, max_clusters, point):
     if max_clusters == 1 or not candidates:
         return []
     test = _Test(model, partition)
+    candidates = [rv for rv in candidates if rv not in test.of_items]
     rng = np.random.default_rng(0)
     found = None
     while found != candidates:
@@ -64,6 +66,11 @@ class _Test:
         self._partition = partition
         self._terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
         graphs = model.logp(vars=self._terms, sum=False)
+        labels = self._values[partition]
+        # Terms that depend on labels.
+        self.of_items = [
+            term for term, graph in zip(self._terms, graphs, strict=True) if labels in set(ancestors([graph]))
+        ]
         used = set(ancestors(graphs))
         self._inputs = [value for value in model.value_vars if value in used]
         mode = Mode(linker="py", optimizer="minimum_compile")

@@ -83,7 +83,7 @@ def test_suggested_number_of_slots():
 
 def local_case(name):
     """A model with the names of its variables that are local."""
-    K, n = 6, 5
+    K, n = 6, 6 if name == "as many items as slots" else 5
     y = np.linspace(-1, 1, n)
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=n, max_clusters=K)
@@ -115,6 +115,10 @@ def local_case(name):
             means = pm.MvNormal("means", np.zeros(2), np.eye(2), shape=(K, 2))
             pm.MvNormal("y", means[z], np.eye(2), observed=np.c_[y, y])
             local = {"means"}
+        elif name == "as many items as slots":
+            mean = pm.Normal("mean", shape=K)
+            pm.Normal("latent", mean[z], 1, shape=n)
+            local = {"mean"}
         elif name == "length by chance":
             pm.Normal("effects", 0, 1, shape=K)
             mean = pm.Normal("mean", shape=K)
@@ -124,9 +128,19 @@ def local_case(name):
     return model, local
 
 
-@pytest.mark.parametrize(
-    "name", ["hierarchy", "sum to zero", "mean subtracted", "ordered", "neighbours", "vectors", "length by chance"]
-)
+LOCAL_CASES = [
+    "hierarchy",
+    "sum to zero",
+    "mean subtracted",
+    "ordered",
+    "neighbours",
+    "vectors",
+    "as many items as slots",
+    "length by chance",
+]
+
+
+@pytest.mark.parametrize("name", LOCAL_CASES)
 def test_local_variables(name):
     model, local = local_case(name)
     K = 6
