@@ -48,12 +48,13 @@ def sample(model, n_draws=3, chains=1, cores=1, **kwargs):
         )
 
 
-huge = normal._replace(mu=1e200)
+# Its alpha + beta overflows.
+huge, binary = nrm.BernoulliBeta(1e308, 1e308), (X > 0).astype(int)
 
 
 def test_start():
-    with pytest.raises(SamplingError, match="'z'.*where a chain starts.*'x'.*NormalGamma.mu=.*kappa=.*beta="):
-        sample(make_model(huge))
+    with pytest.raises(SamplingError, match="'z'.*where a chain starts.*'x'.*BernoulliBeta.alpha=.*beta="):
+        sample(make_model(huge, binary))
 
 
 @pytest.mark.parametrize("family, data", [(normal, 1e120 * X), (normal._replace(beta=1e-300), X)])
@@ -63,12 +64,12 @@ def test_data_beyond_the_resolution_of_doubles(family, data):
 
 
 def test_processes_keep_the_message():
-    with pytest.raises(ParallelSamplingError, match="Chain . failed with: .*partition 'z'.*Mixture 'x'.*NormalGamma"):
-        sample(make_model(huge), chains=2, cores=2)
+    with pytest.raises(ParallelSamplingError, match="Chain . failed with: .*partition 'z'.*Mixture 'x'.*BernoulliBeta"):
+        sample(make_model(huge, binary), chains=2, cores=2)
 
 
 def test_only_the_mixture_at_fault_is_named():
-    model = make_model(second=huge)
+    model = make_model(data=binary, second=huge)
     with pytest.raises(SamplingError) as caught:
         sample(model)
     assert "Mixture 'y'" in str(caught.value) and "Mixture 'x'" not in str(caught.value)
