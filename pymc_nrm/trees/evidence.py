@@ -13,9 +13,9 @@ from pymc_nrm.guide_trees.potentials import potentials_from_marginals
 from pymc_nrm.measures.base import log_eppf, log_joint_term, weights
 from pymc_nrm.special import log_sum_exp, softplus
 
-# Nodes are at most a third of a standard deviation apart, and at most 0.14.  The trapezoid rule then has an error below
-# 1e-7, even for one-sided tails far from the mode.
-_LARGEST_DROP, _LARGEST_STEP = 0.06, 0.14
+# Nodes are at most a third of a standard deviation apart, and at most 0.1.  The trapezoid rule then has an error below
+# 1e-8, even for one-sided tails far from the mode.
+_LARGEST_DROP, _LARGEST_STEP = 0.06, 0.1
 
 # Terms below exp(-30) times the largest are left out.
 _NEGLIGIBLE = 30.0
