@@ -15,7 +15,9 @@ from pymc_nrm.special import log_sum_exp, softplus
 
 # Nodes are at most a third of a standard deviation apart, and at most 0.1.  The trapezoid rule then has an error below
 # 1e-8, even for one-sided tails far from the mode.
-_LARGEST_DROP, _LARGEST_STEP = 0.06, 0.1
+_LARGEST_DROP, _LARGEST_SPACING = 0.06, 0.1
+# Steps of the search for the mode.
+_LARGEST_STEP = 0.14
 
 # Terms below exp(-30) times the largest are left out.
 _NEGLIGIBLE = 30.0
@@ -88,6 +90,7 @@ def integrate_log_u(log_integrand, log_u):
             "measure must have a larger alpha, sigma or gamma for trees: doubles do not hold u; DirichletProcess is "
             "the limit for small sigma or gamma, and needs no u"
         )
+    spacing = min(spacing, _LARGEST_SPACING)
     nodes = np.array([top, *_tail(log_value, top, -spacing), *_tail(log_value, top, spacing)])
     log_terms = np.array([log_value(t) for t in nodes]) + np.log(spacing)
     return Quadrature(mode, np.array([_log_u_at(t)[0] for t in nodes]), log_terms)
