@@ -393,6 +393,7 @@ def test_machine_code_follows_edits_of_other_files_of_the_package(copied_package
     assert run(copied_package, BUILT_IN, monkeypatch) == (-2000.0, 0)
 
 
+@pytest.mark.slow
 def test_machine_code_follows_edits_of_a_family_defined_elsewhere(copied_package, monkeypatch):
     module = copied_package / "foreign.py"
     module.write_text(textwrap.dedent(FOREIGN_MODULE))

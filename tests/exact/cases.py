@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from scipy import sparse
 
 from pymc_nrm.families import (
@@ -82,7 +83,7 @@ class Data(NamedTuple):
 
 
 # The rows of the fast tests; all others are slow.
-FAST = ("NormalGamma, missing", "PoissonGamma", "DP", "NGG", "PY below 0")
+FAST = ("NormalGamma, missing", "PoissonGamma", "NGG", "PY below 0")
 
 _nan = np.nan
 
@@ -116,3 +117,16 @@ FAMILIES = {
         [np.array([-0.9, _nan, 0.4, 1.5]), np.array([[1, 3], [0, 2], [4, 3], [3, 1]])],
     ),
 }
+
+
+def rows(table, fast=FAST):
+    """Names of a table as parameters of a test, all slow but some."""
+    return [pytest.param(name, marks=[] if name in fast else [pytest.mark.slow]) for name in table]
+
+
+def family_rows(fast=FAST):
+    """Names of ``FAMILIES``; tests of the kernels of one family run in one process, see tests/conftest.py."""
+    parameters = rows(FAMILIES, fast)
+    for row in parameters:
+        row.marks.append(pytest.mark.xdist_group(row.values[0].split(",")[0]))
+    return parameters

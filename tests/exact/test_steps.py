@@ -3,7 +3,7 @@
 import numpy as np
 import pymc as pm
 import pytest
-from cases import MEASURES, SAMPLERS
+from cases import MEASURES, SAMPLERS, rows
 from laws import assert_law, posterior
 from models import check_step, make_model, run
 
@@ -12,11 +12,14 @@ from pymc_nrm.measures.base import log_eppf, log_joint_term, weights
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.samplers.split_merge import SplitMerge
 
+# Options of the fast tests; other options run the same kernels.
+STEPS = ("gibbs", "sequential", "3 scans", "slice")
+
 # Without data their kernels have to be compiled again.
 MOVERS = ("sequential", "3 scans")
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", rows(SAMPLERS, STEPS))
 def test_step_has_the_posterior_law(sampler, measure):
     labels, statistics = check_step(measure, "NormalGamma, missing", sampler)
     n_clusters = [stats["n_clusters"] for stats in statistics]

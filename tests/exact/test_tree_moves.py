@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 import pymc as pm
 import pytest
-from cases import MEASURES
+from cases import MEASURES, family_rows
 from laws import CHAINS, assert_law, inputs, law_given_u, posterior
 from models import make_model, run
 
@@ -65,6 +65,7 @@ def rng_of(*names):
 
 @pytest.mark.parametrize("n_moves", [pytest.param(1, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("family", family_rows(fast=["PoissonGamma"]), indirect=True)
 def test_move_leaves_the_law_given_u_invariant(family, move, n_moves):
     partitions, probabilities = law_given_u("NGG", family, U)
     n = partitions.shape[1]

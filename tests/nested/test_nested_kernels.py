@@ -101,7 +101,7 @@ def check_chain(family, n, depth, kernels, n_draws, has_discount=False):
     assert_law(np.array(draws)[:, 20:], index, p)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ["BernoulliBeta", pytest.param("NormalWishart", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kernels", [ONLY_ITEMS, Sweep()], ids=["items", "all"])
 def test_chain_has_the_posterior_law(family, kernels):
     check_chain(family, 3, 1, kernels, 20_000)
@@ -113,7 +113,9 @@ def test_chain_with_discounts(kernels):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize(("n", "depth", "has_discount"), [(3, 2, True), (4, 1, False), (4, 2, False)])
+@pytest.mark.parametrize(
+    ("n", "depth", "has_discount"), [(3, 2, True), pytest.param(4, 1, False, marks=pytest.mark.slow), (4, 2, False)]
+)
 def test_kernel_leaves_the_posterior_invariant(name, n, depth, has_discount):
     family = "BernoulliBeta"
     values, index, p = posterior(family, n, depth, has_discount)

@@ -42,6 +42,7 @@ def test_values_and_importance_weights_are_exact(measure, name):
         )
 
 
+@pytest.mark.slow
 def test_arviz_agrees_with_refits():
     """Draws from the exact posterior of partition and alpha, whose prior is spread over quantiles of Gamma(2, 1)."""
     X, family = np.array([-0.4, 0.3, 1.5, 4.0, 4.4]), nrm.NormalGamma(mu=0.0, kappa=0.3, alpha=2.5, beta=0.8)

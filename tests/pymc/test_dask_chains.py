@@ -82,6 +82,7 @@ def test_a_failure_names_its_chain(client):
         run(client=client, initvals=initvals)
 
 
+@pytest.mark.slow
 def test_initial_values_and_generators_of_each_chain(executor):
     initvals = [{"z": [5, 5, 1, 1, 2, 2]}, None, {"z": [0, 1, 2, 3, 4, 5], "alpha": 3.0}]
     generator = np.random.Generator(np.random.MT19937(5))

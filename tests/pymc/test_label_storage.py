@@ -193,7 +193,7 @@ def test_compact_labels_survive_a_file(compact, tmp_path):
     assert_same_values(read, compact)
 
 
-@pytest.mark.parametrize(("stop_at", "n_left"), [(24, 1), (55, 2)])
+@pytest.mark.parametrize(("stop_at", "n_left"), [(24, 1), pytest.param(55, 2, marks=pytest.mark.slow)])
 def test_an_interrupted_run_keeps_what_is_whole(stop_at, n_left):
     def stop(trace, draw):
         if draw.chain == 0 and draw.draw_idx == stop_at:

@@ -58,7 +58,7 @@ def test_value_and_gradient(case, mode):
             np.testing.assert_allclose(value, right, rtol=tolerance, atol=1e-8, err_msg=name)
 
 
-@pytest.mark.parametrize("case", ["NormalGamma", "BernoulliBeta"])
+@pytest.mark.parametrize("case", ["NormalGamma", pytest.param("BernoulliBeta", marks=pytest.mark.slow)])
 def test_second_derivatives(case):
     values, X = CASES[case]
     family, X = as_tensors(values), np.asarray(X, dtype="float64")

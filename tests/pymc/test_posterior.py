@@ -56,7 +56,7 @@ TWO_PARAMETERS = {
 }
 
 
-@pytest.mark.parametrize("measure", ["NGG", "PY", pytest.param("MFM", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("measure", ["NGG", *(pytest.param(name, marks=pytest.mark.slow) for name in ("PY", "MFM"))])
 def test_hyperparameters_of_a_measure_by_nuts_have_their_marginal_posterior(measure):
     measure = TWO_PARAMETERS[measure]
     partitions, likelihood = marginal_likelihoods(galaxy_family, galaxies)
@@ -233,7 +233,7 @@ def test_a_partition_alone_has_its_prior(measure):
         assert np.abs(scores).max() < largest_z(draws.shape, scores.size)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_few_items(n):
     x = galaxies[:n]
     partitions, probabilities = exact_posterior(nrm.NormalizedInverseGaussian(1.0), galaxy_family, x)
