@@ -19,6 +19,7 @@ IMPORTS = {
     "kernel_cache": ("fingerprints",),
     "interrupts": (),
     "generic": ("layers", "fingerprints", "kernel_cache", "interrupts"),
+    "compilation": ("generic",),
     "lanes": ("generic",),
     "pairs": ("generic",),
     "special": ("generic",),
@@ -48,6 +49,7 @@ IMPORTS = {
     "itemwise": (*_CHECKS, "generic", "special", *_KINDS, "partitions", *_PYMC),
     "samplers": (
         *_CHECKS,
+        "compilation",
         "marks",
         *_MATHEMATICS,
         *_KINDS,
@@ -73,14 +75,25 @@ IMPORTS = {
         "samplers",
         "stats",
     ),
-    "run": (*_CHECKS, "marks", "fingerprints", "partitions", *_PYMC, "itemwise", "samplers", "stats"),
+    "run": (*_CHECKS, "marks", "fingerprints", "compilation", "partitions", *_PYMC, "itemwise", "samplers", "stats"),
     "recipes": ("checks", *_KINDS, "distributions", "model"),
     "estimators": ("checks", "stats", "predictions", "run", "recipes"),
 }
 
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.
 WITHOUT_KERNELS = frozenset(
-    {"layers", "marks", "progress", *_CHECKS, "fingerprints", "kernel_cache", "pymc_internals", "priors", "model"}
+    {
+        "layers",
+        "marks",
+        "progress",
+        *_CHECKS,
+        "fingerprints",
+        "kernel_cache",
+        "compilation",
+        "pymc_internals",
+        "priors",
+        "model",
+    }
 )
 
 # Kernels of these parts mostly call others, so that they are optimised only as parts of those that Python calls.

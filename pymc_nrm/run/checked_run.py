@@ -5,6 +5,7 @@ import logging
 import pymc as pm
 from xarray import DataTree
 
+from pymc_nrm.compilation import without_announcements
 from pymc_nrm.model.rvs import is_nested_partition, is_partition
 from pymc_nrm.pymc_internals import naming_dead_chains, warn_divergences, warn_treedepth
 from pymc_nrm.run.checkpoint_step import Checkpoints
@@ -73,10 +74,11 @@ def run_and_check(
     partitions, kwargs = partitions_of(model), with_slot_nuts(model, dict(arguments))
     draws, label_storage, thin = (kwargs.pop(name) for name in ("draws", "label_storage", "thin"))
     if label_storage == "full" and thin == 1 and client is None and folder is None:
-        with interrupts_outside_of_conversions(), naming_dead_chains():
+        with without_announcements(quiet), interrupts_outside_of_conversions(), naming_dead_chains():
             idata = pm.sample(draws, model=model, compute_convergence_checks=False, quiet=quiet, **kwargs)
     else:
-        idata = _sample_and_store(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs)
+        with without_announcements(quiet):
+            idata = _sample_and_store(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:
         return idata

@@ -10,6 +10,7 @@ from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_nrm.checks import random_generator
+from pymc_nrm.compilation import announced_compilation
 from pymc_nrm.distributions.start import is_default_start
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE, check_needs
@@ -166,7 +167,8 @@ class PartitionStep(LabelStep):
         self.rng = get_random_generator(random_generator(rng, "rng"))
         point = model.initial_point() if initial_point is None else initial_point
         self.target = Target(model, partition, point, compile_kwargs)
-        self._compile(model, partition, point, compile_kwargs)
+        with announced_compilation(type(self).__name__, families):
+            self._compile(model, partition, point, compile_kwargs)
 
     def _compile(self, model, partition, point, compile_kwargs):
         # Chains run in forked processes, which inherit what is compiled here.

@@ -8,6 +8,7 @@ from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.compilation import announced_compilation
 from pymc_nrm.distributions.nested_partition import draw_value
 from pymc_nrm.distributions.start import is_default_start
 from pymc_nrm.families.conjugate import log_marginal
@@ -120,7 +121,9 @@ class NestedGibbs(LabelStep):
         if not self.target.has_tree_family:
             for mixture in self.target.mixtures:
                 check_needs(type(family_of(mixture)), (*PREDICTIVE, log_marginal), "NestedGibbs")
-        self._compile(point)
+        families = [type(family_of(mixture)) for mixture in self.target.mixtures]
+        with announced_compilation(type(self).__name__, families):
+            self._compile(point)
 
     def _compile(self, point):
         # Chains run in forked processes, which inherit what is compiled here.

@@ -1,0 +1,54 @@
+"""The line about compilation appears when something is compiled for long, and only then."""
+
+import logging
+
+import pytest
+
+from pymc_nrm import compilation
+from pymc_nrm.compilation import announced_compilation, without_announcements
+from pymc_nrm.families import NormalGamma, PoissonGamma
+from pymc_nrm.generic import kernel, precompile
+
+
+@pytest.fixture
+def messages(caplog, monkeypatch):
+    monkeypatch.setattr(compilation, "SECONDS_BEFORE_LINE", 0.0)
+    caplog.set_level(logging.INFO, logger="pymc")
+    monkeypatch.setattr(logging.getLogger("pymc"), "propagate", True)
+    return lambda: [record.getMessage() for record in caplog.records]
+
+
+@pytest.fixture
+def compile_two():
+    """Two functions that are compiled anew each time: they have no source file whose cache is used."""
+    first, second = (kernel(eval("lambda x: x + 1.0")) for _ in range(2))
+
+    def compile_them():
+        precompile(first, 1.0)
+        precompile(second, 1.0)
+
+    return compile_them
+
+
+def test_one_line_names_the_step_and_the_families(messages, compile_two):
+    with announced_compilation("SplitMerge", [PoissonGamma, NormalGamma, NormalGamma]):
+        compile_two()
+    [line] = messages()
+    assert line.startswith("Compiling SplitMerge for NormalGamma and PoissonGamma")
+
+
+def test_nothing_is_said_about_what_is_compiled_already(messages, compile_two):
+    compile_two()
+    with announced_compilation("SplitMerge", []):
+        compile_two()
+    assert messages() == []
+
+
+def test_quiet_runs_say_nothing(messages, compile_two):
+    with without_announcements(), announced_compilation("SplitMerge", []):
+        compile_two()
+    assert messages() == []
+    with without_announcements(quiet=False), announced_compilation("SplitMerge", []):
+        precompile(kernel(eval("lambda x: x + 2.0")), 1.0)
+        precompile(kernel(eval("lambda x: x + 3.0")), 1.0)
+    assert len(messages()) == 1
