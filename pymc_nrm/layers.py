@@ -44,7 +44,7 @@ IMPORTS = {
         "tree_families",
     ),
     "elicitation": (*_CHECKS, "progress", "generic", "measures"),
-    "priors": ("checks", "families", "tree_families", "distributions"),
+    "priors": ("checks", "generic", "kernel_op", "families", "tree_families", "distributions"),
     "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "nested", "tree_families", "distributions"),
     "itemwise": (*_CHECKS, "generic", "special", *_KINDS, "partitions", *_PYMC),
     "samplers": (
@@ -82,18 +82,7 @@ IMPORTS = {
 
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.
 WITHOUT_KERNELS = frozenset(
-    {
-        "layers",
-        "marks",
-        "progress",
-        *_CHECKS,
-        "fingerprints",
-        "kernel_cache",
-        "compilation",
-        "pymc_internals",
-        "priors",
-        "model",
-    }
+    {"layers", "marks", "progress", *_CHECKS, "fingerprints", "kernel_cache", "compilation", "pymc_internals", "model"}
 )
 
 # Kernels of these parts mostly call others, so that they are optimised only as parts of those that Python calls.

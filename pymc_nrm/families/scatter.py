@@ -93,6 +93,40 @@ def _inverses(Psi, rows, labels, n_clusters):
     return inverses
 
 
+@kernel
+def _products_with_rows(matrices, rows, labels):
+    products = np.zeros_like(rows)
+    for r in range(rows.shape[0]):
+        for i in range(rows.shape[1]):
+            for j in range(rows.shape[1]):
+                products[r, i] += matrices[labels[r], i, j] * rows[r, j]
+    return products
+
+
+class ProductsWithRows(KernelOp):
+    """Product of each row with the matrix of its cluster, shape (n, d).
+
+    PyTensor's numba backend compiles its own product of matrices for ten seconds or more.
+    """
+
+    kernel = _products_with_rows
+
+    def make_node(self, matrices, rows, labels):
+        return Apply(self, [matrices, rows, labels], [rows.type()])
+
+    def infer_shape(self, node, input_shapes):
+        return [input_shapes[1]]
+
+    def connection_pattern(self, node):
+        return [[True], [True], [False]]
+
+    def pullback(self, inputs, outputs, cotangents):
+        matrices, rows, labels = inputs
+        [G] = cotangents
+        of_matrices = pt.zeros_like(matrices)[labels].inc(G[:, :, None] * rows[:, None, :])
+        return [of_matrices, ProductsWithRows()(matrices.transpose(0, 2, 1), G, labels), disconnected_type()]
+
+
 class _ScatterOp(KernelOp):
     """Base class of functions of ``Psi`` plus the sums of ``x x'`` over the rows of each cluster.
 
@@ -115,7 +149,7 @@ class _ScatterOp(KernelOp):
         _, rows, labels, _ = inputs
         return [
             G.sum(axis=0),
-            2 * (G[labels] @ rows[:, :, None])[:, :, 0],
+            2 * ProductsWithRows()(G, rows, labels),
             disconnected_type(),
             disconnected_type(),
         ]

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 
-__all__ = ["covariance_root"]
+from pymc_nrm.priors.random_covariance import random_covariance
+
+__all__ = ["covariance_shape"]
 
 
-def covariance_root(name, features, covariance):
-    """Add a random matrix with the law of Wishart and return a root of it in the coordinates of a sample covariance.
+def covariance_shape(name, features, covariance):
+    """Add a random matrix with the law of Wishart and return it in the coordinates of a sample covariance.
 
     Parameters
     ----------
@@ -22,7 +23,7 @@ def covariance_root(name, features, covariance):
     Returns
     -------
     tensor, shape (d, d)
-        R with ``E R R' = L L'``: ``R R' = L W L'`` with ``W ~ Wishart(d + 2, I) / (d + 2)``.
+        ``L W L'`` with ``W ~ Wishart(d + 2, I) / (d + 2)``, so that its mean is the sample covariance.
     """
     d = len(covariance)
     # Let T T' ~ Wishart(m, I): T is lower triangular, T_ii^2 ~ chi-squared(m - i), and T_ij ~ N(0, 1) below the
@@ -30,10 +31,9 @@ def covariance_root(name, features, covariance):
     # law as T T'.
     m = d + 2
     squares = pm.ChiSquared(f"{name}_squared_pivot", m - np.arange(d), dims=features)
-    factor = pt.diag(pt.sqrt(squares))
+    below = np.empty(0)
     if d > 1:
         rows, columns = np.tril_indices(d, -1)
         pm.modelcontext(None).add_coord(f"{name}_pair", [f"{i}, {j}" for i, j in zip(rows, columns, strict=True)])
         below = pm.Normal(f"{name}_below_pivot", 0.0, 1.0, dims=f"{name}_pair")
-        factor = factor[rows, columns].set(below)
-    return np.linalg.cholesky(covariance) @ factor / np.sqrt(m)
+    return random_covariance(np.linalg.cholesky(covariance) / np.sqrt(m), squares, below)

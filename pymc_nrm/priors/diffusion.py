@@ -6,7 +6,7 @@ import pytensor.tensor as pt
 
 from pymc_nrm.families.learned import learned_prior
 from pymc_nrm.families.sample_covariance import sample_moments
-from pymc_nrm.priors.covariance_shape import covariance_root
+from pymc_nrm.priors.covariance_shape import covariance_shape
 from pymc_nrm.priors.features import data_matrix, feature_dimension
 from pymc_nrm.tree_families import IndependentNormalDiffusion, NormalDiffusion
 from pymc_nrm.tree_families.step_variances import falling_steps
@@ -22,8 +22,8 @@ def normal_diffusion_prior(name, data):
     tau, share = _steps(name, depth)
     spread = pm.LogNormal(f"{name}_spread", 0.0, 0.5)
     excess = pm.LogNormal(f"{name}_excess", 1.5, 1.0)
-    root = covariance_root(name, features, covariance)
-    Psi = share * spread * excess * (root @ root.T)
+    shape = covariance_shape(name, features, covariance)
+    Psi = share * spread * excess * shape
     return NormalDiffusion(mu=mean, tau=tau, Psi=Psi, nu=d + 1.0 + excess)
 
 

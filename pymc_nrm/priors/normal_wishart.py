@@ -5,7 +5,7 @@ import pymc as pm
 from pymc_nrm.families.learned import learned_prior
 from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.families.sample_covariance import sample_moments
-from pymc_nrm.priors.covariance_shape import covariance_root
+from pymc_nrm.priors.covariance_shape import covariance_shape
 from pymc_nrm.priors.features import data_matrix, feature_dimension
 
 
@@ -19,7 +19,7 @@ def normal_wishart_prior(name, X):
     share = pm.LogNormal(f"{name}_share", -1.0, 1.0)
     kappa = pm.LogNormal(f"{name}_kappa", -3.0, 1.0)
     excess = pm.LogNormal(f"{name}_excess", 1.5, 1.0)
-    root = covariance_root(name, features, covariance)
-    # The covariance expected within clusters is share * R R'.
-    Psi = share * excess * (root @ root.T)
+    shape = covariance_shape(name, features, covariance)
+    # The covariance expected within clusters is share * shape.
+    Psi = share * excess * shape
     return NormalWishart(mu=mean, kappa=kappa, Psi=Psi, nu=d + 1.0 + excess)
