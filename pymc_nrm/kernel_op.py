@@ -4,11 +4,14 @@ import functools
 import hashlib
 
 import numpy as np
+import pytensor.tensor as pt
+from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph.op import Op
+from pytensor.graph.replace import graph_replace
 
 from pymc_nrm.fingerprints import function_fingerprint, layer_of, source_fingerprint
 
-__all__ = ["KernelOp"]
+__all__ = ["KernelOp", "symbolic_pullback"]
 
 
 class KernelOp(Op):
@@ -31,6 +34,38 @@ class KernelOp(Op):
         values = values if isinstance(values, tuple) else (values,)
         for storage, value in zip(output_storage, values, strict=True):
             storage[0] = value
+
+
+def symbolic_pullback(function, inputs, cotangents, constant=()):
+    """Cotangents of the inputs of an operation, from a symbolic function that computes the same.
+
+    Second derivatives, which samplers do not need, are thus those of a graph.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the inputs and returns the outputs.
+    inputs, cotangents : list of Variable
+    constant : container of int
+        Positions of inputs without derivative.
+
+    Returns
+    -------
+    list of Variable
+    """
+    # Inputs may depend on each other; partial derivatives need variables that do not.
+    fresh = [variable.type() for variable in inputs]
+    values = dict(zip(fresh, inputs, strict=True))
+    total = 0.0
+    for output, cotangent in zip(function(*fresh), cotangents, strict=True):
+        if not isinstance(cotangent.type, DisconnectedType):
+            weight = cotangent.type()
+            values[weight] = cotangent
+            total += (output * weight).sum()
+    wanted = [k for k in range(len(inputs)) if k not in constant]
+    partial = pt.grad(total, [fresh[k] for k in wanted], disconnected_inputs="ignore")
+    found = dict(zip(wanted, graph_replace(partial, values, strict=False), strict=True))
+    return [found[k] if k in found else disconnected_type() for k in range(len(inputs))]
 
 
 @functools.cache

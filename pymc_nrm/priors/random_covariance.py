@@ -8,11 +8,11 @@ import math
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.gradient import DisconnectedType, disconnected_type
+from pytensor.gradient import disconnected_type
 from pytensor.graph.basic import Apply
 
 from pymc_nrm.generic import kernel
-from pymc_nrm.kernel_op import KernelOp
+from pymc_nrm.kernel_op import KernelOp, symbolic_pullback
 
 __all__ = ["CovarianceGradient", "RandomCovariance", "random_covariance", "symbolic_covariance"]
 
@@ -87,17 +87,10 @@ class CovarianceGradient(KernelOp):
         return [input_shapes[1], input_shapes[2]]
 
     def pullback(self, inputs, outputs, cotangents):
-        scale, squares, below, G = inputs
-        first = pt.grad((symbolic_covariance(scale, squares, below) * G).sum(), [squares, below])
-        weighted = sum(
-            (derivative * cotangent).sum()
-            for derivative, cotangent in zip(first, cotangents, strict=True)
-            if not isinstance(cotangent.type, DisconnectedType)
-        )
-        return [
-            disconnected_type(),
-            *pt.grad(weighted, [squares, below, G], consider_constant=cotangents, disconnected_inputs="ignore"),
-        ]
+        def gradient(scale, squares, below, G):
+            return pt.grad((symbolic_covariance(scale, squares, below) * G).sum(), [squares, below])
+
+        return symbolic_pullback(gradient, inputs, cotangents, constant=[0])
 
     def connection_pattern(self, node):
         return [[False, False], *[[True, True]] * 3]

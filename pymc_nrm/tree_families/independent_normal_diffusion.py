@@ -25,7 +25,7 @@ from pymc_nrm.tree_families.base import (
     tree_family,
 )
 from pymc_nrm.tree_families.step_variances import falling_steps
-from pymc_nrm.tree_families.upward_pass import residual_rows
+from pymc_nrm.tree_families.symbolic_scatter import symbolic_scatter
 
 
 @tree_family(
@@ -184,8 +184,8 @@ def _(family, data):
 def _(family, paths, X):
     mu, tau, alpha, beta = family
     n, d = X.shape[0], X.shape[1]
-    rows, log_determinant = residual_rows(mu, tau, paths, X)
-    half = (rows**2).sum(axis=0) / 2
+    scatter, log_determinant = symbolic_scatter(mu, tau, paths, X, is_full=False)
+    half = scatter / 2
     of_features = (
         symbolic_log_rising_factorial(alpha, n / 2) - alpha * pt.log1p(half / beta) - n / 2 * pt.log(beta + half)
     )

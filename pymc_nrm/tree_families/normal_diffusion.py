@@ -26,7 +26,7 @@ from pymc_nrm.tree_families.base import (
     tree_family,
 )
 from pymc_nrm.tree_families.step_variances import falling_steps
-from pymc_nrm.tree_families.upward_pass import residual_rows
+from pymc_nrm.tree_families.symbolic_scatter import symbolic_scatter
 
 
 @tree_family(
@@ -182,11 +182,9 @@ def _(family, data):
 def _(family, paths, X):
     mu, tau, Psi, nu = family
     n, d = X.shape[0], X.shape[1]
-    rows, log_determinant = residual_rows(mu, tau, paths, X)
-    of_prior, of_sum = (
-        log_determinants(Psi, some, pt.zeros(some.shape[:1], dtype="int64"), pt.constant(1))[0]
-        for some in (pt.zeros((0, d)), rows)
-    )
+    scatter, log_determinant = symbolic_scatter(mu, tau, paths, X, is_full=True)
+    nothing = pt.zeros((0, d)), pt.zeros(0, dtype="int64"), pt.constant(1)
+    of_prior, of_sum = (log_determinants(matrix, *nothing)[0] for matrix in (Psi, Psi + scatter))
     log_gamma_ratio = symbolic_log_rising_factorial(nu / 2 - pt.arange(d) / 2, n / 2).sum()
     return (
         log_gamma_ratio

@@ -33,10 +33,12 @@ def test_value_and_gradient(point, mode, rng):
 @pytest.mark.parametrize("of_below", [3.0, None])
 def test_second_derivatives(point, of_below, rng):
     scale, *values = point
-    G = rng.normal(size=scale.shape)
-    squares, below, weights = pt.vector("a"), pt.vector("b"), pt.constant(G)
+    squares, below = pt.vector("a"), pt.vector("b")
+    # The weights may depend on the same variables.
+    weights = pt.constant(rng.normal(size=scale.shape)) * (1.0 + (squares**2).sum())
     of_op = CovarianceGradient()(pt.constant(scale), squares, below, weights)
-    of_symbols = pt.grad((symbolic_covariance(pt.constant(scale), squares, below) * weights).sum(), [squares, below])
+    covariance = symbolic_covariance(pt.constant(scale), squares, below)
+    of_symbols = pt.grad((covariance * weights).sum(), [squares, below], consider_constant=[weights])
     results = []
     for first in (of_op, of_symbols):
         weighted = (first[0] ** 2).sum() + (0.0 if of_below is None else (first[1] * of_below).sum())

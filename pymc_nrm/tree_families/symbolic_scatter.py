@@ -1,0 +1,200 @@
+"""Sums of squares of the data of a tree and their derivatives, as operations of PyTensor.
+
+The graph of the upward pass has a hundred operations, which PyTensor's numba backend compiles for a minute.
+"""
+
+import math
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.gradient import DisconnectedType, disconnected_type
+from pytensor.graph.basic import Apply
+
+from pymc_nrm.generic import kernel
+from pymc_nrm.kernel_op import KernelOp, symbolic_pullback
+from pymc_nrm.tree_families.node_tree import build_node_tree
+from pymc_nrm.tree_families.upward_pass import residual_rows
+
+__all__ = ["symbolic_scatter"]
+
+
+@kernel
+def _centred_tree(mu, tau, paths, X):
+    """The tree of data minus their mean, these data, and mu minus their mean."""
+    # Differences of far data would lose digits.
+    n, d = X.shape
+    center = np.zeros(d)
+    for i in range(n):
+        for j in range(d):
+            center[j] += X[i, j] / n
+    values, offset = X - center, mu - center
+    return build_node_tree(paths.astype(np.int64), values, tau), values, offset
+
+
+@kernel
+def _add_product(scatter, row, weight):
+    """Add ``weight row row'``, or its diagonal to the only column."""
+    for i in range(scatter.shape[0]):
+        if scatter.shape[1] == 1:
+            scatter[i, 0] += weight * row[i] * row[i]
+        else:
+            for j in range(scatter.shape[1]):
+                scatter[i, j] += weight * row[i] * row[j]
+
+
+@kernel
+def _scatter(mu, tau, paths, X, n_columns):
+    tree, values, offset = _centred_tree(mu, tau, paths, X)
+    n, depth = paths.shape
+    d = values.shape[1]
+    scatter, row, log_determinant = np.zeros((d, n_columns.item())), np.empty(d), 0.0
+    for item in range(n):
+        leaf = tree.paths[item, depth - 1]
+        for j in range(d):
+            row[j] = values[item, j] - tree.totals[depth, leaf, j] / tree.precisions[depth, leaf]
+        _add_product(scatter, row, 1.0)
+    for level in range(depth + 1):
+        for k in range(tree.sizes[level]):
+            slot = tree.active[level, k]
+            p, above = tree.precisions[level, slot], tree.parents[level, slot]
+            growth = 1.0 + tau[level] * p
+            for j in range(d):
+                center = offset[j]
+                if level > 0:
+                    center = tree.totals[level - 1, above, j] / tree.precisions[level - 1, above]
+                row[j] = tree.totals[level, slot, j] / p - center
+            _add_product(scatter, row, p / growth)
+            log_determinant += math.log(growth)
+    return scatter, np.array(log_determinant)
+
+
+@kernel
+def _gradient(mu, tau, paths, X, G, g):
+    """Gradient of ``sum(G * scatter) + g * log_determinant`` in mu, tau and X.
+
+    Let ``R = inverse(C) (X - mu)``; a node z stands for the indicator of its items.  Then ``dC / dtau_l`` is the sum of
+    ``z z'`` over the nodes of level l, so that ``log |C|`` has the derivative ``sum z' inverse(C) z``, and ``(X - mu)'
+    inverse(C) (X - mu)`` has ``-sum u u'`` with ``u = R' z``.
+
+    With messages b, q of a node, and mean m and variance v of the mean of its parent given all data, the step from the
+    parent has the posterior mean ``tau q (b - m)``, which is tau u, and the variance ``tau - tau^2 (q - q^2 v)``, in
+    which the bracket is ``z' inverse(C) z``.  The items have q = 1 and b = x: their rows of R are ``x - m``.
+    """
+    tree, values, offset = _centred_tree(mu, tau, paths, X)
+    n, depth = paths.shape
+    d = values.shape[1]
+    is_full = G.shape[1] > 1
+    of_mu, of_tau, of_X = np.zeros(d), np.zeros(depth + 1), np.zeros((n, d))
+    means, variances, u = np.empty((depth + 1, n, d)), np.zeros((depth + 1, n)), np.empty(d)
+    for level in range(depth + 1):
+        for k in range(tree.sizes[level]):
+            slot = tree.active[level, k]
+            p, above = tree.precisions[level, slot], tree.parents[level, slot]
+            shrinkage = 1.0 / (1.0 + tau[level] * p)
+            q, v = shrinkage * p, 0.0
+            if level > 0:
+                v = variances[level - 1, above]
+            for j in range(d):
+                m = offset[j]
+                if level > 0:
+                    m = means[level - 1, above, j]
+                u[j] = shrinkage * tree.totals[level, slot, j] - q * m
+                means[level, slot, j] = m + tau[level] * u[j]
+            variances[level, slot] = shrinkage * (tau[level] + shrinkage * v)
+            of_tau[level] += g.item() * (q - q * q * v)
+            for i in range(d):
+                if is_full:
+                    for j in range(d):
+                        of_tau[level] -= u[i] * G[i, j] * u[j]
+                else:
+                    of_tau[level] -= u[i] * G[i, 0] * u[i]
+    for item in range(n):
+        for j in range(d):
+            u[j] = values[item, j] - means[depth, tree.paths[item, depth - 1], j]
+        for i in range(d):
+            if is_full:
+                for j in range(d):
+                    of_X[item, i] += (G[i, j] + G[j, i]) * u[j]
+            else:
+                of_X[item, i] = 2.0 * G[i, 0] * u[i]
+            of_mu[i] -= of_X[item, i]
+    return of_mu, of_tau, of_X
+
+
+def _graph(mu, tau, paths, X, is_full):
+    """The same by operations of PyTensor."""
+    rows, log_determinant = residual_rows(mu, tau, paths, X)
+    return rows.T @ rows if is_full else (rows**2).sum(axis=0)[:, None], log_determinant
+
+
+class ScatterGradient(KernelOp):
+    """Gradient of a weighted sum of the outputs of :class:`Scatter` in mu, tau and the data."""
+
+    kernel = _gradient
+
+    def make_node(self, mu, tau, paths, X, G, g):
+        return Apply(self, [mu, tau, paths, X, G, g], [mu.type(), tau.type(), X.type()])
+
+    def infer_shape(self, node, input_shapes):
+        return [input_shapes[0], input_shapes[1], input_shapes[3]]
+
+    def connection_pattern(self, node):
+        return [[place != 2] * 3 for place in range(6)]
+
+    def pullback(self, inputs, outputs, cotangents):
+        def gradient(mu, tau, paths, X, G, g):
+            scatter, log_determinant = _graph(mu, tau, paths, X, is_full=G.type.shape[1] != 1)
+            return pt.grad((scatter * G).sum() + log_determinant * g, [mu, tau, X])
+
+        return symbolic_pullback(gradient, inputs, cotangents, constant=[2])
+
+
+class Scatter(KernelOp):
+    """Sums of squares and log determinant; the last input is their number of columns, 1 for their diagonal."""
+
+    kernel = _scatter
+
+    def make_node(self, mu, tau, paths, X, n_columns):
+        n_columns = pt.as_tensor(n_columns, dtype="int64")
+        shape = (X.type.shape[1], 1 if getattr(n_columns, "data", None) == 1 else None)
+        return Apply(self, [mu, tau, paths, X, n_columns], [pt.TensorType("float64", shape=shape)(), pt.dscalar()])
+
+    def infer_shape(self, node, input_shapes):
+        return [(input_shapes[0][0], node.inputs[4]), ()]
+
+    def connection_pattern(self, node):
+        return [[place not in (2, 4)] * 2 for place in range(5)]
+
+    def pullback(self, inputs, outputs, cotangents):
+        mu, tau, paths, X, _ = inputs
+        G, g = (
+            pt.zeros_like(output) if isinstance(cotangent.type, DisconnectedType) else cotangent
+            for output, cotangent in zip(outputs, cotangents, strict=True)
+        )
+        of_mu, of_tau, of_X = ScatterGradient()(mu, tau, paths, X, G, g)
+        return [of_mu, of_tau, disconnected_type(), of_X, disconnected_type()]
+
+
+def symbolic_scatter(mu, tau, paths, X, *, is_full):
+    """``(X - mu)' inverse(C) (X - mu)``, or its diagonal, and the log determinant of C.
+
+    C is the covariance matrix of the items in one feature for S = I, see
+    :func:`~pymc_nrm.tree_families.upward_pass.residual_rows`.
+
+    Parameters
+    ----------
+    mu : tensor, shape (d,)
+    tau : tensor, shape (depth + 1,)
+    paths : integer tensor, shape (n, depth)
+        Labels from 0 to n - 1.
+    X : tensor, shape (n, d)
+    is_full : bool
+        Whether to return the whole matrix.
+
+    Returns
+    -------
+    scatter : tensor, shape (d, d) or (d,)
+    log_determinant : scalar tensor
+    """
+    scatter, log_determinant = Scatter()(mu, tau, paths, X, mu.shape[0] if is_full else 1)
+    return (scatter if is_full else scatter[:, 0]), log_determinant
