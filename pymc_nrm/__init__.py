@@ -138,6 +138,7 @@ for _step in (
     SlotGibbs,
     NestedGibbs,
     samplers.PublishedTreeGuided,
+    samplers.PublishedNestedGibbs,
 ):
     if _step not in STEP_METHODS:
         STEP_METHODS.append(_step)

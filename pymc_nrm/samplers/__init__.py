@@ -1,5 +1,6 @@
 """Steps that sample partitions."""
 
+from pymc_nrm.samplers.huang.step import PublishedNestedGibbs
 from pymc_nrm.samplers.lee_choi.step import PublishedTreeGuided
 from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
 from pymc_nrm.samplers.nested.nested_gibbs import NestedGibbs
@@ -12,6 +13,7 @@ from pymc_nrm.samplers.tree_guided.step import TreeGuided
 __all__ = [
     "MarginalGibbs",
     "NestedGibbs",
+    "PublishedNestedGibbs",
     "PublishedTreeGuided",
     "SliceSampler",
     "SlotGibbs",

@@ -1,0 +1,176 @@
+"""The published sampler of nested partitions, for reproducing results; it does not leave the posterior invariant."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
+
+from pymc_nrm.checks import check_number
+from pymc_nrm.families.conjugate import draw_parameters, parameters_size
+from pymc_nrm.families.needs import COMPONENT_PANEL
+from pymc_nrm.generic import precompile
+from pymc_nrm.model.dependents import mixtures_of
+from pymc_nrm.model.rvs import family_of, is_nested_partition, value_of
+from pymc_nrm.pymc_internals import Competence
+from pymc_nrm.samplers.huang.published_sweep import Repairs, published_sweep
+from pymc_nrm.samplers.nested.base import NestedStep
+
+_WARNING = (
+    "PublishedNestedGibbs does not leave the posterior invariant: on 3 and 4 items the total variation distance of its "
+    "draws to the posterior is 0.06 to 0.20, and on 30 items it finds 2.2 components where the posterior mean is 3.35. "
+    "It is here to reproduce Huang et al. (2020); use NestedGibbs, or corrected=True, to sample from the posterior"
+)
+_TRUNCATION = 0.01
+
+
+class PublishedNestedGibbs(NestedStep):
+    """Algorithm 2 of Huang et al. (2020), which does **not** leave the posterior invariant.
+
+    With 3 and 4 items, the total variation distance between its draws and the posterior is 0.06 to 0.20, and it grows
+    with the number of items and the depth.  The sampler favours few components: on 30 items it finds 2.2 where the
+    posterior mean is 3.35.  It is included to reproduce the published results; a warning says so when the step is
+    constructed.  :class:`NestedGibbs` is exact, and so is this step with ``corrected=True``, a sampler for comparisons
+    that shares no moves with it.  Both are irreducible.
+
+    A draw consists of these steps: weights of components at all nodes given the partition; parameters of the
+    components given their data; then, for every item in random order, a path proposed from the prior and accepted by
+    the ratio of the densities of the item at the two leaves, and a component given the weights of the leaf.
+
+    Parameters
+    ----------
+    vars : list of NestedPartition
+        It must have weights, and hyperparameters that are not random.
+    truncation : float, optional
+        Components without items are drawn until the weight of all others at the root is below this, between 0 and 1;
+        0.01 by default.  None with ``corrected``, which needs no such components.
+    corrected : bool
+        Whether to use the exact form, which raises no warning: weights are drawn given numbers of tables, a new
+        component counts as chosen at the nodes of its path, and a component is forgotten when its only item is taken
+        out.
+    **kwargs
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If the nested partition has no weights, a hyperparameter of its measure, its weights or a family is random,
+        ``truncation`` is not allowed, or the model uses the labels in a way that the step does not understand.
+    NotImplementedError
+        If a family lacks log marginals, draws of parameters or densities given them.
+
+    Warns
+    -----
+    UserWarning
+        Unless ``corrected``.
+
+    Notes
+    -----
+    The published sampler has three errors, each of which alone biases it.
+
+    - Weights of a node that is no leaf are drawn given the numbers of its items (eqs. 7 and 8), as if items had drawn
+      their components from these weights independently.  Items of one child share its weights; what is independent
+      are the tables of the children.  This error matters most.
+    - The share that a new component gets of the remainder of a node on the path of its item is
+      ``Beta(gamma b, gamma b')``, with the weights b and b' of the component and of all others in the parent.  The item
+      has chosen the component there, which makes it ``Beta(gamma b + 1, gamma b')``.
+    - A component whose only item is taken out keeps its weights, so that the draw of a new one cannot be undone.
+
+    The last two vanish if ``truncation`` tends to 0, the first does not.
+
+    Where the paper leaves something open, we read it as follows.
+
+    - The concentration of the root is gamma_0, and the number of components has no limit.
+    - The component of an item is drawn directly after its path, not in a second pass over the items.
+    - A rejected path restores the old nodes with their old weights.
+    - Parameters of a new component are drawn given the data of its item.
+
+    The value of the partition has tables, which the published sampler does not know.  They are drawn given paths,
+    components and weights at the end of a draw; the published form never reads them, while the corrected one begins the
+    next draw with weights given these tables (Teh et al. 2006, section 5.3).  Nothing but the value passes from one
+    draw to the next.  Without ``initval`` a chain starts from items that come one by one, as that of
+    :class:`NestedGibbs`.
+
+    Statistics of a draw, besides those of :class:`NestedGibbs`: ``n_paths_accepted``, the number of items that took the
+    path that was proposed.
+
+    References
+    ----------
+    Huang, Laitonjam, Piao & Hurley (2020), "Bayesian hierarchical mixture clustering using multilevel hierarchical
+    Dirichlet processes"; Teh, Jordan, Beal & Blei (2006), "Hierarchical Dirichlet processes", for the correction.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     weights = nrm.HierarchicalDirichletProcess(gamma=1.0, gamma_0=1.0)
+    ...     h = nrm.NestedPartition("h", nrm.DirichletProcess(1.0), depth=2, weights=weights, n=4)
+    ...     x = nrm.Mixture("x", h, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+    ...     step = nrm.samplers.PublishedNestedGibbs([h], corrected=True)
+    """
+
+    name = "published_nested_gibbs"
+    needs = (*NestedStep.needs, parameters_size, draw_parameters, *COMPONENT_PANEL)
+    stats_dtypes_shapes = {**NestedStep.stats_dtypes_shapes, "n_paths_accepted": (np.int64, [])}
+
+    def __init__(
+        self, vars: Any = None, *, truncation: float | None = None, corrected: bool = False, **kwargs: Any
+    ) -> None:
+        if corrected and truncation is not None:
+            raise ValueError(
+                f"truncation must be None with corrected=True, which draws from all components; got {truncation!r}"
+            )
+        if truncation is None:
+            truncation = np.inf if corrected else _TRUNCATION
+        else:
+            truncation = check_number("truncation", truncation, lambda x: 0.0 < x <= 1.0, "above 0 and at most 1")
+        if not corrected:
+            warnings.warn(_WARNING, UserWarning, stacklevel=2)
+        options = {"truncation": float(truncation), "corrected": bool(corrected)}
+        super().__init__(vars, options=options, **kwargs)
+
+    def check_variable(self, model, partition):
+        """Raise an error unless the nested partition has weights and all hyperparameters are fixed."""
+        name = type(self).__name__
+        if not self.value.has_weights:
+            raise ValueError(
+                f"vars of {name} must be a NestedPartition with weights; {partition.name!r} has none. NestedGibbs "
+                "samples it"
+            )
+        op = partition.owner.op
+        parts = [(partition, part) for part in op.measure_and_weights(op.prior_inputs(partition.owner))]
+        parts += [(mixture, family_of(mixture)) for mixture in mixtures_of(model, partition)]
+        for variable, part in parts:
+            for field, value in part._asdict().items():
+                random = _free_variables(model, value)
+                if random:
+                    raise ValueError(
+                        f"{field} of {type(part).__name__} of {variable.name!r} must be fixed for {name}; it depends "
+                        f"on {', '.join(random)}. NestedGibbs takes hyperparameters that are random"
+                    )
+
+    def precompile_moves(self, values, prior, family, data):
+        """Compile the kernel for the types of the arguments."""
+        precompile(published_sweep, self.rng, values, *prior, family, data, Repairs(), 1.0)
+
+    def moves(self, values, prior, family, data):
+        """Do one sweep; return the new value, the log density of the data, and the statistics of the sweep."""
+        repairs = Repairs(*[self.options["corrected"]] * 3)
+        values, log_likelihood, n_accepted = published_sweep(
+            self.rng, values, *prior, family, data, repairs, self.options["truncation"]
+        )
+        return values, log_likelihood, {"n_paths_accepted": n_accepted}
+
+    @classmethod
+    def competence(cls, var, has_grad):
+        suits = is_nested_partition(var) and value_of(var).has_weights
+        return Competence.COMPATIBLE if suits else Competence.INCOMPATIBLE
+
+
+def _free_variables(model, value):
+    """Names of the free variables that a hyperparameter depends on."""
+    if not isinstance(value, Variable):
+        return []
+    return sorted(repr(rv.name) for rv in set(ancestors([value])) & set(model.free_RVs))
