@@ -123,9 +123,9 @@ def test_corrected_chain_agrees_with_that_of_nested_gibbs():
     laws, gammas = levels(2, False)._replace(alpha=np.full(2, 0.3)), np.array([1.0, 1.15, 1.15])
     start = np.zeros((10, 5), dtype=np.int64)
     given = (start, laws, gammas, own, data)
-    exact = np.array([chain(one, *given, 10_000) for one in rng.spawn(CHAINS)])
+    exact = np.array([chain(one, *given, 5_000) for one in rng.spawn(CHAINS)])
     corrected, published = (
-        np.array([published_chain(one, *given, repairs, truncation, 15_000) for one in rng.spawn(CHAINS)])
+        np.array([published_chain(one, *given, repairs, truncation, 8_000) for one in rng.spawn(CHAINS)])
         for repairs, truncation in [(CORRECTED, np.inf), (PUBLISHED, 0.01)]
     )
     mean, error, _ = mean_and_error(quantities(exact[:, 100:]))
