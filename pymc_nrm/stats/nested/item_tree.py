@@ -2,9 +2,11 @@
 
 import dataclasses
 import functools
+import json
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from pymc_nrm.checks import check_count
 from pymc_nrm.stats.contingency import as_labels
@@ -139,6 +141,45 @@ class ItemTree:
             members.append(np.concatenate([members[a], members[b]]))
         return make_tree([np.sort(some) for some in members[n:]], np.full(n - 1, np.nan), names, n)
 
+    @classmethod
+    def from_dataset(cls, dataset: xr.Dataset) -> "ItemTree":
+        """Tree that :meth:`to_dataset` has put into a Dataset, as it is or read from a file.
+
+        Parameters
+        ----------
+        dataset : Dataset
+
+        Returns
+        -------
+        ItemTree
+
+        Raises
+        ------
+        TypeError
+            If it is no Dataset.
+        ValueError
+            If a variable is missing.
+
+        Examples
+        --------
+        >>> tree = ItemTree.from_levels([[0, 0, 1]], names=["cat", "dog", "ant"])
+        >>> ItemTree.from_dataset(tree.to_dataset()).items(1).tolist()
+        ['cat', 'dog']
+        """
+        if not isinstance(dataset, xr.Dataset):
+            raise TypeError(f"dataset must be a Dataset; got {type(dataset).__name__}")
+        wanted = ("parent", "level", "probability", "node_of_item", "item")
+        lacking = [name for name in wanted if name not in dataset.variables]
+        if lacking:
+            raise ValueError(f"dataset must have the variables of ItemTree.to_dataset; it has no {', '.join(lacking)}")
+        parent, level, probability, node_of_item, _ = (dataset[name].to_numpy() for name in wanted)
+        names = dataset["item"].to_numpy()
+        if names.dtype == object:
+            # So strings come out of files.
+            names = np.array(names.tolist())
+        information = json.loads(dataset.attrs.get("information", "{}"))
+        return cls(parent, level, node_of_item, probability, names, information)
+
     @property
     def n_items(self) -> int:
         """Number of items."""
@@ -227,6 +268,25 @@ class ItemTree:
     def edges(self) -> list[tuple[int, int]]:
         """Pairs of parent and child, for ``networkx.DiGraph.add_edges_from``."""
         return [(int(self.parent[node]), node) for node in range(1, self.n_nodes)]
+
+    def to_dataset(self) -> xr.Dataset:
+        """The tree as a Dataset, to be stored with ``to_netcdf`` or ``to_zarr``; :meth:`from_dataset` reads it.
+
+        Returns
+        -------
+        Dataset
+            ``parent``, ``level`` and ``probability``, dims (node), and ``node_of_item``, dims (item), with the names as
+            the coordinate ``item``; the attribute ``information`` is text in JSON.
+
+        Examples
+        --------
+        >>> ItemTree.from_levels([[0, 0, 1]]).to_dataset().parent.values.tolist()
+        [-1, 0, 0]
+        """
+        variables = {name: ("node", getattr(self, name)) for name in ("parent", "level", "probability")}
+        variables["node_of_item"] = ("item", self.node_of_item)
+        information = json.dumps(self.information, default=lambda value: np.asarray(value).tolist())
+        return xr.Dataset(variables, coords={"item": self.names}, attrs={"information": information})
 
     def to_newick(self, *, probabilities: bool = True) -> str:
         """The tree in Newick format, with items as leaves and branch lengths in levels.

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import xarray as xr
 from nested_cases import all_chains, canonical_levels, noisy_draws, random_draws, sets_of
 
 from pymc_nrm.stats import (
@@ -81,6 +82,35 @@ def test_newick_reads_back():
     known = ItemTree(tree.parent, tree.level, tree.node_of_item, np.linspace(1, 0.3, tree.n_nodes), tree.names)
     assert known.to_newick().startswith("(((a:1,'b c':1)0.767:1,") and ")1.000" not in known.to_newick()
     assert known.to_newick(probabilities=False) == tree.to_newick()
+
+
+@pytest.mark.parametrize("names", [["cat", "golden eagle", "ant", "bee", "dog"], None])
+def test_trees_are_stored_and_read(tmp_path, names):
+    draws = random_draws(np.random.default_rng(1), 5, 2)
+    draws = draws.drop_vars("animal") if names is None else draws.assign_coords(animal=names)
+    for tree in (
+        consensus_tree(draws, single_items=True),
+        nested_point_estimate(draws, random_seed=1),
+        maximum_clade_credibility(draws),
+        ItemTree.from_levels([[0, 0, 0, 1, 1]]),
+    ):
+        tree.to_dataset().to_netcdf(tmp_path / "tree.nc")
+        tree.to_dataset().to_zarr(tmp_path / "tree.zarr", mode="w")
+        for dataset in (
+            tree.to_dataset(),
+            xr.load_dataset(tmp_path / "tree.nc"),
+            xr.load_dataset(tmp_path / "tree.zarr", engine="zarr"),
+        ):
+            found = ItemTree.from_dataset(dataset)
+            assert str(found) == str(tree)
+            assert found.to_newick() == tree.to_newick()
+            assert found.names.dtype.kind == tree.names.dtype.kind
+            assert found.information == tree.information
+            assert found.nodes_at(2).tolist() == tree.nodes_at(2).tolist()
+    with pytest.raises(TypeError, match="dataset must be a Dataset; got ItemTree"):
+        ItemTree.from_dataset(tree)
+    with pytest.raises(ValueError, match="it has no level, probability, node_of_item, item"):
+        ItemTree.from_dataset(xr.Dataset({"parent": ("node", [-1])}))
 
 
 def test_deep_trees():
