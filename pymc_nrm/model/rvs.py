@@ -39,13 +39,15 @@ def is_mixture(variable):
     return variable.owner is not None and isinstance(variable.owner.op, MixtureRV | TreeMixtureRV)
 
 
-def find_partition(model, name=None):
+def find_partition(model, name=None, *, nested=False):
     """Find the partition of a model, by its name if there are several.
 
     Parameters
     ----------
     model : pymc.Model
     name : str, optional
+    nested : bool
+        Whether it may be a nested partition.
 
     Returns
     -------
@@ -56,21 +58,24 @@ def find_partition(model, name=None):
     ValueError
         If the model has no partition, has several and no name is given, or has none of that name.
     """
-    return _find(model, "Partition", is_partition, name)
+    kind = "Partition or NestedPartition" if nested else "Partition"
+    return _find(model, kind, lambda rv: is_partition(rv) or (nested and is_nested_partition(rv)), name, nested)
 
 
-def find_mixture(model, name=None):
+def find_mixture(model, name=None, *, nested=False):
     """Find the mixture of a partition of a model, by its name if there are several; see :func:`find_partition`."""
-    return _find(model, "Mixture", lambda rv: is_mixture(rv) and is_partition(partition_of(rv)), name)
+    return _find(
+        model, "Mixture", lambda rv: is_mixture(rv) and (nested or is_partition(partition_of(rv))), name, nested
+    )
 
 
-def _find(model, kind, is_kind, name):
+def _find(model, kind, is_kind, name, nested):
     if name is not None:
         check_name("var_name", name, f"a {kind}")
     found = {rv.name: rv for rv in model.basic_RVs if is_kind(rv)}
-    nested = [rv.name for rv in model.basic_RVs if is_nested_partition(rv)]
-    if nested and (not found or name in nested):
-        raise ValueError(f"model must have a {kind} that is flat; got the NestedPartition {nested[0]!r}")
+    refused = [] if nested else [rv.name for rv in model.basic_RVs if is_nested_partition(rv)]
+    if refused and (not found or name in refused):
+        raise ValueError(f"model must have a {kind} that is flat; got the NestedPartition {refused[0]!r}")
     if not found:
         raise ValueError(f"model must have a {kind}; got one with the variables {sorted(model.named_vars)}")
     if name is None and len(found) == 1:

@@ -5,7 +5,7 @@ import numpy as np
 from pymc_nrm.generic import kernel
 from pymc_nrm.nested.labels import rename_in_order
 
-__all__ = ["draw_nested", "draw_paths", "members"]
+__all__ = ["draw_further_nested", "draw_further_paths", "draw_nested", "draw_paths", "members"]
 
 
 @kernel
@@ -31,19 +31,27 @@ def members(labels, n_labels):
 
 
 @kernel
-def _draw_groups(rng, rooms, n_rooms, alpha, sigma):
-    """Draw the group of each customer, room by room, by the prediction rule; labels in order of appearance."""
+def _draw_groups(rng, rooms, n_rooms, alpha, sigma, known):
+    """Draw the group of each customer, room by room, by the prediction rule; labels in order of appearance.
+
+    The first customers have the groups ``known``, labels in order of appearance.
+    """
     start, order = members(rooms, n_rooms)
     groups = np.empty(rooms.shape[0], dtype=np.int64)
     sizes = np.zeros(rooms.shape[0], dtype=np.int64)
-    n_groups = 0
+    n_known = known.shape[0]
+    n_groups = known.max() + 1 if n_known else 0
     for room in range(n_rooms):
-        n_before = n_groups
+        n_own = 0
         for place in range(start[room], start[room + 1]):
             seated = place - start[room]
-            if seated == 0 or rng.random() * (seated + alpha) < alpha + sigma * (n_groups - n_before):
+            if order[place] < n_known:
+                group = known[order[place]]
+                n_own += sizes[group] == 0
+            elif seated == 0 or rng.random() * (seated + alpha) < alpha + sigma * n_own:
                 group = n_groups
                 n_groups += 1
+                n_own += 1
             else:
                 # Propose a group of m customers with probability m / seated, and accept it with (m - sigma) / m.
                 group = groups[order[start[room] + int(rng.random() * seated)]]
@@ -70,13 +78,34 @@ def draw_paths(rng, levels, n):
     ndarray of int64, shape (n, depth)
         Nodes of levels 1 to depth, each column in order of appearance.
     """
-    depth = levels.alpha.shape[0]
-    paths = np.empty((n, depth), dtype=np.int64)
+    return draw_further_paths(rng, levels, np.empty((0, levels.alpha.shape[0]), dtype=np.int64), n)
+
+
+@kernel
+def draw_further_paths(rng, levels, paths, n_new):
+    """Draw the paths of further items given those of the first ones.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    levels : Levels
+    paths : ndarray of int64, shape (n, at least depth)
+        Paths in canonical form; further columns are ignored.
+    n_new : int
+
+    Returns
+    -------
+    ndarray of int64, shape (n + n_new, depth)
+        All paths in canonical form, so that the first n are those given.
+    """
+    depth, n = levels.alpha.shape[0], paths.shape[0] + n_new
+    longer = np.empty((n, depth), dtype=np.int64)
     nodes, n_nodes = np.zeros(n, dtype=np.int64), 1
     for level in range(depth):
-        nodes, n_nodes = _draw_groups(rng, nodes, n_nodes, levels.alpha[level], levels.sigma[level])
-        paths[:, level] = nodes
-    return paths
+        known = paths[:, level].copy()
+        nodes, n_nodes = _draw_groups(rng, nodes, n_nodes, levels.alpha[level], levels.sigma[level], known)
+        longer[:, level] = nodes
+    return longer
 
 
 @kernel
@@ -96,22 +125,51 @@ def draw_nested(rng, levels, gammas, n):
     ndarray of int64, shape (n, 2 depth + 1)
         Columns as in :class:`~pymc_nrm.nested.labels.NestedLabels`.
     """
-    depth = levels.alpha.shape[0]
-    values = np.empty((n, 2 * depth + 1), dtype=np.int64)
-    values[:, :depth] = draw_paths(rng, levels, n)
+    return draw_further_nested(rng, levels, gammas, np.empty((0, 2 * levels.alpha.shape[0] + 1), dtype=np.int64), n)
+
+
+@kernel
+def draw_further_nested(rng, levels, gammas, values, n_new):
+    """Draw the paths and the tables of further items given those of the first ones.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    levels : Levels
+    gammas : ndarray of float64, shape (depth + 1,)
+        Concentrations of the weights of levels 0 to depth.
+    values : ndarray of int64, shape (n, 2 depth + 1)
+        A value in canonical form.
+    n_new : int
+
+    Returns
+    -------
+    ndarray of int64, shape (n + n_new, 2 depth + 1)
+        A value in canonical form, so that the first n rows are those given.
+    """
+    depth, n_old = levels.alpha.shape[0], values.shape[0]
+    n = n_old + n_new
+    longer = np.empty((n, 2 * depth + 1), dtype=np.int64)
+    longer[:, :depth] = draw_further_paths(rng, levels, values, n_new)
     # Customers of the leaves are items, those of other nodes the tables of the level below; each is known by an item.
     customers, own = np.arange(n), np.arange(n)
     for level in range(depth, -1, -1):
         rooms = np.zeros(customers.shape[0], dtype=np.int64)
-        if level > 0:
-            for j in range(customers.shape[0]):
-                rooms[j] = values[customers[j], level - 1]
-        groups, n_groups = _draw_groups(rng, rooms, n, gammas[level], 0.0)
+        n_known = 0
+        for j in range(customers.shape[0]):
+            # Tables are in the order of their first items, so that those of old items come first.
+            n_known += customers[j] < n_old
+            if level > 0:
+                rooms[j] = longer[customers[j], level - 1]
+        known = np.empty(n_known, dtype=np.int64)
+        for j in range(n_known):
+            known[j] = values[customers[j], 2 * depth - level]
+        groups, n_groups = _draw_groups(rng, rooms, n, gammas[level], 0.0, known)
         for i in range(n):
             own[i] = groups[own[i]]
-            values[i, 2 * depth - level] = own[i]
+            longer[i, 2 * depth - level] = own[i]
         first = np.full(n_groups, -1, dtype=np.int64)
         for j in range(customers.shape[0] - 1, -1, -1):
             first[groups[j]] = customers[j]
         customers = first
-    return values
+    return longer

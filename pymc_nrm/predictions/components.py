@@ -16,7 +16,7 @@ from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded, partition_coords
-from pymc_nrm.predictions.partition_draws import PartitionDraws
+from pymc_nrm.predictions.nested_draws import draws_of
 from pymc_nrm.progress import tracked
 
 
@@ -99,9 +99,9 @@ def sample_components(
     """
     check_flag("to_items", to_items)
     model = checked_model(model)
-    layout = MixtureLayout(model, var_name)
+    layout = MixtureLayout(model, var_name, nested=True)
     check_needs(layout.family_class, PARAMETERS, "sample_components")
-    draws = PartitionDraws(idata, model, layout.partition)
+    draws = draws_of(idata, model, layout.partition)
     position = draws.mixtures.index(layout.name)
     rng = get_random_generator(random_generator(random_seed))
     rows, counts, by_item, names = [], [], None, None

@@ -3,6 +3,7 @@
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.distributions.tree_mixture import TreeMixtureRV
 from pymc_nrm.families.conjugate import parameter_shapes
 from pymc_nrm.model.rvs import dims_of, family_of, find_mixture, partition_of
 
@@ -15,6 +16,8 @@ class MixtureLayout:
     model : pymc.Model
     name : str, optional
         Name of the mixture; by default the only one of the model.
+    nested : bool
+        Whether its partition may be nested.
 
     Attributes
     ----------
@@ -25,15 +28,15 @@ class MixtureLayout:
     feature_dim : str or None
         None for a vector.
     dtype : str
-    observed : bool
+    observed, has_tree_family : bool
     """
 
-    def __init__(self, model, name=None):
-        rv = find_mixture(model, name)
+    def __init__(self, model, name=None, *, nested=False):
+        rv = find_mixture(model, name, nested=nested)
         self.name, self.partition = rv.name, partition_of(rv).name
         self.univariate, self.dtype = rv.owner.op.univariate, rv.dtype
         self.observed = rv in model.observed_RVs
-        self.family_class = type(family_of(rv))
+        self.family_class, self.has_tree_family = type(family_of(rv)), isinstance(rv.owner.op, TreeMixtureRV)
         self._feature_axis = rv.owner.op.feature_axis
         dims = dims_of(model, rv)
         self.item_dim, self.feature_dim = dims[0], None if self.univariate else dims[1]

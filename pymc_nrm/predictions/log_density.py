@@ -8,8 +8,8 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.model.rvs import checked_model
+from pymc_nrm.predictions.nested_draws import draws_of
 from pymc_nrm.predictions.new_items import NewItems
-from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.predictions.tables import log_sum_rows
 
 
@@ -33,7 +33,7 @@ def log_density(
         Data of the new items, each predicted by itself.  If several mixtures share the partition, give a dict by their
         names; data of mixtures that it omits count as unknown.
     var_name : str, optional
-        Name of the partition; by default the only one of the model.
+        Name of the partition or nested partition; by default the only one of the model.
     progressbar : bool
         Whether to show a bar if it takes longer than two seconds.
 
@@ -54,7 +54,8 @@ def log_density(
     Notes
     -----
     This is ``log mean over draws of sum_k P(join k) p(x | items of k)``, with k over the clusters of the draw and a new
-    one, and with u and the parameters integrated out.  The mean is taken of densities, not of logarithms; nothing
+    one, and with u and the parameters integrated out; k are paths for a nested partition, and means of nodes are
+    integrated out as well.  The mean is taken of densities, not of logarithms; nothing
     underflows, unlike :func:`~pymc_nrm.predictions.density` in many dimensions.
 
     Examples
@@ -71,7 +72,7 @@ def log_density(
     [-1.45, -4.6]
     """
     model = checked_model(model)
-    draws = PartitionDraws(idata, model, var_name)
+    draws = draws_of(idata, model, var_name)
     items = NewItems(draws, X_new)
     total = -np.inf
     for _, table in items.tables("Evaluating densities", progressbar):

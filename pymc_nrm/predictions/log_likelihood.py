@@ -8,9 +8,18 @@ from pymc.model import Model
 
 from pymc_nrm.checks import check_flag
 from pymc_nrm.model.dependents import mixtures_of, other_uses
-from pymc_nrm.model.rvs import checked_model, find_partition, is_mixture, is_partition, n_slots, partition_of
+from pymc_nrm.model.rvs import (
+    checked_model,
+    find_partition,
+    is_mixture,
+    is_nested_partition,
+    is_partition,
+    n_slots,
+    partition_of,
+)
 from pymc_nrm.predictions.layout import draws_dataset, partition_coords
-from pymc_nrm.predictions.partition_draws import PartitionDraws
+from pymc_nrm.predictions.nested_draws import NestedDraws, draws_of
+from pymc_nrm.predictions.nested_leave_one_out import nested_leave_one_out
 from pymc_nrm.predictions.prediction_rule import log_join_without
 from pymc_nrm.predictions.slot_draws import SlotDraws, data_of_items
 from pymc_nrm.predictions.slot_log_likelihood import slot_leave_one_out
@@ -65,7 +74,8 @@ def compute_log_likelihood(
 
         ``p(z[-i], h | x) = p(z[-i], h | x[-i]) p(x[i] | z[-i], x[-i], h) / p(x[i] | x[-i])``.
 
-    Draws given all data therefore become draws given x[-i] by the importance weights
+    For a nested partition z holds paths and tables, and the sum is over all paths and components of item i.  Draws
+    given all data therefore become draws given x[-i] by the importance weights
     ``1 / p(x[i] | z[-i], x[-i], h)``, and the integrand is the same density.  This is what Pareto-smoothed importance
     sampling does with the values given here (integrated importance sampling, Li, Qiu, Zhang & Feng 2016, "Approximating
     cross-validatory predictive evaluation in Bayesian latent variables models with integrated IS and WAIC"; Vehtari,
@@ -114,8 +124,8 @@ def compute_log_likelihood(
             "idata must be a DataTree with the group posterior to be extended; give extend_inferencedata=False to get "
             f"a Dataset of its own. Got {type(idata).__name__}"
         )
-    draws = PartitionDraws(idata, model, _partition_name(model, var_name))
-    partition = find_partition(model, draws.partition)
+    draws = draws_of(idata, model, _partition_name(model, var_name))
+    partition = find_partition(model, draws.partition, nested=True)
     has_slots = n_slots(partition) is not None
     names = data_of_items(model, partition) if has_slots else []
     if not draws.mixtures and not names:
@@ -132,6 +142,9 @@ def compute_log_likelihood(
         else:
             values = np.empty((len(draws), draws.n_items))
             for s, draw in enumerate(progressing):
+                if isinstance(draws, NestedDraws):
+                    values[s] = nested_leave_one_out(draw)
+                    continue
                 table = log_leave_one_out_table(draw.labels, draw.family, draw.family_data)
                 values[s] = log_sum_rows(table + log_join_without(draw.measure, draw.labels)[draw.labels])
     data = [*draws.mixtures, *names]
@@ -148,9 +161,9 @@ def compute_log_likelihood(
 def _partition_name(model, var_name):
     """Name of the partition, given its own name or that of its only data."""
     rv = next((rv for rv in model.basic_RVs if rv.name == var_name), None)
-    if rv is None or is_partition(rv):
+    if rv is None or is_partition(rv) or is_nested_partition(rv):
         return var_name
-    partitions = [partition for partition in model.basic_RVs if is_partition(partition)]
+    partitions = [rv for rv in model.basic_RVs if is_partition(rv) or is_nested_partition(rv)]
     if is_mixture(rv):
         partition = partition_of(rv)
     else:

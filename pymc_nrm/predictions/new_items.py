@@ -2,12 +2,8 @@
 
 import xarray as xr
 
-from pymc_nrm.families.product import product, product_data
-from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.items import as_rows, prepare_new_items
 from pymc_nrm.predictions.layout import MixtureLayout
-from pymc_nrm.predictions.prediction_rule import log_prediction_rule
-from pymc_nrm.predictions.tables import log_predictive_table
 from pymc_nrm.progress import tracked
 
 
@@ -16,7 +12,7 @@ class NewItems:
 
     Parameters
     ----------
-    draws : PartitionDraws
+    draws : PartitionDraws or NestedDraws
     X_new : array_like, sparse matrix, DataArray or Dataset, shape (m, d) or (m,), or dict of them by mixture
 
     Attributes
@@ -47,13 +43,13 @@ class NewItems:
 
         Yields
         ------
-        draw : PartitionDraw
-        table : ndarray, shape (m, n_clusters + 1)
-            Log of the probability that the item joins the cluster, or in the last column a new one, times the
-            predictive density of its data there.
+        draw : PartitionDraw or NestedDraw
+        table : ndarray, shape (m, n_clusters + 1) or (m, n_places)
+            Log of the probability that the item goes to the cluster or place, times the predictive density of its data
+            there; see the ``log_weights`` of the draw.
         """
         draws, given = self._draws, self._given
-        layouts = [MixtureLayout(draws.model, name) for name in given]
+        layouts = [MixtureLayout(draws.model, name, nested=True) for name in given]
         positions = [draws.mixtures.index(name) for name in given]
         titles = [f"X_new of {name!r}" for name in given]
         rows = points = None
@@ -64,11 +60,7 @@ class NewItems:
                     rows = _rows(given, layouts, families)
                 if points is None or not all(layout.observed for layout in layouts):
                     points = [prepare_new_items(*one) for one in zip(families, data, rows, titles, strict=True)]
-                table = log_predictive_table(
-                    draw.labels, product(families), product_data(data), product_data(points), rows[0].shape[0]
-                )
-                table += log_prediction_rule(draw.measure, label_counts(draw.labels))
-                yield draw, table
+                yield draw, draw.log_weights(families, data, points, rows[0].shape[0])
 
 
 def _by_mixture(X_new, draws):

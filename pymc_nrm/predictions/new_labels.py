@@ -7,8 +7,10 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.checks import numeric_array
-from pymc_nrm.model.rvs import checked_model, dims_of, find_partition, n_slots
+from pymc_nrm.model.rvs import checked_model, dims_of, find_partition, is_nested_partition, n_slots
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
+from pymc_nrm.predictions.nested_draws import NestedDraws
+from pymc_nrm.predictions.nested_labels import predict_nested_labels
 from pymc_nrm.predictions.new_items import NewItems
 from pymc_nrm.predictions.new_slots import NewSlots
 from pymc_nrm.predictions.partition_draws import PartitionDraws
@@ -42,9 +44,11 @@ def predict_labels(
         :func:`~pymc_nrm.sample_new_labels`.
     estimate : array_like of int, DataArray, or Dataset with the variable ``labels``, shape (n,), optional
         Labels of the old items; by default those of :func:`~pymc_nrm.stats.point_estimate` with seed 0, or those of the
-        partition itself if it is observed.
+        partition itself if it is observed.  For a nested partition an :class:`~pymc_nrm.stats.ItemTree` with the levels
+        of the draws, or paths, shape (n, depth); by default the tree of
+        :func:`~pymc_nrm.stats.nested_point_estimate` with seed 0.
     var_name : str, optional
-        Name of the partition; by default the only one of the model.
+        Name of the partition or nested partition; by default the only one of the model.
     progressbar : bool
         Whether to show a bar if it takes longer than two seconds.
 
@@ -55,6 +59,11 @@ def predict_labels(
         ``new_cluster_probability``, dims (new item); together they add up to one for each item.  ``labels`` is the most
         probable cluster of each item, -1 for a new one.  The dimension of new items is that of a DataArray or Dataset,
         otherwise ``new_<dim of the partition's items>``.
+
+        For a nested partition all three have the dimension ``level`` as well, after that of new items, and the labels
+        of a level are those of :meth:`ItemTree.labels <pymc_nrm.stats.ItemTree.labels>`; labels beyond the last of a
+        level have probability zero.  ``labels`` is a path, from the root down the most probable child, or -1 for a new
+        node and all below it.
 
     Raises
     ------
@@ -77,6 +86,10 @@ def predict_labels(
     sizes, however close the item is to one of them, so probabilities far from zero and one may stem from doubt about
     the old items.  Draws that split a cluster of the estimate add up.
 
+    In a draw of a nested partition, the new item goes to a leaf, or to new nodes below node k.  In the estimate, it
+    takes the nodes of a random item of k down to the level of k, and new ones below it.  Probabilities of the children
+    of a node and that of a new child thus add up to the probability of the node.
+
     Examples
     --------
     >>> import pymc as pm
@@ -94,7 +107,9 @@ def predict_labels(
     [0, 1]
     """
     model = checked_model(model)
-    partition = find_partition(model, var_name)
+    partition = find_partition(model, var_name, nested=True)
+    if is_nested_partition(partition) and X_new is not None:
+        return predict_nested_labels(NestedDraws(idata, model, partition.name), X_new, estimate, progressbar)
     names = data_of_items(model, partition) if n_slots(partition) is not None else []
     if names or X_new is None:
         if X_new is not None:

@@ -11,7 +11,9 @@ from pymc_nrm.model.dependents import mixtures_of
 from pymc_nrm.model.parts import PartitionParts, joint_data, joint_family
 from pymc_nrm.model.rvs import checked_model, dims_of, find_partition, n_items, value_of
 from pymc_nrm.model.values import Values
-from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.partitions.labels import canonical_labels, label_counts
+from pymc_nrm.predictions.prediction_rule import draw_new_labels, log_prediction_rule
+from pymc_nrm.predictions.tables import log_predictive_table
 
 _NEW_ITEMS = "New items are arguments of density, predict_labels and sample_posterior_predictive"
 
@@ -45,6 +47,37 @@ class PartitionDraw(NamedTuple):
     def family_data(self):
         """The data of :attr:`family`."""
         return joint_data(self.data)
+
+    def log_weights(self, families, data, points, n_points):
+        """Log joint weights of where one more item goes and of its data there.
+
+        Parameters
+        ----------
+        families, data : sequence
+            Families and data of one or more of the mixtures.
+        points : sequence of NamedTuple
+            Prepared data of new items in the same mixtures.
+        n_points : int
+
+        Returns
+        -------
+        ndarray, shape (n_points, n_clusters + 1)
+            Log of the probability that the item joins the cluster, or in the last column a new one, times the
+            predictive density of its data there.
+        """
+        table = log_predictive_table(
+            self.labels, joint_family(families), joint_data(data), joint_data(points), n_points
+        )
+        return table + log_prediction_rule(self.measure, label_counts(self.labels))
+
+    def labels_with_new(self, n_new, rng):
+        """Labels of the items, followed by labels of new ones, drawn one after another; shape (n + n_new,)."""
+        new = draw_new_labels(self.measure, label_counts(self.labels), n_new, rng)
+        return np.concatenate([self.labels, new])
+
+    def new_weight(self):
+        """Probability that one more item opens a new cluster, before its data are seen."""
+        return np.exp(log_prediction_rule(self.measure, label_counts(self.labels))[-1])
 
 
 class PartitionDraws:
@@ -103,7 +136,7 @@ class PartitionDraws:
     def __init__(self, idata, model, partition=None):
         self.model = checked_model(model)
         self.posterior = posterior_of(idata)
-        rv = find_partition(self.model, partition)
+        rv = self._find(self.model, partition)
         mixtures = mixtures_of(self.model, rv)
         self.partition, self.mixtures = rv.name, [mixture.name for mixture in mixtures]
         self.n_chains, self.n_draws = self.posterior.sizes["chain"], self.posterior.sizes["draw"]
@@ -114,6 +147,18 @@ class PartitionDraws:
         self._draws = {name: stacked(self.posterior, name) for name in self._dtypes}
         self._value, self.n_items = value_of(rv), n_items(rv)
         self.item_dim = self._item_dim(rv)
+
+    @staticmethod
+    def _find(model, name):
+        return find_partition(model, name)
+
+    @staticmethod
+    def _canonical(labels):
+        return canonical_labels(labels)
+
+    @staticmethod
+    def _draw(labels, measure, families, data):
+        return PartitionDraw(labels, measure, families, data)
 
     def _item_dim(self, rv):
         if rv in self.model.observed_RVs:
@@ -141,12 +186,12 @@ class PartitionDraws:
             if s == 0:
                 self._check_items(given)
             if s == 0 or self._labels.varies[0]:
-                labels = canonical_labels(self._labels(given)[0])
+                labels = self._canonical(self._labels(given)[0])
             measure, families, data = self._parts.prepared(given)
             for name, family, rows, varies in zip(self.mixtures, families, data, self._parts.data_vary, strict=True):
                 if s == 0 or varies:
                     check_resolution(family, rows, f"data of {name!r}")
-            yield PartitionDraw(labels, measure, families, data)
+            yield self._draw(labels, measure, families, data)
 
     def _check_items(self, given):
         for name, _, X in self._parts.at(given)[1]:

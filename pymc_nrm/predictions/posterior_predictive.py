@@ -13,12 +13,11 @@ from pymc_nrm.families.needs import ITEMS, check_needs
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.model.rvs import checked_model, is_mixture
-from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, partition_coords
-from pymc_nrm.predictions.partition_draws import PartitionDraws
-from pymc_nrm.predictions.prediction_rule import draw_new_labels
+from pymc_nrm.predictions.nested_draws import NestedDraws, draws_of
 from pymc_nrm.progress import tracked
+from pymc_nrm.tree_families.draws import draw_given_data
 
 
 @kernel
@@ -63,7 +62,8 @@ def sample_posterior_predictive(
     DataTree
         The group ``posterior_predictive`` has the replications, dims (chain, draw) and those of the mixture.  The group
         ``predictions``, which exists only with new items, has their data, and their labels under the name of the
-        partition, with the dimension ``new_<dim of the partition's items>``.  The group ``observed_data`` is that of
+        partition, with the dimension ``new_<dim of the partition's items>``, for a nested partition also with that of
+        its columns.  The group ``observed_data`` is that of
         ``idata``, if it has one.
 
     Raises
@@ -77,7 +77,8 @@ def sample_posterior_predictive(
     Labels of new items are drawn one after another from the predictive law of the partition with u integrated out
     (ratios of partition probabilities).  Labels below the number of clusters of the draw are its clusters.  The next
     ones are clusters that new items open and may share; their parameters come from the base measure.  Mixtures over the
-    same partition share these labels.
+    same partition share these labels.  The same holds for nodes, tables and components of a nested partition, and means
+    of new nodes diffuse from those of their parents.
 
     Missing entries of the data are drawn as well, and are imputations given the partition and the parameters.
     ``MultinomialDirichlet`` replicates the row sums of the data; for new items, all row sums must be equal.
@@ -102,15 +103,19 @@ def sample_posterior_predictive(
     check_count("new_items", new_items, 0)
     layouts = _layouts(model, var_names)
     for layout in layouts:
-        check_needs(layout.family_class, ITEMS, "sample_posterior_predictive")
+        if not layout.has_tree_family:
+            check_needs(layout.family_class, ITEMS, "sample_posterior_predictive")
     rng = get_random_generator(random_generator(random_seed))
     replicated, predicted, coords, new_coords = {}, {}, {}, {}
     for partition in dict.fromkeys(layout.partition for layout in layouts):
-        draws = PartitionDraws(idata, model, partition)
+        draws = draws_of(idata, model, partition)
         group = [layout for layout in layouts if layout.partition == partition]
         new_dim = f"new_{draws.item_dim}"
         labels, results = _draw(draws, group, new_items, rng, progressbar)
         predicted[partition] = ((new_dim,), labels)
+        if isinstance(draws, NestedDraws):
+            column_dim = f"{partition}_column"
+            predicted[partition], new_coords[column_dim] = ((new_dim, column_dim), labels), draws.columns
         for layout, values in zip(group, results, strict=True):
             dims = layout.data_dims(layout.item_dim)
             values = values[..., 0] if layout.univariate else values
@@ -131,7 +136,7 @@ def _layouts(model, var_names):
         raise TypeError(f"var_names must be a string or a list of strings; got {var_names!r}")
     if var_names is None:
         names = [rv.name for rv in model.basic_RVs if is_mixture(rv)]
-        layouts = [MixtureLayout(model, name) for name in names]
+        layouts = [MixtureLayout(model, name, nested=True) for name in names]
         if not layouts:
             raise ValueError(
                 f"model must have a Mixture; got one with the variables {sorted(model.named_vars)}. For likelihoods "
@@ -143,38 +148,43 @@ def _layouts(model, var_names):
         raise ValueError("var_names must name at least one Mixture; got none")
     for name in names:
         check_name("var_names", name, "a Mixture, or a list of names")
-    return [MixtureLayout(model, name) for name in dict.fromkeys(names)]
+    return [MixtureLayout(model, name, nested=True) for name in dict.fromkeys(names)]
 
 
 def _draw(draws, layouts, new_items, rng, progressbar):
     """Labels of new items and, for each mixture, the data of old items followed by those of new ones."""
-    new_labels = np.empty((len(draws), new_items), dtype=np.int64)
-    results = [None] * len(layouts)
+    new_labels, results = [], [None] * len(layouts)
     positions = [draws.mixtures.index(layout.name) for layout in layouts]
     with tracked(draws, "Drawing data", progressbar) as progressing:
         for s, draw in enumerate(progressing):
-            counts = label_counts(draw.labels)
-            new_labels[s] = draw_new_labels(draw.measure, counts, new_items, rng)
-            labels = np.concatenate([draw.labels, new_labels[s]])
-            n_new = int(labels.max()) + 1 - len(counts)
+            labels = draw.labels_with_new(new_items, rng)
+            new_labels.append(labels[draws.n_items :])
             for i, (layout, k) in enumerate(zip(layouts, positions, strict=True)):
                 family, data = draw.families[k], draw.data[k]
+                if layout.has_tree_family:
+                    values = draw_given_data(family, labels, data, rng)
+                else:
+                    clusters = labels if labels.ndim == 1 else np.ascontiguousarray(labels[:, -1])
+                    values = _draw_of_clusters(rng, layout, family, data, draw.labels, clusters)
                 if s == 0:
-                    shape = len(draws), len(labels), layout.n_features(family)
-                    results[i] = np.empty(shape, dtype=layout.dtype)
-                parameters = restore_parameters(
-                    family, data, draw_component_rows(rng, draw.labels, family, data, n_new)
-                )
-                values = np.empty(results[i].shape[1:])
-                try:
-                    draw_items(rng, _with_new_items(family, new_items), labels, parameters, values)
-                except np.linalg.LinAlgError:
-                    raise ValueError(
-                        f"data of {layout.name!r} cannot be drawn: doubles do not hold the covariance of a cluster, "
-                        "far longer in one direction than in others. Choose mu nearer to the data, or a wider Psi"
-                    ) from None
+                    results[i] = np.empty((len(draws), *values.shape), dtype=layout.dtype)
                 results[i][s] = values
-    return new_labels, results
+    return np.array(new_labels), results
+
+
+def _draw_of_clusters(rng, layout, family, data, old_labels, labels):
+    """Data of items given their clusters; the clusters of old items have parameters drawn given the data."""
+    n_new = int(labels.max()) - int(old_labels.max())
+    parameters = restore_parameters(family, data, draw_component_rows(rng, old_labels, family, data, n_new))
+    values = np.empty((len(labels), layout.n_features(family)))
+    try:
+        draw_items(rng, _with_new_items(family, len(labels) - len(old_labels)), labels, parameters, values)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            f"data of {layout.name!r} cannot be drawn: doubles do not hold the covariance of a cluster, "
+            "far longer in one direction than in others. Choose mu nearer to the data, or a wider Psi"
+        ) from None
+    return values
 
 
 def _with_new_items(family, new_items):

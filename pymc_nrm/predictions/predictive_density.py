@@ -7,12 +7,10 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.model.rvs import checked_model
-from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.items import as_rows, prepare_new_items
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
-from pymc_nrm.predictions.partition_draws import PartitionDraws
-from pymc_nrm.predictions.prediction_rule import log_prediction_rule
-from pymc_nrm.predictions.tables import log_predictive_table, log_sum_rows
+from pymc_nrm.predictions.nested_draws import NestedDraws, draws_of
+from pymc_nrm.predictions.tables import log_sum_rows
 from pymc_nrm.progress import tracked
 
 
@@ -45,8 +43,9 @@ def density(
     Dataset
         ``density``, dims (chain, draw, point), is per unit of the data and not in logs, or a probability for discrete
         families.  ``new_cluster_weight``, dims (chain, draw), is the probability that the item opens a new cluster,
-        before its data are seen.  For one feature, the grid is the coordinate of ``point``; otherwise points have the
-        coordinates ``x_0``, ``x_1``, ... (except for sparse grids).
+        before its data are seen.  A nested partition has ``new_node_weight`` instead, dims (chain, draw, level): the
+        probability that the node of the item at this level is new.  For one feature, the grid is the coordinate of
+        ``point``; otherwise points have the coordinates ``x_0``, ``x_1``, ... (except for sparse grids).
 
     Raises
     ------
@@ -79,11 +78,11 @@ def density(
     [[0.25, 0.25]]
     """
     model = checked_model(model)
-    layout = MixtureLayout(model, var_name)
-    draws = PartitionDraws(idata, model, layout.partition)
+    layout = MixtureLayout(model, var_name, nested=True)
+    draws = draws_of(idata, model, layout.partition)
     k = draws.mixtures.index(layout.name)
     rows = points = values = None
-    new_weight = np.empty(len(draws))
+    new_weights = []
     with tracked(draws, "Evaluating densities", progressbar) as progressing:
         for s, draw in enumerate(progressing):
             family, data = draw.families[k], draw.data[k]
@@ -92,11 +91,14 @@ def density(
                 values = np.empty((len(draws), rows.shape[0]))
             if s == 0 or not layout.observed:
                 points = prepare_new_items(family, data, rows, "grid")
-            log_p = log_prediction_rule(draw.measure, label_counts(draw.labels))
-            table = log_predictive_table(draw.labels, family, data, points, rows.shape[0])
-            values[s] = np.exp(log_sum_rows(table + log_p))
-            new_weight[s] = np.exp(log_p[-1])
-    variables = {"density": (("point",), values), "new_cluster_weight": ((), new_weight)}
+            values[s] = np.exp(log_sum_rows(draw.log_weights([family], [data], [points], rows.shape[0])))
+            new_weights.append(draw.new_weight())
+    variables, coords = {"density": (("point",), values)}, point_coords(rows)
+    if isinstance(draws, NestedDraws):
+        variables["new_node_weight"] = (("level",), np.array(new_weights))
+        coords["level"] = np.arange(1, len(new_weights[0]) + 1)
+    else:
+        variables["new_cluster_weight"] = ((), np.array(new_weights))
     continuous = layout.family_class.continuous
     attrs = {"variable": layout.name, "kind": "density" if continuous else "probability"}
-    return draws_dataset(draws.posterior, variables, point_coords(rows), attrs)
+    return draws_dataset(draws.posterior, variables, coords, attrs)

@@ -10,7 +10,7 @@ from pymc_nrm.tree_families.base import draw_whitening, expected_covariance, new
 from pymc_nrm.tree_families.messages import node_moments, residual_scatter
 from pymc_nrm.tree_families.node_tree import build_node_tree
 
-__all__ = ["NodeMeans", "draw_data", "draw_node_means", "node_means"]
+__all__ = ["NodeMeans", "draw_data", "draw_given_data", "draw_node_means", "node_means"]
 
 
 @kernel
@@ -106,6 +106,56 @@ def draw_node_means(family, paths, data, rng):
             for j in range(d):
                 row[j] += family.mu[j] + data.center[j]
     return means, whitening[1]
+
+
+@kernel
+def draw_given_data(family, paths, data, rng):
+    """Draw data of items given a tree and the data of the first ones: replications of these, and data of further items.
+
+    The covariance S of items and the means of nodes are drawn given the data, the mean of a node without any of the
+    first items given that of its parent.
+
+    Parameters
+    ----------
+    family : tree family
+        Of full shape, localised.
+    paths : ndarray of int64, shape (n + m, depth)
+        In canonical form.
+    data : Centred
+        Of the first n items.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (n + m, d)
+        In the units of the data.
+    """
+    n, d = data.values.shape
+    n_all, depth = paths.shape
+    known, root = draw_node_means(family, paths[:n].copy(), data, rng)
+    means = np.empty((depth + 1, n_all, d))
+    drawn = np.zeros((depth + 1, n_all), dtype=np.bool_)
+    means[0, 0] = known[0, 0]
+    values, work, step = np.empty((n_all, d)), np.empty(d), np.empty(d)
+    for item in range(n_all):
+        parent = 0
+        for level in range(1, depth + 1):
+            node = paths[item, level - 1]
+            if not drawn[level, node]:
+                drawn[level, node] = True
+                if item < n:
+                    means[level, node] = known[level, node]
+                else:
+                    for j in range(d):
+                        step[j] = math.sqrt(family.tau[level]) * rng.standard_normal()
+                    transform_row(family, root, step, work)
+                    means[level, node] = means[level - 1, parent] + step
+            parent = node
+        for j in range(d):
+            step[j] = rng.standard_normal()
+        transform_row(family, root, step, work)
+        values[item] = means[depth, parent] + step
+    return values
 
 
 class NodeMeans(NamedTuple):

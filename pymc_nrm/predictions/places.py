@@ -1,0 +1,147 @@
+"""Where one more item may go in the tree of a draw, and from which component its data may come there.
+
+A place is a node: a leaf, which the item joins, or an inner node, below which it opens new nodes down to a leaf.  Every
+path of the item is one place.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.generic import kernel
+
+__all__ = ["Places", "component_weights", "places_of"]
+
+
+class Places(NamedTuple):
+    """The places of one more item: nodes of all levels, one after the other.
+
+    Parameters
+    ----------
+    start : ndarray of int64, shape (depth + 2,)
+        Places of level l are those from ``start[l]`` to before ``start[l + 1]``, in order of their labels.
+    nodes : ndarray of int64, shape (n, depth + 1)
+        The places above each item, from the root down.
+    above : ndarray of int64, shape (n_places,)
+        Place of the parent; -1 for the root.
+    counts : ndarray of int64, shape (n_places,)
+        Items of each node.
+    log_weights : ndarray, shape (n_places,)
+        Log probability that the item goes to the place, before its data are seen.
+    """
+
+    start: Any
+    nodes: Any
+    above: Any
+    counts: Any
+    log_weights: Any
+
+
+@kernel
+def places_of(levels, values):
+    """Find the places of one more item.
+
+    Parameters
+    ----------
+    levels : Levels
+    values : ndarray of int64, shape (n, at least depth)
+        Paths in canonical form; further columns are ignored.  There may be no items.
+
+    Returns
+    -------
+    Places
+
+    Examples
+    --------
+    >>> from pymc_nrm.nested.levels import Levels
+    >>> paths = np.array([[0, 0], [0, 1], [1, 2]])
+    >>> places = places_of(Levels(np.array([1.0, 2.0]), np.zeros(2)), paths)
+    >>> places.start.tolist(), places.above.tolist()
+    ([0, 1, 3, 6], [-1, 0, 0, 1, 1, 2])
+    >>> np.exp(places.log_weights).round(3).tolist()
+    [0.25, 0.25, 0.167, 0.125, 0.125, 0.083]
+    """
+    n, depth = values.shape[0], levels.alpha.shape[0]
+    start = np.zeros(depth + 2, dtype=np.int64)
+    start[1] = 1
+    for level in range(1, depth + 1):
+        largest = -1
+        for i in range(n):
+            largest = max(largest, values[i, level - 1])
+        start[level + 1] = start[level] + largest + 1
+    n_places = start[depth + 1]
+    nodes = np.zeros((n, depth + 1), dtype=np.int64)
+    above, counts = np.full(n_places, -1), np.zeros(n_places, dtype=np.int64)
+    n_children = np.zeros(n_places, dtype=np.int64)
+    for i in range(n):
+        counts[0] += 1
+        for level in range(1, depth + 1):
+            place = start[level] + values[i, level - 1]
+            nodes[i, level] = place
+            if counts[place] == 0:
+                above[place] = nodes[i, level - 1]
+                n_children[above[place]] += 1
+            counts[place] += 1
+    log_weights, log_reach = np.zeros(n_places), np.zeros(n_places)
+    for level in range(depth + 1):
+        for place in range(start[level], start[level + 1]):
+            if level > 0:
+                share = (counts[place] - levels.sigma[level - 1]) / (counts[above[place]] + levels.alpha[level - 1])
+                log_reach[place] = log_reach[above[place]] + math.log(share)
+            log_weights[place] = log_reach[place]
+            if level < depth and n_children[place] > 0:
+                opens = levels.alpha[level] + n_children[place] * levels.sigma[level]
+                log_weights[place] += math.log(opens / (counts[place] + levels.alpha[level]))
+    return Places(start, nodes, above, counts, log_weights)
+
+
+@kernel
+def component_weights(gammas, values, components, n_components, places):
+    """Probabilities of the component of one more item at each of its places, before its data are seen.
+
+    At a node z of level l, component k has the weight ``(n_zk + gamma_l w_k) / (n_z + gamma_l)``, where w is the weight
+    in the parent of z and n_zk the number of customers of z whose table serves k.
+
+    Parameters
+    ----------
+    gammas : ndarray of float64, shape (depth + 1,)
+    values : ndarray of int64, shape (n, 2 depth + 1)
+        A value in canonical form.
+    components : ndarray of int64, shape (n,)
+        Components of the items, from 0 to ``n_components - 1``; not all of them need have items.
+    n_components : int
+    places : Places
+
+    Returns
+    -------
+    ndarray, shape (n_places, n_components + 1)
+        The last column is for a new component; rows sum to one.
+
+    Examples
+    --------
+    >>> from pymc_nrm.nested.levels import Levels
+    >>> values = np.array([[0, 0, 0], [0, 1, 0], [1, 2, 1]])
+    >>> places = places_of(Levels(np.ones(1), np.zeros(1)), values)
+    >>> component_weights(np.ones(2), values, values[:, -1].copy(), 2, places).round(3).tolist()
+    [[0.5, 0.25, 0.25], [0.833, 0.083, 0.083], [0.25, 0.625, 0.125]]
+    """
+    n, depth = places.nodes.shape[0], places.start.shape[0] - 2
+    weights = np.zeros((places.above.shape[0], n_components + 1))
+    for level in range(depth + 1):
+        largest = -1
+        for i in range(n):
+            # Customers are items at a leaf, elsewhere the tables of the level below, each known by its first item.
+            below = i if level == depth else values[i, 2 * depth - level - 1]
+            if below > largest:
+                weights[places.nodes[i, level], components[i]] += 1.0
+                largest = below
+        for place in range(places.start[level], places.start[level + 1]):
+            total = gammas[level]
+            for k in range(n_components):
+                total += weights[place, k]
+            for k in range(n_components + 1):
+                new = 1.0 if k == n_components else 0.0
+                shared = weights[places.above[place], k] if level > 0 else new
+                weights[place, k] = (weights[place, k] + gammas[level] * shared) / total
+    return weights

@@ -1,0 +1,303 @@
+"""Predictions of nested partitions against the joint law, summed over all paths and tables of a new item."""
+
+import functools
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+from enumeration import all_values
+from pytensor.compile.mode import Mode
+
+import pymc_nrm as nrm
+
+PLAIN = Mode(linker="py", optimizer="fast_compile")
+B = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]])
+Y = np.array([[0.0, 0.4], [1.3, 1.1], [2.0, -1.2], [-1.4, 0.9]])
+PATTERNS = np.array([[(k >> j) & 1 for j in range(3)] for k in range(8)])
+NEW = {"h": PATTERNS[[3, 4]], "t": np.array([[0.3, 0.2], [4.0, -5.0]])}
+MEASURE = nrm.PitmanYorProcess([0.2, 0.3], [0.5, 0.9])
+DIFFUSIONS = {
+    "NormalDiffusion": nrm.NormalDiffusion([0.5, 0.0], [3.0, 2.0, 0.7], [[1.5, 0.4], [0.4, 1.0]], 4.5),
+    "IndependentNormalDiffusion": nrm.IndependentNormalDiffusion(0.3, [3.0, 2.0, 0.7], [2.0, 3.0], [1.0, 0.6]),
+}
+CASES = ["BernoulliBeta", "two mixtures", *DIFFUSIONS]
+
+
+def make_model(case, rows=None, n=3):
+    """Model of the first three items and of those with the given rows of data."""
+    X = np.vstack([(Y if case in DIFFUSIONS else B)[:n], *([] if rows is None else [rows])])
+    with pm.Model(coords={"item": range(len(X))}) as model:
+        if case in DIFFUSIONS:
+            t = nrm.NestedPartition("t", MEASURE, 2, dims="item")
+            nrm.Mixture("x", t, DIFFUSIONS[case], observed=X)
+            return model
+        weights = nrm.HierarchicalDirichletProcess([0.4, 0.9], 1.5)
+        t = nrm.NestedPartition("t", MEASURE, 2, weights, dims="item")
+        if case == "BernoulliBeta":
+            nrm.Mixture("x", t, nrm.BernoulliBeta(0.6, [0.5, 0.8, 0.6]), observed=X)
+        else:
+            nrm.Mixture("x", t, nrm.BernoulliBeta(0.6, [0.5, 0.8]), observed=X[:, :2])
+            nrm.Mixture("y", t, nrm.BernoulliBeta(0.6, 0.6), observed=X[:, 2])
+    return model
+
+
+def new_data(case):
+    return NEW["t"] if case in DIFFUSIONS else NEW["h"]
+
+
+def given(case, X):
+    return {"x": X[:, :2], "y": X[:, 2]} if case == "two mixtures" else X
+
+
+def posterior(values):
+    values = np.asarray(values)
+    return xr.Dataset({"t": (("chain", "draw", "item", "t_column"), values[None])})
+
+
+def some_values(case, n=3, n_draws=6):
+    values = all_values(n, 2, case not in DIFFUSIONS)
+    return values[np.linspace(0, len(values) - 1, n_draws).astype(int)]
+
+
+def extensions(value, n_new=1):
+    """All values of further items that agree with a value."""
+    longer = all_values(len(value) + n_new, 2, value.shape[1] > 2)
+    return longer[(longer[:, : len(value)] == value).all(axis=(1, 2))]
+
+
+@functools.cache
+def log_joint(case, new=None, n=3):
+    model = make_model(case, None if new is None else np.array(new)[None], n)
+    function = model.compile_logp(mode=PLAIN)
+    return lambda value: float(function({"t": value}))
+
+
+def log_weights(case, value, row, n=3):
+    """Extensions of a value by one item, and the logs of p(value, extension, x, row) / p(value, x)."""
+    longer = extensions(value)
+    joint = log_joint(case, tuple(row), n)
+    return longer, np.array([joint(one) for one in longer]) - log_joint(case, None, n)(value)
+
+
+def log_sum(log_p):
+    return np.logaddexp.reduce(log_p)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_density_is_the_ratio_of_joint_laws(case):
+    values, X = some_values(case), new_data(case)
+    expected = np.array([[log_sum(log_weights(case, value, row)[1]) for row in X] for value in values])
+    model, draws = make_model(case), posterior(values)
+    log_p = nrm.log_density(draws, model, given(case, X))
+    assert log_p.dims == ("new_item",)
+    np.testing.assert_allclose(log_p, log_sum(expected) - np.log(len(values)), rtol=1e-10)
+    if case != "two mixtures":
+        found = nrm.density(draws, model, X)
+        assert found.density.dims == ("chain", "draw", "point")
+        np.testing.assert_allclose(np.log(found.density[0]), expected, rtol=1e-10)
+        assert found.new_node_weight.dims == ("chain", "draw", "level")
+
+
+def is_new(value):
+    """Whether the last item of each extension is alone in its node, level by level."""
+    longer = extensions(value)
+    return longer[:, -1, :2] > value[:, :2].max(axis=0)
+
+
+@pytest.mark.parametrize("case", ["BernoulliBeta", "NormalDiffusion"])
+def test_weights_of_new_nodes(case):
+    """They are ratios of the prior law."""
+    values = some_values(case)
+    with pm.Model() as model:
+        weights = None if case in DIFFUSIONS else nrm.HierarchicalDirichletProcess([0.4, 0.9], 1.5)
+        t = nrm.NestedPartition("t", MEASURE, 2, weights, n=4)
+    log_p = model.compile_logp([t], mode=PLAIN)
+    found = nrm.density(posterior(values), make_model(case), new_data(case)[:1]).new_node_weight[0].values
+    for value, weights in zip(values, found, strict=True):
+        longer = extensions(value)
+        p = np.exp([log_p({"t": one}) for one in longer])
+        np.testing.assert_allclose(weights, p @ is_new(value) / p.sum(), rtol=1e-10)
+
+
+def expected_nodes(value, longer, p, paths):
+    """Probabilities of the nodes of an estimate from the definition: those of a random mate in the lowest old node."""
+    total, new = np.zeros((2, 3)), np.zeros(2)
+    for one, weight in zip(longer, p, strict=True):
+        mates = np.arange(len(value))
+        for level in range(2):
+            closer = np.flatnonzero(value[:, level] == one[-1, level])
+            if not len(closer):
+                new[level:] += weight
+                break
+            mates = closer
+        depth = level if not len(closer) else 2
+        for level in range(depth):
+            for mate in mates:
+                total[level, paths[mate, level]] += weight / len(mates)
+    return total, new
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_labels_are_those_of_a_random_mate(case):
+    values, X = some_values(case), new_data(case)
+    paths = np.array([[0, 0], [0, 1], [1, 2]])
+    predicted = nrm.predict_labels(posterior(values), make_model(case), given(case, X), paths)
+    assert predicted.probability.dims == ("new_item", "level", "cluster")
+    for item, row in enumerate(X):
+        parts = []
+        for value in values:
+            longer, log_p = log_weights(case, value, row)
+            parts.append(expected_nodes(value, longer, np.exp(log_p - log_sum(log_p)), paths))
+        total, new = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
+        np.testing.assert_allclose(predicted.probability[item], total, rtol=1e-9)
+        np.testing.assert_allclose(predicted.new_cluster_probability[item], new, rtol=1e-9)
+        path = predicted.labels[item].values
+        first = np.argmax([*total[0, :2], new[0]])
+        assert path[0] == (-1 if first == 2 else first)
+        if path[0] == 0:
+            second = np.argmax([*total[1, :2], total[0, 0] - total[1, :2].sum()])
+            assert path[1] == (-1 if second == 2 else second)
+
+
+def test_labels_of_groups_far_apart():
+    rng = np.random.default_rng(1)
+    X = np.repeat([0.0, 5.0, 100.0, 105.0], 8)[:, None] + rng.normal(scale=0.3, size=(32, 1))
+    paths = np.column_stack([np.repeat([0, 1], 16), np.repeat(range(4), 8)])
+    with pm.Model() as model:
+        t = nrm.NestedPartition("t", nrm.DirichletProcess(0.5), 2, n=32)
+        nrm.Mixture("x", t, nrm.NormalDiffusion(50.0, [25e3, 25e3, 100.0], [[0.3]], 3.0), observed=X)
+    tree = nrm.stats.ItemTree.from_levels(paths.T)
+    predicted = nrm.predict_labels(posterior([paths] * 2), model, [[5.1], [100.0], [-300.0], [107.0]], tree)
+    assert predicted.labels[:2].values.tolist() == [[0, 1], [1, 2]]
+    assert predicted.labels[2].values.tolist() == [-1, -1]
+    assert predicted.labels[3].values.tolist() == [1, -1]
+    by_default = nrm.predict_labels(posterior([paths] * 2), model, [[5.1], [100.0], [-300.0], [107.0]])
+    xr.testing.assert_allclose(by_default, predicted)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_leave_one_out(case):
+    values = some_values(case, 4)
+    model = make_model(case, n=4)
+    idata = xr.DataTree.from_dict({"posterior": posterior(values)})
+    found = nrm.compute_log_likelihood(idata, model)["log_likelihood"]
+    found = found["t" if case == "two mixtures" else "x"].values[0]
+    rows = (Y if case in DIFFUSIONS else B)[:4]
+    # The joint law does not depend on the order of items: the last one is left out.
+    expected = [log_sum(log_weights(case, value[:3], rows[3])[1]) for value in values]
+    np.testing.assert_allclose(found[:, 3], expected, rtol=1e-10)
+    assert np.isfinite(found).all()
+
+
+def test_leave_one_out_in_any_order():
+    case, values = "BernoulliBeta", some_values("BernoulliBeta", 4)
+    order = np.array([2, 0, 3, 1])
+    moved = np.array([[np.unique(c, return_inverse=True)[1] for c in value[order].T] for value in values])
+    plain = nrm.compute_log_likelihood(posterior(values), make_model(case, n=4), extend_inferencedata=False)
+    with pm.Model() as model:
+        weights = nrm.HierarchicalDirichletProcess([0.4, 0.9], 1.5)
+        t = nrm.NestedPartition("t", MEASURE, 2, weights, n=4)
+        nrm.Mixture("x", t, nrm.BernoulliBeta(0.6, [0.5, 0.8, 0.6]), observed=B[order])
+    other = nrm.compute_log_likelihood(
+        posterior(moved.transpose(0, 2, 1)), model, var_name="x", extend_inferencedata=False
+    )
+    np.testing.assert_allclose(other["x"].values, plain["x"].values[..., order], rtol=1e-12)
+
+
+@pytest.mark.parametrize("case", ["BernoulliBeta", "NormalDiffusion"])
+def test_one_item_leaves_the_prior(case):
+    n = 1
+    model, value = make_model(case, n=1), all_values(1, 2, case not in DIFFUSIONS)
+    found = nrm.compute_log_likelihood(posterior(value), model, extend_inferencedata=False)["x"].item()
+    assert found == pytest.approx(log_joint(case, None, n)(value[0]), rel=1e-10)
+
+
+@pytest.mark.parametrize("case", ["BernoulliBeta", "IndependentNormalDiffusion"])
+def test_new_items_have_the_law_of_the_model(case):
+    """Labels of two new items against ratios of the prior law."""
+    value, n_draws = some_values(case, 2)[4], 20_000
+    longer = extensions(value, 2)
+    with pm.Model() as model:
+        weights = None if case in DIFFUSIONS else nrm.HierarchicalDirichletProcess([0.4, 0.9], 1.5)
+        nrm.NestedPartition("t", MEASURE, 2, weights, n=4)
+    log_p = model.compile_logp(mode=PLAIN)
+    p = np.exp([log_p({"t": one}) for one in longer])
+    p /= p.sum()
+    draws = posterior(np.broadcast_to(value, (n_draws, *value.shape)))
+    drawn = nrm.sample_posterior_predictive(draws, make_model(case, n=2), new_items=2, random_seed=1)["predictions"]
+    assert drawn["t"].dims == ("chain", "draw", "new_item", "t_column")
+    index = {one[2:].tobytes(): k for k, one in enumerate(longer)}
+    counts = np.bincount([index[one.tobytes()] for one in drawn["t"].values[0]], minlength=len(p))
+    scores = (counts / n_draws - p) / np.sqrt(p * (1 - p) / n_draws)
+    assert np.abs(scores[p * n_draws > 20]).max() < 4.5
+
+
+def test_data_of_new_items_have_the_predictive_law():
+    case, n_draws = "BernoulliBeta", 20_000
+    value = some_values(case)[3]
+    draws = posterior(np.broadcast_to(value, (n_draws, *value.shape)))
+    model = make_model(case)
+    drawn = nrm.sample_posterior_predictive(draws, model, new_items=1, random_seed=2)
+    p = nrm.density(posterior([value]), model, PATTERNS).density.values.ravel()
+    assert p.sum() == pytest.approx(1.0)
+    found = np.bincount(drawn["predictions"]["x"].values[0, :, 0] @ [1, 2, 4], minlength=8) / n_draws
+    assert (np.abs(found - p) < 4.5 * np.sqrt(p * (1 - p) / n_draws)).all()
+    assert drawn["posterior_predictive"]["x"].shape == (1, n_draws, 3, 3)
+
+
+@pytest.mark.parametrize("case", DIFFUSIONS)
+def test_data_of_diffusions_have_the_predictive_law(case):
+    """One feature: frequencies of intervals against integrals of the density."""
+    X, n_draws = np.array([0.0, 3.0, 9.0]), 20_000
+    family = {
+        "NormalDiffusion": nrm.NormalDiffusion(0.3, [3.0, 2.0, 0.7], [[1.5]], 4.5),
+        "IndependentNormalDiffusion": nrm.IndependentNormalDiffusion(0.3, [3.0, 2.0, 0.7], 2.0, 1.0),
+    }[case]
+    with pm.Model() as model:
+        t = nrm.NestedPartition("t", MEASURE, 2, n=3)
+        nrm.Mixture("x", t, family, observed=X)
+    value = np.array([[0, 0], [0, 1], [1, 2]])
+    draws = posterior(np.broadcast_to(value, (n_draws, *value.shape)))
+    drawn = nrm.sample_posterior_predictive(draws, model, new_items=1, random_seed=3)
+    edges, step = np.linspace(-4, 14, 19), 0.01
+    middles = np.arange(-4, 14, step) + step / 2
+    density = nrm.density(posterior([value]), model, middles).density.values.ravel()
+    p = density.reshape(18, -1).sum(axis=1) * step
+    found = np.histogram(drawn["predictions"]["x"].values, edges)[0] / n_draws
+    assert (np.abs(found - p) < 4.5 * np.sqrt(p / n_draws) + 1e-4).all()
+    # Replications are centred at the posterior means of the leaves.
+    means = 3.0 + 2.0 * (value[:, :1] == value[:, 0]) + 0.7 * (value[:, 1:] == value[:, 1])
+    expected = 0.3 + means @ np.linalg.solve(means + np.eye(3), X - 0.3)
+    replicated = drawn["posterior_predictive"]["x"].values[0]
+    assert (np.abs(replicated.mean(axis=0) - expected) < 5 * replicated.std(axis=0) / np.sqrt(n_draws)).all()
+
+
+def test_components_of_a_nested_partition():
+    values = some_values("BernoulliBeta")
+    found = nrm.sample_components(posterior(values), make_model("BernoulliBeta"), random_seed=1)
+    assert (found["size"].sum("cluster") == 3).all()
+    assert (found["size"] > 0).sum("cluster").values.ravel().tolist() == (values[:, :, -1].max(axis=1) + 1).tolist()
+
+
+def test_what_is_refused():
+    model, draws = make_model("NormalDiffusion"), posterior(some_values("NormalDiffusion"))
+    with pytest.raises(NotImplementedError, match="NormalDiffusion has no .*, which sample_components needs"):
+        nrm.sample_components(draws, model)
+    for refused in (nrm.fused_estimate, nrm.sample_random_measure):
+        with pytest.raises(ValueError, match="flat; got the NestedPartition 't'"):
+            refused(draws, model)
+    with pytest.raises(ValueError, match="X_new must be given for the partition 't'"):
+        nrm.predict_labels(draws, model)
+    with pytest.raises(ValueError, match=r"estimate must have shape \(3, 2\); got shape \(3,\)"):
+        nrm.predict_labels(draws, model, NEW["t"], [0, 0, 1])
+    with pytest.raises(ValueError, match="got a consensus tree, whose levels are its own"):
+        nrm.predict_labels(draws, model, NEW["t"], nrm.stats.consensus_tree(draws["t"]))
+    with pytest.raises(ValueError, match="a tree of 3 items and at most 2 levels; got 2 items and 1 levels"):
+        nrm.predict_labels(draws, model, NEW["t"], nrm.stats.ItemTree.from_levels([[0, 1]]))
+    with pytest.raises(ValueError, match=r"shape \(3, 2\) for the 3 items of the model; got int64"):
+        nrm.log_density(draws.isel(item=slice(0, 2)), model, NEW["t"])
+    with pytest.raises(ValueError, match="X_new of 'x' must have shape"):
+        nrm.log_density(draws, model, [[1.0, 2.0, 3.0]])
+    with pytest.raises(ValueError, match="X_new"):
+        nrm.log_density(draws, model, [[np.nan, 2.0]])
