@@ -3,7 +3,6 @@
 import numpy as np
 import pymc as pm
 import pytest
-import xarray as xr
 from enumeration import all_values
 
 import pymc_nrm as nrm
@@ -193,9 +192,3 @@ def test_families_must_fit():
         pm.Normal("other", h[:, 0].sum())
         with pytest.raises(ValueError, match="'other' depends on the labels of nested partition 'h'"):
             nrm.NestedGibbs([h])
-
-
-def test_predictions_of_flat_partitions_refuse_it():
-    posterior = xr.Dataset({"h": (("chain", "draw", "item", "column"), np.zeros((1, 1, 5, 5), dtype=np.int64))})
-    with pytest.raises(ValueError, match="flat; got the NestedPartition 'h'"):
-        nrm.sample_components(posterior, model=with_weights())
