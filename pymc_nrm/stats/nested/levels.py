@@ -150,10 +150,10 @@ def component_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
 def components_of(idata, var_name):
     """:func:`component_draws`, or None if there are no weights."""
     array, dim = _columns_of_draws(idata, var_name)
-    tables = _named_columns(array, dim, "table")
-    if 0 not in tables:
+    place = _component_column(array, dim)
+    if place is None:
         return None
-    column = array.isel({dim: tables[0]}, drop=True).transpose(*SAMPLE_DIMS, ...)
+    column = array.isel({dim: place}, drop=True).transpose(*SAMPLE_DIMS, ...)
     values = column.values
     labels = as_labels(_name(array), values.reshape(-1, values.shape[2])).astype(np.int64)
     return column.copy(data=labels.reshape(values.shape)).drop_attrs()
@@ -242,6 +242,16 @@ def _level_columns(array, dim):
     if named:
         return [named[number] for number in sorted(named)]
     return list(range(int(array.attrs.get(NESTED, array.sizes[dim]))))[: array.sizes[dim]]
+
+
+def _component_column(array, dim):
+    """Position of the column of components, or None if there are no weights."""
+    named = _named_columns(array, dim, "table")
+    if named or _named_columns(array, dim, "level") or NESTED not in array.attrs:
+        return named.get(0)
+    # Without names of columns, their number says whether tables follow the levels.
+    n_columns = array.sizes[dim]
+    return n_columns - 1 if n_columns == 2 * int(array.attrs[NESTED]) + 1 else None
 
 
 def _check_nested(labels, array):

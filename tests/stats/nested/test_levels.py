@@ -58,7 +58,11 @@ def test_columns_of_tables_are_left_out(rng):
     quantities = nested_quantities(whole)
     np.testing.assert_array_equal(quantities.n_components, quantities.n_nodes.sel(level=1))
     assert "n_components" not in nested_quantities(draws)
-    np.testing.assert_array_equal(component_draws(whole), levels(draws).sel(level=1))
+    # Models with a number of items and no dimension have columns without names.
+    for unnamed in (whole, whole.drop_vars("column"), whole.assign_coords(column=np.arange(5))):
+        np.testing.assert_array_equal(component_draws(unnamed), levels(draws).sel(level=1))
+    for without in (draws.drop_vars("column"), whole.drop_vars("column").drop_attrs()):
+        assert "n_components" not in nested_quantities(without.isel(column=[0]))
     with pytest.raises(ValueError, match="must hold a nested partition with weights: there is no column table_0"):
         component_draws(draws)
 
