@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.checks import check_flag
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas, check_names
-from pymc_nrm.plots.tree_visuals import node_images, only_below, pies, right_names, texts, tree_layout
+from pymc_nrm.plots.tree_layout import collapsed_layout, tree_layout
+from pymc_nrm.plots.tree_visuals import node_images, only_below, pies, right_names, summarise_names, texts
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, points_dataset
 from pymc_nrm.stats.nested.clades import consensus_tree
 from pymc_nrm.stats.nested.item_tree import ItemTree
@@ -43,6 +45,7 @@ def plot_tree(
     names: Any = None,
     composition: Any = None,
     images: Any = None,
+    collapse: bool = False,
     plot_collection: "PlotCollection | None" = None,
     backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
@@ -60,13 +63,16 @@ def plot_tree(
     var_name : str, optional
         Name of the nested partition in draws; by default the only one.
     names : sequence of str, shape (n,), optional
-        Names of the items, shown if there are at most 80; by default those of the tree.
+        Names of the items, shown if there are at most 80 rows; by default those of the tree.
     composition : array_like, shape (n,) or (n, K), optional
         What nodes consist of, drawn as pies: a class of each item, such as its component in an estimate, or shares of
         at most eight classes.  A DataArray of shares may name the classes by the coordinate of its second dimension.
     images : mapping of {int : array_like} or array_like, shape (n, height, width), optional
         Images of nodes by their numbers, or an image of each item, whose mean is drawn at every node of at least two
         items; with a last axis for colours.
+    collapse : bool
+        Whether all items in no child of a node share one row, whose text has the most frequent names and their numbers.
+        Otherwise each item has a row.
     plot_collection : PlotCollection, optional
         Where to draw; by default a new one.
     backend : {"matplotlib", "none"}, optional
@@ -94,6 +100,8 @@ def plot_tree(
     ------
     ImportError
         If arviz-plots is not installed.
+    TypeError
+        If `collapse` is not True or False.
     ValueError
         If there is no such nested partition, `names`, `composition` or `images` do not fit the tree, a visual is
         unknown, or the backend is another one.
@@ -115,16 +123,20 @@ def plot_tree(
         tree = consensus_tree(tree, var_name=var_name)
     elif var_name is not None:
         raise ValueError(f"var_name must be None with a tree; got {var_name!r}")
+    check_flag("collapse", collapse)
     check_names(names, tree.n_items)
     shares, classes = (None, []) if composition is None else composition_of(composition, tree)
     pictures = {} if images is None else images_of(images, tree)
     canvas = Canvas("plot_tree", VISUALS, visuals, plot_collection, backend, IMAGE_BACKENDS)
 
-    layout = tree_layout(tree)
-    shown = tree.n_items <= MAX_NAMES
-    height = 2.2 + 0.115 * (tree.n_items if shown else 0.6 * MAX_NAMES)
+    layout = collapsed_layout(tree) if collapse else tree_layout(tree)
+    n_rows = len(layout.rows)
+    shown = n_rows <= MAX_NAMES
+    # Images need more room than names.
+    row_height = 0.21 if collapse and pictures else 0.115
+    height = 2.2 + row_height * (n_rows if shown else 0.6 * MAX_NAMES)
     canvas.create(xr.Dataset({NAME: 0.0}), pc_kwargs, width=1.35, height=height)
-    wide = tree.n_items <= 3 * MAX_NAMES
+    wide = n_rows <= 3 * MAX_NAMES
     if layout.items.size:
         lines = points_dataset(NAME, x=layout.items[0], y=layout.items[1])
         canvas.draw(canvas.visuals.line_xy, "items", lines, color=ITEM_COLOR, width=0.9 if wide else 0.4)
@@ -156,20 +168,22 @@ def plot_tree(
         style = {"horizontal_align": "right", "vertical_align": "bottom", "size": 7.5, "color": "black"}
         labels = [f"{p:.2f}" for p in tree.probability[labelled]]
         canvas.draw(texts, "probabilities", places, artist_dims={"node": len(labels)}, labels=labels, **style)
-    written = tree.names if names is None else names
-    ticks = {"values": np.arange(tree.n_items) if shown else []}
-    ticks["labels"] = [str(written[i]) for i in layout.order] if shown else []
+    written = [str(name) for name in (tree.names if names is None else names)]
+    ticks = {"values": np.arange(n_rows) if shown else []}
+    ticks["labels"] = [summarise_names([written[i] for i in row]) for row in layout.rows] if shown else []
     data = xr.Dataset({NAME: 0.0})
     canvas.set(only_below, data)
     store = canvas.backend == "none"  # matplotlib returns a list of unknown length
-    canvas.draw(right_names, "names", data, store=store, fontsize=9 if tree.n_items <= 40 else 7, **ticks)
-    known = ", number: its posterior probability" if len(labelled) else ""
-    canvas.label("xlabel", f"level (area of a node: number of items{known})", data)
+    canvas.draw(right_names, "names", data, store=store, fontsize=9 if n_rows <= 40 else 7, **ticks)
+    meanings = [] if pictures and not drawn[1:].any() else ["area of a node: number of items"]
+    if len(labelled) and (visuals or {}).get("probabilities") is not False:
+        meanings.append("number: posterior probability of a node")
+    canvas.label("xlabel", f"level ({', '.join(meanings)})" if meanings else "level", data)
     canvas.label("ylabel", f"{tree.n_items} items", data)
     depth = int(layout.bottom) - 1
     canvas.set(canvas.visuals.set_xticks, data, values=np.arange(depth + 1), labels=[str(k) for k in range(depth + 1)])
     canvas.set(canvas.visuals.set_xlim, data, limits=(-0.35, layout.bottom))
-    canvas.set(canvas.visuals.set_ylim, data, limits=(tree.n_items - 0.4, -0.6))
+    canvas.set(canvas.visuals.set_ylim, data, limits=(n_rows - 0.4, -0.6))
     return canvas.collection
 
 

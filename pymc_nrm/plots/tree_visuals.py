@@ -1,85 +1,38 @@
-"""Where the nodes of a tree over items stand in a picture, and visuals of nodes."""
-
-from typing import NamedTuple
+"""Visuals of trees over items: texts, names, pies and images at nodes."""
 
 import numpy as np
 
-__all__ = ["TreeLayout", "node_images", "only_below", "pies", "right_names", "texts", "tree_layout"]
+__all__ = ["node_images", "only_below", "pies", "right_names", "summarise_names", "texts"]
+# A row for several items names so many of them at most.
+MAX_SHOWN = 3
 
 
-class TreeLayout(NamedTuple):
-    """Coordinates of a tree from left to right.
-
-    Parameters
-    ----------
-    order : ndarray of int64, shape (n,)
-        Items from top to bottom.
-    x, y : ndarray, shape (m,)
-        Coordinates of the nodes: their level, and the middle of what hangs on them.
-    bottom : float
-        x of the items.
-    branches : ndarray, shape (2, P)
-        Line with gaps through all nodes.
-    items : ndarray, shape (2, Q)
-        Line with gaps from nodes to their items.
-    """
-
-    order: np.ndarray
-    x: np.ndarray
-    y: np.ndarray
-    bottom: float
-    branches: np.ndarray
-    items: np.ndarray
-
-
-def tree_layout(tree):
-    """Place the nodes of a tree: children from top to bottom, the largest first, then items in no child.
+def summarise_names(names):
+    """The most frequent of some names, with their numbers if they repeat, as one text.
 
     Parameters
     ----------
-    tree : ItemTree
+    names : sequence of str
 
     Returns
     -------
-    TreeLayout
+    str
 
     Examples
     --------
-    >>> from pymc_nrm.stats import ItemTree
-    >>> layout = tree_layout(ItemTree.from_levels([[0, 1, 1, 2, 3]]))
-    >>> layout.order.tolist(), layout.y.tolist()
-    ([1, 2, 0, 3, 4], [2.25, 2.0, 0.5, 3.0, 4.0])
+    >>> summarise_names(["3", "8", "3"]), summarise_names(["cat", "dog"])
+    ('3 (2), 8 (1)', 'cat, dog')
+    >>> summarise_names(["cat", "dog", "lion", "wolf", "seal"])
+    'cat, dog, lion and 2 more'
     """
-    size = tree.size
-    children = [sorted(tree.children(node).tolist(), key=lambda k: -size[k]) for node in range(tree.n_nodes)]
-    own = [tree.own_items(node) for node in range(tree.n_nodes)]
-    order, pending = [], [0]
-    while pending:
-        node = pending.pop()
-        if node < 0:
-            order += own[-node - 1].tolist()
-        else:
-            pending += [-node - 1, *reversed(children[node])]
-    row = np.empty(tree.n_items)
-    row[order] = np.arange(tree.n_items)
-    x, y = tree.level.astype("float64"), np.empty(tree.n_nodes)
-    bottom = x.max() + 1.0
-    gap = [np.nan, np.nan]
-    branches, items = [], []
-    for node in range(tree.n_nodes - 1, -1, -1):  # children come after their parents
-        below = [y[child] for child in children[node]]
-        heights = [*below, *row[own[node]]]
-        y[node] = (min(heights) + max(heights)) / 2
-        for child, height in zip(children[node], below, strict=True):
-            branches += [(x[node], height), (x[child], height), gap]
-        if len(heights) > 1:
-            branches += [(x[node], min(heights)), (x[node], max(heights)), gap]
-        for height in row[own[node]]:
-            items += [(x[node], height), (bottom, height), gap]
-    shape = (-1, 2)
-    return TreeLayout(
-        np.array(order), x, y, bottom, np.reshape(branches, shape).T.astype("float64"), np.reshape(items, shape).T
-    )
+    counts = dict.fromkeys(names, 0)
+    for name in names:
+        counts[name] += 1
+    shown = sorted(counts, key=lambda name: -counts[name])[:MAX_SHOWN]
+    repeated = max(counts.values()) > 1
+    text = ", ".join(f"{name} ({counts[name]})" if repeated else name for name in shown)
+    n_more = len(names) - sum(counts[name] for name in shown)
+    return f"{text} and {n_more} more" if n_more else text
 
 
 def texts(da, target, *, labels, **kwargs):

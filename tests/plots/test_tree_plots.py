@@ -7,7 +7,7 @@ from plot_cases import TRUE, make_draws, make_nested_draws, smoke
 
 from pymc_nrm.plots import plot_nodes_by_level, plot_similarity, plot_tree
 from pymc_nrm.plots.tree import LEAST_AREA, MAX_NAMES, ROOT_AREA
-from pymc_nrm.plots.tree_visuals import tree_layout
+from pymc_nrm.plots.tree_layout import collapsed_layout, tree_layout
 from pymc_nrm.stats import ItemTree, consensus_tree, levels, nested_point_estimate, nested_quantities, similarity
 
 pytest.importorskip("arviz_plots")
@@ -25,8 +25,9 @@ def tree():
 
 def test_layout(tree):
     layout = tree_layout(tree)
-    assert sorted(layout.order.tolist()) == list(range(N))
-    row = np.argsort(layout.order)
+    order = np.concatenate(layout.rows)
+    assert sorted(order.tolist()) == list(range(N)) and len(layout.rows) == N
+    row = np.argsort(order)
     for node in range(tree.n_nodes):
         rows = np.sort(row[tree.positions(node)])
         assert (np.diff(rows) == 1).all(), "items of a node are together"
@@ -38,8 +39,34 @@ def test_layout(tree):
     ends = layout.items.T.reshape(-1, 3, 2)
     assert ends[:, 1, 0].tolist() == [layout.bottom] * N
     assert sorted(ends[:, 1, 1].tolist()) == list(range(N))
-    node = tree.node_of_item[layout.order[ends[:, 0, 1].astype(int)]]
+    node = tree.node_of_item[order[ends[:, 0, 1].astype(int)]]
     np.testing.assert_array_equal(ends[:, 0, 0], layout.x[node])
+
+
+def test_collapsed_layout(tree):
+    layout = collapsed_layout(tree)
+    owners = [node for node in range(tree.n_nodes) if len(tree.own_items(node))]
+    assert len(layout.rows) == len(owners) < N
+    assert sorted(np.concatenate(layout.rows).tolist()) == list(range(N))
+    ends = layout.items.T.reshape(-1, 3, 2)
+    assert len(ends) == len(owners)
+    for (x, place), (bottom, _), _ in ends:
+        [node] = set(tree.node_of_item[layout.rows[int(place)]].tolist())
+        assert x == tree.level[node] and bottom == layout.bottom
+        np.testing.assert_array_equal(layout.rows[int(place)], tree.own_items(node))
+    last = [node for node in range(tree.n_nodes) if not len(tree.children(node))]
+    assert sorted(layout.y[last]) == sorted(layout.y[last].astype(int)), "nodes without children are in a row"
+
+
+def test_rows_of_several_items_say_what_they_hold():
+    tree = ItemTree.from_levels([[0, 0, 0, 1, 1, 2, 3], [0, 0, 1, 2, 2, 3, 4]], names=list("aabccde"))
+    pc = plot_tree(tree, collapse=True, backend="none")
+    assert artist(pc, "names")[0]["labels"] == ["a (2)", "b", "c (2)", "d", "e"]
+    tree = ItemTree.from_levels([np.arange(300) // 100], names=np.arange(300))
+    pc = plot_tree(tree, names=[f"{i % 7}" for i in range(300)], collapse=True, backend="none")
+    assert artist(pc, "names")[0]["labels"][0] == "0 (15), 1 (15), 2 (14) and 56 more"
+    with pytest.raises(TypeError, match="collapse must be True or False; got 1"):
+        plot_tree(tree, collapse=1, backend="none")
 
 
 def test_nodes_and_names(tree):
@@ -48,11 +75,11 @@ def test_nodes_and_names(tree):
     np.testing.assert_array_equal(nodes["x"], layout.x)
     np.testing.assert_array_equal(nodes["y"], layout.y)
     np.testing.assert_allclose(nodes["size"], np.maximum(ROOT_AREA * tree.size / N, LEAST_AREA))
-    assert artist(pc, "names")[0]["labels"] == [f"item {i}" for i in layout.order]
+    assert artist(pc, "names")[0]["labels"] == [f"item {i}" for [i] in layout.rows]
     shown = np.flatnonzero(tree.size > 1)[1:]
     assert [text["string"] for text in artist(pc, "probabilities")] == [f"{p:.2f}" for p in tree.probability[shown]]
     named = plot_tree(tree, names=[f"n{i}" for i in range(N)], backend="none")
-    assert artist(named, "names")[0]["labels"] == [f"n{i}" for i in layout.order]
+    assert artist(named, "names")[0]["labels"] == [f"n{i}" for [i] in layout.rows]
     many = ItemTree.from_levels([np.arange(MAX_NAMES + 1) % 3])
     pc = plot_tree(many, backend="none")
     assert artist(pc, "names")[0]["labels"] == [] and "probabilities" not in pc.viz.children

@@ -251,6 +251,37 @@ class ItemTree:
             depth[np.ix_(some, some)] = self.level[node]
         return depth
 
+    def pruned(self, min_size: int) -> "ItemTree":
+        """Tree of the nodes with some number of items at least; items of smaller nodes become items of their parents.
+
+        Parameters
+        ----------
+        min_size : int
+            The root is kept in any case.
+
+        Returns
+        -------
+        ItemTree
+            Nodes keep their levels and probabilities.
+
+        Raises
+        ------
+        ValueError
+            If `min_size` is not a whole number of at least 1.
+
+        Examples
+        --------
+        >>> tree = ItemTree.from_levels([[0, 0, 0, 1], [0, 0, 1, 2]], names=["cat", "dog", "trout", "ant"])
+        >>> print(tree.pruned(min_size=2))
+        4 items, directly: ant
+        └── 3 items, directly: trout
+            └── cat, dog
+        """
+        check_count("min_size", min_size, 1)
+        kept = [node for node in range(self.n_nodes) if node == 0 or self.size[node] >= min_size]
+        sets = [self.positions(node) for node in kept]
+        return make_tree(sets, self.probability[kept], self.names, self.n_items, self.level[kept], **self.information)
+
     def nodes(self) -> list[tuple[int, dict]]:
         """Nodes with their attributes, for ``networkx.DiGraph.add_nodes_from``.
 

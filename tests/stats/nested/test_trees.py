@@ -76,6 +76,18 @@ def test_tree_of_levels(rng, alpha):
             assert common[i, j] == max(shared) <= depth[i, j]
 
 
+def test_pruned_trees_keep_the_large_nodes(rng):
+    tree = ItemTree.from_levels(canonical_levels(random_draws(rng))[0, 0], names=None)
+    for min_size in (1, 2, 3, 100):
+        pruned = tree.pruned(min_size)
+        large = [node for node in range(tree.n_nodes) if node == 0 or tree.size[node] >= min_size]
+        expected = {frozenset(tree.positions(node).tolist()): tree.level[node] for node in large}
+        found = {frozenset(pruned.positions(node).tolist()): pruned.level[node] for node in range(pruned.n_nodes)}
+        assert found == expected
+    with pytest.raises(ValueError, match="min_size must be"):
+        tree.pruned(0)
+
+
 def test_newick_reads_back():
     tree = ItemTree.from_levels([[0, 0, 0, 1, 1], [0, 0, 1, 2, 3]], names=["a", "b c", "d's", "e", "f"])
     assert tree.to_newick() == "((('a':1,'b c':1):1,('d''s':1):1):1,((e:1):1,(f:1):1):1);".replace("'a'", "a")

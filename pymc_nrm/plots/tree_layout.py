@@ -1,0 +1,113 @@
+"""Where the nodes of a tree over items stand in a picture."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["TreeLayout", "collapsed_layout", "tree_layout"]
+
+
+class TreeLayout(NamedTuple):
+    """Coordinates of a tree from left to right.
+
+    Parameters
+    ----------
+    rows : list of ndarray of int64
+        Items of each row, from top to bottom.
+    x, y : ndarray, shape (m,)
+        Coordinates of the nodes: their level, and the middle of what hangs on them.
+    bottom : float
+        x of the right ends of the rows.
+    branches : ndarray, shape (2, P)
+        Line with gaps through all nodes.
+    items : ndarray, shape (2, Q)
+        Line with gaps from nodes to the right ends of their rows.
+    """
+
+    rows: list
+    x: np.ndarray
+    y: np.ndarray
+    bottom: float
+    branches: np.ndarray
+    items: np.ndarray
+
+
+def tree_layout(tree):
+    """Place the nodes of a tree: children from top to bottom, the largest first, then items in no child.
+
+    Parameters
+    ----------
+    tree : ItemTree
+
+    Returns
+    -------
+    TreeLayout
+
+    Examples
+    --------
+    >>> from pymc_nrm.stats import ItemTree
+    >>> layout = tree_layout(ItemTree.from_levels([[0, 1, 1, 2, 3]]))
+    >>> [row.tolist() for row in layout.rows], layout.y.tolist()
+    ([[1], [2], [0], [3], [4]], [2.25, 2.0, 0.5, 3.0, 4.0])
+    """
+    return _layout(tree, [[np.array([item]) for item in tree.own_items(node)] for node in range(tree.n_nodes)])
+
+
+def collapsed_layout(tree):
+    """Place the nodes of a tree with one row for all items in no child of a node.
+
+    Parameters
+    ----------
+    tree : ItemTree
+
+    Returns
+    -------
+    TreeLayout
+
+    Examples
+    --------
+    >>> from pymc_nrm.stats import ItemTree
+    >>> layout = collapsed_layout(ItemTree.from_levels([[0, 0, 1, 1, 1], [0, 0, 1, 1, 2]]))
+    >>> [row.tolist() for row in layout.rows], layout.y.tolist()
+    ([[2, 3], [4], [0, 1]], [1.25, 2.0, 0.5, 0.0, 1.0])
+    """
+    own = [tree.own_items(node) for node in range(tree.n_nodes)]
+    return _layout(tree, [[some] if len(some) else [] for some in own])
+
+
+def _layout(tree, own):
+    """Layout with the given rows of items in no child, for each node a list."""
+    size = tree.size
+    children = [sorted(tree.children(node).tolist(), key=lambda k: -size[k]) for node in range(tree.n_nodes)]
+    rows, first, pending = [], np.zeros(tree.n_nodes, dtype="int64"), [0]
+    while pending:
+        node = pending.pop()
+        if node < 0:
+            first[-node - 1] = len(rows)
+            rows += own[-node - 1]
+        else:
+            pending += [-node - 1, *reversed(children[node])]
+    x, y = tree.level.astype("float64"), np.empty(tree.n_nodes)
+    bottom = x.max() + 1.0
+    gap = [np.nan, np.nan]
+    branches, items = [], []
+    for node in range(tree.n_nodes - 1, -1, -1):  # children come after their parents
+        below = [y[child] for child in children[node]]
+        ends = range(first[node], first[node] + len(own[node]))
+        heights = [*below, *ends]
+        y[node] = (min(heights) + max(heights)) / 2
+        for child, height in zip(children[node], below, strict=True):
+            branches += [(x[node], height), (x[child], height), gap]
+        if len(heights) > 1:
+            branches += [(x[node], min(heights)), (x[node], max(heights)), gap]
+        for height in ends:
+            items += [(x[node], height), (bottom, height), gap]
+    shape = (-1, 2)
+    return TreeLayout(
+        rows,
+        x,
+        y,
+        bottom,
+        np.reshape(branches, shape).T.astype("float64"),
+        np.reshape(items, shape).T.astype("float64"),
+    )
