@@ -22,6 +22,8 @@ NAMES = (
     "labels_as_index",
     "held_out",
     "real_data",
+    "trees_of_items",
+    "nested_sweeps",
     "latency",
     "memory",
     "scaling",
@@ -261,6 +263,57 @@ def test_real_data_says_where_the_package_is_behind(module):
     text = part.table(REAL_ROWS)
     assert "| a | 9 x 2 | 2 | 0.50 | **0.70** |" in text and "**-3.00**" in text
     assert any(claim[1] == "1 of 1 sets; fused 0" for claim in part.headline(REAL_ROWS))
+
+
+def test_simulated_trees_are_nested(module):
+    trees = module("common.tree_data")
+    for data, n in ((trees.diffusion(60, 4), 60), (trees.heavy_tails(72, 4), 72)):
+        assert data.X.shape == (n, 4) and data.truth.shape == (3, n)
+        for above, below in itertools.pairwise(data.truth):
+            assert len(set(zip(above, below, strict=True))) == len(set(below)), "a class is in one class above"
+    assert np.bincount(trees.heavy_tails(72, 4).truth[-1]).tolist() == [2] * 36
+    far = trees.diffusion(400, 3, steps=(1e6, 1e-6, 1e-6))
+    centres = np.stack([far.X[far.truth[0] == k].mean(axis=0) for k in range(far.truth[0].max() + 1)])
+    assert np.abs(far.X - centres[far.truth[0]]).max() < 6
+
+
+def test_condensed_trees_are_cut_by_depth(module):
+    linkages = module("peers.linkages")
+    # Item 6 leaves the root, 7, which splits into 8 (items 0 to 2) and 9 (items 3 to 5); 5 leaves 9, which splits too.
+    edges = [(7, 8), (7, 9), (7, 6), (8, 0), (8, 1), (8, 2), (9, 10), (9, 11), (9, 5), (10, 3), (11, 4)]
+    edges = np.array(edges, dtype=[("parent", "i8"), ("child", "i8")])
+    assert linkages.condensed_levels(edges, 7, 2).tolist() == [[8, 8, 8, 9, 9, 9, 6], [8, 8, 8, 10, 11, 5, 6]]
+
+
+def test_trees_of_items_are_compared_level_by_level(module):
+    part, trees = module("trees_of_items"), module("common.tree_data")
+    methods, report = module("common.tree_methods"), module("common.tree_report")
+    stats = module("pymc_nrm.stats")
+    truth = np.array([[0, 0, 0, 0, 1, 1], [0, 0, 1, 1, 2, 2]])
+    data = trees.TreeData("six", np.zeros((6, 2)), truth, "made up")
+    heights = [[0, 1, 1, 2], [2, 3, 1, 2], [4, 5, 1, 2], [6, 7, 2, 4], [8, 9, 3, 6]]
+    tree = stats.ItemTree.from_linkage(heights)
+    binary = part.evaluated(data, "Ward", methods.TreeFit(0.5, tree, linkage=np.array(heights, dtype=float)), [2, 4])
+    assert [level["adjusted_rand"] for level in binary["at_truth"]] == [1.0, 1.0]
+    assert [level["n_clusters"] for level in binary["at_ours"]] == [2, 3]  # there is no cut into four
+    assert binary["dendrogram_purity"] == [1.0, 1.0] and binary["triplet_accuracy"] == 1.0
+    ours = part.evaluated(data, report.OURS, methods.TreeFit(1.5, tree, levels=truth[[0, 0]]), None)
+    assert [level["adjusted_rand"] < 1 for level in ours["own"]] == [False, True]
+    text = report.table([ours, binary])
+    assert "| six | 6 x 2 | 2, 3 | made up |" in text and "| six | **1.00**, " in text
+    [(_, measured, target, met)] = report.headline([ours, binary])
+    assert measured == "1 of 2 levels of 1 sets" and target is None and met is None
+
+
+def test_nested_sweeps_start_where_they_say(module):
+    sweeps = module("nested_sweeps")
+    data = module("common.tree_data").diffusion(40, 3)
+    for start, value in sweeps.starts_of(data, np.random.default_rng(1)).items():
+        if value is None:
+            continue
+        assert value.shape == (40, 3) and (value[0] == 0).all(), start
+        for above, below in itertools.pairwise(value.T):
+            assert len(set(zip(above, below, strict=True))) == len(set(below)), start
 
 
 def test_catalogue_lists_all_parts(module):

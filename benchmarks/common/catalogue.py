@@ -12,6 +12,8 @@ NAMES = (
     "labels_as_index",
     "held_out",
     "real_data",
+    "trees_of_items",
+    "nested_sweeps",
     "latency",
     "memory",
     "scaling",

@@ -1,0 +1,105 @@
+"""Simulated data whose items have places in a tree: as the package's diffusions draw them, and otherwise."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class TreeData(NamedTuple):
+    """Items with known classes at each level.
+
+    Parameters
+    ----------
+    name : str
+    X : ndarray, shape (n, d)
+    truth : ndarray of int, shape (L, n)
+        Classes of the items, the coarsest level first.
+    about : str
+        Where data and classes come from.
+    """
+
+    name: str
+    X: np.ndarray
+    truth: np.ndarray
+    about: str
+
+
+def nested_restaurants(n, depth, alpha, rng):
+    """Labels of nested Chinese restaurants, shape (depth, n)."""
+    truth = np.zeros((depth, n), dtype="int64")
+    parents = np.zeros(n, dtype="int64")
+    for level in range(depth):
+        sizes, above = [], []
+        for item in range(n):
+            siblings = [k for k, parent in enumerate(above) if parent == parents[item]]
+            weights = np.array([*(sizes[k] for k in siblings), alpha], dtype="float64")
+            chosen = rng.choice(len(weights), p=weights / weights.sum())
+            if chosen == len(siblings):
+                siblings.append(len(sizes))
+                sizes.append(0)
+                above.append(parents[item])
+            sizes[siblings[chosen]] += 1
+            truth[level, item] = siblings[chosen]
+        parents = truth[level]
+    return truth
+
+
+def diffused_means(truth, steps, d, rng):
+    """Means of the leaves of all items, which take a normal step of some variance at every level: shape (n, d)."""
+    means = np.zeros((truth.shape[1], d))
+    for row, step in zip(truth, steps, strict=True):
+        means += np.sqrt(step) * rng.normal(size=(row.max() + 1, d))[row]
+    return means
+
+
+def diffusion(n, d=6, depth=3, alpha=1.0, steps=(40.0, 15.0, 6.0), seed=1):
+    """Data from the law that ``NormalDiffusion`` assumes, with equal variances, which suit methods of distances.
+
+    Parameters
+    ----------
+    n, d, depth : int
+    alpha : float
+        Concentration parameter of the tree.
+    steps : sequence of float, shape (depth,)
+        Variance of the step from level to level, relative to that of items about their leaf.
+    seed : int
+
+    Returns
+    -------
+    TreeData
+    """
+    rng = np.random.default_rng([n, d, seed])
+    truth = nested_restaurants(n, depth, alpha, rng)
+    X = diffused_means(truth, steps, d, rng) + rng.normal(size=(n, d))
+    return TreeData(
+        f"diffusion, {n}", X, truth, f"nested Chinese restaurants, alpha = {alpha:g}; normal steps and noise"
+    )
+
+
+def heavy_tails(n, d=6, branches=(4, 3, 3), steps=(40.0, 15.0, 6.0), seed=1):
+    """Data from a tree of equal branches, whose leaves have shapes of their own and t tails with 3 degrees of freedom.
+
+    Parameters
+    ----------
+    n, d : int
+    branches : sequence of int
+        Number of children of a node, level by level.
+    steps : sequence of float
+        As for :func:`diffusion`.
+    seed : int
+
+    Returns
+    -------
+    TreeData
+    """
+    rng = np.random.default_rng([n, d, seed, 3])
+    n_leaves = int(np.prod(branches))
+    leaf = rng.permutation(np.arange(n) % n_leaves)
+    below = [int(np.prod(branches[level + 1 :])) for level in range(len(branches))]
+    truth = np.stack([leaf // number for number in below])
+    shapes = rng.normal(size=(n_leaves, d, d)) / np.sqrt(d) * rng.lognormal(0.0, 0.5, size=(n_leaves, 1, 1))
+    noise = np.einsum("ni,nij->nj", rng.normal(size=(n, d)), shapes[leaf])
+    noise /= np.sqrt(rng.chisquare(3, size=(n, 1)))  # the variance of t with 3 degrees of freedom is 3
+    X = diffused_means(truth, steps, d, rng) + noise
+    name = f"heavy tails, {n}"
+    return TreeData(name, X, truth, f"{n_leaves} leaves of one size, each with its covariance; t noise, 3 degrees")

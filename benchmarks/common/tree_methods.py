@@ -1,0 +1,113 @@
+"""The package's methods for trees of items: diffusions, the published model, and two binary trees.
+
+A method is a function ``fit(data, seed)`` of a ``TreeData`` that returns a ``TreeFit``.
+"""
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+import pymc as pm
+from scipy.cluster.hierarchy import fcluster
+
+import pymc_nrm as nrm
+from common.real_data_ours import quietly, rhat
+
+CHAINS = 2
+
+
+class TreeFit(NamedTuple):
+    """What a method found.
+
+    Parameters
+    ----------
+    seconds : float
+        CPU seconds, without the compilation of kernels.
+    tree : ItemTree
+    levels : ndarray of int, shape (L, n), optional
+        Labels at each level, if the method has levels of its own.
+    linkage : ndarray, shape (n - 1, 4), optional
+        If it has a binary tree, to be cut.
+    draws : DataTree, optional
+        Posterior draws.
+    about : dict
+        Further numbers for the row of results.
+    """
+
+    seconds: float
+    tree: nrm.stats.ItemTree
+    levels: np.ndarray | None = None
+    linkage: np.ndarray | None = None
+    draws: object = None
+    about: dict = {}
+
+    def cut(self, counts):
+        """Labels of the linkage cut into given numbers of clusters, shape (L, n)."""
+        return np.stack([fcluster(self.linkage, count, criterion="maxclust") for count in counts]) - 1
+
+
+def n_draws(n):
+    """Draws of a chain, after as many of tuning."""
+    return 300 if n < 1000 else 150
+
+
+def diffusion(data, seed):
+    """Node means that diffuse down the tree, with learned concentration and step."""
+    start = time.process_time()
+    (depth, n), d = data.truth.shape, data.X.shape[1]
+    nu = d + 4
+    Psi = 0.1 * (nu - d - 1) * np.diag(data.X.var(axis=0))
+    with pm.Model() as model:
+        alpha = pm.Gamma("alpha", 2, 2)
+        tau = pm.LogNormal("tau", 1, 1)
+        tree = nrm.NestedPartition("tree", nrm.DirichletProcess(alpha), depth=depth, n=n)
+        nrm.Mixture("x", tree, nrm.NormalDiffusion(data.X.mean(axis=0), tau, Psi, nu), observed=data.X)
+    return estimated(start, model, seed, n)
+
+
+def published(data, seed):
+    """The model of Huang, Laitonjam, Piao & Hurley (2020) with the concentrations that they use."""
+    start = time.process_time()
+    depth, n = data.truth.shape
+    with pm.Model() as model:
+        weights = nrm.HierarchicalDirichletProcess(1.15, 1.0)
+        tree = nrm.NestedPartition("tree", nrm.DirichletProcess(0.3), depth=depth, weights=weights, n=n)
+        nrm.Mixture("x", tree, nrm.NormalWishart.from_data(data.X), observed=data.X)
+    return estimated(start, model, seed, n)
+
+
+def estimated(start, model, seed, n):
+    """Sample a model, and summarise its trees by the nested partitions of least expected loss and by the consensus."""
+    number = n_draws(n)
+    idata = quietly(number, number, CHAINS, seed, model)
+    sampling = time.process_time() - start
+    estimate = nrm.nested_point_estimate(idata, max_draws=100, n_restarts=2, random_seed=seed, progressbar=False)
+    consensus = nrm.consensus_tree(idata)
+    seconds = time.process_time() - start
+    labels = nrm.levels(idata)
+    about = {
+        "sampling_seconds": sampling,
+        "rhat": rhat(idata.sample_stats["log_joint"]),
+        "sets_above_half": consensus.n_nodes - 1,
+        "nodes": (labels.max(labels.dims[3]).mean(("chain", "draw")) + 1).values.tolist(),
+    }
+    levels = np.stack([estimate.labels(level) for level in range(1, labels.shape[2] + 1)])
+    return TreeFit(seconds, estimate, levels, None, idata, about)
+
+
+def bhc(data, seed):
+    """Bayesian hierarchical clustering."""
+    return binary(nrm.trees.bhc, data, seed)
+
+
+def ibhc(data, seed):
+    """Incremental Bayesian hierarchical clustering."""
+    return binary(nrm.trees.ibhc, data, seed)
+
+
+def binary(grow, data, seed):
+    start = time.process_time()
+    found = grow(data.X, nrm.NormalWishart.from_data(data.X), nrm.DirichletProcess(1.0), random_seed=seed)
+    linkage = found.to_linkage()
+    seconds = time.process_time() - start
+    return TreeFit(seconds, nrm.stats.ItemTree.from_linkage(linkage), None, linkage, about={"leaves": found.n_clusters})
