@@ -8,6 +8,7 @@ from pymc_nrm.testing.figures import CheckError
 from pymc_nrm.testing.forward import ForwardDraw, geweke
 from pymc_nrm.testing.measure_checks import check_measure
 from pymc_nrm.testing.scores import largest_z, mean_and_error, partition_frequencies, partition_index, z_scores
+from pymc_nrm.testing.tree_family_checks import check_tree_family
 
 __all__ = [
     "CheckError",
@@ -15,6 +16,7 @@ __all__ = [
     "all_partitions",
     "check_family",
     "check_measure",
+    "check_tree_family",
     "exact_posterior",
     "geweke",
     "kernel_inputs",
