@@ -64,6 +64,7 @@ assert_type(nrm.nested_point_estimate(paths, n_restarts=2, random_seed=1, progre
 assert_type(nrm.stats.maximum_clade_credibility(paths, score="product"), nrm.stats.ItemTree)
 assert_type(nrm.stats.clade_probability(paths, [0, 1]), xr.Dataset)
 assert_type(tree.to_newick(probabilities=False), str)
+assert_type(nrm.stats.ItemTree.from_dataset(tree.to_dataset()), nrm.stats.ItemTree)
 assert_type(tree.edges(), list[tuple[int, int]])
 assert_type(tree.path(0), np.ndarray)
 print(tree, tree.parent[0], tree.labels(1), tree.items(0), tree.nodes())

@@ -221,7 +221,10 @@ def _variable(idata, var_name):
     if names:
         raise ValueError(f"var_name must be given, one of {found}: there are several nested partitions")
     variables = ", ".join(map(repr, posterior.data_vars)) or "none"
-    raise ValueError(f"idata has no nested partition; variables are: {variables}")
+    raise ValueError(
+        f"idata has no nested partition; variables are: {variables}. nrm.sample marks nested partitions, and after "
+        "pm.sample they are known by the columns that NestedPartition(..., dims=...) names"
+    )
 
 
 def _name(array):
