@@ -16,7 +16,7 @@ import pymc as pm
 from common.part import Part, markdown, spread
 from common.power_laws import exponent, fit_power_law, scaling_picture
 from common.processes import call
-from common.tree_data import diffusion, heavy_tails
+from common.tree_data import balanced, diffusion
 from memory import CLEAR, STATUS
 
 import pymc_nrm as nrm
@@ -24,7 +24,7 @@ import pymc_nrm as nrm
 DIFFUSION, PUBLISHED, ITEMS_ONLY = "NormalDiffusion", "published model", "NormalDiffusion, items only"
 MODELS = (DIFFUSION, PUBLISHED, ITEMS_ONLY)
 DEPTH, FEATURES = 3, 10
-SHOWN_DRAWS = (1, 10, 30, 100, 200)
+SHOWN_DRAWS = (1, 5, 20, 60)
 MEGA = 1e6
 
 
@@ -52,7 +52,7 @@ def new_chain(X, name, depth=DEPTH, start=None, seed=1):
     return step, point if start is None else point | {"tree": start}
 
 
-def sweep_times(X, name, depth, target, n_warm=10, repeats=3):
+def sweep_times(X, name, depth, target, n_warm=5, repeats=3):
     """CPU seconds per sweep after a few: several means over some sweeps; and the last number of nodes."""
     step, point = new_chain(X, name, depth)
     for _ in range(n_warm):
@@ -75,11 +75,11 @@ def memory_rise(n, name, n_sweeps=10):
 
     from memory import resident
 
-    few = heavy_tails(200, FEATURES).X
+    few = balanced(200, FEATURES).X
     step, point = new_chain(few, name)
     for _ in range(2):
         point, _ = step.step(point)
-    step, point = new_chain(heavy_tails(n, FEATURES).X, name)
+    step, point = new_chain(balanced(n, FEATURES).X, name)
     gc.collect()
     CLEAR.write_text("5")
     before = resident("VmRSS")
@@ -145,8 +145,8 @@ def measure(quick, note):
         rows.append(row | {"nodes": n_nodes} | spread(times))
         print(rows[-1], flush=True)
     points = []
-    for n in (250, 500, 1000) if quick else (500, 1000, 2000, 4000, 8000):
-        X = heavy_tails(n, FEATURES).X
+    for n in (250, 500, 1000) if quick else (500, 1000, 2000, 4000):
+        X = balanced(n, FEATURES).X
         for name in MODELS:
             times, n_nodes = sweep_times(X, name, DEPTH, target)
             row = {"kind": "point", "against": "n", "value": n, "what": name, "unit": "seconds", "nodes": n_nodes}
@@ -157,7 +157,7 @@ def measure(quick, note):
     elif not (STATUS.exists() and os.access(CLEAR, os.W_OK)):
         note("Memory skipped: the peak is read from /proc, which Linux has.")
     else:
-        for n in (2000, 8000):
+        for n in (1000, 4000):
             for name in MODELS[:2]:
                 rise = call(memory_rise, n=n, name=name)
                 rows.append({"kind": "memory", "n": n, "what": name, "rise": rise})
@@ -197,7 +197,7 @@ def table(rows):
     text = (
         "One sweep is a draw of `NestedGibbs` with fixed hyperparameters: those of `from_data`, alpha = 1, and for the "
         "published model alpha = 0.3, gamma = 1.15, gamma_0 = 1.  CPU seconds without compilation, medians and ranges "
-        'of means over sweeps, after ten sweeps from the step\'s own start.  "Items only" has `n_moves=0`.\n\n'
+        'of means over sweeps, after five sweeps from the step\'s own start.  "Items only" has `n_moves=0`.\n\n'
     )
     text += markdown(
         ["Data", "n x d", "Model", "depth", "nodes", "ms per sweep"],
@@ -206,7 +206,7 @@ def table(rows):
             for r in kinds["sweep"]
         ],
     )
-    text += f"\n**By number of items**: a tree of 36 leaves, t noise, d = {FEATURES}, depth {DEPTH}.\n\n"
+    text += f"\n**By number of items**: a tree of 36 leaves, d = {FEATURES}, depth {DEPTH}.\n\n"
     titles = ["Model", *(f"n = {value:,}: ms (nodes)" for value in dict.fromkeys(r["value"] for r in kinds["point"]))]
     lines = []
     for fit in kinds["fit"]:

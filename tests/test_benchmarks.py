@@ -267,7 +267,7 @@ def test_real_data_says_where_the_package_is_behind(module):
 
 def test_simulated_trees_are_nested(module):
     trees = module("common.tree_data")
-    for data, n in ((trees.diffusion(60, 4), 60), (trees.heavy_tails(72, 4), 72)):
+    for data, n in ((trees.diffusion(60, 4), 60), (trees.balanced(50, 4), 50), (trees.heavy_tails(72, 4), 72)):
         assert data.X.shape == (n, 4) and data.truth.shape == (3, n)
         for above, below in itertools.pairwise(data.truth):
             assert len(set(zip(above, below, strict=True))) == len(set(below)), "a class is in one class above"

@@ -95,12 +95,12 @@ def quick_compilation():
     return pytensor.config.change_flags(mode="FAST_COMPILE")
 
 
-def quietly(draws, tune, chains, seed, model):
+def quietly(draws, tune, chains, seed, model, step=None):
     """Draws of chains that run one after another in this process, without bars and warnings."""
     logging.getLogger("pymc").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        options = {"tune": tune, "chains": chains, "cores": 1, "random_seed": seed, "progressbar": False}
+        options = {"step": step, "tune": tune, "chains": chains, "cores": 1, "random_seed": seed, "progressbar": False}
         return nrm.sample(draws, model=model, compute_convergence_checks=False, quiet=True, **options)
 
 

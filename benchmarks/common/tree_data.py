@@ -76,8 +76,8 @@ def diffusion(n, d=6, depth=3, alpha=1.0, steps=(40.0, 15.0, 6.0), seed=1):
     )
 
 
-def heavy_tails(n, d=6, branches=(4, 3, 3), steps=(40.0, 15.0, 6.0), seed=1):
-    """Data from a tree of equal branches, whose leaves have shapes of their own and t tails with 3 degrees of freedom.
+def balanced(n, d=6, branches=(4, 3, 3), steps=(40.0, 15.0, 6.0), seed=1):
+    """Normal data from a tree of equal branches with leaves of one size and shape.
 
     Parameters
     ----------
@@ -93,13 +93,26 @@ def heavy_tails(n, d=6, branches=(4, 3, 3), steps=(40.0, 15.0, 6.0), seed=1):
     TreeData
     """
     rng = np.random.default_rng([n, d, seed, 3])
-    n_leaves = int(np.prod(branches))
-    leaf = rng.permutation(np.arange(n) % n_leaves)
-    below = [int(np.prod(branches[level + 1 :])) for level in range(len(branches))]
-    truth = np.stack([leaf // number for number in below])
+    truth = equal_branches(n, branches, rng)
+    X = diffused_means(truth, steps, d, rng) + rng.normal(size=(n, d))
+    return TreeData(f"balanced, {n}", X, truth, f"{truth[-1].max() + 1} leaves of one size; normal steps and noise")
+
+
+def heavy_tails(n, d=6, branches=(4, 3, 3), steps=(40.0, 15.0, 6.0), seed=1):
+    """The same with leaves of different shapes, and t tails with 3 degrees of freedom."""
+    rng = np.random.default_rng([n, d, seed, 3])
+    truth = equal_branches(n, branches, rng)
+    n_leaves = int(truth[-1].max()) + 1
     shapes = rng.normal(size=(n_leaves, d, d)) / np.sqrt(d) * rng.lognormal(0.0, 0.5, size=(n_leaves, 1, 1))
-    noise = np.einsum("ni,nij->nj", rng.normal(size=(n, d)), shapes[leaf])
+    noise = np.einsum("ni,nij->nj", rng.normal(size=(n, d)), shapes[truth[-1]])
     noise /= np.sqrt(rng.chisquare(3, size=(n, 1)))  # the variance of t with 3 degrees of freedom is 3
     X = diffused_means(truth, steps, d, rng) + noise
-    name = f"heavy tails, {n}"
-    return TreeData(name, X, truth, f"{n_leaves} leaves of one size, each with its covariance; t noise, 3 degrees")
+    about = f"{n_leaves} leaves of one size, each with its covariance; t noise, 3 degrees"
+    return TreeData(f"heavy tails, {n}", X, truth, about)
+
+
+def equal_branches(n, branches, rng):
+    """Labels of the items in a tree whose nodes have equally many children and items, shape (depth, n)."""
+    leaf = rng.permutation(np.arange(n) % int(np.prod(branches)))
+    below = [int(np.prod(branches[level + 1 :])) for level in range(len(branches))]
+    return np.stack([leaf // number for number in below])

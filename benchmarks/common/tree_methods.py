@@ -62,7 +62,9 @@ def diffusion(data, seed):
         tau = pm.LogNormal("tau", 1, 1)
         tree = nrm.NestedPartition("tree", nrm.DirichletProcess(alpha), depth=depth, n=n)
         nrm.Mixture("x", tree, nrm.NormalDiffusion(data.X.mean(axis=0), tau, Psi, nu), observed=data.X)
-    return estimated(start, model, seed, n)
+        # Slice sampling needs no gradient, whose compilation takes longer than the draws of a small set.
+        step = [pm.Slice([alpha, tau])]
+    return estimated(start, model, seed, n, step)
 
 
 def published(data, seed):
@@ -76,10 +78,10 @@ def published(data, seed):
     return estimated(start, model, seed, n)
 
 
-def estimated(start, model, seed, n):
+def estimated(start, model, seed, n, step=None):
     """Sample a model, and summarise its trees by the nested partitions of least expected loss and by the consensus."""
     number = n_draws(n)
-    idata = quietly(number, number, CHAINS, seed, model)
+    idata = quietly(number, number, CHAINS, seed, model, step=step)
     sampling = time.process_time() - start
     estimate = nrm.nested_point_estimate(idata, max_draws=100, n_restarts=2, random_seed=seed, progressbar=False)
     consensus = nrm.consensus_tree(idata)

@@ -23,7 +23,7 @@ def table(rows):
     ]
     text = (
         "Agreement of trees with classes that are known at two or three levels, level 1 first.  NormalDiffusion learns "
-        "alpha ~ Gamma(2, 2) and one tau ~ LogNormal(1, 1) for all levels by NUTS; the published model has the "
+        "alpha ~ Gamma(2, 2) and one tau ~ LogNormal(1, 1) for all levels; the published model has the "
         "concentrations of its paper.  Their levels are the nested partitions of least expected variation of "
         "information, from two chains of 300 draws after 300 of tuning (150 from 1000 items on).  "
         "HDBSCAN has the levels of its condensed tree, with noise as single items.  Binary trees are cut into as many "
