@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from pymc_nrm.checks import check_count
 from pymc_nrm.distributions.nested_partition import draw_value
 from pymc_nrm.generic import precompile
@@ -74,6 +76,8 @@ class NestedGibbs(NestedStep):
         levels, gammas = prior
         if self.target.has_tree_family:
             precompile(diffusion_sweep, self.rng, values, levels, family, data, 1)
+            # Its kernels are compiled by a call, in place of every chain by its own.
+            diffusion_start(data._replace(values=data.values[:20]), self.value.depth, np.random.default_rng(0))
         elif self.target.has_mixtures:
             precompile(sweep, self.rng, values, levels, gammas, family, data, Sweep())
         elif gammas is None:
