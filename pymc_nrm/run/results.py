@@ -8,7 +8,7 @@ from xarray import Dataset, DataTree
 from pymc_nrm.marks import ALL_SLOTS_USED, NAME, NESTED, NUMBER, SLOTS_OF, partition_number
 from pymc_nrm.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
 from pymc_nrm.run.label_storage import LabelArray
-from pymc_nrm.samplers.base import PartitionStep
+from pymc_nrm.samplers.base import LabelStep
 
 
 def join_chains(records, n_chains):
@@ -109,10 +109,11 @@ def mark_partitions(idata, partitions, slots, nested):
         for name, (mark, value) in marks.items():
             if group in idata.children and name in idata[group].data_vars:
                 idata[group][name].attrs[mark] = value
-    if len(partitions) > 1:
+    names = [*partitions, *nested]
+    if len(names) > 1:
         for group in ("sample_stats", "warmup_sample_stats"):
             if group in idata.children and NUMBER in idata[group].data_vars:
-                idata[group] = DataTree(_with_names(idata[group].to_dataset(), partitions, slots))
+                idata[group] = DataTree(_with_names(idata[group].to_dataset(), names, slots))
 
 
 def _with_names(stats, partitions, slots):
@@ -140,10 +141,10 @@ def _with_names(stats, partitions, slots):
 
 def _reported_by_steps():
     """Names of the statistics that any step of a partition may report, including steps that users define."""
-    classes = [PartitionStep]
+    classes = [LabelStep]
     for cls in classes:
         classes += cls.__subclasses__()
-    return {name for cls in classes for name in cls.stats_dtypes_shapes}
+    return {name for cls in classes for name in getattr(cls, "stats_dtypes_shapes", {})}
 
 
 def _as_ndarray_trace(chain, number, record, model):

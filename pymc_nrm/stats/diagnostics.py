@@ -74,6 +74,11 @@ def quantities_of(draws, idata):
     stats, own, reason = _statistics_of(idata, result)
     if stats is not None and n_columns(stats, ALL_SLOTS_USED) == n_columns(stats, "n_clusters"):
         result = result.assign({ALL_SLOTS_USED: (("chain", "draw"), own_column(stats, ALL_SLOTS_USED, own))})
+    # Steps of nested partitions report log_joint as well, but no number of clusters.
+    everything, _ = statistics_at(idata, result)
+    numbered = None if everything is None else reported_by(everything, result.attrs["partition"], "log_joint")
+    if numbered is not None:
+        return result.assign(log_joint=(("chain", "draw"), own_column(everything, "log_joint", numbered)))
     if stats is not None and n_columns(stats, "log_joint") != n_columns(stats, "n_clusters"):
         reason = "left out: not every step that reports a number of clusters reports it"
     if reason:
@@ -115,7 +120,7 @@ def _statistics_of(idata, quantities):
         return None, None, reason
     if not {"n_clusters", "entropy"} <= set(stats.data_vars):
         return None, None, "left out: sample_stats has no number of clusters and entropy"
-    own = reported_by(stats, quantities.attrs["partition"])
+    own = reported_by(stats, quantities.attrs["partition"], "n_clusters")
     if own is None:
         fitting = _fitting_columns(stats, quantities)
         if len(fitting) > 1:

@@ -37,8 +37,8 @@ def own_column(stats, name, own):
     return columns[own].reshape(columns.shape[:2])
 
 
-def reported_by(stats, name):
-    """Find the step of a partition by what the steps report.
+def reported_by(stats, name, statistic):
+    """Find the step of a partition among those that report a statistic, by what the steps report.
 
     Parameters
     ----------
@@ -46,13 +46,15 @@ def reported_by(stats, name):
         Dimensions ``chain`` and ``draw``.
     name : str
         Name of the partition.
+    statistic : str
 
     Returns
     -------
     ndarray of bool, shape (n_chains, n_draws, n_steps), or None
-        None if steps do not report it.  Chains from several runs may have their steps in different orders.
+        None if steps do not report it, or not all of them the statistic.  Chains from several runs may have their steps
+        in different orders.
     """
-    if NUMBER not in stats or n_columns(stats, NUMBER) != n_columns(stats, "n_clusters"):
+    if NUMBER not in stats or n_columns(stats, NUMBER) != n_columns(stats, statistic):
         return None
     own = columns_of(stats, NUMBER) == partition_number(name)
     return own if (own.sum(axis=2) == 1).all() else None

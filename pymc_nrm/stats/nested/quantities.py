@@ -6,12 +6,11 @@ import numpy as np
 import xarray as xr
 from scipy.special import xlogy
 
-from pymc_nrm.marks import NUMBER, partition_number
 from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.convergence import convergence_table, halves
 from pymc_nrm.stats.nested.levels import components_of, levels
 from pymc_nrm.stats.partition_convergence import N_PAIRS, extremes, pair_convergence, pair_coordinates, random_pairs
-from pymc_nrm.stats.step_statistics import columns_of, n_columns, own_column, statistics_at
+from pymc_nrm.stats.step_statistics import own_column, reported_by, statistics_at
 
 __all__ = ["nested_convergence", "nested_quantities"]
 
@@ -55,10 +54,9 @@ def nested_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: 
     if components is not None:
         result = result.assign(n_components=(("chain", "draw"), components.values.max(axis=2) + 1))
     stats, _ = statistics_at(idata, result)
-    if stats is not None and n_columns(stats, "log_joint") == n_columns(stats, NUMBER) > 0:
-        own = columns_of(stats, NUMBER) == partition_number(result.attrs["partition"])
-        if (own.sum(axis=2) == 1).all():
-            result = result.assign(log_joint=(("chain", "draw"), own_column(stats, "log_joint", own)))
+    own = None if stats is None else reported_by(stats, result.attrs["partition"], "log_joint")
+    if own is not None:
+        result = result.assign(log_joint=(("chain", "draw"), own_column(stats, "log_joint", own)))
     return result
 
 

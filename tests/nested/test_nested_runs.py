@@ -1,0 +1,145 @@
+"""What runs of flat partitions guarantee holds for nested ones: other data, stored draws, workers, resumed runs."""
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+
+import pymc_nrm as nrm
+from pymc_nrm.marks import partition_number
+
+B = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 0, 1]])
+Y = np.array([[0.0, 0.4], [0.3, 0.1], [4.0, 4.2], [4.4, 3.9], [9.1, 0.2], [9.4, 0.1]])
+DATA = {"h": B, "t": Y}
+OPTIONS = {"draws": 30, "tune": 10, "chains": 2, "cores": 1, "random_seed": 1, "quiet": True, "progressbar": False}
+
+
+def add_partition(name, X, **items):
+    """A nested partition and its data: ``h`` with weights, ``t`` with a tree family."""
+    if name == "h":
+        weights = nrm.HierarchicalDirichletProcess(1.0, 1.5)
+        h = nrm.NestedPartition("h", nrm.DirichletProcess(1.0), 2, weights, **items)
+        nrm.Mixture("x", h, nrm.BernoulliBeta(0.6, 0.6), observed=X)
+    else:
+        t = nrm.NestedPartition("t", nrm.DirichletProcess(1.0), 3, **items)
+        nrm.Mixture("y", t, nrm.NormalDiffusion(4.0, [2.0, 1.0, 1.0, 1.0], np.eye(2), 4.0), observed=X)
+
+
+def make_model(name, dims=True):
+    """Model of one nested partition, whose data may change."""
+    coords = {"animal": list("abcdef"), "feature": range(DATA[name].shape[1])}
+    with pm.Model(coords=coords if dims else None) as model:
+        X = pm.Data("X", DATA[name], dims=("animal", "feature") if dims else None)
+        add_partition(name, X, **({"dims": "animal"} if dims else {"n": X.shape[0]}))
+    return model
+
+
+def together():
+    """A flat and two nested partitions in one model, and a step of the flat one."""
+    with pm.Model(coords={"animal": list("abcdef")}) as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), dims="animal")
+        nrm.Mixture("counts", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9, 20, 22])
+        add_partition("h", B, dims="animal")
+        add_partition("t", Y, dims="animal")
+        return {"model": model, "step": [nrm.MarginalGibbs([z])]}
+
+
+def values_of(idata):
+    return {name: array.values for name, array in idata.posterior.data_vars.items()}
+
+
+def assert_same(found, expected):
+    found, expected = values_of(found), values_of(expected)
+    assert set(found) == set(expected)
+    for name in expected:
+        np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def model_of_all():
+    return together()
+
+
+@pytest.fixture(scope="module")
+def idata(model_of_all):
+    return nrm.sample(**OPTIONS, **model_of_all)
+
+
+def test_statistics_of_each_partition(idata):
+    groups, stats = idata["partition_stats"], idata["sample_stats"]
+    assert set(groups.children) == {"z", "h", "t"}
+    assert sorted(stats["partition"].values) == ["h", "t", "z"]
+    for name in ("z", "h", "t"):
+        np.testing.assert_array_equal(groups[name]["log_joint"], stats["log_joint"].sel(partition=name))
+    assert {name.split("[")[0] for name in nrm.summary(idata).index} == {"z", "h", "t"}
+
+
+@pytest.mark.parametrize("suffix", ["nc", "zarr"])
+def test_draws_are_stored_and_read(idata, tmp_path, suffix):
+    path = tmp_path / f"draws.{suffix}"
+    if suffix == "nc":
+        idata.to_netcdf(path)
+        found = xr.open_datatree(path)
+    else:
+        idata.to_zarr(path)
+        found = xr.open_datatree(path, engine="zarr")
+    assert nrm.stats.nested_names(found) == ["h", "t"]
+    assert str(nrm.consensus_tree(found, var_name="t")) == str(nrm.consensus_tree(idata, var_name="t"))
+    assert sorted(nrm.summary(found).index) == sorted(nrm.summary(idata).index)
+
+
+def test_pymc_samples_the_same(idata, model_of_all):
+    options = {key: value for key, value in OPTIONS.items() if key != "quiet"}
+    with model_of_all["model"]:
+        found = pm.sample(**options, step=model_of_all["step"])
+    assert_same(found, idata)
+    assert nrm.stats.nested_names(found) == ["h", "t"]
+    xr.testing.assert_equal(nrm.levels(found, "h").drop_attrs(), nrm.levels(idata, "h").drop_attrs())
+
+
+def test_cores_and_storage_change_nothing(idata, model_of_all):
+    assert_same(nrm.sample(**(OPTIONS | {"cores": 2}), **model_of_all), idata)
+    compact = nrm.sample(**OPTIONS, **model_of_all, label_storage="compact")
+    assert_same(compact, idata)
+    assert compact.posterior["t"].dtype.itemsize == 1
+    assert compact.posterior["t"].attrs["nested_partition"] == 3
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_a_stopped_run_resumes(name, tmp_path):
+    def stop(trace, draw):
+        if (draw.chain, draw.draw_idx) == (1, 20):
+            raise KeyboardInterrupt
+
+    model, X = make_model(name), DATA[name]
+    stopped = nrm.sample(**OPTIONS, model=model, checkpoint=tmp_path, seconds_between_checkpoints=0, callback=stop)
+    assert stopped.posterior.sizes["chain"] * stopped.posterior.sizes["draw"] < 60
+    found = nrm.resume(tmp_path, model=model, cores=1, quiet=True, progressbar=False)
+    assert found.posterior[name].shape[:3] == (2, 30, len(X))
+    assert_same(found, nrm.sample(**OPTIONS, model=model))
+
+
+@pytest.mark.parametrize("dims", [True, False])
+@pytest.mark.parametrize("name", DATA)
+def test_data_of_other_items(name, dims):
+    model, X = make_model(name, dims), DATA[name]
+    with model:
+        step = nrm.NestedGibbs([model[name]])
+    for rows in (X[:4], np.vstack([X, X]), X):
+        coords = {"animal": range(len(rows))} if dims else None
+        with model:
+            pm.set_data({"X": rows}, coords=coords)
+            found = nrm.sample(**OPTIONS, step=step)
+        assert found.posterior[name].shape[:3] == (2, 30, len(rows))
+        if dims:
+            assert found.posterior[name].dims[2] == "animal"
+            assert len(found.posterior["animal"]) == len(rows)
+        nrm.consensus_tree(found)
+        assert partition_number(name) in found.sample_stats["partition_number"]
+
+
+def test_data_beyond_doubles_are_refused_at_the_start():
+    with pm.Model() as model:
+        add_partition("t", Y * np.array([[1e18, 1.0]]), n=6)
+    with pytest.raises(ValueError, match="data of 'y'"), model:
+        nrm.NestedGibbs([model["t"]])
