@@ -42,8 +42,8 @@ def test_value_and_gradient(case, mode):
     X = np.asarray(X, dtype="float64")
     given = [np.asarray(value, dtype="float64") for value in values]
     results = []
-    # Derivatives of the symbolic likelihood lose digits there.
-    tolerance = 1e-5 if case == "far away" else 1e-8
+    # Derivatives of the symbolic likelihood lose digits there, more or fewer with the order of sums.
+    tolerance = 1e-4 if case == "far away" else 1e-8
     symbolic = log_likelihood(family, pt.constant(X), labels)
     for graph, how in ((marginal_likelihood(family, X, labels), mode), (symbolic, "FAST_COMPILE")):
         outputs = [graph, *pt.grad(graph, list(family))]
