@@ -74,13 +74,11 @@ def quantities_of(draws, idata):
     stats, own, reason = _statistics_of(idata, result)
     if stats is not None and n_columns(stats, ALL_SLOTS_USED) == n_columns(stats, "n_clusters"):
         result = result.assign({ALL_SLOTS_USED: (("chain", "draw"), own_column(stats, ALL_SLOTS_USED, own))})
-    # Steps of nested partitions report log_joint as well, but no number of clusters.
-    everything, _ = statistics_at(idata, result)
-    numbered = None if everything is None else reported_by(everything, result.attrs["partition"], "log_joint")
-    if numbered is not None:
-        return result.assign(log_joint=(("chain", "draw"), own_column(everything, "log_joint", numbered)))
     if stats is not None and n_columns(stats, "log_joint") != n_columns(stats, "n_clusters"):
-        reason = "left out: not every step that reports a number of clusters reports it"
+        # Steps of nested partitions report log_joint as well, but no number of clusters.
+        own = reported_by(stats, result.attrs["partition"], "log_joint")
+        if own is None:
+            reason = "left out: not every step that reports a number of clusters reports it"
     if reason:
         return result.assign_attrs(log_joint=reason)
     return result.assign(log_joint=(("chain", "draw"), own_column(stats, "log_joint", own)))

@@ -89,7 +89,9 @@ def test_name_of_a_partition(function, name):
 @pytest.mark.parametrize("function", [f for f in OF_MODELS if f is not nrm.sample_posterior_predictive])
 @pytest.mark.parametrize("name", [["z"], 3])
 def test_name_of_a_variable_of_a_model(function, name, model):
-    with pytest.raises(TypeError, match="var_name must be a string, the name of a (Mixture|Partition)( or NestedPartition)?; got"):
+    with pytest.raises(
+        TypeError, match="var_name must be a string, the name of a (Mixture|Partition)( or NestedPartition)?; got"
+    ):
         function(IDATA, model, var_name=name)
 
 
