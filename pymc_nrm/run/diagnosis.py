@@ -42,7 +42,7 @@ def _reported_quantities(idata, name):
     if "sample_stats" not in idata.children:
         return None
     stats = idata["sample_stats"].to_dataset()
-    own = reported_by(stats, name)
+    own = reported_by(stats, name, "n_clusters")
     scalars = ["n_clusters", "entropy", "log_joint"]
     if own is None or any(n_columns(stats, scalar) != own.shape[2] for scalar in scalars):
         return None
