@@ -38,6 +38,7 @@ IMPORTS = {
         "fingerprints",
         "generic",
         "special",
+        "kernel_op",
         *_KINDS,
         "partitions",
         "nested",

@@ -14,6 +14,7 @@ from pymc_nrm.families.base import add_item, localise, log_likelihood, prepare_d
 from pymc_nrm.families.fast import log_marginals_with_gradient
 from pymc_nrm.fingerprints import class_fingerprint, source_fingerprint
 from pymc_nrm.generic import kernel, lacking
+from pymc_nrm.kernel_op import symbolic_pullback
 
 __all__ = ["has_marginal_likelihood", "marginal_likelihood"]
 
@@ -135,15 +136,11 @@ class MarginalLikelihood(Op):
         if not isinstance(of_value.type, DisconnectedType):
             found = [of_value * derivative for derivative in outputs[1:]]
         if any(not isinstance(cotangent.type, DisconnectedType) for cotangent in of_gradient):
-            # Second derivatives, which samplers do not need, are those of the symbolic log-likelihood.
-            symbolic = log_likelihood(self.family_class(*fields), rest[0], inputs[-3])
-            first = pt.grad(symbolic, fields)
-            weighted = sum(
-                (derivative * cotangent).sum()
-                for derivative, cotangent in zip(first, of_gradient, strict=True)
-                if not isinstance(cotangent.type, DisconnectedType)
-            )
-            second = pt.grad(weighted, fields, consider_constant=of_gradient, disconnected_inputs="ignore")
+            # Second derivatives are those of the symbolic log-likelihood.
+            def gradient(*fields):
+                return pt.grad(log_likelihood(self.family_class(*fields), rest[0], inputs[-3]), list(fields))
+
+            second = symbolic_pullback(gradient, fields, of_gradient)
             found = [a + b for a, b in zip(found, second, strict=True)]
         return [*found, *[disconnected_type() for _ in rest]]
 

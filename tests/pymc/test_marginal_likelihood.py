@@ -74,6 +74,18 @@ def test_second_derivatives(case):
         np.testing.assert_allclose(own, expected, rtol=1e-8, atol=1e-8)
 
 
+def test_second_derivatives_of_hyperparameters_that_depend_on_each_other():
+    X, labels, shape = pt.constant(CASES["NormalGamma"][1]), pt.constant(LABELS), pt.dscalar()
+    # The rate is a function of the shape itself, not only of what both depend on.
+    alpha = pt.full(3, shape)
+    family = nrm.NormalGamma(pt.zeros(3), pt.ones(3), alpha, alpha**2)
+    found, expected = (
+        pytensor.function([shape], pt.grad(pt.grad(graph, shape), shape), mode="FAST_COMPILE")(1.7)
+        for graph in (marginal_likelihood(family, X.data, labels), log_likelihood(family, X, labels))
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
 def test_more_clusters_than_are_remembered():
     values, X = CASES["NormalGamma"]
     data = prepare_data(values, X)
