@@ -12,6 +12,7 @@ from pymc_nrm.families.base import Centred, localise, prepare_data
 from pymc_nrm.families.needs import check_needs
 from pymc_nrm.generic import kernel
 from pymc_nrm.hyperparameters import plain_values
+from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.testing.figures import CheckError, assert_close, assert_zero
 from pymc_nrm.tree_families.base import (
     add_square,
@@ -140,7 +141,7 @@ def _check_symbolic(family, paths, X, value):
 def _check_exchangeable(family, paths, data, value, rng, run):
     n, owner = len(paths), type(family)
     order = rng.permutation(n)
-    moved = np.column_stack([_in_order(column) for column in paths[order].T])
+    moved = np.column_stack([canonical_labels(column) for column in paths[order].T])
     other = _sums(family, moved, Centred(data.values[order], data.center), run)[-1]
     what = f"with items in the order {order.tolist()} the log density of the data is"
     assert_close("scatter_log_likelihood", owner, what, other, value, 1e-9, 1e-8)
@@ -156,11 +157,6 @@ def _check_exchangeable(family, paths, data, value, rng, run):
     ratio = scatter_log_likelihood(family, longer, log_determinant + np.log(variance), n) - rest
     what = "the log predictive density of the last item, from the square that it adds, is"
     assert_close("scatter_log_likelihood", owner, what, ratio, value - rest, 1e-8, 1e-8)
-
-
-def _in_order(labels):
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]
 
 
 @kernel
