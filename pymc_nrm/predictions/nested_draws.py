@@ -7,7 +7,6 @@ import numpy as np
 from pymc_nrm.model.parts import joint_data, joint_family
 from pymc_nrm.model.rvs import find_partition, is_nested_partition
 from pymc_nrm.nested.forward import draw_further_nested, draw_further_paths
-from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.predictions.places import component_weights, places_of
 from pymc_nrm.predictions.tables import log_predictive_table
@@ -138,9 +137,8 @@ class NestedDraws(PartitionDraws):
     def _find(model, name):
         return find_partition(model, name, nested=True)
 
-    @staticmethod
-    def _canonical(labels):
-        return np.column_stack([canonical_labels(column) for column in np.asarray(labels).T])
+    def _canonical(self, labels):
+        return self._value.read({self._value.name: labels})
 
     @staticmethod
     def _draw(labels, measure, families, data):

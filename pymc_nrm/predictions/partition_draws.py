@@ -152,8 +152,7 @@ class PartitionDraws:
     def _find(model, name):
         return find_partition(model, name)
 
-    @staticmethod
-    def _canonical(labels):
+    def _canonical(self, labels):
         return canonical_labels(labels)
 
     @staticmethod
