@@ -7,12 +7,12 @@ import common.one_core  # noqa: F401
 
 # isort: split
 
-import math
 import os
 import time
 
 import numpy as np
 import pymc as pm
+from common.chains import time_draws
 from common.part import Part, markdown, spread
 from common.power_laws import exponent, fit_power_law, scaling_picture
 from common.processes import call
@@ -57,15 +57,7 @@ def sweep_times(X, name, depth, target, n_warm=5, repeats=3):
     step, point = new_chain(X, name, depth)
     for _ in range(n_warm):
         point, _ = step.step(point)
-    start = time.process_time()
-    point, _ = step.step(point)
-    n_draws = max(2, math.ceil(target / (time.process_time() - start)))
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        for _ in range(n_draws):
-            point, stats = step.step(point)
-        times.append((time.process_time() - start) / n_draws)
+    times, stats = time_draws(step, point, target, repeats)
     return times, stats[0]["n_nodes"]
 
 

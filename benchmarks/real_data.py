@@ -4,11 +4,10 @@ import common.one_core  # noqa: F401
 
 # isort: split
 
-import json
 
 import numpy as np
 from common import real_data_ours as ours
-from common.part import QUICK_RESULTS, RESULTS, Part
+from common.part import Part, rows_to_keep
 from common.real_data_fits import (
     adjusted_rand_index,
     brier_score,
@@ -69,7 +68,11 @@ def agreement(labels, classes):
 
 def measure(quick, note, sets=None, methods=None):
     chosen = sets or (QUICK_SETS if quick else names())
-    rows = kept(QUICK_RESULTS if quick else RESULTS, sets, methods)
+    rows = [
+        row
+        for row in rows_to_keep("real_data", quick, sets, methods, origin)
+        if origin(row) in METHODS and row["set"] in names()
+    ]
     if rows:
         note("Measured in several runs: the times above are those of the last.")
     absent = set()
@@ -108,20 +111,6 @@ def note_absent(rows, note):
     ):
         if absent:
             note(f"Not measured by {who}: {'; '.join(absent)}.")
-
-
-def kept(folder, sets, methods):
-    """Stored rows that are not measured again, if only some sets or methods are."""
-    path = folder / "real_data.json"
-    if not path.exists() or not (sets or methods):
-        return []
-    rows = json.loads(path.read_text())["rows"]
-    return [
-        row
-        for row in rows
-        if (sets and row["set"] not in sets) or (methods and origin(row) not in methods)
-        if origin(row) in METHODS and row["set"] in names()
-    ]
 
 
 def origin(row):

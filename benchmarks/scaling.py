@@ -7,12 +7,12 @@ import common.one_core  # noqa: F401
 
 # isort: split
 
-import math
 import os
 import time
 
 import numpy as np
 import pymc as pm
+from common.chains import time_draws
 from common.part import Part, markdown, spread
 from common.power_laws import exponent, fit_power_law, scaling_picture
 from common.processes import call
@@ -79,16 +79,7 @@ def draw_times(name, X, labels, target, repeats=3):
     point = model.initial_point() | {"z": labels}
     # The first draw grows the guide trees and compiles what the constructor has not.
     point, _ = step.step(point)
-    start = time.process_time()
-    point, _ = step.step(point)
-    n_draws = max(2, math.ceil(target / (time.process_time() - start)))
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        for _ in range(n_draws):
-            point, _ = step.step(point)
-        times.append((time.process_time() - start) / n_draws)
-    return times
+    return time_draws(step, point, target, repeats)[0]
 
 
 def guide_times(X, repeats):

@@ -7,11 +7,10 @@ import common.one_core  # noqa: F401
 
 # isort: split
 
-import json
 
 import numpy as np
 from common import tree_methods as ours
-from common.part import QUICK_RESULTS, RESULTS, Part
+from common.part import Part, rows_to_keep
 from common.tree_report import OURS, PUBLISHED, headline, table
 from common.tree_sets import SETS, load_all
 from peers import linkages
@@ -33,7 +32,8 @@ MEASURES = ("purity", "normalized_mutual_information", "adjusted_rand", "f_measu
 
 def measure(quick, note, sets=None, methods=None):
     chosen = sets or (QUICK_SETS if quick else SETS)
-    rows = kept(QUICK_RESULTS if quick else RESULTS, sets, methods)
+    stored = rows_to_keep("trees_of_items", quick, sets, methods)
+    rows = [row for row in stored if row["set"] in SETS and row["method"] in METHODS]
     if rows:
         note("Measured in several runs: the times above are those of the last.")
     absent, counts = set(), {}
@@ -94,20 +94,6 @@ def by_level(labels, truth):
     return [
         {"n_clusters": int(found.n_clusters[level])} | {name: float(found[name][level]) for name in MEASURES}
         for level in range(len(truth))
-    ]
-
-
-def kept(folder, sets, methods):
-    """Stored rows that are not measured again, if only some sets or methods are."""
-    path = folder / "trees_of_items.json"
-    if not path.exists() or not (sets or methods):
-        return []
-    rows = json.loads(path.read_text())["rows"]
-    return [
-        row
-        for row in rows
-        if (sets and row["set"] not in sets) or (methods and row["method"] not in methods)
-        if row["set"] in SETS and row["method"] in METHODS
     ]
 
 

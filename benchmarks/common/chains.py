@@ -1,5 +1,6 @@
 """Chains of PyMC steps that run for a number of CPU seconds."""
 
+import math
 import time
 from typing import NamedTuple
 
@@ -69,3 +70,34 @@ def run_chain(step, state, point, rng, *, tune, seconds, tuning_seconds=np.inf):
         points.append(point)
         stats.append(stat)
     return Chain(points, np.array(times), end_of_tuning, n_tune, stats)
+
+
+def time_draws(step, point, target, repeats=3):
+    """CPU seconds per draw: several means over as many draws as fill a time; all kernels must be compiled beforehand.
+
+    Parameters
+    ----------
+    step : PyMC step
+    point : dict
+        Where the chain starts.
+    target : float
+        CPU seconds of each of the means; at least two draws are taken.
+    repeats : int
+        Number of means.
+
+    Returns
+    -------
+    times : list of float
+    stats : list
+        Statistics of the step at the last draw.
+    """
+    start = time.process_time()
+    point, stats = step.step(point)
+    n_draws = max(2, math.ceil(target / (time.process_time() - start)))
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        for _ in range(n_draws):
+            point, stats = step.step(point)
+        times.append((time.process_time() - start) / n_draws)
+    return times, stats

@@ -83,6 +83,27 @@ class Part(NamedTuple):
         print(f"Saved {path}, after {found['seconds']} s")
 
 
+def rows_to_keep(name, quick, sets, methods, method_of=lambda row: row["method"]):
+    """Stored rows that are not measured again: all of other sets and methods, if only some of either are measured.
+
+    Parameters
+    ----------
+    name : str
+        Name of the part.
+    quick : bool
+        Whether the quick form is measured, which has results of its own.
+    sets, methods : sequence of str or None
+        What is measured; None is all.
+    method_of : callable, optional
+        ``method_of(row)`` is the method behind a row.
+    """
+    path = (QUICK_RESULTS if quick else RESULTS) / f"{name}.json"
+    if not path.exists() or not (sets or methods):
+        return []
+    rows = json.loads(path.read_text())["rows"]
+    return [row for row in rows if (sets and row["set"] not in sets) or (methods and method_of(row) not in methods)]
+
+
 def markdown(titles, lines):
     """A Markdown table, with three digits for numbers and a dash for None.
 
