@@ -1,5 +1,6 @@
 """Parameters of clusters given posterior draws of the partition."""
 
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,23 @@ from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded, partition_coords
 from pymc_nrm.predictions.nested_draws import draws_of
 from pymc_nrm.progress import tracked
+
+
+@contextmanager
+def covariances_held(what):
+    """Turn the error of a covariance that has no Cholesky factor in doubles into one that says ``what`` is impossible.
+
+    Raises
+    ------
+    ValueError
+    """
+    try:
+        yield
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            f"{what}: doubles do not hold the covariance of a cluster, far longer in one direction than in others. "
+            "Choose mu nearer to the data, or a wider Psi"
+        ) from None
 
 
 @kernel

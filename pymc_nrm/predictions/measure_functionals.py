@@ -16,6 +16,7 @@ from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.model.rvs import checked_model
+from pymc_nrm.predictions.components import covariances_held
 from pymc_nrm.predictions.items import as_rows
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
 from pymc_nrm.predictions.partition_draws import posterior_of
@@ -55,7 +56,8 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
     ------
     ValueError
         If the grid and the mixture have different numbers of features, the grid has values outside the support of the
-        family, or the Dataset holds no draws of a random measure, or draws without atoms.
+        family, the Dataset holds no draws of a random measure, or draws without atoms, or doubles do not hold the
+        covariance of an atom.
 
     Notes
     -----
@@ -86,7 +88,8 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
     values = np.empty((len(draws.weights), rows.shape[0]))
     for s, weights in enumerate(draws.weights):
         kept = weights > 0.0
-        values[s] = mixture_density(draws.family, weights[kept], draws.rows(s, kept), points, rows.shape[0])
+        with covariances_held(f"the density of {layout.name!r} cannot be computed"):
+            values[s] = mixture_density(draws.family, weights[kept], draws.rows(s, kept), points, rows.shape[0])
     kind = "density" if layout.family_class.continuous else "probability"
     attrs = {"variable": layout.name, "kind": kind}
     return draws_dataset(draws.dataset, {"density": (("point",), values)}, point_coords(rows), attrs)

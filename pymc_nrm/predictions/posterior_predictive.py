@@ -13,7 +13,7 @@ from pymc_nrm.families.needs import ITEMS, check_needs
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.model.rvs import checked_model, is_mixture
-from pymc_nrm.predictions.components import draw_component_rows
+from pymc_nrm.predictions.components import covariances_held, draw_component_rows
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, partition_coords
 from pymc_nrm.predictions.nested_draws import NestedDraws, draws_of
 from pymc_nrm.progress import tracked
@@ -177,13 +177,8 @@ def _draw_of_clusters(rng, layout, family, data, old_labels, labels):
     n_new = int(labels.max()) - int(old_labels.max())
     parameters = restore_parameters(family, data, draw_component_rows(rng, old_labels, family, data, n_new))
     values = np.empty((len(labels), layout.n_features(family)))
-    try:
+    with covariances_held(f"data of {layout.name!r} cannot be drawn"):
         draw_items(rng, _with_new_items(family, len(labels) - len(old_labels)), labels, parameters, values)
-    except np.linalg.LinAlgError:
-        raise ValueError(
-            f"data of {layout.name!r} cannot be drawn: doubles do not hold the covariance of a cluster, "
-            "far longer in one direction than in others. Choose mu nearer to the data, or a wider Psi"
-        ) from None
     return values
 
 

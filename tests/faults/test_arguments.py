@@ -370,6 +370,9 @@ def test_covariances_beyond_doubles():
         nrm.Mixture("x", z, nrm.NormalWishart(0.0, 0.5, 30.0 * np.eye(2), 6.0), observed=np.full((4, 2), 1e9))
     with pytest.raises(ValueError, match="data of 'x' cannot be drawn: .* Choose mu nearer to the data"):
         nrm.sample_posterior_predictive(IDATA, model, random_seed=1)
+    measures = nrm.sample_random_measure(IDATA, model, random_seed=1)
+    with pytest.raises(ValueError, match="density of 'x' cannot be computed: .* Choose mu nearer to the data"):
+        nrm.measure_density(measures, model, np.full((1, 2), 1e9))
 
 
 def test_a_summary_of_no_entries():
