@@ -24,11 +24,13 @@ FAMILIES = {
     ),
 }
 ALPHA, SIGMA, GAMMAS = np.array([0.7, 1.3]), np.array([0.3, 0.6]), np.array([1.5, 0.8, 1.9])
-ONLY_ITEMS = Sweep(True, False, False, False)
+NOTHING = Sweep(False, False, False, False, 0)
+ONLY_ITEMS = NOTHING._replace(items=True)
 KERNELS = {
-    "tables": Sweep(False, True, False, False),
-    "seats": Sweep(False, False, True, False),
-    "levels": Sweep(False, False, False, True),
+    "tables": NOTHING._replace(tables=True),
+    "seats": NOTHING._replace(seats=True),
+    "levels": NOTHING._replace(levels=True),
+    "components": NOTHING._replace(components=1),
 }
 CHAINS = 4
 
@@ -134,5 +136,5 @@ def test_kernel_leaves_the_posterior_invariant(name, n, depth, has_discount):
 @pytest.mark.parametrize("name", ["items", "all", *KERNELS])
 def test_long_chain(family, name):
     """The item update alone, and with each of the others."""
-    kernels = Sweep() if name == "all" else ONLY_ITEMS._replace(**({} if name == "items" else {name: True}))
+    kernels = Sweep() if name == "all" else KERNELS.get(name, NOTHING)._replace(items=True)
     check_chain(family, 4, 2, kernels, 250_000)

@@ -62,7 +62,7 @@ def new_work(n_levels, n):
 @kernel
 def insert_item(rng, franchise, state, levels, gammas, family, data, item, work, f):
     """Draw path, seats and component of an item that has none; ``f`` is memory with an entry for each slot."""
-    depth = levels.alpha.shape[0]
+    depth, tables = levels.alpha.shape[0], franchise.tables
     for k in range(state.size[0] + 1):
         slot = state.active[k]
         f[slot] = log_predictive(family, state.cache[slot], data, item)
@@ -70,7 +70,7 @@ def insert_item(rng, franchise, state, levels, gammas, family, data, item, work,
     predictive_weights(franchise, gammas, f, f_new, depth, work.seated)
     weigh_places(franchise, levels, work.seated, work.reach, work.places)
     node, level = draw_place(rng, franchise, work.places)
-    joined, at_level = draw_seat(rng, franchise, gammas, f, f_new, work.seated, node, level)
+    joined, at_level = draw_seat(rng, franchise, tables.active, tables.size, gammas, f, f_new, work.seated, node, level)
     slot = franchise.dish[at_level, joined] if at_level >= 0 else open_slot(state)
     leaf = add_path(franchise, node, level, 1)
     franchise.seat[item] = seat_customer(franchise, leaf, depth, joined, at_level, slot)

@@ -20,7 +20,8 @@ class NestedGibbs(NestedStep):
     """Gibbs sampling of a nested partition, with weights and component parameters, or means of nodes, integrated out.
 
     With weights a sweep redraws every item (path, tables and component together), every leaf table as a whole (path and
-    component), the seats of every table in the parents of their nodes, and every level of the tree given the others.
+    component), the seats of every table in the parents of their nodes, and every level of the tree given the others;
+    then it splits and merges components.
     Without weights it redraws the path of every item, moves nodes with all that is below them, and splits and merges
     nodes, given a covariance of the family that it draws and forgets.  Without data draws are from the prior.  All of
     it leaves the posterior invariant, and a sweep is irreducible.
@@ -49,7 +50,7 @@ class NestedGibbs(NestedStep):
     References
     ----------
     Teh, Jordan, Beal & Blei (2006), "Hierarchical Dirichlet processes", for the Chinese restaurant franchise; Blei,
-    Griffiths & Jordan (2010) for the nested Chinese restaurant process.
+    Griffiths & Jordan (2010) for the nested Chinese restaurant process; Dahl (2005) for sequential allocation.
 
     Examples
     --------

@@ -72,7 +72,9 @@ def seating_gibbs(rng, franchise, state, gammas, family, data):
             weigh_block(state, row, scratch, log_m, f, family)
             f_new = relative_weights(f, state)
             predictive_weights(franchise, gammas, f, f_new, level - 1, seated)
-            joined, at_level = draw_seat(rng, franchise, gammas, f, f_new, seated, parent, level - 1)
+            joined, at_level = draw_seat(
+                rng, franchise, tables.active, tables.size, gammas, f, f_new, seated, parent, level - 1
+            )
             slot = franchise.dish[at_level, joined] if at_level >= 0 else open_slot(state)
             tables.above[level, table] = seat_customer(franchise, parent, level - 1, joined, at_level, slot)
             put_block(state, slot, items, row, log_m, family)

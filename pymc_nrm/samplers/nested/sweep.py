@@ -8,6 +8,7 @@ from pymc_nrm.generic import kernel
 from pymc_nrm.partitions.clusters import State, build_state
 from pymc_nrm.samplers.marginal_gibbs import random_items
 from pymc_nrm.samplers.nested.blocks_of_items import log_marginals
+from pymc_nrm.samplers.nested.component_split_merge import component_split_merge
 from pymc_nrm.samplers.nested.franchise import build_franchise, empty_franchise, franchise_values
 from pymc_nrm.samplers.nested.item_gibbs import item_gibbs
 from pymc_nrm.samplers.nested.level_gibbs import level_gibbs
@@ -21,12 +22,15 @@ class Sweep(NamedTuple):
     Parameters
     ----------
     items, tables, seats, levels : bool
+    components : int
+        Number of splits or merges of components.
     """
 
     items: bool = True
     tables: bool = True
     seats: bool = True
     levels: bool = True
+    components: int = 16
 
 
 @kernel
@@ -82,4 +86,7 @@ def sweep(rng, values, levels, gammas, family, data, kernels):
         state = seating_gibbs(rng, franchise, state, gammas, family, data)
     if kernels.levels:
         level_gibbs(rng, franchise, levels, gammas)
+    if n > 1:
+        for _ in range(kernels.components):
+            franchise, state = component_split_merge(rng, franchise, state, gammas, family, data)
     return franchise_values(franchise), log_marginals(state, family).sum()

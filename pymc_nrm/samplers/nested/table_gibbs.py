@@ -133,7 +133,7 @@ def table_gibbs(rng, franchise, state, levels, gammas, family, data):
         leaf = add_path(franchise, node, level, m)
         if level == depth:
             node, level = nodes.above[depth, leaf], depth - 1
-        joined, at_level = draw_seat(rng, franchise, gammas, f, f_new, seated, node, level)
+        joined, at_level = draw_seat(rng, franchise, tables.active, tables.size, gammas, f, f_new, seated, node, level)
         slot = franchise.dish[at_level, joined] if at_level >= 0 else open_slot(state)
         above = seat_customer(franchise, nodes.above[depth, leaf], depth - 1, joined, at_level, slot)
         tables.above[depth, table] = above

@@ -76,8 +76,37 @@ def predictive_weights(franchise, gammas, f, f_new, last, seated):
 
 
 @kernel
-def draw_seat(rng, franchise, gammas, f, f_new, seated, node, level):
-    """Draw where a customer of a node of a level sits, given its predictive weights.
+def path_weights(franchise, listed, n_listed, gammas, f, f_new, path, seated):
+    """Predictive weights as :func:`predictive_weights` gives them, at the nodes of one path.
+
+    Parameters
+    ----------
+    franchise : Franchise
+    listed : ndarray of int64, shape (depth + 1, n)
+        Tables of each level; all others serve components of weight 0.
+    n_listed : ndarray of int64, shape (depth + 1,)
+    gammas, f, f_new
+        As in :func:`predictive_weights`.
+    path : ndarray of int64, shape (depth + 1,)
+        Nodes from the root to a leaf.
+    seated : ndarray, shape (depth + 1, n)
+        Overwritten with the weights of these nodes.
+    """
+    above = f_new
+    for level in range(path.shape[0]):
+        node = path[level]
+        weight = gammas[level] * above
+        for k in range(n_listed[level]):
+            table = listed[level, k]
+            if franchise.host[level, table] == node:
+                weight += franchise.tables.count[level, table] * f[franchise.dish[level, table]]
+        above = weight / (franchise.served[level, node] + gammas[level])
+        seated[level, node] = above
+
+
+@kernel
+def draw_seat(rng, franchise, listed, n_listed, gammas, f, f_new, seated, node, level):
+    """Draw where a customer of a node of a level sits, given its predictive weights; ``listed`` are the tables.
 
     Returns
     -------
@@ -91,8 +120,8 @@ def draw_seat(rng, franchise, gammas, f, f_new, seated, node, level):
         threshold -= gammas[level] * above
         if threshold >= 0.0:
             chosen = -1
-            for k in range(tables.size[level]):
-                table = tables.active[level, k]
+            for k in range(n_listed[level]):
+                table = listed[level, k]
                 weight = tables.count[level, table] * f[franchise.dish[level, table]]
                 if franchise.host[level, table] == node and weight > 0.0:
                     chosen = table
