@@ -7,13 +7,13 @@ import zlib
 import numpy as np
 import pymc as pm
 import pytest
-from test_nested_kernels import CHAINS, GAMMAS, assert_law, inputs, levels, posterior
+from test_nested_kernels import CHAINS, GAMMAS, assert_law, chain, inputs, levels, posterior
 from test_nested_model import X
 
 import pymc_nrm as nrm
 from pymc_nrm.generic import kernel
 from pymc_nrm.samplers.huang.published_sweep import Repairs, published_sweep
-from pymc_nrm.samplers.nested.sweep import Sweep, sweep
+from pymc_nrm.samplers.nested.sweep import Sweep
 from pymc_nrm.testing import kernel_inputs, largest_z, mean_and_error, total_variation, z_scores
 
 PUBLISHED, CORRECTED = Repairs(), Repairs(True, True, True)
@@ -100,15 +100,6 @@ def test_each_error_alone_is_found(error):
     assert largest > 1.2
 
 
-@kernel
-def chain(rng, values, levels, gammas, family, data, n_draws):
-    draws = np.empty((n_draws, *values.shape), dtype=np.int64)
-    for t in range(n_draws):
-        values, _ = sweep(rng, values, levels, gammas, family, data, Sweep())
-        draws[t] = values
-    return draws
-
-
 def quantities(draws):
     """Numbers of components and of nodes of both levels, shape (chains, draws, 3)."""
     return draws[..., [-1, 0, 1]].max(axis=2) + 1
@@ -123,7 +114,7 @@ def test_corrected_chain_agrees_with_that_of_nested_gibbs():
     laws, gammas = levels(2, False)._replace(alpha=np.full(2, 0.3)), np.array([1.0, 1.15, 1.15])
     start = np.zeros((10, 5), dtype=np.int64)
     given = (start, laws, gammas, own, data)
-    exact = np.array([chain(one, *given, 5_000) for one in rng.spawn(CHAINS)])
+    exact = np.array([chain(one, *given, Sweep(), 5_000) for one in rng.spawn(CHAINS)])
     corrected, published = (
         np.array([published_chain(one, *given, repairs, truncation, 8_000) for one in rng.spawn(CHAINS)])
         for repairs, truncation in [(CORRECTED, np.inf), (PUBLISHED, 0.01)]
