@@ -34,13 +34,12 @@ def with_tree_family(depth=2):
 
 def test_forward_draws():
     model = with_weights()
-    draws = pm.draw(model["h"], 5, random_seed=1)
-    assert draws.shape == (5, 5, 5)
     assert model.named_vars_to_dims["h"] == ("item", "h_column")
     assert list(model.coords["h_column"]) == ["level_1", "level_2", "table_2", "table_1", "table_0"]
-    n_nodes, n_components, h = pm.draw([model["h_n_nodes"], model["h_n_components"], model["h"]], random_seed=1)
-    assert n_nodes.tolist() == (h[:, :2].max(axis=0) + 1).tolist()
-    assert n_components == h[:, -1].max() + 1
+    n_nodes, n_components, h = pm.draw([model["h_n_nodes"], model["h_n_components"], model["h"]], 5, random_seed=1)
+    assert h.shape == (5, 5, 5)
+    assert n_nodes.tolist() == (h[..., :2].max(axis=1) + 1).tolist()
+    assert n_components.tolist() == (h[..., -1].max(axis=1) + 1).tolist()
     with model:
         prior = pm.sample_prior_predictive(3, random_seed=1)
     assert prior.prior_predictive["x"].shape == (1, 3, 5, 3)
