@@ -35,8 +35,9 @@ class NestedGibbs(NestedStep):
     n_sweeps : int
         Sweeps per draw.
     n_moves : int, optional
-        How often a sweep moves a node with all that is below it, and how often it splits or merges nodes, without
-        weights; by default a quarter of the number of items, and at least 4.
+        Without weights, how often a sweep moves a node with all that is below it, and how often it splits or merges
+        nodes; by default a quarter of the number of items, and at least 4.  With weights, how often it splits or merges
+        components; by default one for every 32 items, at least 4 and at most 16.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 
@@ -99,11 +100,13 @@ class NestedGibbs(NestedStep):
         if not self.target.has_mixtures:
             return draw_value(self.rng, levels, gammas, n), 0.0, {}
         n_moves = self.options["n_moves"]
-        n_moves = max(4, n // 4) if n_moves is None else n_moves
+        if n_moves is None:
+            n_moves = max(4, n // 4) if self.target.has_tree_family else min(max(4, n // 32), 16)
+        kernels = Sweep(components=int(n_moves))
         for _ in range(self.options["n_sweeps"]):
             if self.target.has_tree_family:
                 log_likelihood = diffusion_sweep(self.rng, values, levels, family, data, n_moves)
                 canonical_columns(values, n)
             else:
-                values, log_likelihood = sweep(self.rng, values, levels, gammas, family, data, Sweep())
+                values, log_likelihood = sweep(self.rng, values, levels, gammas, family, data, kernels)
         return values, log_likelihood, {}

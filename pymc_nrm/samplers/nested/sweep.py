@@ -30,7 +30,7 @@ class Sweep(NamedTuple):
     tables: bool = True
     seats: bool = True
     levels: bool = True
-    components: int = 16
+    components: int = 4
 
 
 @kernel
