@@ -36,6 +36,7 @@ from pymc.util import get_random_generator
 
 __all__ = [
     "NOT_SETTINGS",
+    "NO_DRAWS",
     "SETTINGS",
     "BaseHMCState",
     "BaseTrace",
@@ -74,6 +75,8 @@ SETTINGS = ("max_treedepth", "early_max_treedepth")
 # What a state holds besides settings: random numbers, which come from the seed, and what NUTS remembers of the previous
 # chain.
 NOT_SETTINGS = ("rng", "step_size", "_num_divs_sample")
+# What pm.sample says of a run that was interrupted before there were draws to return.
+NO_DRAWS = "Not enough samples to build a trace."
 _SECONDS_BETWEEN_LOOKS = 0.2
 _ARGUMENTS = frozenset(inspect.signature(pm.sample).parameters) - {"kwargs"}
 

@@ -11,7 +11,7 @@ from pymc_nrm.pymc_internals import naming_dead_chains, warn_divergences, warn_t
 from pymc_nrm.run.checkpoint_step import Checkpoints
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.run.diagnosis import diagnose_run
-from pymc_nrm.run.interruption import interrupts_outside_of_conversions
+from pymc_nrm.run.interruption import interrupts_before_draws, interrupts_outside_of_conversions
 from pymc_nrm.run.label_storage import Storage
 from pymc_nrm.run.local_chains import run_chains
 from pymc_nrm.run.remote_chains import sample_remotely
@@ -74,10 +74,15 @@ def run_and_check(
     partitions, kwargs = partitions_of(model), with_slot_nuts(model, dict(arguments))
     draws, label_storage, thin = (kwargs.pop(name) for name in ("draws", "label_storage", "thin"))
     if label_storage == "full" and thin == 1 and client is None and folder is None:
-        with without_announcements(quiet), interrupts_outside_of_conversions(), naming_dead_chains():
+        with (
+            without_announcements(quiet),
+            interrupts_before_draws(None),
+            interrupts_outside_of_conversions(),
+            naming_dead_chains(),
+        ):
             idata = pm.sample(draws, model=model, compute_convergence_checks=False, quiet=quiet, **kwargs)
     else:
-        with without_announcements(quiet):
+        with without_announcements(quiet), interrupts_before_draws(folder):
             idata = _sample_and_store(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:

@@ -1,13 +1,38 @@
-"""Ctrl-C while functions compiled by PyTensor run, including those of NUTS."""
+"""Ctrl-C while functions compiled by PyTensor run, including those of NUTS, and before there are draws."""
 
 import _thread
 import contextlib
 import signal
 import threading
 
-__all__ = ["interrupts_outside_of_conversions"]
+from pymc_nrm.pymc_internals import NO_DRAWS
+
+__all__ = ["interrupts_before_draws", "interrupts_outside_of_conversions"]
 
 _SECONDS_TO_WAIT = 0.005
+
+
+@contextlib.contextmanager
+def interrupts_before_draws(folder):
+    """Turn the ValueError of a run that was interrupted while it tuned into a KeyboardInterrupt.
+
+    Parameters
+    ----------
+    folder : RunFolder or None
+        Where the run has its checkpoints.
+
+    Examples
+    --------
+    >>> with interrupts_before_draws(None):
+    ...     pass
+    """
+    try:
+        yield
+    except ValueError as error:
+        if str(error) != NO_DRAWS:
+            raise
+        rest = "" if folder is None else f"; nrm.resume({str(folder.path)!r}) goes on with it"
+        raise KeyboardInterrupt(f"the run was interrupted before its first draw{rest}") from None
 
 
 @contextlib.contextmanager

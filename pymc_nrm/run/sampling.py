@@ -98,8 +98,9 @@ def sample(
     Notes
     -----
     Ctrl-C keeps the draws made so far, except those of a client; ``pm.sample`` sometimes loses them if Ctrl-C comes
-    while NUTS runs.  As with ``pm.sample``, chains that run one after another on one core are stopped one at a time;
-    if chains then have different lengths, those are kept that leave the most draws.
+    while NUTS runs.  A run that has no draws yet, since it still tunes, ends in a KeyboardInterrupt.  As with
+    ``pm.sample``, chains that run one after another on one core are stopped one at a time; if chains then have
+    different lengths, those are kept that leave the most draws.
 
     Examples
     --------

@@ -147,6 +147,19 @@ def test_an_interrupt_during_compilation_does_not_wait():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.parametrize("storage", ["full", "compact"])
+def test_an_interrupt_while_a_run_tunes(storage):
+    def stop(trace, draw):
+        raise KeyboardInterrupt
+
+    with pm.Model():
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+        options = {"step": nrm.MarginalGibbs([z]), "chains": 1, "cores": 1, "quiet": True, "label_storage": storage}
+        with pytest.raises(KeyboardInterrupt, match="interrupted before its first draw"):
+            nrm.sample(10, tune=10, callback=stop, **options)
+
+
 @pytest.mark.slow
 def test_an_interrupt_while_numba_unpickles_comes_later():
     steps = []
