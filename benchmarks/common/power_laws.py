@@ -79,9 +79,9 @@ def scaling_picture(rows, panels, folder, name="scaling_exponents.png"):
                 x, y, errors, color=COLORS[k], marker=MARKERS[k], linestyle="", label=label, markersize=5, capsize=2
             )
         axis.set(xscale="log", yscale="log", xlabel=x_label, ylabel=y_label)
-        if key[0] != "n":
-            ticks = sorted({row["value"] for row in points if _key(row) == key})
-            axis.set_xticks(ticks, [str(tick) for tick in ticks])
+        ticks = sorted({row["value"] for row in points if _key(row) == key})
+        if key[0] != "n" or len(ticks) <= 5:
+            axis.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
             axis.set_xticks([], minor=True)
         axis.legend(
             fontsize=8,
