@@ -67,10 +67,14 @@ def section(result, folder, failed):
 
 def report(results, folder, failed=()):
     """The whole report as Markdown; pictures are drawn into the folder."""
+    return head(results) + "\n".join(section(result, folder, result.part.name in failed) for result in results)
+
+
+def head(results):
+    """The report before its first section: the claims, and which parts have no results."""
     absent = [name for name in NAMES if name not in {result.part.name for result in results}]
-    parts = [section(result, folder, result.part.name in failed) for result in results]
     missing = f"No results of: {', '.join(absent)}.\n\n" if absent else ""
-    return f"# Benchmarks\n\n{headline(results)}\n{missing}" + "\n".join(parts)
+    return f"# Benchmarks\n\n{headline(results)}\n{missing}"
 
 
 def main():
