@@ -1,5 +1,6 @@
 """Joint distribution tests: a model and its steps compared with forward draws from the model."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.checks import random_generator
 from pymc_nrm.model.dependents import other_uses
-from pymc_nrm.model.rvs import is_mixture, is_partition, value_of
+from pymc_nrm.model.rvs import is_mixture, is_nested_partition, is_partition, value_of
 from pymc_nrm.pymc_internals import StepMethodState, dataclass_state
 from pymc_nrm.testing.scores import mean_and_error
 
@@ -100,7 +101,8 @@ def geweke(
     functionals : dict, optional
         Name to function of an ``xarray.Dataset`` with dimensions ``chain`` and ``draw``, which returns an array with
         these two.  By default: every scalar variable and its square, the number of clusters and the entropy of every
-        partition, and the mean absolute value of all data, with values beyond 10 cut off.
+        partition, of a nested one in each of its columns, and the mean absolute value of all data, with values beyond
+        10 cut off.
     draws, tune, chains : int
         As for ``pm.sample``; there are as many forward draws as draws of all chains.
     step : step or list of steps, optional
@@ -178,12 +180,21 @@ def _default_functionals(model):
             value = value_of(rv)
             functionals[f"{name}: n_clusters"] = lambda draws, value=value: value.n_clusters(draws[value.name].values)
             functionals[f"{name}: entropy"] = lambda draws, name=name: _entropies(draws[name].values)
+        elif is_nested_partition(rv):
+            for k, column in enumerate(value_of(rv).columns):
+                of_column = partial(_of_column, name=name, column=k)
+                functionals[f"{name}: {column}"] = partial(of_column, lambda labels: labels.max(axis=-1) + 1)
+                functionals[f"{name}: {column}, entropy"] = partial(of_column, _entropies)
         elif rv in data:
             functionals[f"{name}: size"] = lambda draws, name=name: _mean_size(draws[name].values)
         elif rv.ndim == 0:
             functionals[name] = lambda draws, name=name: draws[name].values
             functionals[f"{name} squared"] = lambda draws, name=name: draws[name].values ** 2
     return functionals
+
+
+def _of_column(functional, draws, name, column):
+    return functional(draws[name].values[..., column])
 
 
 def _entropies(labels):

@@ -92,3 +92,45 @@ def test_regression_with_labels_as_an_index(n_slots, n_sweeps):
         scores = geweke(model, draws=5000, tune=500, chains=2, step=step, random_seed=3)
     assert set(scores) >= {"alpha", "tau", "tau squared", "z: n_clusters", "z: entropy", "y: size"}
     assert_scores(scores, 2, 5000)
+
+
+def diffusion_model():
+    """Diffusion down a tree of random shape, with steps of random size."""
+    with pm.Model() as model:
+        alpha, tau = pm.Gamma("alpha", 2, 2), pm.LogNormal("tau", 0, 0.5)
+        t = nrm.NestedPartition("t", nrm.DirichletProcess(alpha), 2, n=6)
+        family = nrm.NormalDiffusion([0.0, 1.0], tau * np.array([2.0, 1.0, 0.5]), np.eye(2), 5.0)
+        nrm.Mixture("y", t, family, shape=(6, 2))
+    return model
+
+
+def model_with_weights():
+    """The published model, with random concentrations of the tree and of the weights."""
+    with pm.Model() as model:
+        alpha, gamma, gamma_0 = pm.Gamma("alpha", 2, 2), pm.Gamma("gamma", 3, 3), pm.Gamma("gamma_0", 3, 2)
+        weights = nrm.HierarchicalDirichletProcess(gamma, gamma_0)
+        h = nrm.NestedPartition("h", nrm.DirichletProcess(alpha), 2, weights, n=6)
+        nrm.Mixture("x", h, nrm.PoissonGamma(1.5, 0.5), shape=(6, 2))
+    return model
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make_model", [diffusion_model, model_with_weights])
+def test_nested_partition(make_model):
+    scores = geweke(make_model(), draws=4000, tune=500, chains=4, random_seed=4)
+    assert len(scores) > 8
+    assert_scores(scores, 4, 4000)
+
+
+@pytest.mark.slow
+def test_a_wrong_nested_step_is_found():
+    class Wrong(nrm.NestedGibbs):
+        def moves(self, values, prior, family, data):
+            levels, gammas = prior
+            return super().moves(values, (levels, 1.2 * gammas), family, data)
+
+    model = model_with_weights()
+    with model:
+        step = Wrong([model["h"]])
+    scores = geweke(model, draws=4000, tune=500, chains=4, step=step, random_seed=4)
+    assert max(map(abs, scores.values())) > largest_z((4, 4000), len(scores))
