@@ -18,10 +18,12 @@ NAMES = (
     "gibbs_sweep",
     "samplers",
     "samplers_published",
+    "ablation",
     "stock_pymc",
     "labels_as_index",
     "held_out",
     "real_data",
+    "agreement_of_chains",
     "trees_of_items",
     "nested_sweeps",
     "latency",
@@ -263,6 +265,22 @@ def test_real_data_says_where_the_package_is_behind(module):
     text = part.table(REAL_ROWS)
     assert "| a | 9 x 2 | 2 | 0.50 | **0.70** |" in text and "**-3.00**" in text
     assert any(claim[1] == "1 of 1 sets; fused 0" for claim in part.headline(REAL_ROWS))
+
+
+def test_chains_agree_only_if_every_quantity_does(module):
+    part = module("agreement_of_chains")
+    values = np.random.default_rng(1).normal(size=(4, 1000, 5))
+    assert part.agree(part.state_after(values, 1000))
+    assert not part.agree(part.state_after(values, 50))
+    values[..., 4] = 0.0
+    assert part.agree(part.state_after(values, 1000))
+    values[0, :, 3] += 0.5
+    found = part.state_after(values, 1000)
+    assert not part.agree(found) and found["worst pair"]["rhat"] > 1.01 > found["log joint"]["rhat"]
+    values[..., 3] = np.arange(4)[:, None]
+    assert not part.agree(part.state_after(values, 1000))
+    [(_, measured, _, met)] = part.headline([{"seconds": 59.0}, {"seconds": 61.0}, {"seconds": None}])
+    assert (measured, met) == ("1 of 3", False)
 
 
 def test_simulated_trees_are_nested(module):

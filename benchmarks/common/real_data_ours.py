@@ -95,13 +95,13 @@ def quick_compilation():
     return pytensor.config.change_flags(mode="FAST_COMPILE")
 
 
-def quietly(draws, tune, chains, seed, model, step=None):
+def quietly(draws, tune, chains, seed, model, step=None, **further):
     """Draws of chains that run one after another in this process, without bars and warnings."""
     logging.getLogger("pymc").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         options = {"step": step, "tune": tune, "chains": chains, "cores": 1, "random_seed": seed, "progressbar": False}
-        return nrm.sample(draws, model=model, compute_convergence_checks=False, quiet=True, **options)
+        return nrm.sample(draws, model=model, compute_convergence_checks=False, quiet=True, **options, **further)
 
 
 def _density_of(idata, model, data, X):

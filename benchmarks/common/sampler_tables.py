@@ -29,6 +29,13 @@ sizes, in parentheses, say nothing about it.  Columns are those of the part `sam
 chain each.
 """
 
+ABLATION = """\
+The tree-guided step without some of its moves, whose numbers are then 0; Gibbs updates of items always remain.  Blocks
+are nodes of the guide tree; those of a reference cut are updated beyond 50 clusters only.  Without one of the two kinds
+of splits and merges, the number of the other does not adapt.  Columns are those of the part `samplers`, where they are
+explained.
+"""
+
 RIVALS = ("published tree-guided (biased)", "split-merge, restricted Gibbs", "split-merge, sequential")
 QUANTITIES = {"clusters": "number of clusters", "log_joint": "log joint", "pairs": "pairs, median"}
 
@@ -43,6 +50,11 @@ def sampler_tables(rows):
 def published_table(rows):
     """Markdown tables of variants of the published sampler; columns as in :func:`sampler_tables`."""
     return "\n".join([PUBLISHED, *_set_tables(rows)])
+
+
+def ablation_table(rows):
+    """Markdown tables of the tree-guided step without some moves; columns as in :func:`sampler_tables`."""
+    return "\n".join([ABLATION, *_set_tables(rows)])
 
 
 def _set_tables(rows):

@@ -1,0 +1,159 @@
+"""Real data with default priors: CPU time until chains from dispersed starts agree.
+
+Run with ``python benchmarks/agreement_of_chains.py [--quick] [--output FOLDER] [--sets SET ...]``.
+"""
+
+import common.one_core  # noqa: F401
+
+# isort: split
+
+import time
+
+import numpy as np
+from common import real_data_ours as ours
+from common.functionals import convergence, uncertain_pairs
+from common.part import Part, markdown, rows_to_keep
+from common.real_data_sets import load_all, names
+
+import pymc_nrm as nrm
+
+SETS = (
+    *("iris", "wine", "old faithful", "galaxies", "animals", "crabs", "penguins", "votes", "ecoli", "diabetes"),
+    *("breast cancer", "heart", "digits, 10 components", "digits, pixels", "abalone", "newsgroups"),
+)
+QUANTITIES = ("clusters", "log joint", "worst pair")
+TARGET_SECONDS, BUDGET_SECONDS, QUICK_SECONDS = 60.0, 120.0, 4.0
+LARGEST_RHAT, LEAST_ESS, N_PAIRS = 1.01, 400.0, 200
+SHARES = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+
+
+def dispersed_starts(n, rng):
+    """Labels where four chains start: one cluster, every item alone, ten random clusters, and the step's own choice."""
+    labels = (np.zeros(n, dtype="int64"), np.arange(n), rng.integers(0, 10, n))
+    return [*({"z": start} for start in labels), {}]
+
+
+def timed_chains(model, starts, tune, draws):
+    """Draws of all chains, and CPU seconds since the start of a chain after each, tuning included.
+
+    Returns
+    -------
+    idata : DataTree
+    seconds : ndarray, shape (chains, tune + draws)
+        Compilation, which comes before the first draw, is left out.
+    """
+    stamps = [[] for _ in starts]
+
+    def stamp(trace, draw):
+        stamps[draw.chain].append(time.process_time())
+
+    options = {"initvals": starts, "callback": stamp}
+    idata = ours.quietly(draws, tune, len(starts), 1, model, **options)
+    begins = [times[0] for times in stamps[:1]] + [times[-1] for times in stamps[:-1]]
+    return idata, np.array([np.array(times) - begin for times, begin in zip(stamps, begins, strict=True)])
+
+
+def quantities(idata):
+    """Number of clusters, log joint and whether uncertain pairs are together, shape (chains, draws, 2 + pairs)."""
+    scalars = nrm.without_labels(idata).posterior
+    labels = idata.posterior["z"].values
+    pairs = uncertain_pairs(labels.reshape(-1, labels.shape[-1]), N_PAIRS, np.random.default_rng(1))
+    together = labels[..., pairs[:, 0]] == labels[..., pairs[:, 1]]
+    few = [scalars[name].values[..., None] for name in ("z_n_clusters", "z_log_joint")]
+    return np.concatenate([*few, together], axis=-1).astype(float)
+
+
+def state_after(values, n_draws):
+    """R-hat and effective sample size of the quantities in the first draws, as entries of a row.
+
+    A quantity that never changes, in any chain, has R-hat 1 and no effective sample size.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = convergence(list(values[:, :n_draws]))
+    rhat, ess = np.nan_to_num(found["r_hat"], nan=1.0), np.nan_to_num(found["ess"], nan=np.inf)
+    places = (slice(0, 1), slice(1, 2), slice(2, None))
+    return {
+        name: {"rhat": float(rhat[place].max(initial=1.0)), "ess": float(ess[place].min(initial=np.inf))}
+        for name, place in zip(QUANTITIES, places, strict=True)
+    }
+
+
+def agree(state):
+    """Whether all quantities have an R-hat and an effective sample size within the limits."""
+    return all(found["rhat"] <= LARGEST_RHAT and found["ess"] >= LEAST_ESS for found in state.values())
+
+
+def measure_set(data, budget):
+    """A row for one set: seconds until chains agree or None, and the state at the end of the budget."""
+    starts, model = dispersed_starts(len(data.X), np.random.default_rng(1)), ours.short_path(data)
+    _, seconds = timed_chains(model, starts, tune=20, draws=20)
+    per_draw = float(np.diff(seconds[:, 20:], axis=1).mean())
+    total = int(np.clip(budget / (len(starts) * per_draw), 60, 6000))
+    tune = min(500, total // 3)
+    idata, seconds = timed_chains(model, starts, tune, total - tune)
+    values = quantities(idata)
+    used = {"seconds": None, "draws": total - tune}
+    for n_draws in np.unique((SHARES * (total - tune)).astype(int)):
+        if n_draws >= 4 and agree(state_after(values, n_draws)):
+            used = {"seconds": float(seconds[:, tune + n_draws - 1].sum()), "draws": int(n_draws)}
+            break
+    last = state_after(values, total - tune)
+    known = {name: {key: x if np.isfinite(x) else None for key, x in found.items()} for name, found in last.items()}
+    return used | {
+        "tune": tune,
+        "budget": float(seconds[:, -1].sum()),
+        "milliseconds": 1e3 * float(seconds[:, -1].sum()) / seconds.size,
+        "clusters": float(values[..., 0].mean()),
+        "state": known,
+    }
+
+
+def measure(quick, note, sets=None):
+    rows = rows_to_keep("agreement_of_chains", quick, sets, None)
+    if rows:
+        note("Measured in several runs: the times above are those of the last.")
+    for name, data in load_all(sets or (("iris", "votes") if quick else SETS), note).items():
+        n, d = data.X.shape
+        row = {"set": name, "n": n, "d": d} | measure_set(data, QUICK_SECONDS if quick else BUDGET_SECONDS)
+        print(row, flush=True)
+        rows.append(row)
+    return sorted(rows, key=lambda row: names().index(row["set"]))
+
+
+def table(rows):
+    lines = []
+    for row in rows:
+        line = [row["set"], f"{row['n']} x {row['d']}", row["clusters"], row["milliseconds"], row["tune"], row["draws"]]
+        line.append(row["seconds"] if row["seconds"] else f"> {row['budget']:.0f}")
+        lines.append(line + [_last_state(row["state"][name]) for name in QUANTITIES])
+    titles = ["Set", "n x d", "clusters", "ms per draw", "tuning", "draws", "CPU seconds"]
+    text = (
+        "The models that `gaussian_mixture` and `mixture_model` write, sampled by the default steps, from four starts: "
+        "one cluster, every item alone, ten random clusters, and the step's own.  *CPU seconds* of all chains, tuning "
+        f"included and compilation left out, until R-hat is at most {LARGEST_RHAT} and the effective sample size at "
+        f"least {LEAST_ESS:.0f} for the number of clusters, the log joint and the worst of {N_PAIRS} pairs of items "
+        "that are together in a fifth to four fifths of the draws; *draws* are those of each chain after tuning.  The "
+        "last columns are R-hat and effective sample size at the end of the budget.\n\n"
+    )
+    return text + markdown([*titles, *QUANTITIES], lines)
+
+
+def _last_state(found):
+    rhat = "-" if found["rhat"] is None else f"{found['rhat']:.3f}"
+    return f"{rhat}, {'-' if found['ess'] is None else round(found['ess'])}"
+
+
+def headline(rows):
+    met = [row for row in rows if row["seconds"] and row["seconds"] <= TARGET_SECONDS]
+    target = f"within {TARGET_SECONDS:.0f} CPU s"
+    return [("Real sets whose chains agree", f"{len(met)} of {len(rows)}", target, len(met) == len(rows))]
+
+
+def add_arguments(parser):
+    parser.add_argument("--sets", nargs="+", metavar="SET", choices=names(), help="these only; other rows are kept")
+
+
+PART = Part("agreement_of_chains", measure, table, add_arguments=add_arguments, headline=headline)
+
+if __name__ == "__main__":
+    PART.main()
