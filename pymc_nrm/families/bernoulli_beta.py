@@ -30,10 +30,10 @@ from pymc_nrm.families.components import (
 )
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameter_shapes, parameters_size
 from pymc_nrm.families.fast import (
+    add_log_predictives,
     add_row,
     log_marginals_with_gradient,
     log_predictive_without,
-    log_predictives,
     panel_shape,
 )
 from pymc_nrm.families.learned import learned_family
@@ -240,14 +240,12 @@ def _(family, statistics, cache, data, item):
 
 @panel_shape.register(BernoulliBeta)
 def _(family):
-    return 2 * family.alpha.shape[0], 0
+    return 2 * family.alpha.shape[0], 0, 0
 
 
-@log_predictives.register(BernoulliBeta)
-def _(family, rows, lanes, prior, data, item, width, values):
+@add_log_predictives.register(BernoulliBeta)
+def _(family, rows, lanes, data, item, width, values):
     d = data.values.shape[1]
-    for k in range(width):
-        values[k] = prior[k]
     for j in range(d):
         x = data.values[item, j]
         if not math.isnan(x):

@@ -38,9 +38,10 @@ from pymc_nrm.families.conjugate import (
     parameter_shapes,
     parameters_size,
 )
-from pymc_nrm.families.fast import add_row, log_predictives, panel_shape, update_cache
+from pymc_nrm.families.fast import add_log_predictives, add_row, panel_shape, update_cache
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.hyperparameters import check_values
+from pymc_nrm.lanes import LANES
 from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
@@ -327,14 +328,14 @@ def _(family, cache, data, item):
 
 @panel_shape.register(CategoricalDirichlet)
 def _(family):
-    return cache_size(family), 0
+    return cache_size(family), 0, 0
 
 
-@log_predictives.register(CategoricalDirichlet)
-def _(family, rows, lanes, prior, data, item, width, values):
+@add_log_predictives.register(CategoricalDirichlet)
+def _(family, rows, lanes, data, item, width, values):
     d, n_levels = family.alpha.shape
-    for k in range(width):
-        values[k] = prior[k] - rows[0, k]
+    for k in range(width // LANES * LANES):
+        values[k] -= rows[0, k]
     for j in range(d):
         x = data.values[item, j]
         add_row(rows[1 + 2 * d + j * n_levels + x if x >= 0 else 1 + d + j], width, values)

@@ -4,7 +4,8 @@ import math
 
 from pymc_nrm.families.base import add_item, refresh_cache
 from pymc_nrm.generic import generic, kernel
-from pymc_nrm.lanes import LANES
+from pymc_nrm.lanes import LANES, log_above_one
+from pymc_nrm.special import log_rising_factorial
 
 
 @generic
@@ -52,13 +53,13 @@ def log_marginals_with_gradient(family, statistics, gradient):
 
 @generic
 def panel_shape(family):
-    """Numbers of rows of the two arrays of a panel, from which :func:`log_predictives` weighs all clusters at once.
+    """Numbers of rows, of sets of lanes and of rows of a set in a panel, which weighs all clusters at once.
 
-    A panel has one column per cluster: ``rows``, shape (n_rows, width), and ``lanes``, shape (n_blocks, n_lane_rows,
-    LANES), in which ``squared_lengths`` of ``pymc_nrm.lanes`` finds the column of cluster k at ``[k // LANES, :, k %
-    LANES]``.  A family without rows has no panel: its clusters are weighed one by one.
+    A panel has one column per cluster: ``rows``, shape (n_rows, width), and ``lanes``, shape (n_sets, n_blocks,
+    n_lane_rows, LANES), in which ``squared_lengths`` of ``pymc_nrm.lanes`` finds the column of cluster k at ``[set, k
+    // LANES, :, k % LANES]``.  A family without rows has no panel: its clusters are weighed one by one.
     """
-    return 0, 0
+    return 0, 0, 0
 
 
 @generic
@@ -67,13 +68,22 @@ def write_panel(family, cache, rows, lanes, column):
 
     The rows are the transposed cache unless a family overrides this.
     """
-    for i in range(rows.shape[0]):
+    for i in range(panel_shape(family)[0]):
         rows[i, column] = cache[i]
 
 
 @generic
-def log_predictives(family, rows, lanes, prior, data, item, width, values):
-    """Write ``prior`` plus the log predictive density of an item, for the first ``width`` columns, into ``values``.
+def update_panel(family, cache, rows, lanes, column, data, item):
+    """Bring a column of a panel up to date, in place, after one item has joined or left its cluster.
+
+    Families override this if that costs less than writing the column again.
+    """
+    write_panel(family, cache, rows, lanes, column)
+
+
+@generic
+def add_log_predictives(family, rows, lanes, data, item, width, values):
+    """Add the log predictive density of an item, for the first ``width`` columns of a panel, to ``values``.
 
     Families override this and :func:`panel_shape` if weighing many clusters at once costs less than one by one.
 
@@ -81,8 +91,7 @@ def log_predictives(family, rows, lanes, prior, data, item, width, values):
     ----------
     family : Family
     rows, lanes : ndarray
-        The panel.
-    prior : ndarray, shape (at least width,)
+        The panel; rows that the family does not read may serve as memory.
     data : NamedTuple of arrays
     item : int
     width : int
@@ -96,3 +105,54 @@ def add_row(row, width, values):
     """Add the first ``width`` entries of a row, a multiple of LANES, to those of the values."""
     for k in range(width // LANES * LANES):
         values[k] += row[k]
+
+
+# Factors of a product before its logarithm is taken; none is above 1e19.
+_FACTORS = 16
+# Counts above this take gamma functions instead of products.
+_LARGEST_PRODUCT = 64.0
+
+
+@kernel
+def add_log_rising_factorials(log_a, a, x, n_factors, product, width, values):
+    """Add ``log Gamma(a + x) / Gamma(a)`` of each column to values and a product, whose logarithm is to be added later.
+
+    Parameters
+    ----------
+    log_a, a : ndarray, shape (at least width,)
+        Positive numbers, and their logarithms.
+    x : float
+        A whole number of at least 1.
+    n_factors : int
+        Number of factors in the product so far.
+    product : ndarray, shape (at least width,)
+        Numbers of at least 1, whose logarithms :func:`add_logarithms` adds at the end.
+    width : int
+    values : ndarray, shape (at least width,)
+
+    Returns
+    -------
+    int
+        Number of factors in the product.
+    """
+    add_row(log_a, width, values)
+    if x > _LARGEST_PRODUCT:
+        for k in range(width // LANES * LANES):
+            values[k] += log_rising_factorial(a[k] + 1.0, x - 1.0)
+        return n_factors
+    for i in range(1, int(x)):
+        for k in range(width // LANES * LANES):
+            product[k] *= a[k] + i
+        n_factors += 1
+        if n_factors == _FACTORS:
+            add_logarithms(product, width, values)
+            n_factors = 0
+    return n_factors
+
+
+@kernel
+def add_logarithms(product, width, values):
+    """Add the logarithms of a product to the values, and set the product to 1."""
+    for k in range(width // LANES * LANES):
+        values[k] += log_above_one(product[k])
+        product[k] = 1.0

@@ -38,7 +38,15 @@ from pymc_nrm.families.conjugate import (
     parameter_shapes,
     parameters_size,
 )
-from pymc_nrm.families.fast import update_cache
+from pymc_nrm.families.fast import (
+    add_log_predictives,
+    add_log_rising_factorials,
+    add_logarithms,
+    log_predictive_without,
+    panel_shape,
+    update_cache,
+    update_panel,
+)
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.lanes import LANES
 from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
@@ -301,6 +309,59 @@ def _(family, cache, data, item):
         else:
             total += log_rising_factorial(cache[3 + v + j], x)
     return total + math.log(product)
+
+
+@log_predictive_without.register(MultinomialDirichlet)
+def _(family, statistics, cache, data, item):
+    v = family.alpha.shape[0]
+    total = data.log_coefficients[item]
+    total -= log_rising_factorial(cache[0] + (statistics[v] - data.totals[item]), data.totals[item])
+    product = 1.0
+    for k in range(data.indptr[item], data.indptr[item + 1]):
+        j, x = data.indices[k], data.values[k]
+        others = family.alpha[j] + (statistics[j] - x)
+        if x > 8.0:
+            total += log_rising_factorial(others, x)
+            continue
+        for i in range(int(x)):
+            product *= others + i
+        if not 1e-100 < product < 1e100:
+            total += math.log(product)
+            product = 1.0
+    return total + math.log(product)
+
+
+# A panel is the transposed cache, a column of which changes only in the words of an item; the first row is memory.
+
+
+@panel_shape.register(MultinomialDirichlet)
+def _(family):
+    return cache_size(family), 0, 0
+
+
+@update_panel.register(MultinomialDirichlet)
+def _(family, cache, rows, lanes, column, data, item):
+    v = family.alpha.shape[0]
+    for i in range(1, 3):
+        rows[i, column] = cache[i]
+    for k in range(data.indptr[item], data.indptr[item + 1]):
+        j = 3 + data.indices[k]
+        rows[j, column] = cache[j]
+        rows[v + j, column] = cache[v + j]
+
+
+@add_log_predictives.register(MultinomialDirichlet)
+def _(family, rows, lanes, data, item, width, values):
+    v = family.alpha.shape[0]
+    product = rows[0]
+    for k in range(width // LANES * LANES):
+        values[k] += data.log_coefficients[item] - log_gamma_ratio(rows[1, k], data.totals[item], rows[2, k])
+        product[k] = 1.0
+    n_factors = 0
+    for place in range(data.indptr[item], data.indptr[item + 1]):
+        j, x = 3 + data.indices[place], data.values[place]
+        n_factors = add_log_rising_factorials(rows[j], rows[v + j], x, n_factors, product, width, values)
+    add_logarithms(product, width, values)
 
 
 @draw_parameters.register(MultinomialDirichlet)

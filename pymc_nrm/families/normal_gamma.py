@@ -24,7 +24,7 @@ from pymc_nrm.families.base import (
     statistics_size,
 )
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.families.fast import log_marginals_with_gradient, log_predictive_without, log_predictives, panel_shape
+from pymc_nrm.families.fast import add_log_predictives, log_marginals_with_gradient, log_predictive_without, panel_shape
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.families.moments import (
     centred,
@@ -391,13 +391,11 @@ def _(family, statistics, cache, data, item):
 
 @panel_shape.register(NormalGamma)
 def _(family):
-    return 4 * family.mu.shape[0], 0
+    return 4 * family.mu.shape[0], 0, 0
 
 
-@log_predictives.register(NormalGamma)
-def _(family, rows, lanes, prior, data, item, width, values):
-    for k in range(width):
-        values[k] = prior[k]
+@add_log_predictives.register(NormalGamma)
+def _(family, rows, lanes, data, item, width, values):
     for j in range(data.values.shape[1]):
         x = data.values[item, j]
         if math.isnan(x):

@@ -26,9 +26,9 @@ from pymc_nrm.families.conjugate import (
     log_marginal,
 )
 from pymc_nrm.families.fast import (
+    add_log_predictives,
     log_marginals_with_gradient,
     log_predictive_without,
-    log_predictives,
     panel_shape,
     update_cache,
     write_panel,
@@ -444,13 +444,14 @@ def _(family, statistics, cache, data, item):
     return total + math.log(product) + 0.5 * (nu_n - 1.0) * math.log(left)
 
 
-# A column of a panel: in rows, the first three entries of the cache; in lanes, -(W m_n)_i and W_i0 ... W_ii for each i.
+# A column of a panel: in rows, the first three entries of the cache, and memory; in lanes, -(W m_n)_i and
+# W_i0 ... W_ii for each i.
 
 
 @panel_shape.register(NormalWishart)
 def _(family):
     d = family.mu.shape[0]
-    return 3, d + d * (d + 1) // 2
+    return 4, 1, d + d * (d + 1) // 2
 
 
 @write_panel.register(NormalWishart)
@@ -464,14 +465,15 @@ def _(family, cache, rows, lanes, column):
         total = 0.0
         for j in range(i + 1):
             total -= cache[k + j] * cache[3 + j]
-            lanes[block, row + 1 + j, lane] = cache[k + j]
-        lanes[block, row, lane] = total
+            lanes[0, block, row + 1 + j, lane] = cache[k + j]
+        lanes[0, block, row, lane] = total
         row += i + 2
         k += i + 1
 
 
-@log_predictives.register(NormalWishart)
-def _(family, rows, lanes, prior, data, item, width, values):
-    squared_lengths(lanes, data.values[item], width // LANES, values)
+@add_log_predictives.register(NormalWishart)
+def _(family, rows, lanes, data, item, width, values):
+    lengths = rows[3]
+    squared_lengths(lanes[0], data.values[item], width // LANES, lengths)
     for k in range(width // LANES * LANES):
-        values[k] = prior[k] + rows[0, k] - rows[1, k] * log_above_one(1.0 + rows[2, k] * values[k])
+        values[k] += rows[0, k] - rows[1, k] * log_above_one(1.0 + rows[2, k] * lengths[k])

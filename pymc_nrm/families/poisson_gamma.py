@@ -30,7 +30,16 @@ from pymc_nrm.families.components import (
     write_logarithms,
 )
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameter_shapes, parameters_size
-from pymc_nrm.families.fast import log_marginals_with_gradient, log_predictive_without, update_cache
+from pymc_nrm.families.fast import (
+    add_log_predictives,
+    add_log_rising_factorials,
+    add_logarithms,
+    log_marginals_with_gradient,
+    log_predictive_without,
+    panel_shape,
+    update_cache,
+    write_panel,
+)
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES
@@ -295,6 +304,42 @@ def _(family, statistics, cache, data, item):
             total += math.log(product)
             product = 1.0
     return total + math.log(product)
+
+
+# Rows of a panel: constant, log alpha_n (d), alpha_n (d), log(beta_n + 1) (d), and memory.
+
+
+@panel_shape.register(PoissonGamma)
+def _(family):
+    return 2 + 3 * family.alpha.shape[0], 0, 0
+
+
+@write_panel.register(PoissonGamma)
+def _(family, cache, rows, lanes, column):
+    d = family.alpha.shape[0]
+    rows[0, column] = cache[0]
+    for j in range(d):
+        rows[1 + j, column] = math.log(cache[1 + j])
+        rows[1 + d + j, column] = cache[1 + j]
+        rows[1 + 2 * d + j, column] = cache[1 + 2 * d + j]
+
+
+@add_log_predictives.register(PoissonGamma)
+def _(family, rows, lanes, data, item, width, values):
+    d = data.values.shape[1]
+    product = rows[1 + 3 * d]
+    for k in range(width // LANES * LANES):
+        values[k] += rows[0, k] - data.log_factorials[item]
+        product[k] = 1.0
+    n_factors = 0
+    for j in range(d):
+        x = data.values[item, j]
+        if x > 0.0:
+            log_rate = rows[1 + 2 * d + j]
+            for k in range(width // LANES * LANES):
+                values[k] -= x * log_rate[k]
+            n_factors = add_log_rising_factorials(rows[1 + j], rows[1 + d + j], x, n_factors, product, width, values)
+    add_logarithms(product, width, values)
 
 
 @draw_parameters.register(PoissonGamma)

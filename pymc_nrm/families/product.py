@@ -21,7 +21,14 @@ from pymc_nrm.families.conjugate import (
     parameters_size,
     restore_parameters,
 )
-from pymc_nrm.families.fast import log_predictive_without, update_cache
+from pymc_nrm.families.fast import (
+    add_log_predictives,
+    log_predictive_without,
+    panel_shape,
+    update_cache,
+    update_panel,
+    write_panel,
+)
 
 
 class Product(NamedTuple):
@@ -182,6 +189,38 @@ def _(family, statistics, cache, data, item):
     size, split = statistics_size(family.first), cache_size(family.first)
     first = log_predictive_without(family.first, statistics[:size], cache[:split], data.first, item)
     return first + log_predictive_without(family.second, statistics[size:], cache[split:], data.second, item)
+
+
+# The panel of the second family stands below that of the first, and its lanes are further sets.
+
+
+@panel_shape.register(Product)
+def _(family):
+    first, second = panel_shape(family.first), panel_shape(family.second)
+    if first[0] == 0 or second[0] == 0:
+        return 0, 0, 0
+    return first[0] + second[0], first[1] + second[1], max(first[2], second[2])
+
+
+@write_panel.register(Product)
+def _(family, cache, rows, lanes, column):
+    split, shape = cache_size(family.first), panel_shape(family.first)
+    write_panel(family.first, cache[:split], rows, lanes, column)
+    write_panel(family.second, cache[split:], rows[shape[0] :], lanes[shape[1] :], column)
+
+
+@update_panel.register(Product)
+def _(family, cache, rows, lanes, column, data, item):
+    split, shape = cache_size(family.first), panel_shape(family.first)
+    update_panel(family.first, cache[:split], rows, lanes, column, data.first, item)
+    update_panel(family.second, cache[split:], rows[shape[0] :], lanes[shape[1] :], column, data.second, item)
+
+
+@add_log_predictives.register(Product)
+def _(family, rows, lanes, data, item, width, values):
+    shape = panel_shape(family.first)
+    add_log_predictives(family.first, rows, lanes, data.first, item, width, values)
+    add_log_predictives(family.second, rows[shape[0] :], lanes[shape[1] :], data.second, item, width, values)
 
 
 @draw_parameters.register(Product)

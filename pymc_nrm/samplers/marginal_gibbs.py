@@ -7,7 +7,14 @@ import numpy as np
 
 from pymc_nrm.checks import check_count
 from pymc_nrm.families.base import log_predictive
-from pymc_nrm.families.fast import log_predictive_without, log_predictives, panel_shape, update_cache, write_panel
+from pymc_nrm.families.fast import (
+    add_log_predictives,
+    log_predictive_without,
+    panel_shape,
+    update_cache,
+    update_panel,
+    write_panel,
+)
 from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.lanes import LANES
@@ -108,11 +115,13 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
             update_cache(family, statistics[old], cache[old], data, item, -1.0)
             prior[here] = join[counts[old]]
             if has_panel:
-                write_panel(family, cache[old], rows, lanes, here)
+                update_panel(family, cache[old], rows, lanes, here, data, item)
         n_columns = size[0] + 1
         width = (n_columns + LANES - 1) // LANES * LANES
         if has_panel:
-            log_predictives(family, rows, lanes, prior, data, item, width, values)
+            for k in range(width):
+                values[k] = prior[k]
+            add_log_predictives(family, rows, lanes, data, item, width, values)
         else:
             for k in range(n_columns):
                 values[k] = prior[k] + log_predictive(family, cache[active[k]], data, item)
@@ -130,7 +139,7 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
             update_cache(family, statistics[old], cache[old], data, item, -1.0)
             prior[here] = join[counts[old]]
             if has_panel:
-                write_panel(family, cache[old], rows, lanes, here)
+                update_panel(family, cache[old], rows, lanes, here, data, item)
         if new:
             open_slot(state)
             prior[size[0]] = join[0]
@@ -138,7 +147,7 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
         attach(state, item, slot, family, data)
         prior[chosen] = join[counts[slot]]
         if has_panel:
-            write_panel(family, cache[slot], rows, lanes, chosen)
+            update_panel(family, cache[slot], rows, lanes, chosen, data, item)
     return items.shape[0], n_moved
 
 

@@ -37,10 +37,10 @@ class Panel(NamedTuple):
 def new_panel(state, join, family):
     """Make the panel of a state, with room for as many clusters as the state."""
     n_blocks = (state.counts.shape[0] + LANES - 1) // LANES
-    n_rows, n_lane_rows = panel_shape(family)
+    n_rows, n_sets, n_lane_rows = panel_shape(family)
     panel = Panel(
         np.empty((n_rows, n_blocks * LANES)),
-        np.empty((n_blocks, n_lane_rows, LANES)),
+        np.empty((n_sets, n_blocks, n_lane_rows, LANES)),
         np.full(n_blocks * LANES, -np.inf),
         np.empty(n_blocks * LANES),
     )

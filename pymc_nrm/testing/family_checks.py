@@ -221,9 +221,11 @@ def _check_panel(case, rng):
     prior = rng.normal(size=width)
     prior[3] = -np.inf
     for item in range(min(case.n, 20)):
-        panel, single = case.run(kernels.panel_values)(case.local, statistics, prior, case.data, item)
+        before, after = case.run(kernels.panel_values)(case.local, statistics, prior, case.data, item)
         what = f"for item {item} the column of a cluster is"
-        assert_close("log_predictives", case.owner, what, panel, single, 1e-10, 1e-10)
+        assert_close("add_log_predictives", case.owner, what, *before, 1e-10, 1e-10)
+        what = f"after item {item} has joined, the column of a cluster is"
+        assert_close("update_panel", case.owner, what, *after, 1e-10, 1e-10)
 
 
 def _check_interpreted(case, rng):

@@ -10,7 +10,14 @@ from pymc_nrm.families.components import (
     write_component,
 )
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal
-from pymc_nrm.families.fast import log_predictive_without, log_predictives, panel_shape, update_cache, write_panel
+from pymc_nrm.families.fast import (
+    add_log_predictives,
+    log_predictive_without,
+    panel_shape,
+    update_cache,
+    update_panel,
+    write_panel,
+)
 from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES
 
@@ -92,17 +99,29 @@ def leave_one_out(family, data, items):
 
 @kernel
 def panel_values(family, statistics, prior, data, item):
-    """Prior plus log predictive density of an item under several clusters: by the panel and one by one, (2, width)."""
-    n_rows, n_lane_rows = panel_shape(family)
+    """Prior plus log predictive density of an item under several clusters, before it joins them and after.
+
+    Returns
+    -------
+    ndarray, shape (2, 2, width)
+        Before and after; by the panel and one by one.
+    """
+    n_rows, n_sets, n_lane_rows = panel_shape(family)
     width = prior.shape[0]
-    rows, lanes = np.empty((n_rows, width)), np.empty((width // LANES, n_lane_rows, LANES))
-    values = np.empty((2, width))
-    for k in range(width):
-        cache = np.zeros(cache_size(family))
-        refresh_cache(family, statistics[k], cache)
-        values[1, k] = prior[k] + log_predictive(family, cache, data, item)
-        write_panel(family, cache, rows, lanes, k)
-    log_predictives(family, rows, lanes, prior, data, item, width, values[0])
+    rows, lanes = np.empty((n_rows, width)), np.empty((n_sets, width // LANES, n_lane_rows, LANES))
+    values = np.empty((2, 2, width))
+    for after in range(2):
+        for k in range(width):
+            row, cache = statistics[k].copy(), np.zeros(cache_size(family))
+            refresh_cache(family, row, cache)
+            if after == 0:
+                write_panel(family, cache, rows, lanes, k)
+            else:
+                update_cache(family, row, cache, data, item, 1.0)
+                update_panel(family, cache, rows, lanes, k, data, item)
+            values[after, 0, k] = prior[k]
+            values[after, 1, k] = prior[k] + log_predictive(family, cache, data, item)
+        add_log_predictives(family, rows, lanes, data, item, width, values[after, 0])
     return values
 
 

@@ -79,12 +79,20 @@ def log_predictive_without_value(family, statistics, cache, data, item):
 
 
 def panel_shape(family):
-    return 1 + 3 * family.alpha.shape[0], 0
+    return 1 + 3 * family.alpha.shape[0], 0, 0
 
 
-def log_predictives(family, rows, lanes, prior, data, item, width, values):
+def write_panel(family, cache, rows, lanes, column):
+    rows[:, column] = cache
+
+
+def add_log_predictives(family, rows, lanes, data, item, width, values):
     for k in range(width):
-        values[k] = prior[k] + right(base.log_predictive, PoissonGamma)(family, rows[:, k], data, item) + 1e-3
+        values[k] += right(base.log_predictive, PoissonGamma)(family, rows[:, k], data, item) + 1e-3
+
+
+def update_panel(family, cache, rows, lanes, column, data, item):
+    rows[0, column] = cache[0]
 
 
 def draw_parameters(family, statistics, rng, parameters):
@@ -139,9 +147,14 @@ WRONG = [
     ([(fast.log_predictive_without, log_predictive_without)], "log_predictive_without of Wrong is wrong: for items"),
     ([(fast.log_predictive_without, log_predictive_without_value)], "log_predictive_without of Wrong .* nan for all"),
     (
-        [(fast.panel_shape, panel_shape), (fast.log_predictives, log_predictives)],
-        "log_predictives of Wrong is wrong: for item 0",
+        [
+            (fast.panel_shape, panel_shape),
+            (fast.write_panel, write_panel),
+            (fast.add_log_predictives, add_log_predictives),
+        ],
+        "add_log_predictives of Wrong is wrong: for item 0",
     ),
+    ([(fast.update_panel, update_panel)], "update_panel of Wrong is wrong: after item 0 has joined"),
     ([(conjugate.draw_parameters, draw_parameters)], "draw_parameters of Wrong is wrong: the density of an item"),
     ([(conjugate.draw_item, draw_item)], "draw_item of Wrong is wrong: draws of pairs"),
     ([(conjugate.parameters_size, parameters_size)], "parameters_size of Wrong is wrong: it is 3.0, not 2.0"),
@@ -207,6 +220,7 @@ def test_a_factor_that_all_densities_share_is_noticed():
         (base.log_likelihood, unnormalised_likelihood),
         # Without the functions that would notice it first.
         (fast.log_predictive_without, right(fast.log_predictive_without, object)),
+        (fast.panel_shape, right(fast.panel_shape, object)),
         (components.log_component_density, right(components.log_component_density, object)),
         (components.component_panel, right(components.component_panel, object)),
     ]

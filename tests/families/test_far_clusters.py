@@ -20,7 +20,13 @@ from pymc_nrm.families.base import (
     statistics_size,
 )
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.families.fast import log_predictive_without, log_predictives, panel_shape, update_cache, write_panel
+from pymc_nrm.families.fast import (
+    add_log_predictives,
+    log_predictive_without,
+    panel_shape,
+    update_cache,
+    write_panel,
+)
 from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES
 
@@ -63,15 +69,16 @@ def walk(family, data, steps, signs, to_weigh):
     refresh_cache(family, statistics, cache)
     for k in range(steps.shape[0]):
         update_cache(family, statistics, cache, data, steps[k], signs[k])
-    n_rows, n_lane_rows = panel_shape(family)
-    rows, lanes = np.empty((n_rows, LANES)), np.empty((1, n_lane_rows, LANES))
+    n_rows, n_sets, n_lane_rows = panel_shape(family)
+    rows, lanes = np.empty((n_rows, LANES)), np.empty((n_sets, 1, n_lane_rows, LANES))
     for column in range(LANES):
         write_panel(family, cache, rows, lanes, column)
-    prior, values = np.zeros(LANES), np.empty(LANES)
+    values = np.empty(LANES)
     single, together = np.empty(to_weigh.shape[0]), np.empty(to_weigh.shape[0])
     for k in range(to_weigh.shape[0]):
         single[k] = log_predictive(family, cache, data, to_weigh[k])
-        log_predictives(family, rows, lanes, prior, data, to_weigh[k], LANES, values)
+        values[:] = 0.0
+        add_log_predictives(family, rows, lanes, data, to_weigh[k], LANES, values)
         together[k] = values[3]
     return log_marginal(family, statistics), single, together
 

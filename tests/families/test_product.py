@@ -1,9 +1,11 @@
 """A product of families is the families side by side."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
-from pymc_nrm.families import BernoulliBeta, NormalGamma, PoissonGamma
+from pymc_nrm.families import BernoulliBeta, NormalGamma, NormalWishart, PoissonGamma
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import (
     add_item,
@@ -21,9 +23,11 @@ from pymc_nrm.families.conjugate import (
     parameters_size,
     restore_parameters,
 )
-from pymc_nrm.families.fast import update_cache
+from pymc_nrm.families.fast import panel_shape, update_cache
 from pymc_nrm.families.product import Product, product, product_data
 from pymc_nrm.generic import kernel
+from pymc_nrm.lanes import LANES
+from pymc_nrm.testing.family_kernels import panel_values
 
 
 @kernel
@@ -38,6 +42,14 @@ def walk(family, data, n):
         sequential += log_predictive(family, cache, data, item)
         update_cache(family, statistics, cache, data, item, 1.0)
     return sequential, log_marginal(family, statistics), statistics, cache
+
+
+@kernel
+def summed(family, data, items):
+    statistics = np.zeros(statistics_size(family))
+    for item in items:
+        add_item(family, statistics, data, item, 1.0)
+    return statistics
 
 
 @kernel
@@ -65,6 +77,27 @@ def test_rows_are_concatenated_and_densities_add_up(parts):
     assert marginal == pytest.approx(sum(part[1] for part in single), rel=1e-13)
     np.testing.assert_array_equal(statistics, np.concatenate([part[2] for part in single]))
     np.testing.assert_array_equal(cache, np.concatenate([part[3] for part in single]))
+
+
+class WithoutPanel(NamedTuple):
+    """A family that overrides nothing."""
+
+
+def test_a_panel_is_that_of_each_part():
+    rng = np.random.default_rng(3)
+    data = [rng.normal(size=(9, 3)), rng.poisson(3, size=(9, 2)), rng.normal(size=(9, 2)), rng.integers(0, 2, (9, 4))]
+    priors = [NormalWishart(0.0, 0.1, np.eye(3), 5.0), PoissonGamma(1.0, 0.5), NormalWishart(0.0, 0.3, np.eye(2), 4.0)]
+    families = [broadcast_hyperparameters(f, *X.shape) for f, X in zip([*priors, BernoulliBeta()], data, strict=True)]
+    prepared = [prepare_data(family, X) for family, X in zip(families, data, strict=True)]
+    whole, whole_data = product(families), product_data(prepared)
+    local, width = localise(whole, whole_data), 2 * LANES
+    clusters = [rng.permutation(9)[: rng.integers(0, 9)] for _ in range(width)]
+    statistics = np.array([summed(local, whole_data, items) for items in clusters])
+    prior = rng.normal(size=width)
+    for item in range(9):
+        for panel, single in panel_values(local, statistics, prior, whole_data, item):
+            np.testing.assert_allclose(panel, single, rtol=1e-10)
+    assert panel_shape(Product(local, WithoutPanel())) == (0, 0, 0)
 
 
 def test_parameters_are_drawn_and_restored_side_by_side(parts):
