@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.generic import generic, kernel
+from pymc_nrm.nested.known_paths import KnownPaths
 from pymc_nrm.nested.labels import rename_in_order
+from pymc_nrm.nested.levels import Levels
 
 __all__ = ["draw_further_nested", "draw_further_paths", "draw_nested", "draw_paths", "members"]
 
@@ -63,6 +65,34 @@ def _draw_groups(rng, rooms, n_rooms, alpha, sigma, known):
     return groups, n_groups
 
 
+@generic
+def _longer_paths(levels, rng, paths, n_new):
+    """Paths of the first items and of further ones."""
+    raise NotImplementedError
+
+
+@_longer_paths.register(Levels)
+def _(levels, rng, paths, n_new):
+    depth, n = levels.alpha.shape[0], paths.shape[0] + n_new
+    longer = np.empty((n, depth), dtype=np.int64)
+    nodes, n_nodes = np.zeros(n, dtype=np.int64), 1
+    for level in range(depth):
+        known = paths[:, level].copy()
+        nodes, n_nodes = _draw_groups(rng, nodes, n_nodes, levels.alpha[level], levels.sigma[level], known)
+        longer[:, level] = nodes
+    return longer
+
+
+@_longer_paths.register(KnownPaths)
+def _(levels, rng, paths, n_new):
+    n, depth = paths.shape[0] + n_new, levels.paths.shape[1]
+    if n > levels.paths.shape[0]:
+        raise ValueError("paths are known for fewer items than are drawn")
+    longer = np.empty((n, depth), dtype=np.int64)
+    longer[:, :] = levels.paths[:n]
+    return longer
+
+
 @kernel
 def draw_paths(rng, levels, n):
     """Draw the paths of n items.
@@ -88,7 +118,8 @@ def draw_further_paths(rng, levels, paths, n_new):
     Parameters
     ----------
     rng : numpy.random.Generator
-    levels : Levels
+    levels : Levels or KnownPaths
+        Paths must be known for all items, old and new.
     paths : ndarray of int64, shape (n, at least depth)
         Paths in canonical form; further columns are ignored.
     n_new : int
@@ -98,14 +129,7 @@ def draw_further_paths(rng, levels, paths, n_new):
     ndarray of int64, shape (n + n_new, depth)
         All paths in canonical form, so that the first n are those given.
     """
-    depth, n = levels.alpha.shape[0], paths.shape[0] + n_new
-    longer = np.empty((n, depth), dtype=np.int64)
-    nodes, n_nodes = np.zeros(n, dtype=np.int64), 1
-    for level in range(depth):
-        known = paths[:, level].copy()
-        nodes, n_nodes = _draw_groups(rng, nodes, n_nodes, levels.alpha[level], levels.sigma[level], known)
-        longer[:, level] = nodes
-    return longer
+    return _longer_paths(levels, rng, paths, n_new)
 
 
 @kernel
@@ -115,7 +139,7 @@ def draw_nested(rng, levels, gammas, n):
     Parameters
     ----------
     rng : numpy.random.Generator
-    levels : Levels
+    levels : Levels or KnownPaths
     gammas : ndarray of float64, shape (depth + 1,)
         Concentrations of the weights of levels 0 to depth.
     n : int
@@ -125,7 +149,7 @@ def draw_nested(rng, levels, gammas, n):
     ndarray of int64, shape (n, 2 depth + 1)
         Columns as in :class:`~pymc_nrm.nested.labels.NestedLabels`.
     """
-    return draw_further_nested(rng, levels, gammas, np.empty((0, 2 * levels.alpha.shape[0] + 1), dtype=np.int64), n)
+    return draw_further_nested(rng, levels, gammas, np.empty((0, 2 * gammas.shape[0] - 1), dtype=np.int64), n)
 
 
 @kernel
@@ -135,7 +159,8 @@ def draw_further_nested(rng, levels, gammas, values, n_new):
     Parameters
     ----------
     rng : numpy.random.Generator
-    levels : Levels
+    levels : Levels or KnownPaths
+        Paths must be known for all items, old and new.
     gammas : ndarray of float64, shape (depth + 1,)
         Concentrations of the weights of levels 0 to depth.
     values : ndarray of int64, shape (n, 2 depth + 1)
@@ -147,7 +172,7 @@ def draw_further_nested(rng, levels, gammas, values, n_new):
     ndarray of int64, shape (n + n_new, 2 depth + 1)
         A value in canonical form, so that the first n rows are those given.
     """
-    depth, n_old = levels.alpha.shape[0], values.shape[0]
+    depth, n_old = gammas.shape[0] - 1, values.shape[0]
     n = n_old + n_new
     longer = np.empty((n, 2 * depth + 1), dtype=np.int64)
     longer[:, :depth] = draw_further_paths(rng, levels, values, n_new)

@@ -9,6 +9,7 @@ from pytensor.graph.basic import Variable
 from pymc_nrm.generic import generic
 from pymc_nrm.hyperparameters import known_value, plain_values, static_shape
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
+from pymc_nrm.nested.known_paths import KnownPaths
 
 __all__ = ["Levels", "broadcast_to_levels", "levels_of", "symbolic_levels_of"]
 
@@ -34,16 +35,16 @@ def levels_of(measure):
     """Prediction rules of all levels, from a measure whose fields have one entry for each level.
 
     A measure fits if the probability of the next item's cluster depends on the sizes of clusters and their number in
-    the way of :class:`Levels`.
+    the way of :class:`Levels`.  Known paths have no such rules, and stay what they are.
 
     Parameters
     ----------
-    measure : Measure
-        Its fields are arrays or tensors of shape (depth,).
+    measure : Measure or KnownPaths
+        Fields of a measure are arrays or tensors of shape (depth,).
 
     Returns
     -------
-    Levels
+    Levels or KnownPaths
 
     Examples
     --------
@@ -63,17 +64,22 @@ def _(measure):
     return Levels(measure.concentration, measure.discount)
 
 
+@levels_of.register(KnownPaths)
+def _(measure):
+    return measure
+
+
 def symbolic_levels_of(measure):
     """Prediction rules as :func:`levels_of` gives them, with None for a sigma that is 0 whatever the measure's fields.
 
     Parameters
     ----------
-    measure : Measure
-        Its fields are tensors of shape (depth,).
+    measure : Measure or KnownPaths
+        Fields of a measure are tensors of shape (depth,).
 
     Returns
     -------
-    Levels
+    Levels or KnownPaths
     """
     levels = levels_of(measure)
     return levels._replace(sigma=None) if isinstance(measure, DirichletProcess) else levels

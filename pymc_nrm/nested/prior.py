@@ -9,7 +9,8 @@ and t_z tables, and n_t customers of a table t::
                prod_(z of level l > 0) (1 - sigma_(l - 1))_(N_z - 1)
     p(T | V) = prod_(l <= L) prod_(z of level l) gamma_l^t_z / (gamma_l)_(n_z) prod_(t in z) Gamma(n_t)
 
-Both are products of prediction rules, so that the law for n - 1 items is that for n without the last one.
+Both are products of prediction rules, so that the law for n - 1 items is that for n without the last one.  If paths are
+known, p(V) is 1 for these and 0 for all others.
 """
 
 import math
@@ -17,7 +18,9 @@ import math
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.generic import generic, kernel
+from pymc_nrm.nested.known_paths import KnownPaths
+from pymc_nrm.nested.levels import Levels
 from pymc_nrm.special import symbolic_log_rising_factorial
 
 __all__ = ["log_nested_prior", "log_path_prior", "symbolic_log_nested_prior"]
@@ -54,20 +57,26 @@ def _first_of_each(labels):
     return first
 
 
-@kernel
-def log_path_prior(levels, paths):
-    """Log probability of the paths of items.
+@generic
+def _log_probability(levels, paths):
+    """Log probability of paths under the law of random ones, or given those that are known."""
+    raise NotImplementedError
 
-    Parameters
-    ----------
-    levels : Levels
-    paths : ndarray of int64, shape (n, at least depth)
-        Valid nodes of levels 1 to depth, columns in order of appearance; further columns are ignored.
 
-    Returns
-    -------
-    float
-    """
+@_log_probability.register(KnownPaths)
+def _(levels, paths):
+    known = levels.paths
+    if known.shape[0] != paths.shape[0]:
+        return -math.inf
+    for i in range(known.shape[0]):
+        for level in range(known.shape[1]):
+            if paths[i, level] != known[i, level]:
+                return -math.inf
+    return 0.0
+
+
+@_log_probability.register(Levels)
+def _(levels, paths):
     n = paths.shape[0]
     everyone = np.ones(n, dtype=np.bool_)
     parents = np.zeros(n, dtype=np.int64)
@@ -80,12 +89,29 @@ def log_path_prior(levels, paths):
 
 
 @kernel
+def log_path_prior(levels, paths):
+    """Log probability of the paths of items.
+
+    Parameters
+    ----------
+    levels : Levels or KnownPaths
+    paths : ndarray of int64, shape (n, at least depth)
+        Valid nodes of levels 1 to depth, columns in order of appearance; further columns are ignored.
+
+    Returns
+    -------
+    float
+    """
+    return _log_probability(levels, paths)
+
+
+@kernel
 def log_nested_prior(levels, gammas, values):
     """Log probability of paths and tables.
 
     Parameters
     ----------
-    levels : Levels
+    levels : Levels or KnownPaths
     gammas : ndarray of float64, shape (depth + 1,)
         Concentrations of the weights of levels 0 to depth.
     values : ndarray of int64, shape (n, 2 depth + 1)
@@ -95,7 +121,7 @@ def log_nested_prior(levels, gammas, values):
     -------
     float
     """
-    n, depth = values.shape[0], levels.alpha.shape[0]
+    n, depth = values.shape[0], gammas.shape[0] - 1
     total = log_path_prior(levels, values)
     arrives = np.ones(n, dtype=np.bool_)
     for level in range(depth, -1, -1):
@@ -113,8 +139,8 @@ def symbolic_log_nested_prior(value, levels, gammas, labels, n):
     ----------
     value : NestedLabels
         The type of the value.
-    levels : Levels
-        Its fields are vector tensors; sigma may be None, for zero.
+    levels : Levels or KnownPaths
+        Its fields are tensors; sigma may be None, for zero.
     gammas : vector tensor or None
         Concentrations of levels 0 to depth; None without weights.
     labels : matrix of int64
@@ -124,7 +150,7 @@ def symbolic_log_nested_prior(value, levels, gammas, labels, n):
     Returns
     -------
     scalar tensor
-        Minus infinity unless the columns are nested and in order of appearance.
+        Minus infinity unless the columns are nested and in order of appearance, with the paths that are known.
     """
     depth, width = value.depth, len(value.columns)
     in_range = pt.all(labels >= 0) & pt.all(labels < n)
@@ -138,8 +164,12 @@ def symbolic_log_nested_prior(value, levels, gammas, labels, n):
     if value.refinements():
         fine, coarse = (np.array(columns) for columns in zip(*value.refinements(), strict=True))
         valid &= pt.all(pt.eq(labels[first_row[:, fine], coarse], labels[:, coarse]))
-    sizes = _sums(flat, pt.ones_like(flat), n_rows * width)
-    log_p = _log_paths(levels, labels, sizes, depth, n_rows, first)
+    if isinstance(levels, KnownPaths):
+        log_p = 0.0
+        valid &= pt.all(pt.eq(labels[:n, :depth], levels.paths[:n_rows]))
+    else:
+        sizes = _sums(flat, pt.ones_like(flat), n_rows * width)
+        log_p = _log_paths(levels, labels, sizes, depth, n_rows, first)
     if gammas is not None:
         log_p += _log_tables(gammas, labels, flat, first, depth, n_rows)
     return pt.switch(valid, log_p, -np.inf)

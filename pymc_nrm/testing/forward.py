@@ -181,7 +181,10 @@ def _default_functionals(model):
             functionals[f"{name}: n_clusters"] = lambda draws, value=value: value.n_clusters(draws[value.name].values)
             functionals[f"{name}: entropy"] = lambda draws, name=name: _entropies(draws[name].values)
         elif is_nested_partition(rv):
-            for k, column in enumerate(value_of(rv).columns):
+            value = value_of(rv)
+            # Known paths are the same in every draw.
+            n_known = value.depth if rv.owner.op.has_known_paths else 0
+            for k, column in list(enumerate(value.columns))[n_known:]:
                 of_column = partial(_of_column, name=name, column=k)
                 functionals[f"{name}: {column}"] = partial(of_column, lambda labels: labels.max(axis=-1) + 1)
                 functionals[f"{name}: {column}, entropy"] = partial(of_column, _entropies)

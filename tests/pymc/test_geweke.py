@@ -114,8 +114,19 @@ def model_with_weights():
     return model
 
 
+def model_with_known_groups():
+    """The hierarchical Dirichlet process over groups of groups, with random concentrations."""
+    with pm.Model() as model:
+        gamma, gamma_0 = pm.Gamma("gamma", 3, 3), pm.Gamma("gamma_0", 3, 2)
+        weights = nrm.HierarchicalDirichletProcess(gamma, gamma_0)
+        groups = [["a", 0], ["a", 1], ["b", 0], ["a", 1], ["b", 0], ["b", 0]]
+        h = nrm.NestedPartition("h", weights=weights, paths=groups)
+        nrm.Mixture("x", h, nrm.PoissonGamma(1.5, 0.5), shape=(6, 2))
+    return model
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("make_model", [diffusion_model, model_with_weights])
+@pytest.mark.parametrize("make_model", [diffusion_model, model_with_weights, model_with_known_groups])
 def test_nested_partition(make_model):
     scores = geweke(make_model(), draws=4000, tune=500, chains=4, random_seed=4)
     assert len(scores) > 8

@@ -141,6 +141,11 @@ class PublishedNestedGibbs(NestedStep):
                 "samples it"
             )
         op = partition.owner.op
+        if op.has_known_paths:
+            raise ValueError(
+                f"vars of {name} must be a NestedPartition with a random tree; that of {partition.name!r} is known. "
+                "NestedGibbs samples it"
+            )
         parts = [(partition, part) for part in op.measure_and_weights(op.prior_inputs(partition.owner))]
         parts += [(mixture, family_of(mixture)) for mixture in mixtures_of(model, partition)]
         for variable, part in parts:
@@ -166,7 +171,7 @@ class PublishedNestedGibbs(NestedStep):
 
     @classmethod
     def competence(cls, var, has_grad):
-        suits = is_nested_partition(var) and value_of(var).has_weights
+        suits = is_nested_partition(var) and value_of(var).has_weights and not var.owner.op.has_known_paths
         return Competence.COMPATIBLE if suits else Competence.INCOMPATIBLE
 
 

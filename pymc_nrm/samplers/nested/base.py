@@ -15,10 +15,12 @@ from pymc_nrm.families.needs import PREDICTIVE, check_needs
 from pymc_nrm.generic import precompile
 from pymc_nrm.marks import NUMBER, partition_number
 from pymc_nrm.model.rvs import checked_model, family_of, is_nested_partition, value_of
+from pymc_nrm.nested.known_paths import KnownPaths
 from pymc_nrm.nested.prior import log_nested_prior, log_path_prior
 from pymc_nrm.pymc_internals import Competence
 from pymc_nrm.samplers.base import LabelStep
 from pymc_nrm.samplers.finite import check_against_graph, error_of_parts, graph_log_likelihood
+from pymc_nrm.samplers.nested.known_paths import sequential_seats
 from pymc_nrm.samplers.nested.sweep import log_density, sequential_start
 from pymc_nrm.samplers.nested.target import NestedTarget
 
@@ -107,7 +109,10 @@ class NestedStep(LabelStep):
             precompile(log_nested_prior, levels, gammas, values)
         if self.target.has_mixtures and not self.target.has_tree_family:
             precompile(log_density, values[:, -1].copy(), family, data)
-            precompile(sequential_start, self.rng, len(values), levels, gammas, family, data)
+            if isinstance(levels, KnownPaths):
+                precompile(sequential_seats, self.rng, values, gammas, family, data)
+            else:
+                precompile(sequential_start, self.rng, len(values), levels, gammas, family, data)
         self.precompile_moves(values, prior, family, data)
 
     def step(self, point):
@@ -141,6 +146,8 @@ class NestedStep(LabelStep):
     def start(self, values, prior, family, data):
         """Replace the default start by items that come one by one, if there are data of components."""
         if self.target.has_mixtures and not self.target.has_tree_family:
+            if isinstance(prior[0], KnownPaths):
+                return sequential_seats(self.rng, values, prior[1], family, data)
             return sequential_start(self.rng, len(values), *prior, family, data)
         return values
 
@@ -166,7 +173,10 @@ class NestedStep(LabelStep):
         parts = [float("nan")] * len(mixtures)
         if not self.target.has_tree_family:
             parts = [graph_log_likelihood(family, X, values[:, -1]) for _, family, X in mixtures]
-        words = f"with {prior[0]}" + ("" if prior[1] is None else f" and concentrations {prior[1]} of weights")
+        is_known = isinstance(prior[0], KnownPaths)
+        words = f"with {'known paths' if is_known else prior[0]}" + (
+            "" if prior[1] is None else f" and concentrations {prior[1]} of weights"
+        )
         title = f"nested partition {self.value.name!r}"
         return error_of_parts(title, words, self._log_prior(prior, values), mixtures, parts, value, when)
 

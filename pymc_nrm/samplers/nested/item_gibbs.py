@@ -60,6 +60,17 @@ def new_work(n_levels, n):
 
 
 @kernel
+def take_item(state, item, family, data):
+    """Take an item out of its component; its label stays."""
+    slot = state.labels[item]
+    state.counts[slot] -= 1
+    if state.counts[slot] == 0:
+        close_slot(state, slot)
+    else:
+        update_cache(family, state.statistics[slot], state.cache[slot], data, item, -1.0)
+
+
+@kernel
 def insert_item(rng, franchise, state, levels, gammas, family, data, item, work, f):
     """Draw path, seats and component of an item that has none; ``f`` is memory with an entry for each slot."""
     depth, tables = levels.alpha.shape[0], franchise.tables
@@ -113,14 +124,10 @@ def item_gibbs(rng, franchise, state, levels, gammas, family, data, items, is_se
             f = np.empty(state.counts.shape[0])
         item = items[index]
         if is_seated:
-            table, old = franchise.seat[item], state.labels[item]
+            table = franchise.seat[item]
             leaf = franchise.host[depth, table]
             remove_customer(franchise, leaf, depth, table)
             change_items(franchise, leaf, depth, -1)
-            state.counts[old] -= 1
-            if state.counts[old] == 0:
-                close_slot(state, old)
-            else:
-                update_cache(family, state.statistics[old], state.cache[old], data, item, -1.0)
+            take_item(state, item, family, data)
         insert_item(rng, franchise, state, levels, gammas, family, data, item, work, f)
     return state

@@ -8,11 +8,13 @@ from pymc_nrm.checks import check_count
 from pymc_nrm.distributions.nested_partition import draw_value
 from pymc_nrm.generic import precompile
 from pymc_nrm.nested.forward import draw_nested, draw_paths
+from pymc_nrm.nested.known_paths import KnownPaths
 from pymc_nrm.nested.labels import canonical_columns
 from pymc_nrm.pymc_internals import Competence
 from pymc_nrm.samplers.nested.base import NestedStep
 from pymc_nrm.samplers.nested.diffusion_start import diffusion_start
 from pymc_nrm.samplers.nested.diffusion_sweep import diffusion_sweep
+from pymc_nrm.samplers.nested.known_paths import SeatSweep, seat_sweep
 from pymc_nrm.samplers.nested.sweep import Sweep, sweep
 
 
@@ -21,7 +23,8 @@ class NestedGibbs(NestedStep):
 
     With weights a sweep redraws every item (path, tables and component together), every leaf table as a whole (path and
     component), the seats of every table in the parents of their nodes, and every level of the tree given the others;
-    then it splits and merges components.
+    then it splits and merges components.  Where paths are known, it redraws tables and component of every item in its
+    leaf, the seats of every table, and splits and merges components.
     Without weights it redraws the path of every item, moves nodes with all that is below them, and splits and merges
     nodes, given a covariance of the family that it draws and forgets.  Without data draws are from the prior.  All of
     it leaves the posterior invariant, and a sweep is irreducible.
@@ -81,6 +84,8 @@ class NestedGibbs(NestedStep):
             precompile(diffusion_sweep, self.rng, values, levels, family, data, 1)
             # Its kernels are compiled by a call, in place of every chain by its own.
             diffusion_start(data._replace(values=data.values[:20]), self.value.depth, np.random.default_rng(0))
+        elif self.target.has_mixtures and isinstance(levels, KnownPaths):
+            precompile(seat_sweep, self.rng, values, gammas, family, data, SeatSweep())
         elif self.target.has_mixtures:
             precompile(sweep, self.rng, values, levels, gammas, family, data, Sweep())
         elif gammas is None:
@@ -102,11 +107,15 @@ class NestedGibbs(NestedStep):
         n_moves = self.options["n_moves"]
         if n_moves is None:
             n_moves = max(4, n // 4) if self.target.has_tree_family else min(max(4, n // 32), 16)
-        kernels = Sweep(components=int(n_moves))
+        n_moves = int(n_moves)
         for _ in range(self.options["n_sweeps"]):
             if self.target.has_tree_family:
                 log_likelihood = diffusion_sweep(self.rng, values, levels, family, data, n_moves)
                 canonical_columns(values, n)
+            elif isinstance(levels, KnownPaths):
+                kernels = SeatSweep(components=n_moves)
+                values, log_likelihood = seat_sweep(self.rng, values, gammas, family, data, kernels)
             else:
+                kernels = Sweep(components=n_moves)
                 values, log_likelihood = sweep(self.rng, values, levels, gammas, family, data, kernels)
         return values, log_likelihood, {}

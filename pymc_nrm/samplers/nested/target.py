@@ -3,6 +3,7 @@
 import numpy as np
 
 from pymc_nrm.distributions.tree_mixture import TreeMixtureRV
+from pymc_nrm.nested.known_paths import KnownPaths
 from pymc_nrm.samplers.target import Target
 
 
@@ -36,9 +37,12 @@ class NestedTarget(Target):
     @staticmethod
     def _check_prior(prior):
         levels, gammas = prior
-        values = [levels.alpha + levels.sigma, 1.0 - levels.sigma, *(() if gammas is None else (gammas,))]
+        values, words = ([], "") if gammas is None else ([gammas], f"gamma {gammas}")
+        if not isinstance(levels, KnownPaths):
+            values += [levels.alpha + levels.sigma, 1.0 - levels.sigma]
+            words = f"alpha {levels.alpha}, discount {levels.sigma}, gamma {gammas}"
         if not all(np.isfinite(value).all() and (value > 0.0).all() for value in values):
             raise ValueError(
                 "concentrations of a NestedPartition must be finite and above 0, with discounts above minus the "
-                f"discount, where sampling starts; got alpha {levels.alpha}, discount {levels.sigma}, gamma {gammas}"
+                f"discount, where sampling starts; got {words}"
             )

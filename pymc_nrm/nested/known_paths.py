@@ -1,0 +1,89 @@
+"""Known paths of the items: groups, or groups within groups, in the place of a law of random trees."""
+
+import numbers
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from pytensor.graph.basic import Variable
+
+__all__ = ["KnownPaths", "canonical_paths"]
+
+
+class KnownPaths(NamedTuple):
+    """Paths that are known, where a random tree has its measure and :class:`~pymc_nrm.nested.levels.Levels`.
+
+    Parameters
+    ----------
+    paths : ndarray of int64 or matrix tensor, shape (n, depth)
+        In canonical form, see :func:`canonical_paths`.
+    """
+
+    paths: Any
+
+
+def canonical_paths(title, labels, known=()):
+    """Number the nodes of each level in order of appearance, from the labels of groups that a user gives.
+
+    Parameters
+    ----------
+    title : str
+        Name of the labels in error messages.
+    labels : array_like of int or str, shape (n,) or (n, depth)
+        Groups, or groups of several levels, level 1 first.  Labels of groups with different parents may be equal.
+    known : tuple, optional
+        Nodes of items before these ones, as this function returns them.
+
+    Returns
+    -------
+    paths : ndarray of int64, shape (n, depth)
+    nodes : tuple
+        For each level a tuple with the parent and the label of each node, in the order of the nodes.
+
+    Raises
+    ------
+    TypeError
+        If a label is neither a whole number nor a string.
+    ValueError
+        If labels are missing, or their shape is another one.
+
+    Examples
+    --------
+    >>> paths, nodes = canonical_paths("paths", [["b", 0], ["a", 0], ["b", 1]])
+    >>> paths.tolist()
+    [[0, 0], [1, 1], [0, 2]]
+    >>> canonical_paths("new_paths", [["c", 0], ["a", 0]], nodes)[0].tolist()
+    [[2, 3], [1, 1]]
+    """
+    if isinstance(labels, Variable):
+        raise TypeError(f"{title} must be an array of labels, which are known; got {labels} of type {labels.type}")
+    array = np.asarray(labels, dtype=object)
+    n_missing = int(np.ma.count_masked(labels)) if np.ma.is_masked(labels) else int(pd.isna(array).sum())
+    if n_missing:
+        raise ValueError(f"{title} must have no missing labels; {n_missing} of {array.size} are missing")
+    columns = f"(n, {len(known)})" if known else "(n, depth)"
+    one_level = len(known) <= 1
+    if array.ndim not in (1, 2) or array.size == 0 or (array.ndim == 1 and not one_level):
+        allowed = f"(n,) or {columns}" if one_level else columns
+        raise ValueError(f"{title} must have shape {allowed}, with at least one item; got shape {array.shape}")
+    array = array.reshape(len(array), -1)
+    if known and array.shape[1] != len(known):
+        raise ValueError(f"{title} must have shape {columns}, as the known paths have; got shape {array.shape}")
+    numbered = [{node: k for k, node in enumerate(level)} for level in known or ((),) * array.shape[1]]
+    paths = np.empty(array.shape, dtype=np.int64)
+    for row, path in zip(array, paths, strict=True):
+        parent = 0
+        for level, label in enumerate(row):
+            nodes = numbered[level]
+            parent = path[level] = nodes.setdefault((parent, _plain(title, label)), len(nodes))
+    return paths, tuple(map(tuple, numbered))
+
+
+def _plain(title, label):
+    """A label as a string or an int of Python."""
+    if isinstance(label, str):
+        return str(label)
+    is_whole = isinstance(label, float | np.floating) and float(label).is_integer()
+    if isinstance(label, numbers.Integral | np.bool_) or is_whole:
+        return int(label)
+    raise TypeError(f"{title} must be whole numbers or strings; got {label!r} of type {type(label).__name__}")
