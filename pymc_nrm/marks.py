@@ -2,7 +2,16 @@
 
 import zlib
 
-__all__ = ["ALL_SLOTS_USED", "NAME", "NESTED", "NUMBER", "SLOTS_OF", "partition_number", "slot_variables"]
+__all__ = [
+    "ALL_SLOTS_USED",
+    "NAME",
+    "NESTED",
+    "NUMBER",
+    "SLOTS_OF",
+    "components_name",
+    "partition_number",
+    "slot_variables",
+]
 
 # Attribute of posterior variables that are partitions: their own name, so that variables made from them are none.
 NAME = "partition"
@@ -34,6 +43,25 @@ def partition_number(name):
     1657960367
     """
     return zlib.crc32(name.encode())
+
+
+def components_name(name):
+    """Name of the variable with the components of a nested partition, a partition of its own.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> components_name("h")
+    'h_components'
+    """
+    return f"{name}_components"
 
 
 def slot_variables(posterior):

@@ -6,7 +6,7 @@ import pymc as pm
 from xarray import DataTree
 
 from pymc_nrm.compilation import without_announcements
-from pymc_nrm.model.rvs import is_nested_partition, is_partition
+from pymc_nrm.model.rvs import is_nested_partition, is_partition, value_of
 from pymc_nrm.pymc_internals import naming_dead_chains, warn_divergences, warn_treedepth
 from pymc_nrm.run.checkpoint_step import Checkpoints
 from pymc_nrm.run.convergence_report import convergence_report
@@ -15,7 +15,7 @@ from pymc_nrm.run.interruption import interrupts_before_draws, interrupts_outsid
 from pymc_nrm.run.label_storage import Storage
 from pymc_nrm.run.local_chains import run_chains
 from pymc_nrm.run.remote_chains import sample_remotely
-from pymc_nrm.run.results import mark_partitions, to_datatree
+from pymc_nrm.run.results import add_components, mark_partitions, to_datatree
 from pymc_nrm.run.slot_parameters import slot_parameters
 from pymc_nrm.run.slot_steps import with_slot_nuts
 from pymc_nrm.stats.diagnostics import attach
@@ -88,6 +88,8 @@ def run_and_check(
     if posterior is None or posterior.sizes.get("draw", 0) == 0:
         return idata
     mark_partitions(idata, partitions, slot_parameters(model, posterior), nested_partitions_of(model))
+    with_weights = [rv.name for rv in model.free_RVs if is_nested_partition(rv) and value_of(rv).has_weights]
+    partitions = [*partitions, *add_components(idata, with_weights)]
     check = compute_convergence_checks and not quiet
     diagnostics = {}
     if check or partition_diagnostics:

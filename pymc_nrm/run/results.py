@@ -5,7 +5,7 @@ import pymc as pm
 from pymc.util import drop_warning_stat
 from xarray import Dataset, DataTree
 
-from pymc_nrm.marks import ALL_SLOTS_USED, NAME, NESTED, NUMBER, SLOTS_OF, partition_number
+from pymc_nrm.marks import ALL_SLOTS_USED, NAME, NESTED, NUMBER, SLOTS_OF, components_name, partition_number
 from pymc_nrm.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
 from pymc_nrm.run.label_storage import LabelArray
 from pymc_nrm.samplers.base import LabelStep
@@ -114,6 +114,34 @@ def mark_partitions(idata, partitions, slots, nested):
         for group in ("sample_stats", "warmup_sample_stats"):
             if group in idata.children and NUMBER in idata[group].data_vars:
                 idata[group] = DataTree(_with_names(idata[group].to_dataset(), names, slots))
+
+
+def add_components(idata, nested):
+    """Give the components of each nested partition with weights a name of their own, as a partition, in place.
+
+    The variable ``<name>_components`` is a view of the last column, unless the model has a variable of this name.
+
+    Parameters
+    ----------
+    idata : DataTree
+    nested : list of str
+        Names of nested partitions with weights that were sampled.
+
+    Returns
+    -------
+    list of str
+        Names of the variables in the group ``posterior``.
+    """
+    added = []
+    for group in ("warmup_posterior", "posterior"):
+        present = idata[group].data_vars if group in idata.children else {}
+        added = [name for name in nested if name in present and components_name(name) not in present]
+        for name in added:
+            # Dimensions are chain, draw, item and column.
+            components = idata[group][name][..., -1].drop_vars(idata[group][name].dims[-1], errors="ignore")
+            mark = {NAME: components_name(name)}
+            idata[group][components_name(name)] = components.drop_attrs().assign_attrs(mark)
+    return [components_name(name) for name in added]
 
 
 def _with_names(stats, partitions, slots):

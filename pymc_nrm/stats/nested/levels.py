@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.checks import check_name
-from pymc_nrm.marks import NESTED
+from pymc_nrm.marks import NAME, NESTED, components_name
 from pymc_nrm.stats.contingency import as_labels
 from pymc_nrm.stats.draws import BLOCK, SAMPLE_DIMS, posterior_of
 
@@ -117,6 +117,9 @@ def levels(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None 
 def component_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None = None) -> xr.DataArray:
     """Components of the items in a nested partition with weights: a partition, which all functions of those take.
 
+    :func:`~pymc_nrm.sample` puts them into the posterior as ``<name>_components``.  After ``pm.sample`` do the same by
+    ``idata["posterior"]["h_components"] = component_draws(idata)``.
+
     Parameters
     ----------
     idata : DataTree, Dataset or DataArray
@@ -127,7 +130,8 @@ def component_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
     Returns
     -------
     DataArray of int64
-        Dimensions ``chain``, ``draw`` and that of the items; labels are 0, 1, ... in order of appearance.
+        Dimensions ``chain``, ``draw`` and that of the items; labels are 0, 1, ... in order of appearance.  Its name is
+        ``<name>_components``, and it is marked as a partition.
 
     Raises
     ------
@@ -144,7 +148,10 @@ def component_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
     components = components_of(idata, var_name)
     if components is None:
         raise ValueError("idata must hold a nested partition with weights: there is no column table_0")
-    return components
+    if components.name is None:
+        return components
+    name = components_name(components.name)
+    return components.rename(name).assign_attrs({NAME: name})
 
 
 def components_of(idata, var_name):
