@@ -10,6 +10,7 @@ from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.checks import check_count
 from pymc_nrm.distributions.conditions import with_conditions
+from pymc_nrm.distributions.constants import constant_value
 from pymc_nrm.distributions.item_counts import checked_count, count_value
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.partition import check_options, number_of_items, renamed
@@ -80,9 +81,11 @@ class NestedPartitionRV(RandomVariable):
         gammas = None if weights is None else np.concatenate([[weights.gamma_0], weights.gamma])
         return levels_of(measure), gammas
 
-    def value(self, name):
-        """Return the type of the values of a variable with this name."""
-        return NestedLabels(name, self.depth, self.has_weights)
+    def value(self, name, node=None):
+        """Return the type of the values of a variable with this name; its node tells the paths, if they are known."""
+        known = self.has_known_paths and node is not None
+        paths = constant_value(self.prior_inputs(node)[0]) if known else None
+        return NestedLabels(name, self.depth, self.has_weights, paths)
 
     def _supp_shape_from_params(self, dist_params, param_shapes=None):
         return [dist_params[0], pt.constant(self.value(None).shape(0)[1])]
@@ -214,17 +217,11 @@ class NestedPartition(pm.Discrete):
         if n is None and given is not None and (dims is None or (known is not None and dims[0] not in model.coords)):
             n = len(given)
         n = number_of_items("NestedPartition", name, n, dims, model)
-        value = NestedLabels(name, depth if known is None else known.shape[1], weights is not None)
+        value = NestedLabels(name, depth if known is None else known.shape[1], weights is not None, known)
         if known is not None:
             _check_number(title, known, n)
         initval = renamed(initval, n, f"initval of {title}", value)
         observed = renamed(observed, n, f"observed of {title}", value)
-        for argument, labels in {"initval": initval, "observed": observed}.items():
-            is_other = (
-                known is not None and isinstance(labels, np.ndarray) and (labels[:, : value.depth] != known).any()
-            )
-            if is_other:
-                raise ValueError(f"{argument} of {title} must have the tree that paths give; it has another one")
         if dims is not None:
             dims = (dims[0], f"{name}_column")
             model.add_coord(dims[1], value.columns)

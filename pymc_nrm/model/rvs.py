@@ -34,6 +34,11 @@ def is_nested_partition(variable):
     return variable.owner is not None and isinstance(variable.owner.op, NestedPartitionRV)
 
 
+def has_known_paths(variable):
+    """Return whether a variable is a nested partition whose tree is known."""
+    return is_nested_partition(variable) and variable.owner.op.has_known_paths
+
+
 def is_mixture(variable):
     """Return whether a variable is the data of a mixture, observed or latent."""
     return variable.owner is not None and isinstance(variable.owner.op, MixtureRV | TreeMixtureRV)
@@ -109,7 +114,8 @@ def slot_partitions(model):
 
 def value_of(partition):
     """Return the type of the values of a partition, such as a :class:`~pymc_nrm.partitions.value.FlatLabels`."""
-    return partition.owner.op.value(partition.name)
+    op = partition.owner.op
+    return op.value(partition.name, partition.owner) if has_known_paths(partition) else op.value(partition.name)
 
 
 def partition_of(mixture):

@@ -61,14 +61,14 @@ def canonical_paths(title, labels, known=()):
     n_missing = int(np.ma.count_masked(labels)) if np.ma.is_masked(labels) else int(pd.isna(array).sum())
     if n_missing:
         raise ValueError(f"{title} must have no missing labels; {n_missing} of {array.size} are missing")
-    columns = f"(n, {len(known)})" if known else "(n, depth)"
-    one_level = len(known) <= 1
-    if array.ndim not in (1, 2) or array.size == 0 or (array.ndim == 1 and not one_level):
-        allowed = f"(n,) or {columns}" if one_level else columns
+    fits = array.ndim in (1, 2) and array.size > 0
+    if fits and known:
+        fits = len(known) == (1 if array.ndim == 1 else array.shape[1])
+    if not fits:
+        allowed = f"(n, {len(known)})" if known else "(n, depth)"
+        allowed = f"(n,) or {allowed}" if len(known) <= 1 else allowed
         raise ValueError(f"{title} must have shape {allowed}, with at least one item; got shape {array.shape}")
     array = array.reshape(len(array), -1)
-    if known and array.shape[1] != len(known):
-        raise ValueError(f"{title} must have shape {columns}, as the known paths have; got shape {array.shape}")
     numbered = [{node: k for k, node in enumerate(level)} for level in known or ((),) * array.shape[1]]
     paths = np.empty(array.shape, dtype=np.int64)
     for row, path in zip(array, paths, strict=True):

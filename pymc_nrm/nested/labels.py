@@ -42,6 +42,8 @@ class NestedLabels:
         Name of the nested partition, which is also the key of its value in a point.
     depth : int
     has_weights : bool
+    paths : ndarray of int64, shape (n, depth), optional
+        The paths of every value, if they are known.
 
     Examples
     --------
@@ -55,8 +57,8 @@ class NestedLabels:
     # Number of slots of a partition whose labels index parameters.
     max_clusters = None
 
-    def __init__(self, name, depth, has_weights):
-        self.name, self.depth, self.has_weights = name, depth, has_weights
+    def __init__(self, name, depth, has_weights, paths=None):
+        self.name, self.depth, self.has_weights, self.paths = name, depth, has_weights, paths
         self.columns = [f"level_{level}" for level in range(1, depth + 1)]
         if has_weights:
             self.columns += [f"table_{level}" for level in range(depth, -1, -1)]
@@ -106,8 +108,8 @@ class NestedLabels:
         Raises
         ------
         TypeError, ValueError
-            If the labels are not whole numbers of such a shape, or a table stands in several nodes or is part of
-            several tables.
+            If the labels are not whole numbers of such a shape, a table stands in several nodes or is part of
+            several tables, or paths are not the known ones.
         """
         array = numeric_array(argument, labels)
         shapes = {(n, self.depth), self.shape(n)}
@@ -120,6 +122,8 @@ class NestedLabels:
         if self.has_weights and len(columns) == self.depth:
             columns += [*columns[::-1], np.zeros(n, dtype=np.int64)]
         values = np.column_stack(columns)
+        if self.paths is not None and (values[:, : self.depth] != self.paths).any():
+            raise ValueError(f"{argument} must have the known tree, that of paths; it has another one")
         for fine, coarse in self.refinements():
             if not _refines(values[:, fine], values[:, coarse]):
                 raise ValueError(

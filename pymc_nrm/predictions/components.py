@@ -16,8 +16,8 @@ from pymc_nrm.interrupts import check_signals
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import label_counts
+from pymc_nrm.predictions.any_draws import draws_of
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded, partition_coords
-from pymc_nrm.predictions.nested_draws import draws_of
 from pymc_nrm.progress import tracked
 
 

@@ -8,7 +8,7 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.model.rvs import checked_model
-from pymc_nrm.predictions.nested_draws import draws_of
+from pymc_nrm.predictions.any_draws import draws_of
 from pymc_nrm.predictions.new_items import NewItems
 from pymc_nrm.predictions.tables import log_sum_rows
 
@@ -18,6 +18,7 @@ def log_density(
     model: Model,
     X_new: Any,
     *,
+    new_paths: Any = None,
     var_name: str | None = None,
     progressbar: bool = True,
 ) -> xr.DataArray:
@@ -32,6 +33,9 @@ def log_density(
     X_new : array_like, sparse matrix, DataArray or Dataset, shape (m, d) or (m,), or dict of them by mixture
         Data of the new items, each predicted by itself.  If several mixtures share the partition, give a dict by their
         names; data of mixtures that it omits count as unknown.
+    new_paths : array_like of int or str, shape (m,) or (m, depth), optional
+        Groups of the new items, known or new ones, for a nested partition with known paths, which needs them; one row
+        stands for all new items.
     var_name : str, optional
         Name of the partition or nested partition; by default the only one of the model.
     progressbar : bool
@@ -48,14 +52,14 @@ def log_density(
     TypeError
         If data are not numbers.
     ValueError
-        If new data have the wrong shape or values outside the support of their family, or the draws or the model lack
-        a variable.
+        If groups of new items are missing or have no meaning, new data have the wrong shape or values outside the
+        support of their family, or the draws or the model lack a variable.
 
     Notes
     -----
     This is ``log mean over draws of sum_k P(join k) p(x | items of k)``, with k over the clusters of the draw and a new
-    one, and with u and the parameters integrated out; k are paths for a nested partition, and means of nodes are
-    integrated out as well.  The mean is taken of densities, not of logarithms; nothing
+    one, and with u and the parameters integrated out; k are paths for a nested partition, components if its paths are
+    known, and means of nodes are integrated out as well.  The mean is taken of densities, not of logarithms; nothing
     underflows, unlike :func:`~pymc_nrm.predictions.density` in many dimensions.
 
     Examples
@@ -72,7 +76,7 @@ def log_density(
     [-1.45, -4.6]
     """
     model = checked_model(model)
-    draws = draws_of(idata, model, var_name)
+    draws = draws_of(idata, model, var_name, new_paths)
     items = NewItems(draws, X_new)
     total = -np.inf
     for _, table in items.tables("Evaluating densities", progressbar):

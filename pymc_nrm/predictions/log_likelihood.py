@@ -17,8 +17,9 @@ from pymc_nrm.model.rvs import (
     n_slots,
     partition_of,
 )
+from pymc_nrm.predictions.any_draws import draws_of
 from pymc_nrm.predictions.layout import draws_dataset, partition_coords
-from pymc_nrm.predictions.nested_draws import NestedDraws, draws_of
+from pymc_nrm.predictions.nested_draws import NestedDraws
 from pymc_nrm.predictions.nested_leave_one_out import nested_leave_one_out
 from pymc_nrm.predictions.prediction_rule import log_join_without
 from pymc_nrm.predictions.slot_draws import SlotDraws, data_of_items

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.model.parts import joint_data, joint_family
-from pymc_nrm.model.rvs import find_partition, is_nested_partition
+from pymc_nrm.model.rvs import find_partition
 from pymc_nrm.nested.forward import draw_further_nested, draw_further_paths
 from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.predictions.places import component_weights, places_of
 from pymc_nrm.predictions.tables import log_predictive_table
 from pymc_nrm.tree_families.predictive import log_predictive_at_places
 
-__all__ = ["NestedDraw", "NestedDraws", "draws_of", "log_mix"]
+__all__ = ["NestedDraw", "NestedDraws", "log_mix"]
 
 
 class NestedDraw(NamedTuple):
@@ -161,9 +161,3 @@ class NestedDraws(PartitionDraws):
             )
         self.column_dim = dims[1]
         return dims[0]
-
-
-def draws_of(idata, model, partition=None):
-    """Draws of a partition, nested or not; arguments as for :class:`NestedDraws`."""
-    rv = find_partition(model, partition, nested=True)
-    return (NestedDraws if is_nested_partition(rv) else PartitionDraws)(idata, model, rv.name)

@@ -7,6 +7,7 @@ from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
 from pymc_nrm.model.parts import joint_data, joint_family
 from pymc_nrm.nested.labels import rename_in_order
+from pymc_nrm.predictions.grouped_draws import GroupedDraw, leaf_weights
 from pymc_nrm.predictions.places import component_weights, places_of
 from pymc_nrm.predictions.tables import log_leave_one_out_table
 from pymc_nrm.tree_families.predictive import log_predictive_at_places
@@ -19,7 +20,7 @@ def nested_leave_one_out(draw):
 
     Parameters
     ----------
-    draw : NestedDraw
+    draw : NestedDraw or GroupedDraw
 
     Returns
     -------
@@ -33,8 +34,11 @@ def nested_leave_one_out(draw):
     # Each row has its own weights.
     largest = table.max(axis=1, keepdims=True)
     shift = np.where(np.isfinite(largest), largest, 0.0)
+    densities = np.exp(table - shift)
     with np.errstate(divide="ignore"):
-        return shift[:, 0] + np.log(_mix_rows(draw.levels, draw.gammas, draw.values, components, np.exp(table - shift)))
+        if isinstance(draw, GroupedDraw):
+            return shift[:, 0] + np.log(_mix_leaves(draw.paths, draw.gammas, draw.values, components, densities))
+        return shift[:, 0] + np.log(_mix_rows(draw.levels, draw.gammas, draw.values, components, densities))
 
 
 @kernel
@@ -67,6 +71,27 @@ def _mix_rows(levels, gammas, values, components, densities):
             for k in range(n_components + 1):
                 density += weights[place, k] * densities[item, k]
             mixed[item] += np.exp(places.log_weights[place]) * density
+    return mixed
+
+
+@kernel
+def _mix_leaves(paths, gammas, values, components, densities):
+    """Density of each item in its leaf as the other items leave it, from its densities in the components."""
+    n, n_components = values.shape[0], densities.shape[1] - 1
+    mixed = np.zeros(n)
+    kept, reordered = np.empty(n - 1, dtype=np.int64), np.empty_like(paths)
+    for item in range(n):
+        check_signals()
+        # The item comes last, as one that is new.
+        for i in range(n - 1):
+            kept[i] = components[i + (i >= item)]
+            reordered[i] = paths[i + (i >= item)]
+        reordered[n - 1] = paths[item]
+        for column in range(paths.shape[1]):
+            rename_in_order(reordered[:, column], n)
+        weights, leaves = leaf_weights(reordered, gammas, _without(values, item), kept, n_components)
+        for k in range(n_components + 1):
+            mixed[item] += weights[leaves[n - 1], k] * densities[item, k]
     return mixed
 
 

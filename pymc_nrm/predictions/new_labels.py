@@ -7,13 +7,12 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.checks import numeric_array
-from pymc_nrm.model.rvs import checked_model, dims_of, find_partition, is_nested_partition, n_slots
+from pymc_nrm.model.rvs import checked_model, dims_of, find_partition, has_known_paths, is_nested_partition, n_slots
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
-from pymc_nrm.predictions.nested_draws import NestedDraws
+from pymc_nrm.predictions.any_draws import check_new_paths, draws_of
 from pymc_nrm.predictions.nested_labels import predict_nested_labels
 from pymc_nrm.predictions.new_items import NewItems
 from pymc_nrm.predictions.new_slots import NewSlots
-from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.predictions.slot_draws import SlotDraws, data_of_items
 from pymc_nrm.predictions.tables import log_sum_rows
 from pymc_nrm.progress import tracked
@@ -26,6 +25,7 @@ def predict_labels(
     X_new: Any = None,
     estimate: Any = None,
     *,
+    new_paths: Any = None,
     var_name: str | None = None,
     progressbar: bool = True,
 ) -> xr.Dataset:
@@ -46,7 +46,11 @@ def predict_labels(
         Labels of the old items; by default those of :func:`~pymc_nrm.stats.point_estimate` with seed 0, or those of the
         partition itself if it is observed.  For a nested partition an :class:`~pymc_nrm.stats.ItemTree` with the levels
         of the draws, or paths, shape (n, depth); by default the tree of
-        :func:`~pymc_nrm.stats.nested_point_estimate` with seed 0.
+        :func:`~pymc_nrm.stats.nested_point_estimate` with seed 0.  If its paths are known, labels of components; by
+        default the point estimate of these.
+    new_paths : array_like of int or str, shape (m,) or (m, depth), optional
+        Groups of the new items, known or new ones, for a nested partition with known paths, which needs them; one row
+        stands for all new items.
     var_name : str, optional
         Name of the partition or nested partition; by default the only one of the model.
     progressbar : bool
@@ -70,8 +74,9 @@ def predict_labels(
     TypeError
         If data are not numbers.
     ValueError
-        If the estimate and the partition have different numbers of items, new data have the wrong shape or values
-        outside the support of their family, or the draws or the model lack a variable.
+        If groups of new items are missing or have no meaning, the estimate and the partition have different numbers of
+        items, new data have the wrong shape or values outside the support of their family, or the draws or the model
+        lack a variable.
 
     Notes
     -----
@@ -108,8 +113,10 @@ def predict_labels(
     """
     model = checked_model(model)
     partition = find_partition(model, var_name, nested=True)
-    if is_nested_partition(partition) and X_new is not None:
-        return predict_nested_labels(NestedDraws(idata, model, partition.name), X_new, estimate, progressbar)
+    check_new_paths(partition, new_paths)
+    grouped = has_known_paths(partition)
+    if is_nested_partition(partition) and not grouped and X_new is not None:
+        return predict_nested_labels(draws_of(idata, model, partition.name, new_paths), X_new, estimate, progressbar)
     names = data_of_items(model, partition) if n_slots(partition) is not None else []
     if names or X_new is None:
         if X_new is not None:
@@ -122,12 +129,12 @@ def predict_labels(
                 f"X_new must be given for the partition {partition.name!r}, whose data are of mixtures only"
             )
         return _predict_slots(SlotDraws(idata, model, partition.name), names, estimate, progressbar)
-    draws = PartitionDraws(idata, model, partition.name)
-    if estimate is None:
-        sampled = partition in model.free_RVs
-        estimate = (
-            point_estimate(draws.posterior[partition.name], random_seed=0) if sampled else next(iter(draws)).labels
-        )
+    draws = draws_of(idata, model, partition.name, new_paths)
+    if estimate is None and partition in model.free_RVs:
+        labels = draws.posterior[partition.name]
+        estimate = point_estimate(labels.isel({draws.column_dim: -1}) if grouped else labels, random_seed=0)
+    elif estimate is None:
+        estimate = next(iter(draws)).labels
     labels, names = _estimate_labels(estimate, draws.n_items)
     items = NewItems(draws, X_new)
     total = 0.0

@@ -11,7 +11,7 @@ import numpy as np
 
 from pymc_nrm.generic import kernel
 
-__all__ = ["Places", "component_weights", "places_of"]
+__all__ = ["Places", "component_weights", "nodes_of_paths", "places_of"]
 
 
 class Places(NamedTuple):
@@ -62,7 +62,39 @@ def places_of(levels, values):
     >>> np.exp(places.log_weights).round(3).tolist()
     [0.25, 0.25, 0.167, 0.125, 0.125, 0.083]
     """
-    n, depth = values.shape[0], levels.alpha.shape[0]
+    depth = levels.alpha.shape[0]
+    start, nodes, above, counts, n_children = nodes_of_paths(values, depth)
+    n_places = start[depth + 1]
+    log_weights, log_reach = np.zeros(n_places), np.zeros(n_places)
+    for level in range(depth + 1):
+        for place in range(start[level], start[level + 1]):
+            if level > 0:
+                share = (counts[place] - levels.sigma[level - 1]) / (counts[above[place]] + levels.alpha[level - 1])
+                log_reach[place] = log_reach[above[place]] + math.log(share)
+            log_weights[place] = log_reach[place]
+            if level < depth and n_children[place] > 0:
+                opens = levels.alpha[level] + n_children[place] * levels.sigma[level]
+                log_weights[place] += math.log(opens / (counts[place] + levels.alpha[level]))
+    return Places(start, nodes, above, counts, log_weights)
+
+
+@kernel
+def nodes_of_paths(values, depth):
+    """Number the nodes of all levels, one level after the other.
+
+    Parameters
+    ----------
+    values : ndarray of int64, shape (n, at least depth)
+        Paths in canonical form; further columns are ignored.
+    depth : int
+
+    Returns
+    -------
+    start, nodes, above, counts : ndarray of int64
+        As in :class:`Places`.
+    n_children : ndarray of int64, shape (n_places,)
+    """
+    n = values.shape[0]
     start = np.zeros(depth + 2, dtype=np.int64)
     start[1] = 1
     for level in range(1, depth + 1):
@@ -83,17 +115,7 @@ def places_of(levels, values):
                 above[place] = nodes[i, level - 1]
                 n_children[above[place]] += 1
             counts[place] += 1
-    log_weights, log_reach = np.zeros(n_places), np.zeros(n_places)
-    for level in range(depth + 1):
-        for place in range(start[level], start[level + 1]):
-            if level > 0:
-                share = (counts[place] - levels.sigma[level - 1]) / (counts[above[place]] + levels.alpha[level - 1])
-                log_reach[place] = log_reach[above[place]] + math.log(share)
-            log_weights[place] = log_reach[place]
-            if level < depth and n_children[place] > 0:
-                opens = levels.alpha[level] + n_children[place] * levels.sigma[level]
-                log_weights[place] += math.log(opens / (counts[place] + levels.alpha[level]))
-    return Places(start, nodes, above, counts, log_weights)
+    return start, nodes, above, counts, n_children
 
 
 @kernel

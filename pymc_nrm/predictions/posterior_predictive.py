@@ -12,10 +12,11 @@ from pymc_nrm.families.conjugate import draw_item, restore_parameters
 from pymc_nrm.families.needs import ITEMS, check_needs
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
-from pymc_nrm.model.rvs import checked_model, is_mixture
+from pymc_nrm.model.rvs import checked_model, has_known_paths, is_mixture
+from pymc_nrm.predictions.any_draws import draws_of
 from pymc_nrm.predictions.components import covariances_held, draw_component_rows
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, partition_coords
-from pymc_nrm.predictions.nested_draws import NestedDraws, draws_of
+from pymc_nrm.predictions.nested_draws import NestedDraws
 from pymc_nrm.progress import tracked
 from pymc_nrm.tree_families.draws import draw_given_data
 
@@ -34,6 +35,7 @@ def sample_posterior_predictive(
     model: Model,
     *,
     new_items: int = 0,
+    new_paths: Any = None,
     var_names: Any = None,
     random_seed: Any = None,
     progressbar: bool = True,
@@ -51,6 +53,9 @@ def sample_posterior_predictive(
         The model that was sampled.
     new_items : int
         Number of new items of every partition involved.
+    new_paths : array_like of int or str, shape (new_items,) or (new_items, depth), optional
+        Groups of the new items, known or new ones, for a nested partition with known paths, which needs them; one row
+        stands for all new items.
     var_names : str or sequence of str, optional
         Names of mixtures.  By default all observed mixtures, or all mixtures if none is observed.
     random_seed : int or numpy.random.Generator, optional
@@ -69,8 +74,8 @@ def sample_posterior_predictive(
     Raises
     ------
     ValueError
-        If the draws or the model lack a variable, ``new_items`` is not a whole number of at least 0, or there are new
-        items but a hyperparameter has one value for each old item.
+        If the draws or the model lack a variable, groups of new items are missing or have no meaning, ``new_items`` is
+        not a whole number of at least 0, or there are new items but a hyperparameter has one value for each old item.
 
     Notes
     -----
@@ -101,14 +106,19 @@ def sample_posterior_predictive(
     """
     model = checked_model(model)
     check_count("new_items", new_items, 0)
+    if new_paths is not None and new_items == 0:
+        raise ValueError(f"new_paths must be None unless there are new_items; got {new_paths!r}")
     layouts = _layouts(model, var_names)
     for layout in layouts:
         if not layout.has_tree_family:
             check_needs(layout.family_class, ITEMS, "sample_posterior_predictive")
     rng = get_random_generator(random_generator(random_seed))
     replicated, predicted, coords, new_coords = {}, {}, {}, {}
-    for partition in dict.fromkeys(layout.partition for layout in layouts):
-        draws = draws_of(idata, model, partition)
+    partitions = list(dict.fromkeys(layout.partition for layout in layouts))
+    grouped = [partition for partition in partitions if has_known_paths(model[partition])]
+    for partition in partitions:
+        # Groups of new items are for all partitions with known paths; draws refuse them if there are none.
+        draws = draws_of(idata, model, partition, new_paths if partition in grouped or not grouped else None)
         group = [layout for layout in layouts if layout.partition == partition]
         new_dim = f"new_{draws.item_dim}"
         labels, results = _draw(draws, group, new_items, rng, progressbar)

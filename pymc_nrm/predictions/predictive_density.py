@@ -7,9 +7,11 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.model.rvs import checked_model
+from pymc_nrm.predictions.any_draws import draws_of
+from pymc_nrm.predictions.grouped_draws import GroupedDraws
 from pymc_nrm.predictions.items import as_rows, prepare_new_items
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
-from pymc_nrm.predictions.nested_draws import NestedDraws, draws_of
+from pymc_nrm.predictions.nested_draws import NestedDraws
 from pymc_nrm.predictions.tables import log_sum_rows
 from pymc_nrm.progress import tracked
 
@@ -19,6 +21,7 @@ def density(
     model: Model,
     grid: Any,
     *,
+    new_paths: Any = None,
     var_name: str | None = None,
     progressbar: bool = True,
 ) -> xr.Dataset:
@@ -33,6 +36,8 @@ def density(
     grid : array_like, sparse matrix, DataArray or Dataset, shape (m, d), or (m,) for one feature
         Points in the units of the data; whole numbers for families of counts.  A Dataset has one variable per feature.
         If the family allows missing values, NaN in a point leaves that feature out, and the density is marginal.
+    new_paths : array_like of int or str, shape (1,) or (1, depth), optional
+        Group of the item, a known or a new one, for a nested partition with known paths, which needs it.
     var_name : str, optional
         Name of the Mixture; by default the only one of the model.
     progressbar : bool
@@ -44,14 +49,15 @@ def density(
         ``density``, dims (chain, draw, point), is per unit of the data and not in logs, or a probability for discrete
         families.  ``new_cluster_weight``, dims (chain, draw), is the probability that the item opens a new cluster,
         before its data are seen.  A nested partition has ``new_node_weight`` instead, dims (chain, draw, level): the
-        probability that the node of the item at this level is new.  For one feature, the grid is the coordinate of
+        probability that the node of the item at this level is new; with known paths it has ``new_cluster_weight``,
+        which is that of a new component.  For one feature, the grid is the coordinate of
         ``point``; otherwise points have the coordinates ``x_0``, ``x_1``, ... (except for sparse grids).
 
     Raises
     ------
     ValueError
-        If the grid and the mixture have different numbers of features, the grid has values outside the support of the
-        family, or the draws or the model lack a variable.
+        If a group is missing or has no meaning, the grid and the mixture have different numbers of features, the grid
+        has values outside the support of the family, or the draws or the model lack a variable.
 
     Notes
     -----
@@ -79,7 +85,12 @@ def density(
     """
     model = checked_model(model)
     layout = MixtureLayout(model, var_name, nested=True)
-    draws = draws_of(idata, model, layout.partition)
+    draws = draws_of(idata, model, layout.partition, new_paths)
+    grouped = isinstance(draws, GroupedDraws)
+    if grouped and len(draws.new_paths) != 1:
+        raise ValueError(
+            f"new_paths must have one row, the group of the item; got {len(draws.new_paths)} rows and {new_paths!r}"
+        )
     k = draws.mixtures.index(layout.name)
     rows = points = values = None
     new_weights = []
@@ -94,7 +105,7 @@ def density(
             values[s] = np.exp(log_sum_rows(draw.log_weights([family], [data], [points], rows.shape[0])))
             new_weights.append(draw.new_weight())
     variables, coords = {"density": (("point",), values)}, point_coords(rows)
-    if isinstance(draws, NestedDraws):
+    if isinstance(draws, NestedDraws) and not grouped:
         variables["new_node_weight"] = (("level",), np.array(new_weights))
         coords["level"] = np.arange(1, len(new_weights[0]) + 1)
     else:

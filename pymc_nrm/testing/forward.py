@@ -14,7 +14,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.checks import random_generator
 from pymc_nrm.model.dependents import other_uses
-from pymc_nrm.model.rvs import is_mixture, is_nested_partition, is_partition, value_of
+from pymc_nrm.model.rvs import has_known_paths, is_mixture, is_nested_partition, is_partition, value_of
 from pymc_nrm.pymc_internals import StepMethodState, dataclass_state
 from pymc_nrm.testing.scores import mean_and_error
 
@@ -183,7 +183,7 @@ def _default_functionals(model):
         elif is_nested_partition(rv):
             value = value_of(rv)
             # Known paths are the same in every draw.
-            n_known = value.depth if rv.owner.op.has_known_paths else 0
+            n_known = value.depth if has_known_paths(rv) else 0
             for k, column in list(enumerate(value.columns))[n_known:]:
                 of_column = partial(_of_column, name=name, column=k)
                 functionals[f"{name}: {column}"] = partial(of_column, lambda labels: labels.max(axis=-1) + 1)

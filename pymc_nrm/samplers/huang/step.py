@@ -12,7 +12,7 @@ from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.families.needs import COMPONENT_PANEL
 from pymc_nrm.generic import precompile
 from pymc_nrm.model.dependents import mixtures_of
-from pymc_nrm.model.rvs import family_of, is_nested_partition, value_of
+from pymc_nrm.model.rvs import family_of, has_known_paths, is_nested_partition, value_of
 from pymc_nrm.pymc_internals import Competence
 from pymc_nrm.samplers.huang.published_sweep import Repairs, published_sweep
 from pymc_nrm.samplers.nested.base import NestedStep
@@ -141,7 +141,7 @@ class PublishedNestedGibbs(NestedStep):
                 "samples it"
             )
         op = partition.owner.op
-        if op.has_known_paths:
+        if has_known_paths(partition):
             raise ValueError(
                 f"vars of {name} must be a NestedPartition with a random tree; that of {partition.name!r} is known. "
                 "NestedGibbs samples it"
@@ -171,7 +171,7 @@ class PublishedNestedGibbs(NestedStep):
 
     @classmethod
     def competence(cls, var, has_grad):
-        suits = is_nested_partition(var) and value_of(var).has_weights and not var.owner.op.has_known_paths
+        suits = is_nested_partition(var) and value_of(var).has_weights and not has_known_paths(var)
         return Competence.COMPATIBLE if suits else Competence.INCOMPATIBLE
 
 
