@@ -23,11 +23,12 @@ PATHS = {
     "two groups of four": [[0], [0], [1], [1]],
     "groups of groups": [[0, 0], [0, 1], [1, 2], [0, 1]],
 }
-NOTHING = SeatSweep(False, False, 0)
+NOTHING = SeatSweep(False, False, 0, False)
 KERNELS = {
     "items": NOTHING._replace(items=True),
     "seats": NOTHING._replace(seats=True),
     "components": NOTHING._replace(components=1),
+    "tables": NOTHING._replace(tables=True),
     "all": SeatSweep(components=1),
 }
 

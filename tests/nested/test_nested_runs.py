@@ -92,7 +92,7 @@ def test_pymc_samples_the_same(idata, model_of_all):
     options = {key: value for key, value in OPTIONS.items() if key != "quiet"}
     with model_of_all["model"]:
         found = pm.sample(**options, step=model_of_all["step"])
-    found["posterior"]["h_components"] = nrm.component_draws(found)
+    found["posterior"]["h_components"] = nrm.component_draws(found, "h")
     assert_same(found, idata)
     assert nrm.stats.nested_names(found) == ["h", "t"]
     xr.testing.assert_equal(nrm.levels(found, "h").drop_attrs(), nrm.levels(idata, "h").drop_attrs())

@@ -20,6 +20,7 @@ from pymc_nrm.samplers.nested.franchise import (
 )
 from pymc_nrm.samplers.nested.item_gibbs import take_item
 from pymc_nrm.samplers.nested.seating import seating_gibbs
+from pymc_nrm.samplers.nested.table_arrangement import redraw_tables
 from pymc_nrm.samplers.nested.weights_of_places import draw_seat, path_weights, relative_weights
 
 
@@ -31,11 +32,13 @@ class SeatSweep(NamedTuple):
     items, seats : bool
     components : int
         Number of splits or merges of components.
+    tables : bool
     """
 
     items: bool = True
     seats: bool = True
     components: int = 4
+    tables: bool = True
 
 
 @kernel
@@ -166,4 +169,7 @@ def seat_sweep(rng, values, gammas, family, data, kernels):
     if n > 1:
         for _ in range(kernels.components):
             franchise, state = component_split_merge(rng, franchise, state, gammas, family, data)
-    return franchise_values(franchise), log_marginals(state, family).sum()
+    values = franchise_values(franchise)
+    if kernels.tables:
+        redraw_tables(rng, values, gammas)
+    return values, log_marginals(state, family).sum()
