@@ -30,8 +30,9 @@ class HierarchicalDirichletProcess(NamedTuple):
     Notes
     -----
     Components are drawn once for the whole tree and independently of each other, and each item shows one component
-    once.  Given the components, the tree is therefore independent of the data: how near two components are says nothing
-    about where they stand in the tree.
+    once.  Given the components, a random tree is therefore independent of the data: how near two components are says
+    nothing about where they stand in the tree.  Over known groups this is the hierarchical Dirichlet process of Teh,
+    Jordan, Beal & Blei (2006), and the data say which components each group has.
 
     Examples
     --------

@@ -75,7 +75,8 @@ def sample(
     -------
     DataTree
         As from ``pm.sample``; the attribute ``partition`` of a partition in ``posterior`` is its name, the attribute
-        ``nested_partition`` of a nested partition its depth.
+        ``nested_partition`` of a nested partition its depth.  The components of a nested partition with weights are a
+        partition of their own, ``<name>_components``.
         ``sample_stats`` has ``n_clusters``, ``log_joint`` (log density of data, partition and u given everything else),
         ``u`` and ``entropy`` (nats) of each draw, with the dimension ``partition`` if there are several.
         ``partition_stats`` has a group for each partition with diagnostics that do not depend on labels.  For ArviZ see

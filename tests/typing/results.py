@@ -57,7 +57,7 @@ print(nrm.stats.variation_of_information(labels[0], labels[0, 0]).max(), nrm.sta
 paths = xr.DataArray(np.stack([labels, labels], axis=3), dims=("chain", "draw", "item", "level"), name="h")
 assert_type(nrm.levels(paths), xr.DataArray)
 weighted = paths.isel(level=[0, 0, 0]).assign_coords(level=["level_1", "table_1", "table_0"])
-assert_type(nrm.stats.component_draws(weighted), xr.DataArray)
+assert_type(nrm.component_draws(weighted), xr.DataArray)
 tree = nrm.consensus_tree(paths)
 assert_type(tree, nrm.stats.ItemTree)
 assert_type(nrm.nested_point_estimate(paths, n_restarts=2, random_seed=1, progressbar=False), nrm.stats.ItemTree)

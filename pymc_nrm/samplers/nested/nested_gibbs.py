@@ -24,7 +24,7 @@ class NestedGibbs(NestedStep):
     With weights a sweep redraws every item (path, tables and component together), every leaf table as a whole (path and
     component), the seats of every table in the parents of their nodes, and every level of the tree given the others;
     then it splits and merges components.  Where paths are known, it redraws tables and component of every item in its
-    leaf, the seats of every table, and splits and merges components.
+    leaf and the seats of every table, splits and merges components, and redraws all tables given components.
     Without weights it redraws the path of every item, moves nodes with all that is below them, and splits and merges
     nodes, given a covariance of the family that it draws and forgets.  Without data draws are from the prior.  All of
     it leaves the posterior invariant, and a sweep is irreducible.
