@@ -43,7 +43,7 @@ def summary(
     A nested partition ``h`` has ``h[n_nodes level 1]``, ..., ``h[entropy level 1]``, ..., ``h[mean_common_depth]``,
     ``h[n_components]`` and ``h[log_joint]`` where there are such, see :func:`~pymc_nrm.stats.nested_quantities`, and
     the two worst pairs of :func:`~pymc_nrm.stats.nested_convergence`, whose mean is the level of the lowest node that
-    they share.
+    they share.  Its components are a partition of their own, ``h_components``.
 
     Parameters
     ----------

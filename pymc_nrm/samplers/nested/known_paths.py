@@ -33,6 +33,7 @@ class SeatSweep(NamedTuple):
     components : int
         Number of splits or merges of components.
     tables : bool
+        Whether all tables are redrawn given the components.
     """
 
     items: bool = True
