@@ -167,6 +167,27 @@ def test_starts():
         nrm.sample(**OPTIONS, quiet=True, initvals={"h": [[0], [0], [0], [0], [1]]})
 
 
+def test_one_item():
+    model = make_model(groups=[["a", 3]])
+    with model:
+        step = nrm.NestedGibbs([model["h"]], rng=1)
+    point, [stats] = step.step(model.initial_point())
+    assert (point["h"] == 0).all()
+    assert (stats["n_nodes"], stats["n_components"]) == (2, 1)
+
+
+def test_known_tables():
+    groups, value, rows = ["a", "a", "b"], np.array([[0, 0, 0], [0, 1, 1], [1, 2, 1]]), X[:3]
+    with pm.Model() as model:
+        weights = nrm.HierarchicalDirichletProcess(pm.Gamma("gamma", 2, 2), 1.5)
+        h = nrm.NestedPartition("h", weights=weights, paths=groups, observed=value)
+        nrm.Mixture("x", h, FAMILY, observed=rows)
+    draws = xr.Dataset({"gamma": (("chain", "draw"), [[0.4]])})
+    expected = nrm.log_density(posterior([value]), fixed_model(groups, rows), X[3:], new_paths=["b", "c"])
+    np.testing.assert_allclose(nrm.log_density(draws, model, X[3:], new_paths=["b", "c"]), expected, rtol=1e-12)
+    assert nrm.predict_labels(draws, model, X[3:], new_paths=["b"]).probability.shape == (2, 2)
+
+
 WEIGHTS = nrm.HierarchicalDirichletProcess(1.0, 1.0)
 
 
