@@ -18,13 +18,23 @@ from common.sampler_tables import ablation_table
 
 import pymc_nrm as nrm
 
-INFORMED, NODES = "informed_split_merge", "tree_split_merge"
+INFORMED, NODES, BLOCKS, REFERENCE = (
+    "informed_split_merge",
+    "tree_split_merge",
+    "subtree_gibbs",
+    "reference_subtree_gibbs",
+)
 # Moves that a variant leaves out; Gibbs updates of items remain.
 LEFT_OUT = {
     TREE: (),
     "without informed splits and merges": (INFORMED,),
     "without splits and merges of nodes": (NODES,),
-    "items only": (INFORMED, NODES),
+    "without Gibbs updates of blocks": (BLOCKS, REFERENCE),
+    "without Gibbs updates of reference blocks": (REFERENCE,),
+    "informed splits and merges only": (NODES, BLOCKS, REFERENCE),
+    "splits and merges of nodes only": (INFORMED, BLOCKS, REFERENCE),
+    "blocks only": (INFORMED, NODES),
+    "items only": (INFORMED, NODES, BLOCKS, REFERENCE),
 }
 REAL = {
     "digits": ("digits, 10 components", nrm.NormalWishart.from_data),

@@ -12,7 +12,7 @@ from pymc_nrm.guide_trees.join_forest import join_forest
 from pymc_nrm.guide_trees.potentials import tree_potentials
 from pymc_nrm.guide_trees.tree import Tree, build_tree
 
-# Moves cost the depth of their anchors, so guide trees avoid chains at a smaller depth than clusterings do.
+# Subtree moves cost the depth of their leaves, so guide trees avoid chains at a smaller depth than clusterings do.
 GUIDE_BALANCE_DEPTH = 16
 
 # Ward linkage keeps all n (n - 1) / 2 distances, 100 MB for this many items.

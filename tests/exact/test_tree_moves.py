@@ -19,8 +19,8 @@ from pymc_nrm.samplers.tree_guided.step import TreeGuided, tree_guided_cycle
 from pymc_nrm.testing import largest_z, total_variation, z_scores
 
 U = 2.5
-N_STARTS = 40_000
-MOVES = list(MovesPerCycle._fields[:2])
+N_STARTS, N_DRAWS = 40_000, 8_000
+MOVES = list(MovesPerCycle._fields[:4])
 
 # Configurations of the step: the default, and each kind of move made often beside one item of Gibbs updates.
 QUIET = dict.fromkeys(MOVES, 0) | {"marginal_gibbs": 1}
@@ -38,6 +38,15 @@ def move_once(rng, start, weights, family, data, guide, move, n_moves):
 def move_all(rng, starts, weights, family, data, guide, move, n_moves):
     """Labels after moves of one kind from each start, shape of ``starts``."""
     return np.array([move_once(rng, start, weights, family, data, guide, move, n_moves) for start in starts])
+
+
+def move_chain(rng, labels, weights, family, data, guide, move, n_draws):
+    """Chain of moves of one kind, three per draw, shape (n_draws, n)."""
+    draws = np.empty((n_draws, labels.shape[0]), dtype=np.int64)
+    for t in range(n_draws):
+        labels = move_once(rng, labels, weights, family, data, guide, move, 3)
+        draws[t] = labels
+    return draws
 
 
 def random_guide(rng, n, family, data):
@@ -70,6 +79,19 @@ def test_move_leaves_the_law_given_u_invariant(family, move, n_moves):
     ends = np.array(parts)
     assert (ends.reshape(starts.shape) != starts).any(axis=1).mean() > 0.02
     assert_law(ends, partitions, probabilities)
+
+
+@pytest.mark.parametrize("move", ["subtree_gibbs", "reference_subtree_gibbs"])
+def test_gibbs_moves_alone_reach_the_law_given_u(measure, move):
+    family = "NormalGamma, missing"
+    partitions, probabilities = law_given_u(measure, family, U)
+    n = partitions.shape[1]
+    table = weights(MEASURES[measure], n, np.log(U))
+    draws = []
+    for start, rng in zip((np.zeros(n, dtype=np.int64), np.arange(n)), rng_of(measure, move).spawn(2), strict=True):
+        guide = random_guide(rng, n, *inputs(family))
+        draws.append(move_chain(rng, start, table, *inputs(family), guide, move, N_DRAWS))
+    assert_law(np.array(draws)[:, 20:], partitions, probabilities)
 
 
 def check(measure, family, moves, n_cycles=1):
@@ -108,7 +130,7 @@ def test_test_has_power():
         items = sorted(range(n), key=lambda i: labels[i])
         merges = [(items[0], items[1])] + [(n + k - 1, items[k + 1]) for k in range(1, n - 1)]
         guide = make_guide(build_tree(merges, np.zeros(n - 1)), *inputs(family))
-        labels = move_once(rng, labels, table, *inputs(family), guide, "tree_split_merge", 1)
+        labels = move_once(rng, labels, table, *inputs(family), guide, "subtree_gibbs", 1)
         draws.append(labels)
     scores = z_scores(np.array(draws)[None], partitions, probabilities)
     assert np.abs(scores).max() > largest_z((1, len(draws), n), scores.size)

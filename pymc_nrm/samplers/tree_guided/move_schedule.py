@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+# With more clusters, moves whose cost does not depend on the number of clusters replace most subtree Gibbs moves.
+_MANY_CLUSTERS = 50
+
 # Number of predictive densities that take as long as one log marginal, roughly, for any family and dimension.
 _PREDICTIVES_PER_MARGINAL = 30.0
 
-# Bounds of the mean number of split-merge moves of each kind, in tuning and after it, and the smallest share of their
-# time for one kind.
-_FEWEST_IN_TUNING, _FEWEST, _MOST = 1.0, 0.5, 16.0
+# Bounds of the number of split-merge moves of each kind, and the smallest share of their time for one kind.
+_FEWEST, _MOST = 2, 16
 _LEAST_SHARE = 0.25
 
 # Number of log marginals that a cycle can always afford, times the length of a row of statistics.  They take about a
@@ -30,28 +32,13 @@ _ENOUGH_PROPOSALS = 100
 
 
 class MovesPerCycle(NamedTuple):
-    """Number of moves of each kind in a cycle, in the order of the cycle; for ``marginal_gibbs``, number of items.
+    """Number of moves of each kind in a cycle, in the order of the cycle; for ``marginal_gibbs``, number of items."""
 
-    Those of split-merge moves may be mean numbers, from which :func:`drawn_numbers` draws.
-    """
-
-    informed_split_merge: float
-    tree_split_merge: float
+    informed_split_merge: int
+    tree_split_merge: int
+    subtree_gibbs: int
+    reference_subtree_gibbs: int
     marginal_gibbs: int
-
-
-def drawn_numbers(rng, means):
-    """Draw whole numbers of moves with these means: each is its mean rounded down or up.
-
-    They do not depend on the partition, so that moves remain exact.
-
-    Examples
-    --------
-    >>> drawn_numbers(np.random.default_rng(1), MovesPerCycle(2.0, 0.0, 100))
-    MovesPerCycle(informed_split_merge=2, tree_split_merge=0, marginal_gibbs=100)
-    """
-    counts = [int(mean + rng.random()) for mean in means[:2]]
-    return MovesPerCycle(*counts, means.marginal_gibbs)
 
 
 def number_of_cycles(n):
@@ -77,7 +64,7 @@ def number_of_cycles(n):
     return max(1, min(_MOST_CYCLES, _VISITS // n))
 
 
-def numbers_of_moves(n, n_clusters, n_statistics, tallies, chosen, tuning):
+def numbers_of_moves(n, n_clusters, n_statistics, tallies, chosen):
     """Choose the number of moves of each kind per cycle.
 
     Split-merge moves get half the time of the Gibbs updates of items, or the little that is always affordable.  The two
@@ -95,9 +82,6 @@ def numbers_of_moves(n, n_clusters, n_statistics, tallies, chosen, tuning):
         Outcomes of the informed and of the other split-merge moves of past draws.
     chosen : dict of str to int or float
         Numbers that the user has set; a float is a share of the number of items.
-    tuning : bool
-        Whether they are for the next draw in tuning, where at least one move of each kind is made, or for all draws
-        after it.
 
     Returns
     -------
@@ -106,12 +90,15 @@ def numbers_of_moves(n, n_clusters, n_statistics, tallies, chosen, tuning):
     Examples
     --------
     >>> from pymc_nrm.samplers.tally import empty_tally
-    >>> numbers_of_moves(1000, 10, 6, [empty_tally(), empty_tally()], {"tree_split_merge": 7}, True)
-    MovesPerCycle(informed_split_merge=6, tree_split_merge=7, marginal_gibbs=1000)
+    >>> numbers_of_moves(1000, 10, 6, [empty_tally(), empty_tally()], {"subtree_gibbs": 0.5}).subtree_gibbs
+    500
     """
+    many = n_clusters > _MANY_CLUSTERS
     defaults = {
         "informed_split_merge": 6,
         "tree_split_merge": 4,
+        "subtree_gibbs": 5 if many else max(5, n // 128),
+        "reference_subtree_gibbs": n // 40 if many else 0,
         "marginal_gibbs": min(n, max(_MANY_ITEMS, round(_SHARE * n))),
     }
     wanted = defaults | chosen
@@ -123,10 +110,10 @@ def numbers_of_moves(n, n_clusters, n_statistics, tallies, chosen, tuning):
         share = np.clip(gain / gain.sum(), _LEAST_SHARE, 1.0 - _LEAST_SHARE)
         time = 0.5 * counts["marginal_gibbs"] * (n_clusters + 1.0) / _PREDICTIVES_PER_MARGINAL
         time = max(time, _LEAST_NUMBERS / max(n_statistics, 1))
-        adapted = np.clip(share * time / work, _FEWEST_IN_TUNING if tuning else _FEWEST, _MOST)
-        for name, mean in zip(("informed_split_merge", "tree_split_merge"), adapted, strict=True):
+        adapted = np.clip(np.rint(share * time / work), _FEWEST, _MOST)
+        for name, count in zip(("informed_split_merge", "tree_split_merge"), adapted, strict=True):
             if name not in chosen:
-                counts[name] = float(mean)
+                counts[name] = int(count)
     if n == 1:
         counts |= dict.fromkeys([name for name in counts if name != "marginal_gibbs"], 0)
     return MovesPerCycle(**counts)

@@ -17,13 +17,9 @@ from pymc_nrm.pymc_internals import Competence, dataclass_state
 from pymc_nrm.samplers.base import PartitionStep, PartitionStepState
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
 from pymc_nrm.samplers.tally import SPLIT_MERGE_STATS, empty_tally, split_merge_statistics, sum_tallies
+from pymc_nrm.samplers.tree_guided.block_gibbs import subtree_gibbs
 from pymc_nrm.samplers.tree_guided.guide_tables import block_statistics, make_guide
-from pymc_nrm.samplers.tree_guided.move_schedule import (
-    MovesPerCycle,
-    drawn_numbers,
-    number_of_cycles,
-    numbers_of_moves,
-)
+from pymc_nrm.samplers.tree_guided.move_schedule import MovesPerCycle, number_of_cycles, numbers_of_moves
 from pymc_nrm.samplers.tree_guided.tree_split_merge import tree_split_merge_moves
 
 # Fractions of tuning after which guide trees are regrown, at the hyperparameters of that time.
@@ -35,21 +31,24 @@ def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves, items):
     """Make one cycle: ``n_moves`` moves of each kind along the guide tree, then Gibbs updates of ``items``.
 
     The cycle is one kernel, since each call from Python costs some ten microseconds.  It leaves the target given u
-    invariant, and is irreducible if it updates items.
+    invariant, and is irreducible if it includes Gibbs moves of any kind.
 
     Returns
     -------
     state : State
     tallies : pair of Tally
         Outcomes of the informed and of the other split-merge moves.
-    n_moved : int
-        Number of items that changed their cluster in Gibbs moves.
+    n_blocks_moved, n_moved : int
+        Numbers of blocks and of items that changed their cluster in Gibbs moves.
     """
     n, m = n_moves.informed_split_merge, n_moves.tree_split_merge
     state, informed = tree_split_merge_moves(rng, state, weights, family, data, guide, n, True)
     state, others = tree_split_merge_moves(rng, state, weights, family, data, guide, m, False)
+    n, m = n_moves.subtree_gibbs, n_moves.reference_subtree_gibbs
+    state, n_blocks = subtree_gibbs(rng, state, weights, family, data, guide, n, False)
+    state, n_more_blocks = subtree_gibbs(rng, state, weights, family, data, guide, m, True)
     state, n_items = gibbs_sweep(rng, state, weights, family, data, items)
-    return state, (informed, others), n_items
+    return state, (informed, others), n_blocks + n_more_blocks, n_items
 
 
 @dataclass_state
@@ -69,21 +68,21 @@ class TreeGuided(PartitionStep):
     """Tree-guided sampling of a partition: the default step.
 
     Each draw makes cycles of moves given u: merges of clusters that fit together, and splits along blocks of a guide
-    tree; split-merge moves between the children of a node of the tree; Gibbs updates of random items.  Incremental
-    Bayesian hierarchical clustering grows guide trees from the data in random order, at the current hyperparameters.
-    It regrows them a few times during tuning; afterwards they are fixed.  Guide trees never depend on the partition, so
-    every move leaves the posterior invariant, and so does a cycle.  The Gibbs updates make it irreducible.  A bad tree
-    makes the sampler slower, not wrong.
+    tree; split-merge moves between the children of a node of the tree; Gibbs updates of blocks of the tree; Gibbs
+    updates of random items.  Incremental Bayesian hierarchical clustering grows guide trees from the data in random
+    order, at the current hyperparameters.  It regrows them a few times during tuning; afterwards they are fixed.  Guide
+    trees never depend on the partition, so every move leaves the posterior invariant, and so does a cycle.  The Gibbs
+    updates make it irreducible.  A bad tree makes the sampler slower, not wrong.
 
-    During tuning, the mean number of split-merge moves of each kind adapts to the accepted moves per amount of work;
-    afterwards it is fixed, and may be below one per cycle.
+    During tuning, the number of split-merge moves of each kind adapts to the accepted moves per amount of work;
+    afterwards it is fixed.
 
     Parameters
     ----------
     vars : list of Partition
     moves : dict of str to int or float, optional
-        Number of moves of each kind per cycle.  The kinds are ``"informed_split_merge"``, ``"tree_split_merge"`` and
-        ``"marginal_gibbs"``.  A float is a share of the number
+        Number of moves of each kind per cycle.  The kinds are ``"informed_split_merge"``, ``"tree_split_merge"``,
+        ``"subtree_gibbs"``, ``"reference_subtree_gibbs"`` and ``"marginal_gibbs"``.  A float is a share of the number
         of items.  For ``"marginal_gibbs"`` it is the number of items to update, at most all of them; each item is
         updated once, in random order, before any is updated again.  Kinds that are left out keep their default number,
         or the one found during tuning.
@@ -128,6 +127,7 @@ class TreeGuided(PartitionStep):
     stats_dtypes_shapes = {
         **PartitionStep.common_stats,
         "n_moved": (np.int64, []),
+        "n_blocks_moved": (np.int64, []),
         **SPLIT_MERGE_STATS,
     }
 
@@ -160,8 +160,7 @@ class TreeGuided(PartitionStep):
         self.n_steps, self.n_tune, self.tuning = 0, tune, tune > 0
 
     def stop_tuning(self):
-        # The next draw chooses the numbers of moves for the last time.
-        self.tuning, self.n_moves = False, None
+        self.tuning = False
 
     def check_options(self, n):
         """Check the options against the number of items."""
@@ -175,7 +174,7 @@ class TreeGuided(PartitionStep):
         rng = np.random.default_rng(0)
         small = Weights(table.join[:3], table.moment[:3]) if self._n > 1 else table
         guide = make_guide(guide_tree(rng, small, family, data), family, data)
-        n_moves = MovesPerCycle(0, 0, 0)
+        n_moves = MovesPerCycle(0, 0, 0, 0, 0)
         precompile(tree_guided_cycle, self.rng, state, table, family, data, guide, n_moves, state.labels)
         precompile(block_statistics, guide, family, data)
         precompile(scan_order, self.rng, 2, 1)
@@ -187,23 +186,31 @@ class TreeGuided(PartitionStep):
             if self.n_steps == 0 and self.start_is_default:
                 state = build_state(cut_tree(self.guides[0].tree), family, data)
         if self.n_moves is None or self.tuning:
-            size, width = int(state.size[0]), state.statistics.shape[1]
-            self.n_moves = numbers_of_moves(self._n, size, width, self.tallies, self.options["moves"], self.tuning)
+            self.n_moves = numbers_of_moves(
+                self._n, int(state.size[0]), state.statistics.shape[1], self.tallies, self.options["moves"]
+            )
         self.n_steps += 1
-        tallies, n_moved = [empty_tally(), empty_tally()], 0
+        tallies, n_blocks_moved, n_moved = [empty_tally(), empty_tally()], 0, 0
         for _ in range(self.options["n_cycles"] or number_of_cycles(self._n)):
             guide = self.guides[int(self.rng.integers(len(self.guides)))]
             if not self.target.data_are_fixed:
                 guide = guide._replace(statistics=block_statistics(guide, family, data))
-            items, counts = self._next_items(self.n_moves.marginal_gibbs), drawn_numbers(self.rng, self.n_moves)
-            state, outcomes, n_items = tree_guided_cycle(self.rng, state, table, family, data, guide, counts, items)
+            items = self._next_items(self.n_moves.marginal_gibbs)
+            state, outcomes, n_blocks, n_items = tree_guided_cycle(
+                self.rng, state, table, family, data, guide, self.n_moves, items
+            )
             tallies = list(map(sum_tallies, tallies, outcomes))
+            n_blocks_moved += n_blocks
             n_moved += n_items
         if self.tuning:
             # Moves on the way to the bulk of the posterior say little about moves there: forget them.
             early = self.n_steps <= _REBUILDS[0] * self.n_tune
             self.tallies = tallies if early else list(map(sum_tallies, self.tallies, tallies))
-        return state, {"n_moved": n_moved, **split_merge_statistics(sum_tallies(*tallies))}
+        return state, {
+            "n_moved": n_moved,
+            "n_blocks_moved": n_blocks_moved,
+            **split_merge_statistics(sum_tallies(*tallies)),
+        }
 
     def _next_items(self, count):
         """Return the next items of a random order of all, so that every item gets its turn."""
@@ -230,5 +237,8 @@ def _check_moves(moves):
             check_count(f"{name} in moves", count, 0)
         elif not 0.0 <= count < np.inf or (name == "marginal_gibbs" and count > 1.0):
             raise ValueError(f"{name} in moves must be a share of the items, at least 0; got {count}")
-    if moves.get("marginal_gibbs", 1) == 0:
-        raise ValueError("marginal_gibbs in moves must be above 0, or some partitions cannot be reached; got 0")
+    irreducible = ("subtree_gibbs", "reference_subtree_gibbs", "marginal_gibbs")
+    if all(moves.get(name, 1) == 0 for name in irreducible):
+        raise ValueError(
+            f"moves must leave one of {', '.join(irreducible)} above 0, or some partitions cannot be reached"
+        )

@@ -23,7 +23,7 @@ STEPS = {
             "{{'tree_split_merge': 2}}",
             "{{'marginal_gibbs': 0.5}}",
             "{{'marginal_gibs': 1}}",
-            "{{'informed_split_merge': -1}}",
+            "{{'subtree_gibbs': -1}}",
         ],
         "n_trees": ["1", "2"],
         "n_cycles": ["1", "3", "None"],
@@ -94,7 +94,7 @@ NAMES = names_of(
     "shape",
     "moves",
     "marginal_gibs",
-    "informed_split_merge",
+    "subtree_gibbs",
 }
 
 MODEL = """\
