@@ -107,10 +107,10 @@ def add_row(row, width, values):
         values[k] += row[k]
 
 
-# Factors of a product before its logarithm is taken; none is above 1e19.
+# Factors of a product before its logarithm is taken; none is above 1e19, so that it stays below the largest double.
 _FACTORS = 16
-# Counts above this take gamma functions instead of products.
-_LARGEST_PRODUCT = 64.0
+# Counts above the first, and hyperparameters above the second, take gamma functions instead of products.
+_LARGEST_COUNT, _LARGEST_START = 64.0, 1e15
 
 
 @kernel
@@ -120,7 +120,7 @@ def add_log_rising_factorials(log_a, a, x, n_factors, product, width, values):
     Parameters
     ----------
     log_a, a : ndarray, shape (at least width,)
-        Positive numbers, and their logarithms.
+        A positive hyperparameter plus the counts of each column, and their logarithms.
     x : float
         A whole number of at least 1.
     n_factors : int
@@ -136,7 +136,8 @@ def add_log_rising_factorials(log_a, a, x, n_factors, product, width, values):
         Number of factors in the product.
     """
     add_row(log_a, width, values)
-    if x > _LARGEST_PRODUCT:
+    # Columns differ by sums of counts, so that any of them tells whether the hyperparameter is large.
+    if x > _LARGEST_COUNT or a[0] > _LARGEST_START:
         for k in range(width // LANES * LANES):
             values[k] += log_rising_factorial(a[k] + 1.0, x - 1.0)
         return n_factors

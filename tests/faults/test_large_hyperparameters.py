@@ -25,8 +25,10 @@ from pymc_nrm.families.base import (
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import log_predictive_without
 from pymc_nrm.generic import kernel
+from pymc_nrm.lanes import LANES
 from pymc_nrm.measures import NormalizedGeneralizedGamma, NormalizedInverseGaussian
 from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf
+from pymc_nrm.testing.family_kernels import panel_values
 
 RNG = np.random.default_rng(3)
 REAL, COUNTS, BITS = RNG.normal(size=(6, 3)), RNG.poisson(9.0, size=(6, 3)), RNG.integers(0, 2, size=(6, 3))
@@ -69,6 +71,18 @@ def test_log_densities(family, X):
     symbolic = log_likelihood(type(full)(*map(pt.as_tensor, full)), pt.as_tensor(X), pt.zeros(len(X), dtype="int64"))
     assert [marginal, total, float(symbolic.eval())] == pytest.approx([exact] * 3, rel=1e-12, abs=5e-7)
     assert np.isnan(without) or without == pytest.approx(last, rel=1e-12, abs=5e-7)
+
+
+@pytest.mark.parametrize("alpha", [1e2, 1e14, 1e18, 1e25, 1e100])
+@pytest.mark.parametrize("make_family", [f.MultinomialDirichlet, lambda alpha: f.PoissonGamma(alpha, alpha)])
+def test_panels_of_counts(make_family, alpha):
+    X = np.array([[30.0, 2.0, 1.0], [0.0, 90.0, 9.0], [3.0, 3.0, 3.0]])
+    full = broadcast_hyperparameters(complete(make_family(alpha), X), *X.shape)
+    data = prepare_data(full, X)
+    empty = np.zeros((LANES, statistics_size(full)))
+    for item in range(3):
+        for panel, single in panel_values(localise(full, data), empty, np.zeros(LANES), data, item):
+            assert panel == pytest.approx(single, rel=1e-12, abs=1e-9)
 
 
 @pytest.mark.parametrize("large", [1e5, 1e7, 1e9])
