@@ -107,6 +107,33 @@ def add_row(row, width, values):
         values[k] += row[k]
 
 
+@kernel
+def multiply_rising_factorial(total, product, a, x):
+    """Multiply ``exp(total) product`` by ``Gamma(a + x) / Gamma(a)``, a product of x factors; return total and product.
+
+    One logarithm then serves many small counts.
+
+    Parameters
+    ----------
+    total : float
+    product : positive float
+    a : positive float
+    x : float
+        A whole number of at least 0.
+
+    Returns
+    -------
+    total, product : float
+    """
+    if x > 8.0:
+        return total + log_rising_factorial(a, x), product
+    for i in range(int(x)):
+        product *= a + i
+    if not 1e-100 < product < 1e100:
+        return total + math.log(product), 1.0
+    return total, product
+
+
 # Factors of a product before its logarithm is taken; none is above 1e19, so that it stays below the largest double.
 _FACTORS = 16
 # Counts above the first, and hyperparameters above the second, take gamma functions instead of products.

@@ -43,6 +43,7 @@ from pymc_nrm.families.fast import (
     add_log_rising_factorials,
     add_logarithms,
     log_predictive_without,
+    multiply_rising_factorial,
     panel_shape,
     update_cache,
     update_panel,
@@ -299,15 +300,8 @@ def _(family, cache, data, item):
         j, x = data.indices[k], data.values[k]
         if x == 1.0:
             total += cache[3 + j]
-        elif x <= 8.0:
-            alpha_n = cache[3 + v + j]
-            for i in range(int(x)):
-                product *= alpha_n + i
-            if not 1e-100 < product < 1e100:
-                total += math.log(product)
-                product = 1.0
         else:
-            total += log_rising_factorial(cache[3 + v + j], x)
+            total, product = multiply_rising_factorial(total, product, cache[3 + v + j], x)
     return total + math.log(product)
 
 
@@ -320,14 +314,7 @@ def _(family, statistics, cache, data, item):
     for k in range(data.indptr[item], data.indptr[item + 1]):
         j, x = data.indices[k], data.values[k]
         others = family.alpha[j] + (statistics[j] - x)
-        if x > 8.0:
-            total += log_rising_factorial(others, x)
-            continue
-        for i in range(int(x)):
-            product *= others + i
-        if not 1e-100 < product < 1e100:
-            total += math.log(product)
-            product = 1.0
+        total, product = multiply_rising_factorial(total, product, others, x)
     return total + math.log(product)
 
 

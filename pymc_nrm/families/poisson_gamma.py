@@ -36,6 +36,7 @@ from pymc_nrm.families.fast import (
     add_logarithms,
     log_marginals_with_gradient,
     log_predictive_without,
+    multiply_rising_factorial,
     panel_shape,
     update_cache,
     write_panel,
@@ -43,7 +44,7 @@ from pymc_nrm.families.fast import (
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES
-from pymc_nrm.special import digamma, log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.special import digamma, log_gamma_ratio, symbolic_log_rising_factorial
 
 
 @conjugate_family(
@@ -295,14 +296,7 @@ def _(family, statistics, cache, data, item):
         x = data.values[item, j]
         others = family.alpha[j] + (statistics[j] - x)
         total += others * log_odds - x * log_rate
-        if x > 8.0:
-            total += log_rising_factorial(others, x)
-            continue
-        for i in range(int(x)):
-            product *= others + i
-        if not 1e-100 < product < 1e100:
-            total += math.log(product)
-            product = 1.0
+        total, product = multiply_rising_factorial(total, product, others, x)
     return total + math.log(product)
 
 
