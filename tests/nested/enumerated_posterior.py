@@ -8,8 +8,10 @@ from enumeration import all_values
 from pymc_nrm.families import BernoulliBeta, NormalWishart
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.generic import kernel
 from pymc_nrm.nested.levels import Levels
 from pymc_nrm.nested.prior import log_nested_prior
+from pymc_nrm.samplers.nested.sweep import Sweep, sweep
 from pymc_nrm.testing import kernel_inputs, largest_z, z_scores
 
 FAMILIES = {
@@ -21,6 +23,7 @@ FAMILIES = {
 }
 ALPHA, SIGMA, GAMMAS = np.array([0.7, 1.3]), np.array([0.3, 0.6]), np.array([1.5, 0.8, 1.9])
 CHAINS = 4
+NO_KERNEL = Sweep(False, False, False, False, 0, False)
 
 
 def inputs(family, n):
@@ -58,3 +61,22 @@ def assert_law(draws, index, p):
     rows = np.array([index[value.tobytes()] for value in draws.reshape(-1, *draws.shape[-2:])])
     scores = z_scores(rows.reshape(CHAINS, -1, 1), np.arange(len(p))[:, None], p)
     assert np.abs(scores).max() < largest_z((CHAINS, len(rows) // CHAINS), scores.size)
+
+
+@kernel
+def draw_chain(rng, values, levels, gammas, family, data, kernels, n_draws):
+    """Values after each sweep."""
+    draws = np.empty((n_draws, *values.shape), dtype=np.int64)
+    for t in range(n_draws):
+        values, _ = sweep(rng, values, levels, gammas, family, data, kernels)
+        draws[t] = values
+    return draws
+
+
+@kernel
+def ends_of_sweeps(rng, starts, levels, gammas, family, data, kernels):
+    """Values one sweep after each start."""
+    found = np.empty_like(starts)
+    for t in range(starts.shape[0]):
+        found[t], _ = sweep(rng, starts[t].copy(), levels, gammas, family, data, kernels)
+    return found

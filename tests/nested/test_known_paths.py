@@ -7,29 +7,38 @@ import pandas as pd
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from enumerated_posterior import CHAINS, FAMILIES, GAMMAS, assert_law, inputs, levels, posterior
+from enumerated_posterior import (
+    CHAINS,
+    FAMILIES,
+    GAMMAS,
+    NO_KERNEL,
+    assert_law,
+    draw_chain,
+    ends_of_sweeps,
+    inputs,
+    levels,
+    posterior,
+)
 from enumeration import all_values
 from pytensor.compile.mode import Mode
 
-from pymc_nrm.generic import kernel
 from pymc_nrm.nested.forward import draw_further_nested, draw_nested
 from pymc_nrm.nested.known_paths import KnownPaths, canonical_paths
 from pymc_nrm.nested.labels import NestedLabels
 from pymc_nrm.nested.prior import log_nested_prior, log_path_prior, symbolic_log_nested_prior
-from pymc_nrm.samplers.nested.known_paths import SeatSweep, seat_sweep, sequential_seats
+from pymc_nrm.samplers.nested.sweep import Sweep, sequential_start
 
 PATHS = {
     "two groups of three": [[0], [0], [1]],
     "two groups of four": [[0], [0], [1], [1]],
     "groups of groups": [[0, 0], [0, 1], [1, 2], [0, 1]],
 }
-NOTHING = SeatSweep(False, False, 0, False)
 KERNELS = {
-    "items": NOTHING._replace(items=True),
-    "seats": NOTHING._replace(seats=True),
-    "components": NOTHING._replace(components=1),
-    "tables": NOTHING._replace(tables=True),
-    "all": SeatSweep(components=1),
+    "items": NO_KERNEL._replace(items=True),
+    "seats": NO_KERNEL._replace(seats=True),
+    "components": NO_KERNEL._replace(components=1),
+    "arrangement": NO_KERNEL._replace(arrangement=True),
+    "all": Sweep(components=1),
 }
 
 
@@ -55,25 +64,6 @@ def posterior_of(case, family="BernoulliBeta"):
 
 def gammas_of(case):
     return GAMMAS[: paths_of(case).shape[1] + 1].copy()
-
-
-@kernel
-def chain(rng, values, gammas, family, data, kernels, n_draws):
-    """Values after each sweep."""
-    draws = np.empty((n_draws, *values.shape), dtype=np.int64)
-    for t in range(n_draws):
-        values, _ = seat_sweep(rng, values, gammas, family, data, kernels)
-        draws[t] = values
-    return draws
-
-
-@kernel
-def ends(rng, starts, gammas, family, data, kernels):
-    """Values one sweep after each start."""
-    found = np.empty_like(starts)
-    for t in range(starts.shape[0]):
-        found[t], _ = seat_sweep(rng, starts[t].copy(), gammas, family, data, kernels)
-    return found
 
 
 @pytest.mark.parametrize("case", PATHS)
@@ -127,10 +117,11 @@ def test_forward_draws_have_the_law():
 
 def check_chain(case, family, kernels, n_draws):
     values, index, p = posterior_of(case, family)
+    known = KnownPaths(paths_of(case))
     own, data = inputs(family, values.shape[1])
     seed = zlib.crc32(f"{case} {family} {tuple(kernels)}".encode())
     draws = [
-        chain(rng, values[0], gammas_of(case), own, data, kernels, n_draws)
+        draw_chain(rng, values[0], known, gammas_of(case), own, data, kernels, n_draws)
         for rng in np.random.default_rng(seed).spawn(CHAINS)
     ]
     assert_law(np.array(draws)[:, 20:], index, p)
@@ -158,7 +149,7 @@ def test_kernel_leaves_the_posterior_invariant(case, name):
     own, data = inputs("BernoulliBeta", values.shape[1])
     rng = np.random.default_rng(zlib.crc32(f"{case} {name}".encode()))
     starts = values[rng.choice(len(values), size=60_000, p=p)]
-    found = ends(rng, starts, gammas_of(case), own, data, KERNELS[name])
+    found = ends_of_sweeps(rng, starts, KnownPaths(paths_of(case)), gammas_of(case), own, data, KERNELS[name])
     assert (found != starts).any(axis=(1, 2)).mean() > 0.05
     assert_law(found.reshape(CHAINS, -1, *found.shape[1:]), index, p)
 
@@ -167,8 +158,9 @@ def test_kernel_leaves_the_posterior_invariant(case, name):
 def test_start_keeps_the_paths(case):
     values, index, _ = posterior_of(case)
     own, data = inputs("BernoulliBeta", values.shape[1])
+    known, n = KnownPaths(paths_of(case)), values.shape[1]
     rng = np.random.default_rng(1)
-    found = {sequential_seats(rng, paths_of(case), gammas_of(case), own, data).tobytes() for _ in range(300)}
+    found = {sequential_start(rng, n, known, gammas_of(case), own, data).tobytes() for _ in range(300)}
     assert found <= set(index)
     assert len(found) > 3
 

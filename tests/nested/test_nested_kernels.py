@@ -4,40 +4,30 @@ import zlib
 
 import numpy as np
 import pytest
-from enumerated_posterior import CHAINS, FAMILIES, GAMMAS, assert_law, inputs, levels, posterior
+from enumerated_posterior import (
+    CHAINS,
+    FAMILIES,
+    GAMMAS,
+    NO_KERNEL,
+    assert_law,
+    draw_chain,
+    ends_of_sweeps,
+    inputs,
+    levels,
+    posterior,
+)
 
-from pymc_nrm.generic import kernel
-from pymc_nrm.samplers.nested.sweep import Sweep, sweep
+from pymc_nrm.samplers.nested.sweep import Sweep
 
-NOTHING = Sweep(False, False, False, False, 0)
-ONLY_ITEMS = NOTHING._replace(items=True)
+ONLY_ITEMS = NO_KERNEL._replace(items=True)
 KERNELS = {
-    "tables": NOTHING._replace(tables=True),
-    "seats": NOTHING._replace(seats=True),
-    "levels": NOTHING._replace(levels=True),
-    "components": NOTHING._replace(components=1),
+    "tables": NO_KERNEL._replace(tables=True),
+    "seats": NO_KERNEL._replace(seats=True),
+    "levels": NO_KERNEL._replace(levels=True),
+    "components": NO_KERNEL._replace(components=1),
 }
 # One split or merge of components in a sweep is as exact as many, and takes less time.
 ALL = Sweep(components=1)
-
-
-@kernel
-def chain(rng, values, levels, gammas, family, data, kernels, n_draws):
-    """Values after each sweep."""
-    draws = np.empty((n_draws, *values.shape), dtype=np.int64)
-    for t in range(n_draws):
-        values, _ = sweep(rng, values, levels, gammas, family, data, kernels)
-        draws[t] = values
-    return draws
-
-
-@kernel
-def ends(rng, starts, levels, gammas, family, data, kernels):
-    """Values one sweep after each start."""
-    found = np.empty_like(starts)
-    for t in range(starts.shape[0]):
-        found[t], _ = sweep(rng, starts[t].copy(), levels, gammas, family, data, kernels)
-    return found
 
 
 def check_chain(family, n, depth, kernels, n_draws, has_discount=False):
@@ -47,7 +37,8 @@ def check_chain(family, n, depth, kernels, n_draws, has_discount=False):
     start = np.zeros((n, 2 * depth + 1), dtype=np.int64)
     laws, gammas = levels(depth, has_discount), GAMMAS[: depth + 1].copy()
     draws = [
-        chain(rng, start, laws, gammas, own, data, kernels, n_draws) for rng in np.random.default_rng(seed).spawn(4)
+        draw_chain(rng, start, laws, gammas, own, data, kernels, n_draws)
+        for rng in np.random.default_rng(seed).spawn(4)
     ]
     assert_law(np.array(draws)[:, 20:], index, p)
 
@@ -75,7 +66,9 @@ def test_kernel_leaves_the_posterior_invariant(name, n, depth, has_discount):
     # Few states tell customers from items in the weights of a level.
     size = 300_000 if name == "levels" else 60_000
     starts = values[rng.choice(len(values), size=size, p=p)]
-    found = ends(rng, starts, levels(depth, has_discount), GAMMAS[: depth + 1].copy(), own, data, KERNELS[name])
+    found = ends_of_sweeps(
+        rng, starts, levels(depth, has_discount), GAMMAS[: depth + 1].copy(), own, data, KERNELS[name]
+    )
     assert (found != starts).any(axis=(1, 2)).mean() > 0.05
     assert_law(found.reshape(CHAINS, -1, *found.shape[1:]), index, p)
 
@@ -85,5 +78,5 @@ def test_kernel_leaves_the_posterior_invariant(name, n, depth, has_discount):
 @pytest.mark.parametrize("name", ["items", "all", *KERNELS])
 def test_long_chain(family, name):
     """The item update alone, and with each of the others."""
-    kernels = ALL if name == "all" else KERNELS.get(name, NOTHING)._replace(items=True)
+    kernels = ALL if name == "all" else KERNELS.get(name, NO_KERNEL)._replace(items=True)
     check_chain(family, 4, 2, kernels, 250_000)

@@ -20,7 +20,6 @@ from pymc_nrm.nested.prior import log_nested_prior, log_path_prior
 from pymc_nrm.pymc_internals import Competence
 from pymc_nrm.samplers.base import LabelStep
 from pymc_nrm.samplers.finite import check_against_graph, error_of_parts, graph_log_likelihood
-from pymc_nrm.samplers.nested.known_paths import sequential_seats
 from pymc_nrm.samplers.nested.sweep import log_density, sequential_start
 from pymc_nrm.samplers.nested.target import NestedTarget
 
@@ -109,10 +108,7 @@ class NestedStep(LabelStep):
             precompile(log_nested_prior, levels, gammas, values)
         if self.target.has_mixtures and not self.target.has_tree_family:
             precompile(log_density, values[:, -1].copy(), family, data)
-            if isinstance(levels, KnownPaths):
-                precompile(sequential_seats, self.rng, values, gammas, family, data)
-            else:
-                precompile(sequential_start, self.rng, len(values), levels, gammas, family, data)
+            precompile(sequential_start, self.rng, len(values), levels, gammas, family, data)
         self.precompile_moves(values, prior, family, data)
 
     def step(self, point):
@@ -146,8 +142,6 @@ class NestedStep(LabelStep):
     def start(self, values, prior, family, data):
         """Replace the default start by items that come one by one, if there are data of components."""
         if self.target.has_mixtures and not self.target.has_tree_family:
-            if isinstance(prior[0], KnownPaths):
-                return sequential_seats(self.rng, values, prior[1], family, data)
             return sequential_start(self.rng, len(values), *prior, family, data)
         return values
 

@@ -8,13 +8,11 @@ from pymc_nrm.checks import check_count
 from pymc_nrm.distributions.nested_partition import draw_value
 from pymc_nrm.generic import precompile
 from pymc_nrm.nested.forward import draw_nested, draw_paths
-from pymc_nrm.nested.known_paths import KnownPaths
 from pymc_nrm.nested.labels import canonical_columns
 from pymc_nrm.pymc_internals import Competence
 from pymc_nrm.samplers.nested.base import NestedStep
 from pymc_nrm.samplers.nested.diffusion_start import diffusion_start
 from pymc_nrm.samplers.nested.diffusion_sweep import diffusion_sweep
-from pymc_nrm.samplers.nested.known_paths import SeatSweep, seat_sweep
 from pymc_nrm.samplers.nested.sweep import Sweep, sweep
 
 
@@ -84,8 +82,6 @@ class NestedGibbs(NestedStep):
             precompile(diffusion_sweep, self.rng, values, levels, family, data, 1)
             # Its kernels are compiled by a call, in place of every chain by its own.
             diffusion_start(data._replace(values=data.values[:20]), self.value.depth, np.random.default_rng(0))
-        elif self.target.has_mixtures and isinstance(levels, KnownPaths):
-            precompile(seat_sweep, self.rng, values, gammas, family, data, SeatSweep())
         elif self.target.has_mixtures:
             precompile(sweep, self.rng, values, levels, gammas, family, data, Sweep())
         elif gammas is None:
@@ -112,9 +108,6 @@ class NestedGibbs(NestedStep):
             if self.target.has_tree_family:
                 log_likelihood = diffusion_sweep(self.rng, values, levels, family, data, n_moves)
                 canonical_columns(values, n)
-            elif isinstance(levels, KnownPaths):
-                kernels = SeatSweep(components=n_moves)
-                values, log_likelihood = seat_sweep(self.rng, values, gammas, family, data, kernels)
             else:
                 kernels = Sweep(components=n_moves)
                 values, log_likelihood = sweep(self.rng, values, levels, gammas, family, data, kernels)

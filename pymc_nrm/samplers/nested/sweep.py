@@ -1,18 +1,22 @@
-"""One sweep of all kernels for nested partitions with weights."""
+"""One sweep of all kernels for nested partitions with weights, random trees and known paths."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.generic import generic, kernel
+from pymc_nrm.nested.known_paths import KnownPaths
+from pymc_nrm.nested.levels import Levels
 from pymc_nrm.partitions.clusters import State, build_state
 from pymc_nrm.samplers.marginal_gibbs import random_items
 from pymc_nrm.samplers.nested.blocks_of_items import log_marginals
 from pymc_nrm.samplers.nested.component_split_merge import component_split_merge
-from pymc_nrm.samplers.nested.franchise import build_franchise, empty_franchise, franchise_values
+from pymc_nrm.samplers.nested.franchise import build_franchise, franchise_values
 from pymc_nrm.samplers.nested.item_gibbs import item_gibbs
 from pymc_nrm.samplers.nested.level_gibbs import level_gibbs
+from pymc_nrm.samplers.nested.places import franchise_without_items
 from pymc_nrm.samplers.nested.seating import seating_gibbs
+from pymc_nrm.samplers.nested.table_arrangement import redraw_tables
 from pymc_nrm.samplers.nested.table_gibbs import table_gibbs
 
 
@@ -21,9 +25,14 @@ class Sweep(NamedTuple):
 
     Parameters
     ----------
-    items, tables, seats, levels : bool
+    items, seats : bool
+    tables, levels : bool
+        Kernels that change nodes, so that they run in random trees only.
     components : int
         Number of splits or merges of components.
+    arrangement : bool
+        Whether all tables are redrawn given the components; it gains nothing in random trees and runs for known paths
+        only.
     """
 
     items: bool = True
@@ -31,6 +40,7 @@ class Sweep(NamedTuple):
     seats: bool = True
     levels: bool = True
     components: int = 4
+    arrangement: bool = True
 
 
 @kernel
@@ -50,20 +60,50 @@ def sequential_start(rng, n, levels, gammas, family, data):
     empty = build_state(np.zeros(0, dtype=np.int64), family, data)
     labels = np.zeros(n, dtype=np.int64)
     state = State(labels, empty.counts, empty.statistics, empty.cache, empty.active, empty.position, empty.size)
-    franchise = empty_franchise(gammas.shape[0], n)
+    franchise = franchise_without_items(levels, gammas.shape[0], n)
     item_gibbs(rng, franchise, state, levels, gammas, family, data, random_items(rng, n, n), False)
     return franchise_values(franchise)
 
 
+@generic
+def _update_leaf_tables(levels, rng, franchise, state, gammas, family, data):
+    return state
+
+
+@_update_leaf_tables.register(Levels)
+def _(levels, rng, franchise, state, gammas, family, data):
+    return table_gibbs(rng, franchise, state, levels, gammas, family, data)
+
+
+@generic
+def _update_levels(levels, rng, franchise, gammas):
+    pass
+
+
+@_update_levels.register(Levels)
+def _(levels, rng, franchise, gammas):
+    level_gibbs(rng, franchise, levels, gammas)
+
+
+@generic
+def _update_arrangement(levels, rng, values, gammas):
+    pass
+
+
+@_update_arrangement.register(KnownPaths)
+def _(levels, rng, values, gammas):
+    redraw_tables(rng, values, gammas)
+
+
 @kernel
 def sweep(rng, values, levels, gammas, family, data, kernels):
-    """Run each of some kernels once over the whole state; it leaves the posterior invariant.
+    """Run each of some kernels once over the whole state, and leave the posterior invariant; known paths stay.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     values : ndarray of int64, shape (n, 2 depth + 1)
-    levels : Levels
+    levels : Levels or KnownPaths
     gammas : ndarray of float64, shape (depth + 1,)
     family, data : NamedTuple
     kernels : Sweep
@@ -81,12 +121,15 @@ def sweep(rng, values, levels, gammas, family, data, kernels):
     if kernels.items:
         state = item_gibbs(rng, franchise, state, levels, gammas, family, data, random_items(rng, n, n), True)
     if kernels.tables:
-        state = table_gibbs(rng, franchise, state, levels, gammas, family, data)
+        state = _update_leaf_tables(levels, rng, franchise, state, gammas, family, data)
     if kernels.seats:
         state = seating_gibbs(rng, franchise, state, gammas, family, data)
     if kernels.levels:
-        level_gibbs(rng, franchise, levels, gammas)
+        _update_levels(levels, rng, franchise, gammas)
     if n > 1:
         for _ in range(kernels.components):
             franchise, state = component_split_merge(rng, franchise, state, gammas, family, data)
-    return franchise_values(franchise), log_marginals(state, family).sum()
+    values = franchise_values(franchise)
+    if kernels.arrangement:
+        _update_arrangement(levels, rng, values, gammas)
+    return values, log_marginals(state, family).sum()
