@@ -3,7 +3,9 @@
 import pathlib
 
 import numpy as np
+import pytensor
 import pytest
+from pytensor.compile.mode import Mode
 
 TESTS = pathlib.Path(__file__).resolve().parent
 # Scripts for type checkers, which collecting would run.
@@ -39,8 +41,16 @@ GROUPS = {
 }
 
 
+# Compiling a function of PyTensor with numba takes seconds, and most tests call it a few times.  The quick set runs
+# such functions in Python, except in tests with the fixture ``compiled``; all other runs do as users do.
+INTERPRETED = Mode(linker="py", optimizer="fast_compile")
+COMPILED = pytensor.config.mode
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: minutes each; run with `-m slow`")
+    if config.option.markexpr == "not slow":
+        pytensor.config.mode = INTERPRETED
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -65,6 +75,13 @@ def shared():
     if not SHARED.is_dir():
         pytest.skip("needs the data sets beside the repository")
     return SHARED
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """Run PyTensor's functions as users do, from the first test that asks for it to the end of its file."""
+    with pytensor.config.change_flags(mode=COMPILED):
+        yield
 
 
 @pytest.fixture

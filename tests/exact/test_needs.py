@@ -39,6 +39,7 @@ def test_a_step_says_what_it_needs_and_which_does_not(step):
         step([model["z"]])
 
 
+@pytest.mark.slow
 def test_gibbs_without_log_marginals_makes_the_same_draws():
     chains = []
     for family_class in (Predictive, PoissonGamma):

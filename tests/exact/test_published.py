@@ -126,6 +126,7 @@ def case(request):
     return request.param
 
 
+@pytest.mark.slow
 def test_published_chain_is_found_wrong(case, measure):
     """The check that correct samplers pass has power: the published sampler fails it."""
     partitions, probabilities = posterior(measure, case)
@@ -170,6 +171,7 @@ def test_canonical_move_leaves_the_posterior_invariant(case, measure):
     assert_law(np.array(ends), partitions, probabilities)
 
 
+@pytest.mark.slow
 def test_rejected_global_moves_change_nothing():
     """Trees that are taken apart and put together again have the same labels, sums and potentials as before."""
     n = 6

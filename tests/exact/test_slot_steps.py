@@ -16,6 +16,8 @@ from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels, label_counts
 from pymc_nrm.testing import mean_and_error
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 Y = np.array([-1.3, 0.3, 1.1, 1.9])
 COUNTS = np.array([0, 2, 1, 5])
 SD = 0.8

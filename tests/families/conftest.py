@@ -324,3 +324,16 @@ FAMILIES = [
 @pytest.fixture(scope="session", params=FAMILIES, ids=lambda row: row.name)
 def case(request):
     return make_case(request.param)
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(
+            row, id=row.name, marks=[] if row.name in ("NormalWishart", "PoissonGamma") else [pytest.mark.slow]
+        )
+        for row in FAMILIES
+    ]
+)
+def compiled_case(request):
+    """Cases for tests that compile all kernels of a family, which are slow for all families but two."""
+    return make_case(request.param)

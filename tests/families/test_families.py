@@ -34,8 +34,8 @@ def draw_many_items(family, parameters, rng, values):
         draw_item(family, parameters, rng, 0, values[draw])
 
 
-def test_the_functions_of_a_family_agree(case):
-    check_family(case.family, case.X)
+def test_the_functions_of_a_family_agree(compiled_case):
+    check_family(compiled_case.family, compiled_case.X)
 
 
 def no_statistics(case):

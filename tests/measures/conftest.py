@@ -57,6 +57,17 @@ def measure(request):
     return request.param
 
 
+@pytest.fixture(
+    params=[
+        pytest.param(row, id=repr(row), marks=[] if row in (MEASURES[4], MEASURES[6]) else [pytest.mark.slow])
+        for row in [*MEASURES, *SLOW]
+    ]
+)
+def compiled_measure(request):
+    """Rows for tests that compile all kernels of a measure, which are slow for all measures but two."""
+    return request.param
+
+
 @pytest.fixture(params=[row for row in ROWS if not lacking(type(row.values[0]), [log_levy_intensity])])
 def levy_measure(request):
     return request.param

@@ -10,8 +10,8 @@ from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, base
 from pymc_nrm.testing import CheckError, check_measure
 
 
-def test_the_measures_of_the_package_pass(measure):
-    check_measure(measure)
+def test_the_measures_of_the_package_pass(compiled_measure):
+    check_measure(compiled_measure)
 
 
 def right(generic):

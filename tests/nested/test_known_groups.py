@@ -122,7 +122,7 @@ def test_results_of_pymc(idata):
     np.testing.assert_array_equal(nrm.similarity(found), nrm.similarity(idata))
 
 
-@pytest.mark.parametrize("storage", ["compact", "none"])
+@pytest.mark.parametrize("storage", ["compact", pytest.param("none", marks=pytest.mark.slow)])
 def test_storage(idata, storage):
     with make_model():
         found = nrm.sample(**OPTIONS, quiet=True, label_storage=storage)

@@ -47,7 +47,7 @@ def test_forward_draws():
     assert pm.draw(with_tree_family()["y"], random_seed=1).shape == (5, 2)
 
 
-@pytest.mark.parametrize("storage", ["full", "compact"])
+@pytest.mark.parametrize("storage", ["full", pytest.param("compact", marks=pytest.mark.slow)])
 def test_sampling_with_weights(storage):
     model = with_weights()
     idata = nrm.sample(60, tune=60, chains=2, cores=1, random_seed=1, model=model, quiet=True, label_storage=storage)

@@ -21,7 +21,15 @@ DIFFUSIONS = {
     "NormalDiffusion": nrm.NormalDiffusion([0.5, 0.0], [3.0, 2.0, 0.7], [[1.5, 0.4], [0.4, 1.0]], 4.5),
     "IndependentNormalDiffusion": nrm.IndependentNormalDiffusion(0.3, [3.0, 2.0, 0.7], [2.0, 3.0], [1.0, 0.6]),
 }
-CASES = ["BernoulliBeta", "two mixtures", *DIFFUSIONS]
+
+
+def rows_of(*cases):
+    """Cases as parameters of a test; kernels compile for each, so all are slow but one with weights and one without."""
+    slow = ("two mixtures", "IndependentNormalDiffusion")
+    return [pytest.param(case, marks=[pytest.mark.slow] if case in slow else []) for case in cases]
+
+
+CASES = rows_of("BernoulliBeta", "two mixtures", *DIFFUSIONS)
 
 
 def make_model(case, rows=None, n=3):
@@ -213,7 +221,7 @@ def test_one_item_leaves_the_prior(case):
     assert found == pytest.approx(log_joint(case, None, n)(value[0]), rel=1e-10)
 
 
-@pytest.mark.parametrize("case", ["BernoulliBeta", "IndependentNormalDiffusion"])
+@pytest.mark.parametrize("case", rows_of("BernoulliBeta", "IndependentNormalDiffusion"))
 def test_new_items_have_the_law_of_the_model(case):
     """Labels of two new items against ratios of the prior law."""
     value, n_draws = some_values(case, 2)[4], 20_000
@@ -246,7 +254,7 @@ def test_data_of_new_items_have_the_predictive_law():
     assert drawn["posterior_predictive"]["x"].shape == (1, n_draws, 3, 3)
 
 
-@pytest.mark.parametrize("case", DIFFUSIONS)
+@pytest.mark.parametrize("case", rows_of(*DIFFUSIONS))
 def test_data_of_diffusions_have_the_predictive_law(case):
     """One feature: frequencies of intervals against integrals of the density."""
     X, n_draws = np.array([0.0, 3.0, 9.0]), 20_000

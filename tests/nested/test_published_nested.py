@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 import pymc as pm
 import pytest
-from test_nested_kernels import CHAINS, GAMMAS, assert_law, chain, inputs, levels, posterior
+from enumerated_posterior import CHAINS, GAMMAS, assert_law, draw_chain, inputs, levels, posterior
 from test_nested_model import X
 
 import pymc_nrm as nrm
@@ -114,7 +114,7 @@ def test_corrected_chain_agrees_with_that_of_nested_gibbs():
     laws, gammas = levels(2, False)._replace(alpha=np.full(2, 0.3)), np.array([1.0, 1.15, 1.15])
     start = np.zeros((10, 5), dtype=np.int64)
     given = (start, laws, gammas, own, data)
-    exact = np.array([chain(one, *given, Sweep(), 5_000) for one in rng.spawn(CHAINS)])
+    exact = np.array([draw_chain(one, *given, Sweep(), 5_000) for one in rng.spawn(CHAINS)])
     corrected, published = (
         np.array([published_chain(one, *given, repairs, truncation, 8_000) for one in rng.spawn(CHAINS)])
         for repairs, truncation in [(CORRECTED, np.inf), (PUBLISHED, 0.01)]

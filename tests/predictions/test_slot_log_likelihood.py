@@ -112,6 +112,7 @@ def test_all_data_of_an_item_with_transformed_parameters_and_a_mixture(rng):
             assert values[s, i] == pytest.approx(logsumexp(log_joint) - logsumexp(log_rest), abs=1e-7)
 
 
+@pytest.mark.slow
 def test_arviz_agrees_with_the_same_model_with_parameters_integrated_out(rng):
     """Normal data with normal means: draws of slots given exact draws of the partition, and the conjugate law."""
     n, n_slots, n_draws, x = 5, 5, 4000, np.array([-2.0, -1.6, 0.2, 1.9, 2.2])

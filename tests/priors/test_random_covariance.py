@@ -16,7 +16,7 @@ def point(request, rng):
     return scale, rng.chisquare(4.0, size=d), rng.normal(size=d * (d - 1) // 2)
 
 
-@pytest.mark.parametrize("mode", ["FAST_COMPILE", "NUMBA"])
+@pytest.mark.parametrize("mode", ["FAST_COMPILE", pytest.param("NUMBA", marks=pytest.mark.slow)])
 def test_value_and_gradient(point, mode, rng):
     scale, *values = point
     weights = rng.normal(size=scale.shape)

@@ -148,6 +148,7 @@ def test_summary(idata):
     assert float(summary(thinned).loc["z[n_clusters]", "mean"]) == pytest.approx(float(expected))
 
 
+@pytest.mark.slow
 def test_options():
     few = sample(3, chains=1, compute_convergence_checks=False)
     assert np.isnan(few["partition_stats/z/convergence"]["rhat"]).all()

@@ -76,6 +76,7 @@ def test_chains_in_processes_are_kept_alike(full):
     assert_same_values(run(label_storage="compact", cores=2), full)
 
 
+@pytest.mark.slow
 def test_tuning_is_kept_on_demand():
     expected = run(discard_tuned_samples=False)
     assert expected["warmup_posterior"].sizes["draw"] == 20

@@ -30,7 +30,7 @@ def sampled(model):
     with model:
         return pm.sample(
             50, tune=50, chains=2, cores=1, random_seed=1, progressbar=False, quiet=True,
-            compute_convergence_checks=False,
+            compute_convergence_checks=False, compile_kwargs={"mode": "NUMBA"},
         )  # fmt: skip
 
 

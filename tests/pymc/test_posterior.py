@@ -12,6 +12,7 @@ from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels, label_counts
 from pymc_nrm.testing import exact_posterior, largest_z, mean_and_error, z_scores
 
+pytestmark = pytest.mark.usefixtures("compiled")
 QUIET = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "cores": 1}
 
 galaxies = np.array([9.17, 9.35, 10.23, 16.08, 19.05])
@@ -80,7 +81,7 @@ def test_hyperparameters_of_a_measure_by_nuts_have_their_marginal_posterior(meas
         a, s = pm.Gamma("alpha", 2, 1), pm.Beta("sigma", 1.5, 3)
         z = nrm.Partition("z", measure(a, s), n=5)
         nrm.Mixture("x", z, galaxy_family, observed=galaxies)
-        draws = pm.sample(1000, tune=500, chains=4, random_seed=11, **QUIET).posterior
+        draws = pm.sample(600, tune=400, chains=4, random_seed=11, **QUIET).posterior
     k = draws["z_n_clusters"].values
     values = {
         "alpha": draws["alpha"].values,
@@ -129,6 +130,7 @@ def log_marginal_of_one_cluster(family, x):
     return stats.multivariate_t.logpdf(x, np.full(n, family.mu), shape, df=2 * family.alpha)
 
 
+@pytest.mark.slow
 def test_latent_mixture_has_its_exact_posterior():
     """Clustered random effects: all is Gaussian given the precision of each cluster, which leaves one integral."""
     y, noise = np.array([-1.0, 0.4, 2.2]), 0.7
@@ -163,7 +165,7 @@ def test_latent_mixture_has_its_exact_posterior():
         z = nrm.Partition("z", measure, n=3)
         effect = nrm.Mixture("effect", z, family, shape=(3,))
         pm.Normal("y", effect, noise, observed=y)
-        draws = pm.sample(1500, tune=500, chains=4, random_seed=3, **QUIET).posterior
+        draws = pm.sample(600, tune=300, chains=4, random_seed=3, **QUIET).posterior
     labels = draws["z"].values
     scores = z_scores(labels, partitions, law)
     assert np.abs(scores).max() < largest_z(labels.shape, scores.size)

@@ -31,7 +31,7 @@ def result():
         pm.Normal("y", level[w], 1, observed=np.arange(3.0))
         steps = [nrm.SlotGibbs([w]), nrm.MarginalGibbs([v]), nrm.SlotGibbs([z])]
         idata = nrm.sample(
-            120,
+            40,
             tune=20,
             chains=2,
             cores=1,

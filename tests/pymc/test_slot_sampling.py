@@ -8,7 +8,7 @@ import pymc_nrm as nrm
 from pymc_nrm.testing import mean_and_error
 
 CHEAP = {"compile_kwargs": {"mode": "FAST_COMPILE"}}
-OPTIONS = {"tune": 15, "chains": 2, "random_seed": 5, "quiet": True, "progressbar": False, **CHEAP}
+OPTIONS = {"tune": 8, "chains": 2, "random_seed": 5, "quiet": True, "progressbar": False, **CHEAP}
 SUBJECT = np.array([0, 0, 1, 1, 2, 2, 3, 3, 3])
 X = np.linspace(-1, 1, 9)
 
