@@ -171,7 +171,7 @@ def heart():
         *("age", "sex", "chest_pain", "blood_pressure", "cholesterol", "blood_sugar", "electrocardiogram"),
         *("heart_rate", "angina", "oldpeak", "slope", "vessels", "thallium"),
     ]
-    for column in ("sex", "chest_pain", "blood_sugar", "electrocardiogram", "angina", "slope", "thallium"):
+    for column in ("sex", "chest_pain", "blood_sugar", "electrocardiogram", "angina", "slope", "vessels", "thallium"):
         X[column] = X[column].astype(int).astype(str)
     return X, np.where(classes == "1", "absent", "present")
 

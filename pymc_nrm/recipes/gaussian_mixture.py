@@ -56,7 +56,7 @@ def gaussian_mixture(X: Any, *, covariance: str | None = None, measure: Any = No
     Warns
     -----
     UserWarning
-        If one value has more than a third of the items of a column, so that components shrink to it.
+        If one value has more than a quarter of the items of a column, so that components shrink to it.
 
     Examples
     --------

@@ -79,7 +79,7 @@ def mixture_model(
     Warns
     -----
     UserWarning
-        If one value has more than a third of the items of a numeric column, so that Gaussian components shrink to it.
+        If one value has more than a quarter of the items of a numeric column, so that Gaussian components shrink to it.
 
     Examples
     --------

@@ -13,7 +13,7 @@ __all__ = ["COVARIANCES", "add_numeric_block", "check_covariance"]
 COVARIANCES = ("full", "diagonal")
 
 # A column warns if one value has more than this share of at least so many items.
-_LARGEST_SHARE, _ENOUGH_ITEMS = 1 / 3, 20
+_LARGEST_SHARE, _ENOUGH_ITEMS = 1 / 4, 20
 
 # A learned full covariance of d features has d (d + 1) / 2 variables, which NUTS draws with every partition.
 _MOST_FULL_FEATURES = 30
@@ -59,7 +59,7 @@ def add_numeric_block(name, z, X, covariance=None):
     Warns
     -----
     UserWarning
-        If one value has more than a third of the items of a column.
+        If one value has more than a quarter of the items of a column.
     """
     check_covariance(covariance)
     values = np.asarray(X, dtype="float64")
