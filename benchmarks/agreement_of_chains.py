@@ -139,7 +139,7 @@ def table(rows):
 
 
 def _last_state(found):
-    rhat = "-" if found["rhat"] is None else f"{found['rhat']:.3f}"
+    rhat = "-" if found["rhat"] is None else f"{found['rhat']:.3f}" if found["rhat"] < 100 else "> 100"
     return f"{rhat}, {'-' if found['ess'] is None else round(found['ess'])}"
 
 
