@@ -64,6 +64,7 @@ def test_copies(fitted):
         assert other.get_params() == fitted.get_params()
 
 
+@pytest.mark.slow
 def test_the_seed_fixes_the_draws(fitted):
     again = nrm.MixtureEstimator(**SMALL, **QUIET)
     assert again.fit_predict(X.tolist()).tolist() == fitted.labels_.tolist()

@@ -205,6 +205,7 @@ def snapshot(forest):
     return {tuple(np.flatnonzero(labels == k)): forest.log_potential[root] for k, root in enumerate(roots)}
 
 
+@pytest.mark.slow
 def test_step_warns_and_keeps_its_trees():
     model = make_model("NGG", "PoissonGamma")
     with model, pytest.warns(UserWarning, match="does not leave the posterior invariant"):

@@ -113,6 +113,7 @@ def test_default_cycle_has_the_posterior_law_of_every_family(family):
     check("NGG", family, {})
 
 
+@pytest.mark.slow
 def test_several_cycles_have_the_posterior_law():
     check("NGG", "NormalGamma, missing", {}, n_cycles=3)
 

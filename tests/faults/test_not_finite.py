@@ -68,6 +68,7 @@ def test_processes_keep_the_message():
         sample(make_model(huge, binary), chains=2, cores=2)
 
 
+@pytest.mark.slow
 def test_only_the_mixture_at_fault_is_named():
     model = make_model(data=binary, second=huge)
     with pytest.raises(SamplingError) as caught:

@@ -170,6 +170,7 @@ def test_limit_is_the_dirichlet_process(alpha, counts):
     assert abs(coarse - exact) > 1e-6
 
 
+@pytest.mark.slow
 def test_second_derivatives_are_right():
     rate = pt.dscalar("rate")
     value = symbolic_log_eppf(MixtureOfFiniteMixtures(0.7, rate), pt.as_tensor(np.array([5, 3, 1])))

@@ -114,6 +114,7 @@ def test_components_are_a_flat_partition(idata):
     assert replicated.posterior_predictive["x"].shape == (2, 100, 5, 3)
 
 
+@pytest.mark.slow
 def test_results_of_pymc(idata):
     with make_model():
         found = pm.sample(**OPTIONS, compute_convergence_checks=False, quiet=True)
@@ -122,7 +123,8 @@ def test_results_of_pymc(idata):
     np.testing.assert_array_equal(nrm.similarity(found), nrm.similarity(idata))
 
 
-@pytest.mark.parametrize("storage", ["compact", pytest.param("none", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("storage", ["compact", "none"])
 def test_storage(idata, storage):
     with make_model():
         found = nrm.sample(**OPTIONS, quiet=True, label_storage=storage)

@@ -156,6 +156,7 @@ def test_step(corrected):
     assert 0 < n_accepted < 100
 
 
+@pytest.mark.slow
 def test_it_is_no_default_and_samples_without_data():
     with pm.Model():
         weights = nrm.HierarchicalDirichletProcess(0.8, 1.5)

@@ -90,6 +90,7 @@ def test_initial_values_and_generators_of_each_chain(executor):
     assert_same(run(client=executor, **kwargs), run(cores=1, **kwargs))
 
 
+@pytest.mark.slow
 def test_any_executor_will_do(executor, expected):
     compact = run(client=executor, label_storage="compact", discard_tuned_samples=False)
     assert_same(compact, expected)

@@ -27,6 +27,7 @@ def test_fixed_hyperparameters(step):
     assert_scores(scores, 4, 2000)
 
 
+@pytest.mark.slow
 def test_a_wrong_step_is_found():
     class Wrong(nrm.MarginalGibbs):
         def moves(self, state, table, family, data):

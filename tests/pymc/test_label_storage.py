@@ -123,6 +123,7 @@ def test_without_labels_their_functionals_are_left(full, caplog):
         np.testing.assert_allclose(table[name], expected[name].sel(quantity=names), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_without_labels_steps_are_told_apart():
     expected = run(model=make_model(n_partitions=2))
     none = run(model=make_model(n_partitions=2), label_storage="none")
@@ -207,6 +208,7 @@ def test_an_interrupted_run_keeps_what_is_whole(stop_at, n_left):
     np.testing.assert_array_equal(thinned.posterior["z"], expected.posterior["z"][:, 3::4])
 
 
+@pytest.mark.slow
 def test_chosen_variables(compact):
     idata = run(label_storage="compact", var_names=["alpha", "z"])
     assert set(idata.posterior.data_vars) == {"alpha", "z"}

@@ -34,6 +34,7 @@ def reference():
     return nrm.sample(20, model=make_model(), cores=1, **OPTIONS)
 
 
+@pytest.mark.slow
 def test_same_seed_same_draws_in_one_process_or_two(reference):
     assert_same(reference, nrm.sample(20, model=make_model(), cores=1, **OPTIONS))
     assert_same(reference, nrm.sample(20, model=make_model(), cores=2, mp_ctx="fork", **OPTIONS))
