@@ -71,6 +71,7 @@ def test_the_seed_fixes_the_draws(fitted):
     np.testing.assert_array_equal(again.idata_.posterior["alpha"], fitted.idata_.posterior["alpha"])
 
 
+@pytest.mark.slow
 def test_names_of_columns():
     df = pd.DataFrame(X, columns=["length"])
     estimator = nrm.MixtureEstimator(**SMALL, **QUIET).fit(df)

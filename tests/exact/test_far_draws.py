@@ -30,6 +30,7 @@ def chains(family, X, n_draws, n_chains=4):
     return np.array(draws), np.array(log_joint)
 
 
+@pytest.mark.slow
 def test_draws_with_an_outlier_have_the_posterior_law():
     X = np.append(BULK[:5], 1e9)
     family = NormalGamma(mu=0.0, kappa=0.1, alpha=2.0, beta=1.0)

@@ -363,6 +363,7 @@ def test_whole_numbers_beyond_doubles(alpha):
         plain_values(nrm.PoissonGamma(alpha, 1.0))
 
 
+@pytest.mark.slow
 def test_covariances_beyond_doubles():
     # The mean of the prior is 1e9 away from the data, so that a covariance is 1e17 times as long in one direction.
     with pm.Model() as model:

@@ -143,7 +143,7 @@ def test_long_chain(family, name):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("case", ["two groups of four", "groups of groups"])
+@pytest.mark.parametrize("case", [pytest.param("two groups of four", marks=pytest.mark.slow), "groups of groups"])
 def test_kernel_leaves_the_posterior_invariant(case, name):
     values, index, p = posterior_of(case)
     own, data = inputs("BernoulliBeta", values.shape[1])

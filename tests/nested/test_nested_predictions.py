@@ -254,6 +254,7 @@ def test_data_of_new_items_have_the_predictive_law():
     assert drawn["posterior_predictive"]["x"].shape == (1, n_draws, 3, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", rows_of(*DIFFUSIONS))
 def test_data_of_diffusions_have_the_predictive_law(case):
     """One feature: frequencies of intervals against integrals of the density."""

@@ -40,7 +40,7 @@ def draws(**arrays):
     return xr.DataTree.from_dict({"posterior": xr.Dataset(variables)})
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("measure", ["NGG", pytest.param("DP", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("n_slots", [2, 4])
 def test_values_and_importance_weights_are_exact(measure, n_slots):
     """Each slot has one of three levels, so that all states of the chain can be listed."""

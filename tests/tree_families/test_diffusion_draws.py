@@ -37,7 +37,7 @@ def with_moments(kind):
     return family, np.diag(family.beta / (family.alpha - 1.0))
 
 
-@pytest.mark.parametrize("kind", ["full", "independent"])
+@pytest.mark.parametrize("kind", ["full", pytest.param("independent", marks=pytest.mark.slow)])
 def test_data_have_the_mean_and_covariance_of_the_law(kind):
     family, S = with_moments(kind)
     paths = random_paths(np.random.default_rng(1), N, DEPTH)
@@ -67,7 +67,7 @@ def dense_node_means(family, paths, X):
     return levels, family.mu + weights @ (X - family.mu), np.diag(shared - weights @ with_items.T)
 
 
-@pytest.mark.parametrize("kind", ["full", "independent"])
+@pytest.mark.parametrize("kind", ["full", pytest.param("independent", marks=pytest.mark.slow)])
 def test_node_means_given_the_data(kind):
     family, _ = with_moments(kind)
     rng = np.random.default_rng(3)
