@@ -48,7 +48,6 @@ COMPILED = pytensor.config.mode
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: minutes each; run with `-m slow`")
     if config.option.markexpr == "not slow":
         pytensor.config.mode = INTERPRETED
 

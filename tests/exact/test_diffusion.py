@@ -81,7 +81,7 @@ def test_sweeps_have_the_posterior_law(kind, rule, n, depth, n_moves):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", LEVELS)
-@pytest.mark.parametrize("kind", ["full", pytest.param("independent", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", FAMILIES)
 @pytest.mark.parametrize(("depth", "n_moves"), [(2, 0), (2, 2), (3, 3)])
 def test_long_chains_have_the_posterior_law(kind, rule, depth, n_moves):
     check_chain(kind, rule, 4, depth, n_moves, 400_000, seed=2)
@@ -112,7 +112,7 @@ def test_moves_keep_the_posterior_law(kind, rule, move):
 @pytest.mark.slow
 @pytest.mark.parametrize("move", MOVES)
 @pytest.mark.parametrize("rule", LEVELS)
-@pytest.mark.parametrize("kind", ["full", pytest.param("independent", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", FAMILIES)
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_moves_keep_the_posterior_law_exactly(kind, rule, move, depth):
     check_moves(kind, rule, 4, depth, MOVES[move], 500_000)

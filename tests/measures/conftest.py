@@ -57,9 +57,12 @@ def measure(request):
     return request.param
 
 
+FAST = [repr(NormalizedGeneralizedGamma(0.3, 0.25)), repr(PitmanYorProcess(0.3, 1.0))]
+
+
 @pytest.fixture(
     params=[
-        pytest.param(row, id=repr(row), marks=[] if row in (MEASURES[4], MEASURES[6]) else [pytest.mark.slow])
+        pytest.param(row, id=repr(row), marks=[] if repr(row) in FAST else [pytest.mark.slow])
         for row in [*MEASURES, *SLOW]
     ]
 )

@@ -80,3 +80,23 @@ def ends_of_sweeps(rng, starts, levels, gammas, family, data, kernels):
     for t in range(starts.shape[0]):
         found[t], _ = sweep(rng, starts[t].copy(), levels, gammas, family, data, kernels)
     return found
+
+
+def check_chain(start, index, p, laws, gammas, family, kernels, n_draws, seed):
+    """Assert that chains of sweeps from a value have the posterior law."""
+    own, data = inputs(family, len(start))
+    draws = [
+        draw_chain(rng, start, laws, gammas, own, data, kernels, n_draws)
+        for rng in np.random.default_rng(seed).spawn(CHAINS)
+    ]
+    assert_law(np.array(draws)[:, 20:], index, p)
+
+
+def check_invariance(values, index, p, laws, gammas, family, kernels, size, seed):
+    """Assert that values one sweep after draws from the posterior have its law, and that some have changed."""
+    own, data = inputs(family, values.shape[1])
+    rng = np.random.default_rng(seed)
+    starts = values[rng.choice(len(values), size=size, p=p)]
+    found = ends_of_sweeps(rng, starts, laws, gammas, own, data, kernels)
+    assert (found != starts).any(axis=(1, 2)).mean() > 0.05
+    assert_law(found.reshape(CHAINS, -1, *found.shape[1:]), index, p)

@@ -165,7 +165,7 @@ def test_latent_mixture_has_its_exact_posterior():
         z = nrm.Partition("z", measure, n=3)
         effect = nrm.Mixture("effect", z, family, shape=(3,))
         pm.Normal("y", effect, noise, observed=y)
-        draws = pm.sample(600, tune=300, chains=4, random_seed=3, **QUIET).posterior
+        draws = pm.sample(1500, tune=500, chains=4, random_seed=3, **QUIET).posterior
     labels = draws["z"].values
     scores = z_scores(labels, partitions, law)
     assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
