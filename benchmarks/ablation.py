@@ -18,23 +18,17 @@ from common.sampler_tables import ablation_table
 
 import pymc_nrm as nrm
 
-INFORMED, NODES, BLOCKS, REFERENCE = (
-    "informed_split_merge",
-    "tree_split_merge",
-    "subtree_gibbs",
-    "reference_subtree_gibbs",
-)
+INFORMED, NODES, BLOCKS = "informed_split_merge", "tree_split_merge", "subtree_gibbs"
 # Moves that a variant leaves out; Gibbs updates of items remain.
 LEFT_OUT = {
     TREE: (),
     "without informed splits and merges": (INFORMED,),
     "without splits and merges of nodes": (NODES,),
-    "without Gibbs updates of blocks": (BLOCKS, REFERENCE),
-    "without Gibbs updates of reference blocks": (REFERENCE,),
-    "informed splits and merges only": (NODES, BLOCKS, REFERENCE),
-    "splits and merges of nodes only": (INFORMED, BLOCKS, REFERENCE),
+    "without Gibbs updates of blocks": (BLOCKS,),
+    "informed splits and merges only": (NODES, BLOCKS),
+    "splits and merges of nodes only": (INFORMED, BLOCKS),
     "blocks only": (INFORMED, NODES),
-    "items only": (INFORMED, NODES, BLOCKS, REFERENCE),
+    "items only": (INFORMED, NODES, BLOCKS),
 }
 REAL = {
     "digits": ("digits, 10 components", nrm.NormalWishart.from_data),

@@ -14,13 +14,13 @@ from pymc_nrm.guide_trees.tree import build_tree
 from pymc_nrm.measures.base import weights
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
 from pymc_nrm.samplers.tree_guided.guide_tables import make_guide
-from pymc_nrm.samplers.tree_guided.move_schedule import MovesPerCycle
+from pymc_nrm.samplers.tree_guided.move_schedule import ALONG_THE_TREE, MovesPerCycle
 from pymc_nrm.samplers.tree_guided.step import TreeGuided, tree_guided_cycle
 from pymc_nrm.testing import largest_z, total_variation, z_scores
 
 U = 2.5
 N_STARTS, N_DRAWS = 40_000, 8_000
-MOVES = list(MovesPerCycle._fields[:4])
+MOVES = list(ALONG_THE_TREE)
 
 # Configurations of the step: the default, and each kind of move made often beside one item of Gibbs updates.
 QUIET = dict.fromkeys(MOVES, 0) | {"marginal_gibbs": 1}
@@ -29,7 +29,7 @@ CYCLES = {"default": {}, **{name: QUIET | {name: 4} for name in MOVES}}
 
 def move_once(rng, start, weights, family, data, guide, move, n_moves):
     """Labels after moves of one kind, by the kernel of the step."""
-    counts = MovesPerCycle(**dict.fromkeys(MovesPerCycle._fields, 0) | {move: n_moves})
+    counts = MovesPerCycle(0.0, 0.0, 0.0, 0)._replace(**{move: float(n_moves)})
     state = build_state(start, family, data)
     state, *_ = tree_guided_cycle(rng, state, weights, family, data, guide, counts, start[:0])
     return ordered_labels(state)
@@ -63,7 +63,7 @@ def rng_of(*names):
     return np.random.default_rng(zlib.crc32(" ".join(map(str, names)).encode()))
 
 
-@pytest.mark.parametrize("n_moves", [pytest.param(1, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("n_moves", [pytest.param(1, marks=pytest.mark.slow), 2.5])
 @pytest.mark.parametrize("move", MOVES)
 @pytest.mark.parametrize("family", family_rows(fast=["PoissonGamma"]), indirect=True)
 def test_move_leaves_the_law_given_u_invariant(family, move, n_moves):
@@ -81,9 +81,8 @@ def test_move_leaves_the_law_given_u_invariant(family, move, n_moves):
     assert_law(ends, partitions, probabilities)
 
 
-@pytest.mark.parametrize("move", ["subtree_gibbs", "reference_subtree_gibbs"])
-def test_gibbs_moves_alone_reach_the_law_given_u(measure, move):
-    family = "NormalGamma, missing"
+def test_gibbs_moves_alone_reach_the_law_given_u(measure):
+    family, move = "NormalGamma, missing", "subtree_gibbs"
     partitions, probabilities = law_given_u(measure, family, U)
     n = partitions.shape[1]
     table = weights(MEASURES[measure], n, np.log(U))

@@ -13,7 +13,7 @@ N = 24
 X = np.repeat([0.0, 50.0, 100.0, 150.0], N // 4) + np.random.default_rng(1).normal(size=N)
 ONE, TWO = np.zeros(N, dtype=np.int64), np.arange(N) // (N // 2)
 # A draw that updates a single item shows where it started.
-MOVES = {"informed_split_merge": 0, "tree_split_merge": 0, "subtree_gibbs": 0, "reference_subtree_gibbs": 0}
+MOVES = {"informed_split_merge": 0, "tree_split_merge": 0, "subtree_gibbs": 0}
 OPTIONS = {"moves": MOVES | {"marginal_gibbs": 1}}
 
 

@@ -11,9 +11,6 @@ from pymc_nrm.partitions.clusters import close_slot, grow, open_slot
 from pymc_nrm.samplers.tree_guided.guide_tables import draw_leaf
 from pymc_nrm.special import draw_categorical, sum_rows
 
-# Largest number of reference items below siblings on the way up, one for each, and number of uniform ones.
-_N_ANCESTORS, _N_UNIFORM = 8, 4
-
 
 @kernel
 def log_marginals(family, state):
@@ -84,29 +81,6 @@ def find_block(state, guide, node, anchor, marks, stamp):
 
 
 @kernel
-def reference_slots(rng, state, guide, node):
-    """Slots of random reference items outside a node: below siblings on the way up to the root, and anywhere.
-
-    The items depend on the tree but not on the partition.
-    """
-    slots = np.empty(_N_ANCESTORS + _N_UNIFORM, dtype=np.int64)
-    count = 0
-    child = node
-    while count < _N_ANCESTORS and guide.tree.parent[child] >= 0:
-        parent = guide.tree.parent[child]
-        sibling = guide.tree.left[parent] if guide.tree.right[parent] == child else guide.tree.right[parent]
-        slots[count] = state.labels[draw_leaf(rng, guide, sibling)]
-        count += 1
-        child = parent
-    for _ in range(_N_UNIFORM):
-        p = int(rng.random() * guide.tree.order.shape[0])
-        if not guide.tree.first[node] <= p < guide.tree.first[node] + guide.tree.size[node]:
-            slots[count] = state.labels[guide.tree.order[p]]
-            count += 1
-    return slots[:count]
-
-
-@kernel
 def redraw_block(rng, state, weights, family, data, marginals, items, block, slots):
     """Draw a slot among those given for a block that is in no cluster, put it there, and return the slot.
 
@@ -134,7 +108,7 @@ def sum_block(family, data, items, block):
 
 
 @kernel
-def subtree_gibbs(rng, state, weights, family, data, guide, n_moves, referenced):
+def subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
     """Draw nodes uniformly, and redraw the cluster of a block below each.
 
     Each move draws a node v and a leaf i below it.  The block b consists of the items below v in the cluster of i.  It
@@ -147,12 +121,8 @@ def subtree_gibbs(rng, state, weights, family, data, guide, n_moves, referenced)
         cluster    A  A  B | A  C      b may join {4}, {5} or neither, but not {3}, which is below v
                    below v | outside
 
-    If ``referenced``, b may only join the clusters of a few reference items, so that the cost does not grow with the
-    number of clusters.  Reference items are drawn from the tree outside v, so moving b does not change their labels.
-    If the present cluster without b is neither empty nor one of theirs, the move does nothing.
-
-    The moves leave the target given u invariant.  They are irreducible by themselves, since nodes may be leaves, a
-    block may always become a cluster by itself, and any item may be a reference.
+    The moves leave the target given u invariant.  They are irreducible by themselves, since nodes may be leaves, and a
+    block may always become a cluster by itself.
 
     Returns
     -------
@@ -173,21 +143,15 @@ def subtree_gibbs(rng, state, weights, family, data, guide, n_moves, referenced)
         anchor = draw_leaf(rng, guide, node)
         old = state.labels[anchor]
         items = find_block(state, guide, node, anchor, marks, move)
-        can_stay = state.counts[old] == items.shape[0]
-        if can_stay:
+        if state.counts[old] == items.shape[0]:
             # Removing the block frees its slot, which is then the one for a new cluster: list it once.
             marks[old] = move
-        others = reference_slots(rng, state, guide, node) if referenced else state.active[: state.size[0]]
-        slots = np.empty(others.shape[0] + 1, dtype=np.int64)
+        slots = np.empty(state.size[0] + 1, dtype=np.int64)
         n_slots = 0
-        for slot in others:
+        for slot in state.active[: state.size[0]]:
             if marks[slot] != move:
-                marks[slot] = move
                 slots[n_slots] = slot
                 n_slots += 1
-                can_stay = can_stay or slot == old
-        if not can_stay:
-            continue
         sum_block(family, data, items, block)
         take_block(state, family, data, marginals, old, items, block)
         slots[n_slots] = state.active[state.size[0]]

@@ -1,4 +1,4 @@
-"""How often a tree-guided step makes each kind of move: defaults, and split-merge moves that adapt during tuning.
+"""How often a tree-guided step makes each kind of move: defaults, what adapts during tuning, and less of it afterwards.
 
 A draw makes one cycle of moves or several, and a cycle some moves of each kind.
 """
@@ -6,9 +6,6 @@ A draw makes one cycle of moves or several, and a cycle some moves of each kind.
 from typing import NamedTuple
 
 import numpy as np
-
-# With more clusters, moves whose cost does not depend on the number of clusters replace most subtree Gibbs moves.
-_MANY_CLUSTERS = 50
 
 # Number of predictive densities that take as long as one log marginal, roughly, for any family and dimension.
 _PREDICTIVES_PER_MARGINAL = 30.0
@@ -25,20 +22,29 @@ _LEAST_NUMBERS = 6000.0
 _MANY_ITEMS, _SHARE = 20_000, 0.25
 
 # A draw makes so many cycles that it visits this many items, but at most `_MOST_CYCLES`.
-_VISITS, _MOST_CYCLES = 1000, 6
+_VISITS, _MOST_CYCLES = 1000, 3
+
+# Moves along the guide tree bring a chain to the bulk of the posterior.  There, Gibbs updates of items earn more, and
+# this share of the moves along the tree is left.
+_SHARE_AFTER_TUNING = 1.0 / 3.0
 
 # Smallest total number of split-merge proposals from which their gain is estimated.
 _ENOUGH_PROPOSALS = 100
 
 
 class MovesPerCycle(NamedTuple):
-    """Number of moves of each kind in a cycle, in the order of the cycle; for ``marginal_gibbs``, number of items."""
+    """Mean number of moves of each kind in a cycle, in the order of the cycle; for ``marginal_gibbs``, number of items.
 
-    informed_split_merge: int
-    tree_split_merge: int
-    subtree_gibbs: int
-    reference_subtree_gibbs: int
+    A mean that is not a whole number is rounded up or down at random in every cycle.
+    """
+
+    informed_split_merge: float
+    tree_split_merge: float
+    subtree_gibbs: float
     marginal_gibbs: int
+
+
+ALONG_THE_TREE = MovesPerCycle._fields[:3]
 
 
 def number_of_cycles(n):
@@ -59,13 +65,13 @@ def number_of_cycles(n):
     Examples
     --------
     >>> number_of_cycles(150), number_of_cycles(500), number_of_cycles(2000)
-    (6, 2, 1)
+    (3, 2, 1)
     """
     return max(1, min(_MOST_CYCLES, _VISITS // n))
 
 
 def numbers_of_moves(n, n_clusters, n_statistics, tallies, chosen):
-    """Choose the number of moves of each kind per cycle.
+    """Choose the number of moves of each kind per cycle of a draw of tuning.
 
     Split-merge moves get half the time of the Gibbs updates of items, or the little that is always affordable.  The two
     kinds divide it in proportion to their accepted moves per time.  Time is counted in log marginals, not in seconds,
@@ -91,14 +97,12 @@ def numbers_of_moves(n, n_clusters, n_statistics, tallies, chosen):
     --------
     >>> from pymc_nrm.samplers.tally import empty_tally
     >>> numbers_of_moves(1000, 10, 6, [empty_tally(), empty_tally()], {"subtree_gibbs": 0.5}).subtree_gibbs
-    500
+    500.0
     """
-    many = n_clusters > _MANY_CLUSTERS
     defaults = {
         "informed_split_merge": 6,
         "tree_split_merge": 4,
-        "subtree_gibbs": 5 if many else max(5, n // 128),
-        "reference_subtree_gibbs": n // 40 if many else 0,
+        "subtree_gibbs": 5,
         "marginal_gibbs": min(n, max(_MANY_ITEMS, round(_SHARE * n))),
     }
     wanted = defaults | chosen
@@ -115,5 +119,28 @@ def numbers_of_moves(n, n_clusters, n_statistics, tallies, chosen):
             if name not in chosen:
                 counts[name] = int(count)
     if n == 1:
-        counts |= dict.fromkeys([name for name in counts if name != "marginal_gibbs"], 0)
-    return MovesPerCycle(**counts)
+        counts |= dict.fromkeys(ALONG_THE_TREE, 0)
+    return MovesPerCycle(**{name: float(count) if name in ALONG_THE_TREE else count for name, count in counts.items()})
+
+
+def moves_after_tuning(n_moves, chosen):
+    """Reduce the moves along the guide tree once tuning is over.
+
+    Parameters
+    ----------
+    n_moves : MovesPerCycle
+        Those of the last draw of tuning.
+    chosen : dict of str to int or float
+        Numbers that the user has set, which stay.
+
+    Returns
+    -------
+    MovesPerCycle
+
+    Examples
+    --------
+    >>> moves_after_tuning(MovesPerCycle(6.0, 3.0, 5.0, 100), {"subtree_gibbs": 5})
+    MovesPerCycle(informed_split_merge=2.0, tree_split_merge=1.0, subtree_gibbs=5.0, marginal_gibbs=100)
+    """
+    fewer = [name for name in ALONG_THE_TREE if name not in chosen]
+    return n_moves._replace(**{name: _SHARE_AFTER_TUNING * getattr(n_moves, name) for name in fewer})

@@ -19,7 +19,12 @@ from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
 from pymc_nrm.samplers.tally import SPLIT_MERGE_STATS, empty_tally, split_merge_statistics, sum_tallies
 from pymc_nrm.samplers.tree_guided.block_gibbs import subtree_gibbs
 from pymc_nrm.samplers.tree_guided.guide_tables import block_statistics, make_guide
-from pymc_nrm.samplers.tree_guided.move_schedule import MovesPerCycle, number_of_cycles, numbers_of_moves
+from pymc_nrm.samplers.tree_guided.move_schedule import (
+    MovesPerCycle,
+    moves_after_tuning,
+    number_of_cycles,
+    numbers_of_moves,
+)
 from pymc_nrm.samplers.tree_guided.tree_split_merge import tree_split_merge_moves
 
 # Fractions of tuning after which guide trees are regrown, at the hyperparameters of that time.
@@ -41,14 +46,15 @@ def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves, items):
     n_blocks_moved, n_moved : int
         Numbers of blocks and of items that changed their cluster in Gibbs moves.
     """
-    n, m = n_moves.informed_split_merge, n_moves.tree_split_merge
+    # Round mean numbers of moves up or down at random.
+    n = int(n_moves.informed_split_merge + rng.random())
     state, informed = tree_split_merge_moves(rng, state, weights, family, data, guide, n, True)
-    state, others = tree_split_merge_moves(rng, state, weights, family, data, guide, m, False)
-    n, m = n_moves.subtree_gibbs, n_moves.reference_subtree_gibbs
-    state, n_blocks = subtree_gibbs(rng, state, weights, family, data, guide, n, False)
-    state, n_more_blocks = subtree_gibbs(rng, state, weights, family, data, guide, m, True)
+    n = int(n_moves.tree_split_merge + rng.random())
+    state, others = tree_split_merge_moves(rng, state, weights, family, data, guide, n, False)
+    n = int(n_moves.subtree_gibbs + rng.random())
+    state, n_blocks = subtree_gibbs(rng, state, weights, family, data, guide, n)
     state, n_items = gibbs_sweep(rng, state, weights, family, data, items)
-    return state, (informed, others), n_blocks + n_more_blocks, n_items
+    return state, (informed, others), n_blocks, n_items
 
 
 @dataclass_state
@@ -74,22 +80,23 @@ class TreeGuided(PartitionStep):
     trees never depend on the partition, so every move leaves the posterior invariant, and so does a cycle.  The Gibbs
     updates make it irreducible.  A bad tree makes the sampler slower, not wrong.
 
-    During tuning, the number of split-merge moves of each kind adapts to the accepted moves per amount of work;
-    afterwards it is fixed.
+    During tuning, the number of split-merge moves of each kind adapts to the accepted moves per amount of work.
+    Afterwards it is fixed, and only a third of the moves along the tree are made: they bring a chain to the bulk of the
+    posterior, where Gibbs updates of items earn more.
 
     Parameters
     ----------
     vars : list of Partition
     moves : dict of str to int or float, optional
         Number of moves of each kind per cycle.  The kinds are ``"informed_split_merge"``, ``"tree_split_merge"``,
-        ``"subtree_gibbs"``, ``"reference_subtree_gibbs"`` and ``"marginal_gibbs"``.  A float is a share of the number
-        of items.  For ``"marginal_gibbs"`` it is the number of items to update, at most all of them; each item is
-        updated once, in random order, before any is updated again.  Kinds that are left out keep their default number,
-        or the one found during tuning.
+        ``"subtree_gibbs"`` and ``"marginal_gibbs"``.  A float is a share of the number of items.  For
+        ``"marginal_gibbs"`` it is the number of items to update, at most all of them; each item is updated once, in
+        random order, before any is updated again.  Kinds that are left out keep their default number, or the one found
+        during tuning; after tuning, a third of it.
     n_trees : int
         Number of guide trees; each cycle uses one of them at random.
     n_cycles : int, optional
-        Number of cycles per draw; by default 1000 divided by the number of items, at least 1 and at most 6.  A draw of
+        Number of cycles per draw; by default 1000 divided by the number of items, at least 1 and at most 3.  A draw of
         few items costs little beside one of the hyperparameters by NUTS, and mixes more slowly.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
@@ -160,6 +167,8 @@ class TreeGuided(PartitionStep):
         self.n_steps, self.n_tune, self.tuning = 0, tune, tune > 0
 
     def stop_tuning(self):
+        if self.tuning and self.n_moves is not None:
+            self.n_moves = moves_after_tuning(self.n_moves, self.options["moves"])
         self.tuning = False
 
     def check_options(self, n):
@@ -174,7 +183,7 @@ class TreeGuided(PartitionStep):
         rng = np.random.default_rng(0)
         small = Weights(table.join[:3], table.moment[:3]) if self._n > 1 else table
         guide = make_guide(guide_tree(rng, small, family, data), family, data)
-        n_moves = MovesPerCycle(0, 0, 0, 0, 0)
+        n_moves = MovesPerCycle(0.0, 0.0, 0.0, 0)
         precompile(tree_guided_cycle, self.rng, state, table, family, data, guide, n_moves, state.labels)
         precompile(block_statistics, guide, family, data)
         precompile(scan_order, self.rng, 2, 1)
@@ -237,7 +246,7 @@ def _check_moves(moves):
             check_count(f"{name} in moves", count, 0)
         elif not 0.0 <= count < np.inf or (name == "marginal_gibbs" and count > 1.0):
             raise ValueError(f"{name} in moves must be a share of the items, at least 0; got {count}")
-    irreducible = ("subtree_gibbs", "reference_subtree_gibbs", "marginal_gibbs")
+    irreducible = ("subtree_gibbs", "marginal_gibbs")
     if all(moves.get(name, 1) == 0 for name in irreducible):
         raise ValueError(
             f"moves must leave one of {', '.join(irreducible)} above 0, or some partitions cannot be reached"
