@@ -139,7 +139,9 @@ def measure(quick, note):
             common = {"set": name, "n": len(train), "d": train.shape[1], "n_test": len(test), "seed": seed}
             for method, call in contenders(train, test, family, quick, seed).items():
                 try:
-                    rows.append(common | {"method": method} | call())
+                    found = call()
+                    found.pop("log_p", None)
+                    rows.append(common | {"method": method} | found)
                 except ImportError as error:
                     if method not in absent:
                         note(f"{method} skipped: {error.name} is not installed")

@@ -15,6 +15,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks"
 NAMES = (
+    "accuracy",
     "gibbs_sweep",
     "samplers",
     "samplers_published",

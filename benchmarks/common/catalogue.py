@@ -5,6 +5,7 @@ import importlib
 from common.part import Part
 
 NAMES = (
+    "accuracy",
     "gibbs_sweep",
     "samplers",
     "samplers_published",

@@ -21,6 +21,28 @@ def compiled(model):
     return program, time.perf_counter() - start
 
 
+def _trace(program, tune, seconds, seed):
+    """The trace of one chain that is stopped after a number of CPU seconds, and the seconds that it took."""
+    import nutpie
+
+    begin = time.process_time()
+    options = {"chains": 1, "cores": 1, "seed": seed, "progress_bar": False, "save_warmup": True}
+    sampler = nutpie.sample(program, draws=100_000, tune=tune, blocking=False, **options)
+    while time.process_time() - begin < seconds:
+        time.sleep(0.1)
+    return sampler.abort(), time.process_time() - begin
+
+
+def _points(draws):
+    """Values of the random variables for each draw of the only chain."""
+    values = {name: array.values[0] for name, array in draws.data_vars.items()}
+    return [{name: x[s] for name, x in values.items()} for s in range(draws.sizes["draw"])]
+
+
+def _has_draws(trace):
+    return "posterior" in trace.children and trace.posterior.sizes["draw"] > 0
+
+
 def run(program, *, tune, seconds, seed):
     """Draws of one chain that is stopped after a number of CPU seconds, including tuning.
 
@@ -32,21 +54,22 @@ def run(program, *, tune, seconds, seed):
         CPU seconds, split between draws and tuning in proportion to the numbers of leapfrog steps.
     n_tune, n_divergences : int
     """
-    import nutpie
-
-    begin = time.process_time()
-    options = {"chains": 1, "cores": 1, "seed": seed, "progress_bar": False, "save_warmup": True}
-    sampler = nutpie.sample(program, draws=100_000, tune=tune, blocking=False, **options)
-    while time.process_time() - begin < seconds:
-        time.sleep(0.1)
-    trace = sampler.abort()
-    elapsed = time.process_time() - begin
+    trace, elapsed = _trace(program, tune, seconds, seed)
     steps = float(trace.warmup_sample_stats.n_steps.sum())
     n_tune = trace.warmup_sample_stats.sizes["draw"]
-    if "posterior" not in trace.children or trace.posterior.sizes["draw"] == 0:
+    if not _has_draws(trace):
         return [], 0.0, elapsed, n_tune, 0
     share = steps / (steps + float(trace.sample_stats.n_steps.sum()))
-    values = {name: array.values[0] for name, array in trace.posterior.data_vars.items()}
-    points = [{name: x[s] for name, x in values.items()} for s in range(trace.posterior.sizes["draw"])]
     divergences = int(np.sum(trace.sample_stats.diverging.values))
-    return points, elapsed * (1 - share), elapsed * share, n_tune, divergences
+    return _points(trace.posterior), elapsed * (1 - share), elapsed * share, n_tune, divergences
+
+
+def follow(program, *, tune, seconds, seed):
+    """All draws of one chain, those of tuning included, and the CPU seconds to each by its leapfrog steps."""
+    trace, elapsed = _trace(program, tune, seconds, seed)
+    points = _points(trace.warmup_posterior)
+    steps = trace.warmup_sample_stats.n_steps.values[0].astype(float)
+    if _has_draws(trace):
+        points += _points(trace.posterior)
+        steps = np.concatenate([steps, trace.sample_stats.n_steps.values[0]])
+    return points, elapsed * np.cumsum(steps) / steps.sum()

@@ -6,6 +6,23 @@ import numpy as np
 from scipy.stats import multivariate_normal
 
 
+def follow(train, test, family, alpha, *, seconds, seed):
+    """Run the slice sampler for about ``seconds`` of CPU.
+
+    Returns
+    -------
+    times : ndarray, shape (draws,)
+        CPU seconds to the end of each draw, all taken to last as long.
+    clusters : ndarray, shape (draws,)
+    densities : ndarray, shape (draws, points)
+        Predictive density at the points of the test data.
+    """
+    draws, elapsed = _draws(train, family, alpha, seconds, seed)
+    clusters = np.array([len(np.unique(draw["d"])) for draw in draws], dtype=float)
+    times = elapsed * np.arange(1, len(draws) + 1) / len(draws)
+    return times, clusters, np.array([_density(draw, test) for draw in draws])
+
+
 def fit(train, test, family, alpha, *, seconds, seed):
     """Run the slice sampler for about ``seconds`` of CPU, and average the predictive density over the second half.
 
@@ -16,6 +33,18 @@ def fit(train, test, family, alpha, *, seconds, seed):
     dict
         As returned by :func:`peers.scikit_learn.variational`.
     """
+    draws, elapsed = _draws(train, family, alpha, seconds, seed)
+    draws = draws[len(draws) // 2 :]
+    # Two hundred draws, evenly spaced, are enough.
+    draws = draws[:: max(len(draws) // 200, 1)]
+    total = sum(_density(draw, test) for draw in draws)
+    clusters = float(np.mean([len(np.unique(draw["d"])) for draw in draws]))
+    density = float(np.log(total / len(draws)).mean())
+    return {"seconds": elapsed, "ships": density, "student": None, "converged": None, "clusters": clusters}
+
+
+def _draws(train, family, alpha, seconds, seed):
+    """Stored draws of about ``seconds`` of CPU, and the seconds that they took."""
     from pyrichlet import DirichletProcessMixture
 
     options = {
@@ -32,15 +61,12 @@ def fit(train, test, family, alpha, *, seconds, seed):
     start = time.process_time()
     model = DirichletProcessMixture(total_iter=n_draws, rng=seed, **options)
     model.fit_gibbs(train)
-    elapsed = time.process_time() - start
-    draws = model.sim_params[len(model.sim_params) // 2 :]
-    # Two hundred draws, evenly spaced, are enough.
-    draws = draws[:: max(len(draws) // 200, 1)]
-    total = np.zeros(len(test))
-    for draw in draws:
-        for k, weight in enumerate(draw["w"]):
-            mean, covariance = draw["theta"][k]
-            total += weight * multivariate_normal(mean, covariance, allow_singular=True).pdf(test)
-    clusters = float(np.mean([len(np.unique(draw["d"])) for draw in draws]))
-    density = float(np.log(total / len(draws)).mean())
-    return {"seconds": elapsed, "ships": density, "student": None, "converged": None, "clusters": clusters}
+    return model.sim_params, time.process_time() - start
+
+
+def _density(draw, points):
+    """Density at the points given weights and components of a draw."""
+    total = np.zeros(len(points))
+    for weight, component in zip(draw["w"], draw["theta"], strict=False):
+        total += weight * multivariate_normal(*component, allow_singular=True).pdf(points)
+    return total

@@ -17,7 +17,8 @@ def variational(train, test, family, alpha, *, n_components, n_init, seed):
     -------
     dict
         ``seconds`` of CPU to fit; ``ships``, the mean of ``score_samples``; ``student``, the mean log predictive
-        density under the same variational posterior; ``converged``; and ``clusters``, the number that hold an item.
+        density under the same variational posterior; ``log_p``, these densities of the test items; ``converged``; and
+        ``clusters``, the number that hold an item.
     """
     prior = {
         "weight_concentration_prior": alpha,
@@ -45,10 +46,12 @@ def _fit(train, test, seed, **options):
         warnings.simplefilter("ignore")
         model.fit(train)
     seconds = time.process_time() - start
+    log_p = student_mixture(model, test)
     return {
         "seconds": seconds,
         "ships": float(model.score_samples(test).mean()),
-        "student": float(student_mixture(model, test).mean()),
+        "student": float(log_p.mean()),
+        "log_p": log_p,
         "converged": bool(model.converged_),
         "clusters": len(np.unique(model.predict(train))),
     }
@@ -84,6 +87,6 @@ def em_with_bic(train, test, *, most, n_init, seed):
         models = [GaussianMixture(k, **options).fit(train) for k in range(1, most + 1)]
     best = min(models, key=lambda model: model.bic(train))
     seconds = time.process_time() - start
-    density = float(best.score_samples(test).mean())
-    found = {"seconds": seconds, "ships": density, "student": None}
+    log_p = best.score_samples(test)
+    found = {"seconds": seconds, "ships": float(log_p.mean()), "student": None, "log_p": log_p}
     return found | {"converged": bool(best.converged_), "clusters": best.n_components}
