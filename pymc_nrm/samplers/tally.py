@@ -21,7 +21,7 @@ SPLIT_MERGE_STATS = {
 
 
 class Tally(NamedTuple):
-    """Outcomes of split-merge moves, and their cost.
+    """Outcomes of split-merge moves.
 
     Parameters
     ----------
@@ -31,15 +31,12 @@ class Tally(NamedTuple):
         Sum of the log acceptance ratios.
     n_ratios : ndarray of int64, shape (1,)
         Number of moves that had a ratio; an impossible move is rejected without one.
-    n_log_marginals : ndarray of int64, shape (1,)
-        Number of log marginals computed, if the moves count them.
     """
 
     proposed: Any
     accepted: Any
     log_ratio: Any
     n_ratios: Any
-    n_log_marginals: Any
 
 
 @kernel
@@ -49,7 +46,6 @@ def empty_tally():
         np.zeros(2, dtype=np.int64),
         np.zeros(2, dtype=np.int64),
         np.zeros(1),
-        np.zeros(1, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
     )
 
@@ -66,11 +62,6 @@ def accept(rng, tally, merging, log_ratio):
     accepted = math.log(rng.random()) < log_ratio
     tally.accepted[kind] += accepted
     return accepted
-
-
-def sum_tallies(first, second):
-    """Add two tallies."""
-    return Tally(*map(np.add, first, second))
 
 
 def split_merge_statistics(tally):

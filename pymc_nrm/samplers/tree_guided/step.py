@@ -16,15 +16,10 @@ from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.pymc_internals import Competence, dataclass_state
 from pymc_nrm.samplers.base import PartitionStep, PartitionStepState
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
-from pymc_nrm.samplers.tally import SPLIT_MERGE_STATS, empty_tally, split_merge_statistics, sum_tallies
+from pymc_nrm.samplers.tally import SPLIT_MERGE_STATS, empty_tally, split_merge_statistics
 from pymc_nrm.samplers.tree_guided.block_gibbs import subtree_gibbs
 from pymc_nrm.samplers.tree_guided.guide_tables import block_statistics, make_guide
-from pymc_nrm.samplers.tree_guided.move_schedule import (
-    MovesPerCycle,
-    moves_after_tuning,
-    number_of_cycles,
-    numbers_of_moves,
-)
+from pymc_nrm.samplers.tree_guided.move_schedule import MovesPerCycle, number_of_cycles, numbers_of_moves
 from pymc_nrm.samplers.tree_guided.tree_split_merge import tree_split_merge_moves
 
 # Fractions of tuning after which guide trees are regrown, at the hyperparameters of that time.
@@ -32,29 +27,24 @@ _REBUILDS = (0.1, 0.25, 0.5)
 
 
 @kernel
-def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves, items):
+def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves, items, tally):
     """Make one cycle: ``n_moves`` moves of each kind along the guide tree, then Gibbs updates of ``items``.
 
     The cycle is one kernel, since each call from Python costs some ten microseconds.  It leaves the target given u
-    invariant, and is irreducible if it includes Gibbs moves of any kind.
+    invariant, and is irreducible if it includes Gibbs moves of any kind.  Splits and merges are added to ``tally``.
 
     Returns
     -------
     state : State
-    tallies : pair of Tally
-        Outcomes of the informed and of the other split-merge moves.
     n_blocks_moved, n_moved : int
         Numbers of blocks and of items that changed their cluster in Gibbs moves.
     """
-    # Round mean numbers of moves up or down at random.
-    n = int(n_moves.informed_split_merge + rng.random())
-    state, informed = tree_split_merge_moves(rng, state, weights, family, data, guide, n, True)
-    n = int(n_moves.tree_split_merge + rng.random())
-    state, others = tree_split_merge_moves(rng, state, weights, family, data, guide, n, False)
-    n = int(n_moves.subtree_gibbs + rng.random())
-    state, n_blocks = subtree_gibbs(rng, state, weights, family, data, guide, n)
+    n, m = n_moves.informed_split_merge, n_moves.tree_split_merge
+    state = tree_split_merge_moves(rng, state, weights, family, data, guide, n, True, tally)
+    state = tree_split_merge_moves(rng, state, weights, family, data, guide, m, False, tally)
+    state, n_blocks = subtree_gibbs(rng, state, weights, family, data, guide, n_moves.subtree_gibbs)
     state, n_items = gibbs_sweep(rng, state, weights, family, data, items)
-    return state, (informed, others), n_blocks, n_items
+    return state, n_blocks, n_items
 
 
 @dataclass_state
@@ -65,8 +55,6 @@ class TreeGuidedState(PartitionStepState):
     n_steps: int = 0
     n_tune: int = 0
     tuning: bool = True
-    n_moves: Any = None
-    tallies: Any = None
     waiting: Any = None
 
 
@@ -80,9 +68,8 @@ class TreeGuided(PartitionStep):
     trees never depend on the partition, so every move leaves the posterior invariant, and so does a cycle.  The Gibbs
     updates make it irreducible.  A bad tree makes the sampler slower, not wrong.
 
-    During tuning, the number of split-merge moves of each kind adapts to the accepted moves per amount of work.
-    Afterwards it is fixed, and only a third of the moves along the tree are made: they bring a chain to the bulk of the
-    posterior, where Gibbs updates of items earn more.
+    Merges of clusters that fit together, and the splits that undo them, are made during tuning only: they bring a chain
+    to the bulk of the posterior, and earn nothing there.
 
     Parameters
     ----------
@@ -91,8 +78,8 @@ class TreeGuided(PartitionStep):
         Number of moves of each kind per cycle.  The kinds are ``"informed_split_merge"``, ``"tree_split_merge"``,
         ``"subtree_gibbs"`` and ``"marginal_gibbs"``.  A float is a share of the number of items.  For
         ``"marginal_gibbs"`` it is the number of items to update, at most all of them; each item is updated once, in
-        random order, before any is updated again.  Kinds that are left out keep their default number, or the one found
-        during tuning; after tuning, a third of it.
+        random order, before any is updated again.  Kinds that are left out keep their default number: 6, 4 and 5, and
+        20,000 items or a quarter of them; ``"informed_split_merge"`` is 0 after tuning.
     n_trees : int
         Number of guide trees; each cycle uses one of them at random.
     n_cycles : int, optional
@@ -162,13 +149,10 @@ class TreeGuided(PartitionStep):
         self._reset(tune)
 
     def _reset(self, tune):
-        self.guides, self.n_moves, self.tallies = [], None, [empty_tally(), empty_tally()]
-        self.waiting = np.empty(0, dtype=np.int64)
+        self.guides, self.waiting = [], np.empty(0, dtype=np.int64)
         self.n_steps, self.n_tune, self.tuning = 0, tune, tune > 0
 
     def stop_tuning(self):
-        if self.tuning and self.n_moves is not None:
-            self.n_moves = moves_after_tuning(self.n_moves, self.options["moves"])
         self.tuning = False
 
     def check_options(self, n):
@@ -183,8 +167,8 @@ class TreeGuided(PartitionStep):
         rng = np.random.default_rng(0)
         small = Weights(table.join[:3], table.moment[:3]) if self._n > 1 else table
         guide = make_guide(guide_tree(rng, small, family, data), family, data)
-        n_moves = MovesPerCycle(0.0, 0.0, 0.0, 0)
-        precompile(tree_guided_cycle, self.rng, state, table, family, data, guide, n_moves, state.labels)
+        n_moves, tally = MovesPerCycle(0, 0, 0, 0), empty_tally()
+        precompile(tree_guided_cycle, self.rng, state, table, family, data, guide, n_moves, state.labels, tally)
         precompile(block_statistics, guide, family, data)
         precompile(scan_order, self.rng, 2, 1)
 
@@ -194,32 +178,20 @@ class TreeGuided(PartitionStep):
             self._grow_guides(table, family, data)
             if self.n_steps == 0 and self.start_is_default:
                 state = build_state(cut_tree(self.guides[0].tree), family, data)
-        if self.n_moves is None or self.tuning:
-            self.n_moves = numbers_of_moves(
-                self._n, int(state.size[0]), state.statistics.shape[1], self.tallies, self.options["moves"]
-            )
         self.n_steps += 1
-        tallies, n_blocks_moved, n_moved = [empty_tally(), empty_tally()], 0, 0
+        n_moves = numbers_of_moves(self._n, self.options["moves"], tuning=self.tuning)
+        tally, n_blocks_moved, n_moved = empty_tally(), 0, 0
         for _ in range(self.options["n_cycles"] or number_of_cycles(self._n)):
             guide = self.guides[int(self.rng.integers(len(self.guides)))]
             if not self.target.data_are_fixed:
                 guide = guide._replace(statistics=block_statistics(guide, family, data))
-            items = self._next_items(self.n_moves.marginal_gibbs)
-            state, outcomes, n_blocks, n_items = tree_guided_cycle(
-                self.rng, state, table, family, data, guide, self.n_moves, items
+            items = self._next_items(n_moves.marginal_gibbs)
+            state, n_blocks, n_items = tree_guided_cycle(
+                self.rng, state, table, family, data, guide, n_moves, items, tally
             )
-            tallies = list(map(sum_tallies, tallies, outcomes))
             n_blocks_moved += n_blocks
             n_moved += n_items
-        if self.tuning:
-            # Moves on the way to the bulk of the posterior say little about moves there: forget them.
-            early = self.n_steps <= _REBUILDS[0] * self.n_tune
-            self.tallies = tallies if early else list(map(sum_tallies, self.tallies, tallies))
-        return state, {
-            "n_moved": n_moved,
-            "n_blocks_moved": n_blocks_moved,
-            **split_merge_statistics(sum_tallies(*tallies)),
-        }
+        return state, {"n_moved": n_moved, "n_blocks_moved": n_blocks_moved, **split_merge_statistics(tally)}
 
     def _next_items(self, count):
         """Return the next items of a random order of all, so that every item gets its turn."""

@@ -17,7 +17,7 @@ from pymc_nrm.samplers.sides import (
     log_target_ratio,
     start_sides,
 )
-from pymc_nrm.samplers.tally import accept, empty_tally
+from pymc_nrm.samplers.tally import accept
 from pymc_nrm.samplers.tree_guided.guide_tables import draw_internal_node, draw_leaf, draw_level
 from pymc_nrm.samplers.tree_guided.informed_anchors import cluster_weights, draw_informed_anchors, log_anchor_ratio
 from pymc_nrm.samplers.tree_guided.units import (
@@ -104,7 +104,6 @@ def tree_split_merge(rng, state, weights, family, data, guide, traces, log_weigh
     level = draw_level(rng, guide, lowest_common_ancestor(guide.tree, first, second))
     units = make_units(state, guide, traces, level, first, second)
     placed, goals = np.empty(units.glued.shape[0], dtype=np.int64), np.full(units.glued.shape[0], -1, dtype=np.int64)
-    tally.n_log_marginals[0] += 3 + 2 * placed.shape[0] + (3 * state.size[0] if informed else 0)
     if merging and not sides_of_units(state, guide, units, other, goals):
         return state, accept(rng, tally, merging, math.nan)
     sides = start_sides(family, data, first, second)
@@ -125,9 +124,8 @@ def tree_split_merge(rng, state, weights, family, data, guide, traces, log_weigh
 
 
 @kernel
-def tree_split_merge_moves(rng, state, weights, family, data, guide, n_moves, informed):
-    """Make ``n_moves`` moves of :func:`tree_split_merge`; return the state and a tally of the moves."""
-    tally = empty_tally()
+def tree_split_merge_moves(rng, state, weights, family, data, guide, n_moves, informed, tally):
+    """Make ``n_moves`` moves of :func:`tree_split_merge`, add them to the tally, and return the state."""
     accepted = True
     for _ in range(n_moves):
         check_signals()
@@ -137,4 +135,4 @@ def tree_split_merge_moves(rng, state, weights, family, data, guide, n_moves, in
         state, accepted = tree_split_merge(
             rng, state, weights, family, data, guide, traces, log_weights, informed, tally
         )
-    return state, tally
+    return state
