@@ -30,10 +30,8 @@ chain each.
 """
 
 ABLATION = """\
-The tree-guided step without some of its moves, whose numbers are then 0; Gibbs updates of items always remain.  Blocks
-are nodes of the guide tree; those of a reference cut are updated beyond 50 clusters only.  Without one of the two kinds
-of splits and merges, the number of the other does not adapt.  Columns are those of the part `samplers`, where they are
-explained.
+The tree-guided step without some of its moves, whose numbers are then 0; Gibbs updates of items always remain.
+Informed splits and merges end with tuning.  Columns are those of the part `samplers`, where they are explained.
 """
 
 RIVALS = ("published tree-guided (biased)", "split-merge, restricted Gibbs", "split-merge, sequential")

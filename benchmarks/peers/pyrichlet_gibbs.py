@@ -67,6 +67,6 @@ def _draws(train, family, alpha, seconds, seed):
 def _density(draw, points):
     """Density at the points given weights and components of a draw."""
     total = np.zeros(len(points))
-    for weight, component in zip(draw["w"], draw["theta"], strict=False):
-        total += weight * multivariate_normal(*component, allow_singular=True).pdf(points)
+    for k, weight in enumerate(draw["w"]):
+        total += weight * multivariate_normal(*draw["theta"][k], allow_singular=True).pdf(points)
     return total
