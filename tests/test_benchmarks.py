@@ -109,7 +109,7 @@ def test_report_has_notes_tables_pictures(report, made_up, tmp_path):
     assert (tmp_path / "first_times.png").exists()
     assert "Nothing was measured." in text.split("## second")[1]
     assert text.count("these are results of an earlier one") == 1
-    assert "No results of: gibbs_sweep" in text
+    assert "No results of: accuracy, gibbs_sweep" in text
 
 
 def test_results_are_read_in_the_order_of_the_names(report, tmp_path):
