@@ -1,6 +1,6 @@
 """CPU time to a given accuracy of the number of clusters and of the density, of the package and of other programs.
 
-``python benchmarks/accuracy.py [--quick] [--output FOLDER] [--methods NAMES]``.
+``python benchmarks/accuracy.py [--quick] [--output FOLDER] [--methods NAME ...]``.
 """
 
 import common.one_core  # noqa: F401
@@ -182,11 +182,10 @@ def fits(X, test, reference):
         }
 
 
-def measure(quick, note, methods=""):
+def measure(quick, note, methods=None):
     warnings.filterwarnings("ignore", category=UserWarning)
-    chosen = [name for name in methods.split(",") if name]
-    limits = {name: limit for name, limit in (QUICK if quick else FULL).items() if not chosen or name in chosen}
-    rows = rows_to_keep("accuracy", quick, None, chosen)
+    limits = {name: limit for name, limit in (QUICK if quick else FULL).items() if not methods or name in methods}
+    rows = rows_to_keep("accuracy", quick, None, methods)
     X = plane()
     test = test_points(X)
     long = list(package_chains(X, test, "TreeGuided", 2 if quick else 4, 1.0 if quick else 40.0))
@@ -200,7 +199,7 @@ def measure(quick, note, methods=""):
             continue
         rows.append(row(name, chains, reference, seconds))
         print(f"{name}: {rows[-1]['clusters'][-1]:.3g}, {rows[-1]['density'][-1]:.3g}", flush=True)
-    if not quick and (not chosen or set(chosen) & set(FITS)):
+    if not quick and (not methods or set(methods) & set(FITS)):
         try:
             rows += fits(X, test, reference)
         except ImportError as error:
@@ -210,7 +209,8 @@ def measure(quick, note, methods=""):
 
 
 def add_arguments(parser):
-    parser.add_argument("--methods", default="", help="names of some methods, separated by commas")
+    names = [*FULL, *FITS]
+    parser.add_argument("--methods", nargs="+", metavar="NAME", choices=names, help="these only; other rows are kept")
 
 
 PART = Part("accuracy", measure, table, pictures, add_arguments=add_arguments, headline=headline)

@@ -83,7 +83,7 @@ def pictures(rows, folder):
                 "linewidth": 2.4 if own else 1.4,
                 "marker": MARKERS[k % len(MARKERS)],
                 "markersize": 8 if len(row["seconds"]) == 1 else 4,
-                "markevery": (k % 3, 3),
+                "markevery": (k % 3, 3) if len(row["seconds"]) > 1 else None,
             }
             axis.plot(row["seconds"], row[quantity], label=row["method"], **style)
         axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
