@@ -15,7 +15,6 @@ NAMES = (
     "held_out",
     "real_data",
     "agreement_of_chains",
-    "topics",
     "trees_of_items",
     "nested_sweeps",
     "latency",
