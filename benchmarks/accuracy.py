@@ -13,10 +13,11 @@ from functools import partial
 
 import numpy as np
 import pymc as pm
-from common.accuracy_report import ALPHA, FITS, LABELS, N_COMPONENTS, NUTPIE, NUTS, PYRICHLET, headline, pictures, table
+from common.accuracy_report import FITS, LABELS, NUTPIE, NUTS, PYRICHLET, headline, pictures, table
 from common.data import plane
 from common.part import Part, rows_to_keep, spread
 from common.predictive import densities
+from common.stock_pymc_report import ALPHA, N_COMPONENTS
 from peers import nutpie_chain, pyrichlet_gibbs, scikit_learn, stick_breaking
 from pymc.step_methods import CompoundStep
 
@@ -32,7 +33,7 @@ QUICK = dict.fromkeys(PACKAGE, (2, 0.5))
 N_TUNE, N_POINTS, MOST_DRAWS = 300, 200, 6000
 
 
-def test_points(X):
+def places_near(X):
     """Places at which densities are compared: items, moved at random."""
     rng = np.random.default_rng(3)
     return X[rng.integers(0, len(X), N_POINTS)] + rng.normal(size=(N_POINTS, X.shape[1]))
@@ -187,7 +188,7 @@ def measure(quick, note, methods=None):
     limits = {name: limit for name, limit in (QUICK if quick else FULL).items() if not methods or name in methods}
     rows = rows_to_keep("accuracy", quick, None, methods)
     X = plane()
-    test = test_points(X)
+    test = places_near(X)
     long = list(package_chains(X, test, "TreeGuided", 2 if quick else 4, 1.0 if quick else 40.0))
     reference = np.mean([density[len(density) // 10 :].mean(axis=0) for _, _, density in long], axis=0)
     for name, (n_chains, seconds) in limits.items():

@@ -6,8 +6,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from common.part import markdown
 from common.sampler_pictures import COLORS, MARKERS, TREE_COLOR
+from common.stock_pymc_report import N_COMPONENTS
 
-ALPHA, N_COMPONENTS = 1.0, 30
 TREE = "TreeGuided"
 NUTS = "PyMC: NUTS, labels summed out"
 NUTPIE = "nutpie, labels summed out"
