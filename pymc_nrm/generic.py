@@ -14,6 +14,7 @@ from pymc_nrm.fingerprints import dispatchers, layer_of
 from pymc_nrm.interrupts import call_with_late_interrupts, compile_check_signals
 from pymc_nrm.kernel_cache import attach_cache
 from pymc_nrm.layers import COMPOSED
+from pymc_nrm.part_compiler import compilers
 
 __all__ = ["Kernel", "describe_fields", "exact_kernel", "generic", "kernel", "lacking", "numba_extension", "precompile"]
 
@@ -21,6 +22,7 @@ _extensions = [compile_check_signals]
 
 # Contraction and reassociation change only the last bits; NaN and infinity keep their meaning.
 _jit_options = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
+_part_options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def generic(function: Callable[..., Any] | None = None, *, inline: bool = False) -> Any:
@@ -171,7 +173,9 @@ def numba_extension(register):
 def _overload(dispatcher):
     from numba.extending import overload
 
-    @overload(dispatcher, strict=False, jit_options=dispatcher.options)
+    options = dispatcher.options | _part_options | {"pipeline_class": compilers().PartCompiler}
+
+    @overload(dispatcher, strict=False, jit_options=options)
     def implementation(first, *rest):
         # Fields of equal types make a types.NamedUniTuple, others a types.NamedTuple; both carry the class.
         return dispatcher.dispatch(getattr(first, "instance_class", object))
@@ -191,22 +195,6 @@ def prepare_numba():
     for register in _extensions:
         register()
     typeof_impl.register(Kernel)(lambda value, context: types.Dispatcher(value.part))
-
-
-@functools.cache
-def _compiler_without_optimisation():
-    """Numba's compiler for parts of kernels, which are optimised together with what they are part of."""
-    from numba.core.compiler import Compiler
-
-    class CompilerWithoutOptimisation(Compiler):
-        def define_pipelines(self):
-            library = self.state.targetctx.codegen().create_library(self.state.func_id.func_qualname)
-            library.enable_object_caching()
-            library._optimize_final_module = lambda: None
-            self.state.library = library
-            return super().define_pipelines()
-
-    return CompilerWithoutOptimisation
 
 
 class Kernel:
@@ -230,20 +218,19 @@ class Kernel:
     @functools.cached_property
     def dispatcher(self):
         """The numba dispatcher for calls from Python."""
-        return self._dispatcher("", {})
+        return self._dispatcher("", {"pipeline_class": compilers().WholeCompiler})
 
     @functools.cached_property
     def part(self):
         """The numba dispatcher for calls from other kernels.
 
         Numba optimises and translates every function together with all that it calls, so that a function counts again
-        for each kernel on the way up to the one that Python calls.  Parts need no wrappers for calls from Python; those
-        that mostly call others are optimised only where Python calls them.
+        for each kernel on the way up to the one that Python calls.  Parts need neither machine code nor wrappers for
+        calls from Python; those that mostly call others are optimised only where Python calls them.
         """
-        options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-        if self._is_composed:
-            options["pipeline_class"] = _compiler_without_optimisation()
-        dispatcher = self._dispatcher(".part", options)
+        classes = compilers()
+        compiler = classes.PartCompilerWithoutOptimisation if self._is_composed else classes.PartCompiler
+        dispatcher = self._dispatcher(".part", _part_options | {"pipeline_class": compiler})
         template = dispatcher.get_call_template
 
         def template_for_any_value(args, kws):

@@ -6,6 +6,7 @@ import pickle
 import warnings
 
 from pymc_nrm.fingerprints import class_fingerprint, function_fingerprint, layer_of, source_fingerprint
+from pymc_nrm.part_compiler import compilers
 
 __all__ = ["attach_cache"]
 
@@ -92,6 +93,8 @@ def _cache_class():
 
     class KernelCache(FunctionCache):
         def __init__(self, function, suffix):
+            # The implementation is chosen by the constructor of numba.
+            self._impl_class = compilers().PartCacheImplementation if suffix else self._impl_class
             super().__init__(function)
             self._suffix = suffix
             self._layer = layer_of(function.__code__.co_filename)
