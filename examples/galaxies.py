@@ -85,7 +85,7 @@ def main():
     for i, (name, measure) in enumerate(MEASURES.items()):
         with build_model(measure, velocities) as model:
             idata = nrm.sample(2000, chains=4, random_seed=1, target_accept=0.95)
-            prior = pm.sample_prior_predictive(20_000, var_names=["z"], random_seed=1)
+            prior = pm.sample_prior_predictive(5_000, var_names=["z"], random_seed=1)
         print(f"{name}:\n{nrm.summary(idata, n_sizes=2).to_string()}\n")
         results[name] = nrm.compute_log_likelihood(idata.sel(draw=slice(None, None, 2)), model)
         density = nrm.density(idata.sel(draw=slice(None, None, 5)), model, grid)

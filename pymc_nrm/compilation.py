@@ -1,4 +1,4 @@
-"""A line about compilation, which is what the first run with a new family waits for."""
+"""A line about compilation, which is what the first run with a new family waits for, and work to do beside it."""
 
 import contextlib
 import logging
@@ -6,7 +6,7 @@ import time
 
 from pymc_nrm.generic import prepare_numba
 
-__all__ = ["announced_compilation", "without_announcements"]
+__all__ = ["announced_compilation", "with_work_beside_compilation", "without_announcements"]
 
 # A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_compilation")
@@ -14,10 +14,16 @@ _log = logging.getLogger("pymc.nrm_compilation")
 # Shorter compilation needs no line.
 SECONDS_BEFORE_LINE = 2.0
 
+# What can be done in another process while this one compiles: pairs of a name and a function, see
+# with_work_beside_compilation.
+_work_beside = []
+
 
 @contextlib.contextmanager
 def announced_compilation(step, families):
     """Log one line if kernels are compiled for longer than two seconds; loading them from the cache takes less.
+
+    Work that can be done beside is started then and has ended when the context is left.
 
     Parameters
     ----------
@@ -48,13 +54,43 @@ def announced_compilation(step, families):
             self.first = now if self.first is None else self.first
             if not self.is_announced and now - self.first > SECONDS_BEFORE_LINE:
                 self.is_announced = True
-                _log.info(f"Compiling {title}: up to a minute, once; later runs load it from the cache.")
+                started = []
+                while _work_beside:
+                    name, start = _work_beside.pop()
+                    if beside.enter_context(start()):
+                        started.append(f", and {name} beside it")
+                what = "".join([title, *started])
+                _log.info(f"Compiling {what}: up to a minute, once; later runs load it from the cache.")
 
         def on_end(self, event):
             pass
 
-    with event.install_listener("numba:compile", Announcement()):
+    with contextlib.ExitStack() as beside, event.install_listener("numba:compile", Announcement()):
         yield
+
+
+@contextlib.contextmanager
+def with_work_beside_compilation(name, start):
+    """Let the next compilation that takes longer than two seconds start other work in another process.
+
+    Parameters
+    ----------
+    name : str
+        What the line about compilation calls the work.
+    start : callable
+        Takes no arguments; returns a context manager that starts the work, says whether it could, and waits for its
+        end.
+
+    Examples
+    --------
+    >>> with with_work_beside_compilation("nothing", lambda: contextlib.nullcontext(False)):
+    ...     pass
+    """
+    _work_beside.append((name, start))
+    try:
+        yield
+    finally:
+        _work_beside.clear()
 
 
 @contextlib.contextmanager

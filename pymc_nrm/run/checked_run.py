@@ -1,6 +1,7 @@
 """Run chains with checked arguments, keep what was asked for, and report what the user must know."""
 
 import logging
+from contextlib import nullcontext
 
 import pymc as pm
 from xarray import DataTree
@@ -11,6 +12,7 @@ from pymc_nrm.pymc_internals import naming_dead_chains, warn_divergences, warn_t
 from pymc_nrm.run.checkpoint_step import Checkpoints
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.run.diagnosis import diagnose_run
+from pymc_nrm.run.gradient_beside import with_gradient_beside
 from pymc_nrm.run.interruption import interrupts_before_draws, interrupts_outside_of_conversions
 from pymc_nrm.run.label_storage import Storage
 from pymc_nrm.run.local_chains import run_chains
@@ -79,10 +81,12 @@ def run_and_check(
             interrupts_before_draws(None),
             interrupts_outside_of_conversions(),
             naming_dead_chains(),
+            with_gradient_beside(model, kwargs),
         ):
             idata = pm.sample(draws, model=model, compute_convergence_checks=False, quiet=quiet, **kwargs)
     else:
-        with without_announcements(quiet), interrupts_before_draws(folder):
+        beside = with_gradient_beside(model, kwargs) if client is None else nullcontext()
+        with without_announcements(quiet), interrupts_before_draws(folder), beside:
             idata = _sample_and_store(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:

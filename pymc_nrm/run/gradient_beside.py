@@ -1,0 +1,116 @@
+"""Compile the gradient for NUTS in another process while this one compiles kernels.
+
+PyTensor compiles a gradient when it is first called, which would be in every chain, after the kernels, and keeps it on
+disk.  So another process can call the same function once, and the chains load it::
+
+    this process     | model | kernels of the step ............ | chains
+    another process          | import, model | gradient ... |
+"""
+
+import contextlib
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+
+import cloudpickle
+import pymc as pm
+from pymc.blocking import DictToArrayBijection
+
+from pymc_nrm.compilation import with_work_beside_compilation
+from pymc_nrm.model.rvs import slot_partitions
+from pymc_nrm.pymc_internals import flatten_steps, resolve_backend_compile_kwargs
+from pymc_nrm.samplers.base import LabelStep
+
+__all__ = ["with_gradient_beside"]
+
+# Longer than any gradient takes; chains then compile it themselves.
+_SECONDS_AT_MOST = 600.0
+
+
+def with_gradient_beside(model, kwargs):
+    """Compile the gradient for NUTS beside kernels, if ``pm.sample`` will make a NUTS step and there are two cores.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    kwargs : dict
+        Arguments of ``pm.sample``.
+
+    Returns
+    -------
+    context manager
+        In it, a step that compiles kernels for longer than two seconds starts the other process, and waits for it.
+    """
+    if not _chooses_nuts(model, kwargs.get("step")) or kwargs.get("cores") == 1 or _n_cores() < 2:
+        return contextlib.nullcontext()
+    options = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
+    return with_work_beside_compilation("the gradient for NUTS", lambda: _other_process(model, options))
+
+
+def _chooses_nuts(model, steps):
+    """Whether all continuous variables, and there are some, will be sampled by NUTS."""
+    steps = list(steps) if isinstance(steps, list | tuple) else [] if steps is None else [steps]
+    only_labels = all(isinstance(method, LabelStep) for step in steps for method in flatten_steps(step))
+    return bool(model.continuous_value_vars) and only_labels and not slot_partitions(model)
+
+
+def _n_cores():
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def _other_process(model, options):
+    """Start the process, yield whether this was possible, and wait for its end."""
+    try:
+        content = cloudpickle.dumps((model, options))
+    except Exception:  # an object in the model may raise anything; chains can still compile the gradient
+        yield False
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.pickle")
+        with open(path, "wb") as file:
+            file.write(content)
+        # Modules that lie beside a script are found there too.
+        paths = os.pathsep.join(place or os.getcwd() for place in sys.path)
+        code = f"from {__name__} import compile_gradient; compile_gradient({path!r})"
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-c", code],
+                env=os.environ | {"PYTHONPATH": paths},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError:
+            yield False
+            return
+        try:
+            yield True
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_SECONDS_AT_MOST)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def compile_gradient(path):
+    """Call the function that NUTS will call, so that PyTensor keeps it on disk.
+
+    Parameters
+    ----------
+    path : str
+        A file with a pickled pair of the model and a dict of options of ``pytensor.function``.
+    """
+    # Garbage collection takes a tenth of the time of compilation, and this process soon ends.
+    gc.disable()
+    with open(path, "rb") as file:
+        model, options = pickle.load(file)
+    point = model.initial_point()
+    with model:
+        step = pm.NUTS(model.continuous_value_vars, initial_point=point, compile_kwargs=options)
+    function = step._logp_dlogp_func
+    function.set_extra_values({name: point[name] for name in function._extra_vars_shared})
+    function(DictToArrayBijection.map({variable.name: point[variable.name] for variable in step.vars}))

@@ -1,0 +1,182 @@
+"""Another process compiles the gradient that NUTS needs, while this one compiles kernels."""
+
+import contextlib
+import logging
+import os
+import pickle
+import subprocess
+import sys
+
+import cloudpickle
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_nrm as nrm
+from pymc_nrm import compilation
+from pymc_nrm.run import gradient_beside
+from pymc_nrm.run.gradient_beside import compile_gradient, with_gradient_beside
+
+SAMPLE = """
+import json
+import numpy as np
+import pymc as pm
+import pymc_nrm as nrm
+from pymc_nrm.generic import prepare_numba
+
+with pm.Model() as model:
+    alpha = pm.Gamma("alpha", 2.0, 1.0)
+    z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=5)
+    nrm.Mixture("x", z, nrm.PoissonGamma(pm.HalfNormal("a"), 1.0), observed=[0, 1, 1, 8, 9])
+prepare_numba()
+from numba.core import event
+
+class Names(event.Listener):
+    def __init__(self):
+        self.of_pytensor = []
+
+    def on_start(self, event):
+        function = event.data["dispatcher"].py_func
+        if str(function.__module__).startswith("pytensor"):
+            self.of_pytensor.append(function.__name__)
+
+    def on_end(self, event):
+        pass
+
+names = Names()
+counts = []
+with event.install_listener("numba:compile", names):
+    nrm.sample(
+        2, tune=0, chains=1, cores=CORES, random_seed=1, model=model, progressbar=False,
+        callback=lambda trace, draw: counts.append(len(names.of_pytensor)),
+    )
+print(counts[0])
+"""
+
+
+@pytest.fixture
+def model():
+    with pm.Model() as model:
+        alpha = pm.Gamma("alpha", 2.0, 1.0)
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=4)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+    return model
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Models whose gradients other processes were asked for; two cores, and no process."""
+    models = []
+
+    @contextlib.contextmanager
+    def start(model, options):
+        models.append(model)
+        yield True
+
+    monkeypatch.setattr(gradient_beside, "_other_process", start)
+    monkeypatch.setattr(gradient_beside, "_n_cores", lambda: 2)
+    return models
+
+
+def compile_for_long(monkeypatch):
+    monkeypatch.setattr(compilation, "SECONDS_BEFORE_LINE", 0.0)
+    from pymc_nrm.generic import kernel, precompile
+
+    with compilation.announced_compilation("a step", []):
+        for _ in range(3):
+            precompile(kernel(eval("lambda x: x + 1.0")), 1.0)
+
+
+def test_long_compilation_starts_it_once_and_says_so(model, started, monkeypatch, caplog):
+    caplog.set_level(logging.INFO, logger="pymc")
+    monkeypatch.setattr(logging.getLogger("pymc"), "propagate", True)
+    with with_gradient_beside(model, {}):
+        compile_for_long(monkeypatch)
+        compile_for_long(monkeypatch)
+    assert started == [model]
+    lines = [record.getMessage() for record in caplog.records]
+    assert ["the gradient for NUTS beside it" in line for line in lines] == [True, False]
+
+
+def test_it_is_forgotten_after_the_run(model, started, monkeypatch):
+    with with_gradient_beside(model, {}):
+        pass
+    compile_for_long(monkeypatch)
+    assert started == []
+
+
+def only_the_partition(model):
+    return {"step": nrm.MarginalGibbs([model["z"]], model=model)}
+
+
+def everything(model):
+    return {"step": [nrm.MarginalGibbs([model["z"]], model=model), pm.Slice([model["alpha"]], model=model)]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (lambda model: {}, True),
+        (lambda model: {"cores": 2}, True),
+        (lambda model: {"cores": 1}, False),
+        (only_the_partition, True),
+        (everything, False),
+    ],
+)
+def test_only_where_nuts_will_run_on_two_cores(model, started, monkeypatch, arguments, expected):
+    with model:
+        given = arguments(model)
+    with with_gradient_beside(model, given):
+        compile_for_long(monkeypatch)
+    assert started == [model] * expected
+
+
+def test_not_without_continuous_variables_nor_on_one_core(model, started, monkeypatch):
+    with pm.Model() as fixed:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+    with with_gradient_beside(fixed, {}):
+        compile_for_long(monkeypatch)
+    monkeypatch.setattr(gradient_beside, "_n_cores", lambda: 1)
+    with with_gradient_beside(model, {}):
+        compile_for_long(monkeypatch)
+    assert started == []
+
+
+def test_a_model_that_cannot_be_pickled_is_left_to_the_chains(model, monkeypatch):
+    def fail(_):
+        raise pickle.PicklingError("no")
+
+    monkeypatch.setattr(cloudpickle, "dumps", fail)
+    with gradient_beside._other_process(model, {}) as has_started:
+        assert not has_started
+
+
+def test_the_other_process_calls_the_gradient(model, tmp_path, monkeypatch):
+    called = []
+    call = pm.model.core.ValueGradFunction.__call__
+
+    def record(self, *arguments, **options):
+        called.append(call(self, *arguments, **options))
+        return called[-1]
+
+    monkeypatch.setattr(pm.model.core.ValueGradFunction, "__call__", record)
+    path = tmp_path / "model.pickle"
+    path.write_bytes(cloudpickle.dumps((model, {})))
+    compile_gradient(path)
+    [(log_density, gradient)] = called
+    assert np.isfinite(log_density)
+    assert gradient.shape == (1,)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("cores", "is_loaded"), [(2, True), (1, False)])
+def test_chains_load_what_it_compiled(tmp_path, cores, is_loaded):
+    folders = {"NUMBA_CACHE_DIR": str(tmp_path), "PYTENSOR_FLAGS": f"base_compiledir={tmp_path}/pytensor"}
+    code = SAMPLE.replace("CORES", str(cores))
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | folders, capture_output=True, text=True, check=True
+    )
+    n_compiled = int(done.stdout.splitlines()[-1])
+    # Up to the first draw: the gradient is 160 functions, everything else 20.
+    assert n_compiled < 60 if is_loaded else n_compiled > 120
