@@ -109,7 +109,7 @@ def kernel_layers(layer):
     Examples
     --------
     >>> sorted(kernel_layers("stats"))
-    ['generic', 'interrupts', 'special', 'stats']
+    ['generic', 'interrupts', 'part_compiler', 'special', 'stats']
     """
     found = {layer}
     for name in reversed(IMPORTS):

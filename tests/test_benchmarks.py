@@ -25,6 +25,7 @@ NAMES = (
     "held_out",
     "real_data",
     "agreement_of_chains",
+    "documents",
     "trees_of_items",
     "nested_sweeps",
     "latency",

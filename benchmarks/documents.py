@@ -1,0 +1,145 @@
+"""Real documents: 16,242 posts of newsgroups as 100 words each, time per draw, and the topics that a run finds.
+
+Run with ``python benchmarks/documents.py [--quick] [--output FOLDER]``; each chain is a separate process.
+"""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from common.part import Part, markdown
+from common.processes import call
+from common.real_data_files import newsgroups
+
+N_POSTS, TUNE, DRAWS, SEEDS = 16_242, 150, 150, (1, 2)
+# Topics are tables of their largest clusters, with the words that are most typical of each.
+N_TOPICS, N_WORDS = 20, 8
+
+
+def posts(n):
+    """Words of n posts, spread evenly over the file, which is sorted by groups, and their groups."""
+    X, groups = newsgroups()
+    chosen = np.linspace(0, len(X) - 1, n).astype(int)
+    return X.iloc[chosen], groups[chosen]
+
+
+def run(n, tune, draws, seed):
+    """One chain with the default step: its times, traces, and the labels of its last draw."""
+    import pymc_nrm as nrm
+
+    small = nrm.mixture_model(posts(1000)[0])
+    nrm.sample(2, tune=2, chains=1, cores=1, model=small, random_seed=1, quiet=True)  # compiles
+    clock = []
+    idata = nrm.sample(
+        draws,
+        tune=tune,
+        chains=1,
+        cores=1,
+        model=nrm.mixture_model(posts(n)[0]),
+        random_seed=seed,
+        quiet=True,
+        label_storage="compact",
+        callback=lambda trace, draw: clock.append(time.process_time()),
+    )
+    stats = idata.sample_stats
+    return {
+        "n": n,
+        "seed": seed,
+        "tune": tune,
+        "tuning_seconds": clock[tune - 1] - clock[0],
+        "milliseconds": 1e3 * float(np.median(np.diff(clock[tune:]))),
+        "gradients": float(stats["n_steps"].mean()),
+        "log_joint": stats["log_joint"].values[0].tolist(),
+        "clusters": stats["n_clusters"].values[0].tolist(),
+        "labels": idata.posterior["z"].values[0, -1].tolist(),
+    }
+
+
+def sweep(n, labels):
+    """CPU milliseconds of a Gibbs sweep over all posts, with fixed hyperparameters, from the clusters of a run."""
+    import pymc as pm
+    from common.chains import time_draws
+
+    import pymc_nrm as nrm
+
+    X = posts(n)[0].to_numpy()
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=n, initval=np.array(labels))
+        nrm.Mixture("x", z, nrm.BernoulliBeta(0.1, 1.0), observed=X)
+        step = nrm.MarginalGibbs([z])
+    return {"sweep": 1e3 * float(np.median(time_draws(step, model.initial_point(), 2.0)[0]))}
+
+
+def topics(X, groups, labels):
+    """Rows of the largest clusters: size, share of the four groups of newsgroups, typical words."""
+    overall = X.mean(axis=0)
+    rows = []
+    for k in np.argsort(-np.bincount(labels))[:N_TOPICS]:
+        inside = labels == k
+        excess = X[inside].mean(axis=0) - overall
+        chosen = [word for word in excess.sort_values(ascending=False).index[:N_WORDS] if excess[word] > 0.02]
+        names, counts = np.unique(groups[inside], return_counts=True)
+        shares = {str(name): int(count) / int(inside.sum()) for name, count in zip(names, counts, strict=True)}
+        rows.append({"kind": "topic", "size": int(inside.sum()), "shares": shares, "words": chosen})
+    return rows
+
+
+def measure(quick, note):
+    n, tune, draws, seeds = (2000, 20, 20, SEEDS[:1]) if quick else (N_POSTS, TUNE, DRAWS, SEEDS)
+    try:
+        X, groups = posts(n)
+    except FileNotFoundError as error:
+        note(f"Documents skipped: {error}.")
+        return []
+    with ThreadPoolExecutor(len(seeds)) as pool:
+        chains = list(pool.map(lambda seed: call(run, n=n, tune=tune, draws=draws, seed=seed), seeds))
+    best = max(chains, key=lambda chain: np.mean(chain["log_joint"][-20:]))
+    labels = np.array(best["labels"])
+    note("Topics are those of the last draw of the chain with the higher log joint density, not of a point estimate.")
+    rows = [{"kind": "run", **chain, "labels": None} for chain in chains]
+    rows.append({"kind": "sweep", "n": n, **call(sweep, n=n, labels=labels.tolist())})
+    return rows + topics(X, groups, labels)
+
+
+def table(rows):
+    runs = [row for row in rows if row["kind"] == "run"]
+    lines = [
+        [
+            row["seed"],
+            f"{row['tuning_seconds']:.0f}",
+            f"{row['milliseconds']:.0f}",
+            f"{row['gradients']:.1f}",
+            f"{np.mean(row['log_joint'][:50]):.0f}, {np.mean(row['log_joint'][-50:]):.0f}",
+            f"{np.mean(row['clusters'][:50]):.1f}, {np.mean(row['clusters'][-50:]):.1f}",
+        ]
+        for row in runs
+    ]
+    head = ["seed", "s of tuning", "ms per draw", "gradients per draw", "log joint, first and last", "clusters"]
+    chains = markdown(head, lines)
+    found = [row for row in rows if row["kind"] == "topic"]
+    topic_lines = [
+        [row["size"], ", ".join(f"{name} {share:.0%}" for name, share in main_groups(row)), ", ".join(row["words"])]
+        for row in found
+    ]
+    sweeps = next(row["sweep"] for row in rows if row["kind"] == "sweep")
+    covered = sum(row["size"] for row in found) / runs[0]["n"]
+    return (
+        f"{runs[0]['n']:,} posts: which of 100 words occur in each.  `mixture_model` with its defaults (Dirichlet\n"
+        "process, beta-Bernoulli, a hyperparameter of each word by NUTS), `TreeGuided`, one chain per process, all\n"
+        f"at the same time; {runs[0]['tune']} draws of tuning.  *log joint* and *clusters* are means of the first and\n"
+        f"last 50 draws.  A Gibbs sweep with fixed hyperparameters takes {sweeps:.0f} ms.\n\n{chains}\n"
+        f"The {len(found)} largest clusters, {covered:.0%} of all posts: groups of newsgroups that at least a fifth\n"
+        "of their posts come from, which the model does not know, and the words whose frequency exceeds the overall\n"
+        "one most.\n\n" + markdown(["posts", "groups", "typical words"], topic_lines)
+    )
+
+
+def main_groups(row):
+    """The groups with at least a fifth of the posts of a cluster, largest first."""
+    return sorted(((name, share) for name, share in row["shares"].items() if share >= 0.2), key=lambda pair: -pair[1])
+
+
+PART = Part("documents", measure, table)
+
+if __name__ == "__main__":
+    PART.main()
