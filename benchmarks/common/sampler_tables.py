@@ -17,7 +17,8 @@ that never changed; a dash stands for fewer than 50 draws, a question mark for a
 
 *Clusters* is the posterior mean with its Monte Carlo standard error, *z* its distance from the reference in standard
 errors of both, *TV* the total variation distance between the laws of the number of clusters, in brackets what chance
-alone gives to a correct sampler of that effective sample size, roughly.
+alone gives to a correct sampler of that effective sample size, roughly.  An error from fewer than 30 effective draws is
+itself a guess, and so is z: that of the slice sampler on 10k is from 13, see `NOTES.md`.
 
 The published sampler is **biased**: its effective sample size, in parentheses, says nothing about the posterior.
 """
