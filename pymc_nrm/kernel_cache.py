@@ -93,8 +93,9 @@ def _cache_class():
 
     class KernelCache(FunctionCache):
         def __init__(self, function, suffix):
-            # The implementation is chosen by the constructor of numba.
-            self._impl_class = compilers().PartCacheImplementation if suffix else self._impl_class
+            if suffix:
+                # Numba's constructor makes one of these.
+                self._impl_class = compilers().PartCacheImplementation
             super().__init__(function)
             self._suffix = suffix
             self._layer = layer_of(function.__code__.co_filename)

@@ -75,17 +75,17 @@ def run_and_check(
     """
     partitions, kwargs = partitions_of(model), with_slot_nuts(model, dict(arguments))
     draws, label_storage, thin = (kwargs.pop(name) for name in ("draws", "label_storage", "thin"))
+    beside = with_gradient_beside(model, kwargs) if client is None else nullcontext()
     if label_storage == "full" and thin == 1 and client is None and folder is None:
         with (
             without_announcements(quiet),
             interrupts_before_draws(None),
             interrupts_outside_of_conversions(),
             naming_dead_chains(),
-            with_gradient_beside(model, kwargs),
+            beside,
         ):
             idata = pm.sample(draws, model=model, compute_convergence_checks=False, quiet=quiet, **kwargs)
     else:
-        beside = with_gradient_beside(model, kwargs) if client is None else nullcontext()
         with without_announcements(quiet), interrupts_before_draws(folder), beside:
             idata = _sample_and_store(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None

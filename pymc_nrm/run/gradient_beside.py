@@ -20,9 +20,8 @@ import pymc as pm
 from pymc.blocking import DictToArrayBijection
 
 from pymc_nrm.compilation import with_work_beside_compilation
-from pymc_nrm.model.rvs import slot_partitions
-from pymc_nrm.pymc_internals import flatten_steps, resolve_backend_compile_kwargs
-from pymc_nrm.samplers.base import LabelStep
+from pymc_nrm.pymc_internals import resolve_backend_compile_kwargs
+from pymc_nrm.run.slot_steps import continuous_without_step, given_steps
 
 __all__ = ["with_gradient_beside"]
 
@@ -37,24 +36,23 @@ def with_gradient_beside(model, kwargs):
     ----------
     model : pymc.Model
     kwargs : dict
-        Arguments of ``pm.sample``.
+        Arguments of ``pm.sample``, with the step for parameters of slots if the model needs one.
 
     Returns
     -------
     context manager
         In it, a step that compiles kernels for longer than two seconds starts the other process, and waits for it.
     """
-    if not _chooses_nuts(model, kwargs.get("step")) or kwargs.get("cores") == 1 or _n_cores() < 2:
+    if not _chooses_nuts(model, given_steps(kwargs)) or kwargs.get("cores") == 1 or _n_cores() < 2:
         return contextlib.nullcontext()
     options = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
     return with_work_beside_compilation("the gradient for NUTS", lambda: _other_process(model, options))
 
 
 def _chooses_nuts(model, steps):
-    """Whether all continuous variables, and there are some, will be sampled by NUTS."""
-    steps = list(steps) if isinstance(steps, list | tuple) else [] if steps is None else [steps]
-    only_labels = all(isinstance(method, LabelStep) for step in steps for method in flatten_steps(step))
-    return bool(model.continuous_value_vars) and only_labels and not slot_partitions(model)
+    """Whether all continuous variables, and there are some, are left to NUTS."""
+    variables = model.continuous_value_vars
+    return bool(variables) and len(continuous_without_step(model, steps)) == len(variables)
 
 
 def _n_cores():

@@ -5,6 +5,18 @@ from pymc_nrm.pymc_internals import accept_in_nuts, flatten_steps, resolve_backe
 from pymc_nrm.samplers import SlotNUTS
 
 
+def given_steps(kwargs):
+    """The steps among the arguments of ``pm.sample``, as a list."""
+    given = kwargs.get("step")
+    return list(given) if isinstance(given, list | tuple) else [] if given is None else [given]
+
+
+def continuous_without_step(model, steps):
+    """The continuous value variables of a model that none of the steps samples."""
+    taken = {variable for step in steps for method in flatten_steps(step) for variable in method.vars}
+    return [variable for variable in model.continuous_value_vars if variable not in taken]
+
+
 def with_slot_nuts(model, kwargs):
     """Add a :class:`~pymc_nrm.SlotNUTS` for all continuous variables that have no step, if the model needs one.
 
@@ -21,10 +33,8 @@ def with_slot_nuts(model, kwargs):
     """
     if not slot_partitions(model):
         return kwargs
-    given = kwargs.get("step")
-    steps = list(given) if isinstance(given, list | tuple) else [] if given is None else [given]
-    taken = {variable for step in steps for method in flatten_steps(step) for variable in method.vars}
-    rest = [variable for variable in model.continuous_value_vars if variable not in taken]
+    steps = given_steps(kwargs)
+    rest = continuous_without_step(model, steps)
     if not rest:
         return kwargs
     kwargs = accept_in_nuts(kwargs)

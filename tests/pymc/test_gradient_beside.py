@@ -18,8 +18,6 @@ from pymc_nrm.run import gradient_beside
 from pymc_nrm.run.gradient_beside import compile_gradient, with_gradient_beside
 
 SAMPLE = """
-import json
-import numpy as np
 import pymc as pm
 import pymc_nrm as nrm
 from pymc_nrm.generic import prepare_numba
