@@ -45,7 +45,7 @@ from pymc_nrm.predictions import (
     sample_posterior_predictive,
     sample_random_measure,
 )
-from pymc_nrm.recipes import gaussian_mixture, mixture_model, table_data
+from pymc_nrm.recipes import gaussian_mixture, jitter_ties, mixture_model, table_data
 from pymc_nrm.run import resume, sample
 from pymc_nrm.samplers import MarginalGibbs, NestedGibbs, SliceSampler, SlotGibbs, SlotNUTS, SplitMerge, TreeGuided
 from pymc_nrm.stats import (
@@ -105,6 +105,7 @@ __all__ = [
     "expected_loss",
     "fused_estimate",
     "gaussian_mixture",
+    "jitter_ties",
     "levels",
     "log_density",
     "measure_cdf",

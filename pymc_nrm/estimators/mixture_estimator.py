@@ -40,6 +40,8 @@ class MixtureEstimator(Parameters):
         Of numeric features within a cluster; by default full for up to 30 features, if the data allow it.
     measure : measure, optional
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``.
+    jitter_ties : bool
+        Whether repeated numbers are spread over the width of their rounding, see :func:`~pymc_nrm.jitter_ties`.
     draws, tune : int
         Numbers of draws of each chain, and of draws before them that are thrown away.
     chains, cores : int, optional
@@ -110,6 +112,7 @@ class MixtureEstimator(Parameters):
         kinds: Mapping[str, str] | None = None,
         covariance: str | None = None,
         measure: Any = None,
+        jitter_ties: bool = True,
         draws: int = 1000,
         tune: int = 1000,
         chains: int | None = None,
@@ -123,6 +126,7 @@ class MixtureEstimator(Parameters):
         self.kinds = kinds
         self.covariance = covariance
         self.measure = measure
+        self.jitter_ties = jitter_ties
         self.draws = draws
         self.tune = tune
         self.chains = chains
@@ -166,13 +170,14 @@ class MixtureEstimator(Parameters):
         complete_costs(self.loss, {})
         check_flag("fuse", self.fuse)
         seeds = random_generator(self.random_state, "random_state").integers(2**31, size=3)
+        options = {"covariance": self.covariance, "measure": self.measure, "jitter_ties": self.jitter_ties}
         if isinstance(X, pd.DataFrame):
-            model = mixture_model(X, kinds=self.kinds, covariance=self.covariance, measure=self.measure)
+            model = mixture_model(X, kinds=self.kinds, **options)
         else:
             if self.kinds is not None:
                 raise ValueError(f"kinds is for columns of a DataFrame; X is of type {type(X).__name__}")
             X = as_matrix(X, least_samples=2)
-            model = gaussian_mixture(X, covariance=self.covariance, measure=self.measure)
+            model = gaussian_mixture(X, **options)
         options = {"progressbar": False, "chains": self.chains, "cores": self.cores, **(self.sample_options or {})}
         idata = sample(self.draws, tune=self.tune, model=model, random_seed=int(seeds[0]), **options)
         estimate = point_estimate(idata, loss=self.loss, random_seed=int(seeds[1]), progressbar=False)

@@ -6,7 +6,7 @@ import pandas as pd
 import pymc as pm
 import xarray as xr
 
-from pymc_nrm.checks import numeric_array
+from pymc_nrm.checks import check_flag, numeric_array
 from pymc_nrm.recipes.columns import NUMERIC, check_columns, item_names, numbers_of
 from pymc_nrm.recipes.numeric_block import add_numeric_block, check_covariance
 from pymc_nrm.recipes.partition_prior import add_partition
@@ -14,12 +14,15 @@ from pymc_nrm.recipes.partition_prior import add_partition
 __all__ = ["gaussian_mixture"]
 
 
-def gaussian_mixture(X: Any, *, covariance: str | None = None, measure: Any = None) -> pm.Model:
+def gaussian_mixture(
+    X: Any, *, covariance: str | None = None, measure: Any = None, jitter_ties: bool = True
+) -> pm.Model:
     """Model of rows of numbers in Gaussian clusters, whose number, places and shapes are unknown.
 
     ``gaussian_mixture(X)`` is short for the following model, with ``NormalGamma`` in place of ``NormalWishart`` where
     the data do not allow full covariances::
 
+        X = nrm.jitter_ties(X)
         with pm.Model(coords={"item": range(n)}) as model:
             z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)), dims="item")
             family = nrm.NormalWishart.learned("x", X)
@@ -38,6 +41,10 @@ def gaussian_mixture(X: Any, *, covariance: str | None = None, measure: Any = No
     measure : measure, optional
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``.  Hyperparameters are numbers, or distributions such as
         ``pm.Beta.dist(1, 4)``, which become variables of the model with the names of the hyperparameters.
+    jitter_ties : bool
+        Whether items with the same value of a column are spread over the width of its rounding, see
+        :func:`~pymc_nrm.jitter_ties`.  A line in the log names the columns.  The observed data of the model are then
+        the spread values.
 
     Returns
     -------
@@ -48,7 +55,7 @@ def gaussian_mixture(X: Any, *, covariance: str | None = None, measure: Any = No
     Raises
     ------
     TypeError
-        If X has anything but real numbers, or ``measure`` is not a measure.
+        If X has anything but real numbers, ``measure`` is not a measure, or ``jitter_ties`` is not a bool.
     ValueError
         If a column is constant or has infinite values, there are fewer than two items, or the data do not allow the
         covariance asked for.
@@ -56,7 +63,8 @@ def gaussian_mixture(X: Any, *, covariance: str | None = None, measure: Any = No
     Warns
     -----
     UserWarning
-        If one value has more than a quarter of the items of a column, so that components shrink to it.
+        If one value has more than a quarter of the items of a column and is not spread over at least a hundredth of the
+        column's standard deviation, so that components shrink to it.
 
     Examples
     --------
@@ -67,6 +75,7 @@ def gaussian_mixture(X: Any, *, covariance: str | None = None, measure: Any = No
     (['x'], (0, 1))
     """
     check_covariance(covariance)
+    check_flag("jitter_ties", jitter_ties)
     if isinstance(X, xr.DataArray) and X.ndim in (1, 2):
         X = X.to_pandas()
     if isinstance(X, pd.DataFrame):
@@ -82,5 +91,5 @@ def gaussian_mixture(X: Any, *, covariance: str | None = None, measure: Any = No
             )
         items = item_names(X, "X") if isinstance(X, pd.Series) else range(len(values))
     with pm.Model(coords={"item": items}, model=None) as model:
-        add_numeric_block("x", add_partition(measure), values, covariance)
+        add_numeric_block("x", add_partition(measure), values, covariance, jitter_ties)
     return model

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import pymc as pm
 
+from pymc_nrm.checks import check_flag
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, PoissonGamma
 from pymc_nrm.recipes.columns import BINARY, CATEGORICAL, COUNT, NUMERIC, column_kinds, item_names, numbers_of
@@ -24,6 +25,7 @@ def mixture_model(
     kinds: Mapping[str, str] | None = None,
     covariance: str | None = None,
     measure: Any = None,
+    jitter_ties: bool = True,
 ) -> pm.Model:
     """Model of the rows of a table in clusters, with a family for each kind of column.
 
@@ -51,6 +53,9 @@ def mixture_model(
         Of the numeric columns within a cluster, as in :func:`~pymc_nrm.recipes.gaussian_mixture`: full if possible.
     measure : measure, optional
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``, see :func:`~pymc_nrm.recipes.gaussian_mixture`.
+    jitter_ties : bool
+        Whether items with the same value of a numeric column are spread over the width of its rounding, as in
+        :func:`~pymc_nrm.recipes.gaussian_mixture`.
 
     Returns
     -------
@@ -60,7 +65,8 @@ def mixture_model(
     Raises
     ------
     TypeError
-        If ``df`` is not a DataFrame, or a column has dates, complex numbers, or values of several types.
+        If ``df`` is not a DataFrame, a column has dates, complex numbers, or values of several types, or
+        ``jitter_ties`` is not a bool.
     ValueError
         If a column does not allow its kind, is constant, has infinite values or a different string in every row; if
         columns of whole numbers with at most 20 different values have no entry in ``kinds``; or if names of columns
@@ -79,7 +85,8 @@ def mixture_model(
     Warns
     -----
     UserWarning
-        If one value has more than a quarter of the items of a numeric column, so that Gaussian components shrink to it.
+        If one value has more than a quarter of the items of a numeric column, and is not spread, as in
+        :func:`~pymc_nrm.recipes.gaussian_mixture`.
 
     Examples
     --------
@@ -97,6 +104,7 @@ def mixture_model(
     ('blue', 'red')
     """
     check_covariance(covariance)
+    check_flag("jitter_ties", jitter_ties)
     found = column_kinds(df, kinds)
     columns = {kind: [name for name, own in found.items() if own == kind] for kind in dict.fromkeys(found.values())}
     series = {name: df.iloc[:, k] for k, name in enumerate(found)}
@@ -113,7 +121,7 @@ def mixture_model(
                 block = {name: numbers_of(series[name], name, kind) for name in columns[kind]}
             X = pd.DataFrame(block)
             if kind == NUMERIC:
-                add_numeric_block(kind, z, X, covariance)
+                add_numeric_block(kind, z, X, covariance, jitter_ties)
             else:
                 family = _FAMILIES.get(kind, CategoricalDirichlet).learned(kind, X)
                 Mixture(kind, z, family, observed=X.to_numpy(), dims=("item", f"{kind}_feature"))

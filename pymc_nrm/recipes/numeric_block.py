@@ -1,5 +1,6 @@
 """Gaussian clusters for columns of numbers: which family, and the data of the items."""
 
+import logging
 import warnings
 
 import numpy as np
@@ -7,13 +8,21 @@ import numpy as np
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.families import NormalGamma, NormalWishart
 from pymc_nrm.families.sample_covariance import check_full_rank
+from pymc_nrm.recipes.ties import with_jittered_ties
 
 __all__ = ["COVARIANCES", "add_numeric_block", "check_covariance"]
 
+# A child of PyMC's logger, which shows messages of level INFO.
+_log = logging.getLogger("pymc.nrm_recipes")
+
 COVARIANCES = ("full", "diagonal")
 
-# A column warns if one value has more than this share of at least so many items.
-_LARGEST_SHARE, _ENOUGH_ITEMS = 1 / 4, 20
+# A column warns if one value has more than this share of at least so many items, unless jitter makes it wider than this
+# share of the standard deviation of the column.
+_LARGEST_SHARE, _ENOUGH_ITEMS, _WIDE = 1 / 4, 20, 0.01
+
+# A message names at most so many columns.
+_MOST_NAMES = 6
 
 # A learned full covariance of d features has d (d + 1) / 2 variables, which NUTS draws with every partition.
 _MOST_FULL_FEATURES = 30
@@ -35,7 +44,7 @@ def check_covariance(covariance):
         raise ValueError(f"covariance must be None, 'full' or 'diagonal'; got {covariance!r}")
 
 
-def add_numeric_block(name, z, X, covariance=None):
+def add_numeric_block(name, z, X, covariance=None, jitter_ties=True):
     """Add Gaussian data of the items of a partition to the model at hand, with learned hyperparameters.
 
     Parameters
@@ -46,6 +55,7 @@ def add_numeric_block(name, z, X, covariance=None):
         NaN means missing.
     covariance : {None, "full", "diagonal"}
         None chooses the first of them that the data allow, see :func:`~pymc_nrm.recipes.gaussian_mixture`.
+    jitter_ties : bool
 
     Returns
     -------
@@ -59,19 +69,26 @@ def add_numeric_block(name, z, X, covariance=None):
     Warns
     -----
     UserWarning
-        If one value has more than a quarter of the items of a column.
+        If one value has more than a quarter of the items of a column, and jitter does not widen it.
     """
     check_covariance(covariance)
-    values = np.asarray(X, dtype="float64")
-    _warn_of_repeated_values(X, values)
+    recorded = np.asarray(X, dtype="float64")
+    # Whether columns are combinations of others is seen in what was recorded: jitter hides it.
     if covariance is None:
-        covariance = "full" if _allows_full(values) else "diagonal"
-    if covariance == "full":
-        _check_complete(X, values)
+        covariance = "full" if _allows_full(recorded) else "diagonal"
+    elif covariance == "full":
+        _check_complete(X, recorded)
+        if recorded.ndim == 2 and np.isfinite(recorded).all():
+            check_full_rank(recorded)
+    widths = np.zeros(recorded[:1].size)
+    if jitter_ties:
+        X, widths = with_jittered_ties(X)
+        _tell_of_jitter(X, widths)
+    _warn_of_repeated_values(X, recorded, widths)
     family_class = NormalWishart if covariance == "full" else NormalGamma
     family = family_class.learned(name, X)
-    dims = ("item",) if values.ndim == 1 else ("item", f"{name}_feature")
-    return Mixture(name, z, family, observed=values, dims=dims)
+    dims = ("item",) if recorded.ndim == 1 else ("item", f"{name}_feature")
+    return Mixture(name, z, family, observed=np.asarray(X, dtype="float64"), dims=dims)
 
 
 def _allows_full(values):
@@ -94,17 +111,29 @@ def _check_complete(X, values):
         )
 
 
-def _warn_of_repeated_values(X, values):
+def _tell_of_jitter(X, widths):
+    columns = np.flatnonzero(widths)
+    if len(columns):
+        shown = [f"{_name_of_column(X, k)} by up to {widths[k] / 2:.2g}" for k in columns[:_MOST_NAMES]]
+        more = f" and {len(columns) - _MOST_NAMES} more columns" if len(columns) > _MOST_NAMES else ""
+        _log.info(f"Jittered repeated values of {', '.join(shown)}{more}; jitter_ties=False takes them as they are")
+
+
+def _warn_of_repeated_values(X, recorded, widths):
     """Components of items with the same value have a density without bounds, and such a column makes many of them."""
-    for k, column in enumerate(values.reshape(len(values), -1).T):
+    for k, column in enumerate(np.atleast_2d(recorded.T)):
         known, counts = np.unique(column[np.isfinite(column)], return_counts=True)
-        if counts.sum() >= _ENOUGH_ITEMS and counts.max() > _LARGEST_SHARE * counts.sum():
-            warnings.warn(
-                f"column {_name_of_column(X, k)!r} has the value {known[counts.argmax()]:g} in "
-                f"{counts.max() / counts.sum():.0%} of its items: Gaussian components shrink to such values, and there "
-                "may be many. Add noise of the width of the rounding to the column, or leave it out",
-                stacklevel=4,
-            )
+        largest = counts.max(initial=0) / max(counts.sum(), 1)
+        if counts.sum() < _ENOUGH_ITEMS or largest <= _LARGEST_SHARE or widths[k] > _WIDE * np.nanstd(column):
+            continue
+        remedy = "Make it two columns, whether it has this value and the others with NaN for it, or leave it out"
+        if not widths[k]:
+            remedy = "jitter_ties=True spreads such values over the width of the rounding"
+        warnings.warn(
+            f"column {_name_of_column(X, k)!r} has the value {known[counts.argmax()]:g} in {largest:.0%} of its items: "
+            f"Gaussian components shrink to such values, and there may be many. {remedy}",
+            stacklevel=4,
+        )
 
 
 def _name_of_column(X, k):
