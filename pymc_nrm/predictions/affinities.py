@@ -1,4 +1,4 @@
-"""Hellinger distances between the components of one draw, in closed form."""
+"""Affinities of the components of one draw, in closed form, and how close they make them."""
 
 from functools import singledispatch
 
@@ -36,7 +36,7 @@ def log_affinities(family, parameters):
     NotImplementedError
         If the family has no closed form.
     """
-    raise NotImplementedError(f"{type(family).__name__} has no Hellinger distance, which fused_estimate needs")
+    raise NotImplementedError(f"{type(family).__name__} has no affinity in closed form, which fused_estimate needs")
 
 
 def has_affinities(family_class):
@@ -50,15 +50,18 @@ def has_affinities(family_class):
     return log_affinities.dispatch(family_class) is not log_affinities.dispatch(object)
 
 
-def hellinger_distances(log_affinity):
-    """Hellinger distances ``sqrt(1 - affinity)``, from 0 to 1, given log affinities.
+def closeness(log_affinity):
+    """Closeness of components, from 0 to 1: the square root of their affinity, given its log.
+
+    Of two Gaussians of one covariance whose means are r standard deviations apart, the affinity is ``exp(-r^2 / 8)``
+    and the closeness ``exp(-r^2 / 16)``: .57 for r = 3 and .11 for r = 6.
 
     Examples
     --------
-    >>> hellinger_distances(np.array([0.0, np.log(0.75), -np.inf])).round(6).tolist()
-    [0.0, 0.5, 1.0]
+    >>> closeness(np.array([0.0, np.log(0.25), -np.inf])).round(6).tolist()
+    [1.0, 0.5, 0.0]
     """
-    return np.sqrt(0.0 - np.expm1(np.minimum(log_affinity, 0.0)))
+    return np.exp(0.5 * log_affinity)
 
 
 @log_affinities.register(NormalWishart)
