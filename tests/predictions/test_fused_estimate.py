@@ -124,13 +124,15 @@ def test_a_skewed_group_is_fused_and_a_group_apart_is_not():
 
 
 def test_closeness_of_two_gaussians_is_that_of_their_means():
-    """At r standard deviations, exp(-r^2 / 16); posterior draws of means and variances of 400 items are 5 % apart."""
+    """At r standard deviations, exp(-3 r^2 / 32); a posterior draw of r has the error sqrt(2 / 400)."""
     X = np.concatenate([stats.norm.ppf((np.arange(400) + 0.5) / 400) + shift for shift in (0.0, 3.0)])
     components = np.repeat([0, 1], 400)
     idata = xr.Dataset({"z": (("chain", "draw", "item"), np.tile(components, (1, 40, 1)))})
     fused = fused_estimate(idata, line_model(X), components, random_seed=1)
-    # Of exp(-r^2 / 16), r / 8 times the error of r, 0.07 / sqrt(40) over all draws: four of them.
-    assert fused.component_closeness[0, 1] == pytest.approx(np.exp(-9 / 16), abs=4 * 0.57 * 3 / 8 * 0.07 / np.sqrt(40))
+    expected = np.exp(-27 / 32)
+    error = expected * 3 * 3 / 16 * np.sqrt(2 / 400 / (40 * 20))
+    # The prior shrinks variances by less than 0.001, and the quantiles have a variance of 0.996.
+    assert fused.component_closeness[0, 1] == pytest.approx(expected, abs=4 * error + 0.005)
     assert fused.threshold == pytest.approx((399 + 400 * float(fused.component_closeness[0, 1])) / 799)
 
 
