@@ -23,12 +23,13 @@ def headline(rows):
     continuous = sets_of(rows, "continuous")
     peers = [method for method in PEERS if method != "latent classes, BIC"]
     mean, n_sets = averages(values(rows, "ari", continuous), [OURS, FUSED, *peers])
-    if mean:
-        best = max(peers, key=mean.get)
-        measured = f"{mean[OURS]:.2f}, fused {mean[FUSED]:.2f}; best of peers: {mean[best]:.2f} ({best}), {n_sets} sets"
-        claim = "Mean adjusted Rand index on continuous real data at least that of the best peer"
-        met = mean[OURS] >= mean[best] if n_sets >= FEWEST_SETS else None
-        claims.append((claim, measured, f"at least, on {FEWEST_SETS} sets", met))
+    for what, method in (("fused clusters", FUSED), ("components", OURS)):
+        if mean:
+            best = max(peers, key=mean.get)
+            measured = f"{mean[method]:.3f}; best of peers: {mean[best]:.3f} ({best}), {n_sets} sets"
+            claim = f"Mean adjusted Rand index of {what} on continuous real data at least that of the best peer"
+            met = mean[method] >= mean[best] if n_sets >= FEWEST_SETS else None
+            claims.append((claim, measured, f"at least, on {FEWEST_SETS} sets", met))
     mean, n_sets = averages(values(rows, "held_out", continuous), [OURS, EM, VARIATIONAL])
     if mean:
         best = max((EM, VARIATIONAL), key=mean.get)
