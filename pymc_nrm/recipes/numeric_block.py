@@ -114,9 +114,12 @@ def _check_complete(X, values):
 def _tell_of_jitter(X, widths):
     columns = np.flatnonzero(widths)
     if len(columns):
-        shown = [f"{_name_of_column(X, k)} by up to {widths[k] / 2:.2g}" for k in columns[:_MOST_NAMES]]
-        more = f" and {len(columns) - _MOST_NAMES} more columns" if len(columns) > _MOST_NAMES else ""
-        _log.info(f"Jittered repeated values of {', '.join(shown)}{more}; jitter_ties=False takes them as they are")
+        shown = [f"{_name_of_column(X, k)} (by at most {widths[k] / 2:.2g})" for k in columns[:_MOST_NAMES]]
+        more = f" and {len(columns) - _MOST_NAMES} more" if len(columns) > _MOST_NAMES else ""
+        what = "column" if len(columns) == 1 else "columns"
+        _log.info(
+            f"Jittered repeated values of {what} {', '.join(shown)}{more}. jitter_ties=False leaves them as they are"
+        )
 
 
 def _warn_of_repeated_values(X, recorded, widths):

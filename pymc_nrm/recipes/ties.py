@@ -10,8 +10,9 @@ from pymc_nrm.checks import numeric_array, random_generator
 
 __all__ = ["jitter_ties", "with_jittered_ties"]
 
-# Values whose distance is a smaller share of the range of their column differ by errors of arithmetic.
-_SAME = 1e-9
+# Values are the same but for errors of arithmetic if their distance is a smaller share of the range of their column
+# or of its largest value.
+_SAME, _ROUNDING = 1e-9, 8 * np.finfo("float64").eps
 
 
 def jitter_ties(X: Any, *, random_seed: Any = 0) -> Any:
@@ -107,8 +108,10 @@ def _jitter(column, rng):
     ordered = column[order]
     if len(ordered) == 0:
         return 0.0
-    gaps = np.diff(ordered)
-    starts = np.concatenate([[True], gaps > _SAME * (ordered[-1] - ordered[0])])
+    with np.errstate(over="ignore"):
+        gaps = np.diff(ordered)
+        least = max(_SAME * (ordered[-1] - ordered[0]), _ROUNDING * abs(ordered).max())
+    starts = np.concatenate([[True], gaps > least])
     group = np.cumsum(starts) - 1
     sizes = np.bincount(group)
     if len(sizes) == 1 or len(sizes) == len(ordered):

@@ -21,6 +21,10 @@ ROUNDED = np.random.default_rng(1).normal(size=(60, 3)).round(1) * [1.0, 7.0, 0.
         ([0.0, 0.0, 1.0, 1.0], [-0.25, 0.25, 0.75, 1.25]),
         # 0.1 + 0.2 and 0.3 are one value.
         ([0.1 + 0.2, 0.3, 0.4, 0.5], [0.275, 0.325, 0.4, 0.5]),
+        # Far from zero, arithmetic is less exact than a share of the range.
+        (1e9 + np.array([0.1 + 0.2, 0.3 + 2e-7, 0.4, 0.5]), 1e9 + np.array([0.275, 0.325, 0.4, 0.5])),
+        # The range overflows: nothing can be said of the width.
+        ([-1e308, 1e308, 1e308], [-1e308, 1e308, 1e308]),
         ([1.0, 2.0, 4.0], [1.0, 2.0, 4.0]),
         ([5.0, 5.0], [5.0, 5.0]),
         ([np.nan, 1.0, np.nan, 1.0, 2.0], [0.75, 1.25, 2.0, np.nan, np.nan]),
@@ -95,7 +99,8 @@ def test_recipes_model_the_jittered_values(recipe, caplog):
     with caplog.at_level(logging.INFO, logger="pymc.nrm_recipes"):
         model = recipe(frame)
     (line,) = [record.getMessage() for record in caplog.records if record.name == "pymc.nrm_recipes"]
-    assert line.startswith("Jittered repeated values of a by up to 0.05, b by up to 0.35, c by up to 0.0005; jitter")
+    columns = "a (by at most 0.05), b (by at most 0.35), c (by at most 0.0005)"
+    assert line == f"Jittered repeated values of columns {columns}. jitter_ties=False leaves them as they are"
     with pm.Model() as explicit:
         z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2.0, 1.0)), n=len(ROUNDED))
         jittered = nrm.jitter_ties(ROUNDED)
@@ -115,7 +120,7 @@ def test_recipes_model_the_jittered_values(recipe, caplog):
 def test_long_lines_name_the_first_columns(caplog):
     with caplog.at_level(logging.INFO, logger="pymc.nrm_recipes"):
         nrm.gaussian_mixture(np.tile(ROUNDED, 3), covariance="diagonal")
-    assert "5 by up to 0.0005 and 3 more columns;" in caplog.text
+    assert "5 (by at most 0.0005) and 3 more. jitter" in caplog.text
 
 
 @pytest.mark.parametrize("recipe", [nrm.gaussian_mixture, nrm.mixture_model])
