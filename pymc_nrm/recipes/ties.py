@@ -32,7 +32,8 @@ def jitter_ties(X: Any, *, random_seed: Any = 0) -> Any:
 
     Values that occur once stay as they are, all others move by less than half a gap, and no two change order.  With
     uniform jitter, the expected log density is, but for a constant, at most the log-probability of what was recorded,
-    so that a mixture that is good for the one is good for the other [1]_.
+    so that a mixture that is good for the one is good for the other (Theis, van den Oord & Bethge 2016, "A note on the
+    evaluation of generative models", section 3.1).
 
     Parameters
     ----------
@@ -56,10 +57,6 @@ def jitter_ties(X: Any, *, random_seed: Any = 0) -> Any:
     See Also
     --------
     pymc_nrm.recipes.gaussian_mixture : Jitters ties unless asked not to.
-
-    References
-    ----------
-    .. [1] Theis, van den Oord and Bethge (2016). A note on the evaluation of generative models. ICLR, section 3.1.
 
     Examples
     --------
