@@ -19,6 +19,8 @@ STYLES = {
 OPEN_SIZES = {"pymc_nrm": 110, "pymc_nrm, fused": 40}
 # Differences of held-out densities beyond this are drawn at the edge, with their value.
 WIDEST = 2.0
+# Distance of markers side by side at the edge.
+_STEP = 0.14
 
 
 def pictures(rows, folder):
@@ -86,23 +88,31 @@ def densities(axis, found):
     names = list(found)[::-1]
     for height in range(len(names)):
         axis.axhline(height, color="#EEEEEE", linewidth=0.8, zorder=0)
-    for method, (color, marker) in STYLES.items():
-        label = method
-        for height, name in enumerate(names):
-            if method == "pymc_nrm" or method not in found[name]:
+    gains = [
+        {method: found[name]["pymc_nrm"] - value for method, value in found[name].items() if method in STYLES}
+        for name in names
+    ]
+    for height, here in enumerate(gains):
+        beyond = {-1: [], 1: []}
+        for method, (color, marker) in STYLES.items():
+            if method == "pymc_nrm" or method not in here:
                 continue
-            gain = found[name]["pymc_nrm"] - found[name][method]
-            shown = float(np.clip(gain, -WIDEST, WIDEST))
-            axis.scatter(shown, height, color=color, marker=marker, s=32, zorder=3, label=label)
-            label = None
-            if shown != gain:
-                side = "right" if gain < 0 else "left"
-                offset = -7 if gain < 0 else 7
-                axis.annotate(
-                    f"{gain:+.1f}", (shown, height), (offset, -2.5), textcoords="offset points", fontsize=7, ha=side
-                )
+            place, side = here[method], int(np.sign(here[method]))
+            if abs(place) > WIDEST:
+                # Several peers beyond the edge stand side by side, in the same order as their values.
+                place = side * (WIDEST + _STEP * len(beyond[side]))
+                beyond[side].append(here[method])
+            axis.scatter(place, height, color=color, marker=marker, s=32, zorder=3, label=method)
+        for side, values_beyond in beyond.items():
+            if values_beyond:
+                end = side * (WIDEST + _STEP * (len(values_beyond) - 1))
+                text = ", ".join(f"{gain:+.1f}" for gain in values_beyond)
+                align = "left" if side > 0 else "right"
+                axis.annotate(text, (end, height), (7 * side, -2.5), textcoords="offset points", fontsize=7, ha=align)
     axis.set_yticks(range(len(names)), names, fontsize=8)
-    axis.set_xlim(-WIDEST - 0.8, WIDEST + 0.8)
+    least = min(min(here.values()) for here in gains)
+    axis.set_xlim(-WIDEST - 1.0 if least < -WIDEST else min(-0.4, least - 0.2), WIDEST + 1.0)
+    axis.set_xticks([tick for tick in axis.get_xticks() if axis.get_xlim()[0] <= tick <= WIDEST])
     axis.set_ylim(-0.6, len(names) - 0.4)
     axis.set_xlabel("held-out log density: pymc_nrm minus peer, nats per item")
     axis.spines[["top", "right"]].set_visible(False)
