@@ -88,20 +88,20 @@ def densities(axis, found):
     names = list(found)[::-1]
     for height in range(len(names)):
         axis.axhline(height, color="#EEEEEE", linewidth=0.8, zorder=0)
+    peers = [method for method in STYLES if method != "pymc_nrm"]
     gains = [
-        {method: found[name]["pymc_nrm"] - value for method, value in found[name].items() if method in STYLES}
+        {method: found[name]["pymc_nrm"] - found[name][method] for method in peers if method in found[name]}
         for name in names
     ]
     for height, here in enumerate(gains):
         beyond = {-1: [], 1: []}
-        for method, (color, marker) in STYLES.items():
-            if method == "pymc_nrm" or method not in here:
-                continue
-            place, side = here[method], int(np.sign(here[method]))
-            if abs(place) > WIDEST:
+        for method, gain in here.items():
+            place, side = gain, int(np.sign(gain))
+            if abs(gain) > WIDEST:
                 # Several peers beyond the edge stand side by side, in the same order as their values.
                 place = side * (WIDEST + _STEP * len(beyond[side]))
-                beyond[side].append(here[method])
+                beyond[side].append(gain)
+            color, marker = STYLES[method]
             axis.scatter(place, height, color=color, marker=marker, s=32, zorder=3, label=method)
         for side, values_beyond in beyond.items():
             if values_beyond:
