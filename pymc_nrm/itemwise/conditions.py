@@ -10,10 +10,12 @@ from pytensor.graph.traversal import toposort
 from pytensor.tensor.basic import MakeVector, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.math import All
 
-from pymc_nrm.itemwise.rows import UNKNOWN, NotItemwise, grouped
+from pymc_nrm.itemwise.rows import NotItemwise, grouped
 from pymc_nrm.pymc_internals import CheckParameterValue
 
-__all__ = ["with_conditions_by_row"]
+__all__ = ["leaves", "with_conditions_by_row"]
+
+_MIXED = "labels of several items"
 
 
 def with_conditions_by_row(graphs, flow):
@@ -47,29 +49,29 @@ def _by_row(node, value, flow):
     if rows is None:
         return None
     result = value
-    for leaf in (leaf for condition in node.inputs[1:] for leaf in _leaves(condition)):
+    for leaf in (leaf for condition in node.inputs[1:] for leaf in leaves(condition)):
         result = pt.switch(_aligned(pt.as_tensor(leaf), _known(leaf, flow), rows), result, -np.inf)
     return result.astype(node.outputs[0].type.dtype)
 
 
 def _known(variable, flow):
-    """Whose labels entries depend on, None if on none, ``UNKNOWN`` also where those of several items meet."""
+    """Whose labels entries depend on, None if on none, ``_MIXED`` where those of several items may meet."""
     try:
         items = flow(variable)
     except NotItemwise:
-        return UNKNOWN
-    return grouped(items) if isinstance(items, np.ndarray) else items
+        return _MIXED
+    return None if items is None else grouped(items)
 
 
-def _leaves(condition):
+def leaves(condition):
     """The conditions that must all hold, before any reduction over all of their entries."""
     node = condition.owner
     if node is not None and isinstance(node.op, ScalarFromTensor | TensorFromScalar):
-        return _leaves(node.inputs[0])
+        return leaves(node.inputs[0])
     if node is not None and isinstance(node.op, All) and condition.type.ndim == 0:
-        return _leaves(node.inputs[0])
+        return leaves(node.inputs[0])
     if node is not None and isinstance(node.op, MakeVector):
-        return [leaf for one in node.inputs for leaf in _leaves(one)]
+        return [leaf for one in node.inputs for leaf in leaves(one)]
     return [condition]
 
 

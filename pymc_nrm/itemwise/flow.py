@@ -1,13 +1,12 @@
 """Following the labels of a partition through a graph."""
 
-import numpy as np
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar.basic import Second
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.shape import Shape, Shape_i
 
-from pymc_nrm.itemwise.graphs import postorder
-from pymc_nrm.itemwise.rows import UNKNOWN, NotItemwise
+from pymc_nrm.itemwise.graphs import PresentValues, postorder
+from pymc_nrm.itemwise.rows import NotItemwise
 from pymc_nrm.itemwise.rules import has_shape_arguments, items_of_outputs, keeps_shapes
 
 __all__ = ["LabelFlow"]
@@ -16,45 +15,24 @@ __all__ = ["LabelFlow"]
 class LabelFlow:
     """Finds for each entry of a variable the one item on whose label it depends.
 
-    Parameters
-    ----------
-    labels : TensorVariable
-        The value variable of the partition.
-    n : int
-        Number of items.
-    present : PresentValues
-        Shapes, and values of indices that do not vary.
-    expanded : Expanded
-
-    Notes
-    -----
-    By induction over the graph: if entry e of a variable is a function of entries of inputs that depend on the label of
-    item i or on none, then so does e.  Conditions of checks, and inputs whose shape alone matters, are not followed,
-    unless the shape itself may depend on labels.
+    ``sources`` has the variables to begin with, for each an array of numbers of items: usually the labels, with the
+    numbers of all items.  By induction over the graph: if entry e of a variable is a function of entries of inputs that
+    depend on the label of item i or on none, then so does e.  Conditions of checks, and inputs whose shape alone
+    matters, are not followed, unless the shape itself may depend on labels.
     """
 
-    def __init__(self, labels, n, present, expanded):
-        self.shape, self._labels = present.shape, labels
-        self._present, self._expanded = present, expanded
-        self._items, self._varying_shapes = {labels: np.arange(n)}, {}
+    def __init__(self, sources, present, expanded):
+        self.shape, self.present, self._sources = present.shape, present, frozenset(sources)
+        self._expanded, self._items, self._varying_shapes = expanded, dict(sources), {}
+
+    def within(self, sources, given):
+        """The flow through an inner graph, given values of its inputs."""
+        return LabelFlow(sources, PresentValues(given, self._expanded), self._expanded)
 
     def __call__(self, variable):
-        """Return whose label each entry depends on.
+        """Return whose label each entry depends on: numbers of items that broadcast to its shape, or None for no label.
 
-        Parameters
-        ----------
-        variable : Variable
-
-        Returns
-        -------
-        None, ndarray of int64 or UNKNOWN
-            None if the variable is independent of labels, ``UNKNOWN`` if an operation has no rule; otherwise numbers of
-            items, which broadcast to the shape of the variable.
-
-        Raises
-        ------
-        NotItemwise
-            If an operation combines labels of different items.
+        Raises ``NotItemwise`` if an operation combines labels of different items, or has no rule.
         """
         for one in postorder(variable, self._followed, self._items):
             self._items[one] = self._find(one)
@@ -63,19 +41,16 @@ class LabelFlow:
     def static(self, variable):
         """Return the value of an index that picks among entries that depend on different labels.
 
-        Raises
-        ------
-        NotItemwise
-            If the index is not the same at all points.
+        Raises ``NotItemwise`` if the index is not the same at all points.
         """
-        read = self._present.read_input(variable)
-        if read is self._labels:
+        read = self.present.read_input(variable)
+        if read in self._sources:
             raise NotItemwise("values that depend on labels are picked by an index that depends on labels as well")
         if read is not None:
             raise NotItemwise(
                 f"values that depend on labels are picked by an index that depends on {read.name!r}, which is sampled"
             )
-        return self._present(variable)
+        return self.present(variable)
 
     def _followed(self, variable):
         node = variable.owner
@@ -94,16 +69,15 @@ class LabelFlow:
         followed = self._followed(variable)
         if not followed:
             is_shape = variable.owner is not None and isinstance(variable.owner.op, Shape | Shape_i)
-            return UNKNOWN if is_shape and self._shape_varies(variable.owner) else None
+            if is_shape and self._shape_varies(variable.owner):
+                raise NotItemwise("a shape depends on the values of labels")
+            return None
         items = [self._items[one] for one in followed]
         if all(one is None for one in items):
             return None
-        if any(one is UNKNOWN for one in items):
-            return UNKNOWN
         if self._expanded(variable) is not None or isinstance(variable.owner.op, CheckAndRaise):
             return items[0]
-        found = items_of_outputs(variable.owner.op, variable.owner, items, self)
-        return UNKNOWN if found is UNKNOWN else found[variable.index]
+        return items_of_outputs(variable.owner.op, variable.owner, items, self)[variable.index]
 
     def _shape_varies(self, node):
         """Whether the shape of the first input may depend on values of labels, as that of their unique values."""
@@ -119,7 +93,7 @@ class LabelFlow:
     def _labels_may_shape(self, node):
         if keeps_shapes(node) or self._expanded(node.outputs[0]) is not None:
             return False
-        changing = [one for one in node.inputs if self._labels in self._ancestors(one)]
+        changing = [one for one in node.inputs if not self._sources.isdisjoint(self._ancestors(one))]
         return bool(changing) and not (has_shape_arguments(node) and changing == node.inputs[:1])
 
     def _ancestors(self, variable):

@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from pymc_nrm.itemwise.rows import FREE, UNKNOWN, NotItemwise, combine
+from pymc_nrm.itemwise.rows import FREE, NotItemwise, combine
 
 __all__ = ["picked", "written"]
+
+_MASKED = "a mask picks entries along axes that are not told apart"
 
 
 def picked(base, items, index, known, flow):
@@ -22,7 +24,7 @@ def picked(base, items, index, known, flow):
 
     Returns
     -------
-    list of ndarray of int64, or UNKNOWN
+    list of ndarray of int64
 
     Raises
     ------
@@ -34,7 +36,7 @@ def picked(base, items, index, known, flow):
     Along an axis where all entries of the base depend on the same label, it does not matter which one is picked.
     """
     if any(known.get(part) is not None for one in index if isinstance(one, slice) for part in _parts(one)):
-        return UNKNOWN
+        raise NotItemwise("labels say where a slice begins or ends")
     arrays = [one for one in index if not isinstance(one, slice)]
     if any(one.type.dtype == "bool" for one in arrays):
         return _picked_by_mask(items, index, known, flow)
@@ -46,7 +48,7 @@ def picked(base, items, index, known, flow):
     labelled = [known[one] for one in arrays if known.get(one) is not None]
     if labelled:
         found.append(_at_group(combine(labelled, "indexing"), index, group, base.type.ndim))
-    return [combine(found, "indexing")] if found else UNKNOWN
+    return [combine(found, "indexing")]
 
 
 def _parts(one):
@@ -77,12 +79,12 @@ def _at_group(items, index, group, ndim):
 
 def _picked_by_mask(items, index, known, flow):
     if items is None or any(one is not None for one in known.values()):
-        return UNKNOWN
+        raise NotItemwise("a mask depends on labels")
     places, axis = [], 0
     for one in index:
         width = one.type.ndim if not isinstance(one, slice) and one.type.dtype == "bool" else 1
         if width > 1 and set(items.shape[axis : axis + width]) == {1}:
-            return UNKNOWN
+            raise NotItemwise(_MASKED)
         places.append((one, axis))
         axis += width
     shape = list(items.shape)
@@ -97,7 +99,7 @@ def _picked_by_mask(items, index, known, flow):
             if shape[start + offset] == 1 and length is not None:
                 shape[start + offset] = length
             elif shape[start + offset] == 1:
-                return UNKNOWN
+                raise NotItemwise(_MASKED)
         values.append(value)
     return [np.broadcast_to(items, shape)[tuple(values)]]
 
@@ -120,7 +122,7 @@ def written(inputs, items, index, known, replaces, flow):
 
     Returns
     -------
-    list of ndarray of int64, or UNKNOWN
+    list of ndarray of int64
 
     Raises
     ------
@@ -130,7 +132,7 @@ def written(inputs, items, index, known, replaces, flow):
     if any(one is not None for one in known.values()):
         if all(isinstance(one, slice) or known.get(one) is not None for one in index):
             raise NotItemwise("labels say which entries of a tensor are changed, so that these depend on all labels")
-        return UNKNOWN
+        raise NotItemwise("labels are a part of an index that says which entries of a tensor are changed")
     places = []
     for one in index:
         parts = _parts(one) if isinstance(one, slice) else [one]
@@ -144,7 +146,7 @@ def written(inputs, items, index, known, replaces, flow):
     shape = flow.shape(inputs[0])
     entries = np.full(shape, FREE) if items[0] is None else np.broadcast_to(items[0], shape).copy()
     if not replaces and np.unique(np.arange(entries.size).reshape(shape)[places]).size < entries[places].size:
-        return UNKNOWN
+        raise NotItemwise("several values are added to one entry of a tensor")
     new = np.array(FREE) if items[1] is None else items[1]
     entries[places] = new if replaces else combine([entries[places], new], "IncSubtensor")
     return [entries]

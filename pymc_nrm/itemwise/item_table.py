@@ -13,14 +13,12 @@ from pymc_nrm.itemwise.flow import LabelFlow
 from pymc_nrm.itemwise.graphs import Expanded, PresentValues
 from pymc_nrm.itemwise.lifting import computed_by_slot
 from pymc_nrm.itemwise.parts import Part, add_rows, kept_axes, summed
-from pymc_nrm.itemwise.probing import items_by_values
-from pymc_nrm.itemwise.rows import FREE, UNKNOWN, NotItemwise, combine, grouped
+from pymc_nrm.itemwise.rows import NotItemwise, grouped
 from pymc_nrm.itemwise.terms import not_itemwise, terms_of
 
 __all__ = ["ItemTable"]
 
-# Numbers of random points, and of labels at each, for finding items by values and for checking rows.
-_PROBES = 4
+# Numbers of random points, and of labels at each, at which rows are checked.
 _RANDOM_POINTS = 3
 _LABELS_AT_A_CHECK = 8
 _SEED = 20261122
@@ -30,7 +28,7 @@ class ItemTable:
     """Log-probabilities of the rows of items given labels, for one partition of a model.
 
     The terms of the log-probability that use labels as an index must be sums of rows with the label of one item each;
-    this is shown when the table is made.
+    this is shown from the graph when the table is made.
 
     Parameters
     ----------
@@ -126,9 +124,7 @@ class ItemTable:
         """
         if not self._fresh:
             self._read(point)
-        values = self._in_slots(point, slots)
-        while add_rows(values, self._items, columns, table):
-            self._locate_late(point, values, slots)
+        add_rows(self._in_slots(point, slots), self._items, columns, table)
 
     def values(self, point, labels, by_term=False):
         """Return the log-probability of the rows of each item at given labels, without rows that depend on none.
@@ -158,7 +154,7 @@ class ItemTable:
         self._n = len(point[self._value.name])
         given = {variable: np.asarray(point[variable.name]) for variable in self._model.value_vars}
         present = PresentValues(given, self._expanded)
-        flow = LabelFlow(self._value, self._n, present, self._expanded)
+        flow = LabelFlow({self._value: np.arange(self._n)}, present, self._expanded)
         parts = [part for part in (self._follow(term, flow) for term in self._terms) if part.items is not None]
         check_lengths(self._model, self._partition, parts, given, self._n_slots, self._expanded)
         if self._function is None or [kept_axes(part) for part in parts] != [kept_axes(part) for part in self._parts]:
@@ -172,7 +168,7 @@ class ItemTable:
     def _follow(self, term, flow):
         try:
             items = flow(term.graph)
-            return Part(*term, grouped(items) if isinstance(items, np.ndarray) else items)
+            return Part(*term, None if items is None else grouped(items))
         except NotItemwise as error:
             raise not_itemwise(term.name, self._partition.name, str(error)) from None
         except IndexError as error:
@@ -200,48 +196,7 @@ class ItemTable:
             ) from error
         ends = np.cumsum([0, *map(len, rows)]).tolist()
         self._slices, self._n_rows = [slice(*pair) for pair in pairwise(ends)], ends[-1]
-        known = [
-            np.full(len(row), FREE) if part.items is UNKNOWN else part.items.ravel()
-            for part, row in zip(self._parts, rows, strict=True)
-        ]
-        self._items = np.concatenate([np.zeros(0, dtype="int64"), *known])
-        if self._n_slots > 1:
-            self._locate(point)
-
-    def _locate(self, point):
-        """Find the items of rows by values at random points, where labels could not be followed."""
-        rng = np.random.default_rng(_SEED)
-        for number, (part, place) in enumerate(self._places()):
-            if part.items is not UNKNOWN:
-                continue
-            finite = np.zeros(place.stop - place.start, dtype=bool)
-            for nearby in random_points(point, _PROBES):
-                finite |= self._locate_part(number, nearby, rng.choice(self._n_slots, 2, replace=False))
-            if not finite.all():
-                raise ValueError(
-                    f"the log-probability of {part.name!r} is not finite at random points, so that it cannot be seen "
-                    f"whose label of partition {self._partition.name!r} its rows depend on: row {np.argmin(finite)}"
-                )
-
-    def _locate_late(self, point, values, slots):
-        """Find the items of rows on which labels have an influence here, but had none at random points."""
-        with np.errstate(invalid="ignore"):
-            changes = np.where(self._items < 0, np.nan_to_num(np.abs(values - values[0])), 0.0)
-        changed, row = np.unravel_index(np.argmax(changes), changes.shape)
-        number = next(number for number, place in enumerate(self._slices) if row < place.stop)
-        self._locate_part(number, point, (slots[0], slots[changed]))
-        if self._items[row] < 0:
-            raise not_itemwise(self._name(row), self._partition.name, f"row {row} changes with no single label")
-
-    def _locate_part(self, number, point, slots):
-        """Find items of rows of a part by values at a point, and tell which rows are finite."""
-        part, place = self._places()[number]
-        try:
-            found, finite = items_by_values(partial(self._part_rows, number, self._arguments(point)), self._n, slots)
-            self._items[place] = combine([self._items[place], found], "an operation without a rule")
-        except NotItemwise as error:
-            raise not_itemwise(part.name, self._partition.name, str(error)) from None
-        return finite
+        self._items = np.concatenate([np.zeros(0, dtype="int64"), *[part.items.ravel() for part in self._parts]])
 
     def _check(self, point):
         slots, never = np.arange(self._n_slots), np.ones(self._n_rows, dtype=bool)
@@ -282,10 +237,6 @@ class ItemTable:
     def _rows(self, arguments, labels):
         self._labels[:] = labels
         return np.concatenate([np.zeros(0), *self._evaluate(arguments)])
-
-    def _part_rows(self, number, arguments, labels):
-        self._labels[:] = labels
-        return self._evaluate(arguments)[number]
 
     def _in_slots(self, point, slots):
         """The values of all rows in some slots, shape (n_slots, n_rows)."""

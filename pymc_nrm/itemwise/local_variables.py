@@ -1,102 +1,139 @@
-"""The variables of a model that hold parameters of single slots, found by changing values."""
+"""The variables of a model that hold parameters of single slots, found by following slots through the graph."""
 
 import numpy as np
-from pymc.pytensorf import compile as compile_function
-from pytensor.compile.mode import Mode
+from pymc.distributions.continuous import Flat, HalfFlat
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import ancestors
+from pytensor.raise_op import CheckAndRaise
+from pytensor.scalar.basic import Cast, Second
+from pytensor.tensor.basic import Alloc, Join, MakeVector, ScalarFromTensor, Split, TensorFromScalar
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.extra_ops import Repeat
+from pytensor.tensor.reshape import JoinDims, SplitDims
+from pytensor.tensor.shape import Reshape, SpecifyShape
+from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
-from pymc_nrm.itemwise.checking import with_noise
+from pymc_nrm.itemwise.bounds import always_holds
+from pymc_nrm.itemwise.conditions import leaves
+from pymc_nrm.itemwise.flow import LabelFlow
+from pymc_nrm.itemwise.graphs import Expanded, PresentValues
+from pymc_nrm.itemwise.rows import NotItemwise
 from pymc_nrm.model.rvs import is_partition
+
+# Operations whose result has entries of the first input only.
+_PICKING = (DimShuffle, Reshape, JoinDims, SplitDims, SpecifyShape, Subtensor, AdvancedSubtensor, Alloc, Repeat, Split)
+_PICKING = (*_PICKING, ScalarFromTensor, TensorFromScalar, CheckAndRaise)
 
 
 def local_variables(model, partition, max_clusters, point):
-    """Find the free variables whose entries for empty slots depend on nothing but their prior.
+    """The free variables whose entries for empty slots depend on nothing but their prior, in the order of the model.
 
     A variable of K entries along its first axis is *local* if entry s of its log-probability depends on entry s of
-    local variables only and not on labels, and if everything else depends on entry s only through items with label s.
-    Then entries of empty slots, given all other variables, have their prior as full conditional.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    partition : TensorVariable
-        Its labels are slots.
-    max_clusters : int
-    point : dict
-        Any point of the model.
-
-    Returns
-    -------
-    list of TensorVariable
-        Free random variables, in the order of the model.
-
-    Notes
-    -----
-    Variables of K items may have K entries too: what depends on labels is none of slots.  The rest of the test is by
-    values: labels use some slots only, and one variable after the other gets new values for all other
-    slots.  Nothing may change then but log-probabilities of local variables for these slots.  The sets of slots are
-    those of the binary digits of their numbers, so that any two slots are told apart.  For log-probabilities that are
-    analytic in the parameters, a test at a random point is right with probability one.
+    local variables only and not on labels, and if everything else reads it at indices that are labels.  Then entries of
+    empty slots, given all other variables, have their prior as full conditional.  Both are shown from the graph: what
+    nothing shows makes a variable not local, which costs speed and is as exact.
     """
-    slots = np.arange(max_clusters)
-    candidates = [rv for rv in model.free_RVs if not is_partition(rv) and _has_slots(model, rv, max_clusters, point)]
-    if max_clusters == 1 or not candidates:
-        return []
-    test = _Test(model, partition)
-    candidates = [rv for rv in candidates if rv not in test.of_items]
-    rng = np.random.default_rng(0)
-    found = None
-    while found != candidates:
-        found = candidates
-        for bit in range((max_clusters - 1).bit_length()):
-            for digit in (0, 1):
-                used = (slots >> bit) & 1 == digit
-                candidates = test.unchanged(candidates, used, point, rng)
+    terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
+    graphs = dict(zip(terms, model.logp(vars=terms, sum=False), strict=True))
+    labels, expanded = model.rvs_to_values[partition], Expanded()
+    given = {value: np.asarray(point[value.name]) for value in model.value_vars}
+    local = [
+        rv
+        for rv in model.free_RVs
+        if max_clusters > 1
+        and _may_be_local(rv, given[model.rvs_to_values[rv]], max_clusters)
+        and labels not in set(ancestors([graphs[rv]]))
+    ]
+    uses = {rv: _uses(model.rvs_to_values[rv], labels, max_clusters, graphs, given, expanded) for rv in local}
+    before = None
+    while before != local:
+        before = local
+        local = [rv for rv in local if all(by_slot and term in local for term, by_slot in uses[rv].items())]
+    return local
+
+
+def _may_be_local(rv, value, max_clusters):
+    # Flat variables have no prior to draw from.
+    has_slots = value.dtype.kind == "f" and value.shape[:1] == (max_clusters,)
+    return has_slots and not is_partition(rv) and not isinstance(rv.owner.op, Flat | HalfFlat)
+
+
+def _uses(value, labels, max_clusters, graphs, given, expanded):
+    """The terms that depend on slots that may be empty, and whether each entry of them depends on its own slot only."""
+    flow = SlotFlow(value, labels, max_clusters, PresentValues(given, expanded), expanded)
+    found = {}
+    for term, graph in graphs.items():
+        try:
+            slots = flow(graph)
+        except (NotItemwise, IndexError):
+            found[term] = False
+            continue
+        if slots is not None and (slots >= 0).any():
+            along_first = slots.reshape(len(slots), -1) if slots.shape[:1] == (max_clusters,) else slots.reshape(1, -1)
+            own = np.arange(len(along_first))[:, None]
+            found[term] = len(own) == max_clusters and bool(((along_first < 0) | (along_first == own)).all())
     return found
 
 
-def _has_slots(model, rv, max_clusters, point):
-    value = model.rvs_to_values[rv]
-    return value.dtype.startswith("float") and rv.ndim > 0 and np.shape(point[value.name])[:1] == (max_clusters,)
+class SlotFlow(LabelFlow):
+    """Finds for each entry of a variable the one slot of a parameter on which it depends, if the slot may be empty."""
 
+    def __init__(self, value, labels, n_slots, present, expanded):
+        slots = np.arange(n_slots).reshape(-1, *[1] * (value.type.ndim - 1))
+        super().__init__({value: slots}, present, expanded)
+        self._labels, self._n_slots = labels, n_slots
 
-class _Test:
-    def __init__(self, model, partition):
-        self._values = model.rvs_to_values
-        self._partition = partition
-        self._terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
-        graphs = model.logp(vars=self._terms, sum=False)
-        labels = self._values[partition]
-        # Terms that depend on labels.
-        self.of_items = [
-            term for term, graph in zip(self._terms, graphs, strict=True) if labels in set(ancestors([graph]))
-        ]
-        used = set(ancestors(graphs))
-        self._inputs = [value for value in model.value_vars if value in used]
-        mode = Mode(linker="py", optimizer="minimum_compile")
-        self._function = compile_function(self._inputs, graphs, mode=mode, on_unused_input="ignore")
+    def static(self, variable):
+        """Return the value of a constant index; data may change."""
+        if any(isinstance(one, SharedVariable) for one in ancestors([variable])):
+            raise NotItemwise("slots are picked by an index that may change")
+        return super().static(variable)
 
-    def unchanged(self, candidates, used, point, rng):
-        """Those of the candidates that may be local, if labels are in the used slots only."""
-        first = {name: with_noise(value, rng) for name, value in point.items()}
-        labels = rng.choice(np.flatnonzero(used), size=np.shape(point[self._partition.name]))
-        first[self._partition.name] = labels.astype(np.int64)
-        before = self._at(first)
-        return [rv for rv in candidates if self._is_unchanged(rv, candidates, used, first, before, rng)]
+    def _find(self, variable):
+        node = variable.owner
+        if node is not None and isinstance(node.op, CheckAndRaise):
+            self._check_conditions(node)
+        if node is not None and isinstance(node.op, Subtensor | AdvancedSubtensor) and self._reads_labels(node):
+            return None
+        return super()._find(variable)
 
-    def _is_unchanged(self, rv, candidates, used, first, before, rng):
-        name = self._values[rv].name
-        value = np.where(_along_first(used, first[name]), first[name], with_noise(first[name], rng))
-        for term, old, new in zip(self._terms, before, self._at({**first, name: value}), strict=True):
-            if term in candidates and np.shape(old)[:1] == used.shape:
-                old, new = old[used], new[used]
-            if not np.array_equal(old, new, equal_nan=True):
-                return False
-        return True
+    def _check_conditions(self, node):
+        # A condition that can fail in an empty slot makes other slots impossible, and draws do not respect it.
+        for leaf in (leaf for condition in node.inputs[1:] for leaf in leaves(condition)):
+            if not always_holds(leaf, self._expanded) and self(leaf) is not None:
+                raise NotItemwise("a condition on a parameter may fail in an empty slot")
 
-    def _at(self, point):
-        return self._function(*[point[value.name] for value in self._inputs])
+    def _reads_labels(self, node):
+        """Whether entries of slots are read at labels, and so of occupied slots."""
+        slots = self._items.get(node.inputs[0])
+        if slots is None:
+            return False
+        axes = [axis for axis, length in enumerate(slots.shape) if length > 1]
+        index = unflatten_index_variables(node.inputs[1:], node.op.idx_list)
+        return (
+            len(axes) == 1
+            and np.array_equal(slots.ravel(), np.arange(self._n_slots))
+            and axes[0] < len(index)
+            and all(self._items.get(one) is None for one in node.inputs[1:])
+            and not any(not isinstance(one, slice) and one.type.dtype == "bool" for one in index)
+            and not isinstance(index[axes[0]], slice)
+            and self._is_labels(index[axes[0]])
+        )
 
-
-def _along_first(used, values):
-    return used.reshape(-1, *[1] * (np.ndim(values) - 1))
+    def _is_labels(self, variable):
+        """Whether all entries are labels."""
+        node = variable.owner
+        if node is None:
+            return variable is self._labels
+        graph = self._expanded(variable)
+        if graph is not None:
+            return self._is_labels(graph)
+        if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Cast):
+            dtype = np.dtype(variable.type.dtype)
+            keeps = dtype.kind in "iu" and np.iinfo(dtype).max >= self._n_slots
+            return keeps and self._is_labels(node.inputs[0])
+        if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Second):
+            return self._is_labels(node.inputs[1])
+        if isinstance(node.op, Join | MakeVector):
+            return all(self._is_labels(one) for one in node.inputs[isinstance(node.op, Join) :])
+        return isinstance(node.op, _PICKING) and self._is_labels(node.inputs[0])

@@ -4,27 +4,15 @@ Such an array has the number of dimensions of the tensor, and broadcasts to its 
 entries depend on the same label.  An entry is the number of an item, or ``FREE`` if no label matters.
 """
 
-import enum
-
 import numpy as np
 
-__all__ = ["FREE", "UNKNOWN", "NotItemwise", "combine", "grouped", "only_item", "uniform_along"]
+__all__ = ["FREE", "NotItemwise", "combine", "grouped", "only_item", "uniform_along"]
 
 FREE = -1
 
 
-class _Knowledge(enum.Enum):
-    """A member stays the same object in other processes."""
-
-    UNKNOWN = "unknown"
-
-
-# What is known of the result of an operation without a rule.
-UNKNOWN = _Knowledge.UNKNOWN
-
-
 class NotItemwise(Exception):
-    """A value depends on the labels of several items; the message is the reason."""
+    """Nothing shows that a value depends on the label of one item only; the message is the reason."""
 
 
 def combine(arrays, operation):

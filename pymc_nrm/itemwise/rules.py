@@ -4,6 +4,7 @@ from functools import singledispatch
 
 import numpy as np
 from pytensor.raise_op import CheckAndRaise
+from pytensor.scan.op import Scan
 from pytensor.tensor.basic import Alloc, ExtractDiag, Join, MakeVector, ScalarFromTensor, Split, TensorFromScalar
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
@@ -21,7 +22,8 @@ from pytensor.tensor.subtensor import (
 )
 
 from pymc_nrm.itemwise.indexing import picked, written
-from pymc_nrm.itemwise.rows import FREE, UNKNOWN, combine, only_item, uniform_along
+from pymc_nrm.itemwise.rows import FREE, NotItemwise, combine, only_item, uniform_along
+from pymc_nrm.itemwise.scans import items_of_scan
 
 __all__ = ["has_shape_arguments", "items_of_outputs", "keeps_shapes"]
 
@@ -30,29 +32,12 @@ __all__ = ["has_shape_arguments", "items_of_outputs", "keeps_shapes"]
 def items_of_outputs(op, node, items, flow):
     """Find whose labels the entries of the outputs of an operation depend on.
 
-    An operation without a rule may mix all entries of all inputs: this is no harm if all depend on the same item.
-
-    Parameters
-    ----------
-    op : Op
-        The operation of the node.
-    node : Apply
-    items : list of None or ndarray of int64
-        For each input that is followed, None if it does not depend on labels; at least one does.
-    flow : LabelFlow
-        Shapes, and static values of indices.
-
-    Returns
-    -------
-    list of ndarray of int64, or UNKNOWN
-
-    Raises
-    ------
-    NotItemwise
+    ``items`` has None for each input that does not depend on labels.  An operation without a rule may mix all entries
+    of all inputs: this is no harm if all depend on the same item.
     """
     item = only_item([one for one in items if one is not None])
     if item is None:
-        return UNKNOWN
+        raise _without_rule(op)
     return [np.full((1,) * getattr(output.type, "ndim", 0), item) for output in node.outputs]
 
 
@@ -96,6 +81,17 @@ def has_shape_arguments(node):
 
 def _name(op):
     return str(op).split("{")[0]
+
+
+def _without_rule(op):
+    return NotItemwise(f"{_name(op)} is an operation of which nothing shows that it keeps the labels of items apart")
+
+
+def _first_only(op, items):
+    """Whose labels the entries of the first input depend on, if no other input depends on labels."""
+    if not _only_first(items):
+        raise _without_rule(op)
+    return items[0]
 
 
 def _runs_over_items(op):
@@ -149,12 +145,12 @@ def _along_axis(op, node, items, flow):
 @items_of_outputs.register(ScalarFromTensor)
 @items_of_outputs.register(TensorFromScalar)
 def _unchanged(op, node, items, flow):
-    return [items[0]] if _only_first(items) else UNKNOWN
+    return [_first_only(op, items)]
 
 
 @items_of_outputs.register(Alloc)
 def _alloc(op, node, items, flow):
-    return [_padded(items[0], node.outputs[0].type.ndim)] if _only_first(items) else UNKNOWN
+    return [_padded(_first_only(op, items), node.outputs[0].type.ndim)]
 
 
 @items_of_outputs.register(MakeVector)
@@ -180,34 +176,30 @@ def _join(op, node, items, flow):
 
 @items_of_outputs.register(Split)
 def _split(op, node, items, flow):
-    if not _only_first(items):
-        return UNKNOWN
-    if items[0].shape[op.axis] == 1:
-        return [items[0]] * len(node.outputs)
+    found = _first_only(op, items)
+    if found.shape[op.axis] == 1:
+        return [found] * len(node.outputs)
     ends = np.cumsum(flow.static(node.inputs[1]))[:-1]
-    return np.split(items[0], ends, axis=op.axis)
+    return np.split(found, ends, axis=op.axis)
 
 
 @items_of_outputs.register(Reshape)
 @items_of_outputs.register(JoinDims)
 @items_of_outputs.register(SplitDims)
 def _reshape(op, node, items, flow):
-    if not _only_first(items):
-        return UNKNOWN
-    ndim = node.outputs[0].type.ndim
-    if items[0].size == 1:
-        return [items[0].reshape((1,) * ndim)]
-    entries = np.broadcast_to(items[0], flow.shape(node.inputs[0]))
+    found, ndim = _first_only(op, items), node.outputs[0].type.ndim
+    if found.size == 1:
+        return [found.reshape((1,) * ndim)]
+    entries = np.broadcast_to(found, flow.shape(node.inputs[0]))
     return [entries.reshape(flow.shape(node.outputs[0]))]
 
 
 @items_of_outputs.register(Repeat)
 def _repeat(op, node, items, flow):
-    if not _only_first(items):
-        return UNKNOWN
-    if items[0].shape[op.axis] == 1:
-        return [items[0]]
-    return [np.repeat(items[0], flow.static(node.inputs[1]), axis=op.axis)]
+    found = _first_only(op, items)
+    if found.shape[op.axis] == 1:
+        return [found]
+    return [np.repeat(found, flow.static(node.inputs[1]), axis=op.axis)]
 
 
 @items_of_outputs.register(ExtractDiag)
@@ -272,3 +264,6 @@ def _subtensor(op, node, items, flow):
 def _inc_subtensor(op, node, items, flow):
     index, known = _split_index(op, node, items, 2)
     return written(node.inputs, items[:2], index, known, op.set_instead_of_inc, flow)
+
+
+items_of_outputs.register(Scan)(items_of_scan)

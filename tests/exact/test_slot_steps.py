@@ -1,10 +1,12 @@
 """SlotGibbs with SlotNUTS in PyMC, against enumerated partitions with a hyperparameter on a grid."""
 
 import functools
+import itertools
 import zlib
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 from cases import MEASURES
 from laws import assert_law
@@ -59,8 +61,8 @@ def make_model(measure, K, counts=False):
     return model
 
 
-def run(model, draws, seed, nuts=nrm.SlotNUTS, chains=2, **options):
-    """Slots, tau and means of all draws; NUTS comes last in a draw."""
+def run(model, draws, seed, nuts=nrm.SlotNUTS, chains=2, continuous="mean", **options):
+    """Slots, tau and parameters of slots in all draws; NUTS comes last in a draw."""
     with model:
         gibbs, nuts = nrm.SlotGibbs([model["z"]], **options), nuts(target_accept=0.9)
     slots, tau, means = [], [], []
@@ -76,8 +78,8 @@ def run(model, draws, seed, nuts=nrm.SlotNUTS, chains=2, **options):
             point, _ = nuts.step(point)
             if i >= 300:
                 slots.append(point["z"])
-                tau.append(np.exp(point["tau_log__"]))
-                means.append(point["mean"])
+                tau.append(np.exp(point.get("tau_log__", 0.0)))
+                means.append(point[continuous])
     return [np.array(values).reshape(chains, draws, *np.shape(values[0])) for values in (slots, tau, means)]
 
 
@@ -142,3 +144,33 @@ def test_stale_parameters_of_empty_slots_are_seen():
 
     with pytest.raises(AssertionError):
         check("DP", 6, 3_000, nuts=Stale)
+
+
+def test_slots_tied_by_a_potential():
+    """A hinge that is flat where sampling starts: neither slot has its prior, even if it is empty."""
+    y, measure, sd = np.array([-1.0, 0.3, 0.5, 2.0]), nrm.PitmanYorProcess(0.3, 0.8), 0.8
+    with pm.Model() as model:
+        z = nrm.Partition("z", measure, n=4, max_clusters=2)
+        mu = pm.Normal("mu", 0, 2, shape=2, initval=[-1.0, 1.0])
+        pm.Potential("order", -3 * pt.maximum(mu[0] - mu[1], 0.0))
+        pm.Normal("y", mu[z], sd, observed=y)
+    grid = np.linspace(-9.0, 9.0, 601)
+    prior = stats.norm.logpdf(grid, 0, 2)
+    log_p = prior[:, None] + prior - 3 * np.maximum(grid[:, None] - grid, 0.0)
+    of_items = stats.norm.logpdf(y[:, None], grid, sd)
+    slots = np.array(list(itertools.product(range(2), repeat=4)))
+    totals, means = [], []
+    for row in slots:
+        # Both ways to number two clusters, and both slots of a single one, share the probability of a partition.
+        joint = log_p + of_items[row == 0].sum(0)[:, None] + of_items[row == 1].sum(0)
+        joint += log_eppf(measure, label_counts(canonical_labels(row))) - np.log(2)
+        totals.append(logsumexp(joint))
+        means.append((np.exp(joint - totals[-1]) * grid[:, None]).sum())
+    p = np.exp(totals - logsumexp(totals))
+    drawn, _, mu_drawn = run(model, 2000, 5, chains=4, continuous="mu")
+    found = (drawn[..., None, :] == slots).all(axis=-1)
+    for k in range(len(slots)):
+        share, error, _ = mean_and_error(found[..., k].astype(float))
+        assert abs(share - p[k]) < 4.5 * max(error, np.sqrt(p[k] * (1 - p[k]) / 8000))
+    mean, error, _ = mean_and_error(mu_drawn[..., 0])
+    assert abs(mean - (p * means).sum()) < 4.5 * error

@@ -264,11 +264,11 @@ def truncated(z):
 
 @example
 def by_scan(z):
-    """A recursion over time that no rule follows."""
+    """A recursion over time."""
     decay, data = pm.Beta("decay", 2, 2, shape=K)[z], np.outer(X, np.ones(3))
     levels = pytensor.scan(
         lambda last, rate: rate * last + 1.0, outputs_info=pt.ones(N), non_sequences=decay, n_steps=3
     )
     levels = levels[0] if isinstance(levels, tuple | list) else levels
     pm.Normal("y", levels.T, 1, observed=data)
-    return {"y": np.repeat(range(N), 3)}
+    return {"y": range(N)}

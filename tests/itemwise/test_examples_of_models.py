@@ -1,6 +1,5 @@
-"""Every way to use labels as an index: the same items by rules, by values and by the model, and the same sums."""
+"""Every way to use labels as an index: the same items by rules and by the model, and the same sums."""
 
-import functools
 import itertools
 
 import numpy as np
@@ -11,8 +10,6 @@ from itemwise_cases import CHEAP, EXAMPLES, SUBJECT, K, N, random_point
 
 import pymc_nrm as nrm
 from pymc_nrm.itemwise.item_table import ItemTable
-from pymc_nrm.itemwise.probing import items_by_values
-from pymc_nrm.itemwise.rows import UNKNOWN
 
 
 def built(example):
@@ -24,9 +21,7 @@ def built(example):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_table(name, rng):
-    """Labels are followed by rules through all but a scan."""
-    table_of_items = check_table(*built(EXAMPLES[name]), rng)
-    assert any(part.items is UNKNOWN for part in table_of_items._parts) == (name == "by_scan")
+    check_table(*built(EXAMPLES[name]), rng)
 
 
 @pytest.mark.slow
@@ -34,8 +29,7 @@ def test_table(name, rng):
 def test_distribution(name, rng):
     model, z, _ = built(DISTRIBUTIONS[name])
     items = SUBJECT if name == "non_centred" else range(N)
-    table_of_items = check_table(model, z, {"y_observed" if "missing" in name else "y": items}, rng)
-    assert not any(part.items is UNKNOWN for part in table_of_items._parts)
+    check_table(model, z, {"y_observed" if "missing" in name else "y": items}, rng)
 
 
 def check_table(model, z, expected, rng):
@@ -70,13 +64,3 @@ def check_table(model, z, expected, rng):
     np.testing.assert_allclose(table_of_items.values(point, labels), own, rtol=1e-12)
     parts = table_of_items.values(point, labels, by_term=True)
     assert list(parts) == table_of_items.names
-
-    # By values, without rules.
-    arguments = table_of_items._arguments(point)
-    for number, (_, place) in enumerate(table_of_items._places()):
-        rows = functools.partial(table_of_items._part_rows, number, arguments)
-        found, finite = items_by_values(rows, N, rng.choice(K, 2, replace=False))
-        assert finite.all()
-        seen = found >= 0
-        np.testing.assert_array_equal(found[seen], table_of_items._items[place][seen])
-    return table_of_items

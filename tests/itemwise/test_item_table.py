@@ -7,7 +7,6 @@ import pytensor.tensor as pt
 import pytest
 import scipy.stats
 from itemwise_cases import BINARY, CHEAP, COUNTS, SUBJECT, TIME, K, N, X, Y, normal
-from pytensor.compile.ops import wrap_py
 
 import pymc_nrm as nrm
 from pymc_nrm.itemwise.item_table import ItemTable
@@ -117,24 +116,6 @@ def test_what_is_not_a_number_is_impossible():
     assert np.isfinite(np.delete(values, 2, axis=1)).all()
 
 
-@wrap_py(itypes=[pt.dvector], otypes=[pt.dvector])
-def above_five(mean):
-    return np.where(mean > 5, -mean, 0.0)
-
-
-def test_an_influence_that_is_seen_late():
-    with pm.Model() as model:
-        z = partition()
-        pm.Potential("high", above_five(normal("mean")[z]))
-    table = ItemTable(model, z, K, {"z": LABELS, "mean": np.zeros(K)}, CHEAP)
-    assert (table.items("high") == -1).all()
-    for mean in ([0.0, 1.0, 7.0, 2.0], [0.0, 6.0, 7.0, 8.0]):
-        point = {"z": LABELS, "mean": np.array(mean)}
-        values = whole(table, point)
-        np.testing.assert_array_equal(values, np.tile([-one if one > 5 else 0.0 for one in mean], (N, 1)))
-        np.testing.assert_array_equal(table.items("high"), range(N))
-
-
 def test_two_partitions(rng):
     with pm.Model() as model:
         rows, columns = partition(), nrm.Partition("w", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
@@ -176,7 +157,6 @@ def test_table_in_another_process(rng):
     with pm.Model() as model:
         z = partition()
         pm.Normal("y", normal("mean")[z][SUBJECT], 1, observed=np.cos(TIME))
-        pm.Potential("choice", pt.choose(z, model["mean"]))
     point = {"z": LABELS, "mean": rng.normal(size=K)}
     table = ItemTable(model, z, K, point, CHEAP)
     copied = cloudpickle.loads(cloudpickle.dumps(table))

@@ -91,7 +91,7 @@ def covariance_between_items(z):
     pm.MvNormal("y", normal("mean")[z], chol=factor, observed=Y)
 
 
-@refused("rows depend on the labels of several items")
+@refused("Scan runs over items")
 def autoregression_by_scan(z):
     path = pytensor.scan(lambda mean, last: 0.5 * last + mean, sequences=normal("mean")[z], outputs_info=pt.zeros(()))
     pm.Normal("y", path[0] if isinstance(path, tuple | list) else path, 1, observed=Y)
@@ -107,14 +107,14 @@ def bounds_of_a_latent_variable(z):
     pm.Uniform("effect", 0, pm.HalfNormal("upper", 1, shape=K)[z])
 
 
-@refused("is not finite at random points")
-def nowhere_finite(z):
+@refused("is an operation of which nothing shows that it keeps the labels of items apart")
+def operation_of_the_user(z):
     pm.Potential("y", blind(normal("mean")[z]))
 
 
 @wrap_py(itypes=[pt.dvector], otypes=[pt.dvector])
 def blind(mean):
-    return np.full_like(mean, -np.inf)
+    return -(mean**2)
 
 
 @refused("indexes 'mean' with the labels of partition 'z', which has 4 slots, but axis 0 has length 3")
