@@ -35,6 +35,7 @@ from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass
 from pymc.util import get_random_generator
 
 __all__ = [
+    "JOINED_INPUTS",
     "NOT_SETTINGS",
     "NO_DRAWS",
     "SETTINGS",
@@ -68,6 +69,8 @@ __all__ = [
     "warn_treedepth",
 ]
 
+# Name of the vector of all values that a step samples, where PyMC compiles a function of it.
+JOINED_INPUTS = "joined_inputs"
 # What NUTS has counted in a chain so far, and leaves out of its sampling state.
 _LEFT_OUT = ("divergences",)
 # Its settings, which it leaves out as well.

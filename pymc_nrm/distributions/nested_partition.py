@@ -13,6 +13,7 @@ from pymc_nrm.distributions.conditions import with_conditions
 from pymc_nrm.distributions.constants import constant_value
 from pymc_nrm.distributions.item_counts import checked_count, count_value
 from pymc_nrm.distributions.numba_dispatch import register_numba
+from pymc_nrm.distributions.own_step import of_own_step
 from pymc_nrm.distributions.partition import check_options, number_of_items, renamed
 from pymc_nrm.distributions.printing import printed_names
 from pymc_nrm.distributions.start import DefaultStart
@@ -311,7 +312,7 @@ def _nested_partition_logp(op, values, rng, size, n, *parameters, **kwargs):
     measure, weights = op.measure_and_weights(parameters)
     gammas = None if weights is None else concentrations_of(weights)
     value, levels = op.value("labels"), symbolic_levels_of(measure)
-    log_probability = symbolic_log_nested_prior(value, levels, gammas, labels, n)
+    log_probability = symbolic_log_nested_prior(value, levels, gammas, of_own_step(labels), n)
     if not op.has_known_paths:
         log_probability = with_conditions(log_probability, measure)
     return log_probability if weights is None else with_conditions(log_probability, weights)

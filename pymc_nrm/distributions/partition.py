@@ -13,6 +13,7 @@ from pymc_nrm.checks import check_count
 from pymc_nrm.distributions.conditions import with_conditions
 from pymc_nrm.distributions.item_counts import checked_count, count_value
 from pymc_nrm.distributions.numba_dispatch import register_numba
+from pymc_nrm.distributions.own_step import of_own_step
 from pymc_nrm.distributions.printing import printed_names
 from pymc_nrm.distributions.start import DefaultStart
 from pymc_nrm.generic import lacking
@@ -256,7 +257,7 @@ def _partition_logp(op, values, rng, size, n, *hyperparameters, **kwargs):
     [labels] = values
     measure = op.measure_class(*hyperparameters)
     value = op.value("labels")
-    sizes, valid = value.symbolic_sizes(labels, n)
+    sizes, valid = value.symbolic_sizes(of_own_step(labels), n)
     log_probability = symbolic_log_eppf(measure, pt.maximum(sizes, 1)) + value.log_share_of_names(sizes.shape[0])
     return with_conditions(pt.switch(valid, log_probability, -np.inf), measure)
 

@@ -1,7 +1,7 @@
 """The variables of a model that hold parameters of single slots, found by following slots through the graph."""
 
 import numpy as np
-from pymc.distributions.continuous import Flat, HalfFlat
+import pymc as pm
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import ancestors
 from pytensor.raise_op import CheckAndRaise
@@ -20,6 +20,7 @@ from pymc_nrm.itemwise.graphs import Expanded, PresentValues
 from pymc_nrm.itemwise.rows import NotItemwise
 from pymc_nrm.model.rvs import is_partition
 
+_WITHOUT_PRIOR = (type(pm.Flat.rv_op), type(pm.HalfFlat.rv_op))
 # Operations whose result has entries of the first input only.
 _PICKING = (DimShuffle, Reshape, JoinDims, SplitDims, SpecifyShape, Subtensor, AdvancedSubtensor, Alloc, Repeat, Split)
 _PICKING = (*_PICKING, ScalarFromTensor, TensorFromScalar, CheckAndRaise)
@@ -55,7 +56,7 @@ def local_variables(model, partition, max_clusters, point):
 def _may_be_local(rv, value, max_clusters):
     # Flat variables have no prior to draw from.
     has_slots = value.dtype.kind == "f" and value.shape[:1] == (max_clusters,)
-    return has_slots and not is_partition(rv) and not isinstance(rv.owner.op, Flat | HalfFlat)
+    return has_slots and not is_partition(rv) and not isinstance(rv.owner.op, _WITHOUT_PRIOR)
 
 
 def _uses(value, labels, max_clusters, graphs, given, expanded):
