@@ -13,9 +13,10 @@ import threading
 import time
 
 import pymc as pm
-from pymc.backends.arviz import coords_and_dims_for_inferencedata
+from pymc.backends.arviz import coords_and_dims_for_inferencedata, find_observations
 from pymc.backends.base import BaseTrace, MultiTrace
 from pymc.backends.ndarray import NDArray
+from pymc.data import MinibatchOp
 from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import _support_point as support_point
 from pymc.initial_point import make_initial_point_fns_per_chain
@@ -33,6 +34,7 @@ from pymc.step_methods.hmc.base_hmc import BaseHMCState
 from pymc.step_methods.hmc.quadpotential import QuadPotentialDiagAdapt, QuadPotentialDiagAdaptState
 from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
 from pymc.util import get_random_generator
+from pymc.variational.minibatch_rv import MinibatchRandomVariable
 
 __all__ = [
     "JOINED_INPUTS",
@@ -43,6 +45,8 @@ __all__ = [
     "BaseTrace",
     "CheckParameterValue",
     "Competence",
+    "MinibatchOp",
+    "MinibatchRandomVariable",
     "MultiTrace",
     "NDArray",
     "ParallelSamplingError",
@@ -57,6 +61,7 @@ __all__ = [
     "dataclass_state",
     "default_chains",
     "end_with_parent",
+    "find_observations",
     "flatten_steps",
     "left_out_of_state",
     "logprob",

@@ -27,9 +27,6 @@ class OfOwnStep(Op):
     def perform(self, node, inputs, output_storage):
         output_storage[0][0] = inputs[0]
 
-    def infer_shape(self, fgraph, node, shapes):
-        return shapes
-
     def prepare_node(self, node, storage_map, compute_map, impl):
         self.refuse_generic_steps(node)
         super().prepare_node(node, storage_map, compute_map, impl)

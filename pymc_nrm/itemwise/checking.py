@@ -16,25 +16,11 @@ def check_lengths(model, partition, parts, given, n_slots, expanded):
     """Check that whatever labels index is long enough for the largest label; machine code need not find out.
 
     Variables that the model samples must not be longer either: no label would reach their last entries.  Arrays that
-    are given may be longer, and so may what is indexed by something else than the labels alone.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    partition : TensorVariable
-    parts : list
-        Each has a name and a graph.
-    given : dict of Variable to ndarray
-        Values of the value variables.
-    n_slots : int
-    expanded : Expanded
-
-    Raises
-    ------
-    ValueError
-        If it is not; the message names the variables.
+    are given may be longer, and so may what is indexed by something else than the labels alone.  With as many items as
+    slots, lengths say nothing: names of dimensions must differ, and variables without one are returned.
     """
-    labels = model.rvs_to_values[partition]
+    labels, unnamed = model.rvs_to_values[partition], set()
+    dim_of_items = (model.named_vars_to_dims.get(partition.name) or (None,))[0]
     largest = given | {labels: np.full(len(given[labels]), n_slots - 1, dtype=labels.dtype)}
     present = PresentValues(largest, expanded)
     for part in parts:
@@ -46,6 +32,15 @@ def check_lengths(model, partition, parts, given, n_slots, expanded):
                 if isinstance(one, slice) or one.type.dtype == "bool" or labels not in set(ancestors([one])):
                     continue
                 values, length = np.asarray(present(one)), present.shape(base)[axis]
+                if length == n_slots == len(given[labels]):
+                    name, dim = _indexed(base, axis, length, model, present)
+                    if name is not None and dim is not None and dim == dim_of_items:
+                        raise ValueError(
+                            f"{part.name!r} indexes {name!r} with the labels of partition {partition.name!r}, but its "
+                            f"axis {axis} is the dimension {dim!r} of the items: use {name!r} without labels, or give "
+                            "it a dimension for clusters"
+                        )
+                    unnamed |= {name} if name is not None and None in (dim, dim_of_items) else set()
                 if values.size and not -length <= values.min() <= values.max() < length:
                     wrong = _described(base, model, present)
                 elif length > n_slots and (values == n_slots - 1).all():
@@ -57,13 +52,29 @@ def check_lengths(model, partition, parts, given, n_slots, expanded):
                         f"{part.name!r} indexes {wrong} with the labels of partition {partition.name!r}, which has "
                         f"{n_slots} slots, but axis {axis} has length {length}: give it the length of max_clusters"
                     )
+    return sorted(unnamed)
+
+
+def _indexed(base, axis, length, model, present):
+    """Name and dimension of a sampled variable or of data of this length along an axis that an array comes from."""
+    used = set(ancestors([base]))
+    graphs = zip(model.free_RVs, model.replace_rvs_by_values(model.free_RVs), strict=True)
+    read = [(rv.name, graph) for rv, graph in graphs if model.rvs_to_values[rv] in used]
+    read += [(data.name, data) for data in model.data_vars if data in used]
+    found = [name for name, graph in read if _has_length(graph, axis, length, present)]
+    dims = (model.named_vars_to_dims.get(found[0]) or ()) if found else ()
+    return (found[0] if found else None), (dims[axis] if axis < len(dims) else None)
+
+
+def _has_length(graph, axis, length, present):
+    return present.shape(graph)[axis : axis + 1] == (length,)
 
 
 def _sampled(base, axis, length, model, present):
     """The variable of this length along an axis that an array is computed from, or None."""
     used = set(ancestors([base]))
     for rv, graph in zip(model.free_RVs, model.replace_rvs_by_values(model.free_RVs), strict=True):
-        if model.rvs_to_values[rv] in used and present.shape(graph)[axis : axis + 1] == (length,):
+        if model.rvs_to_values[rv] in used and _has_length(graph, axis, length, present):
             return repr(rv.name)
     return None
 

@@ -52,6 +52,8 @@ class ItemTable:
     ----------
     names : list of str
         The variables and potentials that use labels as an index, in the order of the model.
+    unnamed : list of str
+        With as many items as slots, the indexed variables of which no name of a dimension says that they are of slots.
 
     Notes
     -----
@@ -156,7 +158,7 @@ class ItemTable:
         present = PresentValues(given, self._expanded)
         flow = LabelFlow({self._value: np.arange(self._n)}, present, self._expanded)
         parts = [part for part in (self._follow(term, flow) for term in self._terms) if part.items is not None]
-        check_lengths(self._model, self._partition, parts, given, self._n_slots, self._expanded)
+        self.unnamed = check_lengths(self._model, self._partition, parts, given, self._n_slots, self._expanded)
         if self._function is None or [kept_axes(part) for part in parts] != [kept_axes(part) for part in self._parts]:
             self._compile(parts, flow)
         self._parts, self.names = parts, list(dict.fromkeys(part.name for part in parts))

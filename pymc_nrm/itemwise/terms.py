@@ -11,6 +11,7 @@ from pytensor.tensor.math import Sum
 
 from pymc_nrm.model.dependents import other_uses
 from pymc_nrm.model.rvs import is_mixture
+from pymc_nrm.pymc_internals import MinibatchOp, MinibatchRandomVariable
 
 __all__ = ["Term", "not_itemwise", "terms_of"]
 
@@ -72,6 +73,7 @@ def terms_of(model, partition):
     """
     uses = other_uses(model, partition)
     for variable in uses:
+        _check_all_rows(model, variable, partition)
         if is_mixture(variable):
             raise not_itemwise(
                 variable.name, partition.name, "the hyperparameters of a Mixture are the same for all of its clusters"
@@ -92,6 +94,26 @@ def terms_of(model, partition):
         for variable, graph in zip(uses, graphs, strict=True)
         for part in _summands(graph, labels)
     ]
+
+
+def _check_all_rows(model, variable, partition):
+    """Refuse what multiplies the log-probability of some rows: the partition would not have its posterior law."""
+    if any(isinstance(one.owner.op, MinibatchOp) for one in _computed(model, variable)):
+        raise ValueError(
+            f"{variable.name!r} uses pm.Minibatch and the labels of partition {partition.name!r}, whose step needs all "
+            "rows. Give it the data themselves; see the page about large data"
+        )
+    if isinstance(variable.owner.op, MinibatchRandomVariable):
+        raise ValueError(
+            f"total_size of {variable.name!r} must be None, since it depends on the labels of partition "
+            f"{partition.name!r}: it would multiply the log-probability of the rows, and labels would not have their "
+            "posterior law"
+        )
+
+
+def _computed(model, variable):
+    graphs = [variable, *([model.rvs_to_values[variable]] if variable in model.rvs_to_values else [])]
+    return [one for one in ancestors(graphs) if one.owner is not None]
 
 
 def _transform_depends(model, variable, partition):

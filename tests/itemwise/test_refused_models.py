@@ -147,6 +147,16 @@ def covariate_that_is_missing(z):
     pm.Normal("y", normal("slope")[z] * np.where(np.arange(N) == 2, np.nan, X), 1, observed=Y)
 
 
+@refused("total_size of 'y' must be None, since it depends on the labels of partition 'z'")
+def total_size(z):
+    pm.Normal("y", normal("mean")[z], 1, observed=Y, total_size=100)
+
+
+@refused("'y' uses pm.Minibatch")
+def minibatch_of_covariates(z):
+    pm.Normal("y", normal("mean")[z] * pm.Minibatch(X, batch_size=N), 1, observed=Y)
+
+
 def given_values(z):
     return pm.Data("values", np.arange(6.0))[z] + normal("mean")[z] * pt.as_tensor(np.arange(6.0))[z]
 
@@ -177,3 +187,20 @@ def test_error(name, rng):
         ItemTable(model, z, K, random_point(model, rng), CHEAP)
     assert repr(variable) in str(raised.value)
     assert "'z'" in str(raised.value) or "out of bounds" in str(raised.value)
+
+
+def model_with_as_many_slots(dims_of_items, dims_of_parameter, build):
+    with pm.Model(coords={"item": range(N), "cluster": range(N)}) as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N, dims=dims_of_items, max_clusters=N)
+        pm.Normal("y", build(pm.Normal("s", dims=dims_of_parameter, shape=N), z), 1, observed=Y)
+    return model
+
+
+@pytest.mark.parametrize("build", [lambda s, z: s[z], lambda s, z: pt.exp(s)[z] + 1])
+def test_as_many_items_as_slots(build):
+    model = model_with_as_many_slots("item", "item", build)
+    with pytest.raises(ValueError, match="indexes 's' with the labels of partition 'z', but its axis 0"):
+        ItemTable(model, model["z"], N, model.initial_point(), CHEAP)
+    for dims, unnamed in (("cluster", []), (None, ["s"])):
+        model = model_with_as_many_slots("item", dims, build)
+        assert ItemTable(model, model["z"], N, model.initial_point(), CHEAP).unnamed == unnamed

@@ -25,6 +25,8 @@ from pymc_nrm.samplers.slots.nuts import MODELS_WITH_SLOT_NUTS
 from pymc_nrm.samplers.slots.pool import build_pool, draw_pool, log_truncation, pool_sweep, sum_of_items
 
 _log = logging.getLogger(__name__)
+# A child of PyMC's logger, which shows messages of level INFO.
+_information = logging.getLogger("pymc.nrm_slots")
 
 
 @dataclass_state
@@ -109,6 +111,11 @@ class SlotGibbs(PartitionStep):
         self.check_options(len(point[self.partition.name]))
         self._log_truncation = log_truncation(self.max_clusters, self.options["mean_empty"])
         self.table = ItemTable(model, partition, self.max_clusters, point, compile_kwargs)
+        if self.table.unnamed:
+            _information.info(
+                f"max_clusters of {partition.name!r} is the number of its items. {', '.join(self.table.unnamed)} must "
+                "have an entry for each cluster, not for each item: dims would tell."
+            )
         self.local = local_variables(model, partition, self.max_clusters, point)
         self.empty_slots = EmptySlots(model, self.local, compile_kwargs)
         measure, family, data = self.target.at(point)
