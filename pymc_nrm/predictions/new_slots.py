@@ -114,7 +114,7 @@ def sample_new_labels(
             "new items to predict_labels, or new_items to sample_posterior_predictive"
         )
     names = _known(known, data_of_items(model, partition))
-    draws = SlotDraws(idata, model, partition.name, with_points=bool(names))
+    draws = SlotDraws(idata, model, partition.name, with_points=bool(names), same_items=False)
     rng = get_random_generator(random_generator(random_seed))
     labels = np.empty((len(draws), draws.n_items), dtype=np.int64)
     items = NewSlots(draws, names)

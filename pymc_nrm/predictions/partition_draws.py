@@ -13,6 +13,7 @@ from pymc_nrm.model.rvs import checked_model, dims_of, find_partition, n_items, 
 from pymc_nrm.model.values import Values
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
 from pymc_nrm.predictions.prediction_rule import draw_new_labels, log_prediction_rule
+from pymc_nrm.predictions.same_model import check_same_model
 from pymc_nrm.predictions.tables import log_predictive_table
 
 _NEW_ITEMS = "New items are arguments of density, predict_labels and sample_posterior_predictive"
@@ -111,7 +112,8 @@ class PartitionDraws:
     TypeError
         If ``idata`` is neither a DataTree nor a Dataset.
     ValueError
-        If the model or the draws lack a variable, or the numbers of items disagree.
+        If the model or the draws lack a variable, the numbers of items disagree, or items or data of the draws are not
+        those of the model.
 
     Examples
     --------
@@ -137,6 +139,7 @@ class PartitionDraws:
         self.model = checked_model(model)
         self.posterior = posterior_of(idata)
         rv = self._find(self.model, partition)
+        check_same_model(idata, self.model, rv)
         mixtures = mixtures_of(self.model, rv)
         self.partition, self.mixtures = rv.name, [mixture.name for mixture in mixtures]
         self.n_chains, self.n_draws = self.posterior.sizes["chain"], self.posterior.sizes["draw"]

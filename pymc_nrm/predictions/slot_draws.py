@@ -10,6 +10,7 @@ from pymc_nrm.model.dependents import other_uses
 from pymc_nrm.model.rvs import find_partition, is_mixture, measure_of, n_items, n_slots
 from pymc_nrm.model.values import Values, in_value_space
 from pymc_nrm.predictions.partition_draws import posterior_of, stacked
+from pymc_nrm.predictions.same_model import check_same_model
 
 
 class SlotDraw(NamedTuple):
@@ -42,6 +43,8 @@ class SlotDraws:
         Name of the partition.
     with_points : bool
         Whether to make points, which need draws of all free variables.
+    same_items : bool
+        Whether the items of the model are those of the draws.
 
     Attributes
     ----------
@@ -58,11 +61,13 @@ class SlotDraws:
         If the draws lack a variable.
     """
 
-    def __init__(self, idata, model, name, with_points=True):
+    def __init__(self, idata, model, name, with_points=True, same_items=True):
         self.model, self.posterior = model, posterior_of(idata)
         self.partition = find_partition(model, name)
         if self.partition not in model.free_RVs:
             raise ValueError(f"partition {name!r} must be sampled, since its labels index parameters; it is observed")
+        if same_items:
+            check_same_model(idata, model, self.partition)
         self.n_slots, self.n_items = n_slots(self.partition), n_items(self.partition)
         measure = measure_of(self.partition)
         self._measure_class, self._n_fields = type(measure), len(measure)
