@@ -135,7 +135,7 @@ def _describe(value, own):
             return name + _version(module or ""), []
         token = name + (file.read_bytes() if file is not None and file.is_file() else b"")
         further = [] if inner is None else [inner]
-        # Functions made by `singledispatch` belong to the standard library, but what they call does not.
+        # What is registered for a generic function, or one made by `singledispatch`, counts as well.
         further += getattr(value, "registry", {}).values()
         if isinstance(value, types.FunctionType):
             token += _code_bytes(value.__code__)

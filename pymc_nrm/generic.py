@@ -1,12 +1,13 @@
 """Functions that dispatch on the type of their first argument, and compiled kernels whose disk cache cannot go stale.
 
-A measure or a family is a ``NamedTuple`` of its hyperparameters.  A function made with :func:`generic` chooses its
-implementation by that type, in Python at run time and in numba at compile time.  A function made with :func:`kernel` is
-compiled by numba, and its machine code is kept on disk.
+A measure or a family is a ``NamedTuple`` of its hyperparameters, whose methods say what it does.  A function made with
+:func:`generic` calls the method of its name, chosen in Python at run time and in numba at compile time.  A function
+made with :func:`kernel` is compiled by numba, and its machine code is kept on disk.
 """
 
 import functools
 import pathlib
+import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -16,7 +17,17 @@ from pymc_nrm.kernel_cache import attach_cache
 from pymc_nrm.layers import COMPOSED
 from pymc_nrm.part_compiler import compilers
 
-__all__ = ["Kernel", "describe_fields", "exact_kernel", "generic", "kernel", "lacking", "numba_extension", "precompile"]
+__all__ = [
+    "Generic",
+    "Kernel",
+    "describe_fields",
+    "exact_kernel",
+    "generic",
+    "kernel",
+    "lacking",
+    "numba_extension",
+    "precompile",
+]
 
 _extensions = [compile_check_signals]
 
@@ -25,16 +36,52 @@ _jit_options = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz
 _part_options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
+class Generic:
+    """A function that dispatches on the type of its first argument, see :func:`generic`."""
+
+    def __init__(self, function: Callable[..., Any], inline: bool) -> None:
+        functools.update_wrapper(self, function)
+        self.options = _jit_options | {"forceinline": True} if inline else _jit_options
+        self.registry: dict[type, Callable[..., Any]] = {object: function}
+        self._found: dict[type, Callable[..., Any]] = {}
+
+    def __call__(self, first: Any, *rest: Any, **named: Any) -> Any:
+        return self.dispatch(type(first))(first, *rest, **named)
+
+    def dispatch(self, cls: type) -> Callable[..., Any]:
+        """The implementation for a type: that of the first class in its method resolution order that has one."""
+        if cls not in self._found:
+            self._found[cls] = next(found for one in cls.__mro__ if (found := self._own(one)) is not None)
+        return self._found[cls]
+
+    def _own(self, cls):
+        method = vars(cls).get(self.__name__)
+        return method if isinstance(method, types.FunctionType) else self.registry.get(cls)
+
+    def register(self, cls: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Decorator that adds the implementation for a type from outside of its class."""
+        if isinstance(vars(cls).get(self.__name__), types.FunctionType):
+            raise TypeError(f"{cls.__name__} has a method {self.__name__}, so that no other can be registered")
+
+        def add(implementation):
+            self.registry[cls] = implementation
+            self._found.clear()
+            return implementation
+
+        return add
+
+
 def generic(function: Callable[..., Any] | None = None, *, inline: bool = False) -> Any:
     """Make a function that dispatches on the ``NamedTuple`` type of its first argument.
 
-    The decorated body is the default; ``@name.register(SomeType)`` adds the implementation for a type.  A call works
-    from Python and from inside any :func:`kernel`, where the choice is made at compile time and costs nothing.
+    The implementation for a type is its method of the same name, or what ``@name.register(SomeType)`` adds from
+    outside; the decorated body is the default.  A call works from Python and from inside any :func:`kernel`, where the
+    choice is made at compile time and costs nothing.
 
     Parameters
     ----------
     function : callable
-        Default implementation, for types that have registered none.
+        Default implementation, for types that have none.
     inline : bool
         Whether to inline the implementation into kernels, however long it is; a call that passes arrays costs about
         ten nanoseconds.
@@ -47,21 +94,19 @@ def generic(function: Callable[..., Any] | None = None, *, inline: bool = False)
     Examples
     --------
     >>> from typing import NamedTuple
-    >>> class Disc(NamedTuple):
-    ...     radius: float
     >>> @generic
     ... def area(shape):
     ...     raise NotImplementedError
-    >>> @area.register(Disc)
-    ... def _(shape):
-    ...     return 3.0 * shape.radius**2
+    >>> class Disc(NamedTuple):
+    ...     radius: float
+    ...     def area(self):
+    ...         return 3.0 * self.radius**2
     >>> area(Disc(2.0))
     12.0
     """
     if function is None:
         return functools.partial(generic, inline=inline)
-    dispatcher = functools.singledispatch(function)
-    dispatcher.options = _jit_options | {"forceinline": True} if inline else _jit_options
+    dispatcher = Generic(function, inline)
     dispatchers.append(dispatcher)
     if _numba_is_ready:
         _overload(dispatcher)
@@ -69,30 +114,7 @@ def generic(function: Callable[..., Any] | None = None, *, inline: bool = False)
 
 
 def lacking(parameters_type: type, functions: Iterable[Any]) -> list[str]:
-    """Those generic functions that a type does not implement, neither itself nor by a class that it derives from.
-
-    Parameters
-    ----------
-    parameters_type : type
-        A measure or a family.
-    functions : iterable of generic functions
-
-    Returns
-    -------
-    list of str
-        Their names.
-
-    Examples
-    --------
-    >>> from typing import NamedTuple
-    >>> class Disc(NamedTuple):
-    ...     radius: float
-    >>> @generic
-    ... def area(shape):
-    ...     raise NotImplementedError
-    >>> lacking(Disc, [area])
-    ['area']
-    """
+    """Names of the generic functions that neither a type nor its bases implement."""
     return [f.__name__ for f in functions if f.dispatch(parameters_type) is f.dispatch(object)]
 
 
@@ -186,15 +208,15 @@ def prepare_numba():
     global _numba_is_ready
     if _numba_is_ready:
         return
-    from numba import types
     from numba.extending import typeof_impl
+    from numba.types import Dispatcher
 
     _numba_is_ready = True
     for dispatcher in dispatchers:
         _overload(dispatcher)
     for register in _extensions:
         register()
-    typeof_impl.register(Kernel)(lambda value, context: types.Dispatcher(value.part))
+    typeof_impl.register(Kernel)(lambda value, context: Dispatcher(value.part))
 
 
 class Kernel:

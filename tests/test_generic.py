@@ -70,6 +70,17 @@ def _(shape):
     return area(shape.first) + area(shape.second)
 
 
+class Disc(NamedTuple):
+    radius: float
+
+    def area(self):
+        return 3.0 * self.radius**2
+
+
+class Ring(Disc):
+    pass
+
+
 @kernel
 def twice_the_area(shape):
     """Doc of the kernel."""
@@ -92,6 +103,8 @@ SHAPES = [
     (Rectangle(2, 5.0), 10.0),
     (Polygon(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), 2.0), 4.0),
     (Pair(Square(3.0), Rectangle(2.0, 5.0)), 19.0),
+    (Disc(2.0), 12.0),
+    (Ring(2.0), 12.0),
 ]
 
 
@@ -100,6 +113,16 @@ def test_dispatch_is_the_same_in_python_and_in_kernels(shape, value):
     assert area(shape) == pytest.approx(value)
     assert twice_the_area(shape) == pytest.approx(2 * value)
     assert area_and_perimeter(shape) == pytest.approx((value, -3.0))
+
+
+def test_what_a_class_has_cannot_be_registered_again():
+    with pytest.raises(TypeError, match="Disc has a method area, so that no other can be registered"):
+        area.register(Disc)
+    # A class that derives from it may have its own.
+    area.register(Ring)(lambda shape: 1.0)
+    assert area(Ring(2.0)) == 1.0
+    del area.registry[Ring]
+    area._found.clear()
 
 
 def test_a_type_that_registered_nothing_gets_the_default():
@@ -392,7 +415,7 @@ def test_machine_code_follows_edits_of_other_files_of_the_package(copied_package
     assert hits == 0
     assert run(copied_package, BUILT_IN, monkeypatch) == (value, 1)
     with (copied_package / "pymc_nrm" / "families" / "poisson_gamma.py").open("a") as file:
-        file.write("\n\n@log_marginal.register(PoissonGamma)\ndef _(family, statistics):\n    return -1000.0\n")
+        file.write("\n\ndef low(self, statistics):\n    return -1000.0\n\n\nPoissonGamma.log_marginal = low\n")
     assert run(copied_package, BUILT_IN, monkeypatch) == (-2000.0, 0)
 
 

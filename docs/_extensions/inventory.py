@@ -87,7 +87,7 @@ GROUPS = {
             "pymc_nrm.measures.base",
             "pymc_nrm.measures.levy",
             "pymc_nrm.partitions.labels",
-            "pymc_nrm.guide_trees.features",
+            "pymc_nrm.families.features",
         ),
         "What a new family, measure or sampler is made of. See also [](../../how-to/add-a-family.md).",
     ),
@@ -104,7 +104,7 @@ _CHOSEN = {
     "pymc_nrm.families.needs": ("check_needs", "is_family"),
     "pymc_nrm.measures.base": None,
     "pymc_nrm.measures.levy": None,
-    "pymc_nrm.guide_trees.features": ("features",),
+    "pymc_nrm.families.features": ("features",),
     "pymc_nrm.partitions.labels": ("all_partitions", "canonical_labels", "is_canonical", "label_counts"),
 }
 

@@ -171,7 +171,7 @@ def _example(cls, name):
 
 def _comment(cls, start):
     """The first sentence of the comment, in the file of a class, that begins with these words."""
-    lines = inspect.getsource(inspect.getmodule(cls)).splitlines()
+    lines = [line.strip() for line in inspect.getsource(inspect.getmodule(cls)).splitlines()]
     places = [k for k, line in enumerate(lines) if line.startswith(f"# {start}")]
     if not places:
         raise ValueError(f"the file of {cls.__name__} has no comment that begins with {start!r}")

@@ -1,9 +1,5 @@
 """Conjugate families: the distribution of a cluster's data, with the component parameters integrated out."""
 
-from pymc_nrm.families import (
-    normal_gamma_components,  # noqa: F401, registers functions
-    normal_wishart_components,  # noqa: F401, registers functions
-)
 from pymc_nrm.families.bernoulli_beta import BernoulliBeta
 from pymc_nrm.families.categorical_dirichlet import CategoricalDirichlet
 from pymc_nrm.families.multinomial_dirichlet import MultinomialDirichlet

@@ -6,35 +6,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
+from pymc_nrm.families.affinities import categorical_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import (
     Dense,
     Hyperparameter,
-    add_item,
-    cache_size,
     conjugate_family,
-    log_likelihood,
-    log_predictive,
-    prepare_data,
-    refresh_cache,
     segment_sum,
-    statistics_size,
 )
-from pymc_nrm.families.components import (
-    add_component_densities,
-    component_cdf,
-    component_mean,
-    component_panel,
-    log_component_density,
-    write_component,
-)
-from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameter_shapes, parameters_size
+from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import (
-    add_log_predictives,
     add_row,
-    log_marginals_with_gradient,
-    log_predictive_without,
-    panel_shape,
 )
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.special import digamma, log_rising_factorial, symbolic_log_rising_factorial
@@ -86,7 +68,6 @@ class BernoulliBeta(NamedTuple):
         A feature in which clusters differ has a small concentration, one that says nothing about clusters a large one.
         Exchanging ones and zeros leaves the law of partitions unchanged.
 
-
         Parameters
         ----------
         name : str
@@ -117,200 +98,159 @@ class BernoulliBeta(NamedTuple):
         """
         return learned_family(cls, name, X)
 
+    def prepare_data(self, X):
+        values = check_matrix(self, X, integer=True, lower=0)
+        if (values > 1).any():
+            raise ValueError(f"data of BernoulliBeta must be 0, 1 or NaN; got {np.nanmax(values)}")
+        return Dense(values)
 
-@prepare_data.register(BernoulliBeta)
-def _(family, X):
-    values = check_matrix(family, X, integer=True, lower=0)
-    if (values > 1).any():
-        raise ValueError(f"data of BernoulliBeta must be 0, 1 or NaN; got {np.nanmax(values)}")
-    return Dense(values)
+    def parameter_shapes(self):
+        return {"probability": (self.alpha.shape[0],)}
 
+    def log_likelihood(self, X, labels):
+        n_clusters = labels.max() + 1
+        observed = pt.invert(pt.isnan(X)) if X.dtype.startswith("float") else pt.ones_like(X, dtype="bool")
+        ones = segment_sum(pt.switch(observed, X, 0).astype("float64"), labels, n_clusters)
+        zeros = segment_sum(observed.astype("float64"), labels, n_clusters) - ones
+        each = symbolic_log_rising_factorial(self.alpha, ones) + symbolic_log_rising_factorial(self.beta, zeros)
+        return (each - symbolic_log_rising_factorial(self.alpha + self.beta, ones + zeros)).sum()
 
-@parameter_shapes.register(BernoulliBeta)
-def _(family):
-    return {"probability": (family.alpha.shape[0],)}
+    # A row of statistics: ones (d), zeros (d).
+    # A row of the cache: log p (d), log (1 - p) (d); p is the predictive mean.
+    def statistics_size(self):
+        return 2 * self.alpha.shape[0]
 
+    def cache_size(self):
+        return 2 * self.alpha.shape[0]
 
-@log_likelihood.register(BernoulliBeta)
-def _(family, X, labels):
-    n_clusters = labels.max() + 1
-    observed = pt.invert(pt.isnan(X)) if X.dtype.startswith("float") else pt.ones_like(X, dtype="bool")
-    ones = segment_sum(pt.switch(observed, X, 0).astype("float64"), labels, n_clusters)
-    zeros = segment_sum(observed.astype("float64"), labels, n_clusters) - ones
-    each = symbolic_log_rising_factorial(family.alpha, ones) + symbolic_log_rising_factorial(family.beta, zeros)
-    return (each - symbolic_log_rising_factorial(family.alpha + family.beta, ones + zeros)).sum()
+    def parameters_size(self):
+        return self.alpha.shape[0]
 
-
-# A row of statistics: ones (d), zeros (d).  A row of the cache: log p (d), log (1 - p) (d); p is the predictive mean.
-
-
-@statistics_size.register(BernoulliBeta)
-def _(family):
-    return 2 * family.alpha.shape[0]
-
-
-@cache_size.register(BernoulliBeta)
-def _(family):
-    return 2 * family.alpha.shape[0]
-
-
-@parameters_size.register(BernoulliBeta)
-def _(family):
-    return family.alpha.shape[0]
-
-
-@add_item.register(BernoulliBeta)
-def _(family, statistics, data, item, sign):
-    d = data.values.shape[1]
-    for j in range(d):
-        x = data.values[item, j]
-        if x == 1.0:
-            statistics[j] += sign
-        elif x == 0.0:
-            statistics[d + j] += sign
-
-
-@log_marginal.register(BernoulliBeta)
-def _(family, statistics):
-    d = family.alpha.shape[0]
-    total = 0.0
-    for j in range(d):
-        a, b = family.alpha[j], family.beta[j]
-        ones, zeros = statistics[j], statistics[d + j]
-        if ones + zeros > 0.0:
-            total += log_rising_factorial(a, ones) + log_rising_factorial(b, zeros)
-            total -= log_rising_factorial(a + b, ones + zeros)
-    return total
-
-
-@log_marginals_with_gradient.register(BernoulliBeta)
-def _(family, statistics, gradient):
-    d = family.alpha.shape[0]
-    total = 0.0
-    for k in range(statistics.shape[0]):
-        total += log_marginal(family, statistics[k])
+    def add_item(self, statistics, data, item, sign):
+        d = data.values.shape[1]
         for j in range(d):
-            a, b, ones, zeros = family.alpha[j], family.beta[j], statistics[k, j], statistics[k, d + j]
-            both = digamma(a + b) - digamma(a + b + (ones + zeros))
-            gradient[j] += digamma(a + ones) - digamma(a) + both
-            gradient[d + j] += digamma(b + zeros) - digamma(b) + both
-    return total
-
-
-@refresh_cache.register(BernoulliBeta)
-def _(family, statistics, cache):
-    d = family.alpha.shape[0]
-    for j in range(d):
-        a = family.alpha[j] + statistics[j]
-        b = family.beta[j] + statistics[d + j]
-        log_total = math.log(a + b)
-        cache[j] = math.log(a) - log_total
-        cache[d + j] = math.log(b) - log_total
-
-
-@log_predictive.register(BernoulliBeta)
-def _(family, cache, data, item):
-    d = data.values.shape[1]
-    total = 0.0
-    for j in range(d):
-        x = data.values[item, j]
-        if x == 1.0:
-            total += cache[j]
-        elif x == 0.0:
-            total += cache[d + j]
-    return total
-
-
-@log_predictive_without.register(BernoulliBeta)
-def _(family, statistics, cache, data, item):
-    d = data.values.shape[1]
-    total, product = 0.0, 1.0
-    for j in range(d):
-        x = data.values[item, j]
-        if math.isnan(x):
-            continue
-        ones, zeros = statistics[j], statistics[d + j]
-        others = family.alpha[j] + (ones - 1.0) if x == 1.0 else family.beta[j] + (zeros - 1.0)
-        product *= others / (family.alpha[j] + family.beta[j] + (ones + zeros - 1.0))
-        if product < 1e-100:
-            total += math.log(product)
-            product = 1.0
-    return total + math.log(product)
-
-
-@panel_shape.register(BernoulliBeta)
-def _(family):
-    return 2 * family.alpha.shape[0], 0, 0
-
-
-@add_log_predictives.register(BernoulliBeta)
-def _(family, rows, lanes, data, item, width, values):
-    d = data.values.shape[1]
-    for j in range(d):
-        x = data.values[item, j]
-        if not math.isnan(x):
-            add_row(rows[j if x == 1.0 else d + j], width, values)
-
-
-@draw_parameters.register(BernoulliBeta)
-def _(family, statistics, rng, parameters):
-    d = family.alpha.shape[0]
-    for j in range(d):
-        parameters[j] = rng.beta(family.alpha[j] + statistics[j], family.beta[j] + statistics[d + j])
-
-
-@draw_item.register(BernoulliBeta)
-def _(family, parameters, rng, item, values):
-    for j in range(values.shape[0]):
-        values[j] = 1.0 if rng.random() < parameters[j] else 0.0
-
-
-@log_component_density.register(BernoulliBeta)
-def _(family, parameters, points, log_values):
-    n, d = points.values.shape
-    for i in range(n):
-        log_values[i] = 0.0
-    for j in range(d):
-        p = parameters[j]
-        log_one = math.log(p) if p > 0.0 else -math.inf
-        log_zero = math.log1p(-p) if p < 1.0 else -math.inf
-        for i in range(n):
-            x = points.values[i, j]
+            x = data.values[item, j]
             if x == 1.0:
-                log_values[i] += log_one
+                statistics[j] += sign
             elif x == 0.0:
-                log_values[i] += log_zero
+                statistics[d + j] += sign
 
+    def log_marginal(self, statistics):
+        d = self.alpha.shape[0]
+        total = 0.0
+        for j in range(d):
+            a, b = self.alpha[j], self.beta[j]
+            ones, zeros = statistics[j], statistics[d + j]
+            if ones + zeros > 0.0:
+                total += log_rising_factorial(a, ones) + log_rising_factorial(b, zeros)
+                total -= log_rising_factorial(a + b, ones + zeros)
+        return total
 
-@component_panel.register(BernoulliBeta)
-def _(family, n_columns):
-    return np.empty((2 * family.alpha.shape[0], n_columns))
+    def log_marginals_with_gradient(self, statistics, gradient):
+        d = self.alpha.shape[0]
+        total = 0.0
+        for k in range(statistics.shape[0]):
+            total += log_marginal(self, statistics[k])
+            for j in range(d):
+                a, b, ones, zeros = self.alpha[j], self.beta[j], statistics[k, j], statistics[k, d + j]
+                both = digamma(a + b) - digamma(a + b + (ones + zeros))
+                gradient[j] += digamma(a + ones) - digamma(a) + both
+                gradient[d + j] += digamma(b + zeros) - digamma(b) + both
+        return total
 
+    def refresh_cache(self, statistics, cache):
+        d = self.alpha.shape[0]
+        for j in range(d):
+            a = self.alpha[j] + statistics[j]
+            b = self.beta[j] + statistics[d + j]
+            log_total = math.log(a + b)
+            cache[j] = math.log(a) - log_total
+            cache[d + j] = math.log(b) - log_total
 
-@write_component.register(BernoulliBeta)
-def _(family, parameters, panel, column):
-    d = parameters.shape[0]
-    for j in range(d):
-        p = parameters[j]
-        panel[j, column] = math.log(p) if p > 0.0 else -math.inf
-        panel[d + j, column] = math.log1p(-p) if p < 1.0 else -math.inf
+    def log_predictive(self, cache, data, item):
+        d = data.values.shape[1]
+        total = 0.0
+        for j in range(d):
+            x = data.values[item, j]
+            if x == 1.0:
+                total += cache[j]
+            elif x == 0.0:
+                total += cache[d + j]
+        return total
 
+    def log_predictive_without(self, statistics, cache, data, item):
+        d = data.values.shape[1]
+        total, product = 0.0, 1.0
+        for j in range(d):
+            x = data.values[item, j]
+            if math.isnan(x):
+                continue
+            ones, zeros = statistics[j], statistics[d + j]
+            others = self.alpha[j] + (ones - 1.0) if x == 1.0 else self.beta[j] + (zeros - 1.0)
+            product *= others / (self.alpha[j] + self.beta[j] + (ones + zeros - 1.0))
+            if product < 1e-100:
+                total += math.log(product)
+                product = 1.0
+        return total + math.log(product)
 
-@add_component_densities.register(BernoulliBeta)
-def _(family, panel, data, item, width, values):
-    d = data.values.shape[1]
-    for j in range(d):
-        x = data.values[item, j]
-        if not math.isnan(x):
-            add_row(panel[j if x == 1.0 else d + j], width, values)
+    def panel_shape(self):
+        return 2 * self.alpha.shape[0], 0, 0
 
+    def add_log_predictives(self, rows, lanes, data, item, width, values):
+        d = data.values.shape[1]
+        for j in range(d):
+            x = data.values[item, j]
+            if not math.isnan(x):
+                add_row(rows[j if x == 1.0 else d + j], width, values)
 
-@component_mean.register(BernoulliBeta)
-def _(family, parameters):
-    return parameters["probability"]
+    def draw_parameters(self, statistics, rng, parameters):
+        d = self.alpha.shape[0]
+        for j in range(d):
+            parameters[j] = rng.beta(self.alpha[j] + statistics[j], self.beta[j] + statistics[d + j])
 
+    def draw_item(self, parameters, rng, item, values):
+        for j in range(values.shape[0]):
+            values[j] = 1.0 if rng.random() < parameters[j] else 0.0
 
-@component_cdf.register(BernoulliBeta)
-def _(family, parameters, feature, x):
-    p = parameters["probability"][:, feature, None]
-    return np.where(x < 0.0, 0.0, np.where(x < 1.0, 1.0 - p, 1.0))
+    def log_component_density(self, parameters, points, log_values):
+        n, d = points.values.shape
+        for i in range(n):
+            log_values[i] = 0.0
+        for j in range(d):
+            p = parameters[j]
+            log_one = math.log(p) if p > 0.0 else -math.inf
+            log_zero = math.log1p(-p) if p < 1.0 else -math.inf
+            for i in range(n):
+                x = points.values[i, j]
+                if x == 1.0:
+                    log_values[i] += log_one
+                elif x == 0.0:
+                    log_values[i] += log_zero
+
+    def component_panel(self, n_columns):
+        return np.empty((2 * self.alpha.shape[0], n_columns))
+
+    def write_component(self, parameters, panel, column):
+        d = parameters.shape[0]
+        for j in range(d):
+            p = parameters[j]
+            panel[j, column] = math.log(p) if p > 0.0 else -math.inf
+            panel[d + j, column] = math.log1p(-p) if p < 1.0 else -math.inf
+
+    def add_component_densities(self, panel, data, item, width, values):
+        d = data.values.shape[1]
+        for j in range(d):
+            x = data.values[item, j]
+            if not math.isnan(x):
+                add_row(panel[j if x == 1.0 else d + j], width, values)
+
+    def component_mean(self, parameters):
+        return parameters["probability"]
+
+    def component_cdf(self, parameters, feature, x):
+        p = parameters["probability"][:, feature, None]
+        return np.where(x < 0.0, 0.0, np.where(x < 1.0, 1.0 - p, 1.0))
+
+    def log_affinities(self, parameters):
+        probability = parameters["probability"]
+        return categorical_log_affinities(np.stack([probability, 1.0 - probability], axis=2))

@@ -9,36 +9,21 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
 from pytensor.graph.utils import MissingInputError
 
+from pymc_nrm.families.affinities import categorical_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import (
     Hyperparameter,
     add_item,
     cache_size,
-    canonical,
-    complete,
     conjugate_family,
-    log_likelihood,
-    log_predictive,
-    prepare_data,
-    refresh_cache,
-    statistics_size,
 )
 from pymc_nrm.families.components import (
-    add_component_densities,
-    component_panel,
-    log_component_density,
-    write_component,
     write_logarithms,
 )
 from pymc_nrm.families.conjugate import (
     draw_dirichlet,
-    draw_item,
-    draw_parameters,
-    log_marginal,
-    parameter_shapes,
-    parameters_size,
 )
-from pymc_nrm.families.fast import add_log_predictives, add_row, panel_shape, update_cache
+from pymc_nrm.families.fast import add_row
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.hyperparameters import check_values
 from pymc_nrm.lanes import LANES
@@ -97,7 +82,6 @@ class CategoricalDirichlet(NamedTuple):
         A feature in which clusters differ has a small concentration, one that says nothing about clusters a large one.
         Renaming levels leaves the law of partitions unchanged.
 
-
         Parameters
         ----------
         name : str
@@ -128,6 +112,195 @@ class CategoricalDirichlet(NamedTuple):
         """
         return learned_family(cls, name, X)
 
+    def complete(self, X):
+        if self.n_levels is not None or np.ndim(self.alpha) != 0:
+            return self
+        values = check_matrix(self, X, integer=True, lower=0)
+        largest = np.where(np.isnan(values), 0, values).max(axis=0, initial=0)
+        feature = int(largest.argmax())
+        if largest[feature] > 10 * len(values) + 1000:
+            raise ValueError(
+                f"data of CategoricalDirichlet must be levels 0, 1, 2, ...; column {feature} has the value "
+                f"{largest[feature]:.0f} and {len(values)} rows. Number its values with pandas.factorize(column)[0] or "
+                "np.unique(column, return_inverse=True)[1], or give n_levels if there are so many"
+            )
+        return self._replace(n_levels=largest.astype("int64") + 1)
+
+    def canonical(self):
+        alpha, n_levels = self.alpha, _constant_levels(self)
+        width = _static_width(alpha) or int(n_levels.max())
+        if n_levels.max() > width:
+            raise ValueError(f"alpha of CategoricalDirichlet has {width} levels; n_levels asks for {n_levels.max()}")
+        present = np.arange(width) < n_levels[..., None]
+        return CategoricalDirichlet(alpha * present.astype("float64"), n_levels)
+
+    def prepare_data(self, X):
+        values = check_matrix(self, X, integer=True, lower=0)
+        n_levels = _constant_levels(self)
+        beyond = values >= n_levels
+        if beyond.any():
+            item, feature = np.argwhere(beyond)[0]
+            raise ValueError(
+                f"data of CategoricalDirichlet must be levels below n_levels; got {values[item, feature]} of "
+                f"feature {feature}, which has {np.broadcast_to(n_levels, values.shape[1])[feature]} levels"
+            )
+        return Levels(np.where(np.isnan(values), -1, values).astype("int64"))
+
+    def parameter_shapes(self):
+        return {"probability": self.alpha.shape}
+
+    def log_likelihood(self, X, labels):
+        alpha = self.alpha
+        d, width = X.shape[1], alpha.shape[1]
+        n_clusters = labels.max() + 1
+        observed = pt.invert(pt.isnan(X)) if X.dtype.startswith("float") else pt.ones_like(X, dtype="bool")
+        levels = pt.switch(observed, X, 0).astype("int64")
+        cells = (labels[:, None] * d + pt.arange(d)) * width + levels
+        counts = pt.zeros(n_clusters * d * width)[cells.ravel()].inc(observed.astype("float64").ravel())
+        counts = counts.reshape((n_clusters, d, width))
+        # An absent level adds log Gamma(1 + 0) - log Gamma(1), which keeps the gradient at alpha = 0 finite.
+        present = alpha > 0
+        safe = pt.switch(present, alpha, 1)
+        terms = pt.switch(present | pt.eq(counts, 0), symbolic_log_rising_factorial(safe, counts), -np.inf)
+        return terms.sum() - symbolic_log_rising_factorial(alpha.sum(axis=1), counts.sum(axis=2)).sum()
+
+    # A row of statistics: counts (d, L), numbers of values (d).
+    # A row of the cache: sum of log totals, prior totals A (d), log totals log(A + N) (d), log(alpha + counts) (d, L).
+    def statistics_size(self):
+        return self.alpha.size + self.alpha.shape[0]
+
+    def cache_size(self):
+        return 1 + 2 * self.alpha.shape[0] + self.alpha.size
+
+    def parameters_size(self):
+        return self.alpha.size
+
+    def add_item(self, statistics, data, item, sign):
+        d, width = self.alpha.shape
+        for j in range(d):
+            x = data.values[item, j]
+            if x >= 0:
+                statistics[j * width + x] += sign
+                statistics[d * width + j] += sign
+
+    def log_marginal(self, statistics):
+        # Most levels share one alpha and most features one total, so compute gamma functions only where these change.
+        d, width = self.alpha.shape
+        last_alpha = log_gamma_alpha = 0.0
+        last_total = last_n = of_totals = 0.0
+        total = 0.0
+        for j in range(d):
+            n = statistics[d * width + j]
+            if n > 0.0:
+                prior_total = 0.0
+                for x in range(width):
+                    alpha, count = self.alpha[j, x], statistics[j * width + x]
+                    prior_total += alpha
+                    if count > 0.0 and alpha > 0.0:
+                        if alpha != last_alpha:
+                            last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
+                        total += log_gamma_ratio(alpha, count, log_gamma_alpha)
+                    elif count > 0.0:
+                        return -math.inf
+                if prior_total != last_total or n != last_n:
+                    last_total, last_n = prior_total, n
+                    of_totals = log_rising_factorial(prior_total, n)
+                total -= of_totals
+        return total
+
+    def refresh_cache(self, statistics, cache):
+        d, width = self.alpha.shape
+        cache[0] = 0.0
+        for j in range(d):
+            prior_total = 0.0
+            for x in range(width):
+                k = j * width + x
+                prior_total += self.alpha[j, x]
+                weight = self.alpha[j, x] + statistics[k]
+                cache[1 + 2 * d + k] = math.log(weight) if weight > 0.0 else -math.inf
+            cache[1 + j] = prior_total
+            cache[1 + d + j] = math.log(prior_total + statistics[d * width + j])
+            cache[0] += cache[1 + d + j]
+
+    def update_cache(self, statistics, cache, data, item, sign):
+        # Only one level and one total of each feature change.
+        add_item(self, statistics, data, item, sign)
+        d, width = self.alpha.shape
+        cache[0] = 0.0
+        for j in range(d):
+            x = data.values[item, j]
+            if x >= 0:
+                k = j * width + x
+                cache[1 + 2 * d + k] = math.log(self.alpha[j, x] + statistics[k])
+                cache[1 + d + j] = math.log(cache[1 + j] + statistics[d * width + j])
+            cache[0] += cache[1 + d + j]
+
+    def log_predictive(self, cache, data, item):
+        d, width = self.alpha.shape
+        total = -cache[0]
+        for j in range(d):
+            x = data.values[item, j]
+            total += cache[1 + 2 * d + j * width + x] if x >= 0 else cache[1 + d + j]
+        return total
+
+    def panel_shape(self):
+        return cache_size(self), 0, 0
+
+    def add_log_predictives(self, rows, lanes, data, item, width, values):
+        d, n_levels = self.alpha.shape
+        for k in range(width // LANES * LANES):
+            values[k] -= rows[0, k]
+        for j in range(d):
+            x = data.values[item, j]
+            add_row(rows[1 + 2 * d + j * n_levels + x if x >= 0 else 1 + d + j], width, values)
+
+    def draw_parameters(self, statistics, rng, parameters):
+        d, width = self.alpha.shape
+        for j in range(d):
+            row = slice(j * width, (j + 1) * width)
+            draw_dirichlet(rng, self.alpha[j] + statistics[row], parameters[row])
+
+    def draw_item(self, parameters, rng, item, values):
+        d, width = self.alpha.shape
+        for j in range(d):
+            # If rounding leaves the sum of probabilities below the uniform, draw the last level of positive weight.
+            remaining = rng.random()
+            for x in range(width):
+                p = parameters[j * width + x]
+                if p > 0.0:
+                    values[j] = x
+                    remaining -= p
+                    if remaining < 0.0:
+                        break
+
+    def log_component_density(self, parameters, points, log_values):
+        n, d = points.values.shape
+        width = parameters.shape[0] // d
+        for i in range(n):
+            total = 0.0
+            for j in range(d):
+                x = points.values[i, j]
+                if x >= 0:
+                    p = parameters[j * width + x]
+                    total += math.log(p) if p > 0.0 else -math.inf
+            log_values[i] = total
+
+    def component_panel(self, n_columns):
+        return np.empty((self.alpha.size, n_columns))
+
+    def write_component(self, parameters, panel, column):
+        write_logarithms(parameters, panel, column)
+
+    def add_component_densities(self, panel, data, item, width, values):
+        d, n_levels = self.alpha.shape
+        for j in range(d):
+            x = data.values[item, j]
+            if x >= 0:
+                add_row(panel[j * n_levels + x], width, values)
+
+    def log_affinities(self, parameters):
+        return categorical_log_affinities(parameters["probability"])
+
 
 # Every cluster has a table with an entry for each level.
 MOST_LEVELS = 1_000_000
@@ -138,31 +311,10 @@ class Levels(NamedTuple):
 
     values: Any
 
-
-@complete.register(CategoricalDirichlet)
-def _(family, X):
-    if family.n_levels is not None or np.ndim(family.alpha) != 0:
-        return family
-    values = check_matrix(family, X, integer=True, lower=0)
-    largest = np.where(np.isnan(values), 0, values).max(axis=0, initial=0)
-    feature = int(largest.argmax())
-    if largest[feature] > 10 * len(values) + 1000:
-        raise ValueError(
-            f"data of CategoricalDirichlet must be levels 0, 1, 2, ...; column {feature} has the value "
-            f"{largest[feature]:.0f} and {len(values)} rows. Number its values with pandas.factorize(column)[0] or "
-            "np.unique(column, return_inverse=True)[1], or give n_levels if there are so many"
-        )
-    return family._replace(n_levels=largest.astype("int64") + 1)
-
-
-@canonical.register(CategoricalDirichlet)
-def _(family):
-    alpha, n_levels = family.alpha, _constant_levels(family)
-    width = _static_width(alpha) or int(n_levels.max())
-    if n_levels.max() > width:
-        raise ValueError(f"alpha of CategoricalDirichlet has {width} levels; n_levels asks for {n_levels.max()}")
-    present = np.arange(width) < n_levels[..., None]
-    return CategoricalDirichlet(alpha * present.astype("float64"), n_levels)
+    def features(self, rng):
+        n_levels = self.values.max(axis=0, initial=0) + 1
+        columns = [self.values[:, j, None] == np.arange(n_levels[j]) for j in range(self.values.shape[1])]
+        return np.concatenate([*columns, np.zeros((len(self.values), 1))], axis=1).astype("float64")
 
 
 def _constant_levels(family):
@@ -191,207 +343,3 @@ def _static_width(alpha):
     """Number of levels of a vector or matrix alpha; None for a scalar, and if the shape of a tensor is unknown."""
     shape = alpha.type.shape if isinstance(alpha, Variable) else np.shape(alpha)
     return shape[-1] if shape else None
-
-
-@prepare_data.register(CategoricalDirichlet)
-def _(family, X):
-    values = check_matrix(family, X, integer=True, lower=0)
-    n_levels = _constant_levels(family)
-    beyond = values >= n_levels
-    if beyond.any():
-        item, feature = np.argwhere(beyond)[0]
-        raise ValueError(
-            f"data of CategoricalDirichlet must be levels below n_levels; got {values[item, feature]} of "
-            f"feature {feature}, which has {np.broadcast_to(n_levels, values.shape[1])[feature]} levels"
-        )
-    return Levels(np.where(np.isnan(values), -1, values).astype("int64"))
-
-
-@parameter_shapes.register(CategoricalDirichlet)
-def _(family):
-    return {"probability": family.alpha.shape}
-
-
-@log_likelihood.register(CategoricalDirichlet)
-def _(family, X, labels):
-    alpha = family.alpha
-    d, width = X.shape[1], alpha.shape[1]
-    n_clusters = labels.max() + 1
-    observed = pt.invert(pt.isnan(X)) if X.dtype.startswith("float") else pt.ones_like(X, dtype="bool")
-    levels = pt.switch(observed, X, 0).astype("int64")
-    cells = (labels[:, None] * d + pt.arange(d)) * width + levels
-    counts = pt.zeros(n_clusters * d * width)[cells.ravel()].inc(observed.astype("float64").ravel())
-    counts = counts.reshape((n_clusters, d, width))
-    # An absent level adds log Gamma(1 + 0) - log Gamma(1), which keeps the gradient at alpha = 0 finite.
-    present = alpha > 0
-    safe = pt.switch(present, alpha, 1)
-    terms = pt.switch(present | pt.eq(counts, 0), symbolic_log_rising_factorial(safe, counts), -np.inf)
-    return terms.sum() - symbolic_log_rising_factorial(alpha.sum(axis=1), counts.sum(axis=2)).sum()
-
-
-# A row of statistics: counts (d, L), numbers of values (d).
-# A row of the cache: sum of log totals, prior totals A (d), log totals log(A + N) (d), log(alpha + counts) (d, L).
-
-
-@statistics_size.register(CategoricalDirichlet)
-def _(family):
-    return family.alpha.size + family.alpha.shape[0]
-
-
-@cache_size.register(CategoricalDirichlet)
-def _(family):
-    return 1 + 2 * family.alpha.shape[0] + family.alpha.size
-
-
-@parameters_size.register(CategoricalDirichlet)
-def _(family):
-    return family.alpha.size
-
-
-@add_item.register(CategoricalDirichlet)
-def _(family, statistics, data, item, sign):
-    d, width = family.alpha.shape
-    for j in range(d):
-        x = data.values[item, j]
-        if x >= 0:
-            statistics[j * width + x] += sign
-            statistics[d * width + j] += sign
-
-
-@log_marginal.register(CategoricalDirichlet)
-def _(family, statistics):
-    # Most levels share one alpha and most features one total, so compute gamma functions only where these change.
-    d, width = family.alpha.shape
-    last_alpha = log_gamma_alpha = 0.0
-    last_total = last_n = of_totals = 0.0
-    total = 0.0
-    for j in range(d):
-        n = statistics[d * width + j]
-        if n > 0.0:
-            prior_total = 0.0
-            for x in range(width):
-                alpha, count = family.alpha[j, x], statistics[j * width + x]
-                prior_total += alpha
-                if count > 0.0 and alpha > 0.0:
-                    if alpha != last_alpha:
-                        last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
-                    total += log_gamma_ratio(alpha, count, log_gamma_alpha)
-                elif count > 0.0:
-                    return -math.inf
-            if prior_total != last_total or n != last_n:
-                last_total, last_n = prior_total, n
-                of_totals = log_rising_factorial(prior_total, n)
-            total -= of_totals
-    return total
-
-
-@refresh_cache.register(CategoricalDirichlet)
-def _(family, statistics, cache):
-    d, width = family.alpha.shape
-    cache[0] = 0.0
-    for j in range(d):
-        prior_total = 0.0
-        for x in range(width):
-            k = j * width + x
-            prior_total += family.alpha[j, x]
-            weight = family.alpha[j, x] + statistics[k]
-            cache[1 + 2 * d + k] = math.log(weight) if weight > 0.0 else -math.inf
-        cache[1 + j] = prior_total
-        cache[1 + d + j] = math.log(prior_total + statistics[d * width + j])
-        cache[0] += cache[1 + d + j]
-
-
-@update_cache.register(CategoricalDirichlet)
-def _(family, statistics, cache, data, item, sign):
-    # Only one level and one total of each feature change.
-    add_item(family, statistics, data, item, sign)
-    d, width = family.alpha.shape
-    cache[0] = 0.0
-    for j in range(d):
-        x = data.values[item, j]
-        if x >= 0:
-            k = j * width + x
-            cache[1 + 2 * d + k] = math.log(family.alpha[j, x] + statistics[k])
-            cache[1 + d + j] = math.log(cache[1 + j] + statistics[d * width + j])
-        cache[0] += cache[1 + d + j]
-
-
-@log_predictive.register(CategoricalDirichlet)
-def _(family, cache, data, item):
-    d, width = family.alpha.shape
-    total = -cache[0]
-    for j in range(d):
-        x = data.values[item, j]
-        total += cache[1 + 2 * d + j * width + x] if x >= 0 else cache[1 + d + j]
-    return total
-
-
-@panel_shape.register(CategoricalDirichlet)
-def _(family):
-    return cache_size(family), 0, 0
-
-
-@add_log_predictives.register(CategoricalDirichlet)
-def _(family, rows, lanes, data, item, width, values):
-    d, n_levels = family.alpha.shape
-    for k in range(width // LANES * LANES):
-        values[k] -= rows[0, k]
-    for j in range(d):
-        x = data.values[item, j]
-        add_row(rows[1 + 2 * d + j * n_levels + x if x >= 0 else 1 + d + j], width, values)
-
-
-@draw_parameters.register(CategoricalDirichlet)
-def _(family, statistics, rng, parameters):
-    d, width = family.alpha.shape
-    for j in range(d):
-        row = slice(j * width, (j + 1) * width)
-        draw_dirichlet(rng, family.alpha[j] + statistics[row], parameters[row])
-
-
-@draw_item.register(CategoricalDirichlet)
-def _(family, parameters, rng, item, values):
-    d, width = family.alpha.shape
-    for j in range(d):
-        # If rounding leaves the sum of probabilities below the uniform, draw the last level of positive weight.
-        remaining = rng.random()
-        for x in range(width):
-            p = parameters[j * width + x]
-            if p > 0.0:
-                values[j] = x
-                remaining -= p
-                if remaining < 0.0:
-                    break
-
-
-@log_component_density.register(CategoricalDirichlet)
-def _(family, parameters, points, log_values):
-    n, d = points.values.shape
-    width = parameters.shape[0] // d
-    for i in range(n):
-        total = 0.0
-        for j in range(d):
-            x = points.values[i, j]
-            if x >= 0:
-                p = parameters[j * width + x]
-                total += math.log(p) if p > 0.0 else -math.inf
-        log_values[i] = total
-
-
-@component_panel.register(CategoricalDirichlet)
-def _(family, n_columns):
-    return np.empty((family.alpha.size, n_columns))
-
-
-@write_component.register(CategoricalDirichlet)
-def _(family, parameters, panel, column):
-    write_logarithms(parameters, panel, column)
-
-
-@add_component_densities.register(CategoricalDirichlet)
-def _(family, panel, data, item, width, values):
-    d, n_levels = family.alpha.shape
-    for j in range(d):
-        x = data.values[item, j]
-        if x >= 0:
-            add_row(panel[j * n_levels + x], width, values)

@@ -6,25 +6,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
+from scipy.special import ndtr
 
 from pymc_nrm.checks import naming
+from pymc_nrm.families.affinities import diagonal_gaussian_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import (
     Hyperparameter,
-    add_item,
-    cache_size,
-    check_resolution,
     conjugate_family,
-    localise,
-    log_likelihood,
-    log_predictive,
-    prepare_data,
-    refresh_cache,
     segment_sum,
-    statistics_size,
 )
-from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.families.fast import add_log_predictives, log_marginals_with_gradient, log_predictive_without, panel_shape
+from pymc_nrm.families.conjugate import (
+    log_marginal,
+)
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.families.moments import (
     centred,
@@ -33,6 +27,7 @@ from pymc_nrm.families.moments import (
     check_ratio,
     check_shape,
     product_grid,
+    restore_location,
     sample_location,
     symbolic_shrinkage,
 )
@@ -41,6 +36,8 @@ from pymc_nrm.generic import kernel
 from pymc_nrm.lanes import LANES, log_above_one
 from pymc_nrm.pairs import split_at, split_product
 from pymc_nrm.special import digamma, log_rising_factorial, symbolic_log_rising_factorial
+
+_LOG_2_PI = math.log(2.0 * math.pi)
 
 # If removing an item leaves less than this share of beta_n, fewer than about ten digits are right.
 _LEAST_SHARE_LEFT = 1e-6
@@ -156,7 +153,6 @@ class NormalGamma(NamedTuple):
         Clusters are expected to have the variance ``share_j v_j`` in feature j.  The prior moves with the data: other
         units or origins of the features leave the laws of partitions and of predictions unchanged.
 
-
         Parameters
         ----------
         name : str
@@ -187,81 +183,243 @@ class NormalGamma(NamedTuple):
         """
         return learned_family(cls, name, X)
 
+    def prepare_data(self, X):
+        return centred(check_matrix(self, X))
 
-@prepare_data.register(NormalGamma)
-def _(family, X):
-    return centred(check_matrix(family, X))
+    def check_resolution(self, data, title):
+        check_shape("alpha of NormalGamma", self.alpha, "variance", "beta")
+        check_ratio(data, np.sqrt(self.beta), "beta", title)
+        check_location("mu of NormalGamma", self.mu, data)
 
+    def localise(self, data):
+        return self._replace(mu=self.mu - data.center)
 
-@check_resolution.register(NormalGamma)
-def _(family, data, title):
-    check_shape("alpha of NormalGamma", family.alpha, "variance", "beta")
-    check_ratio(data, np.sqrt(family.beta), "beta", title)
-    check_location("mu of NormalGamma", family.mu, data)
+    def log_likelihood(self, X, labels):
+        mu, kappa, alpha, beta = self
+        n_clusters = labels.max() + 1
+        observed = pt.invert(pt.isnan(X))
+        # Shifting a cluster and its mu changes nothing, so the gradient may treat centres as constants.  Sums of
+        # squares are taken about cluster means, so that no large second moments are subtracted.
+        counts = segment_sum(observed.astype("float64"), labels, n_clusters)
+        divisors = pt.maximum(counts, 1)
+        centers = disconnected_grad(segment_sum(pt.switch(observed, X, 0), labels, n_clusters) / divisors)
+        X = pt.switch(observed, X - centers[labels], 0)
+        means = segment_sum(X, labels, n_clusters) / divisors
+        residuals = pt.switch(observed, X - means[labels], 0)
+        scatter = segment_sum(residuals**2, labels, n_clusters)
+        kappa_n = kappa + counts
+        added = scatter / 2 + counts / 2 * symbolic_shrinkage(kappa, counts) * (means + (centers - mu)) ** 2
+        log_beta_n = pt.log(beta + added)
+        # This is log(beta_n / beta), without a difference that cancels or a quotient that overflows.
+        log_growth = pt.switch(added < beta, pt.log1p(added / pt.maximum(added, beta)), log_beta_n - pt.log(beta))
+        return (
+            symbolic_log_rising_factorial(alpha, counts / 2)
+            - alpha * log_growth
+            - counts / 2 * log_beta_n
+            + (pt.log(kappa) - pt.log(kappa_n)) / 2
+            - counts / 2 * np.log(2 * np.pi)
+        ).sum()
 
+    # A row of statistics: counts (d), sums (d), sums of squares (d), low parts of the sums (d) and of the squares (d).
+    # A row of the cache, feature by feature: mean m_n, scale kappa_n / (2 beta_n (kappa_n + 1)), power alpha_n + 1/2,
+    # constant.
+    # The log predictive of a feature is  constant - power log(1 + scale (x - m_n)^2).
+    def statistics_size(self):
+        return 5 * self.mu.shape[0]
 
-@localise.register(NormalGamma)
-def _(family, data):
-    return family._replace(mu=family.mu - data.center)
+    def cache_size(self):
+        return 4 * self.mu.shape[0]
 
+    def add_item(self, statistics, data, item, sign):
+        d = data.values.shape[1]
+        for j in range(d):
+            x = data.values[item, j]
+            if not math.isnan(x):
+                high, low = split_at(x, data.grid[0, j])
+                square, square_low = split_product(x, x, product_grid(data, j, j))
+                statistics[j] += sign
+                statistics[d + j] += sign * high
+                statistics[2 * d + j] += sign * square
+                statistics[3 * d + j] += sign * low
+                statistics[4 * d + j] += sign * square_low
 
-@log_likelihood.register(NormalGamma)
-def _(family, X, labels):
-    mu, kappa, alpha, beta = family
-    n_clusters = labels.max() + 1
-    observed = pt.invert(pt.isnan(X))
-    # Shifting a cluster and its mu changes nothing, so the gradient may treat centres as constants.  Sums of squares
-    # are taken about cluster means, so that no large second moments are subtracted.
-    counts = segment_sum(observed.astype("float64"), labels, n_clusters)
-    divisors = pt.maximum(counts, 1)
-    centers = disconnected_grad(segment_sum(pt.switch(observed, X, 0), labels, n_clusters) / divisors)
-    X = pt.switch(observed, X - centers[labels], 0)
-    means = segment_sum(X, labels, n_clusters) / divisors
-    residuals = pt.switch(observed, X - means[labels], 0)
-    scatter = segment_sum(residuals**2, labels, n_clusters)
-    kappa_n = kappa + counts
-    added = scatter / 2 + counts / 2 * symbolic_shrinkage(kappa, counts) * (means + (centers - mu)) ** 2
-    log_beta_n = pt.log(beta + added)
-    # This is log(beta_n / beta), without a difference that cancels or a quotient that overflows.
-    log_growth = pt.switch(added < beta, pt.log1p(added / pt.maximum(added, beta)), log_beta_n - pt.log(beta))
-    return (
-        symbolic_log_rising_factorial(alpha, counts / 2)
-        - alpha * log_growth
-        - counts / 2 * log_beta_n
-        + (pt.log(kappa) - pt.log(kappa_n)) / 2
-        - counts / 2 * np.log(2 * np.pi)
-    ).sum()
+    def log_marginal(self, statistics):
+        total = 0.0
+        for j in range(self.mu.shape[0]):
+            n = statistics[j]
+            if n > 0.0:
+                alpha, beta = self.alpha[j], self.beta[j]
+                inverse_count, shrinkage = pooling_weights(self.kappa[j], n)
+                _, beta_n = posterior_location_scale(self, statistics, j, inverse_count, shrinkage)
+                total += log_rising_factorial(alpha, 0.5 * n)
+                # Avoid a difference that cancels and a quotient that overflows.
+                log_beta_n, growth = math.log(beta_n), beta_n / beta
+                log_growth = math.log(growth) if growth < 1e300 else log_beta_n - math.log(beta)
+                total -= alpha * log_growth + 0.5 * n * (log_beta_n + math.log(2.0 * math.pi))
+                total += 0.5 * math.log(shrinkage)
+        return total
 
+    def log_marginals_with_gradient(self, statistics, gradient):
+        d = self.mu.shape[0]
+        total = 0.0
+        for k in range(statistics.shape[0]):
+            total += log_marginal(self, statistics[k])
+            for j in range(d):
+                n = statistics[k, j]
+                if n > 0.0:
+                    alpha, beta, kappa = self.alpha[j], self.beta[j], self.kappa[j]
+                    inverse_count, shrinkage = pooling_weights(kappa, n)
+                    mean, beta_n = posterior_location_scale(self, statistics[k], j, inverse_count, shrinkage)
+                    # The posterior mean is mu plus share times the shift s; beta_n has the term kappa share s^2 / 2.
+                    share, precision = n / (kappa + n), (alpha + 0.5 * n) / beta_n
+                    shift = (mean - self.mu[j]) / share
+                    gradient[j] += precision * kappa * share * shift
+                    gradient[d + j] += 0.5 * (share / kappa - precision * (share * shift) ** 2)
+                    gradient[2 * d + j] += digamma(alpha + 0.5 * n) - digamma(alpha) + math.log(beta / beta_n)
+                    gradient[3 * d + j] += alpha / beta - precision
+        return total
 
-# A row of statistics: counts (d), sums (d), sums of squares (d), low parts of the sums (d) and of those of squares (d).
-# A row of the cache, feature by feature: mean m_n, scale kappa_n / (2 beta_n (kappa_n + 1)), power alpha_n + 1/2,
-# constant.
-# The log predictive of a feature is  constant - power log(1 + scale (x - m_n)^2).
+    def refresh_cache(self, statistics, cache):
+        n = kappa = alpha = math.nan
+        inverse_count = shrinkage = ratio = of_powers = math.nan
+        for j in range(self.mu.shape[0]):
+            # Without missing values, features with equal kappa and alpha share all terms that depend on the count.
+            if statistics[j] != n or self.kappa[j] != kappa or self.alpha[j] != alpha:
+                n, kappa, alpha = statistics[j], self.kappa[j], self.alpha[j]
+                inverse_count, shrinkage = pooling_weights(kappa, n)
+                ratio = 0.5 * (kappa + n) / (kappa + n + 1.0)
+                of_powers = log_rising_factorial(alpha + 0.5 * n, 0.5)
+            mean, beta_n = posterior_location_scale(self, statistics, j, inverse_count, shrinkage)
+            scale = ratio / beta_n
+            cache[4 * j] = mean
+            cache[4 * j + 1] = scale
+            cache[4 * j + 2] = alpha + 0.5 * n + 0.5
+            cache[4 * j + 3] = of_powers + 0.5 * math.log(scale / math.pi)
 
+    def log_predictive(self, cache, data, item):
+        # Features with equal powers, usually all of them, share one logarithm of a product.
+        total = 0.0
+        power, product = cache[2], 1.0
+        for j in range(data.values.shape[1]):
+            x = data.values[item, j]
+            if not math.isnan(x):
+                if cache[4 * j + 2] != power or product > 1e100:
+                    total -= power * math.log(product)
+                    power, product = cache[4 * j + 2], 1.0
+                distance = x - cache[4 * j]
+                product *= 1.0 + cache[4 * j + 1] * distance * distance
+                total += cache[4 * j + 3]
+        return total - power * math.log(product)
 
-@statistics_size.register(NormalGamma)
-def _(family):
-    return 5 * family.mu.shape[0]
+    def log_predictive_without(self, statistics, cache, data, item):
+        # Without x, beta is beta_n times `left` = 1 - kappa_n/(kappa_n - 1) (x - m_n)^2 / (2 beta_n).
+        total, product, power = 0.0, 1.0, 0.0
+        n = kappa = alpha = constant = ratio = shrinkage = math.nan
+        for j in range(data.values.shape[1]):
+            x = data.values[item, j]
+            if math.isnan(x):
+                continue
+            if statistics[j] != n or self.kappa[j] != kappa or self.alpha[j] != alpha:
+                total += power * math.log(product)
+                n, kappa, alpha = statistics[j], self.kappa[j], self.alpha[j]
+                power, product = alpha + 0.5 * n - 0.5, 1.0
+                shrinkage = (kappa + n - 1.0) / (kappa + n)
+                ratio = 0.5 * (kappa + n) / (kappa + n + 1.0)
+                constant = log_rising_factorial(power, 0.5) + 0.5 * math.log(0.5 * shrinkage / math.pi)
+            inverse_beta = cache[4 * j + 1] / ratio
+            distance = x - cache[4 * j]
+            left = 1.0 - 0.5 * inverse_beta * distance * distance / shrinkage
+            if not left > _LEAST_SHARE_LEFT:
+                return math.nan
+            product *= left
+            total += constant + 0.5 * math.log(inverse_beta)
+            if product < 1e-100:
+                total += power * math.log(product)
+                product = 1.0
+        return total + power * math.log(product)
 
+    def panel_shape(self):
+        return 4 * self.mu.shape[0], 0, 0
 
-@cache_size.register(NormalGamma)
-def _(family):
-    return 4 * family.mu.shape[0]
+    def add_log_predictives(self, rows, lanes, data, item, width, values):
+        for j in range(data.values.shape[1]):
+            x = data.values[item, j]
+            if math.isnan(x):
+                continue
+            mean, scale, power, constant = rows[4 * j], rows[4 * j + 1], rows[4 * j + 2], rows[4 * j + 3]
+            for k in range(width // LANES * LANES):
+                distance = x - mean[k]
+                values[k] += constant[k] - power[k] * log_above_one(1.0 + scale[k] * distance * distance)
 
+    def restore_parameters(self, data, parameters):
+        return restore_location(data, parameters)
 
-@add_item.register(NormalGamma)
-def _(family, statistics, data, item, sign):
-    d = data.values.shape[1]
-    for j in range(d):
-        x = data.values[item, j]
-        if not math.isnan(x):
-            high, low = split_at(x, data.grid[0, j])
-            square, square_low = split_product(x, x, product_grid(data, j, j))
-            statistics[j] += sign
-            statistics[d + j] += sign * high
-            statistics[2 * d + j] += sign * square
-            statistics[3 * d + j] += sign * low
-            statistics[4 * d + j] += sign * square_low
+    def parameter_shapes(self):
+        d = self.mu.shape[0]
+        return {"mean": (d,), "variance": (d,)}
+
+    def parameters_size(self):
+        return 2 * self.mu.shape[0]
+
+    def draw_parameters(self, statistics, rng, parameters):
+        d = self.mu.shape[0]
+        for j in range(d):
+            kappa_n, alpha_n = self.kappa[j] + statistics[j], self.alpha[j] + 0.5 * statistics[j]
+            inverse_count, shrinkage = pooling_weights(self.kappa[j], statistics[j])
+            mean, beta_n = posterior_location_scale(self, statistics, j, inverse_count, shrinkage)
+            variance = beta_n / rng.standard_gamma(alpha_n)
+            parameters[j] = mean + math.sqrt(variance / kappa_n) * rng.standard_normal()
+            parameters[d + j] = variance
+
+    def draw_item(self, parameters, rng, item, values):
+        d = values.shape[0]
+        for j in range(d):
+            values[j] = parameters[j] + math.sqrt(parameters[d + j]) * rng.standard_normal()
+
+    def log_component_density(self, parameters, points, log_values):
+        n, d = points.values.shape
+        for i in range(n):
+            log_values[i] = 0.0
+        for j in range(d):
+            mean, variance = parameters[j], parameters[d + j]
+            constant, scale = -0.5 * (_LOG_2_PI + math.log(variance)), -0.5 / variance
+            for i in range(n):
+                x = points.values[i, j]
+                if not math.isnan(x):
+                    log_values[i] += constant + scale * (x - mean) ** 2
+
+    def component_panel(self, n_columns):
+        return np.empty((3 * self.mu.shape[0], n_columns))
+
+    def write_component(self, parameters, panel, column):
+        # Means, factors of squared distances, constants.
+        d = self.mu.shape[0]
+        for j in range(d):
+            variance = parameters[d + j]
+            panel[j, column] = parameters[j]
+            panel[d + j, column] = -0.5 / variance
+            panel[2 * d + j, column] = -0.5 * (_LOG_2_PI + math.log(variance))
+
+    def add_component_densities(self, panel, data, item, width, values):
+        d = data.values.shape[1]
+        for j in range(d):
+            x = data.values[item, j]
+            if math.isnan(x):
+                continue
+            mean, scale, constant = panel[j], panel[d + j], panel[2 * d + j]
+            for k in range(width // LANES * LANES):
+                distance = x - mean[k]
+                values[k] += constant[k] + scale[k] * distance * distance
+
+    def component_mean(self, parameters):
+        return parameters["mean"]
+
+    def component_cdf(self, parameters, feature, x):
+        mean, variance = parameters["mean"][:, feature], parameters["variance"][:, feature]
+        return ndtr((x - mean[:, None]) / np.sqrt(variance)[:, None])
+
+    def log_affinities(self, parameters):
+        return diagonal_gaussian_log_affinities(parameters["mean"], parameters["variance"])
 
 
 @kernel
@@ -282,125 +440,3 @@ def posterior_location_scale(family, statistics, j, inverse_count, shrinkage):
     shift = (location - family.mu[j]) + correction
     beta_n = family.beta[j] + 0.5 * (max(scatter, 0.0) + shrinkage * n * shift * shift)
     return location + (correction - shrinkage * shift), beta_n
-
-
-@log_marginal.register(NormalGamma)
-def _(family, statistics):
-    total = 0.0
-    for j in range(family.mu.shape[0]):
-        n = statistics[j]
-        if n > 0.0:
-            alpha, beta = family.alpha[j], family.beta[j]
-            inverse_count, shrinkage = pooling_weights(family.kappa[j], n)
-            _, beta_n = posterior_location_scale(family, statistics, j, inverse_count, shrinkage)
-            total += log_rising_factorial(alpha, 0.5 * n)
-            # Avoid a difference that cancels and a quotient that overflows.
-            log_beta_n, growth = math.log(beta_n), beta_n / beta
-            log_growth = math.log(growth) if growth < 1e300 else log_beta_n - math.log(beta)
-            total -= alpha * log_growth + 0.5 * n * (log_beta_n + math.log(2.0 * math.pi))
-            total += 0.5 * math.log(shrinkage)
-    return total
-
-
-@log_marginals_with_gradient.register(NormalGamma)
-def _(family, statistics, gradient):
-    d = family.mu.shape[0]
-    total = 0.0
-    for k in range(statistics.shape[0]):
-        total += log_marginal(family, statistics[k])
-        for j in range(d):
-            n = statistics[k, j]
-            if n > 0.0:
-                alpha, beta, kappa = family.alpha[j], family.beta[j], family.kappa[j]
-                inverse_count, shrinkage = pooling_weights(kappa, n)
-                mean, beta_n = posterior_location_scale(family, statistics[k], j, inverse_count, shrinkage)
-                # The posterior mean is mu plus share times the shift s; beta_n has the term kappa share s^2 / 2.
-                share, precision = n / (kappa + n), (alpha + 0.5 * n) / beta_n
-                shift = (mean - family.mu[j]) / share
-                gradient[j] += precision * kappa * share * shift
-                gradient[d + j] += 0.5 * (share / kappa - precision * (share * shift) ** 2)
-                gradient[2 * d + j] += digamma(alpha + 0.5 * n) - digamma(alpha) + math.log(beta / beta_n)
-                gradient[3 * d + j] += alpha / beta - precision
-    return total
-
-
-@refresh_cache.register(NormalGamma)
-def _(family, statistics, cache):
-    n = kappa = alpha = math.nan
-    inverse_count = shrinkage = ratio = of_powers = math.nan
-    for j in range(family.mu.shape[0]):
-        # Without missing values, features with equal kappa and alpha share all terms that depend on the count.
-        if statistics[j] != n or family.kappa[j] != kappa or family.alpha[j] != alpha:
-            n, kappa, alpha = statistics[j], family.kappa[j], family.alpha[j]
-            inverse_count, shrinkage = pooling_weights(kappa, n)
-            ratio = 0.5 * (kappa + n) / (kappa + n + 1.0)
-            of_powers = log_rising_factorial(alpha + 0.5 * n, 0.5)
-        mean, beta_n = posterior_location_scale(family, statistics, j, inverse_count, shrinkage)
-        scale = ratio / beta_n
-        cache[4 * j] = mean
-        cache[4 * j + 1] = scale
-        cache[4 * j + 2] = alpha + 0.5 * n + 0.5
-        cache[4 * j + 3] = of_powers + 0.5 * math.log(scale / math.pi)
-
-
-@log_predictive.register(NormalGamma)
-def _(family, cache, data, item):
-    # Features with equal powers, usually all of them, share one logarithm of a product.
-    total = 0.0
-    power, product = cache[2], 1.0
-    for j in range(data.values.shape[1]):
-        x = data.values[item, j]
-        if not math.isnan(x):
-            if cache[4 * j + 2] != power or product > 1e100:
-                total -= power * math.log(product)
-                power, product = cache[4 * j + 2], 1.0
-            distance = x - cache[4 * j]
-            product *= 1.0 + cache[4 * j + 1] * distance * distance
-            total += cache[4 * j + 3]
-    return total - power * math.log(product)
-
-
-@log_predictive_without.register(NormalGamma)
-def _(family, statistics, cache, data, item):
-    # Without x, beta is beta_n times `left` = 1 - kappa_n/(kappa_n - 1) (x - m_n)^2 / (2 beta_n).
-    total, product, power = 0.0, 1.0, 0.0
-    n = kappa = alpha = constant = ratio = shrinkage = math.nan
-    for j in range(data.values.shape[1]):
-        x = data.values[item, j]
-        if math.isnan(x):
-            continue
-        if statistics[j] != n or family.kappa[j] != kappa or family.alpha[j] != alpha:
-            total += power * math.log(product)
-            n, kappa, alpha = statistics[j], family.kappa[j], family.alpha[j]
-            power, product = alpha + 0.5 * n - 0.5, 1.0
-            shrinkage = (kappa + n - 1.0) / (kappa + n)
-            ratio = 0.5 * (kappa + n) / (kappa + n + 1.0)
-            constant = log_rising_factorial(power, 0.5) + 0.5 * math.log(0.5 * shrinkage / math.pi)
-        inverse_beta = cache[4 * j + 1] / ratio
-        distance = x - cache[4 * j]
-        left = 1.0 - 0.5 * inverse_beta * distance * distance / shrinkage
-        if not left > _LEAST_SHARE_LEFT:
-            return math.nan
-        product *= left
-        total += constant + 0.5 * math.log(inverse_beta)
-        if product < 1e-100:
-            total += power * math.log(product)
-            product = 1.0
-    return total + power * math.log(product)
-
-
-@panel_shape.register(NormalGamma)
-def _(family):
-    return 4 * family.mu.shape[0], 0, 0
-
-
-@add_log_predictives.register(NormalGamma)
-def _(family, rows, lanes, data, item, width, values):
-    for j in range(data.values.shape[1]):
-        x = data.values[item, j]
-        if math.isnan(x):
-            continue
-        mean, scale, power, constant = rows[4 * j], rows[4 * j + 1], rows[4 * j + 2], rows[4 * j + 3]
-        for k in range(width // LANES * LANES):
-            distance = x - mean[k]
-            values[k] += constant[k] - power[k] * log_above_one(1.0 + scale[k] * distance * distance)

@@ -6,32 +6,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
+from scipy.special import ndtr
 
+from pymc_nrm.families.affinities import gaussian_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import (
     Hyperparameter,
     add_item,
-    cache_size,
-    check_resolution,
     conjugate_family,
-    localise,
-    log_likelihood,
-    log_predictive,
-    prepare_data,
     refresh_cache,
     segment_sum,
-    statistics_size,
-)
-from pymc_nrm.families.conjugate import (
-    log_marginal,
-)
-from pymc_nrm.families.fast import (
-    add_log_predictives,
-    log_marginals_with_gradient,
-    log_predictive_without,
-    panel_shape,
-    update_cache,
-    write_panel,
 )
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.families.moments import (
@@ -41,13 +25,15 @@ from pymc_nrm.families.moments import (
     check_location,
     check_ratio,
     check_shape,
+    restore_location,
     symbolic_shrinkage,
 )
 from pymc_nrm.families.sample_covariance import sample_moments
 from pymc_nrm.families.scatter import log_determinants
 from pymc_nrm.families.wishart_rows import (
+    add_marginal_gradients,
     add_rank_one,
-    invert_factor,
+    draw_mean_and_covariance,
     log_determinant,
     low_offset,
     new_workspace,
@@ -58,7 +44,7 @@ from pymc_nrm.families.wishart_rows import (
 )
 from pymc_nrm.lanes import LANES, log_above_one, squared_lengths
 from pymc_nrm.pairs import split_at, split_product
-from pymc_nrm.special import digamma, log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
 
 _LOG_2_PI = math.log(2.0 * math.pi)
 
@@ -192,55 +178,297 @@ class NormalWishart(NamedTuple):
         """
         return learned_family(cls, name, X)
 
+    def prepare_data(self, X):
+        return centred(check_matrix(self, X))
 
-@prepare_data.register(NormalWishart)
-def _(family, X):
-    return centred(check_matrix(family, X))
+    def check_resolution(self, data, title):
+        check_shape("nu of NormalWishart", self.nu, "covariance", "Psi")
+        # The width of a cluster in each feature given all others; the check of supports refuses a singular Psi.
+        width = np.sqrt(1.0 / np.diag(np.linalg.pinv(self.Psi)))
+        check_ratio(data, width, "Psi", title)
+        n, d = data.values.shape
+        # Psi_n has the term w s s', next to which its factor must resolve Psi; a single variance has nothing to lose.
+        weight = self.kappa / (1.0 + self.kappa / max(n, 1))
+        largest = LARGEST_RATIO * width / np.sqrt(weight) if d > 1 else LARGEST_DISTANCE
+        check_location("mu of NormalWishart", self.mu, data, largest)
 
+    def localise(self, data):
+        return self._replace(mu=self.mu - data.center)
 
-@check_resolution.register(NormalWishart)
-def _(family, data, title):
-    check_shape("nu of NormalWishart", family.nu, "covariance", "Psi")
-    # The width of a cluster in each feature given all others; the check of supports refuses a singular Psi.
-    width = np.sqrt(1.0 / np.diag(np.linalg.pinv(family.Psi)))
-    check_ratio(data, width, "Psi", title)
-    n, d = data.values.shape
-    # Psi_n has the term w s s', next to which its factor must resolve Psi; a single variance has nothing to lose.
-    weight = family.kappa / (1.0 + family.kappa / max(n, 1))
-    largest = LARGEST_RATIO * width / np.sqrt(weight) if d > 1 else LARGEST_DISTANCE
-    check_location("mu of NormalWishart", family.mu, data, largest)
+    def log_likelihood(self, X, labels):
+        mu, kappa, Psi, nu = self
+        n_clusters = labels.max() + 1
+        d = X.shape[1]
+        # Shifting a cluster and its mu changes nothing, so the gradient may treat centres as constants.  With residuals
+        # about cluster means, no large second moments are subtracted.
+        counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)
+        divisors = pt.maximum(counts, 1)[:, None]
+        centers = disconnected_grad(segment_sum(X, labels, n_clusters) / divisors)
+        X = X - centers[labels]
+        means = segment_sum(X, labels, n_clusters) / divisors
+        shift = means + (centers - mu)
+        # Psi_n is Psi plus the squares of these rows.
+        rows = pt.concatenate([X - means[labels], pt.sqrt(counts * symbolic_shrinkage(kappa, counts))[:, None] * shift])
+        row_labels = pt.concatenate([labels, pt.arange(n_clusters)])
+        halves = pt.arange(d) / 2
+        log_gamma_ratio = symbolic_log_rising_factorial(nu / 2 - halves, counts[:, None] / 2)
+        return (
+            -counts * d / 2 * np.log(np.pi)
+            + d / 2 * (pt.log(kappa) - pt.log(kappa + counts))
+            + nu / 2 * _log_determinant(Psi)
+            - (nu + counts) / 2 * log_determinants(Psi, rows, row_labels, n_clusters)
+            + log_gamma_ratio.sum(axis=1)
+        ).sum()
 
+    # A row of statistics: count, sums (d), second moments (lower triangle, by rows), and the low parts of both.
+    # A row of the cache: log constant, (nu_n + 1)/2, kappa_n/(kappa_n + 1), mean (d), inverse of the Cholesky factor of
+    # Psi_n (lower triangle, by rows), workspace (2 d).  The log predictive is
+    #     constant - (nu_n + 1)/2 log(1 + kappa_n/(kappa_n + 1) |W (x - m_n)|^2),   W' W = inverse(Psi_n).
+    def statistics_size(self):
+        d = self.mu.shape[0]
+        return 1 + 2 * low_offset(d)
 
-@localise.register(NormalWishart)
-def _(family, data):
-    return family._replace(mu=family.mu - data.center)
+    def cache_size(self):
+        d = self.mu.shape[0]
+        return 3 + 3 * d + d * (d + 1) // 2
 
+    def add_item(self, statistics, data, item, sign):
+        x = data.values[item]
+        d = x.shape[0]
+        low_part = low_offset(d)
+        statistics[0] += sign
+        k = 1 + d
+        for i in range(d):
+            x_i, large = x[i], 1.5 * data.grid[1, i]
+            high, low = split_at(x_i, data.grid[0, i])
+            statistics[1 + i] += sign * high
+            statistics[1 + i + low_part] += sign * low
+            row, row_low = statistics[k : k + i + 1], statistics[k + low_part : k + low_part + i + 1]
+            for j in range(row.shape[0]):
+                high, low = split_product(x_i, x[j], large * data.grid[1, j])
+                row[j] += sign * high
+                row_low[j] += sign * low
+            k += i + 1
 
-@log_likelihood.register(NormalWishart)
-def _(family, X, labels):
-    mu, kappa, Psi, nu = family
-    n_clusters = labels.max() + 1
-    d = X.shape[1]
-    # Shifting a cluster and its mu changes nothing, so the gradient may treat centres as constants.  With residuals
-    # about cluster means, no large second moments are subtracted.
-    counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)
-    divisors = pt.maximum(counts, 1)[:, None]
-    centers = disconnected_grad(segment_sum(X, labels, n_clusters) / divisors)
-    X = X - centers[labels]
-    means = segment_sum(X, labels, n_clusters) / divisors
-    shift = means + (centers - mu)
-    # Psi_n is Psi plus the squares of these rows.
-    rows = pt.concatenate([X - means[labels], pt.sqrt(counts * symbolic_shrinkage(kappa, counts))[:, None] * shift])
-    row_labels = pt.concatenate([labels, pt.arange(n_clusters)])
-    halves = pt.arange(d) / 2
-    log_gamma_ratio = symbolic_log_rising_factorial(nu / 2 - halves, counts[:, None] / 2)
-    return (
-        -counts * d / 2 * np.log(np.pi)
-        + d / 2 * (pt.log(kappa) - pt.log(kappa + counts))
-        + nu / 2 * _log_determinant(Psi)
-        - (nu + counts) / 2 * log_determinants(Psi, rows, row_labels, n_clusters)
-        + log_gamma_ratio.sum(axis=1)
-    ).sum()
+    def log_marginal(self, statistics):
+        d = self.mu.shape[0]
+        n = statistics[0]
+        if n <= 0.0:
+            return 0.0
+        nu, nu_n = self.nu, self.nu + n
+        total = 0.5 * d * (math.log(self.kappa / (self.kappa + n)) - n * math.log(math.pi))
+        total += 0.5 * (nu * prior_log_determinant(self) - nu_n * log_determinant(self, statistics))
+        # Gamma(x) Gamma(x - 1/2) is Gamma(2x - 1) up to a power of 2, which halves the number of gamma functions.
+        for i in range(0, d - 1, 2):
+            total += log_rising_factorial(nu - i - 1.0, n) - n * math.log(2.0)
+        if d % 2 == 1:
+            total += log_rising_factorial(0.5 * (nu - d + 1.0), 0.5 * n)
+        return total
+
+    def refresh_cache(self, statistics, cache):
+        d = self.mu.shape[0]
+        factor = new_workspace(d)
+        weight = posterior_factor(self, statistics, cache[3 : 3 + d], factor)
+        k = 3 + d
+        for i in range(d):
+            for j in range(i):
+                total = 0.0
+                start = 3 + d + j * (j + 1) // 2 + j
+                step = j + 1
+                for m in range(j, i):
+                    total -= factor[i, m] * cache[start]
+                    start += step
+                    step += 1
+                cache[k + j] = total / factor[i, i]
+            cache[k + i] = 1.0 / factor[i, i]
+            k += i + 1
+        for j in range(d):
+            cache[k + j] = factor[d + 3, j]
+        add_rank_one(cache, d, weight)
+        set_constants(self, statistics[0], d, cache)
+
+    def update_cache(self, statistics, cache, data, item, sign):
+        d = data.values.shape[1]
+        if d == 2:
+            x_1, x_2, grid = data.values[item, 0], data.values[item, 1], data.grid
+            large_1, large_2, unit_1, unit_2 = grid[0, 0], grid[0, 1], grid[1, 0], grid[1, 1]
+            if not update_plane(self, statistics, cache, x_1, x_2, large_1, large_2, unit_1, unit_2, sign):
+                refresh_cache(self, statistics, cache)
+            return
+        kappa_n = self.kappa + statistics[0]
+        add_item(self, statistics, data, item, sign)
+        # Psi_n changes by a multiple of v v' with v = x - mean.
+        step = sign / (kappa_n + sign)
+        mean, v = cache[3 : 3 + d], cache[cache.shape[0] - 2 * d : cache.shape[0] - d]
+        for j in range(d):
+            v[j] = data.values[item, j] - mean[j]
+        if not add_rank_one(cache, d, kappa_n * step):
+            refresh_cache(self, statistics, cache)
+            return
+        for j in range(d):
+            mean[j] += step * v[j]
+        set_constants(self, statistics[0], d, cache)
+
+    def log_predictive(self, cache, data, item):
+        d = data.values.shape[1]
+        distance = 0.0
+        k = 3 + d
+        for i in range(d):
+            total = 0.0
+            for j in range(i + 1):
+                total += cache[k + j] * (data.values[item, j] - cache[3 + j])
+            distance += total * total
+            k += i + 1
+        return cache[0] - cache[1] * math.log(1.0 + cache[2] * distance)
+
+    def log_predictive_without(self, statistics, cache, data, item):
+        # Without x, Psi_n is Psi_n - kappa_n/(kappa_n - 1) (x - m_n) (x - m_n)', of determinant |Psi_n| times `left`.
+        d = data.values.shape[1]
+        kappa_n, nu_n = self.kappa + statistics[0], self.nu + statistics[0]
+        ratio = (kappa_n - 1.0) / kappa_n
+        if d == 2:
+            v_1, v_2 = data.values[item, 0] - cache[3], data.values[item, 1] - cache[4]
+            y_1, y_2 = cache[5] * v_1, cache[6] * v_1 + cache[7] * v_2
+            left = 1.0 - (y_1 * y_1 + y_2 * y_2) / ratio
+            product = (0.5 * nu_n - 1.0) * ratio / math.pi * (cache[5] * cache[7])
+            if not left > _LEAST_DETERMINANT_SHARE:
+                return math.nan
+            return math.log(product) + 0.5 * (nu_n - 1.0) * math.log(left)
+        distance, product = 0.0, 1.0
+        k = 3 + d
+        for i in range(d):
+            total = 0.0
+            for j in range(i + 1):
+                total += cache[k + j] * (data.values[item, j] - cache[3 + j])
+            distance += total * total
+            product *= cache[k + i]
+            k += i + 1
+        left = 1.0 - distance / ratio
+        if not left > _LEAST_DETERMINANT_SHARE:
+            return math.nan
+        # Gamma(nu_n/2) / Gamma(nu_n/2 - d/2) is a product of d/2 factors if d is even.
+        total = 0.0
+        if d % 2 == 1:
+            total = log_rising_factorial(0.5 * (nu_n - d), 0.5 * d) + 0.5 * d * math.log(ratio / math.pi)
+        else:
+            for i in range(d // 2):
+                product *= (0.5 * nu_n - 1.0 - i) * ratio / math.pi
+        if not 1e-300 < product < 1e300:
+            return math.nan
+        return total + math.log(product) + 0.5 * (nu_n - 1.0) * math.log(left)
+
+    # A column of a panel: in rows, the first three entries of the cache, and memory; in lanes, -(W m_n)_i and
+    # W_i0 ... W_ii for each i.
+    def panel_shape(self):
+        d = self.mu.shape[0]
+        return 4, 1, d + d * (d + 1) // 2
+
+    def write_panel(self, cache, rows, lanes, column):
+        d = self.mu.shape[0]
+        block, lane = column // LANES, column % LANES
+        for i in range(3):
+            rows[i, column] = cache[i]
+        row, k = 0, 3 + d
+        for i in range(d):
+            total = 0.0
+            for j in range(i + 1):
+                total -= cache[k + j] * cache[3 + j]
+                lanes[0, block, row + 1 + j, lane] = cache[k + j]
+            lanes[0, block, row, lane] = total
+            row += i + 2
+            k += i + 1
+
+    def add_log_predictives(self, rows, lanes, data, item, width, values):
+        lengths = rows[3]
+        squared_lengths(lanes[0], data.values[item], width // LANES, lengths)
+        for k in range(width // LANES * LANES):
+            values[k] += rows[0, k] - rows[1, k] * log_above_one(1.0 + rows[2, k] * lengths[k])
+
+    def restore_parameters(self, data, parameters):
+        return restore_location(data, parameters)
+
+    def parameter_shapes(self):
+        d = len(self.mu)
+        return {"mean": (d,), "covariance": (d, d)}
+
+    def parameters_size(self):
+        d = self.mu.shape[0]
+        return d + d * d
+
+    def log_marginals_with_gradient(self, statistics, gradient):
+        return add_marginal_gradients(self, statistics, gradient)
+
+    def draw_parameters(self, statistics, rng, parameters):
+        draw_mean_and_covariance(self, statistics, rng, parameters)
+
+    def draw_item(self, parameters, rng, item, values):
+        d = values.shape[0]
+        factor = np.linalg.cholesky(parameters[d:].copy().reshape((d, d)))
+        for i in range(d):
+            values[i] = parameters[i]
+        for j in range(d):
+            noise = rng.standard_normal()
+            for i in range(j, d):
+                values[i] += factor[i, j] * noise
+
+    def log_component_density(self, parameters, points, log_values):
+        n, d = points.values.shape
+        factor = np.linalg.cholesky(parameters[d:].copy().reshape((d, d)))
+        constant = -0.5 * d * _LOG_2_PI
+        for j in range(d):
+            constant -= math.log(factor[j, j])
+        y = np.empty(d)
+        for i in range(n):
+            distance = 0.0
+            for j in range(d):
+                total = points.values[i, j] - parameters[j]
+                for k in range(j):
+                    total -= factor[j, k] * y[k]
+                y[j] = total / factor[j, j]
+                distance += y[j] * y[j]
+            log_values[i] = constant - 0.5 * distance
+
+    def component_panel(self, n_columns):
+        d = self.mu.shape[0]
+        lanes = np.zeros((n_columns // LANES, d + d * (d + 1) // 2, LANES))
+        return NormalPanel(lanes, np.empty(n_columns), np.empty(n_columns))
+
+    def write_component(self, parameters, panel, column):
+        d = self.mu.shape[0]
+        factor = np.linalg.cholesky(parameters[d:].copy().reshape((d, d)))
+        inverse = np.empty(d)
+        block, lane = column // LANES, column % LANES
+        constant = -0.5 * d * _LOG_2_PI
+        row = 0
+        for i in range(d):
+            constant -= math.log(factor[i, i])
+            # Row i of W solves W F = I from the last entry to the first.
+            total = 0.0
+            for j in range(i, -1, -1):
+                value = 1.0 if j == i else 0.0
+                for k in range(j + 1, i + 1):
+                    value -= inverse[k] * factor[k, j]
+                inverse[j] = value / factor[j, j]
+                total -= inverse[j] * parameters[j]
+                panel.lanes[block, row + 1 + j, lane] = inverse[j]
+            panel.lanes[block, row, lane] = total
+            row += i + 2
+        panel.constants[column] = constant
+
+    def add_component_densities(self, panel, data, item, width, values):
+        squared_lengths(panel.lanes, data.values[item], width // LANES, panel.distances)
+        for k in range(width // LANES * LANES):
+            values[k] += panel.constants[k] - 0.5 * panel.distances[k]
+
+    def component_mean(self, parameters):
+        return parameters["mean"]
+
+    def component_cdf(self, parameters, feature, x):
+        mean, variance = parameters["mean"][:, feature], parameters["covariance"][:, feature, feature]
+        return ndtr((x - mean[:, None]) / np.sqrt(variance)[:, None])
+
+    def log_affinities(self, parameters):
+        return gaussian_log_affinities(parameters["mean"], parameters["covariance"])
 
 
 def _log_determinant(matrices):
@@ -252,228 +480,12 @@ def _log_determinant(matrices):
 _LEAST_DETERMINANT_SHARE = 1e-6
 
 
-# A row of statistics: count, sums (d), second moments (lower triangle, by rows), and the low parts of both.
-# A row of the cache: log constant, (nu_n + 1)/2, kappa_n/(kappa_n + 1), mean (d), inverse of the Cholesky factor of
-# Psi_n (lower triangle, by rows), workspace (2 d).  The log predictive is
-#     constant - (nu_n + 1)/2 log(1 + kappa_n/(kappa_n + 1) |W (x - m_n)|^2),   W' W = inverse(Psi_n).
+class NormalPanel(NamedTuple):
+    """Components as :func:`~pymc_nrm.lanes.squared_lengths` reads them, their constants, and memory for its result.
 
+    With F the Cholesky factor of the covariance, W is the inverse of F, and b is minus W times the mean.
+    """
 
-@statistics_size.register(NormalWishart)
-def _(family):
-    d = family.mu.shape[0]
-    return 1 + 2 * low_offset(d)
-
-
-@cache_size.register(NormalWishart)
-def _(family):
-    d = family.mu.shape[0]
-    return 3 + 3 * d + d * (d + 1) // 2
-
-
-@add_item.register(NormalWishart)
-def _(family, statistics, data, item, sign):
-    x = data.values[item]
-    d = x.shape[0]
-    low_part = low_offset(d)
-    statistics[0] += sign
-    k = 1 + d
-    for i in range(d):
-        x_i, large = x[i], 1.5 * data.grid[1, i]
-        high, low = split_at(x_i, data.grid[0, i])
-        statistics[1 + i] += sign * high
-        statistics[1 + i + low_part] += sign * low
-        row, row_low = statistics[k : k + i + 1], statistics[k + low_part : k + low_part + i + 1]
-        for j in range(row.shape[0]):
-            high, low = split_product(x_i, x[j], large * data.grid[1, j])
-            row[j] += sign * high
-            row_low[j] += sign * low
-        k += i + 1
-
-
-@log_marginal.register(NormalWishart)
-def _(family, statistics):
-    d = family.mu.shape[0]
-    n = statistics[0]
-    if n <= 0.0:
-        return 0.0
-    nu, nu_n = family.nu, family.nu + n
-    total = 0.5 * d * (math.log(family.kappa / (family.kappa + n)) - n * math.log(math.pi))
-    total += 0.5 * (nu * prior_log_determinant(family) - nu_n * log_determinant(family, statistics))
-    # Gamma(x) Gamma(x - 1/2) is Gamma(2x - 1) up to a power of 2, which halves the number of gamma functions.
-    for i in range(0, d - 1, 2):
-        total += log_rising_factorial(nu - i - 1.0, n) - n * math.log(2.0)
-    if d % 2 == 1:
-        total += log_rising_factorial(0.5 * (nu - d + 1.0), 0.5 * n)
-    return total
-
-
-@log_marginals_with_gradient.register(NormalWishart)
-def _(family, statistics, gradient):
-    d = family.mu.shape[0]
-    kappa, nu = family.kappa, family.nu
-    work, inverse, z = new_workspace(d), np.empty((d, d)), np.empty(d)
-    of_Psi, in_nu = gradient[d + 1 : d + 1 + d * d].reshape((d, d)), d + 1 + d * d
-    posterior_factor(family, np.zeros(statistics.shape[1]), z, work)
-    prior_log_determinant = invert_factor(work, inverse)
-    of_Psi += 0.5 * nu * statistics.shape[0] * inverse
-    total = 0.0
-    for k in range(statistics.shape[0]):
-        n = statistics[k, 0]
-        # Psi_n is A + w s s'.  With z = inverse(A) s, its determinant is |A| (1 + w s'z), and its inverse is
-        # inverse(A) - w z z' / (1 + w s'z).
-        weight = posterior_factor(family, statistics[k], z, work)
-        log_determinant = invert_factor(work, inverse)
-        shift, distance = work[d + 3], 0.0
-        for i in range(d):
-            z[i] = 0.0
-            for j in range(d):
-                z[i] += inverse[i, j] * shift[j]
-            distance += z[i] * shift[i]
-        nu_n, share, growth = nu + n, n / (kappa + n), 1.0 + weight * distance
-        log_ratio = prior_log_determinant - log_determinant - math.log(growth)
-        total += 0.5 * (nu_n * log_ratio - n * prior_log_determinant - d * n * math.log(math.pi))
-        total -= 0.5 * d * math.log1p(n / kappa)
-        for i in range(d):
-            total += log_rising_factorial(0.5 * (nu - i), 0.5 * n)
-            log_ratio += digamma(0.5 * (nu_n - i)) - digamma(0.5 * (nu - i))
-            gradient[i] += nu_n * weight / growth * z[i]
-            for j in range(d):
-                of_Psi[i, j] -= 0.5 * nu_n * (inverse[i, j] - weight / growth * z[i] * z[j])
-        gradient[d] += 0.5 * (d * share / kappa - nu_n * share * share * distance / growth)
-        gradient[in_nu] += 0.5 * log_ratio
-    return total
-
-
-@refresh_cache.register(NormalWishart)
-def _(family, statistics, cache):
-    d = family.mu.shape[0]
-    factor = new_workspace(d)
-    weight = posterior_factor(family, statistics, cache[3 : 3 + d], factor)
-    k = 3 + d
-    for i in range(d):
-        for j in range(i):
-            total = 0.0
-            start = 3 + d + j * (j + 1) // 2 + j
-            step = j + 1
-            for m in range(j, i):
-                total -= factor[i, m] * cache[start]
-                start += step
-                step += 1
-            cache[k + j] = total / factor[i, i]
-        cache[k + i] = 1.0 / factor[i, i]
-        k += i + 1
-    for j in range(d):
-        cache[k + j] = factor[d + 3, j]
-    add_rank_one(cache, d, weight)
-    set_constants(family, statistics[0], d, cache)
-
-
-@update_cache.register(NormalWishart)
-def _(family, statistics, cache, data, item, sign):
-    d = data.values.shape[1]
-    if d == 2:
-        x_1, x_2, grid = data.values[item, 0], data.values[item, 1], data.grid
-        large_1, large_2, unit_1, unit_2 = grid[0, 0], grid[0, 1], grid[1, 0], grid[1, 1]
-        if not update_plane(family, statistics, cache, x_1, x_2, large_1, large_2, unit_1, unit_2, sign):
-            refresh_cache(family, statistics, cache)
-        return
-    kappa_n = family.kappa + statistics[0]
-    add_item(family, statistics, data, item, sign)
-    # Psi_n changes by a multiple of v v' with v = x - mean.
-    step = sign / (kappa_n + sign)
-    mean, v = cache[3 : 3 + d], cache[cache.shape[0] - 2 * d : cache.shape[0] - d]
-    for j in range(d):
-        v[j] = data.values[item, j] - mean[j]
-    if not add_rank_one(cache, d, kappa_n * step):
-        refresh_cache(family, statistics, cache)
-        return
-    for j in range(d):
-        mean[j] += step * v[j]
-    set_constants(family, statistics[0], d, cache)
-
-
-@log_predictive.register(NormalWishart)
-def _(family, cache, data, item):
-    d = data.values.shape[1]
-    distance = 0.0
-    k = 3 + d
-    for i in range(d):
-        total = 0.0
-        for j in range(i + 1):
-            total += cache[k + j] * (data.values[item, j] - cache[3 + j])
-        distance += total * total
-        k += i + 1
-    return cache[0] - cache[1] * math.log(1.0 + cache[2] * distance)
-
-
-@log_predictive_without.register(NormalWishart)
-def _(family, statistics, cache, data, item):
-    # Without x, Psi_n becomes Psi_n - kappa_n/(kappa_n - 1) (x - m_n) (x - m_n)', of determinant |Psi_n| times `left`.
-    d = data.values.shape[1]
-    kappa_n, nu_n = family.kappa + statistics[0], family.nu + statistics[0]
-    ratio = (kappa_n - 1.0) / kappa_n
-    if d == 2:
-        v_1, v_2 = data.values[item, 0] - cache[3], data.values[item, 1] - cache[4]
-        y_1, y_2 = cache[5] * v_1, cache[6] * v_1 + cache[7] * v_2
-        left = 1.0 - (y_1 * y_1 + y_2 * y_2) / ratio
-        product = (0.5 * nu_n - 1.0) * ratio / math.pi * (cache[5] * cache[7])
-        if not left > _LEAST_DETERMINANT_SHARE:
-            return math.nan
-        return math.log(product) + 0.5 * (nu_n - 1.0) * math.log(left)
-    distance, product = 0.0, 1.0
-    k = 3 + d
-    for i in range(d):
-        total = 0.0
-        for j in range(i + 1):
-            total += cache[k + j] * (data.values[item, j] - cache[3 + j])
-        distance += total * total
-        product *= cache[k + i]
-        k += i + 1
-    left = 1.0 - distance / ratio
-    if not left > _LEAST_DETERMINANT_SHARE:
-        return math.nan
-    # Gamma(nu_n/2) / Gamma(nu_n/2 - d/2) is a product of d/2 factors if d is even.
-    total = 0.0
-    if d % 2 == 1:
-        total = log_rising_factorial(0.5 * (nu_n - d), 0.5 * d) + 0.5 * d * math.log(ratio / math.pi)
-    else:
-        for i in range(d // 2):
-            product *= (0.5 * nu_n - 1.0 - i) * ratio / math.pi
-    if not 1e-300 < product < 1e300:
-        return math.nan
-    return total + math.log(product) + 0.5 * (nu_n - 1.0) * math.log(left)
-
-
-# A column of a panel: in rows, the first three entries of the cache, and memory; in lanes, -(W m_n)_i and
-# W_i0 ... W_ii for each i.
-
-
-@panel_shape.register(NormalWishart)
-def _(family):
-    d = family.mu.shape[0]
-    return 4, 1, d + d * (d + 1) // 2
-
-
-@write_panel.register(NormalWishart)
-def _(family, cache, rows, lanes, column):
-    d = family.mu.shape[0]
-    block, lane = column // LANES, column % LANES
-    for i in range(3):
-        rows[i, column] = cache[i]
-    row, k = 0, 3 + d
-    for i in range(d):
-        total = 0.0
-        for j in range(i + 1):
-            total -= cache[k + j] * cache[3 + j]
-            lanes[0, block, row + 1 + j, lane] = cache[k + j]
-        lanes[0, block, row, lane] = total
-        row += i + 2
-        k += i + 1
-
-
-@add_log_predictives.register(NormalWishart)
-def _(family, rows, lanes, data, item, width, values):
-    lengths = rows[3]
-    squared_lengths(lanes[0], data.values[item], width // LANES, lengths)
-    for k in range(width // LANES * LANES):
-        values[k] += rows[0, k] - rows[1, k] * log_above_one(1.0 + rows[2, k] * lengths[k])
+    lanes: Any
+    constants: Any
+    distances: Any

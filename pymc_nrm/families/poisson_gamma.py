@@ -11,35 +11,17 @@ from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
 from pymc_nrm.families.base import (
     Hyperparameter,
     add_item,
-    cache_size,
     conjugate_family,
-    log_likelihood,
-    log_predictive,
-    prepare_data,
-    refresh_cache,
     segment_sum,
-    statistics_size,
 )
 from pymc_nrm.families.components import (
-    add_component_densities,
-    component_cdf,
-    component_mean,
-    component_panel,
-    log_component_density,
-    write_component,
     write_logarithms,
 )
-from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameter_shapes, parameters_size
+from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import (
-    add_log_predictives,
     add_log_rising_factorials,
     add_logarithms,
-    log_marginals_with_gradient,
-    log_predictive_without,
     multiply_rising_factorial,
-    panel_shape,
-    update_cache,
-    write_panel,
 )
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.generic import kernel
@@ -93,7 +75,6 @@ class PoissonGamma(NamedTuple):
 
         Rates of clusters have mean m_j and coefficient of variation ``1 / sqrt(concentration_j)``.
 
-
         Parameters
         ----------
         name : str
@@ -124,6 +105,213 @@ class PoissonGamma(NamedTuple):
         """
         return learned_family(cls, name, X)
 
+    def prepare_data(self, X):
+        values = check_matrix(self, X, integer=True, lower=0, upper=LARGEST_COUNT)
+        return Counts(values, gammaln(values + 1).sum(axis=1))
+
+    def parameter_shapes(self):
+        return {"rate": (self.alpha.shape[0],)}
+
+    def log_likelihood(self, X, labels):
+        alpha, beta = self
+        n_clusters = labels.max() + 1
+        X = X.astype("float64")
+        counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)[:, None]
+        sums = segment_sum(X, labels, n_clusters)
+        log_beta_n = pt.log(beta + counts)
+        # This is log(beta_n / beta), without a difference that cancels or a quotient that overflows.
+        above = pt.maximum(beta, counts)
+        log_growth = pt.switch(beta < counts, log_beta_n - pt.log(beta), pt.log1p(counts / above))
+        terms = symbolic_log_rising_factorial(alpha, sums) - sums * log_beta_n - alpha * log_growth
+        return terms.sum() - pt.gammaln(X + 1).sum()
+
+    # A row of statistics: sums (d), count, sum of log x!.
+    # A row of the cache: constant, alpha_n (d), log Gamma(alpha_n) (d), log(beta_n + 1) (d), with the constant
+    # sum_j alpha_n log(beta_n / (beta_n + 1)).
+    def statistics_size(self):
+        return self.alpha.shape[0] + 2
+
+    def cache_size(self):
+        return 1 + 3 * self.alpha.shape[0]
+
+    def parameters_size(self):
+        return self.alpha.shape[0]
+
+    def add_item(self, statistics, data, item, sign):
+        d = data.values.shape[1]
+        for j in range(d):
+            statistics[j] += sign * data.values[item, j]
+        statistics[d] += sign
+        statistics[d + 1] += sign * data.log_factorials[item]
+
+    def log_marginal(self, statistics):
+        d = self.alpha.shape[0]
+        n = statistics[d]
+        if n <= 0.0:
+            return 0.0
+        total = -statistics[d + 1]
+        last_alpha = log_gamma_alpha = last_beta = log_growth = log_beta_n = 0.0
+        for j in range(d):
+            alpha, beta = self.alpha[j], self.beta[j]
+            if alpha != last_alpha:
+                last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
+            if beta != last_beta:
+                last_beta, log_beta_n = beta, math.log(beta + n)
+                log_growth = log_beta_n - math.log(beta) if beta < n else math.log1p(n / beta)
+            if statistics[j] > 0.0:
+                total += log_gamma_ratio(alpha, statistics[j], log_gamma_alpha) - statistics[j] * log_beta_n
+            total -= alpha * log_growth
+        return total
+
+    def log_marginals_with_gradient(self, statistics, gradient):
+        d = self.alpha.shape[0]
+        total = 0.0
+        for k in range(statistics.shape[0]):
+            total += log_marginal(self, statistics[k])
+            n = statistics[k, d]
+            for j in range(d):
+                alpha, beta, count = self.alpha[j], self.beta[j], statistics[k, j]
+                gradient[j] += digamma(alpha + count) - digamma(alpha) - math.log1p(n / beta)
+                gradient[d + j] += alpha / beta - (alpha + count) / (beta + n)
+        return total
+
+    def refresh_cache(self, statistics, cache):
+        d = self.alpha.shape[0]
+        for j in range(d):
+            cache[1 + j] = self.alpha[j] + statistics[j]
+            cache[1 + d + j] = math.lgamma(cache[1 + j])
+        set_rates(self, statistics, cache)
+
+    def update_cache(self, statistics, cache, data, item, sign):
+        # The gamma function of a feature changes only if the item's count is positive.
+        add_item(self, statistics, data, item, sign)
+        d = self.alpha.shape[0]
+        for j in range(d):
+            if data.values[item, j] > 0.0:
+                cache[1 + j] = self.alpha[j] + statistics[j]
+                cache[1 + d + j] = math.lgamma(cache[1 + j])
+        set_rates(self, statistics, cache)
+
+    def log_predictive(self, cache, data, item):
+        # Gamma(alpha_n + x) / Gamma(alpha_n) is a product of x factors: all small counts of an item share a logarithm.
+        d = data.values.shape[1]
+        total = cache[0] - data.log_factorials[item]
+        product = 1.0
+        for j in range(d):
+            x = data.values[item, j]
+            if x > 0.0:
+                alpha_n = cache[1 + j]
+                total -= x * cache[1 + 2 * d + j]
+                if x <= 8.0:
+                    for i in range(int(x)):
+                        product *= alpha_n + i
+                    if not 1e-100 < product < 1e100:
+                        total += math.log(product)
+                        product = 1.0
+                else:
+                    total += log_gamma_ratio(alpha_n, x, cache[1 + d + j])
+        return total + math.log(product)
+
+    def log_predictive_without(self, statistics, cache, data, item):
+        # Gamma(alpha_n) / Gamma(alpha_n - x) is a product of x factors.
+        d = data.values.shape[1]
+        n = statistics[d]
+        total = -data.log_factorials[item]
+        product, last_beta, log_odds, log_rate = 1.0, math.nan, 0.0, 0.0
+        for j in range(d):
+            if self.beta[j] != last_beta:
+                last_beta = self.beta[j]
+                log_rate = math.log(last_beta + n)
+                log_odds = -math.log1p(1.0 / (last_beta + (n - 1.0)))
+            x = data.values[item, j]
+            others = self.alpha[j] + (statistics[j] - x)
+            total += others * log_odds - x * log_rate
+            total, product = multiply_rising_factorial(total, product, others, x)
+        return total + math.log(product)
+
+    # Rows of a panel: constant, log alpha_n (d), alpha_n (d), log(beta_n + 1) (d), and memory.
+    def panel_shape(self):
+        return 2 + 3 * self.alpha.shape[0], 0, 0
+
+    def write_panel(self, cache, rows, lanes, column):
+        d = self.alpha.shape[0]
+        rows[0, column] = cache[0]
+        for j in range(d):
+            rows[1 + j, column] = math.log(cache[1 + j])
+            rows[1 + d + j, column] = cache[1 + j]
+            rows[1 + 2 * d + j, column] = cache[1 + 2 * d + j]
+
+    def add_log_predictives(self, rows, lanes, data, item, width, values):
+        d = data.values.shape[1]
+        product = rows[1 + 3 * d]
+        for k in range(width // LANES * LANES):
+            values[k] += rows[0, k] - data.log_factorials[item]
+            product[k] = 1.0
+        n_factors = 0
+        for j in range(d):
+            x = data.values[item, j]
+            if x > 0.0:
+                log_rate = rows[1 + 2 * d + j]
+                for k in range(width // LANES * LANES):
+                    values[k] -= x * log_rate[k]
+                n_factors = add_log_rising_factorials(
+                    rows[1 + j], rows[1 + d + j], x, n_factors, product, width, values
+                )
+        add_logarithms(product, width, values)
+
+    def draw_parameters(self, statistics, rng, parameters):
+        d = self.alpha.shape[0]
+        for j in range(d):
+            parameters[j] = rng.standard_gamma(self.alpha[j] + statistics[j]) / (self.beta[j] + statistics[d])
+
+    def draw_item(self, parameters, rng, item, values):
+        for j in range(values.shape[0]):
+            values[j] = rng.poisson(parameters[j])
+
+    def log_component_density(self, parameters, points, log_values):
+        n, d = points.values.shape
+        for i in range(n):
+            log_values[i] = -points.log_factorials[i]
+        for j in range(d):
+            # A gamma variable of small shape may underflow, which gives a rate of 0.
+            log_rate = math.log(parameters[j]) if parameters[j] > 0.0 else -math.inf
+            for i in range(n):
+                x = points.values[i, j]
+                log_values[i] += (x * log_rate if x > 0.0 else 0.0) - parameters[j]
+
+    def component_panel(self, n_columns):
+        return np.empty((self.alpha.shape[0] + 1, n_columns))
+
+    def write_component(self, parameters, panel, column):
+        # Logarithms of the rates, then the sum of the rates.
+        write_logarithms(parameters, panel, column)
+        panel[parameters.shape[0], column] = parameters.sum()
+
+    def add_component_densities(self, panel, data, item, width, values):
+        d = data.values.shape[1]
+        for k in range(width // LANES * LANES):
+            values[k] -= data.log_factorials[item] + panel[d, k]
+        for j in range(d):
+            x = data.values[item, j]
+            if x > 0.0:
+                log_rate = panel[j]
+                for k in range(width // LANES * LANES):
+                    values[k] += x * log_rate[k]
+
+    def component_mean(self, parameters):
+        return parameters["rate"]
+
+    def component_cdf(self, parameters, feature, x):
+        below = pdtr(np.floor(np.maximum(x, 0.0)), parameters["rate"][:, feature, None])
+        return np.where(x < 0.0, 0.0, below)
+
+    def log_affinities(self, parameters):
+        roots = np.sqrt(parameters["rate"])
+        total = np.zeros((len(roots), len(roots)))
+        for root in roots.T:
+            total -= 0.5 * (root[:, None] - root) ** 2
+        return total
+
 
 class Counts(NamedTuple):
     """Data of a kernel: counts, shape (n, d), and the sum of log x! over the features of an item, shape (n,)."""
@@ -131,81 +319,8 @@ class Counts(NamedTuple):
     values: Any
     log_factorials: Any
 
-
-@prepare_data.register(PoissonGamma)
-def _(family, X):
-    values = check_matrix(family, X, integer=True, lower=0, upper=LARGEST_COUNT)
-    return Counts(values, gammaln(values + 1).sum(axis=1))
-
-
-@parameter_shapes.register(PoissonGamma)
-def _(family):
-    return {"rate": (family.alpha.shape[0],)}
-
-
-@log_likelihood.register(PoissonGamma)
-def _(family, X, labels):
-    alpha, beta = family
-    n_clusters = labels.max() + 1
-    X = X.astype("float64")
-    counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)[:, None]
-    sums = segment_sum(X, labels, n_clusters)
-    log_beta_n = pt.log(beta + counts)
-    # This is log(beta_n / beta), without a difference that cancels or a quotient that overflows.
-    above = pt.maximum(beta, counts)
-    log_growth = pt.switch(beta < counts, log_beta_n - pt.log(beta), pt.log1p(counts / above))
-    terms = symbolic_log_rising_factorial(alpha, sums) - sums * log_beta_n - alpha * log_growth
-    return terms.sum() - pt.gammaln(X + 1).sum()
-
-
-# A row of statistics: sums (d), count, sum of log x!.
-# A row of the cache: constant, alpha_n (d), log Gamma(alpha_n) (d), log(beta_n + 1) (d), with the constant
-# sum_j alpha_n log(beta_n / (beta_n + 1)).
-
-
-@statistics_size.register(PoissonGamma)
-def _(family):
-    return family.alpha.shape[0] + 2
-
-
-@cache_size.register(PoissonGamma)
-def _(family):
-    return 1 + 3 * family.alpha.shape[0]
-
-
-@parameters_size.register(PoissonGamma)
-def _(family):
-    return family.alpha.shape[0]
-
-
-@add_item.register(PoissonGamma)
-def _(family, statistics, data, item, sign):
-    d = data.values.shape[1]
-    for j in range(d):
-        statistics[j] += sign * data.values[item, j]
-    statistics[d] += sign
-    statistics[d + 1] += sign * data.log_factorials[item]
-
-
-@log_marginal.register(PoissonGamma)
-def _(family, statistics):
-    d = family.alpha.shape[0]
-    n = statistics[d]
-    if n <= 0.0:
-        return 0.0
-    total = -statistics[d + 1]
-    last_alpha = log_gamma_alpha = last_beta = log_growth = log_beta_n = 0.0
-    for j in range(d):
-        alpha, beta = family.alpha[j], family.beta[j]
-        if alpha != last_alpha:
-            last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
-        if beta != last_beta:
-            last_beta, log_beta_n = beta, math.log(beta + n)
-            log_growth = log_beta_n - math.log(beta) if beta < n else math.log1p(n / beta)
-        if statistics[j] > 0.0:
-            total += log_gamma_ratio(alpha, statistics[j], log_gamma_alpha) - statistics[j] * log_beta_n
-        total -= alpha * log_growth
-    return total
+    def features(self, rng):
+        return np.sqrt(self.values)
 
 
 @kernel
@@ -222,177 +337,3 @@ def set_rates(family, statistics, cache):
         cache[1 + 2 * d + j] = log_next
         constant += cache[1 + j] * log_odds
     cache[0] = constant
-
-
-@log_marginals_with_gradient.register(PoissonGamma)
-def _(family, statistics, gradient):
-    d = family.alpha.shape[0]
-    total = 0.0
-    for k in range(statistics.shape[0]):
-        total += log_marginal(family, statistics[k])
-        n = statistics[k, d]
-        for j in range(d):
-            alpha, beta, count = family.alpha[j], family.beta[j], statistics[k, j]
-            gradient[j] += digamma(alpha + count) - digamma(alpha) - math.log1p(n / beta)
-            gradient[d + j] += alpha / beta - (alpha + count) / (beta + n)
-    return total
-
-
-@refresh_cache.register(PoissonGamma)
-def _(family, statistics, cache):
-    d = family.alpha.shape[0]
-    for j in range(d):
-        cache[1 + j] = family.alpha[j] + statistics[j]
-        cache[1 + d + j] = math.lgamma(cache[1 + j])
-    set_rates(family, statistics, cache)
-
-
-@update_cache.register(PoissonGamma)
-def _(family, statistics, cache, data, item, sign):
-    # The gamma function of a feature changes only if the item's count is positive.
-    add_item(family, statistics, data, item, sign)
-    d = family.alpha.shape[0]
-    for j in range(d):
-        if data.values[item, j] > 0.0:
-            cache[1 + j] = family.alpha[j] + statistics[j]
-            cache[1 + d + j] = math.lgamma(cache[1 + j])
-    set_rates(family, statistics, cache)
-
-
-@log_predictive.register(PoissonGamma)
-def _(family, cache, data, item):
-    # Gamma(alpha_n + x) / Gamma(alpha_n) is a product of x factors, so all small counts of an item share one logarithm.
-    d = data.values.shape[1]
-    total = cache[0] - data.log_factorials[item]
-    product = 1.0
-    for j in range(d):
-        x = data.values[item, j]
-        if x > 0.0:
-            alpha_n = cache[1 + j]
-            total -= x * cache[1 + 2 * d + j]
-            if x <= 8.0:
-                for i in range(int(x)):
-                    product *= alpha_n + i
-                if not 1e-100 < product < 1e100:
-                    total += math.log(product)
-                    product = 1.0
-            else:
-                total += log_gamma_ratio(alpha_n, x, cache[1 + d + j])
-    return total + math.log(product)
-
-
-@log_predictive_without.register(PoissonGamma)
-def _(family, statistics, cache, data, item):
-    # Gamma(alpha_n) / Gamma(alpha_n - x) is a product of x factors.
-    d = data.values.shape[1]
-    n = statistics[d]
-    total = -data.log_factorials[item]
-    product, last_beta, log_odds, log_rate = 1.0, math.nan, 0.0, 0.0
-    for j in range(d):
-        if family.beta[j] != last_beta:
-            last_beta = family.beta[j]
-            log_rate = math.log(last_beta + n)
-            log_odds = -math.log1p(1.0 / (last_beta + (n - 1.0)))
-        x = data.values[item, j]
-        others = family.alpha[j] + (statistics[j] - x)
-        total += others * log_odds - x * log_rate
-        total, product = multiply_rising_factorial(total, product, others, x)
-    return total + math.log(product)
-
-
-# Rows of a panel: constant, log alpha_n (d), alpha_n (d), log(beta_n + 1) (d), and memory.
-
-
-@panel_shape.register(PoissonGamma)
-def _(family):
-    return 2 + 3 * family.alpha.shape[0], 0, 0
-
-
-@write_panel.register(PoissonGamma)
-def _(family, cache, rows, lanes, column):
-    d = family.alpha.shape[0]
-    rows[0, column] = cache[0]
-    for j in range(d):
-        rows[1 + j, column] = math.log(cache[1 + j])
-        rows[1 + d + j, column] = cache[1 + j]
-        rows[1 + 2 * d + j, column] = cache[1 + 2 * d + j]
-
-
-@add_log_predictives.register(PoissonGamma)
-def _(family, rows, lanes, data, item, width, values):
-    d = data.values.shape[1]
-    product = rows[1 + 3 * d]
-    for k in range(width // LANES * LANES):
-        values[k] += rows[0, k] - data.log_factorials[item]
-        product[k] = 1.0
-    n_factors = 0
-    for j in range(d):
-        x = data.values[item, j]
-        if x > 0.0:
-            log_rate = rows[1 + 2 * d + j]
-            for k in range(width // LANES * LANES):
-                values[k] -= x * log_rate[k]
-            n_factors = add_log_rising_factorials(rows[1 + j], rows[1 + d + j], x, n_factors, product, width, values)
-    add_logarithms(product, width, values)
-
-
-@draw_parameters.register(PoissonGamma)
-def _(family, statistics, rng, parameters):
-    d = family.alpha.shape[0]
-    for j in range(d):
-        parameters[j] = rng.standard_gamma(family.alpha[j] + statistics[j]) / (family.beta[j] + statistics[d])
-
-
-@draw_item.register(PoissonGamma)
-def _(family, parameters, rng, item, values):
-    for j in range(values.shape[0]):
-        values[j] = rng.poisson(parameters[j])
-
-
-@log_component_density.register(PoissonGamma)
-def _(family, parameters, points, log_values):
-    n, d = points.values.shape
-    for i in range(n):
-        log_values[i] = -points.log_factorials[i]
-    for j in range(d):
-        # A gamma variable of small shape may underflow, which gives a rate of 0.
-        log_rate = math.log(parameters[j]) if parameters[j] > 0.0 else -math.inf
-        for i in range(n):
-            x = points.values[i, j]
-            log_values[i] += (x * log_rate if x > 0.0 else 0.0) - parameters[j]
-
-
-@component_panel.register(PoissonGamma)
-def _(family, n_columns):
-    return np.empty((family.alpha.shape[0] + 1, n_columns))
-
-
-@write_component.register(PoissonGamma)
-def _(family, parameters, panel, column):
-    # Logarithms of the rates, then the sum of the rates.
-    write_logarithms(parameters, panel, column)
-    panel[parameters.shape[0], column] = parameters.sum()
-
-
-@add_component_densities.register(PoissonGamma)
-def _(family, panel, data, item, width, values):
-    d = data.values.shape[1]
-    for k in range(width // LANES * LANES):
-        values[k] -= data.log_factorials[item] + panel[d, k]
-    for j in range(d):
-        x = data.values[item, j]
-        if x > 0.0:
-            log_rate = panel[j]
-            for k in range(width // LANES * LANES):
-                values[k] += x * log_rate[k]
-
-
-@component_mean.register(PoissonGamma)
-def _(family, parameters):
-    return parameters["rate"]
-
-
-@component_cdf.register(PoissonGamma)
-def _(family, parameters, feature, x):
-    below = pdtr(np.floor(np.maximum(x, 0.0)), parameters["rate"][:, feature, None])
-    return np.where(x < 0.0, 0.0, below)

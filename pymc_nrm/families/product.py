@@ -29,6 +29,7 @@ from pymc_nrm.families.fast import (
     update_panel,
     write_panel,
 )
+from pymc_nrm.families.features import features
 
 
 class Product(NamedTuple):
@@ -45,12 +46,111 @@ class Product(NamedTuple):
     first: Any
     second: Any
 
+    def prepare_data(self, X):
+        return ProductData(prepare_data(self.first, X[0]), prepare_data(self.second, X[1]))
+
+    def localise(self, data):
+        return Product(localise(self.first, data.first), localise(self.second, data.second))
+
+    def restore_parameters(self, data, parameters):
+        size = parameters_size(self.first)
+        first = restore_parameters(self.first, data.first, parameters[..., :size])
+        second = restore_parameters(self.second, data.second, parameters[..., size:])
+        return np.concatenate([first, second], axis=-1)
+
+    def parameter_shapes(self):
+        first, second = parameter_shapes(self.first), parameter_shapes(self.second)
+        return {f"first.{name}": shape for name, shape in first.items()} | {
+            f"second.{name}": shape for name, shape in second.items()
+        }
+
+    def statistics_size(self):
+        return statistics_size(self.first) + statistics_size(self.second)
+
+    def cache_size(self):
+        return cache_size(self.first) + cache_size(self.second)
+
+    def parameters_size(self):
+        return parameters_size(self.first) + parameters_size(self.second)
+
+    def add_item(self, statistics, data, item, sign):
+        size = statistics_size(self.first)
+        add_item(self.first, statistics[:size], data.first, item, sign)
+        add_item(self.second, statistics[size:], data.second, item, sign)
+
+    def log_marginal(self, statistics):
+        size = statistics_size(self.first)
+        return log_marginal(self.first, statistics[:size]) + log_marginal(self.second, statistics[size:])
+
+    def refresh_cache(self, statistics, cache):
+        size, split = statistics_size(self.first), cache_size(self.first)
+        refresh_cache(self.first, statistics[:size], cache[:split])
+        refresh_cache(self.second, statistics[size:], cache[split:])
+
+    def update_cache(self, statistics, cache, data, item, sign):
+        size, split = statistics_size(self.first), cache_size(self.first)
+        update_cache(self.first, statistics[:size], cache[:split], data.first, item, sign)
+        update_cache(self.second, statistics[size:], cache[split:], data.second, item, sign)
+
+    def log_predictive(self, cache, data, item):
+        split = cache_size(self.first)
+        first = log_predictive(self.first, cache[:split], data.first, item)
+        return first + log_predictive(self.second, cache[split:], data.second, item)
+
+    def log_predictive_without(self, statistics, cache, data, item):
+        size, split = statistics_size(self.first), cache_size(self.first)
+        first = log_predictive_without(self.first, statistics[:size], cache[:split], data.first, item)
+        return first + log_predictive_without(self.second, statistics[size:], cache[split:], data.second, item)
+
+    # The panel of the second family stands below that of the first, and its lanes are further sets.
+    def panel_shape(self):
+        first, second = panel_shape(self.first), panel_shape(self.second)
+        if first[0] == 0 or second[0] == 0:
+            return 0, 0, 0
+        return first[0] + second[0], first[1] + second[1], max(first[2], second[2])
+
+    def write_panel(self, cache, rows, lanes, column):
+        split, shape = cache_size(self.first), panel_shape(self.first)
+        write_panel(self.first, cache[:split], rows, lanes, column)
+        write_panel(self.second, cache[split:], rows[shape[0] :], lanes[shape[1] :], column)
+
+    def update_panel(self, cache, rows, lanes, column, data, item):
+        split, shape = cache_size(self.first), panel_shape(self.first)
+        update_panel(self.first, cache[:split], rows, lanes, column, data.first, item)
+        update_panel(self.second, cache[split:], rows[shape[0] :], lanes[shape[1] :], column, data.second, item)
+
+    def add_log_predictives(self, rows, lanes, data, item, width, values):
+        shape = panel_shape(self.first)
+        add_log_predictives(self.first, rows, lanes, data.first, item, width, values)
+        add_log_predictives(self.second, rows[shape[0] :], lanes[shape[1] :], data.second, item, width, values)
+
+    def draw_parameters(self, statistics, rng, parameters):
+        size, split = statistics_size(self.first), parameters_size(self.first)
+        draw_parameters(self.first, statistics[:size], rng, parameters[:split])
+        draw_parameters(self.second, statistics[size:], rng, parameters[split:])
+
+    def component_panel(self, n_columns):
+        return ProductPanel(component_panel(self.first, n_columns), component_panel(self.second, n_columns))
+
+    def write_component(self, parameters, panel, column):
+        split = parameters_size(self.first)
+        write_component(self.first, parameters[:split], panel.first, column)
+        write_component(self.second, parameters[split:], panel.second, column)
+
+    def add_component_densities(self, panel, data, item, width, values):
+        add_component_densities(self.first, panel.first, data.first, item, width, values)
+        add_component_densities(self.second, panel.second, data.second, item, width, values)
+
 
 class ProductData(NamedTuple):
     """Data of a kernel: the data of the first and of the second family."""
 
     first: Any
     second: Any
+
+    def features(self, rng):
+        parts = [features(self.first, rng), features(self.second, rng)]
+        return np.concatenate([part / max(np.sqrt(part.var(axis=0).sum()), 1e-300) for part in parts], axis=1)
 
 
 class ProductPanel(NamedTuple):
@@ -107,142 +207,3 @@ def _fold(pair, values):
     for value in values[-2::-1]:
         folded = pair(value, folded)
     return folded
-
-
-@prepare_data.register(Product)
-def _(family, X):
-    return ProductData(prepare_data(family.first, X[0]), prepare_data(family.second, X[1]))
-
-
-@localise.register(Product)
-def _(family, data):
-    return Product(localise(family.first, data.first), localise(family.second, data.second))
-
-
-@restore_parameters.register(Product)
-def _(family, data, parameters):
-    size = parameters_size(family.first)
-    first = restore_parameters(family.first, data.first, parameters[..., :size])
-    second = restore_parameters(family.second, data.second, parameters[..., size:])
-    return np.concatenate([first, second], axis=-1)
-
-
-@parameter_shapes.register(Product)
-def _(family):
-    first, second = parameter_shapes(family.first), parameter_shapes(family.second)
-    return {f"first.{name}": shape for name, shape in first.items()} | {
-        f"second.{name}": shape for name, shape in second.items()
-    }
-
-
-@statistics_size.register(Product)
-def _(family):
-    return statistics_size(family.first) + statistics_size(family.second)
-
-
-@cache_size.register(Product)
-def _(family):
-    return cache_size(family.first) + cache_size(family.second)
-
-
-@parameters_size.register(Product)
-def _(family):
-    return parameters_size(family.first) + parameters_size(family.second)
-
-
-@add_item.register(Product)
-def _(family, statistics, data, item, sign):
-    size = statistics_size(family.first)
-    add_item(family.first, statistics[:size], data.first, item, sign)
-    add_item(family.second, statistics[size:], data.second, item, sign)
-
-
-@log_marginal.register(Product)
-def _(family, statistics):
-    size = statistics_size(family.first)
-    return log_marginal(family.first, statistics[:size]) + log_marginal(family.second, statistics[size:])
-
-
-@refresh_cache.register(Product)
-def _(family, statistics, cache):
-    size, split = statistics_size(family.first), cache_size(family.first)
-    refresh_cache(family.first, statistics[:size], cache[:split])
-    refresh_cache(family.second, statistics[size:], cache[split:])
-
-
-@update_cache.register(Product)
-def _(family, statistics, cache, data, item, sign):
-    size, split = statistics_size(family.first), cache_size(family.first)
-    update_cache(family.first, statistics[:size], cache[:split], data.first, item, sign)
-    update_cache(family.second, statistics[size:], cache[split:], data.second, item, sign)
-
-
-@log_predictive.register(Product)
-def _(family, cache, data, item):
-    split = cache_size(family.first)
-    first = log_predictive(family.first, cache[:split], data.first, item)
-    return first + log_predictive(family.second, cache[split:], data.second, item)
-
-
-@log_predictive_without.register(Product)
-def _(family, statistics, cache, data, item):
-    size, split = statistics_size(family.first), cache_size(family.first)
-    first = log_predictive_without(family.first, statistics[:size], cache[:split], data.first, item)
-    return first + log_predictive_without(family.second, statistics[size:], cache[split:], data.second, item)
-
-
-# The panel of the second family stands below that of the first, and its lanes are further sets.
-
-
-@panel_shape.register(Product)
-def _(family):
-    first, second = panel_shape(family.first), panel_shape(family.second)
-    if first[0] == 0 or second[0] == 0:
-        return 0, 0, 0
-    return first[0] + second[0], first[1] + second[1], max(first[2], second[2])
-
-
-@write_panel.register(Product)
-def _(family, cache, rows, lanes, column):
-    split, shape = cache_size(family.first), panel_shape(family.first)
-    write_panel(family.first, cache[:split], rows, lanes, column)
-    write_panel(family.second, cache[split:], rows[shape[0] :], lanes[shape[1] :], column)
-
-
-@update_panel.register(Product)
-def _(family, cache, rows, lanes, column, data, item):
-    split, shape = cache_size(family.first), panel_shape(family.first)
-    update_panel(family.first, cache[:split], rows, lanes, column, data.first, item)
-    update_panel(family.second, cache[split:], rows[shape[0] :], lanes[shape[1] :], column, data.second, item)
-
-
-@add_log_predictives.register(Product)
-def _(family, rows, lanes, data, item, width, values):
-    shape = panel_shape(family.first)
-    add_log_predictives(family.first, rows, lanes, data.first, item, width, values)
-    add_log_predictives(family.second, rows[shape[0] :], lanes[shape[1] :], data.second, item, width, values)
-
-
-@draw_parameters.register(Product)
-def _(family, statistics, rng, parameters):
-    size, split = statistics_size(family.first), parameters_size(family.first)
-    draw_parameters(family.first, statistics[:size], rng, parameters[:split])
-    draw_parameters(family.second, statistics[size:], rng, parameters[split:])
-
-
-@component_panel.register(Product)
-def _(family, n_columns):
-    return ProductPanel(component_panel(family.first, n_columns), component_panel(family.second, n_columns))
-
-
-@write_component.register(Product)
-def _(family, parameters, panel, column):
-    split = parameters_size(family.first)
-    write_component(family.first, parameters[:split], panel.first, column)
-    write_component(family.second, parameters[split:], panel.second, column)
-
-
-@add_component_densities.register(Product)
-def _(family, panel, data, item, width, values):
-    add_component_densities(family.first, panel.first, data.first, item, width, values)
-    add_component_densities(family.second, panel.second, data.second, item, width, values)

@@ -11,7 +11,7 @@ import numpy as np
 from pymc_nrm.families.moments import centred_product, sample_location
 from pymc_nrm.generic import exact_kernel, kernel
 from pymc_nrm.pairs import add_pairs, divide_pairs, multiply_pairs, split_at, split_product
-from pymc_nrm.special import log_rising_factorial
+from pymc_nrm.special import cholesky_update, digamma, log_rising_factorial
 
 # A pivot below this share of its diagonal entry has fewer than about ten digits, and is recomputed in pairs of doubles.
 _LEAST_PIVOT = 1e-6
@@ -323,3 +323,74 @@ def update_plane(family, statistics, cache, x_1, x_2, large_1, large_2, unit_1, 
     cache[3], cache[4] = mean_1 + step * v_1, mean_2 + step * v_2
     cache[5], cache[6], cache[7] = w_11, w_21, w_22
     return True
+
+
+@kernel
+def add_marginal_gradients(family, statistics, gradient):
+    """Sum of the log marginals of clusters; their derivatives in mu, kappa, Psi and nu are added to ``gradient``."""
+    d = family.mu.shape[0]
+    kappa, nu = family.kappa, family.nu
+    work, inverse, z = new_workspace(d), np.empty((d, d)), np.empty(d)
+    of_Psi, in_nu = gradient[d + 1 : d + 1 + d * d].reshape((d, d)), d + 1 + d * d
+    posterior_factor(family, np.zeros(statistics.shape[1]), z, work)
+    prior_log_determinant = invert_factor(work, inverse)
+    of_Psi += 0.5 * nu * statistics.shape[0] * inverse
+    total = 0.0
+    for k in range(statistics.shape[0]):
+        n = statistics[k, 0]
+        # Psi_n is A + w s s'.  With z = inverse(A) s, its determinant is |A| (1 + w s'z), and its inverse is
+        # inverse(A) - w z z' / (1 + w s'z).
+        weight = posterior_factor(family, statistics[k], z, work)
+        log_determinant = invert_factor(work, inverse)
+        shift, distance = work[d + 3], 0.0
+        for i in range(d):
+            z[i] = 0.0
+            for j in range(d):
+                z[i] += inverse[i, j] * shift[j]
+            distance += z[i] * shift[i]
+        nu_n, share, growth = nu + n, n / (kappa + n), 1.0 + weight * distance
+        log_ratio = prior_log_determinant - log_determinant - math.log(growth)
+        total += 0.5 * (nu_n * log_ratio - n * prior_log_determinant - d * n * math.log(math.pi))
+        total -= 0.5 * d * math.log1p(n / kappa)
+        for i in range(d):
+            total += log_rising_factorial(0.5 * (nu - i), 0.5 * n)
+            log_ratio += digamma(0.5 * (nu_n - i)) - digamma(0.5 * (nu - i))
+            gradient[i] += nu_n * weight / growth * z[i]
+            for j in range(d):
+                of_Psi[i, j] -= 0.5 * nu_n * (inverse[i, j] - weight / growth * z[i] * z[j])
+        gradient[d] += 0.5 * (d * share / kappa - nu_n * share * share * distance / growth)
+        gradient[in_nu] += 0.5 * log_ratio
+    return total
+
+
+@kernel
+def draw_mean_and_covariance(family, statistics, rng, parameters):
+    """Draw the mean and covariance of a cluster given its statistics and write them into a row."""
+    # Bartlett decomposition: Lambda = inverse(F)' A A' inverse(F), with F the factor of Psi_n, so that F inverse(A)' is
+    # a square root of the covariance.
+    d = family.mu.shape[0]
+    factor, bartlett, root = new_workspace(d), np.zeros((d, d)), np.zeros((d, d))
+    weight = posterior_factor(family, statistics, parameters[:d], factor)
+    cholesky_update(factor, math.sqrt(weight) * factor[d + 3])
+    nu_n, kappa_n = family.nu + statistics[0], family.kappa + statistics[0]
+    for i in range(d):
+        bartlett[i, i] = math.sqrt(rng.chisquare(nu_n - i))
+        for j in range(i):
+            bartlett[i, j] = rng.standard_normal()
+    # Solve root A' = F row by row; A' is upper triangular.
+    for i in range(d):
+        for j in range(d):
+            total = factor[i, j] if j <= i else 0.0
+            for m in range(j):
+                total -= root[i, m] * bartlett[j, m]
+            root[i, j] = total / bartlett[j, j]
+    for i in range(d):
+        for j in range(d):
+            total = 0.0
+            for m in range(d):
+                total += root[i, m] * root[j, m]
+            parameters[d + i * d + j] = total
+    for j in range(d):
+        noise = rng.standard_normal() / math.sqrt(kappa_n)
+        for i in range(d):
+            parameters[i] += root[i, j] * noise

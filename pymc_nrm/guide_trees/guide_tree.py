@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from pymc_nrm.families.features import features
 from pymc_nrm.families.no_data import NoRows
-from pymc_nrm.guide_trees.features import features
 from pymc_nrm.guide_trees.incremental import grow_forest
 from pymc_nrm.guide_trees.join_forest import join_forest
 from pymc_nrm.guide_trees.potentials import tree_potentials
@@ -33,7 +33,7 @@ def guide_tree(
         In the form that kernels take, with pilot hyperparameters.
     kind : {"ibhc", "ward"}
         ``"ibhc"`` is one pass of incremental Bayesian hierarchical clustering, whose roots are joined by greedy
-        clustering.  ``"ward"`` is Ward linkage of the :func:`~pymc_nrm.guide_trees.features.features` of the items; its
+        clustering.  ``"ward"`` is Ward linkage of the :func:`~pymc_nrm.families.features.features` of the items; its
         trees are shallower and ignore hyperparameters.  With more than 5000 items it links within the cells of
         k-means, then links the cells.
     balance_depth : int

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_nrm.measures.base import Hyperparameter, as_float64_scalar, n_clusters_mean, random_measure, symbolic_log_eppf
-from pymc_nrm.measures.generalized_gamma import implement_generalized_gamma, stable_parameters
+from pymc_nrm.measures.base import Hyperparameter, as_float64_scalar, random_measure
+from pymc_nrm.measures.generalized_gamma import generalized_gamma
 from pymc_nrm.special import symbolic_log_rising_factorial
 
 
+@generalized_gamma
 @random_measure(hyperparameters={"alpha": Hyperparameter((), "positive")})
 class DirichletProcess(NamedTuple):
     """Dirichlet process with concentration alpha.
@@ -37,22 +38,13 @@ class DirichletProcess(NamedTuple):
 
     alpha: Any = 1.0
 
+    def stable_parameters(self):
+        return self.alpha, 0.0
 
-implement_generalized_gamma(DirichletProcess)
+    def symbolic_log_eppf(self, counts):
+        alpha, counts = as_float64_scalar(self.alpha), pt.as_tensor(counts)
+        sizes = (counts.shape[0] - 1) * pt.log(alpha) + pt.gammaln(counts).sum()
+        return sizes - symbolic_log_rising_factorial(alpha + 1.0, counts.sum() - 1)
 
-
-@stable_parameters.register(DirichletProcess)
-def _(measure):
-    return measure.alpha, 0.0
-
-
-@symbolic_log_eppf.register(DirichletProcess)
-def _(measure, counts):
-    alpha, counts = as_float64_scalar(measure.alpha), pt.as_tensor(counts)
-    sizes = (counts.shape[0] - 1) * pt.log(alpha) + pt.gammaln(counts).sum()
-    return sizes - symbolic_log_rising_factorial(alpha + 1.0, counts.sum() - 1)
-
-
-@n_clusters_mean.register(DirichletProcess)
-def _(measure, n):
-    return float((measure.alpha / (measure.alpha + np.arange(n))).sum())
+    def n_clusters_mean(self, n):
+        return float((self.alpha / (self.alpha + np.arange(n))).sum())

@@ -1,20 +1,21 @@
 """Numerics of the generalized gamma measures, in terms of their two parameters alpha and sigma.
 
-A measure of this class registers :func:`stable_parameters` and calls :func:`implement_generalized_gamma` on its type.
+A measure of this class has :func:`stable_parameters`, and gets its other methods from :func:`generalized_gamma`.
 ``L`` stands for ``log(1 + u)`` throughout.  If ``sigma = 0``, the measure is the Dirichlet process: u is independent of
 the partition, integrals over u are beta functions, and no quadrature is needed.
 """
 
 import math
+import types
 from typing import NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
 
 from pymc_nrm.generic import generic, kernel
-from pymc_nrm.measures import base, levy
+from pymc_nrm.measures import base
 from pymc_nrm.measures.gibbs_type import draw_cluster, gibbs_type_weights
-from pymc_nrm.measures.log_concave import draw_log_concave, log_density, log_density_derivative
+from pymc_nrm.measures.log_concave import draw_log_concave
 from pymc_nrm.measures.quadrature import (
     find_window,
     laplace_exponent_at,
@@ -46,89 +47,69 @@ def stable_parameters(measure):
     raise NotImplementedError
 
 
-def implement_generalized_gamma(measure_type):
-    """Register the implementations of this file for a measure that has :func:`stable_parameters`."""
-    for function, implementation in _IMPLEMENTATIONS:
-        function.register(measure_type)(implementation)
+class GeneralizedGamma:
+    """Methods of every measure that has ``stable_parameters``."""
+
+    def log_levy_intensity(self, w):
+        alpha, sigma = stable_parameters(self)
+        return np.log(alpha) - log_gamma(1.0 - sigma) - (1.0 + sigma) * np.log(w) - w
+
+    def laplace_exponent(self, u):
+        alpha, sigma = stable_parameters(self)
+        L = np.log1p(u)
+        return alpha * (np.expm1(sigma * L) / sigma if sigma > 0.0 else L)
+
+    def log_tilted_moment(self, m, u):
+        alpha, sigma = stable_parameters(self)
+        return np.log(alpha) + log_gamma(m - sigma) - log_gamma(1.0 - sigma) + (sigma - m) * np.log1p(u)
+
+    def log_joint_term(self, n, log_u):
+        alpha, sigma = stable_parameters(self)
+        # (n - 1) log u - n log(1 + u)
+        powers = -log_u - n * softplus(-log_u)
+        return powers - laplace_exponent_at(alpha, sigma, softplus(log_u)) - math.lgamma(n)
+
+    def log_joint_increment(self, n, log_u):
+        # log u - log(1 + u) - log n
+        return -softplus(-log_u) - math.log(n)
+
+    def draw_log_auxiliary(self, n, n_clusters, rng):
+        alpha, sigma = stable_parameters(self)
+        return _draw_log_u_kernel(float(alpha), float(sigma), n, n_clusters, rng)
+
+    def weights(self, n, log_u):
+        alpha, sigma = stable_parameters(self)
+        return _weights_kernel(float(alpha), float(sigma), n, float(log_u))
+
+    def log_eppf(self, counts):
+        alpha, sigma = stable_parameters(self)
+        return _log_eppf_kernel(float(alpha), float(sigma), np.asarray(counts))
+
+    def symbolic_log_eppf(self, counts):
+        alpha, sigma = (base.as_float64_scalar(value) for value in stable_parameters(self))
+        counts = pt.as_tensor(counts)
+        n, k = counts.sum(), counts.shape[0]
+        # lgamma(1 - sigma) diverges as sigma tends to 1.  It cancels for clusters of one item, and for others
+        # lgamma(m - sigma) - lgamma(1 - sigma) = lgamma(m - sigma) - lgamma(2 - sigma) + log(1 - sigma).
+        sizes = pt.gammaln(pt.maximum(counts, 2) - sigma).sum() - k * pt.gammaln(2.0 - sigma)
+        sizes += pt.gt(counts, 1).sum() * pt.log1p(-sigma)
+        return k * pt.log(alpha) + sizes - pt.gammaln(n) + symbolic_log_integral(n, k, alpha, sigma)
+
+    def n_clusters_log_pmf(self, n):
+        alpha, sigma = stable_parameters(self)
+        return _n_clusters_kernel(float(alpha), float(sigma), n)
+
+    def draw_partition(self, n, rng):
+        alpha, sigma = stable_parameters(self)
+        return _draw_partition_kernel(float(alpha), float(sigma), n, rng)
 
 
-def _log_levy_intensity(measure, w):
-    alpha, sigma = stable_parameters(measure)
-    return np.log(alpha) - log_gamma(1.0 - sigma) - (1.0 + sigma) * np.log(w) - w
-
-
-def _laplace_exponent(measure, u):
-    alpha, sigma = stable_parameters(measure)
-    L = np.log1p(u)
-    return alpha * (np.expm1(sigma * L) / sigma if sigma > 0.0 else L)
-
-
-def _log_tilted_moment(measure, m, u):
-    alpha, sigma = stable_parameters(measure)
-    return np.log(alpha) + log_gamma(m - sigma) - log_gamma(1.0 - sigma) + (sigma - m) * np.log1p(u)
-
-
-def _log_joint_term(measure, n, log_u):
-    alpha, sigma = stable_parameters(measure)
-    # (n - 1) log u - n log(1 + u)
-    powers = -log_u - n * softplus(-log_u)
-    return powers - laplace_exponent_at(alpha, sigma, softplus(log_u)) - math.lgamma(n)
-
-
-def _log_joint_increment(measure, n, log_u):
-    # log u - log(1 + u) - log n
-    return -softplus(-log_u) - math.log(n)
-
-
-def _draw_log_u(measure, n, n_clusters, rng):
-    alpha, sigma = stable_parameters(measure)
-    return _draw_log_u_kernel(float(alpha), float(sigma), n, n_clusters, rng)
-
-
-def _weights(measure, n, log_u):
-    alpha, sigma = stable_parameters(measure)
-    return _weights_kernel(float(alpha), float(sigma), n, float(log_u))
-
-
-def _log_eppf(measure, counts):
-    alpha, sigma = stable_parameters(measure)
-    return _log_eppf_kernel(float(alpha), float(sigma), np.asarray(counts))
-
-
-def _symbolic_log_eppf(measure, counts):
-    alpha, sigma = (base.as_float64_scalar(value) for value in stable_parameters(measure))
-    counts = pt.as_tensor(counts)
-    n, k = counts.sum(), counts.shape[0]
-    # lgamma(1 - sigma) diverges as sigma tends to 1.  It cancels for clusters of one item, and for others
-    # lgamma(m - sigma) - lgamma(1 - sigma) = lgamma(m - sigma) - lgamma(2 - sigma) + log(1 - sigma).
-    sizes = pt.gammaln(pt.maximum(counts, 2) - sigma).sum() - k * pt.gammaln(2.0 - sigma)
-    sizes += pt.gt(counts, 1).sum() * pt.log1p(-sigma)
-    return k * pt.log(alpha) + sizes - pt.gammaln(n) + symbolic_log_integral(n, k, alpha, sigma)
-
-
-def _n_clusters_log_pmf(measure, n):
-    alpha, sigma = stable_parameters(measure)
-    return _n_clusters_kernel(float(alpha), float(sigma), n)
-
-
-def _draw_partition(measure, n, rng):
-    alpha, sigma = stable_parameters(measure)
-    return _draw_partition_kernel(float(alpha), float(sigma), n, rng)
-
-
-_IMPLEMENTATIONS = [
-    (levy.log_levy_intensity, _log_levy_intensity),
-    (levy.laplace_exponent, _laplace_exponent),
-    (levy.log_tilted_moment, _log_tilted_moment),
-    (base.log_joint_term, _log_joint_term),
-    (base.log_joint_increment, _log_joint_increment),
-    (base.draw_log_auxiliary, _draw_log_u),
-    (base.weights, _weights),
-    (base.log_eppf, _log_eppf),
-    (base.symbolic_log_eppf, _symbolic_log_eppf),
-    (base.n_clusters_log_pmf, _n_clusters_log_pmf),
-    (base.draw_partition, _draw_partition),
-]
+def generalized_gamma[T](measure_type: type[T]) -> type[T]:
+    """Decorator that gives a measure with ``stable_parameters`` the methods of its class that it does not define."""
+    for name, method in vars(GeneralizedGamma).items():
+        if isinstance(method, types.FunctionType) and name not in vars(measure_type):
+            setattr(measure_type, name, method)
+    return measure_type
 
 
 class LogU(NamedTuple):
@@ -143,24 +124,20 @@ class LogU(NamedTuple):
     alpha: float
     sigma: float
 
+    def log_density(self, s):
+        # n s - n softplus(s) = -n softplus(-s)
+        L = softplus(s)
+        tilt = self.k * self.sigma * L - laplace_exponent_at(self.alpha, self.sigma, L)
+        return -self.n * softplus(-s) + tilt
 
-@log_density.register(LogU)
-def _(target, s):
-    # n s - n softplus(s) = -n softplus(-s)
-    L = softplus(s)
-    tilt = target.k * target.sigma * L - laplace_exponent_at(target.alpha, target.sigma, L)
-    return -target.n * softplus(-s) + tilt
-
-
-@log_density_derivative.register(LogU)
-def _(target, s):
-    L = softplus(s)
-    growth = log_growth(target.alpha, target.sigma, L)
-    if growth > 700.0:
-        return -math.inf
-    share = math.exp(s - L)
-    slope = target.k * target.sigma - math.exp(growth)
-    return target.n * math.exp(-L) + share * slope
+    def log_density_derivative(self, s):
+        L = softplus(s)
+        growth = log_growth(self.alpha, self.sigma, L)
+        if growth > 700.0:
+            return -math.inf
+        share = math.exp(s - L)
+        slope = self.k * self.sigma - math.exp(growth)
+        return self.n * math.exp(-L) + share * slope
 
 
 @kernel

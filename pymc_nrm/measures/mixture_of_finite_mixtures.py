@@ -19,7 +19,7 @@ import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
 
 from pymc_nrm.generic import kernel
-from pymc_nrm.measures import base, levy
+from pymc_nrm.measures import base
 from pymc_nrm.measures.base import Hyperparameter, random_measure
 from pymc_nrm.measures.gibbs_type import gibbs_type_weights
 from pymc_nrm.measures.stirling_numbers import log_stirling_numbers
@@ -89,82 +89,58 @@ class MixtureOfFiniteMixtures(NamedTuple):
     gamma: Any = 1.0
     rate: Any = 5.0
 
+    def log_levy_intensity(self, w):
+        gamma, rate = self
+        return np.log(rate) - log_gamma(gamma) + (gamma - 1.0) * np.log(w) - w
 
-@levy.log_levy_intensity.register(MixtureOfFiniteMixtures)
-def _(measure, w):
-    gamma, rate = measure
-    return np.log(rate) - log_gamma(gamma) + (gamma - 1.0) * np.log(w) - w
+    def laplace_exponent(self, u):
+        return -self.rate * np.expm1(-self.gamma * np.log1p(u))
 
+    def log_tilted_moment(self, m, u):
+        gamma, rate = self
+        return np.log(rate) + log_gamma(gamma + m) - log_gamma(gamma) - (gamma + m) * np.log1p(u)
 
-@levy.laplace_exponent.register(MixtureOfFiniteMixtures)
-def _(measure, u):
-    return -measure.rate * np.expm1(-measure.gamma * np.log1p(u))
+    def log_joint_term(self, n, log_u):
+        gamma, rate = self
+        # (n - 1) log u - n log(1 + u)
+        powers = -log_u - n * softplus(-log_u)
+        log_chance_of_atom = math.log(-math.expm1(-rate))
+        return powers + rate * math.expm1(-gamma * softplus(log_u)) - math.lgamma(n) - log_chance_of_atom
 
+    def log_joint_increment(self, n, log_u):
+        # log u - log(1 + u) - log n
+        return -softplus(-log_u) - math.log(n)
 
-@levy.log_tilted_moment.register(MixtureOfFiniteMixtures)
-def _(measure, m, u):
-    gamma, rate = measure
-    return np.log(rate) + log_gamma(gamma + m) - log_gamma(gamma) - (gamma + m) * np.log1p(u)
+    def weights(self, n, log_u):
+        gamma, rate = float(self.gamma), float(self.rate)
+        return gibbs_type_weights(n, -gamma, math.log(rate) + math.log(gamma) - gamma * softplus(log_u))
 
+    def draw_log_auxiliary(self, n, n_clusters, rng):
+        return _draw_log_u_kernel(float(self.gamma), float(self.rate), n, n_clusters, rng)
 
-@base.log_joint_term.register(MixtureOfFiniteMixtures)
-def _(measure, n, log_u):
-    gamma, rate = measure
-    # (n - 1) log u - n log(1 + u)
-    powers = -log_u - n * softplus(-log_u)
-    log_chance_of_atom = math.log(-math.expm1(-rate))
-    return powers + rate * math.expm1(-gamma * softplus(log_u)) - math.lgamma(n) - log_chance_of_atom
+    def log_eppf(self, counts):
+        return _log_eppf_kernel(float(self.gamma), float(self.rate), np.asarray(counts))
 
+    def symbolic_log_eppf(self, counts):
+        gamma, rate = (base.as_float64_scalar(value) for value in self)
+        counts = pt.as_tensor(counts)
+        n, k = counts.sum(), counts.shape[0]
+        # Where a value outside the support is tried, one that is not finite included, few terms are enough.
+        inside = pt.and_(rate > 0.0, rate <= LARGEST_RATE)
+        mean = disconnected_grad(pt.switch(inside, rate, 0.0))
+        m = pt.arange((mean + 12.0 * pt.sqrt(mean)).astype("int64") + N_TERMS_AT_RATE_ZERO).astype("float64")
+        log_terms = _symbolic_log_poisson(m, rate) - symbolic_log_rising_factorial(gamma * (k + m), n)
+        log_v = (k - 1) * pt.log(rate) + pt.log(rate) - pt.log(-pt.expm1(-rate)) + pt.logsumexp(log_terms)
+        return k * pt.log(gamma) + symbolic_log_rising_factorial(gamma + 1.0, counts - 1).sum() + log_v
 
-@base.log_joint_increment.register(MixtureOfFiniteMixtures)
-def _(measure, n, log_u):
-    # log u - log(1 + u) - log n
-    return -softplus(-log_u) - math.log(n)
+    def n_clusters_log_pmf(self, n):
+        return _n_clusters_kernel(float(self.gamma), float(self.rate), n)
 
+    def n_clusters_mean(self, n):
+        return _n_clusters_mean_kernel(float(self.gamma), float(self.rate), n)
 
-@base.weights.register(MixtureOfFiniteMixtures)
-def _(measure, n, log_u):
-    gamma, rate = float(measure.gamma), float(measure.rate)
-    return gibbs_type_weights(n, -gamma, math.log(rate) + math.log(gamma) - gamma * softplus(log_u))
-
-
-@base.draw_log_auxiliary.register(MixtureOfFiniteMixtures)
-def _(measure, n, n_clusters, rng):
-    return _draw_log_u_kernel(float(measure.gamma), float(measure.rate), n, n_clusters, rng)
-
-
-@base.log_eppf.register(MixtureOfFiniteMixtures)
-def _(measure, counts):
-    return _log_eppf_kernel(float(measure.gamma), float(measure.rate), np.asarray(counts))
-
-
-@base.symbolic_log_eppf.register(MixtureOfFiniteMixtures)
-def _(measure, counts):
-    gamma, rate = (base.as_float64_scalar(value) for value in measure)
-    counts = pt.as_tensor(counts)
-    n, k = counts.sum(), counts.shape[0]
-    # Where a value outside the support is tried, one that is not finite included, few terms are enough.
-    inside = pt.and_(rate > 0.0, rate <= LARGEST_RATE)
-    mean = disconnected_grad(pt.switch(inside, rate, 0.0))
-    m = pt.arange((mean + 12.0 * pt.sqrt(mean)).astype("int64") + N_TERMS_AT_RATE_ZERO).astype("float64")
-    log_terms = _symbolic_log_poisson(m, rate) - symbolic_log_rising_factorial(gamma * (k + m), n)
-    log_v = (k - 1) * pt.log(rate) + pt.log(rate) - pt.log(-pt.expm1(-rate)) + pt.logsumexp(log_terms)
-    return k * pt.log(gamma) + symbolic_log_rising_factorial(gamma + 1.0, counts - 1).sum() + log_v
-
-
-@base.n_clusters_log_pmf.register(MixtureOfFiniteMixtures)
-def _(measure, n):
-    return _n_clusters_kernel(float(measure.gamma), float(measure.rate), n)
-
-
-@base.n_clusters_mean.register(MixtureOfFiniteMixtures)
-def _(measure, n):
-    return _n_clusters_mean_kernel(float(measure.gamma), float(measure.rate), n)
-
-
-@base.draw_partition.register(MixtureOfFiniteMixtures)
-def _(measure, n, rng):
-    return _draw_partition_kernel(float(measure.gamma), float(measure.rate), n, rng)
+    def draw_partition(self, n, rng):
+        return _draw_partition_kernel(float(self.gamma), float(self.rate), n, rng)
 
 
 @kernel

@@ -3,9 +3,10 @@
 from typing import Any, NamedTuple
 
 from pymc_nrm.measures.base import Hyperparameter, random_measure
-from pymc_nrm.measures.generalized_gamma import implement_generalized_gamma, stable_parameters
+from pymc_nrm.measures.generalized_gamma import generalized_gamma
 
 
+@generalized_gamma
 @random_measure(hyperparameters={"alpha": Hyperparameter((), "positive"), "sigma": Hyperparameter((), "unit interval")})
 class NormalizedGeneralizedGamma(NamedTuple):
     """Normalized generalized gamma measure with total mass parameter alpha and stability sigma.
@@ -36,10 +37,5 @@ class NormalizedGeneralizedGamma(NamedTuple):
     alpha: Any = 1.0
     sigma: Any = 0.5
 
-
-implement_generalized_gamma(NormalizedGeneralizedGamma)
-
-
-@stable_parameters.register(NormalizedGeneralizedGamma)
-def _(measure):
-    return measure.alpha, measure.sigma
+    def stable_parameters(self):
+        return self.alpha, self.sigma

@@ -3,9 +3,10 @@
 from typing import Any, NamedTuple
 
 from pymc_nrm.measures.base import Hyperparameter, random_measure
-from pymc_nrm.measures.generalized_gamma import implement_generalized_gamma, stable_parameters
+from pymc_nrm.measures.generalized_gamma import generalized_gamma
 
 
+@generalized_gamma
 @random_measure(hyperparameters={"alpha": Hyperparameter((), "positive")})
 class NormalizedInverseGaussian(NamedTuple):
     """Normalized inverse Gaussian measure with total mass parameter alpha.
@@ -32,10 +33,5 @@ class NormalizedInverseGaussian(NamedTuple):
 
     alpha: Any = 1.0
 
-
-implement_generalized_gamma(NormalizedInverseGaussian)
-
-
-@stable_parameters.register(NormalizedInverseGaussian)
-def _(measure):
-    return measure.alpha, 0.5
+    def stable_parameters(self):
+        return self.alpha, 0.5

@@ -70,26 +70,85 @@ class PitmanYorProcess(NamedTuple):
     discount: Any = 0.5
     concentration: Any = 1.0
 
+    def log_joint_term(self, n, log_u):
+        d, t = self.discount, self.concentration
+        if not has_auxiliary(d, t):
+            # (n - 1) log u - (n + t) log(1 + u), as for the Dirichlet process
+            return -log_u - n * softplus(-log_u) - t * softplus(log_u) - math.lgamma(n)
+        return _log_density_of_auxiliary(d, t, log_u) - log_rising_factorial(t + 1.0, n - 1)
+
+    def log_joint_increment(self, n, log_u):
+        d, t = self.discount, self.concentration
+        return -math.log(t + n) if has_auxiliary(d, t) else -softplus(-log_u) - math.log(n)
+
+    def draw_log_auxiliary(self, n, n_clusters, rng):
+        d, t = self.discount, self.concentration
+        if not has_auxiliary(d, t):
+            return draw_log_u_without_sigma(float(t), n, rng)
+        # The mean of d g comes first, since the shape alone may be a difference of large numbers.
+        mean = t + n_clusters * d
+        shape = mean / d
+        return max(math.log(mean) + draw_log_gamma(rng, shape) - math.log(shape), -LARGEST_LOG_U)
+
+    def weights(self, n, log_u):
+        d, t = self.discount, self.concentration
+        return gibbs_type_weights(n, d, log_u if has_auxiliary(d, t) else math.log(t))
+
+    def log_eppf(self, counts):
+        d, t = self.discount, self.concentration
+        n, k = 0, counts.shape[0]
+        value = 0.0
+        for m in counts:
+            n += m
+            if m > 1:
+                # log Gamma(m - d) - log Gamma(1 - d); the latter diverges as d tends to 1
+                value += math.lgamma(m - d) - math.lgamma(2.0 - d) + math.log1p(-d)
+        if k > 0:
+            for i in range(1, k):
+                value += math.log(t + i * d)
+            value -= log_rising_factorial(t + 1.0, n - 1)
+        return value
+
+    def symbolic_log_eppf(self, counts):
+        d, t = (base.as_float64_scalar(value) for value in self)
+        counts = pt.as_tensor(counts)
+        n, k = counts.sum(), counts.shape[0]
+        sizes = pt.gammaln(pt.maximum(counts, 2) - d).sum() - k * pt.gammaln(2.0 - d)
+        sizes += pt.gt(counts, 1).sum() * pt.log1p(-d)
+        return pt.log(t + d * pt.arange(1, k)).sum() - symbolic_log_rising_factorial(t + 1.0, n - 1) + sizes
+
+    def n_clusters_log_pmf(self, n):
+        d, t = float(self.discount), float(self.concentration)
+        log_v = np.concatenate([[0.0], np.cumsum(np.log(t + d * np.arange(1, n)))])
+        return log_stirling_numbers(n, d) + log_v - log_rising_factorial(t + 1.0, n - 1)
+
+    def n_clusters_mean(self, n):
+        # Item i + 1 opens a cluster with probability (t + d)_i / (t + 1)_i.
+        d, t = float(self.discount), float(self.concentration)
+        i = np.arange(n - 1)
+        return 1.0 + float(np.cumprod((t + d + i) / (t + 1.0 + i)).sum())
+
+    def draw_partition(self, n, rng):
+        d, t = self.discount, self.concentration
+        labels = np.zeros(n, dtype=np.int64)
+        counts = np.zeros(n, dtype=np.int64)
+        if n > 0:
+            counts[0] = 1
+        k = 1
+        for i in range(1, n):
+            if rng.random() * (t + i) < t + k * d:
+                labels[i] = k
+                k += 1
+            else:
+                labels[i] = draw_cluster(rng, labels, counts, i, d)
+            counts[labels[i]] += 1
+        return labels
+
 
 @kernel
 def has_auxiliary(discount, concentration):
     """Whether clusters depend on an auxiliary variable: not at discount 0, nor where ``d g`` is constant."""
     return discount > 0.0 and concentration <= _LARGEST_RATIO * discount
-
-
-@base.log_joint_term.register(PitmanYorProcess)
-def _(measure, n, log_u):
-    d, t = measure.discount, measure.concentration
-    if not has_auxiliary(d, t):
-        # (n - 1) log u - (n + t) log(1 + u), as for the Dirichlet process
-        return -log_u - n * softplus(-log_u) - t * softplus(log_u) - math.lgamma(n)
-    return _log_density_of_auxiliary(d, t, log_u) - log_rising_factorial(t + 1.0, n - 1)
-
-
-@base.log_joint_increment.register(PitmanYorProcess)
-def _(measure, n, log_u):
-    d, t = measure.discount, measure.concentration
-    return -math.log(t + n) if has_auxiliary(d, t) else -softplus(-log_u) - math.log(n)
 
 
 @kernel
@@ -115,80 +174,3 @@ def _expm1_less_x(x):
     for order in range(16, 2, -1):
         series = 1.0 + series * x / order
     return 0.5 * x * x * series
-
-
-@base.draw_log_auxiliary.register(PitmanYorProcess)
-def _(measure, n, n_clusters, rng):
-    d, t = measure.discount, measure.concentration
-    if not has_auxiliary(d, t):
-        return draw_log_u_without_sigma(float(t), n, rng)
-    # The mean of d g comes first, since the shape alone may be a difference of large numbers.
-    mean = t + n_clusters * d
-    shape = mean / d
-    return max(math.log(mean) + draw_log_gamma(rng, shape) - math.log(shape), -LARGEST_LOG_U)
-
-
-@base.weights.register(PitmanYorProcess)
-def _(measure, n, log_u):
-    d, t = measure.discount, measure.concentration
-    return gibbs_type_weights(n, d, log_u if has_auxiliary(d, t) else math.log(t))
-
-
-@base.log_eppf.register(PitmanYorProcess)
-def _(measure, counts):
-    d, t = measure.discount, measure.concentration
-    n, k = 0, counts.shape[0]
-    value = 0.0
-    for m in counts:
-        n += m
-        if m > 1:
-            # log Gamma(m - d) - log Gamma(1 - d); the latter diverges as d tends to 1
-            value += math.lgamma(m - d) - math.lgamma(2.0 - d) + math.log1p(-d)
-    if k > 0:
-        for i in range(1, k):
-            value += math.log(t + i * d)
-        value -= log_rising_factorial(t + 1.0, n - 1)
-    return value
-
-
-@base.symbolic_log_eppf.register(PitmanYorProcess)
-def _(measure, counts):
-    d, t = (base.as_float64_scalar(value) for value in measure)
-    counts = pt.as_tensor(counts)
-    n, k = counts.sum(), counts.shape[0]
-    sizes = pt.gammaln(pt.maximum(counts, 2) - d).sum() - k * pt.gammaln(2.0 - d)
-    sizes += pt.gt(counts, 1).sum() * pt.log1p(-d)
-    return pt.log(t + d * pt.arange(1, k)).sum() - symbolic_log_rising_factorial(t + 1.0, n - 1) + sizes
-
-
-@base.n_clusters_log_pmf.register(PitmanYorProcess)
-def _(measure, n):
-    d, t = float(measure.discount), float(measure.concentration)
-    log_v = np.concatenate([[0.0], np.cumsum(np.log(t + d * np.arange(1, n)))])
-    return log_stirling_numbers(n, d) + log_v - log_rising_factorial(t + 1.0, n - 1)
-
-
-@base.n_clusters_mean.register(PitmanYorProcess)
-def _(measure, n):
-    # Item i + 1 opens a cluster with probability (t + d)_i / (t + 1)_i.
-    d, t = float(measure.discount), float(measure.concentration)
-    i = np.arange(n - 1)
-    return 1.0 + float(np.cumprod((t + d + i) / (t + 1.0 + i)).sum())
-
-
-@base.draw_partition.register(PitmanYorProcess)
-def _(measure, n, rng):
-    d, t = measure.discount, measure.concentration
-    labels = np.zeros(n, dtype=np.int64)
-    counts = np.zeros(n, dtype=np.int64)
-    if n > 0:
-        counts[0] = 1
-    k = 1
-    for i in range(1, n):
-        if rng.random() * (t + i) < t + k * d:
-            labels[i] = k
-            k += 1
-        else:
-            labels[i] = draw_cluster(rng, labels, counts, i, d)
-        counts[labels[i]] += 1
-    return labels

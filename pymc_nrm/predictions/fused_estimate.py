@@ -8,11 +8,12 @@ from pymc.model import Model
 from pymc.util import get_random_generator
 
 from pymc_nrm.checks import check_count, check_number, random_generator
+from pymc_nrm.families.affinities import log_affinities
 from pymc_nrm.families.conjugate import parameter_shapes
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.model.rvs import checked_model, family_of, find_partition
 from pymc_nrm.partitions.labels import label_counts
-from pymc_nrm.predictions.affinities import closeness, has_affinities, log_affinities
+from pymc_nrm.predictions.affinities import closeness, has_affinities
 from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.progress import tracked

@@ -46,6 +46,34 @@ class PairTable(NamedTuple):
 
     costs: Any
 
+    def join_costs(self, candidate, item, costs):
+        row = self.costs[item]
+        for slot in range(candidate.n_slots[0] + 1):
+            costs[slot] = 0.0
+        for other in range(row.shape[0]):
+            slot = candidate.labels[other]
+            if slot >= 0 and other != item:
+                costs[slot] += row[other]
+
+    def item_losses(self, candidate, item, costs):
+        join_costs(self, candidate, item, costs)
+
+    def count_item(self, candidate, item, slot, sign):
+        return None
+
+    def with_room(self, n_slots):
+        return self
+
+    def total_loss(self, candidate):
+        total = 0.0
+        for i in range(candidate.labels.shape[0]):
+            check_signals()
+            row = self.costs[i]
+            for j in range(i):
+                if candidate.labels[i] == candidate.labels[j]:
+                    total += row[j]
+        return total
+
 
 class DrawTables(NamedTuple):
     """Contingency tables of the candidate with each draw, and what one more item in a cell changes.
@@ -82,6 +110,66 @@ class DrawTables(NamedTuple):
     coefficients: Any
     ratio: Any
 
+    def join_costs(self, candidate, item, costs):
+        rows, table = self.rows[item], self.table
+        n_slots, own = candidate.n_slots[0], candidate.labels[item]
+        sum_gains(self.gains, rows, n_slots, costs)
+        if own >= 0:
+            costs[own] = 0.0
+            for s in range(rows.shape[0]):
+                count = self.counts[rows[s], own]
+                costs[own] += table[count] - table[count - 1]
+        for slot in range(n_slots):
+            size = candidate.sizes[slot] - (slot == own)
+            costs[slot] *= self.coefficients[1] / rows.shape[0]
+            costs[slot] += self.coefficients[0] * (table[size + 1] - table[size])
+        costs[n_slots] = 0.0
+
+    def item_losses(self, candidate, item, costs):
+        if self.ratio == LINEAR:
+            join_costs(self, candidate, item, costs)
+        else:
+            ratio_losses(self, candidate, item, costs)
+
+    def count_item(self, candidate, item, slot, sign):
+        rows, table = self.rows[item], self.table
+        for s in range(rows.shape[0]):
+            row = rows[s]
+            before = self.counts[row, slot]
+            after = before + sign
+            self.counts[row, slot] = after
+            self.gains[row, slot] = table[after + 1] - table[after]
+            self.cells[s] += table[after] - table[before]
+
+    def with_room(self, n_slots):
+        n_rows, room = self.counts.shape
+        if n_slots <= room:
+            return self
+        counts = np.zeros((n_rows, n_slots + 16), dtype=np.int32)
+        gains = np.zeros((n_rows, n_slots + 16))  # of empty cells: the table begins with two zeros
+        # Plain loops compile many times faster than assignments of slices.
+        for row in range(n_rows):
+            for slot in range(room):
+                counts[row, slot] = self.counts[row, slot]
+                gains[row, slot] = self.gains[row, slot]
+        return DrawTables(self.rows, counts, gains, self.cells, self.margins, self.table, self.coefficients, self.ratio)
+
+    def total_loss(self, candidate):
+        n, n_draws = self.rows.shape
+        clusters, total = 0.0, 0.0
+        for slot in range(candidate.n_slots[0]):
+            clusters += self.table[candidate.sizes[slot]]
+        for s in range(n_draws):
+            cells, margin = self.cells[s], self.margins[s]
+            if self.ratio == LINEAR:
+                total += self.coefficients[1] * cells
+            elif self.ratio == NORMALIZED_INFORMATION:
+                total += n * normalized_information(clusters, margin, cells, self.table[n])
+            else:
+                total += n * adjusted_rand_loss(clusters, margin, cells, self.table[n])
+        total /= n_draws
+        return total + self.coefficients[0] * clusters if self.ratio == LINEAR else total
+
 
 @generic
 def join_costs(tables, candidate, item, costs):
@@ -113,44 +201,6 @@ def total_loss(tables, candidate):
     raise NotImplementedError
 
 
-@join_costs.register(PairTable)
-def _(tables, candidate, item, costs):
-    row = tables.costs[item]
-    for slot in range(candidate.n_slots[0] + 1):
-        costs[slot] = 0.0
-    for other in range(row.shape[0]):
-        slot = candidate.labels[other]
-        if slot >= 0 and other != item:
-            costs[slot] += row[other]
-
-
-@item_losses.register(PairTable)
-def _(tables, candidate, item, costs):
-    join_costs(tables, candidate, item, costs)
-
-
-@count_item.register(PairTable)
-def _(tables, candidate, item, slot, sign):
-    return None
-
-
-@with_room.register(PairTable)
-def _(tables, n_slots):
-    return tables
-
-
-@total_loss.register(PairTable)
-def _(tables, candidate):
-    total = 0.0
-    for i in range(candidate.labels.shape[0]):
-        check_signals()
-        row = tables.costs[i]
-        for j in range(i):
-            if candidate.labels[i] == candidate.labels[j]:
-                total += row[j]
-    return total
-
-
 @kernel
 def sum_gains(gains, rows, n_slots, sums):
     """Sum the gains of each slot over draws, for the rows of one item."""
@@ -160,31 +210,6 @@ def sum_gains(gains, rows, n_slots, sums):
         gain = gains[rows[s]]
         for slot in range(n_slots):
             sums[slot] += gain[slot]
-
-
-@join_costs.register(DrawTables)
-def _(tables, candidate, item, costs):
-    rows, table = tables.rows[item], tables.table
-    n_slots, own = candidate.n_slots[0], candidate.labels[item]
-    sum_gains(tables.gains, rows, n_slots, costs)
-    if own >= 0:
-        costs[own] = 0.0
-        for s in range(rows.shape[0]):
-            count = tables.counts[rows[s], own]
-            costs[own] += table[count] - table[count - 1]
-    for slot in range(n_slots):
-        size = candidate.sizes[slot] - (slot == own)
-        costs[slot] *= tables.coefficients[1] / rows.shape[0]
-        costs[slot] += tables.coefficients[0] * (table[size + 1] - table[size])
-    costs[n_slots] = 0.0
-
-
-@item_losses.register(DrawTables)
-def _(tables, candidate, item, costs):
-    if tables.ratio == LINEAR:
-        join_costs(tables, candidate, item, costs)
-    else:
-        ratio_losses(tables, candidate, item, costs)
 
 
 @kernel
@@ -237,53 +262,6 @@ def adjusted_rand_loss(clusters, margin, cells, whole):
     range_ = mean - clusters * margin / whole
     # It is at least 1/2, or 0 if both partitions have one cluster or both have n.
     return (mean - cells) / range_ if range_ > 0.25 else 0.0
-
-
-@count_item.register(DrawTables)
-def _(tables, candidate, item, slot, sign):
-    rows, table = tables.rows[item], tables.table
-    for s in range(rows.shape[0]):
-        row = rows[s]
-        before = tables.counts[row, slot]
-        after = before + sign
-        tables.counts[row, slot] = after
-        tables.gains[row, slot] = table[after + 1] - table[after]
-        tables.cells[s] += table[after] - table[before]
-
-
-@with_room.register(DrawTables)
-def _(tables, n_slots):
-    n_rows, room = tables.counts.shape
-    if n_slots <= room:
-        return tables
-    counts = np.zeros((n_rows, n_slots + 16), dtype=np.int32)
-    gains = np.zeros((n_rows, n_slots + 16))  # of empty cells: the table begins with two zeros
-    # Plain loops compile many times faster than assignments of slices.
-    for row in range(n_rows):
-        for slot in range(room):
-            counts[row, slot] = tables.counts[row, slot]
-            gains[row, slot] = tables.gains[row, slot]
-    return DrawTables(
-        tables.rows, counts, gains, tables.cells, tables.margins, tables.table, tables.coefficients, tables.ratio
-    )
-
-
-@total_loss.register(DrawTables)
-def _(tables, candidate):
-    n, n_draws = tables.rows.shape
-    clusters, total = 0.0, 0.0
-    for slot in range(candidate.n_slots[0]):
-        clusters += tables.table[candidate.sizes[slot]]
-    for s in range(n_draws):
-        cells, margin = tables.cells[s], tables.margins[s]
-        if tables.ratio == LINEAR:
-            total += tables.coefficients[1] * cells
-        elif tables.ratio == NORMALIZED_INFORMATION:
-            total += n * normalized_information(clusters, margin, cells, tables.table[n])
-        else:
-            total += n * adjusted_rand_loss(clusters, margin, cells, tables.table[n])
-    total /= n_draws
-    return total + tables.coefficients[0] * clusters if tables.ratio == LINEAR else total
 
 
 @kernel

@@ -8,20 +8,12 @@ import pytensor.tensor as pt
 
 from pymc_nrm.checks import naming
 from pymc_nrm.families.arguments import check_matrix
-from pymc_nrm.families.base import check_resolution, localise, prepare_data
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import check_variances
 from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
 from pymc_nrm.supports import Hyperparameter
 from pymc_nrm.tree_families.base import (
-    add_square,
-    draw_whitening,
-    expected_covariance,
-    new_scatter,
-    scatter_log_likelihood,
-    symbolic_log_likelihood,
-    transform_row,
     tree_family,
 )
 from pymc_nrm.tree_families.step_variances import falling_steps
@@ -163,77 +155,57 @@ class IndependentNormalDiffusion(NamedTuple):
         """
         return learned_family(cls, name, (X, depth))
 
+    def prepare_data(self, X):
+        return centred(check_matrix(self, X))
 
-@prepare_data.register(IndependentNormalDiffusion)
-def _(family, X):
-    return centred(check_matrix(family, X))
+    def check_resolution(self, data, title):
+        check_shape("alpha of IndependentNormalDiffusion", self.alpha, "variance", "beta")
+        check_ratio(data, np.sqrt(self.beta), "beta", title)
 
+    def localise(self, data):
+        return self._replace(mu=self.mu - data.center)
 
-@check_resolution.register(IndependentNormalDiffusion)
-def _(family, data, title):
-    check_shape("alpha of IndependentNormalDiffusion", family.alpha, "variance", "beta")
-    check_ratio(data, np.sqrt(family.beta), "beta", title)
+    def symbolic_log_likelihood(self, paths, X):
+        mu, tau, alpha, beta = self
+        n, d = X.shape[0], X.shape[1]
+        scatter, log_determinant = symbolic_scatter(mu, tau, paths, X, is_full=False)
+        half = scatter / 2
+        of_features = (
+            symbolic_log_rising_factorial(alpha, n / 2) - alpha * pt.log1p(half / beta) - n / 2 * pt.log(beta + half)
+        )
+        return of_features.sum() - n * d / 2 * math.log(2.0 * math.pi) - d / 2 * log_determinant
 
+    def new_scatter(self):
+        return np.zeros(self.mu.shape[0])
 
-@localise.register(IndependentNormalDiffusion)
-def _(family, data):
-    return family._replace(mu=family.mu - data.center)
+    def add_square(self, scatter, row, weight):
+        for j in range(row.shape[0]):
+            scatter[j] += weight * row[j] * row[j]
 
+    def scatter_log_likelihood(self, scatter, log_determinant, n):
+        d = scatter.shape[0]
+        total = -0.5 * d * (n * math.log(2.0 * math.pi) + log_determinant)
+        for j in range(d):
+            half = 0.5 * scatter[j]
+            total += log_rising_factorial(self.alpha[j], 0.5 * n)
+            total -= self.alpha[j] * math.log1p(half / self.beta[j]) + 0.5 * n * math.log(self.beta[j] + half)
+        return total
 
-@symbolic_log_likelihood.register(IndependentNormalDiffusion)
-def _(family, paths, X):
-    mu, tau, alpha, beta = family
-    n, d = X.shape[0], X.shape[1]
-    scatter, log_determinant = symbolic_scatter(mu, tau, paths, X, is_full=False)
-    half = scatter / 2
-    of_features = (
-        symbolic_log_rising_factorial(alpha, n / 2) - alpha * pt.log1p(half / beta) - n / 2 * pt.log(beta + half)
-    )
-    return of_features.sum() - n * d / 2 * math.log(2.0 * math.pi) - d / 2 * log_determinant
+    def draw_whitening(self, scatter, n, rng):
+        d = scatter.shape[0]
+        whitening = np.empty((2, d))
+        for j in range(d):
+            precision = rng.standard_gamma(self.alpha[j] + 0.5 * n) / (self.beta[j] + 0.5 * scatter[j])
+            whitening[0, j] = math.sqrt(precision)
+            whitening[1, j] = 1.0 / whitening[0, j]
+        return whitening
 
+    def transform_row(self, matrix, row, work):
+        for j in range(row.shape[0]):
+            row[j] *= matrix[j]
 
-@new_scatter.register(IndependentNormalDiffusion)
-def _(family):
-    return np.zeros(family.mu.shape[0])
-
-
-@add_square.register(IndependentNormalDiffusion)
-def _(family, scatter, row, weight):
-    for j in range(row.shape[0]):
-        scatter[j] += weight * row[j] * row[j]
-
-
-@scatter_log_likelihood.register(IndependentNormalDiffusion)
-def _(family, scatter, log_determinant, n):
-    d = scatter.shape[0]
-    total = -0.5 * d * (n * math.log(2.0 * math.pi) + log_determinant)
-    for j in range(d):
-        half = 0.5 * scatter[j]
-        total += log_rising_factorial(family.alpha[j], 0.5 * n)
-        total -= family.alpha[j] * math.log1p(half / family.beta[j]) + 0.5 * n * math.log(family.beta[j] + half)
-    return total
-
-
-@draw_whitening.register(IndependentNormalDiffusion)
-def _(family, scatter, n, rng):
-    d = scatter.shape[0]
-    whitening = np.empty((2, d))
-    for j in range(d):
-        precision = rng.standard_gamma(family.alpha[j] + 0.5 * n) / (family.beta[j] + 0.5 * scatter[j])
-        whitening[0, j] = math.sqrt(precision)
-        whitening[1, j] = 1.0 / whitening[0, j]
-    return whitening
-
-
-@transform_row.register(IndependentNormalDiffusion)
-def _(family, matrix, row, work):
-    for j in range(row.shape[0]):
-        row[j] *= matrix[j]
-
-
-@expected_covariance.register(IndependentNormalDiffusion)
-def _(family, scatter, n):
-    covariance = np.zeros((scatter.shape[0], scatter.shape[0]))
-    for j in range(scatter.shape[0]):
-        covariance[j, j] = (family.beta[j] + 0.5 * scatter[j]) / max(family.alpha[j] + 0.5 * n - 1.0, 0.0)
-    return covariance
+    def expected_covariance(self, scatter, n):
+        covariance = np.zeros((scatter.shape[0], scatter.shape[0]))
+        for j in range(scatter.shape[0]):
+            covariance[j, j] = (self.beta[j] + 0.5 * scatter[j]) / max(self.alpha[j] + 0.5 * n - 1.0, 0.0)
+        return covariance

@@ -7,7 +7,6 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_nrm.families.arguments import check_matrix
-from pymc_nrm.families.base import check_resolution, localise, prepare_data
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import sample_moments
@@ -16,13 +15,6 @@ from pymc_nrm.generic import kernel
 from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
 from pymc_nrm.supports import Hyperparameter
 from pymc_nrm.tree_families.base import (
-    add_square,
-    draw_whitening,
-    expected_covariance,
-    new_scatter,
-    scatter_log_likelihood,
-    symbolic_log_likelihood,
-    transform_row,
     tree_family,
 )
 from pymc_nrm.tree_families.step_variances import falling_steps
@@ -160,53 +152,89 @@ class NormalDiffusion(NamedTuple):
         """
         return learned_family(cls, name, (X, depth))
 
+    def prepare_data(self, X):
+        return centred(check_matrix(self, X))
 
-@prepare_data.register(NormalDiffusion)
-def _(family, X):
-    return centred(check_matrix(family, X))
+    def check_resolution(self, data, title):
+        check_shape("nu of NormalDiffusion", self.nu, "covariance", "Psi")
+        # The width of a leaf in each feature given all others.
+        check_ratio(data, np.sqrt(1.0 / np.diag(np.linalg.pinv(self.Psi))), "Psi", title)
 
+    def localise(self, data):
+        return self._replace(mu=self.mu - data.center)
 
-@check_resolution.register(NormalDiffusion)
-def _(family, data, title):
-    check_shape("nu of NormalDiffusion", family.nu, "covariance", "Psi")
-    # The width of a leaf in each feature given all others.
-    check_ratio(data, np.sqrt(1.0 / np.diag(np.linalg.pinv(family.Psi))), "Psi", title)
+    def symbolic_log_likelihood(self, paths, X):
+        mu, tau, Psi, nu = self
+        n, d = X.shape[0], X.shape[1]
+        scatter, log_determinant = symbolic_scatter(mu, tau, paths, X, is_full=True)
+        nothing = pt.zeros((0, d)), pt.zeros(0, dtype="int64"), pt.constant(1)
+        of_prior, of_sum = (log_determinants(matrix, *nothing)[0] for matrix in (Psi, Psi + scatter))
+        log_gamma_ratio = symbolic_log_rising_factorial(nu / 2 - pt.arange(d) / 2, n / 2).sum()
+        return (
+            log_gamma_ratio
+            - n * d / 2 * math.log(math.pi)
+            - d / 2 * log_determinant
+            + nu / 2 * of_prior
+            - (nu + n) / 2 * of_sum
+        )
 
+    def new_scatter(self):
+        d = self.mu.shape[0]
+        return np.zeros((d, d))
 
-@localise.register(NormalDiffusion)
-def _(family, data):
-    return family._replace(mu=family.mu - data.center)
+    def add_square(self, scatter, row, weight):
+        for i in range(row.shape[0]):
+            weighted = weight * row[i]
+            for j in range(i + 1):
+                scatter[i, j] += weighted * row[j]
 
+    def scatter_log_likelihood(self, scatter, log_determinant, n):
+        d = self.mu.shape[0]
+        prior, posterior = _factor(self.Psi, np.zeros_like(scatter)), _factor(self.Psi, scatter)
+        total = -0.5 * d * (n * math.log(math.pi) + log_determinant)
+        for i in range(d):
+            total += log_rising_factorial(0.5 * (self.nu - i), 0.5 * n)
+            total += self.nu * math.log(prior[i, i]) - (self.nu + n) * math.log(posterior[i, i])
+        return total
 
-@symbolic_log_likelihood.register(NormalDiffusion)
-def _(family, paths, X):
-    mu, tau, Psi, nu = family
-    n, d = X.shape[0], X.shape[1]
-    scatter, log_determinant = symbolic_scatter(mu, tau, paths, X, is_full=True)
-    nothing = pt.zeros((0, d)), pt.zeros(0, dtype="int64"), pt.constant(1)
-    of_prior, of_sum = (log_determinants(matrix, *nothing)[0] for matrix in (Psi, Psi + scatter))
-    log_gamma_ratio = symbolic_log_rising_factorial(nu / 2 - pt.arange(d) / 2, n / 2).sum()
-    return (
-        log_gamma_ratio
-        - n * d / 2 * math.log(math.pi)
-        - d / 2 * log_determinant
-        + nu / 2 * of_prior
-        - (nu + n) / 2 * of_sum
-    )
+    def draw_whitening(self, scatter, n, rng):
+        # inverse(S) ~ Wishart(nu_n, inverse(Psi_n)).  With Psi_n = F F' and A the Bartlett factor of Wishart(nu_n, I),
+        # inverse(S) = inverse(F)' A A' inverse(F) = W' W with W = A' inverse(F).
+        factor = _factor(self.Psi, scatter)
+        d = factor.shape[0]
+        bartlett = np.zeros((d, d))
+        for i in range(d):
+            bartlett[i, i] = math.sqrt(rng.chisquare(self.nu + n - i))
+            for j in range(i):
+                bartlett[i, j] = rng.standard_normal()
+        whitening = np.zeros((2, d, d))
+        # Solve W F = A' and R A' = F, with R = inverse(W).
+        for i in range(d):
+            for j in range(d - 1, -1, -1):
+                total = bartlett[j, i]
+                for m in range(j + 1, d):
+                    total -= whitening[0, i, m] * factor[m, j]
+                whitening[0, i, j] = total / factor[j, j]
+            for j in range(d):
+                total = factor[i, j]
+                for m in range(j):
+                    total -= whitening[1, i, m] * bartlett[j, m]
+                whitening[1, i, j] = total / bartlett[j, j]
+        return whitening
 
+    def transform_row(self, matrix, row, work):
+        d = row.shape[0]
+        for i in range(d):
+            work[i] = row[i]
+        for i in range(d):
+            total = 0.0
+            for j in range(d):
+                total += matrix[i, j] * work[j]
+            row[i] = total
 
-@new_scatter.register(NormalDiffusion)
-def _(family):
-    d = family.mu.shape[0]
-    return np.zeros((d, d))
-
-
-@add_square.register(NormalDiffusion)
-def _(family, scatter, row, weight):
-    for i in range(row.shape[0]):
-        weighted = weight * row[i]
-        for j in range(i + 1):
-            scatter[i, j] += weighted * row[j]
+    def expected_covariance(self, scatter, n):
+        factor = _factor(self.Psi, scatter)
+        return factor @ factor.T / max(self.nu + n - factor.shape[0] - 1.0, 0.0)
 
 
 @kernel
@@ -222,59 +250,3 @@ def _factor(Psi, scatter):
                 total -= factor[i, m] * factor[j, m]
             factor[i, j] = math.sqrt(total) if i == j else total / factor[j, j]
     return factor
-
-
-@scatter_log_likelihood.register(NormalDiffusion)
-def _(family, scatter, log_determinant, n):
-    d = family.mu.shape[0]
-    prior, posterior = _factor(family.Psi, np.zeros_like(scatter)), _factor(family.Psi, scatter)
-    total = -0.5 * d * (n * math.log(math.pi) + log_determinant)
-    for i in range(d):
-        total += log_rising_factorial(0.5 * (family.nu - i), 0.5 * n)
-        total += family.nu * math.log(prior[i, i]) - (family.nu + n) * math.log(posterior[i, i])
-    return total
-
-
-@draw_whitening.register(NormalDiffusion)
-def _(family, scatter, n, rng):
-    # inverse(S) ~ Wishart(nu_n, inverse(Psi_n)).  With Psi_n = F F' and A the Bartlett factor of Wishart(nu_n, I),
-    # inverse(S) = inverse(F)' A A' inverse(F) = W' W with W = A' inverse(F).
-    factor = _factor(family.Psi, scatter)
-    d = factor.shape[0]
-    bartlett = np.zeros((d, d))
-    for i in range(d):
-        bartlett[i, i] = math.sqrt(rng.chisquare(family.nu + n - i))
-        for j in range(i):
-            bartlett[i, j] = rng.standard_normal()
-    whitening = np.zeros((2, d, d))
-    # Solve W F = A' and R A' = F, with R = inverse(W).
-    for i in range(d):
-        for j in range(d - 1, -1, -1):
-            total = bartlett[j, i]
-            for m in range(j + 1, d):
-                total -= whitening[0, i, m] * factor[m, j]
-            whitening[0, i, j] = total / factor[j, j]
-        for j in range(d):
-            total = factor[i, j]
-            for m in range(j):
-                total -= whitening[1, i, m] * bartlett[j, m]
-            whitening[1, i, j] = total / bartlett[j, j]
-    return whitening
-
-
-@transform_row.register(NormalDiffusion)
-def _(family, matrix, row, work):
-    d = row.shape[0]
-    for i in range(d):
-        work[i] = row[i]
-    for i in range(d):
-        total = 0.0
-        for j in range(d):
-            total += matrix[i, j] * work[j]
-        row[i] = total
-
-
-@expected_covariance.register(NormalDiffusion)
-def _(family, scatter, n):
-    factor = _factor(family.Psi, scatter)
-    return factor @ factor.T / max(family.nu + n - factor.shape[0] - 1.0, 0.0)

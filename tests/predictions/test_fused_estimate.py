@@ -10,9 +10,10 @@ from scipy import stats
 from scipy.integrate import quad
 
 import pymc_nrm as nrm
+from pymc_nrm.families.affinities import log_affinities
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.predictions import fused_estimate
-from pymc_nrm.predictions.affinities import closeness, log_affinities
+from pymc_nrm.predictions.affinities import closeness
 from pymc_nrm.stats import expected_loss
 
 WISHART = nrm.NormalWishart(mu=np.zeros(2), kappa=1.0, Psi=np.eye(2), nu=5.0)

@@ -14,9 +14,9 @@ from pymc_nrm.families import (
     NormalWishart,
     PoissonGamma,
 )
+from pymc_nrm.families.features import features
 from pymc_nrm.families.no_data import NoData, NoRows
 from pymc_nrm.guide_trees import guide_tree as guide
-from pymc_nrm.guide_trees.features import features
 from pymc_nrm.guide_trees.tree import build_tree, check_tree, cut_tree, leaves, mean_depth
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
