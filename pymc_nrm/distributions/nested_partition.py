@@ -14,7 +14,7 @@ from pymc_nrm.distributions.constants import constant_value
 from pymc_nrm.distributions.item_counts import checked_count, count_value
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.own_step import of_own_step
-from pymc_nrm.distributions.partition import check_options, number_of_items, renamed
+from pymc_nrm.distributions.partition import check_options, measure_in_model, number_of_items, renamed
 from pymc_nrm.distributions.printing import printed_names
 from pymc_nrm.distributions.start import DefaultStart
 from pymc_nrm.generic import lacking
@@ -25,6 +25,9 @@ from pymc_nrm.nested.levels import broadcast_to_levels, levels_of, symbolic_leve
 from pymc_nrm.nested.prior import symbolic_log_nested_prior
 from pymc_nrm.nested.weights import HierarchicalDirichletProcess, concentrations_of
 from pymc_nrm.pymc_internals import logprob, support_point
+
+# Each level has a column of labels, and hyperparameters of its own.
+_MOST_LEVELS = 100
 
 
 class NestedPartitionRV(RandomVariable):
@@ -211,7 +214,8 @@ class NestedPartition(pm.Discrete):
         model = pm.modelcontext(None)
         known = None
         if paths is None:
-            check_count(f"depth of {title}", depth, 1)
+            check_count(f"depth of {title}", depth, 1, _MOST_LEVELS)
+            measure = measure_in_model(measure)
         else:
             known, _ = _known_paths(title, paths, measure, depth, weights)
         given = observed if known is None else known

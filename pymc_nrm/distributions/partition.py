@@ -21,6 +21,9 @@ from pymc_nrm.measures.base import check_measure_hyperparameters, draw_partition
 from pymc_nrm.partitions.slot_labels import draw_slot_labels, failed_draw, labels_of
 from pymc_nrm.pymc_internals import logprob, support_point
 
+# Steps keep some numbers for each slot.
+_MOST_SLOTS = 10**6
+
 
 class PartitionRV(RandomVariable):
     """Labels of a random partition; its inputs are the number of items and the hyperparameters of the measure."""
@@ -80,7 +83,7 @@ class Partition(pm.Discrete):
     Parameters
     ----------
     name : str
-    measure : Measure
+    measure : Measure or ElicitedPrior
         One of ``pymc_nrm.measures``, such as ``DirichletProcess(alpha)``.  Its hyperparameters are numbers, tensors or
         random variables.
     n : int or integer tensor, optional
@@ -153,6 +156,7 @@ class Partition(pm.Discrete):
         if n is None and dims is None and observed is not None:
             n = np.size(observed)
         model = pm.modelcontext(None)
+        measure = measure_in_model(measure)
         n = number_of_items("Partition", name, n, dims, model)
         max_clusters = _number_of_slots(name, max_clusters, model)
         value = labels_of(name, max_clusters)
@@ -188,10 +192,18 @@ class Partition(pm.Discrete):
         hyperparameters = [pt.as_tensor(value).astype("float64") for value in values]
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
         if max_clusters is not None:
-            check_count("max_clusters of a Partition", max_clusters, 1)
+            check_count("max_clusters of a Partition", max_clusters, 1, _MOST_SLOTS)
             max_clusters = int(max_clusters)
         next_rng, labels = PartitionRV(type(measure), max_clusters)(n, *hyperparameters, rng=rng, return_next_rng=True)
         return (next_rng, labels) if return_next_rng else labels
+
+
+def measure_in_model(measure):
+    """The measure of an argument: itself, or that of an elicited prior, whose hyperprior becomes a variable."""
+    if isinstance(measure, type) and hasattr(measure, "hyperparameters"):
+        arguments = ", ".join(f"{name}=..." for name in measure._fields)
+        raise TypeError(f"measure must have its hyperparameters, as in {measure.__name__}({arguments}); got the class")
+    return measure.in_model() if hasattr(measure, "in_model") else measure
 
 
 def check_options(kind, kwargs):
@@ -241,7 +253,7 @@ def _number_of_slots(name, max_clusters, model):
             )
         return count_value(model.dim_lengths[max_clusters])
     if max_clusters is not None:
-        check_count(title, max_clusters, 1)
+        check_count(title, max_clusters, 1, _MOST_SLOTS)
     return max_clusters
 
 

@@ -35,7 +35,8 @@ class Spread(NamedTuple):
         if self.interval is None:
             return f"sd must be between {low:.4g} and {high:.4g}", f"got {self.wanted:g}"
         name = "probability of the interval from {} to {}".format(*self.interval)
-        return f"{name} must be between {1 - high:.4g} and {1 - low:.4g}", f"got {1 - self.wanted:g}"
+        digits = next(k for k in (4, 8, 12, 16) if k == 16 or f"{1 - high:.{k}g}" != f"{1 - low:.{k}g}")
+        return f"{name} must be between {1 - high:.{digits}g} and {1 - low:.{digits}g}", f"got {1 - self.wanted:g}"
 
 
 def check_measure_class(measure_class):
@@ -66,6 +67,8 @@ def check_wishes(n, n_clusters, sd, interval, probability):
     for k, end in enumerate(ends):
         check_count(f"interval[{k}]", end, 1, n)
     low, high = (int(end) for end in ends)
+    if low > high:
+        raise ValueError(f"interval must be the smallest and then the largest number of clusters; got {interval!r}")
     if not low <= mean <= high:
         raise ValueError(f"interval must contain n_clusters = {mean:g}; got {interval!r}")
     probability = 0.9 if probability is None else probability

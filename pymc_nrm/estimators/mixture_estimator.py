@@ -38,7 +38,7 @@ class MixtureEstimator(Parameters):
         Kinds of columns of a DataFrame.
     covariance : {None, "full", "diagonal"}
         Of numeric features within a cluster; by default full for up to 30 features, if the data allow it.
-    measure : measure, optional
+    measure : measure or ElicitedPrior, optional
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``.
     jitter_ties : bool
         Whether repeated numbers are spread over the width of their rounding, see :func:`~pymc_nrm.jitter_ties`.

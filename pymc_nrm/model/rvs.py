@@ -20,7 +20,10 @@ def checked_model(model):
     """
     context = modelcontext(None) if model is None and Model.get_context(error_if_none=False) else model
     if not isinstance(context, Model):
-        raise TypeError(f"model must be a pymc.Model, or None in the context of one; got {model!r}")
+        raise TypeError(
+            "model must be a pymc.Model: pass it as model=, or call inside of `with model:`; got "
+            f"{'none and no context' if model is None else repr(model)}"
+        )
     return context
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.checks import check_flag
+from pymc_nrm.elicitation import ElicitedPrior
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas, backend_marker
 from pymc_nrm.plots.visuals import bars, integer_ticks, points_dataset, whiskers
 from pymc_nrm.stats.convergence import sampling_diagnostic
@@ -42,9 +43,10 @@ def plot_n_clusters(
         Draws of a partition.
     var_name : str, optional
         Name of the partition; by default the only one.
-    prior : array_like, shape (K,), or DataTree, Dataset or DataArray, optional
-        Probabilities of 1, ..., K clusters, or prior draws of the partition.  Of a DataTree, the group ``prior`` is
-        used, as from :func:`pymc.sample_prior_predictive`, or its posterior if there is none.
+    prior : ElicitedPrior, array_like, shape (K,), or DataTree, Dataset or DataArray, optional
+        From :func:`~pymc_nrm.elicit`, probabilities of 1, ..., K clusters, or prior draws of the partition.  Of a
+        DataTree, the group ``prior`` is used, as from :func:`pymc.sample_prior_predictive`, or its posterior if there
+        is none.
     by_chain : bool
         Whether to mark the relative frequencies in each chain, which should agree.
     plot_collection : PlotCollection, optional
@@ -151,6 +153,10 @@ def plot_n_clusters(
 
 def prior_probabilities(prior, var_name, n):
     """Probabilities of 1, ..., n clusters, shape (n,), as given or from draws."""
+    if isinstance(prior, ElicitedPrior):
+        if prior.n != n:
+            raise ValueError(f"prior must be elicited for the {n} items of the draws; got {prior}")
+        return np.pad(prior.pmf, (0, n))[:n]
     if isinstance(prior, xr.DataTree | xr.Dataset | xr.DataArray):
         if isinstance(prior, xr.DataTree) and "prior" in prior.children:
             prior = prior["prior"].to_dataset()

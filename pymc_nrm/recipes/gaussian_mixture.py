@@ -38,7 +38,7 @@ def gaussian_mixture(
         if there are 2 to 30 features, more items than features, no missing values, and no column is a linear
         combination of others; otherwise diagonal.  With d features, a full one has d (d + 1) / 2 hyperparameters for
         NUTS to draw: for many features take principal components.
-    measure : measure, optional
+    measure : measure or ElicitedPrior, optional
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``.  Hyperparameters are numbers, or distributions such as
         ``pm.Beta.dist(1, 4)``, which become variables of the model with the names of the hyperparameters.
     jitter_ties : bool

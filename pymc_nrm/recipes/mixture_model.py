@@ -51,7 +51,7 @@ def mixture_model(
         The kind of some columns, or of all.
     covariance : {None, "full", "diagonal"}
         Of the numeric columns within a cluster, as in :func:`~pymc_nrm.recipes.gaussian_mixture`: full if possible.
-    measure : measure, optional
+    measure : measure or ElicitedPrior, optional
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``, see :func:`~pymc_nrm.recipes.gaussian_mixture`.
     jitter_ties : bool
         Whether items with the same value of a numeric column are spread over the width of its rounding, as in

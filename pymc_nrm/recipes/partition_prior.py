@@ -17,7 +17,7 @@ def add_partition(measure=None, dims="item"):
 
     Parameters
     ----------
-    measure : measure, optional
+    measure : measure or ElicitedPrior, optional
         By default the Dirichlet process with ``alpha ~ Gamma(2, 1)``.  Fields are numbers, or distributions such as
         ``pm.Gamma.dist(2, 1)``, which become variables of the model with the names of the fields.
     dims : str
@@ -41,7 +41,7 @@ def add_partition(measure=None, dims="item"):
     """
     if measure is None:
         measure = DirichletProcess(pm.Gamma.dist(2.0, 1.0))
-    if hasattr(measure, "_asdict"):
+    if isinstance(measure, tuple):
         measure = type(measure)(*[_field(name, value) for name, value in measure._asdict().items()])
     return Partition("z", measure, dims=dims)
 
