@@ -14,7 +14,14 @@ from pymc_nrm.stats.draws import partition_draws, partition_names
 from pymc_nrm.stats.nested.levels import nested_names
 from pymc_nrm.stats.nested.quantities import nested_diagnostics_tree
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of
-from pymc_nrm.stats.step_statistics import columns_of, n_columns, own_column, reported_by, statistics_at
+from pymc_nrm.stats.step_statistics import (
+    columns_of,
+    n_columns,
+    own_column,
+    reported_by,
+    statistics_at,
+    warn_of_foreign_steps,
+)
 
 __all__ = ["add_diagnostics", "cluster_sizes", "diagnose", "partition_quantities"]
 
@@ -278,6 +285,7 @@ def add_diagnostics(
     """
     if not isinstance(idata, xr.DataTree):
         raise TypeError(f"idata must be a DataTree; got {type(idata).__name__}")
+    warn_of_foreign_steps(idata)
     names = [*partition_names(idata), *nested_names(idata)] if var_name is None else [var_name]
     if not names:
         raise ValueError("idata must hold a partition in its group posterior; found none")

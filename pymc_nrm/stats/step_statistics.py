@@ -1,11 +1,13 @@
 """What the steps of partitions report in every draw, and which step is that of a given partition."""
 
+import warnings
+
 import numpy as np
 import xarray as xr
 
 from pymc_nrm.marks import NUMBER, partition_number
 
-__all__ = ["columns_of", "n_columns", "own_column", "reported_by", "statistics_at"]
+__all__ = ["columns_of", "n_columns", "own_column", "reported_by", "statistics_at", "warn_of_foreign_steps"]
 
 
 def n_columns(stats, name):
@@ -89,3 +91,29 @@ def statistics_at(idata, quantities):
     if (stats.sizes["chain"], stats.sizes["draw"]) != (quantities.sizes["chain"], quantities.sizes["draw"]):
         return None, "left out: sample_stats and posterior have different draws"
     return stats, ""
+
+
+def warn_of_foreign_steps(idata):
+    """Warn of partitions whose draws PyMC made with a step that is not for partitions, such as ``pm.Metropolis``.
+
+    A partition of a model brings a deterministic with it.  Draws without statistics of any step, such as prior draws,
+    or from another library, are taken as they are.
+    """
+    if not isinstance(idata, xr.DataTree) or not {"posterior", "sample_stats"} <= set(idata.children):
+        return
+    posterior, stats = idata["posterior"], idata["sample_stats"]
+    numbers = set(np.unique(stats[NUMBER].values).tolist()) if NUMBER in stats.data_vars else set()
+    if posterior.attrs.get("inference_library") != "pymc" or not stats.data_vars:
+        return
+    for name, array in posterior.data_vars.items():
+        is_partition = array.dtype.kind in "iu" and any(
+            f"{name}_{quantity}" in posterior.data_vars for quantity in ("n_clusters", "n_nodes", "n_components")
+        )
+        if is_partition and partition_number(str(name)) not in numbers:
+            warnings.warn(
+                f"no step of this package has sampled {name!r}: sample_stats has no statistics of one. If a "
+                "step of your own did not, these draws are not from the posterior, even if chains agree. Use nrm.sample, "
+                "without a step for this variable",
+                UserWarning,
+                stacklevel=3,
+            )

@@ -13,6 +13,7 @@ from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_name
 from pymc_nrm.stats.nested.levels import levels, nested_names
 from pymc_nrm.stats.nested.quantities import by_level, convergence_of_levels, nested_quantities, pair_depths
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, pair_name
+from pymc_nrm.stats.step_statistics import warn_of_foreign_steps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,6 +99,7 @@ def summary(
     check_count("n_sizes", n_sizes, 0)
     random_generator(random_seed)
     posterior = posterior_of(idata)
+    warn_of_foreign_steps(idata)
     if "chain" not in posterior.dims:
         posterior = posterior.drop_vars("chain", errors="ignore").expand_dims("chain")
     partitions, nested = partition_names(idata), nested_names(idata)

@@ -8,6 +8,7 @@ from pymc_nrm.stats.diagnostics import SCALARS, quantities_of
 from pymc_nrm.stats.draws import partition_draws, partition_names, posterior_of
 from pymc_nrm.stats.nested.levels import nested_names
 from pymc_nrm.stats.nested.quantities import NESTED_SCALARS, nested_quantities
+from pymc_nrm.stats.step_statistics import warn_of_foreign_steps
 
 __all__ = ["without_labels"]
 
@@ -55,6 +56,7 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
     """
     posterior, names = posterior_of(idata), partition_names(idata)
     nested = nested_names(idata)
+    warn_of_foreign_steps(idata)
     shown, slots = {}, slot_variables(posterior)
     for name, array in posterior.data_vars.items():
         if name in slots:

@@ -1,7 +1,11 @@
-"""Steps of PyMC cannot move a partition, and are refused where they are made."""
+"""Steps of PyMC cannot move a partition, and are refused where they are made; others are found out in results."""
+
+import warnings
 
 import pymc as pm
 import pytest
+import xarray as xr
+from pymc.step_methods.arraystep import BlockedStep
 
 import pymc_nrm as nrm
 
@@ -30,3 +34,39 @@ def test_generic_steps_of_other_variables_are_not():
     with model_of("flat") as model:
         for step in (pm.Metropolis, pm.NUTS, pm.Slice):
             step([model["x"]], compile_kwargs={"mode": "FAST_COMPILE"})
+
+
+class Still(BlockedStep):
+    """A step of a user, which leaves its variable as it is."""
+
+    stats_dtypes_shapes = {"n_steps": (int, [])}
+
+    def __init__(self, vars, model=None, **kwargs):
+        self.vars = [pm.modelcontext(model).rvs_to_values.get(variable, variable) for variable in vars]
+
+    def step(self, point):
+        return point, [{"n_steps": 0}]
+
+    def setup_chain(self, rng, tune, draws):
+        pass
+
+
+@pytest.mark.parametrize("function", [nrm.summary, nrm.add_diagnostics, nrm.without_labels])
+def test_other_steps_are_found_out_in_results(function):
+    with model_of("flat") as model:
+        options = {"tune": 5, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False, "quiet": True}
+        options["compute_convergence_checks"] = False
+        foreign = pm.sample(20, step=[Still([model["z"]])], **options)
+        own = pm.sample(20, **options)
+        prior = pm.sample_prior_predictive(20, random_seed=1)
+    with pytest.warns(UserWarning, match="no step of this package has sampled 'z'"):
+        function(foreign)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "no step of this package")
+        function(own)
+        function(xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()}))
+
+
+def test_sequential_monte_carlo_is_refused():
+    with model_of("flat"), pytest.raises(ValueError, match="cannot move a partition"):
+        pm.sample_smc(10, chains=1, cores=1, progressbar=False)
