@@ -104,6 +104,11 @@ def compute_log_likelihood(
     the parameters of clusters, which are integrated out on both sides.  These values do not define WAIC.  ArviZ refuses
     values with many ties, which arise if no hyperparameter is sampled and the draws repeat a few partitions.
 
+    ``pm.compute_log_likelihood`` gives other values, not for ``arviz.loo``: one number per draw for a mixture,
+    the joint log density of all its data, which ArviZ takes for that of one observation; for parameters of slots,
+    densities given the label that was drawn with the data of the item.  PyMC asks the model for its log-probability as
+    a sampler does, so that a model cannot tell the two apart.
+
     Examples
     --------
     >>> import pymc as pm

@@ -16,6 +16,7 @@ from pymc_nrm.run.gradient_beside import with_gradient_beside
 from pymc_nrm.run.interruption import interrupts_before_draws, interrupts_outside_of_conversions
 from pymc_nrm.run.label_storage import Storage
 from pymc_nrm.run.local_chains import run_chains
+from pymc_nrm.run.log_likelihoods import add_log_likelihood, without_log_likelihood
 from pymc_nrm.run.remote_chains import sample_remotely
 from pymc_nrm.run.results import add_components, mark_partitions, to_datatree
 from pymc_nrm.run.slot_parameters import slot_parameters
@@ -75,6 +76,11 @@ def run_and_check(
     """
     partitions, kwargs = partitions_of(model), with_slot_nuts(model, dict(arguments))
     draws, label_storage, thin = (kwargs.pop(name) for name in ("draws", "label_storage", "thin"))
+    likelihoods = []
+    if variables_with_labels(model):
+        kwargs, likelihoods = without_log_likelihood(model, kwargs)
+    if likelihoods and label_storage == "none":
+        raise ValueError("log_likelihood of idata_kwargs must be False with label_storage='none': it needs labels")
     beside = with_gradient_beside(model, kwargs) if client is None else nullcontext()
     if label_storage == "full" and thin == 1 and client is None and folder is None:
         with (
@@ -94,6 +100,8 @@ def run_and_check(
     mark_partitions(idata, partitions, slot_parameters(model, posterior), nested_partitions_of(model))
     with_weights = [rv.name for rv in model.free_RVs if is_nested_partition(rv) and value_of(rv).has_weights]
     partitions = [*partitions, *add_components(idata, with_weights)]
+    if likelihoods:
+        add_log_likelihood(idata, model, likelihoods, not quiet and kwargs.get("progressbar", True) is not False)
     check = compute_convergence_checks and not quiet
     diagnostics = {}
     if check or partition_diagnostics:

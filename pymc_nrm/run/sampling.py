@@ -70,6 +70,8 @@ def sample(
         Whether to log nothing and show no progress.
     **kwargs
         All other arguments of ``pm.sample``; options of a step under its name, as in ``tree_guided={"n_trees": 1}``.
+        With ``idata_kwargs={"log_likelihood": True}``, data of items get the values of
+        :func:`~pymc_nrm.compute_log_likelihood`, which leave out an item with its label, instead of PyMC's.
 
     Returns
     -------

@@ -243,7 +243,7 @@ def test_labels_are_never_held_in_eight_bytes():
         ({"thin": 1.5}, "thin must be a whole number between 1 and 40; got 1.5"),
         ({"label_storage": "compact", "return_inferencedata": False}, "return_inferencedata must be True, its default"),
         ({"thin": 2, "trace": []}, "trace must be None, its default, with label_storage='full', thin=2"),
-        ({"thin": 2, "idata_kwargs": {"log_likelihood": True}}, "log_likelihood of idata_kwargs must be False"),
+        ({"thin": 2, "idata_kwargs": {"log_prior": True}}, "log_prior of idata_kwargs must be False"),
         ({"label_storage": "none", "var_names": ["z"]}, "label_storage='none' leaves none of var_names=.'z'. to keep"),
         (
             {"label_storage": "compact", "var_names": ["beta"]},
