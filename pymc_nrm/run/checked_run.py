@@ -119,6 +119,9 @@ def run_and_check(
         report = convergence_report(idata, diagnostics, nuts)
         if report:
             _log.warning(report)
+        else:
+            sizes = posterior.sizes
+            _information.info(f"Convergence of {sizes['chain']} chains with {sizes['draw']} draws each: fine.")
     return idata
 
 

@@ -10,8 +10,10 @@ from pymc_nrm.marks import ALL_SLOTS_USED, NESTED, slot_variables
 from pymc_nrm.stats.convergence import convergence_table
 from pymc_nrm.stats.partition_convergence import largest_z_quantile, pair_name
 
-# The thresholds of Vehtari et al. (2021), which PyMC uses as well.
+# The thresholds of Vehtari et al. (2021), which PyMC uses as well.  Chains that agree and have just the effective
+# sample size required have an R-hat of 1.01 on average, so that digits after the second say nothing.
 _RHAT_LIMIT = 1.01
+_ROUNDING = 0.005
 _ESS_PER_CHAIN = 100
 # Above this R-hat, more draws alone seldom help.
 _DISAGREEMENT = 1.05
@@ -49,7 +51,10 @@ class Finding(NamedTuple):
 
 
 def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> str:
-    """Report what a user must know about the convergence of a run; empty if nothing is wrong.
+    """Report what a user must know about the convergence of a run; empty if it is fine.
+
+    If something fails, its first line says whether the run is nearly fine, so that some more draws would do, or whether
+    chains disagree.
 
     Variables that hold parameters of slots are not judged: their labels switch.
 
@@ -72,9 +77,9 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> 
     >>> posterior = xr.Dataset({"x": (("chain", "draw"), [[0.0, 1.0] * 100, [2.0, 3.0] * 100])})
     >>> print(convergence_report(xr.DataTree.from_dict({"posterior": posterior}), {}))
     ... # doctest: +NORMALIZE_WHITESPACE
-    Convergence of 2 chains with 200 draws each: 1 of 1 quantities failed.
+    Convergence of 2 chains with 200 draws each: the chains disagree; 1 of 1 quantities failed.
       x  R-hat 2.26, above 1.01; effective sample size 3 of at least 200 (100 for each of 2 chains)
-    The chains disagree: these draws are not from the posterior yet.
+    These draws are not from the posterior yet.
     Look at nrm.plots.plot_partition_trace(idata), then take more tune or another step.
     See "When chains disagree" in the documentation, docs/how-to/when-chains-disagree.md.
     """
@@ -122,24 +127,26 @@ def _lines(findings, how_many, n_chains, n_draws):
     findings = sorted(findings, key=lambda finding: finding.times, reverse=True)
     width = max(len(finding.quantity) for finding in findings[:_MAX_ROWS])
     chains = f"{n_chains} chains" if n_chains > 1 else "1 chain"
-    yield (
-        f"Convergence of {chains} with {n_draws} draws each: {how_many} quantities failed"
-        f"{', the worst first' if len(findings) > 1 else ''}."
+    disagree = any(finding.disagree for finding in findings)
+    parts = "chains disagree" if n_chains > 1 else "halves of the chain disagree"
+    verdict = (
+        f"the {parts}; {how_many} quantities failed" if disagree else f"nearly fine; {how_many} quantities fall short"
     )
+    first = ", the worst first" if len(findings) > 1 else ""
+    yield f"Convergence of {chains} with {n_draws} draws each: {verdict}{first}."
     for finding in findings[:_MAX_ROWS]:
         yield f"  {finding.quantity:{width}}  {finding.found}"
     if len(findings) > _MAX_ROWS:
         yield f"  and {len(findings) - _MAX_ROWS} more, see nrm.summary(idata)"
-    if any(finding.disagree for finding in findings):
-        parts = "chains" if n_chains > 1 else "halves of the chain"
-        yield f"The {parts} disagree: these draws are not from the posterior yet."
+    if disagree:
+        yield "These draws are not from the posterior yet."
         yield "Look at nrm.plots.plot_partition_trace(idata), then take more tune or another step."
+        yield f"See {_PAGE}."
     else:
         needed = n_draws * max(finding.needed for finding in findings)
         # Round up to two digits: the estimate is no more precise.
         digits = 10 ** max(int(math.log10(needed)) - 1, 0)
-        yield f"Take more draws, about {math.ceil(needed / digits) * digits} for each chain."
-    yield f"See {_PAGE}."
+        yield f"About {math.ceil(needed / digits) * digits} draws for each chain would do."
 
 
 def _findings(table, owner, n_chains):
@@ -150,16 +157,17 @@ def _findings(table, owner, n_chains):
             continue
         rhat, ess = float(row.rhat), min(float(row.ess_bulk), float(row.ess_tail))
         found, times = [], 0.0
-        if rhat > _RHAT_LIMIT:
-            found.append(f"R-hat {rhat:.{2 if rhat > 1.1 else 3}f}, above {_RHAT_LIMIT}")
+        is_above = rhat >= _RHAT_LIMIT + _ROUNDING
+        if is_above:
+            found.append(f"R-hat {rhat:.2f}, above {_RHAT_LIMIT}")
             times = (rhat - 1) / (_RHAT_LIMIT - 1)
         if ess < least:
             chains = f" ({_ESS_PER_CHAIN} for each of {n_chains} chains)" if n_chains > 1 else ""
             found.append(f"effective sample size {ess:.0f} of at least {least}{chains}")
             times = max(times, least / ess)
         if found:
-            # Short chains that agree have an R-hat slightly above its limit.
-            needed = max(least / ess, 2.0 if rhat > _RHAT_LIMIT else 1.0)
+            # R-hat - 1 of chains that agree falls as the inverse of their length.
+            needed = max(least / ess, (rhat - 1) / (_RHAT_LIMIT - 1) if is_above else 1.0)
             yield Finding(f"{name}{owner}", "; ".join(found), times, rhat > _DISAGREEMENT, needed)
 
 

@@ -1,6 +1,7 @@
 """What ``nrm.sample`` adds to a result and says about it, with real steps."""
 
 import logging
+import sys
 import warnings
 
 import arviz_plots
@@ -212,18 +213,33 @@ def test_report_puts_the_worst_first(rng):
     good = rng.normal(size=(2, 400))
     slow = np.repeat(rng.normal(size=(2, 50)), 8, axis=1)
     lines = report_about({"slow": slow, "good": good, "apart": good + OFFSETS, "still": 0 * good}).splitlines()
-    assert lines[0] == "Convergence of 2 chains with 400 draws each: 2 of 3 quantities failed, the worst first."
+    start = "Convergence of 2 chains with 400 draws each: the chains disagree; "
+    assert lines[0] == start + "2 of 3 quantities failed, the worst first."
     assert lines[1].startswith("  apart  R-hat 1.") and lines[2].startswith("  slow   ")
     assert "of at least 200 (100 for each of 2 chains)" in lines[2]
-    assert lines[3] == "The chains disagree: these draws are not from the posterior yet."
+    assert lines[3] == "These draws are not from the posterior yet."
     assert '"When chains disagree"' in lines[-1]
 
 
 def test_report_says_how_many_draws_short_chains_need(rng):
     lines = report_about({"x": np.repeat(rng.normal(size=(4, 100)), 4, axis=1)}).splitlines()
     ess = int(lines[1].split(" of at least 400")[0].split()[-1])
-    draws = int(lines[2].removeprefix("Take more draws, about ").split()[0])
-    assert 400 * max(400 / ess, 2) <= draws <= 1.2 * 400 * max(400 / (ess - 1), 2)
+    assert lines[0].endswith("nearly fine; 1 of 1 quantities fall short.") and len(lines) == 3
+    draws = int(lines[2].removeprefix("About ").removesuffix(" draws for each chain would do."))
+    assert 400 * 400 / (ess + 1) <= draws <= 1.5 * 400 * 400 / (ess - 1)
+
+
+@pytest.mark.parametrize(
+    ("rhat", "grade"), [(1.0149, None), (1.0151, "nearly fine"), (1.049, "nearly fine"), (1.06, "chains disagree")]
+)
+def test_grades(monkeypatch, rhat, grade):
+    row = {"rhat": rhat, "ess_bulk": 500.0, "ess_tail": 500.0, "constant": False}
+    table = xr.Dataset({key: ("quantity", [value]) for key, value in row.items()}, coords={"quantity": ["x"]})
+    monkeypatch.setattr(sys.modules[convergence_report.__module__], "convergence_table", lambda arrays: table)
+    report = report_about({"x": np.zeros((2, 400))})
+    assert (report == "") == (grade is None)
+    assert grade is None or grade in report.splitlines()[0]
+    assert ("draws for each chain would do" in report) == (grade == "nearly fine")
 
 
 def test_report_is_cut_and_names_nuts_first(rng):
@@ -238,6 +254,13 @@ def test_nothing_is_reported_about_good_chains(rng):
     assert report_about({"x": rng.normal(size=(2, 400))}) == ""
     assert report_about({"x": rng.normal(size=(1, 400))}).startswith("Only one chain was sampled")
     assert report_about({"x": rng.normal(size=(2, 40))}).startswith("Only 40 draws per chain")
+
+
+def test_fine_is_said_in_a_line(caplog):
+    with pm.Model(), caplog.at_level(logging.INFO):
+        pm.Normal("x")
+        nrm.sample(500, tune=300, chains=2, cores=1, random_seed=1, progressbar=False)
+    assert "Convergence of 2 chains with 500 draws each: fine." in caplog.messages
 
 
 def test_one_report_is_logged_about_all_partitions(caplog):

@@ -190,7 +190,7 @@ def test_report_of_chains_that_disagree(rng):
         f"lowest common node at level {together[0]:.2f} to 2.00, on average, in the chains,"
     )
     report = convergence_report(result(draws), diagnostics)
-    assert "items animal 0, animal 1 of h  lowest common node" in report and "The chains disagree" in report
+    assert "items animal 0, animal 1 of h  lowest common node" in report and "the chains disagree" in report
     # Few draws that agree: the standard error is judged in levels too.
     slow = xr.concat([draws.isel(chain=[0], draw=[k // 40]) for k in range(200)], "draw")
     slow = xr.concat([slow, slow], "chain").assign_coords(chain=[0, 1], draw=np.arange(200))
