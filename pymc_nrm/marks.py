@@ -7,9 +7,11 @@ __all__ = [
     "NAME",
     "NESTED",
     "NUMBER",
+    "RENAMED",
     "SLOTS_OF",
     "components_name",
     "partition_number",
+    "renamed_variables",
     "slot_variables",
 ]
 
@@ -21,6 +23,8 @@ NESTED = "nested_partition"
 NUMBER = "partition_number"
 # Attribute of posterior variables that hold parameters of slots: the name of their partition.
 SLOTS_OF = "slots_of"
+# Attribute of deterministics that change when clusters are renamed: the name of their partition.
+RENAMED = "changed_by_renaming"
 # Statistic of the steps of partitions with slots: whether a draw uses all of them.
 ALL_SLOTS_USED = "all_slots_used"
 
@@ -82,3 +86,18 @@ def slot_variables(posterior):
     {'mean': 'z'}
     """
     return {str(name): array.attrs[SLOTS_OF] for name, array in posterior.data_vars.items() if SLOTS_OF in array.attrs}
+
+
+def renamed_variables(posterior):
+    """Names of the variables that change when clusters are renamed: parameters of slots, and what is made of labels.
+
+    Parameters
+    ----------
+    posterior : Dataset
+
+    Returns
+    -------
+    set of str
+    """
+    changed = {str(name) for name, array in posterior.data_vars.items() if RENAMED in array.attrs}
+    return changed | set(slot_variables(posterior))

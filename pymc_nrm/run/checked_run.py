@@ -18,6 +18,7 @@ from pymc_nrm.run.label_storage import Storage
 from pymc_nrm.run.local_chains import run_chains
 from pymc_nrm.run.log_likelihoods import add_log_likelihood, without_log_likelihood
 from pymc_nrm.run.remote_chains import sample_remotely
+from pymc_nrm.run.renaming import changed_by_renaming
 from pymc_nrm.run.results import add_components, mark_partitions, to_datatree
 from pymc_nrm.run.slot_parameters import slot_parameters
 from pymc_nrm.run.slot_steps import with_slot_nuts
@@ -97,7 +98,9 @@ def run_and_check(
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:
         return idata
-    mark_partitions(idata, partitions, slot_parameters(model, posterior), nested_partitions_of(model))
+    slots = slot_parameters(model, posterior)
+    renamed = changed_by_renaming(model, slots)
+    mark_partitions(idata, partitions, slots, nested_partitions_of(model), renamed)
     with_weights = [rv.name for rv in model.free_RVs if is_nested_partition(rv) and value_of(rv).has_weights]
     partitions = [*partitions, *add_components(idata, with_weights)]
     if likelihoods:
@@ -116,6 +119,10 @@ def run_and_check(
         attach(idata, diagnostics, replace_all=True)
     if check:
         nuts = [warning.message for warning in (*warn_divergences(idata), *warn_treedepth(idata))]
+        left_out = [name for name in renamed if name in posterior]
+        if left_out:
+            what = "it may change" if len(left_out) == 1 else "they may change"
+            _information.info(f"Convergence of {', '.join(left_out)} is not judged: {what} when clusters are renamed.")
         report = convergence_report(idata, diagnostics, nuts)
         if report:
             _log.warning(report)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.marks import ALL_SLOTS_USED, NESTED, slot_variables
+from pymc_nrm.marks import ALL_SLOTS_USED, NESTED, renamed_variables
 from pymc_nrm.stats.convergence import convergence_table
 from pymc_nrm.stats.partition_convergence import largest_z_quantile, pair_name
 
@@ -56,7 +56,7 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> 
     If something fails, its first line says whether the run is nearly fine, so that some more draws would do, or whether
     chains disagree.
 
-    Variables that hold parameters of slots are not judged: their labels switch.
+    Variables that change when clusters are renamed, such as parameters of slots, are not judged: their labels switch.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> 
     if n_draws < _ESS_PER_CHAIN:
         return "\n".join([*nuts, f"Only {n_draws} draws per chain: convergence cannot be checked reliably."])
     known = {f"{name}{suffix}" for name in diagnostics for suffix in _SUFFIXES}
-    known |= set(slot_variables(posterior)) | {name for name in posterior.data_vars if NESTED in posterior[name].attrs}
+    known |= renamed_variables(posterior) | {name for name in posterior.data_vars if NESTED in posterior[name].attrs}
     tables = {"": convergence_table({name: posterior[name] for name in posterior.data_vars if name not in known})}
     tables |= {f" of {name}": tree["convergence"].to_dataset() for name, tree in diagnostics.items()}
     findings = [finding for owner, table in tables.items() for finding in _findings(table, owner, n_chains)]

@@ -5,7 +5,7 @@ import pymc as pm
 from pymc.util import drop_warning_stat
 from xarray import Dataset, DataTree
 
-from pymc_nrm.marks import ALL_SLOTS_USED, NAME, NESTED, NUMBER, SLOTS_OF, components_name, partition_number
+from pymc_nrm.marks import ALL_SLOTS_USED, NAME, NESTED, NUMBER, RENAMED, SLOTS_OF, components_name, partition_number
 from pymc_nrm.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
 from pymc_nrm.run.label_storage import LabelArray
 from pymc_nrm.samplers.base import LabelStep
@@ -89,7 +89,7 @@ def to_datatree(record, model, *, thin, keep_warmup, keep_warning_stat, idata_kw
     return idata if keep_warning_stat else drop_warning_stat(idata)
 
 
-def mark_partitions(idata, partitions, slots, nested):
+def mark_partitions(idata, partitions, slots, nested, renamed):
     """Mark the partitions in a result, their slots, and the partition to which each statistic belongs, in place.
 
     Parameters
@@ -101,9 +101,12 @@ def mark_partitions(idata, partitions, slots, nested):
         Names of the variables that hold parameters of slots, for each partition with slots.
     nested : dict of str to int
         Depths of the nested partitions that were sampled.
+    renamed : dict of str to str
+        Names of deterministics that change when clusters are renamed, and of their partitions.
     """
     marks = {name: (NAME, name) for name in partitions}
     marks |= {name: (SLOTS_OF, partition) for partition, names in slots.items() for name in names}
+    marks |= {name: (RENAMED, partition) for name, partition in renamed.items()}
     marks |= {name: (NESTED, depth) for name, depth in nested.items()}
     for group in ("posterior", "warmup_posterior"):
         for name, (mark, value) in marks.items():

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.checks import check_count, check_name, random_generator
-from pymc_nrm.marks import ALL_SLOTS_USED, slot_variables
+from pymc_nrm.marks import ALL_SLOTS_USED, renamed_variables
 from pymc_nrm.stats.convergence import as_number, suppress_division_warnings
 from pymc_nrm.stats.diagnostics import quantities_of
 from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names, posterior_of
@@ -51,8 +51,8 @@ def summary(
     idata : DataTree or Dataset
         Result of sampling, or its group ``posterior``.
     var_names : str or list of str, optional
-        Parameters and partitions to show; all by default, except ``z_n_clusters``, which equals ``z[n_clusters]``, and
-        parameters of slots.
+        Parameters and partitions to show; all by default, except ``z_n_clusters``, which equals ``z[n_clusters]``,
+        parameters of slots, and deterministics that change when clusters are renamed, which ``nrm.sample`` marks.
     n_sizes : int
         How many cluster sizes to show for each partition, if it has as many clusters.
     n_pairs : int
@@ -104,7 +104,7 @@ def summary(
         posterior = posterior.drop_vars("chain", errors="ignore").expand_dims("chain")
     partitions, nested = partition_names(idata), nested_names(idata)
     if var_names is None:
-        derived = {f"{name}_n_clusters" for name in partitions} | set(slot_variables(posterior))
+        derived = {f"{name}_n_clusters" for name in partitions} | renamed_variables(posterior)
         derived |= {f"{name}_{quantity}" for name in nested for quantity in ("n_nodes", "n_components")}
         shown = [name for name in posterior.data_vars if name not in derived]
     else:

@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from pymc_nrm.marks import slot_variables
+from pymc_nrm.marks import renamed_variables
 from pymc_nrm.stats.convergence import as_number
 from pymc_nrm.stats.diagnostics import SCALARS, quantities_of
 from pymc_nrm.stats.draws import partition_draws, partition_names, posterior_of
@@ -17,7 +17,8 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
     """Replace the labels in a result by quantities that do not depend on them, for ArviZ.
 
     ArviZ makes a row or a plot of every number of every variable, but labels are only names, and there may be many.
-    Parameters of slots, such as ``slope`` of a likelihood with ``slope[z]``, are left out, since their labels switch.
+    Parameters of slots, such as ``slope`` of a likelihood with ``slope[z]``, and deterministics that change when
+    clusters are renamed, which ``nrm.sample`` marks, such as ``z + 1``, are left out, since their labels switch.
     All functions of ArviZ take the result of this function, as in ``az.plot_trace(nrm.without_labels(idata))``.
 
     Parameters
@@ -57,9 +58,9 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
     posterior, names = posterior_of(idata), partition_names(idata)
     nested = nested_names(idata)
     warn_of_foreign_steps(idata)
-    shown, slots = {}, slot_variables(posterior)
+    shown, renamed = {}, renamed_variables(posterior)
     for name, array in posterior.data_vars.items():
-        if name in slots:
+        if name in renamed:
             continue
         if name in nested:
             shown |= _of_draws(posterior, name, nested_quantities(idata, name), NESTED_SCALARS)
@@ -77,7 +78,7 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
     result["posterior"] = xr.DataTree(scalars)
     if "warmup_posterior" in result.children:
         warmup = idata["warmup_posterior"].to_dataset()
-        result["warmup_posterior"] = xr.DataTree(warmup.drop_vars([*names, *nested, *slots], errors="ignore"))
+        result["warmup_posterior"] = xr.DataTree(warmup.drop_vars([*names, *nested, *renamed], errors="ignore"))
     return result
 
 

@@ -1,0 +1,121 @@
+"""Deterministics that change when clusters are renamed, found by following labels and parameters of slots."""
+
+from typing import Any, NamedTuple
+
+from pytensor.scalar.basic import EQ, NEQ, Cast, Identity, ScalarMaximum
+from pytensor.tensor.basic import ScalarFromTensor, TensorFromScalar
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.shape import Shape, Shape_i
+from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
+
+from pymc_nrm.itemwise.graphs import postorder
+from pymc_nrm.model.rvs import is_nested_partition, is_partition, n_slots
+
+
+class Role(NamedTuple):
+    """What renaming clusters does to a variable; ``of`` is the partition whose clusters are renamed.
+
+    The kinds are ``free``, nothing; ``labels``; ``slots``; and ``changed``, anything.
+    """
+
+    kind: str
+    of: Any = None
+
+
+_FREE = Role("free")
+
+
+def changed_by_renaming(model, slots):
+    """Deterministics that may change when clusters are renamed, with the names of their partitions.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    slots : dict of str to list of str
+        Variables that hold parameters of slots, which are left out here, by partition.
+
+    Returns
+    -------
+    dict of str to str
+
+    Notes
+    -----
+    By induction over the graph, every variable is free of names; or its entries are labels, replaced by their new
+    names; or its first axis is that of slots, and its entries change places.  Parameters of slots picked by labels,
+    comparisons of labels, and sums over slots are free.  Whatever has no rule may change.
+    """
+    partitions = [rv for rv in model.free_RVs if is_partition(rv) or is_nested_partition(rv)]
+    known = dict.fromkeys(model.basic_RVs, _FREE)
+    for partition in partitions:
+        known[partition] = Role("changed" if is_nested_partition(partition) else "labels", partition)
+        known |= {model[name]: Role("slots", partition) for name in slots.get(partition.name, [])}
+    own = {f"{rv.name}_{quantity}" for rv in partitions for quantity in ("n_clusters", "n_nodes", "n_components")}
+    own |= {name for names in slots.values() for name in names}
+    found = {}
+    for variable in model.deterministics:
+        for one in postorder(variable, lambda one: [] if one.owner is None else one.owner.inputs, known):
+            known[one] = _FREE if one.owner is None else _role(one.owner, [known[i] for i in one.owner.inputs])
+        if known[variable].kind != "free" and variable.name not in own:
+            found[variable.name] = known[variable].of.name
+    return found
+
+
+def _role(node, roles):
+    named = [role for role in roles if role.kind != "free"]
+    if not named:
+        return _FREE
+    first, changed = roles[0], Role("changed", named[0].of)
+    if any(role.kind == "changed" or role.of is not named[0].of for role in named):
+        return changed
+    op = node.op
+    if isinstance(op, Shape | Shape_i):
+        return _FREE
+    if isinstance(op, TensorFromScalar | ScalarFromTensor):
+        return first
+    if isinstance(op, Elemwise):
+        return _of_elementwise(op.scalar_op, node.inputs, roles, changed)
+    if isinstance(op, CAReduce):
+        axes = range(node.inputs[0].type.ndim) if op.axis is None else op.axis
+        if first.kind == "slots":
+            return _FREE if 0 in axes else first
+        # The largest of labels in order of appearance is the number of clusters less one.
+        is_number = isinstance(op.scalar_op, ScalarMaximum) and node.inputs[0] is first.of and n_slots(first.of) is None
+        return _FREE if is_number else changed
+    if isinstance(op, DimShuffle):
+        return first if first.kind == "labels" or op.new_order[:1] == (0,) else changed
+    if isinstance(op, Subtensor | AdvancedSubtensor):
+        index = unflatten_index_variables(node.inputs[1:], op.idx_list)
+        return _of_entries(node.inputs[0], first, index, dict(zip(node.inputs, roles, strict=True)), changed)
+    return changed
+
+
+def _of_elementwise(scalar_op, inputs, roles, changed):
+    if all(role.kind == "labels" for role in roles):
+        if isinstance(scalar_op, EQ | NEQ):
+            return _FREE
+        is_whole = isinstance(scalar_op, Cast) and scalar_op.o_type.dtype.startswith("int")
+        return roles[0] if is_whole or isinstance(scalar_op, Identity) else changed
+    # Along the axis of slots, what is combined with them must be the same for all slots.
+    alike = all(
+        role.kind == "slots" or (role.kind == "free" and one.type.broadcastable[:1] in ((), (True,)))
+        for one, role in zip(inputs, roles, strict=True)
+    )
+    return Role("slots", changed.of) if alike else changed
+
+
+def _of_entries(base, role, index, roles, changed):
+    """The role of ``base[index]``."""
+    rest = [
+        part for one in index[1:] for part in ([one.start, one.stop, one.step] if isinstance(one, slice) else [one])
+    ]
+    if any(roles.get(one, _FREE).kind != "free" for one in rest if one is not None):
+        return changed
+    first = roles.get(index[0], _FREE) if not isinstance(index[0], slice) else None
+    if role.kind == "labels":
+        parts = [index[0]] if first is not None else [index[0].start, index[0].stop, index[0].step]
+        return role if all(roles.get(one, _FREE).kind == "free" for one in parts if one is not None) else changed
+    if first is None:
+        # Several arrays apart from each other put their axes in front.
+        stays = index[0] == slice(None) and sum(not isinstance(one, slice) for one in index) < 2
+        return role if stays else changed
+    return _FREE if first.kind == "labels" and role.kind == "slots" else changed
