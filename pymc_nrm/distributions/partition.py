@@ -126,8 +126,8 @@ class Partition(pm.Discrete):
     small.
 
     ``pm.sample`` and :func:`pymc_nrm.sample` sample the partition.  ``pm.find_MAP`` leaves it at its start without a
-    warning.  Generic steps such as ``pm.Metropolis``, ``pm.sample_smc``, ``pm.fit`` and samplers other than those of PyMC
-    refuse it.
+    warning.  Generic steps such as ``pm.Metropolis``, ``pm.sample_smc``, ``pm.fit`` and samplers other than those of
+    PyMC refuse it.
 
     Examples
     --------
