@@ -1,6 +1,10 @@
 """The documentation builds without a warning, and describes every name that the package exports."""
 
+import ast
+import builtins
+import importlib
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -18,3 +22,20 @@ def test_documentation_builds_without_warnings(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "html" / "index.html").exists()
+
+
+def test_functions_of_families_that_the_page_on_adding_one_names_exist():
+    text = (DOCS / "how-to" / "add-a-family.md").read_text()
+    named = set(re.findall(r"\b(base|conjugate|components|fast)\.([a-z_]+)", text.replace(".py", "")))
+    assert len(named) > 15
+    for module, name in named:
+        assert hasattr(importlib.import_module(f"pymc_nrm.families.{module}"), name), f"{module}.{name}"
+
+
+def test_the_page_on_tables_defines_every_name_that_it_uses():
+    """Blocks of a page that Sphinx does not run included."""
+    text = (DOCS / "how-to" / "cluster-a-table.md").read_text()
+    code = "\n".join(re.findall(r"```(?:python|\{code-cell\} ipython3)\n(?::tags:[^\n]*\n)?(.*?)```", text, re.DOTALL))
+    names = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)]
+    defined = {name.id for name in names if isinstance(name.ctx, ast.Store)} | {"nrm", "pd", "pm", "error"}
+    assert not {name.id for name in names} - defined - set(dir(builtins))
