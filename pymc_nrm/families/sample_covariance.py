@@ -67,8 +67,19 @@ def check_full_rank(X):
     still = np.flatnonzero(low == high)
     if len(still):
         raise ValueError(f"X must have columns that vary; columns {still.tolist()} are constant. Leave them out")
+    dependent = dependent_columns(X)
+    if len(dependent):
+        raise ValueError(
+            f"X must have columns that are not linear combinations of others; got such columns {dependent.tolist()}. "
+            "Leave them out"
+        )
+
+
+def dependent_columns(X):
+    """Places of columns that are, up to rounding, linear combinations of others; all columns of X must vary."""
     from scipy import linalg  # slow to import
 
+    n, low, high = len(X), X.min(axis=0), X.max(axis=0)
     # Take halves, since the difference of the largest doubles overflows.
     width = high / 2 - low / 2
     scaled = (X - X.mean(axis=0)) / width
@@ -78,12 +89,7 @@ def check_full_rank(X):
     rounding = np.finfo("float64").eps * np.maximum(1.0, np.maximum(abs(low), abs(high)) / width).max()
     # A covariance holds squares: of pivots below the root of their rounding error it has no digits.
     least = max(4.0 * n * rounding, 8.0 * np.sqrt(np.finfo("float64").eps))
-    dependent = np.sort(order[pivots <= least * pivots[0]])
-    if len(dependent):
-        raise ValueError(
-            f"X must have columns that are not linear combinations of others; got such columns {dependent.tolist()}. "
-            "Leave them out"
-        )
+    return np.sort(order[pivots <= least * pivots[0]])
 
 
 def check_variances(variances):

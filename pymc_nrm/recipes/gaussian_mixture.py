@@ -63,8 +63,9 @@ def gaussian_mixture(
     Warns
     -----
     UserWarning
-        If one value has more than a quarter of the items of a column and is not spread over at least a hundredth of the
-        column's standard deviation, so that components shrink to it.
+        If there are several features whose data allow no full covariance, and ``covariance`` is None: the message says
+        why, in which columns, and what to do.  If one value has more than a quarter of the items of a column and is not
+        spread over at least a hundredth of the column's standard deviation, so that components shrink to it.
 
     Examples
     --------
@@ -80,7 +81,7 @@ def gaussian_mixture(
         X = X.to_pandas()
     if isinstance(X, pd.DataFrame):
         check_columns(X, "X")
-        values = pd.DataFrame({str(name): numbers_of(X[name], str(name), NUMERIC) for name in X.columns}, index=X.index)
+        values = pd.DataFrame({name: numbers_of(X[name], str(name), NUMERIC) for name in X.columns}, index=X.index)
         items = item_names(X, "X")
     else:
         values = numeric_array("X", X)

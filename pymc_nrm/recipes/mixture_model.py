@@ -85,8 +85,8 @@ def mixture_model(
     Warns
     -----
     UserWarning
-        If one value has more than a quarter of the items of a numeric column, and is not spread, as in
-        :func:`~pymc_nrm.recipes.gaussian_mixture`.
+        As in :func:`~pymc_nrm.recipes.gaussian_mixture`: if numeric columns get no covariances although ``covariance``
+        is None, or one value has more than a quarter of the items of such a column and is not spread.
 
     Examples
     --------

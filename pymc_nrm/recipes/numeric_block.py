@@ -7,7 +7,7 @@ import numpy as np
 
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.families import NormalGamma, NormalWishart
-from pymc_nrm.families.sample_covariance import check_full_rank
+from pymc_nrm.families.sample_covariance import check_full_rank, dependent_columns
 from pymc_nrm.recipes.ties import with_jittered_ties
 
 __all__ = ["COVARIANCES", "add_numeric_block", "check_covariance"]
@@ -69,13 +69,21 @@ def add_numeric_block(name, z, X, covariance=None, jitter_ties=True):
     Warns
     -----
     UserWarning
-        If one value has more than a quarter of the items of a column, and jitter does not widen it.
+        If the data of several columns allow no full covariance, and ``covariance`` is None; if one value has more than
+        a quarter of the items of a column, and jitter does not widen it.
     """
     check_covariance(covariance)
     recorded = np.asarray(X, dtype="float64")
     # Whether columns are combinations of others is seen in what was recorded: jitter hides it.
     if covariance is None:
-        covariance = "full" if _allows_full(recorded) else "diagonal"
+        obstacle = _obstacle_to_covariances(X, recorded)
+        covariance = "diagonal" if obstacle or recorded.size == len(recorded) else "full"
+        if obstacle:
+            warnings.warn(
+                f"{obstacle}. As it is, numeric columns are independent within clusters, which cuts a correlated cloud "
+                "into many; covariance='diagonal' says that this is wanted",
+                stacklevel=3,
+            )
     elif covariance == "full":
         _check_complete(X, recorded)
         if recorded.ndim == 2 and np.isfinite(recorded).all():
@@ -91,23 +99,47 @@ def add_numeric_block(name, z, X, covariance=None, jitter_ties=True):
     return Mixture(name, z, family, observed=np.asarray(X, dtype="float64"), dims=dims)
 
 
-def _allows_full(values):
-    if values.ndim == 1 or not 1 < values.shape[1] <= _MOST_FULL_FEATURES or not np.isfinite(values).all():
-        return False
-    try:
-        check_full_rank(values)
-    except ValueError:
-        return False
-    return True
+def _obstacle_to_covariances(X, values):
+    """Why the data of several columns allow no full covariance, and what to do about it; None if they do."""
+    n, d = len(values), values[:1].size
+    missing = np.isnan(values.reshape(n, d))
+    if d == 1 or np.isinf(values).any():
+        return None
+    if missing.any():
+        return _gaps(X, missing)
+    if d > _MOST_FULL_FEATURES:
+        return (
+            f"There are {d} numeric columns, and full covariances are for at most {_MOST_FULL_FEATURES}. Take "
+            "principal components or fewer columns, or covariance='full', which is slow"
+        )
+    if n <= d:
+        return f"There are {n} rows for {d} numeric columns, too few for covariances. Take fewer columns"
+    if (values.min(axis=0) == values.max(axis=0)).any():
+        return None
+    dependent = dependent_columns(values)
+    if len(dependent):
+        return f"Linear combinations of other columns: {_names(X, dependent)}. Leave them out"
+    return None
+
+
+def _gaps(X, missing):
+    n, gaps = len(missing), np.flatnonzero(missing.any(axis=0))
+    rows, empty = missing.any(axis=1).sum(), missing.all(axis=1).sum()
+    text = f"{rows} of {n} rows have no value in column{'s' * (len(gaps) > 1)} {_names(X, gaps)}"
+    if empty and len(gaps) > 1:
+        text += f", {empty} of them in no numeric column"
+    if rows == n:
+        return f"{text}. Leave out columns"
+    how = "X[~np.isnan(X).any(axis=1)]" if _has_no_names(X) else f".dropna(subset=[{_names(X, gaps, None)}])"
+    return f"{text}. Leave out these rows by {how}, or these columns"
 
 
 def _check_complete(X, values):
     gaps = np.flatnonzero(np.isnan(values.reshape(len(values), -1)).any(axis=0))
     if len(gaps):
-        names = [_name_of_column(X, k) for k in gaps]
         raise ValueError(
-            f"covariance='full' needs complete data; columns {names} have missing values. Leave out these rows or "
-            "columns, or take covariance='diagonal', which leaves missing values out of the likelihood"
+            f"covariance='full' needs complete data; columns [{_names(X, gaps)}] have missing values. Leave out "
+            "these rows or columns, or take covariance='diagonal', which leaves missing values out of the likelihood"
         )
 
 
@@ -140,5 +172,14 @@ def _warn_of_repeated_values(X, recorded, widths):
 
 
 def _name_of_column(X, k):
-    columns = getattr(X, "columns", None)
-    return int(k) if columns is None else str(columns[k])
+    return int(k) if _has_no_names(X) else X.columns[k]
+
+
+def _names(X, places, most=_MOST_NAMES):
+    """The first few of some columns, or all of them, as a user would write them."""
+    shown = ", ".join(repr(_name_of_column(X, k)) for k in places[:most])
+    return shown + (f" and {len(places) - most} more" if most and len(places) > most else "")
+
+
+def _has_no_names(X):
+    return not hasattr(X, "columns")

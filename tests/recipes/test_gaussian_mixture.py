@@ -39,6 +39,45 @@ def test_the_family_follows_from_the_data(data, covariance, family):
     assert [rv.name for rv in model.free_RVs[:2]] == ["alpha", "z"]
 
 
+NAMES = ["a", 7, "c"]
+EMPTY = np.where(np.arange(12)[:, None] == 5, np.nan, X)
+TWO = pd.DataFrame(np.where(np.isnan(GAPS), np.nan, EMPTY), columns=NAMES)
+REASONS = {
+    "array with a gap": (GAPS, r"^1 of 12 rows have no value in column 1\. .* by X\[~np\.isnan\(X\)"),
+    "empty row": (EMPTY, r"1 of 12 rows have no value in columns 0, 1, 2, 1 of them in no numeric column\. "),
+    "table": (TWO, r"2 of 12 rows .* 'a', 7, 'c', 1 of .* by \.dropna\(subset=\['a', 7, 'c'\]\)"),
+    "gaps in all rows": (
+        np.where(np.arange(12)[:, None] % 3 == np.arange(3), np.nan, X),
+        "12 of 12.* Leave out columns",
+    ),
+    "combinations": (
+        pd.DataFrame(DEPENDENT, columns=[*NAMES, 3]),
+        r"combinations of other columns: .*\. Leave them out",
+    ),
+    "few rows": (X[:3], "3 rows for 3 numeric columns"),
+    "many columns": (WIDE, "31 numeric columns.*at most 30"),
+}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_columns_without_covariances_warn_and_say_why(reason):
+    data, message = REASONS[reason]
+    with pytest.warns(UserWarning, match=message) as caught:
+        model = nrm.gaussian_mixture(data)
+    assert "independent within clusters" in str(caught[0].message) and caught[0].filename == __file__
+    assert type(family_of(model["x"])) is nrm.NormalGamma
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nrm.gaussian_mixture(data, covariance="diagonal")
+
+
+def test_the_remedy_of_the_warning_brings_covariances_back():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for whole in (TWO.dropna(subset=NAMES), X[:, :1], X):
+            nrm.gaussian_mixture(whole)
+
+
 def test_names():
     df = pd.DataFrame(X, columns=["a", "b", "c"], index=list("klmnopqrstuv"))
     array = xr.DataArray(X, dims=("plant", "trait"), coords={"plant": df.index, "trait": df.columns})
