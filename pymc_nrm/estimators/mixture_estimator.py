@@ -34,7 +34,7 @@ class MixtureEstimator(Parameters):
 
     Parameters
     ----------
-    kinds : mapping of {str : str}, optional
+    kinds : mapping of {hashable : str}, optional
         Kinds of columns of a DataFrame.
     covariance : {None, "full", "diagonal"}
         Of numeric features within a cluster; by default full for up to 30 features, if the data allow it.
@@ -109,7 +109,7 @@ class MixtureEstimator(Parameters):
     def __init__(
         self,
         *,
-        kinds: Mapping[str, str] | None = None,
+        kinds: Mapping[Any, str] | None = None,
         covariance: str | None = None,
         measure: Any = None,
         jitter_ties: bool = True,

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from pymc_nrm.recipes.doubtful import FEW_VALUES, check_text, numbers_in_text, warn_of_doubtful_numbers
+
 __all__ = [
     "BINARY",
     "CATEGORICAL",
@@ -20,9 +22,6 @@ __all__ = [
 ]
 
 NUMERIC, BINARY, CATEGORICAL, COUNT = KINDS = ("numeric", "binary", "categorical", "count")
-
-# Whole numbers with at most so many different values may be anything: the user must say what.
-FEW_VALUES = 20
 
 
 def check_table(df, argument):
@@ -47,6 +46,7 @@ def check_table(df, argument):
         )
     if df.shape[0] == 0 or df.shape[1] == 0:
         raise ValueError(f"{argument} must have rows and columns; got shape {df.shape}")
+    # A model has names as text.
     names = [str(name) for name in df.columns]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -82,13 +82,13 @@ def column_kinds(df, kinds=None):
     Parameters
     ----------
     df : DataFrame
-    kinds : mapping of {str : str}, optional
+    kinds : mapping of {hashable : str}, optional
         Given kinds.
 
     Returns
     -------
-    dict of {str : str}
-        In the order of the columns.
+    dict of {hashable : str}
+        By names of the columns as they are, in their order.
 
     Raises
     ------
@@ -101,45 +101,52 @@ def column_kinds(df, kinds=None):
     {'a': 'numeric', 'b': 'binary', 'c': 'categorical'}
     """
     check_columns(df, "df")
-    names = [str(name) for name in df.columns]
-    given = _given_kinds(names, kinds)
-    found, unclear = {}, []
-    for k, name in enumerate(names):
+    given = _given_kinds(df, kinds)
+    found, unclear, doubtful = {}, {}, {}
+    for k, name in enumerate(df.columns):
         column = df.iloc[:, k]
         found[name] = given.get(name) or _default_kind(name, column)
         if found[name] is None:
-            unclear.append(name)
-        else:
-            _check_kind(name, column, found[name])
+            unclear[name] = column.dropna()
+            continue
+        _check_kind(name, column, found[name])
+        if found[name] == NUMERIC and name not in given:
+            doubtful[name] = numbers_of(column, name, NUMERIC)
     if unclear:
-        example = ", ".join(f"{name!r}: {COUNT!r}" for name in unclear)
+        described = [
+            f"{name!r} ({c.nunique()} values from {int(c.min())} to {int(c.max())})" for name, c in unclear.items()
+        ]
+        example = ", ".join(f"{name!r}: ..." for name in unclear)
         raise ValueError(
-            f"columns {unclear} of df hold whole numbers with at most {FEW_VALUES} different values, which may be "
-            f"counts, categories or measurements. Say which, as in kinds={{{example}}}; allowed are 'count', "
-            "'categorical' and 'numeric'"
+            f"columns of df hold whole numbers with at most {FEW_VALUES} different values, which may be codes of "
+            f"categories, counts or measurements: {', '.join(described)}. Say what each is, kinds={{{example}}}: "
+            "'categorical' if its numbers are codes, 'count' if they count something, 'numeric' if they measure"
         )
+    warn_of_doubtful_numbers(doubtful, len(found), stacklevel=4)
     return found
 
 
-def _given_kinds(names, kinds):
+def _given_kinds(df, kinds):
     if kinds is None:
         return {}
     if not isinstance(kinds, Mapping):
         raise TypeError(f"kinds must be a mapping from columns to kinds; got {type(kinds).__name__}")
-    given = {str(name): kind for name, kind in kinds.items()}
-    unknown = [name for name in given if name not in names]
+    names = df.columns.tolist()
+    unknown = [name for name in kinds if name not in names]
     if unknown:
         raise ValueError(f"kinds must be of columns of df, {names}; got {unknown}")
-    for name, kind in given.items():
+    for name, kind in kinds.items():
         if kind not in KINDS:
             raise ValueError(f"kinds[{name!r}] must be one of {', '.join(map(repr, KINDS))}; got {kind!r}")
-    return given
+    return dict(kinds)
 
 
 def _default_kind(name, column):
     """The kind that the values suggest, or None if they may be several."""
     values = _values(name, column)
     if values is None:
+        if not isinstance(column.dtype, pd.CategoricalDtype):
+            check_text(name, column.dropna())
         return CATEGORICAL
     known = values[~np.isnan(values)]
     if pd.api.types.is_bool_dtype(column.dtype) or np.isin(known, (0.0, 1.0)).all():
@@ -177,7 +184,7 @@ def numbers_of(column, name, kind, new=False):
     Parameters
     ----------
     column : Series
-    name : str
+    name : hashable
         Its name in messages.
     kind : {"numeric", "binary", "count"}
     new : bool
@@ -201,6 +208,9 @@ def numbers_of(column, name, kind, new=False):
     """
     values = _values(name, column)
     if values is None or (kind != BINARY and pd.api.types.is_bool_dtype(column.dtype)):
+        advice = numbers_in_text(name, column)
+        if advice:
+            raise TypeError(f"{advice}. It must hold numbers to be {kind}")
         got, fitting = ("text", CATEGORICAL) if values is None else ("booleans", BINARY)
         raise TypeError(
             f"column {name!r} must hold numbers to be {kind}; got {got}, which mixture_model takes as {fitting}"

@@ -8,6 +8,7 @@ import xarray as xr
 
 from pymc_nrm.checks import check_flag, numeric_array
 from pymc_nrm.recipes.columns import NUMERIC, check_columns, item_names, numbers_of
+from pymc_nrm.recipes.doubtful import warn_of_doubtful_numbers
 from pymc_nrm.recipes.numeric_block import add_numeric_block, check_covariance
 from pymc_nrm.recipes.partition_prior import add_partition
 
@@ -63,9 +64,11 @@ def gaussian_mixture(
     Warns
     -----
     UserWarning
-        If there are several features whose data allow no full covariance, and ``covariance`` is None: the message says
-        why, in which columns, and what to do.  If one value has more than a quarter of the items of a column and is not
-        spread over at least a hundredth of the column's standard deviation, so that components shrink to it.
+        If a feature looks like codes of categories, with at most 20 different whole numbers or 5 others, some of them
+        repeated, or like names of the rows, whole numbers that all differ.  If there are several features whose data
+        allow no full covariance, and ``covariance`` is None: the message says why, in which columns, and what to do.
+        If one value has more than a quarter of the items of a column and is not spread over at least a hundredth of the
+        column's standard deviation, so that components shrink to it.
 
     Examples
     --------
@@ -81,7 +84,7 @@ def gaussian_mixture(
         X = X.to_pandas()
     if isinstance(X, pd.DataFrame):
         check_columns(X, "X")
-        values = pd.DataFrame({name: numbers_of(X[name], str(name), NUMERIC) for name in X.columns}, index=X.index)
+        values = pd.DataFrame({name: numbers_of(X[name], name, NUMERIC) for name in X.columns}, index=X.index)
         items = item_names(X, "X")
     else:
         values = numeric_array("X", X)
@@ -91,6 +94,8 @@ def gaussian_mixture(
                 f"got shape {values.shape}"
             )
         items = item_names(X, "X") if isinstance(X, pd.Series) else range(len(values))
+    table = values if isinstance(values, pd.DataFrame) else pd.DataFrame(values, dtype="float64")
+    warn_of_doubtful_numbers({name: table[name].to_numpy() for name in table}, table.shape[1], stacklevel=3)
     with pm.Model(coords={"item": items}, model=None) as model:
         add_numeric_block("x", add_partition(measure), values, covariance, jitter_ties)
     return model

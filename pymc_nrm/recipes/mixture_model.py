@@ -22,7 +22,7 @@ _FAMILIES = {BINARY: BernoulliBeta, COUNT: PoissonGamma}
 def mixture_model(
     df: pd.DataFrame,
     *,
-    kinds: Mapping[str, str] | None = None,
+    kinds: Mapping[Any, str] | None = None,
     covariance: str | None = None,
     measure: Any = None,
     jitter_ties: bool = True,
@@ -47,8 +47,8 @@ def mixture_model(
         One row for each item; NaN, None and ``pandas.NA`` mean missing.  The index becomes the coordinate ``item``, the
         columns become the coordinates ``numeric_feature``, ``binary_feature`` and so on, and the levels that occur in a
         categorical column the coordinate ``<column>_level``.
-    kinds : mapping of {str : str}, optional
-        The kind of some columns, or of all.
+    kinds : mapping of {hashable : str}, optional
+        The kind of some columns, or of all, by their names as they are: 2 and "2" are different names.
     covariance : {None, "full", "diagonal"}
         Of the numeric columns within a cluster, as in :func:`~pymc_nrm.recipes.gaussian_mixture`: full if possible.
     measure : measure or ElicitedPrior, optional
@@ -69,8 +69,9 @@ def mixture_model(
         ``jitter_ties`` is not a bool.
     ValueError
         If a column does not allow its kind, is constant, has infinite values or a different string in every row; if
-        columns of whole numbers with at most 20 different values have no entry in ``kinds``; or if names of columns
-        occur twice.  Messages name the columns and say what to do.
+        columns of whole numbers with at most 20 different values, of text that is mostly numbers, or of more than 20
+        strings with fewer than 4 rows each on average, have no entry in ``kinds``; or if names of columns occur twice.
+        Messages name the columns and say what to do.
 
     See Also
     --------
@@ -85,7 +86,8 @@ def mixture_model(
     Warns
     -----
     UserWarning
-        As in :func:`~pymc_nrm.recipes.gaussian_mixture`: if numeric columns get no covariances although ``covariance``
+        As in :func:`~pymc_nrm.recipes.gaussian_mixture`: if a numeric column without an entry in ``kinds`` looks like
+        codes or like names of the rows, numeric columns get no covariances although ``covariance``
         is None, or one value has more than a quarter of the items of such a column and is not spread.
 
     Examples
@@ -115,7 +117,7 @@ def mixture_model(
                 continue
             if kind == CATEGORICAL:
                 levels = {name: column_levels(series[name]) for name in columns[kind]}
-                _add_levels(model, levels)
+                _add_levels(model, {str(name): values for name, values in levels.items()})
                 block = {name: level_codes(series[name], name, levels[name]) for name in columns[kind]}
             else:
                 block = {name: numbers_of(series[name], name, kind) for name in columns[kind]}
