@@ -18,6 +18,7 @@ __all__ = [
     "check_table",
     "column_kinds",
     "item_names",
+    "name_of_column",
     "numbers_of",
 ]
 
@@ -74,6 +75,11 @@ def item_names(df, argument):
             f"{argument}.reset_index(drop=True), or join the levels"
         )
     return df.index.tolist()
+
+
+def name_of_column(X, k):
+    """The name of a column of a DataFrame, or the place of one of an array."""
+    return X.columns[k] if hasattr(X, "columns") else int(k)
 
 
 def column_kinds(df, kinds=None):

@@ -8,6 +8,7 @@ import numpy as np
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.families import NormalGamma, NormalWishart
 from pymc_nrm.families.sample_covariance import check_full_rank, dependent_columns
+from pymc_nrm.recipes.columns import name_of_column
 from pymc_nrm.recipes.ties import with_jittered_ties
 
 __all__ = ["COVARIANCES", "add_numeric_block", "check_covariance"]
@@ -130,7 +131,7 @@ def _gaps(X, missing):
         text += f", {empty} of them in no numeric column"
     if rows == n:
         return f"{text}. Leave out columns"
-    how = "X[~np.isnan(X).any(axis=1)]" if _has_no_names(X) else f".dropna(subset=[{_names(X, gaps, None)}])"
+    how = f".dropna(subset=[{_names(X, gaps, None)}])" if hasattr(X, "columns") else "X[~np.isnan(X).any(axis=1)]"
     return f"{text}. Leave out these rows by {how}, or these columns"
 
 
@@ -146,7 +147,7 @@ def _check_complete(X, values):
 def _tell_of_jitter(X, widths):
     columns = np.flatnonzero(widths)
     if len(columns):
-        shown = [f"{_name_of_column(X, k)} (by at most {widths[k] / 2:.2g})" for k in columns[:_MOST_NAMES]]
+        shown = [f"{name_of_column(X, k)} (by at most {widths[k] / 2:.2g})" for k in columns[:_MOST_NAMES]]
         more = f" and {len(columns) - _MOST_NAMES} more" if len(columns) > _MOST_NAMES else ""
         what = "column" if len(columns) == 1 else "columns"
         _log.info(
@@ -165,21 +166,13 @@ def _warn_of_repeated_values(X, recorded, widths):
         if not widths[k]:
             remedy = "jitter_ties=True spreads such values over the width of the rounding"
         warnings.warn(
-            f"column {_name_of_column(X, k)!r} has the value {known[counts.argmax()]:g} in {largest:.0%} of its items: "
+            f"column {name_of_column(X, k)!r} has the value {known[counts.argmax()]:g} in {largest:.0%} of its items: "
             f"Gaussian components shrink to such values, and there may be many. {remedy}",
             stacklevel=4,
         )
 
 
-def _name_of_column(X, k):
-    return int(k) if _has_no_names(X) else X.columns[k]
-
-
 def _names(X, places, most=_MOST_NAMES):
     """The first few of some columns, or all of them, as a user would write them."""
-    shown = ", ".join(repr(_name_of_column(X, k)) for k in places[:most])
+    shown = ", ".join(repr(name_of_column(X, k)) for k in places[:most])
     return shown + (f" and {len(places) - most} more" if most and len(places) > most else "")
-
-
-def _has_no_names(X):
-    return not hasattr(X, "columns")

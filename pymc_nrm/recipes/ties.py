@@ -1,5 +1,7 @@
 """Jitter of repeated values of numbers: uniform over the width to which a column is rounded."""
 
+import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -7,12 +9,20 @@ import pandas as pd
 import xarray as xr
 
 from pymc_nrm.checks import numeric_array, random_generator
+from pymc_nrm.recipes.columns import name_of_column
 
 __all__ = ["jitter_ties", "with_jittered_ties"]
 
 # Values are the same but for errors of arithmetic if their distance is a smaller share of the range of their column
 # or of its largest value.
 _SAME, _ROUNDING = 1e-9, 8 * np.finfo("float64").eps
+
+# A column of at least so many items warns if more than this share of them are tied, and it has so many times the ties
+# that rounding to its smallest gap explains.
+_ENOUGH_ITEMS, _TIED_SHARE, _EXCESS = 20, 0.25, 5.0
+
+# Values on either side of one that show how dense the items are there.
+_REACH = 5
 
 
 def jitter_ties(X: Any, *, random_seed: Any = 0) -> Any:
@@ -54,6 +64,13 @@ def jitter_ties(X: Any, *, random_seed: Any = 0) -> Any:
     ValueError
         If X has neither one nor two dimensions.
 
+    Warns
+    -----
+    UserWarning
+        If a column has far more ties than rounding to its smallest gap explains, such as heights of which some are in
+        whole centimetres and others in inches, 0.02 cm beside them.  Jitter is then too narrow; the message says to
+        what the column should be rounded first.
+
     See Also
     --------
     pymc_nrm.recipes.gaussian_mixture : Jitters ties unless asked not to.
@@ -64,10 +81,10 @@ def jitter_ties(X: Any, *, random_seed: Any = 0) -> Any:
     >>> nrm.jitter_ties([1.0, 1.0, 1.5, 1.0, 3.0]).round(2).tolist()
     [1.0, 1.17, 1.5, 0.83, 3.0]
     """
-    return with_jittered_ties(X, random_seed)[0]
+    return with_jittered_ties(X, random_seed, stacklevel=3)[0]
 
 
-def with_jittered_ties(X, random_seed=0):
+def with_jittered_ties(X, random_seed=0, stacklevel=4):
     """The same, with the width of the jitter of each column.
 
     Returns
@@ -87,7 +104,18 @@ def with_jittered_ties(X, random_seed=0):
     jittered = np.array(values, dtype="float64")
     columns = np.atleast_2d(jittered.T)
     seeds = random_generator(random_seed).integers(2**63, size=len(columns))
-    widths = [_jitter(column, np.random.default_rng(seed)) for column, seed in zip(columns, seeds, strict=True)]
+    widths = []
+    for k, (column, seed) in enumerate(zip(columns, seeds, strict=True)):
+        width, enough = _jitter(column, np.random.default_rng(seed))
+        widths.append(width)
+        if enough > _EXCESS * width:
+            step, name = _round_step(enough), repr(name_of_column(X, k))
+            warnings.warn(
+                f"column {name} repeats values as if it were rounded to steps of about {enough:.2g}, but other values "
+                f"lie only {width:.2g} apart: jitter over this gap is too narrow, and Gaussian components shrink to "
+                f"repeated values. Round the column first: {step:g} * (x / {step:g}).round()",
+                stacklevel=stacklevel,
+            )
     if isinstance(X, pd.DataFrame):
         jittered = pd.DataFrame(jittered, index=X.index, columns=X.columns)
     elif isinstance(X, pd.Series):
@@ -98,13 +126,13 @@ def with_jittered_ties(X, random_seed=0):
 
 
 def _jitter(column, rng):
-    """Jitter one column in place, and return the width."""
+    """Jitter one column in place; return the width, and the width that would explain the ties, if many are tied."""
     order = rng.permutation(len(column))
     order = order[np.isfinite(column[order])]
     order = order[np.argsort(column[order], kind="stable")]
     ordered = column[order]
     if len(ordered) == 0:
-        return 0.0
+        return 0.0, 0.0
     with np.errstate(over="ignore"):
         gaps = np.diff(ordered)
         least = max(_SAME * (ordered[-1] - ordered[0]), _ROUNDING * abs(ordered).max())
@@ -112,8 +140,31 @@ def _jitter(column, rng):
     group = np.cumsum(starts) - 1
     sizes = np.bincount(group)
     if len(sizes) == 1 or len(sizes) == len(ordered):
-        return 0.0
+        return 0.0, 0.0
     width = gaps[starts[1:]].min()
     rank = np.arange(len(ordered)) - np.flatnonzero(starts)[group]
+    enough = 0.0
+    tied = sizes[sizes > 1].sum()
+    if len(ordered) >= _ENOUGH_ITEMS and tied > _TIED_SHARE * len(ordered) and np.isfinite(gaps.sum()):
+        enough = width * _excess_of_ties(ordered[starts], sizes, width)
     column[order] += width * ((rank + 0.5) / sizes[group] - 0.5)
-    return width
+    return width, enough
+
+
+def _excess_of_ties(values, sizes, width):
+    """Pairs of tied items over the number expected where items as dense as near each value are rounded to a width.
+
+    The most frequent value is left out: it may stand for something else, as zero does for "none".
+    """
+    place = np.arange(len(values))
+    low, high = np.maximum(place - _REACH, 0), np.minimum(place + _REACH, len(values) - 1)
+    up_to = np.concatenate([[0], np.cumsum(sizes)])
+    density = (up_to[high + 1] - up_to[low] - 1) / (values[high] - values[low] + width)
+    others = place != sizes.argmax()
+    return (sizes * (sizes - 1))[others].sum() / (sizes * density * width)[others].sum()
+
+
+def _round_step(width):
+    """The first of 1, 2, 5 times a power of ten that is about a width or more."""
+    power = 10.0 ** math.floor(math.log10(width))
+    return power * next(step for step in (1, 2, 5, 10) if step >= 0.9 * width / power)

@@ -144,7 +144,65 @@ def test_a_value_with_many_items_warns_unless_jitter_widens_it(gap, warned):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         nrm.gaussian_mixture(values)
-    messages = [str(warning.message) for warning in caught if warning.category is UserWarning]
+    messages = [str(warning.message) for warning in caught if "has the value" in str(warning.message)]
     assert len(messages) == warned
     if warned:
         assert "has the value 0 in 4" in messages[0] and "two columns, whether it has this value" in messages[0]
+
+
+RNG = np.random.default_rng(5)
+HEIGHTS = RNG.normal(172, 9, size=200)
+INCHES = np.where(RNG.random(200) < 0.3, (HEIGHTS / 2.54).round() * 2.54, HEIGHTS.round()).round(2)
+SECONDS = np.r_[((HEIGHTS * 6).round() / 60).round(3), 17.201]
+UNEXPLAINED = {
+    "inches among centimetres": (INCHES, "0.02", "1"),
+    "three inches": (np.r_[HEIGHTS.round(), 160.02, 165.1, 167.64], "0.02", "1"),
+    "sixtieths": (SECONDS, "0.001", "0.02"),
+    "one price off the others": (np.r_[5 * RNG.integers(1, 60, size=300) - 0.01, 100.0], "0.01", "5"),
+}
+EXPLAINED = {
+    "rounded": HEIGHTS.round(1),
+    "tails": RNG.standard_cauchy(size=500).round(2),
+    "counts": RNG.poisson(5, size=200),
+    "clusters": (100 * RNG.integers(20, size=500) + RNG.normal(size=500)).round(2),
+    "many zeros": np.where(RNG.random(400) < 0.2, 0.0, RNG.gamma(2.0, size=400).round(3)),
+    "heaped at fives": np.where(RNG.random(300) < 0.4, HEIGHTS[:1].round(), 5 * RNG.integers(10, 30, size=300)),
+    "few items": INCHES[:19],
+    "few ties": np.r_[RNG.normal(size=300), INCHES[:60]],
+}
+
+
+@pytest.mark.parametrize("name", UNEXPLAINED)
+@pytest.mark.parametrize("factor", [1, 1024.0, -1.0])
+def test_ties_that_the_smallest_gap_does_not_explain_warn(name, factor):
+    values, gap, step = UNEXPLAINED[name]
+    with pytest.warns(UserWarning, match="column 0 repeats values as if") as caught:
+        jittered = nrm.jitter_ties(factor * values)
+    assert abs(jittered / factor - values).max() < float(gap)
+    assert caught[0].filename == __file__
+    message = str(caught[0].message)
+    if factor == 1:
+        assert f"only {gap} apart" in message and message.endswith(f"{step} * (x / {step}).round()")
+    remedy = float(step) * (values / float(step)).round()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nrm.jitter_ties(remedy)
+        nrm.jitter_ties(factor * remedy)
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_ties_that_the_smallest_gap_explains_do_not_warn(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nrm.jitter_ties(EXPLAINED[name])
+
+
+def test_recipes_name_the_column_of_unexplained_ties():
+    frame = pd.DataFrame({"weight": HEIGHTS, 7: INCHES})
+    for recipe in (nrm.gaussian_mixture, nrm.mixture_model):
+        with pytest.warns(UserWarning, match="column 7 repeats values") as caught:
+            recipe(frame)
+        assert caught[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            recipe(frame, jitter_ties=False)
