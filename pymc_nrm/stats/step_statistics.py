@@ -112,7 +112,7 @@ def warn_of_foreign_steps(idata):
         if is_partition and partition_number(str(name)) not in numbers:
             warnings.warn(
                 f"no step of this package has sampled {name!r}: sample_stats has no statistics of one. If a "
-                "step of your own did not, these draws are not from the posterior, even if chains agree. Use nrm.sample "
+                "step of your own did not, its draws are not from the posterior, even if chains agree. Use nrm.sample "
                 "without a step for this variable",
                 UserWarning,
                 stacklevel=3,
