@@ -1,9 +1,31 @@
 """Ctrl-C while a kernel runs: no Python error may be raised while numba converts arguments and results."""
 
 import _signal
+import _thread
 import signal
+import threading
 
-__all__ = ["call_with_late_interrupts", "check_signals"]
+__all__ = ["call_again_later", "call_with_late_interrupts", "check_signals", "loses_errors"]
+
+# Functions that numba and llvmlite call from machine code: an error in them is lost, or becomes another one.
+_CALLED_BACK = frozenset({"_numba_unpickle", "_raw_object_cache_notify", "_raw_object_cache_getbuffer"})
+_SECONDS_TO_WAIT = 0.005
+
+
+def loses_errors(frame):
+    """Whether an error raised in this frame would be lost on its way, as in a callback of llvmlite."""
+    while frame is not None:
+        if frame.f_code.co_name in _CALLED_BACK:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def call_again_later():
+    """Let SIGINT come again after some milliseconds."""
+    again = threading.Timer(_SECONDS_TO_WAIT, _thread.interrupt_main)
+    again.daemon = True
+    again.start()
 
 
 class _Interrupt:
@@ -20,10 +42,11 @@ def _hold(signum, frame):
         if frame.f_code is _CALL:
             # `check_signals` is asking, or the call is over.
             return _Interrupt.handler(signum, frame)
+        lost = loses_errors(frame)
         while frame is not None and frame.f_code is not _CALL:
             if frame.f_code.co_name == "_compile_for_args":
                 # Numba is compiling; no machine code runs yet.
-                return _Interrupt.handler(signum, frame)
+                return call_again_later() if lost else _Interrupt.handler(signum, frame)
             frame = frame.f_back
     _Interrupt.came = True
 

@@ -83,6 +83,7 @@ IMPORTS = {
         *_CHECKS,
         "marks",
         "fingerprints",
+        "interrupts",
         "compilation",
         "partitions",
         *_PYMC,

@@ -1,15 +1,13 @@
 """Ctrl-C while functions compiled by PyTensor run, including those of NUTS, and before there are draws."""
 
-import _thread
 import contextlib
 import signal
 import threading
 
+from pymc_nrm.interrupts import call_again_later, loses_errors
 from pymc_nrm.pymc_internals import NO_DRAWS
 
 __all__ = ["interrupts_before_draws", "interrupts_outside_of_conversions"]
-
-_SECONDS_TO_WAIT = 0.005
 
 
 @contextlib.contextmanager
@@ -37,10 +35,10 @@ def interrupts_before_draws(folder):
 
 @contextlib.contextmanager
 def interrupts_outside_of_conversions():
-    """Delay SIGINT by some milliseconds while numba converts results to Python objects.
+    """Delay SIGINT by some milliseconds while numba converts results to Python objects, or stores machine code.
 
     Numba runs Python code for every array of a result.  A KeyboardInterrupt there becomes a SystemError, which PyMC
-    does not recognise as an interrupt, and all draws are lost.
+    does not recognise as an interrupt, and all draws are lost; in a callback of LLVM it is lost itself.
 
     Examples
     --------
@@ -54,22 +52,10 @@ def interrupts_outside_of_conversions():
         return
 
     def hold(signum, frame):
-        if not _is_in_conversion(frame):
-            return handler(signum, frame)
-        again = threading.Timer(_SECONDS_TO_WAIT, _thread.interrupt_main)
-        again.daemon = True
-        again.start()
+        return call_again_later() if loses_errors(frame) else handler(signum, frame)
 
     signal.signal(signal.SIGINT, hold)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-
-
-def _is_in_conversion(frame):
-    while frame is not None:
-        if frame.f_code.co_name == "_numba_unpickle":
-            return True
-        frame = frame.f_back
-    return False

@@ -303,3 +303,32 @@ def test_functions_outside_of_sampling(functions, name):
             except KeyboardInterrupt:
                 pass
     np.testing.assert_array_equal(function(), expected)
+
+
+@pytest.mark.parametrize("name", ["_raw_object_cache_notify", "_numba_unpickle"])
+@pytest.mark.parametrize("in_kernel", [True, False])
+def test_an_interrupt_in_a_callback_of_machine_code_comes_again(name, in_kernel):
+    """ctypes ignores an error in a callback, so that the run would go on."""
+    steps = []
+
+    def call_back():
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+            steps.append("called back")
+
+    environment = {"call_back": call_back}
+    exec(f"def {name}():\n    call_back()", environment)
+
+    def _compile_for_args():
+        environment[name]()
+        for _ in range(100):
+            time.sleep(0.005)
+        steps.append("went on")
+
+    with pytest.raises(KeyboardInterrupt):
+        if in_kernel:
+            call_with_late_interrupts(_compile_for_args, ())
+        else:
+            with interrupts_outside_of_conversions():
+                _compile_for_args()
+    assert steps == ["called back"]
