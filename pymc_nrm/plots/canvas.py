@@ -7,10 +7,20 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-__all__ = ["CLUSTER_COLORS", "GREY", "MARKERS", "Canvas", "backend_marker", "import_arviz_plots"]
+__all__ = [
+    "CLUSTER_COLORS",
+    "GREY",
+    "MARKERS",
+    "SMALL_CLUSTER_COLORS",
+    "Canvas",
+    "backend_marker",
+    "import_arviz_plots",
+]
 
 # Eight of Paul Tol's "muted" colours, which people with colour vision deficiency can tell apart, even as thin lines.
 CLUSTER_COLORS = ("#332288", "#cc6677", "#117733", "#88ccee", "#882255", "#999933", "#44aa99", "#aa4499")
+# For clusters after the eighth, which are small: such that no two of sixteen look alike.
+SMALL_CLUSTER_COLORS = ("#ee7733", "#0077bb", "#ddcc77", "#7f4f24", "#f7a8c4", "#000000", "#66cc33", "#b58df0")
 GREY = "#8c8c8c"
 # Markers of clusters, which survive printing without colours.
 MARKERS = ("o", "s", "^", "D")

@@ -12,7 +12,7 @@ from pymc_nrm.checks import numeric_array
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, MARKERS, backend_marker
 from pymc_nrm.plots.estimates import cluster_style
 
-__all__ = ["Groups", "feature_matrix", "group_clusters", "grouped_points", "panel_text"]
+__all__ = ["Groups", "columns_of_text", "feature_matrix", "group_clusters", "grouped_points", "panel_text"]
 
 OTHERS_COLOR = "#595959"
 MAX_GROUPS = len(CLUSTER_COLORS) * len(MARKERS)
@@ -68,6 +68,13 @@ def feature_matrix(X, n, features=None):
     return values[:, kept], [names[j] for j in kept]
 
 
+def columns_of_text(X):
+    """Names of the columns of a DataFrame that :func:`feature_matrix` leaves out unless they are asked for."""
+    if not isinstance(X, pd.DataFrame):
+        return []
+    return [str(name) for j, name in enumerate(X.columns) if _is_text(X.iloc[:, j])]
+
+
 def _places(names, features):
     """Positions of features that are given by position or name."""
     allowed = f"features must be a list of at least one name or place among the columns of X ({', '.join(names)})"
@@ -107,6 +114,8 @@ class Groups:
         Number of small clusters in the last group; 0 if it is a single cluster like the others.
     others : tuple of int
         The smallest and the largest size of the small clusters.
+    numbers : tuple of int, optional
+        Labels of the clusters in the estimate; by default their places by size.
     """
 
     labels: Any
@@ -114,6 +123,7 @@ class Groups:
     sizes: tuple = ()
     n_others: int = 0
     others: tuple = (0, 0)
+    numbers: tuple = ()
 
     def style(self, group):
         """Colour and marker of a group; the marker ``x`` is that of small clusters."""
@@ -123,7 +133,9 @@ class Groups:
 
     def names(self):
         """Texts for a legend."""
-        texts = [f"{size} item{'s' * (size > 1)}" for size in self.sizes[: self.n_groups - bool(self.n_others)]]
+        own = self.sizes[: self.n_groups - bool(self.n_others)]
+        numbers = self.numbers or range(len(own))
+        texts = [f"{k}: {size} item{'s' * (size > 1)}" for k, size in zip(numbers, own, strict=True)]
         if self.n_others:
             low, high = self.others
             size = f"{low}" if low == high else f"{low} to {high}"
@@ -137,7 +149,7 @@ class Groups:
         return [{"color": color, "marker": marker, "linestyle": "none"} for color, marker in styles]
 
 
-def group_clusters(labels, min_size):
+def group_clusters(labels, min_size, numbers=None):
     """Group items by cluster; clusters of fewer than `min_size` items, or for which no style is left, share a group.
 
     Parameters
@@ -145,6 +157,8 @@ def group_clusters(labels, min_size):
     labels : ndarray of int, shape (n,)
         Clusters by decreasing size, from :func:`~pymc_nrm.plots.estimates.by_size`.
     min_size : int
+    numbers : sequence of int, optional
+        What these clusters are called in the estimate.
 
     Returns
     -------
@@ -153,7 +167,7 @@ def group_clusters(labels, min_size):
     Examples
     --------
     >>> group_clusters(np.array([0, 0, 0, 1, 1, 2, 3]), 2).names()
-    ['3 items', '2 items', '2 clusters of 1 item']
+    ['0: 3 items', '1: 2 items', '2 clusters of 1 item']
     """
     counts = np.bincount(labels)
     own = min(int((counts >= min_size).sum()), MAX_GROUPS)
@@ -162,7 +176,8 @@ def group_clusters(labels, min_size):
     if n_others:
         sizes.append(int(counts[own:].sum()))
     others = (int(counts[-1]), int(counts[own])) if n_others else (0, 0)
-    return Groups(np.minimum(labels, own), len(sizes), tuple(sizes), n_others, others)
+    numbers = range(own) if numbers is None else numbers[:own]
+    return Groups(np.minimum(labels, own), len(sizes), tuple(sizes), n_others, others, tuple(numbers))
 
 
 def grouped_points(da, target, *, groups, alpha=None, size=22, **kwargs):

@@ -9,9 +9,9 @@ from scipy.special import ndtri
 
 from pymc_nrm.checks import check_count, check_probability, numeric_array
 from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.cluster_points import feature_matrix, group_clusters, grouped_points, panel_text
+from pymc_nrm.plots.cluster_points import columns_of_text, feature_matrix, group_clusters, grouped_points, panel_text
 from pymc_nrm.plots.ellipses import component_moments, ellipse_dataset, empirical_moments, grouped_lines
-from pymc_nrm.plots.estimates import by_size, estimate_labels
+from pymc_nrm.plots.estimates import by_size, estimate_labels, label_numbers
 from pymc_nrm.plots.visuals import set_yticks
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.point_estimate import point_estimate
@@ -25,6 +25,8 @@ __all__ = ["plot_clusters"]
 VISUALS = ("points", "components", "xlabel", "ylabel", "yticks", "legend")
 MAX_FEATURES = 6
 PALEST = 0.2
+# A legend names at most so many columns that are not shown.
+MAX_NAMES = 6
 
 
 def plot_clusters(
@@ -66,7 +68,8 @@ def plot_clusters(
         Whether points are paler if their assignment is more uncertain, by
         :func:`~pymc_nrm.stats.assignment_uncertainty`, or the numbers to use, from 0 to 1.
     features : sequence of int or str, optional
-        Columns of X to show, at most 6, by position or name; by default all, except text and categories in a DataFrame.
+        Columns of X to show, at most 6, by position or name; by default all, except text and categories in a
+        DataFrame, which the legend names.
     min_size : int, optional
         Clusters with fewer items are drawn as grey crosses; by default 1 % of the items, and at least 2.
     probability : float
@@ -101,9 +104,10 @@ def plot_clusters(
 
     Notes
     -----
-    Clusters are ordered by size.  There are eight colours and four markers, so clusters after the 32nd are drawn as
-    small ones.  The opacity of an item is 1 minus 0.8 times its uncertainty.  Small clusters have no lines and, without
-    `components`, neither do clusters of fewer than 3 d items.
+    Clusters are ordered by size; the legend has their labels in the estimate.  There are 16 colours, and with their
+    markers 32 styles, so clusters after the 32nd are drawn as small ones.  The opacity of an item is 1 minus 0.8 times
+    its uncertainty.  Small clusters have no lines and, without `components`, neither do clusters of fewer than 3 d
+    items.
 
     Examples
     --------
@@ -127,9 +131,11 @@ def plot_clusters(
     canvas = Canvas("plot_clusters", VISUALS, visuals, plot_collection, backend, ("matplotlib", "plotly", "none"))
     if estimate is None:
         estimate = point_estimate(draws, random_seed=0)
-    labels = by_size(estimate_labels(estimate, n, draws))
+    given = estimate_labels(estimate, n, draws)
+    labels, numbers = by_size(given), np.empty(given.max() + 1, dtype="int64")
+    numbers[labels] = label_numbers(estimate)[given]
     opacity = item_opacity(draws, labels, uncertainty, n)
-    groups = group_clusters(labels, max(2, -(-n // 100)) if min_size is None else min_size)
+    groups = group_clusters(labels, max(2, -(-n // 100)) if min_size is None else min_size, numbers)
     own = groups.n_groups - bool(groups.n_others)
     if components is None:
         moments = empirical_moments(values, groups.labels, own)
@@ -145,6 +151,10 @@ def plot_clusters(
         labels.append(f"{100 * probability:.4g} % of a normal")
         entries.append({"color": "#595959", "width": 1.2})
     title = "clusters" if opacity is None else "clusters\n(pale: uncertain)"
+    absent = columns_of_text(X) if features is None else []
+    if absent:
+        more = ", ..." if len(absent) > MAX_NAMES else ""
+        title += "\n(text, not shown:\n" + ",\n".join(absent[:MAX_NAMES]) + f"{more})"
     canvas.legend(labels, entries, title=title, loc="outside right upper", fontsize="small")
     return canvas.collection
 

@@ -3,10 +3,18 @@
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.plots.canvas import CLUSTER_COLORS, MARKERS
+from pymc_nrm.plots.canvas import CLUSTER_COLORS, MARKERS, SMALL_CLUSTER_COLORS
 from pymc_nrm.stats.losses import check_estimate
 
-__all__ = ["by_size", "cluster_style", "contingency", "distance_unit", "estimate_labels", "matched_labels"]
+__all__ = [
+    "by_size",
+    "cluster_style",
+    "contingency",
+    "distance_unit",
+    "estimate_labels",
+    "label_numbers",
+    "matched_labels",
+]
 
 
 def estimate_labels(estimate, n, draws=None):
@@ -61,6 +69,11 @@ def distance_unit(attrs):
     return {2: "bits", np.e: "nats"}.get(attrs.get("base"), "")
 
 
+def label_numbers(estimate):
+    """The different labels of a point estimate, as given; label k of :func:`estimate_labels` is the k-th."""
+    return np.unique(np.asarray(estimate["labels"] if isinstance(estimate, xr.Dataset) else estimate))
+
+
 def by_size(labels):
     """Rename labels so that 0 is the largest cluster; clusters of equal size keep their order.
 
@@ -113,12 +126,12 @@ def matched_labels(labels, reference):
 
 
 def cluster_style(k):
-    """Colour and marker of the k-th cluster; both change with k, and no two of the first 32 clusters agree in both.
+    """Colour and marker of the k-th cluster; the first 16 differ in colour, and the first 32 in one of both.
 
     Examples
     --------
-    >>> cluster_style(0), cluster_style(8)
+    >>> cluster_style(0), cluster_style(16)
     (('#332288', 'o'), ('#332288', 's'))
     """
-    n_colors = len(CLUSTER_COLORS)
-    return CLUSTER_COLORS[k % n_colors], MARKERS[(k + k // n_colors) % len(MARKERS)]
+    colors = CLUSTER_COLORS + SMALL_CLUSTER_COLORS
+    return colors[k % len(colors)], MARKERS[(k + k // len(colors)) % len(MARKERS)]

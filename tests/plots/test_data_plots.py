@@ -55,7 +55,8 @@ class TestGroups:
         assert groups.n_groups == 33 and groups.n_others == 8
         styles = {groups.style(k) for k in range(33)}
         assert len(styles) == 33 and (OTHERS_COLOR, "x") in styles
-        assert groups.style(9) == (CLUSTER_COLORS[1], MARKERS[2])
+        assert len({groups.style(k)[0] for k in range(16)}) == 16
+        assert groups.style(17) == (CLUSTER_COLORS[1], MARKERS[2])
         assert groups.names()[-1] == "8 clusters of 5 items" and sum(groups.sizes) == 200
 
     def test_features(self):
@@ -138,7 +139,13 @@ class TestClusters:
         lines = pc.viz["components"]["X"].values
         assert [line["color"] for line in lines] == list(CLUSTER_COLORS[:3])
         legend = pc.viz["legend"]["entries"].item()
-        assert legend["labels"] == ["12 items", "8 items", "6 items", "1 cluster of 1 item", "90 % of a normal"]
+        assert legend["labels"] == [
+            "0: 12 items",
+            "1: 8 items",
+            "2: 6 items",
+            "1 cluster of 1 item",
+            "90 % of a normal",
+        ]
 
     def test_pairs(self):
         X = make_data(4)
@@ -158,6 +165,20 @@ class TestClusters:
         labels = [drawn["string"] for drawn in pc.viz["xlabel"]["X"].isel(row=2).values]
         assert labels == ["x_0", "x_1", "x_2"]
         assert pc.viz["ylabel"]["X"].isel(row=1, column=0).item()["string"] == "x_2"
+
+    def test_the_legend_has_the_labels_of_the_estimate_and_columns_that_are_not_shown(self):
+        import pandas as pd
+
+        X = pd.DataFrame(make_data(2), columns=["a", "b"]).assign(sex="f", island="x")
+        labels = np.array([7, 2, 9, 0])[TRUE]
+        for estimate in (labels, xr.Dataset({"labels": ("item", labels)})):
+            pc = plot_clusters(None, X, estimate=estimate, uncertainty=False, min_size=1, backend="none")
+            legend = pc.viz["legend"]["entries"].item()
+            assert legend["labels"][:4] == ["7: 12 items", "2: 8 items", "9: 6 items", "0: 1 item"]
+            np.testing.assert_array_equal(pc.viz["points"]["X"].values[1]["x"], X["a"][labels == 2])
+            assert legend["title"] == "clusters\n(text, not shown:\nsex,\nisland)"
+        pc = plot_clusters(None, X, estimate=labels, uncertainty=False, features=["a", "b"], backend="none")
+        assert pc.viz["legend"]["entries"].item()["title"] == "clusters"
 
     def test_uncertain_items_are_pale(self):
         uncertainty, labels = np.linspace(0.0, 1.0, N), TRUE
