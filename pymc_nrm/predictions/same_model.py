@@ -20,10 +20,11 @@ def check_same_model(idata, model, partition):
     posterior = idata["posterior"] if isinstance(idata, xr.DataTree) and "posterior" in idata.children else idata
     remedy = "Give the model with which the draws were made: the same rows, in the same order and the same units"
     for dim in (model.named_vars_to_dims.get(partition.name) or ())[:1]:
-        here, there = model.coords.get(dim), posterior.coords.get(dim)
-        if here is None or there is None or len(here) != len(there):
+        # xarray makes up coordinates where there are none.
+        here = model.coords.get(dim) if dim in posterior.coords else None
+        if here is None or len(here) != posterior.sizes[dim]:
             continue
-        for item, (one, other) in enumerate(zip(here, there.values.tolist(), strict=True)):
+        for item, (one, other) in enumerate(zip(here, posterior.coords[dim].values.tolist(), strict=True)):
             if str(one) != str(other):
                 raise ValueError(
                     f"idata must hold draws of this model: item {item} of {partition.name!r} is {other!r} in the draws "

@@ -98,7 +98,7 @@ def test_name_of_a_variable_of_a_model(function, name, model):
 @pytest.mark.parametrize("function", OF_MODELS)
 @pytest.mark.parametrize("bad", [None, "model"])
 def test_model(function, bad):
-    with pytest.raises(TypeError, match="model must be a pymc.Model, or None in the context of one; got"):
+    with pytest.raises(TypeError, match="model must be a pymc.Model: pass it as model=, or call inside .*; got"):
         function(IDATA, bad)
 
 
@@ -302,7 +302,7 @@ def test_arguments_of_sample(arguments, message, model):
         (lambda model: nrm.MarginalGibbs([model["x"]], model=model), r"vars must be a free Partition .* got \[x\]"),
         (lambda model: nrm.MarginalGibbs([model["alpha"]], model=model), "vars must be partitions; 'alpha' is not"),
         (lambda model: nrm.MarginalGibbs([], model=model), r"vars must be a free Partition .* got \[\]"),
-        (lambda model: nrm.MarginalGibbs([model["z"]], model=3), "model must be a pymc.Model, or None .* got 3"),
+        (lambda model: nrm.MarginalGibbs([model["z"]], model=3), "model must be a pymc.Model: .* got 3"),
         (
             lambda model: nrm.MarginalGibbs([model["z"]], model=model, rng=1.5),
             "rng must be None, a whole number .* got 1.5",

@@ -130,7 +130,7 @@ def test_starts_and_observed_trees():
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
-        ({"depth": 0}, ValueError, "depth of NestedPartition 'h' must be a whole number of at least 1; got 0"),
+        ({"depth": 0}, ValueError, "depth of NestedPartition 'h' must be a whole number between 1 and 100; got 0"),
         ({"depth": 1.5}, ValueError, "depth of NestedPartition 'h' must be a whole number"),
         ({"measure": nrm.NormalizedInverseGaussian(1.0)}, TypeError, "must be DirichletProcess"),
         ({"measure": 0.3}, TypeError, "must be DirichletProcess"),
