@@ -2,9 +2,10 @@
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 from scipy import sparse
 
-__all__ = ["as_matrix", "check_n_features", "not_fitted"]
+__all__ = ["as_array", "as_matrix", "check_n_features", "not_fitted"]
 
 
 def as_matrix(X, least_samples=1):
@@ -18,12 +19,12 @@ def as_matrix(X, least_samples=1):
     Returns
     -------
     ndarray of float64, shape (n, d)
-        NaN means missing.
+        NaN means missing, as do masked entries.
 
     Raises
     ------
     TypeError
-        If X is sparse or has anything but numbers.
+        If X is sparse, a table of another package than pandas, or has anything but numbers, text of numbers included.
     ValueError
         If the shape is wrong, or a value is complex or infinite.
 
@@ -34,9 +35,7 @@ def as_matrix(X, least_samples=1):
     ValueError: X must be a matrix, shape (n_samples, n_features); got shape (2,). Reshape your data: \
 X.reshape(-1, 1) if it has a single feature, X.reshape(1, -1) if it is a single sample
     """
-    if sparse.issparse(X):
-        raise TypeError("Sparse data are not supported: X must be a dense matrix, such as X.toarray()")
-    values = np.asarray(X)
+    values = as_array(X)
     if values.dtype.kind == "c" or (values.dtype.kind == "O" and any(isinstance(v, complex) for v in values.flat)):
         raise ValueError(f"Complex data not supported: X must be real numbers; got {values.dtype}")
     if values.ndim != 2:
@@ -53,12 +52,39 @@ X.reshape(-1, 1) if it has a single feature, X.reshape(1, -1) if it is a single 
         raise TypeError(f"X must be real numbers; got {values.dtype}. DataFrames may have text and categories")
     if values.dtype.kind == "O":
         values = np.where(pd.isna(values), np.nan, values)
+        text = next((value for value in values.flat if isinstance(value, str | bytes)), None)
+        if text is not None:
+            raise TypeError(
+                f"X must be real numbers; got text such as {text!r}. DataFrames may have text and categories"
+            )
     # An error here reads "float() argument must be a string or a real number, not 'dict'".
     values = values.astype("float64")
     if np.isinf(values).any():
         row, column = np.argwhere(np.isinf(values))[0]
         raise ValueError(f"X must not have infinity; got {values[row, column]} in row {row}, column {column}")
     return values
+
+
+def as_array(X):
+    """Convert data to an array without a change of type; masked entries become NaN.
+
+    Raises
+    ------
+    TypeError
+        If X is sparse, or a table of another package than pandas.
+    ValueError
+        If rows have different lengths.
+    """
+    if sparse.issparse(X):
+        raise TypeError("Sparse data are not supported: X must be a dense matrix, such as X.toarray()")
+    if hasattr(X, "to_pandas") and not isinstance(X, xr.DataArray):
+        raise TypeError(f"X must be an array or a pandas DataFrame, such as X.to_pandas(); got {type(X).__name__}")
+    if isinstance(X, np.ma.MaskedArray):
+        return X.astype(object).filled(np.nan) if np.ma.is_masked(X) else X.data
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        raise ValueError("X must have rows of one length; got rows of different lengths") from error
 
 
 def check_n_features(estimator, n_features):

@@ -1,5 +1,7 @@
 """A mixture with the interface of scikit-learn."""
 
+import os
+import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -10,7 +12,7 @@ import pymc as pm
 import xarray as xr
 
 from pymc_nrm.checks import check_count, check_flag, random_generator
-from pymc_nrm.estimators.inputs import as_matrix, check_n_features, not_fitted
+from pymc_nrm.estimators.inputs import as_array, as_matrix, check_n_features, not_fitted
 from pymc_nrm.estimators.parameters import Parameters
 from pymc_nrm.predictions.fused_estimate import fused_estimate
 from pymc_nrm.predictions.log_density import log_density
@@ -54,7 +56,8 @@ class MixtureEstimator(Parameters):
     max_draws : int, optional
         How many draws predictions average over, evenly spaced in every chain; None for all.
     sample_options : mapping of {str : Any}, optional
-        Further arguments of :func:`~pymc_nrm.sample`, such as ``{"progressbar": True}``.
+        Further arguments of :func:`~pymc_nrm.sample`, such as ``{"progressbar": True}``, but not those that are
+        parameters of the estimator.
     random_state : int, Generator, RandomState or None
         Seed.  The same number gives the same draws.
 
@@ -165,8 +168,9 @@ class MixtureEstimator(Parameters):
         TypeError, ValueError
             If X or a parameter is not allowed; messages name the column or the parameter.
         """
-        if self.max_draws is not None:
-            check_count("max_draws", self.max_draws, 1)
+        self._check_max_draws()
+        check_count("draws", self.draws, 1)
+        _check_sample_options(self.sample_options)
         complete_costs(self.loss, {})
         check_flag("fuse", self.fuse)
         seeds = random_generator(self.random_state, "random_state").integers(2**31, size=3)
@@ -294,7 +298,12 @@ class MixtureEstimator(Parameters):
         data = self._new_data(X)
         return predict_labels(self._draws(), self.model_, data, self.labels_, progressbar=False)
 
+    def _check_max_draws(self):
+        if self.max_draws is not None:
+            check_count("max_draws", self.max_draws, 1)
+
     def _draws(self):
+        self._check_max_draws()
         return evenly_spaced(self.idata_.posterior.to_dataset(), self.max_draws)
 
     def _new_data(self, X):
@@ -302,10 +311,14 @@ class MixtureEstimator(Parameters):
             raise not_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         if names is not None and not isinstance(X, pd.DataFrame):
-            X = pd.DataFrame(np.asarray(X, dtype=object) if np.ndim(X) == 2 else as_matrix(X))
+            values = as_array(X)
+            X = pd.DataFrame(values.astype(object) if values.ndim == 2 else as_matrix(X))
             check_n_features(self, X.shape[1])
             X.columns = names
+            _warn(f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names")
         if names is None:
+            if isinstance(X, pd.DataFrame):
+                _warn(f"X has feature names, but {type(self).__name__} was fitted without feature names")
             X = as_matrix(X)
             check_n_features(self, X.shape[1])
             return X
@@ -329,3 +342,23 @@ class MixtureEstimator(Parameters):
             target_tags=TargetTags(required=False),
             input_tags=InputTags(allow_nan=True, categorical=True),
         )
+
+
+def _check_sample_options(options):
+    if options is None:
+        return
+    if not isinstance(options, Mapping):
+        raise TypeError(f"sample_options must be a mapping of arguments of sample; got {options!r}")
+    own = {"draws": "draws", "tune": "tune", "chains": "chains", "cores": "cores", "random_seed": "random_state"}
+    for name in options:
+        if name in own:
+            raise ValueError(f"sample_options must not have {name!r}: give {own[name]} to the estimator itself")
+        if name in ("model", "return_inferencedata", "var_names"):
+            raise ValueError(f"sample_options must not have {name!r}, which the estimator chooses")
+    if options.get("label_storage") == "none":
+        raise ValueError("sample_options must not have label_storage='none': the estimator needs the labels of draws")
+
+
+def _warn(message):
+    """Warn as scikit-learn does, at the line that calls a public method."""
+    warnings.warn(message, UserWarning, skip_file_prefixes=(os.path.dirname(__file__),))

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 import pymc_nrm as nrm
+from pymc_nrm.estimators.inputs import as_matrix
 
 X = np.random.default_rng(1).normal(np.repeat([0.0, 8.0], 12))[:, None]
 NEW = np.array([[0.1], [8.2], [4000.0]])
@@ -41,6 +42,29 @@ def test_predictions_are_those_of_model_and_draws(fitted):
     log_p = fitted.score_samples(NEW)
     np.testing.assert_array_equal(log_p, nrm.log_density(fitted.idata_, fitted.model_, NEW))
     assert fitted.score(NEW) == pytest.approx(log_p.mean())
+
+
+def test_new_data_of_another_form(fitted):
+    frame = pd.DataFrame(NEW, columns=["length"])
+    with pytest.warns(UserWarning, match="X has feature names, but MixtureEstimator was fitted without") as caught:
+        assert fitted.predict(frame).tolist() == [0, 1, -1]
+    assert caught[0].filename == __file__
+    for wrong, error in (
+        (NEW.astype(str).astype(object), "text such as '0.1'"),
+        (sparse.csr_array(NEW), "Sparse data"),
+    ):
+        with pytest.raises(TypeError, match=error):
+            fitted.predict(wrong)
+    masked, gap = np.ma.masked_array(NEW, mask=NEW > 9), np.where(NEW > 9, np.nan, NEW)
+    np.testing.assert_array_equal(fitted.predict_proba(masked), fitted.predict_proba(gap))
+    with pytest.raises(ValueError, match="max_draws must be a whole number of at least 1; got -3"):
+        copy.copy(fitted).set_params(max_draws=-3).predict(NEW)
+
+
+def test_masked_entries_are_missing():
+    masked = np.ma.masked_array(X, mask=X > 9)
+    np.testing.assert_array_equal(as_matrix(masked), np.where(X > 9, np.nan, X))
+    np.testing.assert_array_equal(as_matrix(np.ma.masked_array(X)), X)
 
 
 def test_clusters_are_fused_components(fitted):
@@ -77,7 +101,10 @@ def test_names_of_columns():
     estimator = nrm.MixtureEstimator(**SMALL, **QUIET).fit(df)
     assert estimator.feature_names_in_.tolist() == ["length"]
     expected = estimator.predict_proba(pd.DataFrame(NEW, columns=["length"]))
-    np.testing.assert_array_equal(estimator.predict_proba(NEW), expected)
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        np.testing.assert_array_equal(estimator.predict_proba(NEW), expected)
+    with pytest.raises(TypeError, match="Sparse data are not supported"):
+        estimator.predict(sparse.csr_array(NEW))
     with pytest.raises(ValueError, match="X has 2 features, but MixtureEstimator is expecting 1 features as input"):
         estimator.predict(np.ones((3, 2)))
     with pytest.raises(ValueError, match=r"must have the columns of the model, \['length'\]; it lacks"):
@@ -91,6 +118,16 @@ def test_parameters():
     assert nrm.MixtureEstimator(**estimator.get_params()).get_params() == estimator.get_params()
     with pytest.raises(ValueError, match="parameters of MixtureEstimator are kinds, .*; got 'n_clusters'"):
         estimator.set_params(n_clusters=3)
+
+
+class OtherTable:
+    """A table of a package that an array can be made of, without names and types of columns."""
+
+    def __array__(self, dtype=None, copy=None):
+        return X
+
+    def to_pandas(self):
+        return pd.DataFrame(X)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +146,17 @@ def test_parameters():
             TypeError,
             "argument must be a string or a real number, not 'dict'",
         ),
+        (X.astype(str).astype(object), {}, TypeError, r"must be real numbers; got text such as '"),
+        (np.where(X > 9, "nan", X.astype(object)), {}, TypeError, "got text such as 'nan'"),
+        ([[1.0, 2.0], [3.0]], {}, ValueError, "rows of different lengths"),
+        (OtherTable(), {}, TypeError, r"such as X.to_pandas\(\); got OtherTable"),
+        (X, {"draws": 0}, ValueError, "draws must be a whole number of at least 1; got 0"),
+        (X, {"sample_options": [1]}, TypeError, r"sample_options must be a mapping of arguments of sample; got \[1\]"),
+        (X, {"sample_options": {"tune": 5}}, ValueError, "sample_options must not have 'tune': give tune"),
+        (X, {"sample_options": {"chains": 5}}, ValueError, "sample_options must not have 'chains': give chains"),
+        (X, {"sample_options": {"random_seed": 5}}, ValueError, "not have 'random_seed': give random_state"),
+        (X, {"sample_options": {"return_inferencedata": False}}, ValueError, "which the estimator chooses"),
+        (X, {"sample_options": {"label_storage": "none"}}, ValueError, "needs the labels of draws"),
         (np.where(X > 8, np.inf, X), {}, ValueError, "infinity; got inf in row"),
         (X, {"kinds": {"a": "count"}}, ValueError, "kinds is for columns of a DataFrame; X is of type ndarray"),
         (X, {"covariance": "tied"}, ValueError, "covariance must be"),
@@ -121,7 +169,7 @@ def test_parameters():
 )
 def test_bad_input(data, parameters, error, message):
     with pytest.raises(error, match=message):
-        nrm.MixtureEstimator(draws=1, tune=0, **parameters).fit(data)
+        nrm.MixtureEstimator(**{"draws": 1, "tune": 0} | parameters).fit(data)
 
 
 def test_predictions_need_a_fit():
