@@ -322,6 +322,9 @@ class MixtureEstimator(Parameters):
             X = as_matrix(X)
             check_n_features(self, X.shape[1])
             return X
+        others = [str(name) for name in X.columns if str(name) not in names]
+        if others:
+            raise ValueError(f"X must have the columns seen in fit, {list(names)}; it has also {others}")
         return table_data(self.model_, X)
 
     def __getstate__(self):

@@ -150,7 +150,7 @@ def _layouts(model, var_names):
         if not layouts:
             raise ValueError(
                 f"model must have a Mixture; got one with the variables {sorted(model.named_vars)}. For likelihoods "
-                "with labels as an index use pm.sample_posterior_predictive"
+                "with labels as an index use pm.sample_posterior_predictive, for new items sample_new_labels first"
             )
         return [layout for layout in layouts if layout.observed] or layouts
     names = [var_names] if isinstance(var_names, str) else list(var_names)

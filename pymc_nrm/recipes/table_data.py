@@ -1,5 +1,7 @@
 """Data of new rows of a table, in the form that predictions take."""
 
+import logging
+
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -12,6 +14,9 @@ from pymc_nrm.recipes.levels import level_codes
 
 __all__ = ["table_data"]
 
+# A child of PyMC's logger, which shows messages of level INFO.
+_log = logging.getLogger("pymc.nrm_tables")
+
 
 def table_data(model: pm.Model, df: pd.DataFrame) -> dict[str, xr.DataArray]:
     """Data of new rows for the mixtures of a model of a table.
@@ -21,7 +26,8 @@ def table_data(model: pm.Model, df: pd.DataFrame) -> dict[str, xr.DataArray]:
     model : pymc.Model
         From :func:`~pymc_nrm.recipes.mixture_model`, or from :func:`~pymc_nrm.recipes.gaussian_mixture` of a DataFrame.
     df : DataFrame
-        New rows with the same columns, in any order; missing values where the family allows them.
+        New rows with the columns of the model, in any order; missing values where the family allows them.  Further
+        columns, such as the class of an item, are left out, and a line in the log names them.
 
     Returns
     -------
@@ -34,7 +40,7 @@ def table_data(model: pm.Model, df: pd.DataFrame) -> dict[str, xr.DataArray]:
     TypeError
         If ``df`` is not a DataFrame, or a column is not of its kind.
     ValueError
-        If columns are missing or unknown to the model, or a value is outside the support of its kind or a new level.
+        If columns of the model are missing, or a value is outside the support of its kind or a new level.
 
     Examples
     --------
@@ -70,9 +76,8 @@ def table_data(model: pm.Model, df: pd.DataFrame) -> dict[str, xr.DataArray]:
 
 def _check_names(df, names):
     given = [str(name) for name in df.columns]
-    absent, unknown = [name for name in names if name not in given], [name for name in given if name not in names]
-    if absent or unknown:
-        raise ValueError(
-            f"df must have the columns of the model, {names}; "
-            + " and ".join(f"{word} {which}" for word, which in (("it lacks", absent), ("has also", unknown)) if which)
-        )
+    absent, others = [name for name in names if name not in given], [name for name in given if name not in names]
+    if absent:
+        raise ValueError(f"df must have the columns of the model, {names}; it lacks {absent}")
+    if others:
+        _log.info(f"Columns that the model does not have are left out: {', '.join(others)}.")

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.checks import check_count, check_name, random_generator
-from pymc_nrm.marks import ALL_SLOTS_USED, renamed_variables
+from pymc_nrm.marks import ALL_SLOTS_USED, renamed_variables, slot_variables
 from pymc_nrm.stats.convergence import as_number, suppress_division_warnings
 from pymc_nrm.stats.diagnostics import quantities_of
 from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names, posterior_of
@@ -30,7 +30,7 @@ def summary(
     random_seed: Any = 0,
     **kwargs: Any,
 ) -> "pd.DataFrame":
-    """Summarise a result in one table: ``az.summary`` of the parameters, then rows for each partition.
+    """Summarise a result in one table: rows for each partition, then ``az.summary`` of the parameters.
 
     Labels are only names, so their means and R-hat say nothing.  Instead of labels, a partition ``z`` has the rows
 
@@ -52,7 +52,8 @@ def summary(
         Result of sampling, or its group ``posterior``.
     var_names : str or list of str, optional
         Parameters and partitions to show; all by default, except ``z_n_clusters``, which equals ``z[n_clusters]``,
-        parameters of slots, and deterministics that change when clusters are renamed, which ``nrm.sample`` marks.
+        parameters of slots, and deterministics that change when clusters are renamed, which ``nrm.sample`` marks.  The
+        table has them in this order; by default partitions come first, then scalars, then arrays.
     n_sizes : int
         How many cluster sizes to show for each partition, if it has as many clusters.
     n_pairs : int
@@ -91,8 +92,8 @@ def summary(
     >>> labels = np.where(labels == labels[..., :1], 0, 1)
     >>> sample = ("chain", "draw")
     >>> posterior = xr.Dataset({"x": (sample, rng.normal(size=(2, 200))), "z": ((*sample, "item"), labels)})
-    >>> summary(posterior).index.tolist()[:5]
-    ['x', 'z[n_clusters]', 'z[entropy]', 'z[size 1]', 'z[size 2]']
+    >>> summary(posterior).index.tolist()[:4]
+    ['z[n_clusters]', 'z[entropy]', 'z[size 1]', 'z[size 2]']
     """
     import arviz_stats
 
@@ -107,6 +108,8 @@ def summary(
         derived = {f"{name}_n_clusters" for name in partitions} | renamed_variables(posterior)
         derived |= {f"{name}_{quantity}" for name in nested for quantity in ("n_nodes", "n_components")}
         shown = [name for name in posterior.data_vars if name not in derived]
+        # What was asked first: the partitions, then scalars, then arrays, such as what priors of families learned.
+        shown.sort(key=lambda name: (name not in {*partitions, *nested}, posterior[name].ndim))
     else:
         shown = [var_names] if isinstance(var_names, str) else var_names
         if not isinstance(shown, list | tuple) or not shown:
@@ -119,14 +122,16 @@ def summary(
     text = [name for name in shown if posterior[name].dtype.kind not in "biufc"]
     if text:
         raise TypeError(f"var_names must be of numbers; {text[0]!r} holds {posterior[text[0]].dtype}")
-    table = posterior[[name for name in shown if name not in {*partitions, *nested}]].map(as_number)
+    table = posterior[[]]
     for name in shown:
-        if name in partitions or name in nested:
-            if name in partitions:
-                rows = _rows(idata, name, n_sizes, n_pairs, random_seed)
-            else:
-                rows = _nested_rows(idata, name, n_pairs, random_seed)
-            table = table.assign({f"{name}[{row}]": array for row, array in rows.items()})
+        if name in partitions:
+            rows = _rows(idata, name, n_sizes, n_pairs, random_seed)
+        elif name in nested:
+            rows = _nested_rows(idata, name, n_pairs, random_seed)
+        else:
+            table = table.assign({name: as_number(posterior[name])})
+            continue
+        table = table.assign({f"{name}[{row}]": array for row, array in rows.items()})
     if not any(array.size for array in table.data_vars.values()):
         raise ValueError(f"idata must have variables to summarise; got {sorted(map(str, shown))} of no entries")
     with suppress_division_warnings():
@@ -140,7 +145,9 @@ def _rows(idata, name, n_sizes, n_pairs, random_seed):
     rows = {
         quantity: quantities[quantity] for quantity in ("n_clusters", "entropy", "log_joint") if quantity in quantities
     }
-    if ALL_SLOTS_USED in quantities:
+    # Statistics have this for all partitions if one of them has slots.
+    has_slots = name in slot_variables(posterior_of(idata)).values()
+    if ALL_SLOTS_USED in quantities and (has_slots or quantities[ALL_SLOTS_USED].any()):
         rows["all slots used"] = quantities[ALL_SLOTS_USED].astype("float64")
     sizes = quantities["cluster_sizes"]
     rows |= {f"size {rank}": sizes.sel(rank=rank, drop=True) for rank in sizes["rank"].values[:n_sizes]}

@@ -107,6 +107,8 @@ def test_names_of_columns():
         estimator.predict(sparse.csr_array(NEW))
     with pytest.raises(ValueError, match="X has 2 features, but MixtureEstimator is expecting 1 features as input"):
         estimator.predict(np.ones((3, 2)))
+    with pytest.raises(ValueError, match=r"it has also \['b'\]"):
+        estimator.predict(pd.DataFrame(NEW, columns=["length"]).assign(b=1.0))
     with pytest.raises(ValueError, match=r"must have the columns of the model, \['length'\]; it lacks"):
         estimator.predict(pd.DataFrame({"width": [1.0]}))
 

@@ -71,6 +71,7 @@ def test_summary_leaves_out_what_switches_labels(result):
     rows = {row.split("[")[0] for row in nrm.summary(idata).index}
     assert rows == {"z", "v", "w", "spread", "other", "of_items"}
     assert "mean[0]" in nrm.summary(idata, ["mean"]).index
+    assert "v[all slots used]" not in nrm.summary(idata).index
     assert {"mean", "double"}.isdisjoint(nrm.without_labels(idata)["posterior"].data_vars)
 
 

@@ -40,10 +40,14 @@ def test_rows_and_columns():
     table = summary(idata)
     assert table.columns.tolist() == COLUMNS
     names = table.index.tolist()
-    assert names[:3] == ["x", "beta[l]", "beta[r]"]
-    assert names[3:8] == ["z[n_clusters]", "z[entropy]", "z[size 1]", "z[size 2]", "z[size 3]"]
-    assert names[8].startswith("z[worst R-hat: ") and names[9].startswith("z[largest z: ")
-    assert names[10] == "w[n_clusters]" and len(names) == 17
+    assert names[:5] == ["z[n_clusters]", "z[entropy]", "z[size 1]", "z[size 2]", "z[size 3]"]
+    assert names[5].startswith("z[worst R-hat: ") and names[6].startswith("z[largest z: ")
+    assert names[7] == "w[n_clusters]" and len(names) == 17
+    # Scalars come before arrays, whatever the order of the model.
+    assert names[14:] == ["x", "beta[l]", "beta[r]"]
+    variables = idata["posterior"].data_vars
+    other = xr.Dataset({name: variables[name] for name in ("beta", "x", "w", "z")})
+    assert summary(other).index.tolist() == [*names[7:14], *names[:7], *names[14:]]
     assert not {"z[a]", "z_n_clusters", "w[0]"} & set(names)
     assert table.notna().all(axis=None)
 
@@ -76,7 +80,8 @@ def test_old_diagnostics_are_not_shown(select):
 def test_names_and_arguments():
     idata = make_idata()
     assert summary(idata, "x").index.tolist() == ["x"]
-    assert summary(idata, ["w", "x"], n_sizes=0).index[:3].tolist() == ["x", "w[n_clusters]", "w[entropy]"]
+    assert summary(idata, ["w", "x"], n_sizes=0).index[:2].tolist() == ["w[n_clusters]", "w[entropy]"]
+    assert summary(idata, ["beta", "w", "x"], n_sizes=0).index[[0, 2, -1]].tolist() == ["beta[l]", "w[n_clusters]", "x"]
     assert "z_n_clusters" in summary(idata, ["z_n_clusters"]).index
     assert summary(idata, "x", kind="stats", ci_prob=0.5).columns.tolist() == ["mean", "sd", "eti50_lb", "eti50_ub"]
     assert summary(idata["posterior"].to_dataset()).equals(summary(idata))
