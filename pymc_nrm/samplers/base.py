@@ -15,8 +15,10 @@ from pymc_nrm.distributions.start import is_default_start
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE, check_needs
 from pymc_nrm.generic import kernel, lacking, precompile
+from pymc_nrm.guide_trees.guide_tree import guide_tree
+from pymc_nrm.guide_trees.tree import cut_tree
 from pymc_nrm.marks import NUMBER, partition_number
-from pymc_nrm.measures.base import draw_log_auxiliary, log_joint_term, weights
+from pymc_nrm.measures.base import Weights, draw_log_auxiliary, log_joint_term, weights
 from pymc_nrm.model.dependents import mixtures_of
 from pymc_nrm.model.rvs import checked_model, family_of, is_partition, n_slots, value_of
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
@@ -180,6 +182,9 @@ class PartitionStep(LabelStep):
         state = build_state(labels, family, data)
         self.partition.write(point, state)
         self._precompile_log_target(state, table, family, data)
+        if self._has_marginals and is_default_start(point[partition.name]):
+            small = Weights(table.join[:3], table.moment[:3])
+            cut_tree(guide_tree(np.random.default_rng(0), small, family, data))
         self.precompile_moves(state, table, family, data)
 
     def _precompile_log_target(self, state, table, family, data):
@@ -192,7 +197,6 @@ class PartitionStep(LabelStep):
         return draw_weights(rng, measure, len(labels), int(self.partition.n_clusters(labels)))
 
     def step(self, point):
-        self.start_is_default = is_default_start(point[self.partition.name])
         labels = self.partition.read(point)
         measure, family, data = self.target.at(point)
         table, log_u, u_term = self._draw_weights(self.rng, measure, labels)
@@ -201,6 +205,8 @@ class PartitionStep(LabelStep):
             # pm.set_data may have changed the data since the step was made.
             self.check_options(len(labels))
             self._check_start(point, table, u_term, self._log_target(state, table, family, data))
+            if is_default_start(point[self.partition.name]):
+                state = build_state(self.start(table, family, data), family, data)
         try:
             state, stats = self.moves(state, table, family, data)
         except ValueError as error:
@@ -213,6 +219,12 @@ class PartitionStep(LabelStep):
         self._n_draws += 1
         counts = state.counts[state.active[: state.size[0]]]
         return point, [stats | common_statistics(counts, log_u, log_joint, self._number)]
+
+    def start(self, table, family, data):
+        """Labels to start from: the clusters that incremental clustering finds, or one if marginals are unknown."""
+        if self._has_marginals:
+            return cut_tree(guide_tree(self.rng, table, family, data))
+        return np.zeros(len(table.moment) - 1, dtype=np.int64)
 
     def _log_target(self, state, table, family, data):
         if self._has_marginals:

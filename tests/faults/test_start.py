@@ -73,6 +73,26 @@ def test_steps_of_the_user_keep_it_as_well(cores):
     assert starts(pm.sample, model, [{"z": ONE}, None], cores, step=step) == [1, 4]
 
 
+# Few moves per draw, where a step has such an option.
+FEW_MOVES = {
+    nrm.TreeGuided: OPTIONS,
+    nrm.MarginalGibbs: {"n_items": 1},
+    nrm.SplitMerge: {"n_moves": 1, "n_items": 1},
+    nrm.SliceSampler: {},
+    nrm.samplers.PublishedTreeGuided: {"canonical": True, "n_global": 0},
+}
+
+
+@pytest.mark.parametrize("step", FEW_MOVES, ids=lambda step: step.__name__)
+def test_every_step_starts_from_clusters(step):
+    """Moves of single items never leave one cluster of groups that lie 1e8 widths apart, and all chains agree."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(0.1), n=N)
+        nrm.Mixture("x", z, nrm.NormalGamma(0.0, 1e-17, 2.0, 1.0), observed=X + 2e6 * X.round(-1))
+        steps = step([z], **FEW_MOVES[step])
+    assert starts(pm.sample, model, None, 1, step=steps) == [4, 4]
+
+
 def test_initial_value_of_the_variable_is_kept():
     assert starts(pm.sample, make_model(initval=ONE), None, 1, tree_guided=OPTIONS) == [1, 1]
     assert starts(pm.sample, make_model(initval=ONE), {"z": "support_point"}, 1, tree_guided=OPTIONS) == [4, 4]

@@ -174,6 +174,15 @@ class PublishedTreeGuided(PartitionStep):
         precompile(published_cycle, self.rng, forest, table, family, data, 1, 1)
         precompile(forest_labels, forest)
 
+    def start(self, table, family, data):
+        """Labels to start from: those of the guide tree, or of the trees of clusters."""
+        if self.options["canonical"]:
+            self.tree = guide_tree(self.rng, table, family, data)
+            return cut_tree(self.tree)
+        # This depth is never reached, so the trees are the published ones.
+        self.forest = grow_forest(self.rng, table, family, data, self._n, balance_depth=self._n)
+        return canonical_labels(forest_labels(self.forest))
+
     def moves(self, state, table, family, data):
         """Make global moves, then local moves; return the new state and their statistics."""
         cycle = self._canonical_cycle if self.options["canonical"] else self._published_cycle
@@ -184,9 +193,6 @@ class PublishedTreeGuided(PartitionStep):
     def _published_cycle(self, state, table, family, data):
         if self.forest is not None and np.array_equal(canonical_labels(forest_labels(self.forest)), state.labels):
             refresh_forest(self.forest, table, family, data)
-        elif self.n_steps == 0 and self.start_is_default:
-            # This depth is never reached, so the tree is the published one.
-            self.forest = grow_forest(self.rng, table, family, data, self._n, balance_depth=self._n)
         else:
             self.forest = plant_forest(self.rng, state.labels, table, family, data)
         n_global, n_levels = self.options["n_global"], self.options["n_levels"]
@@ -195,10 +201,8 @@ class PublishedTreeGuided(PartitionStep):
         return build_state(labels, family, data), tally, n_moved
 
     def _canonical_cycle(self, state, table, family, data):
-        if self.tree is None or (self.tuning and self.n_steps == self.n_tune // 2):
+        if self.tree is None or (self.tuning and 0 < self.n_steps == self.n_tune // 2):
             self.tree = guide_tree(self.rng, table, family, data)
-            if self.n_steps == 0 and self.start_is_default:
-                state = build_state(cut_tree(self.tree), family, data)
         n_global, n_levels = self.options["n_global"], self.options["n_levels"]
         state, tally = canonical_moves(self.rng, state, table, family, data, self.tree, n_global)
         items = canonical_items(self.rng, self.tree, n_levels)

@@ -12,7 +12,6 @@ from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.guide_trees.guide_tree import guide_tree
 from pymc_nrm.guide_trees.tree import cut_tree
 from pymc_nrm.measures.base import Weights
-from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.pymc_internals import Competence, dataclass_state
 from pymc_nrm.samplers.base import PartitionStep, PartitionStepState
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
@@ -165,7 +164,7 @@ class TreeGuided(PartitionStep):
     def precompile_moves(self, state, table, family, data):
         """Compile the kernels for the types of the arguments, on a tree of two items."""
         rng = np.random.default_rng(0)
-        small = Weights(table.join[:3], table.moment[:3]) if self._n > 1 else table
+        small = Weights(table.join[:3], table.moment[:3])
         guide = make_guide(guide_tree(rng, small, family, data), family, data)
         n_moves, tally = MovesPerCycle(0, 0, 0, 0), empty_tally()
         precompile(tree_guided_cycle, self.rng, state, table, family, data, guide, n_moves, state.labels, tally)
@@ -176,8 +175,6 @@ class TreeGuided(PartitionStep):
         """Make the cycles of a draw; return the new state and the statistics of the moves."""
         if self._trees_are_due():
             self._grow_guides(table, family, data)
-            if self.n_steps == 0 and self.start_is_default:
-                state = build_state(cut_tree(self.guides[0].tree), family, data)
         self.n_steps += 1
         n_moves = numbers_of_moves(self._n, self.options["moves"], tuning=self.tuning)
         tally, n_blocks_moved, n_moved = empty_tally(), 0, 0
@@ -203,7 +200,12 @@ class TreeGuided(PartitionStep):
     def _trees_are_due(self):
         if not self.guides:
             return True
-        return self.tuning and self.n_steps in {int(fraction * self.n_tune) for fraction in _REBUILDS}
+        return self.tuning and self.n_steps in {int(fraction * self.n_tune) for fraction in _REBUILDS} - {0}
+
+    def start(self, table, family, data):
+        """Labels to start from: those of the first guide tree."""
+        self._grow_guides(table, family, data)
+        return cut_tree(self.guides[0].tree)
 
     def _grow_guides(self, table, family, data):
         n_trees = self.options["n_trees"]
