@@ -5,7 +5,13 @@ import _thread
 import signal
 import threading
 
-__all__ = ["call_again_later", "call_with_late_interrupts", "check_signals", "loses_errors"]
+__all__ = [
+    "Interrupted",
+    "call_again_later",
+    "call_with_late_interrupts",
+    "check_signals",
+    "loses_errors",
+]
 
 # Functions that numba and llvmlite call from machine code: an error in them is lost, or becomes another one.
 _CALLED_BACK = frozenset({"_numba_unpickle", "_raw_object_cache_notify", "_raw_object_cache_getbuffer"})
@@ -26,6 +32,12 @@ def call_again_later():
     again = threading.Timer(_SECONDS_TO_WAIT, _thread.interrupt_main)
     again.daemon = True
     again.start()
+
+
+class Interrupted:
+    """Whether Ctrl-C has come in this run; PyMC itself would go on with the next chain of the same process."""
+
+    came = False
 
 
 class _Interrupt:

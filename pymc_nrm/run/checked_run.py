@@ -22,6 +22,7 @@ from pymc_nrm.run.renaming import changed_by_renaming
 from pymc_nrm.run.results import add_components, mark_partitions, to_datatree
 from pymc_nrm.run.slot_parameters import slot_parameters
 from pymc_nrm.run.slot_steps import with_slot_nuts
+from pymc_nrm.run.watch import watched
 from pymc_nrm.stats.diagnostics import attach
 
 _log = logging.getLogger(__name__)
@@ -82,6 +83,8 @@ def run_and_check(
         kwargs, likelihoods = without_log_likelihood(model, kwargs)
     if likelihoods and label_storage == "none":
         raise ValueError("log_likelihood of idata_kwargs must be False with label_storage='none': it needs labels")
+    if client is None and not quiet:
+        kwargs["callback"] = watched(model, draws, kwargs)
     beside = with_gradient_beside(model, kwargs) if client is None else nullcontext()
     if label_storage == "full" and thin == 1 and client is None and folder is None:
         with (

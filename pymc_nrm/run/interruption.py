@@ -4,7 +4,7 @@ import contextlib
 import signal
 import threading
 
-from pymc_nrm.interrupts import call_again_later, loses_errors
+from pymc_nrm.interrupts import Interrupted, call_again_later, loses_errors
 from pymc_nrm.pymc_internals import NO_DRAWS
 
 __all__ = ["interrupts_before_draws", "interrupts_outside_of_conversions"]
@@ -52,10 +52,14 @@ def interrupts_outside_of_conversions():
         return
 
     def hold(signum, frame):
-        return call_again_later() if loses_errors(frame) else handler(signum, frame)
+        if loses_errors(frame):
+            return call_again_later()
+        Interrupted.came = True
+        return handler(signum, frame)
 
     signal.signal(signal.SIGINT, hold)
     try:
         yield
     finally:
+        Interrupted.came = False
         signal.signal(signal.SIGINT, handler)

@@ -101,9 +101,12 @@ def sample(
     Notes
     -----
     Ctrl-C keeps the draws made so far, except those of a client; ``pm.sample`` sometimes loses them if Ctrl-C comes
-    while NUTS runs.  A run that has no draws yet, since it still tunes, ends in a KeyboardInterrupt.  As with
-    ``pm.sample``, chains that run one after another on one core are stopped one at a time; if chains then have
-    different lengths, those are kept that leave the most draws.
+    while NUTS runs.  A run that has no draws yet, since it still tunes, ends in a KeyboardInterrupt.  Chains that
+    have not begun are left out, unlike those of ``pm.sample`` on one core; if chains have different lengths, those are
+    kept that leave the most draws.
+
+    With more than 20,000 items, a line in the log says how long a draw takes and how long the run will; without a
+    terminal or notebook that could show a progress bar, a line says every half minute how far the run is.
 
     Examples
     --------

@@ -17,6 +17,7 @@ from pymc_nrm.families.needs import PREDICTIVE, check_needs
 from pymc_nrm.generic import kernel, lacking, precompile
 from pymc_nrm.guide_trees.guide_tree import guide_tree
 from pymc_nrm.guide_trees.tree import cut_tree
+from pymc_nrm.interrupts import Interrupted
 from pymc_nrm.marks import NUMBER, partition_number
 from pymc_nrm.measures.base import Weights, draw_log_auxiliary, log_joint_term, weights
 from pymc_nrm.model.dependents import mixtures_of
@@ -91,6 +92,8 @@ class LabelStep(BlockedStep):
         return super().__new__(cls, *args, **kwargs)
 
     def setup_chain(self, rng, tune, draws):
+        if Interrupted.came:
+            raise KeyboardInterrupt
         super().setup_chain(rng, tune, draws)
         self.target.refresh()
         self._n_draws = 0

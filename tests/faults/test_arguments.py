@@ -160,7 +160,7 @@ def test_seed(function, seed, model):
             r"order must be estimate or dendrogram; got array\(\[0, 1, 2, 3\]\)",
         ),
         (lambda: nrm.summary(IDATA, -1), "var_names must be a string or a list of at least one string; got -1"),
-        (lambda: nrm.summary(POSTERIOR.astype(str)), "var_names must be of numbers; 'z' holds <U21"),
+        (lambda: nrm.summary(POSTERIOR.astype(str)), "var_names must be of numbers; 'alpha' holds <U"),
         (lambda: trees.bhc(np.nan, FAMILY, MEASURE), r"X must have shape \(n, d\) or \(n,\); got shape \(\)"),
         (lambda: trees.bhc(1.5, FAMILY, MEASURE), r"X must have shape \(n, d\) or \(n,\); got shape \(\)"),
         (lambda: trees.bhc(X, FAMILY, MEASURE, u=np.nan), "u must be a finite number above 0; got nan"),

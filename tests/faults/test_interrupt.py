@@ -160,6 +160,26 @@ def test_an_interrupt_while_a_run_tunes(storage):
             nrm.sample(10, tune=10, callback=stop, **options)
 
 
+@pytest.mark.parametrize("storage", ["full", "compact"])
+def test_chains_that_have_not_begun_are_left_out(storage):
+    """``pm.sample`` begins the next chain, so that somebody who wants to stop four chains needs four signals."""
+    begun = []
+
+    def stop(trace, draw):
+        begun.append(draw.chain)
+        if draw.draw_idx == 5:
+            signal.raise_signal(signal.SIGINT)
+
+    with pm.Model():
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+        options = {"cores": 1, "quiet": True, "label_storage": storage, "random_seed": 1}
+        idata = nrm.sample(10, tune=1, chains=3, callback=stop, **options)
+        assert begun == [0] * 6
+        assert idata["posterior"].sizes["chain"] == 1 and idata["posterior"].sizes["draw"] == 5
+        assert nrm.sample(10, tune=1, chains=3, **options)["posterior"].sizes["chain"] == 3
+
+
 @pytest.mark.slow
 def test_an_interrupt_while_numba_unpickles_comes_later():
     steps = []

@@ -1,0 +1,95 @@
+"""A run over many items says how long it takes, and how far it is where no progress bar can be shown."""
+
+import logging
+from types import SimpleNamespace
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_nrm as nrm
+from pymc_nrm.run import watch
+from pymc_nrm.run.watch import Watch, watched
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds of a clock that tests set."""
+    now = SimpleNamespace(seconds=0.0)
+    monkeypatch.setattr(watch.time, "monotonic", lambda: now.seconds)
+    return now
+
+
+def lines_of(caplog):
+    return [record.message for record in caplog.records if record.name == "pymc.nrm_watch"]
+
+
+def run(watcher, clock, seconds, chains=(0,)):
+    """Draws of chains that take so many seconds each."""
+    for time in seconds:
+        clock.seconds += time
+        for chain in chains:
+            watcher(trace=None, draw=SimpleNamespace(chain=chain))
+
+
+def test_the_estimate_leaves_out_the_first_draw(clock, caplog):
+    caplog.set_level(logging.INFO)
+    run(Watch(None, "z has 30,000 items", 100, lines=False), clock, [500.0, *[2.0] * 99])
+    assert len(lines_of(caplog)) == 2
+    assert lines_of(caplog)[1] == "z has 30,000 items: a draw takes 2 s, the remaining 95 of the run about 3 min."
+
+
+def test_chains_at_a_time_share_the_run(clock, caplog):
+    caplog.set_level(logging.INFO)
+    run(Watch(None, "z has 30,000 items", 200, lines=False), clock, [4.0] * 100, chains=(0, 1))
+    # The first two lie at the same time, so that five draws span four intervals of 2 s on average.
+    assert "a draw takes 4 s, the remaining 195 of the run about 6 min." in lines_of(caplog)[1]
+
+
+def test_a_line_every_half_minute(clock, caplog):
+    caplog.set_level(logging.INFO)
+    run(Watch(None, "z has 30,000 items", 100, lines=True), clock, [1.0] * 100)
+    assert lines_of(caplog)[2:] == [
+        "38 of 100 draws; about 62 s left.",
+        "69 of 100 draws; about 31 s left.",
+    ]
+
+
+def test_quick_draws_need_no_line(clock, caplog):
+    caplog.set_level(logging.INFO)
+    run(Watch(None, "z has 30,000 items", 100, lines=True), clock, [0.01] * 100)
+    assert len(lines_of(caplog)) == 1
+
+
+def test_the_given_callback_is_called(clock):
+    seen = []
+    watcher = Watch(lambda trace, draw: seen.append((trace, draw)), "z", 2, lines=False)
+    watcher(trace=1, draw=SimpleNamespace(chain=0))
+    assert [trace for trace, _ in seen] == [1]
+
+
+@pytest.mark.parametrize("label_storage", ["full", "compact"])
+def test_a_run_over_many_items_is_watched(monkeypatch, caplog, label_storage):
+    monkeypatch.setattr(watch, "MANY_ITEMS", 3)
+    caplog.set_level(logging.INFO)
+    seen = []
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+        assert watched(model, 1, {"callback": 3, "quiet": True}).__class__ is Watch
+        caplog.clear()
+        options = {"chains": 1, "cores": 1, "progressbar": False, "label_storage": label_storage}
+        nrm.sample(4, tune=2, callback=lambda trace, draw: seen.append(draw.draw_idx), **options)
+    assert seen == [0, 1, 2, 3, 4, 5]
+    assert lines_of(caplog) == [
+        "z has 4 items: chains first build what all their draws use; how long a draw takes is said after some."
+    ]
+
+
+def test_fewer_items_are_not_watched():
+    with pm.Model() as model:
+        nrm.Mixture(
+            "x", nrm.Partition("z", nrm.DirichletProcess(1.0), n=4), nrm.PoissonGamma(1.0, 1.0), observed=np.arange(4)
+        )
+    assert watched(model, 1, {}) is None
+    assert watched(model, 1, {"callback": print}) is print
