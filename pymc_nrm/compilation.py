@@ -1,12 +1,20 @@
-"""A line about compilation, which is what the first run with a new family waits for, and work to do beside it."""
+"""A line about compilation, for which the first run with a new family waits, work beside it, options of PyTensor."""
 
 import contextlib
 import logging
+import os
 import time
+
+import pytensor
 
 from pymc_nrm.generic import prepare_numba
 
-__all__ = ["announced_compilation", "with_work_beside_compilation", "without_announcements"]
+__all__ = [
+    "announced_compilation",
+    "same_bits_in_every_process",
+    "with_work_beside_compilation",
+    "without_announcements",
+]
 
 # A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_compilation")
@@ -114,3 +122,21 @@ def without_announcements(quiet=True):
         yield
     finally:
         _log.setLevel(level)
+
+
+@contextlib.contextmanager
+def same_bits_in_every_process():
+    """Compile functions of PyTensor without fast mathematics, also in processes that are started here.
+
+    With it, a function has other last bits in the process that compiles it than in those that load it from the cache.
+    """
+    before = os.environ.get("PYTENSOR_FLAGS")
+    os.environ["PYTENSOR_FLAGS"] = ",".join(filter(None, [before, "numba__fastmath=False"]))
+    try:
+        with pytensor.config.change_flags(numba__fastmath=False):
+            yield
+    finally:
+        if before is None:
+            del os.environ["PYTENSOR_FLAGS"]
+        else:
+            os.environ["PYTENSOR_FLAGS"] = before

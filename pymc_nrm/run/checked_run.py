@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import pymc as pm
 from xarray import DataTree
 
-from pymc_nrm.compilation import without_announcements
+from pymc_nrm.compilation import same_bits_in_every_process, without_announcements
 from pymc_nrm.model.rvs import is_nested_partition, is_partition, value_of
 from pymc_nrm.pymc_internals import naming_dead_chains, warn_divergences, warn_treedepth
 from pymc_nrm.run.checkpoint_step import Checkpoints
@@ -89,6 +89,7 @@ def run_and_check(
     if label_storage == "full" and thin == 1 and client is None and folder is None:
         with (
             without_announcements(quiet),
+            same_bits_in_every_process(),
             interrupts_before_draws(None),
             interrupts_outside_of_conversions(),
             naming_dead_chains(),
@@ -96,7 +97,7 @@ def run_and_check(
         ):
             idata = pm.sample(draws, model=model, compute_convergence_checks=False, quiet=quiet, **kwargs)
     else:
-        with without_announcements(quiet), interrupts_before_draws(folder), beside:
+        with without_announcements(quiet), same_bits_in_every_process(), interrupts_before_draws(folder), beside:
             idata = _sample_and_store(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:

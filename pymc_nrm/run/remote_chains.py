@@ -9,6 +9,7 @@ import cloudpickle
 from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
 
 from pymc_nrm.checks import check_count
+from pymc_nrm.compilation import same_bits_in_every_process
 from pymc_nrm.pymc_internals import ParallelSamplingError
 from pymc_nrm.run.label_storage import Storage
 from pymc_nrm.run.local_chains import run_chains
@@ -120,16 +121,17 @@ def sample_chain(payload, chain, state):
     model, storage_options, initvals, kwargs = cloudpickle.loads(payload)
     if initvals is not None and not isinstance(initvals, dict):
         initvals = initvals[chain]
-    return run_chains(
-        Storage(model, **storage_options),
-        initvals=initvals,
-        chains=1,
-        cores=1,
-        random_seed=random_generator_from_state(state),
-        progressbar=False,
-        quiet=True,
-        **kwargs,
-    )
+    with same_bits_in_every_process():
+        return run_chains(
+            Storage(model, **storage_options),
+            initvals=initvals,
+            chains=1,
+            cores=1,
+            random_seed=random_generator_from_state(state),
+            progressbar=False,
+            quiet=True,
+            **kwargs,
+        )
 
 
 def _finished(futures, progress):

@@ -85,6 +85,46 @@ def test_every_way_to_start_processes(tmp_path):
     assert len(set(outputs.values())) == 1, outputs
 
 
+LEARNED = """
+    import sys
+    import numpy as np
+    import pymc as pm
+    import pymc_nrm as nrm
+
+    if __name__ == "__main__":
+        X = np.random.default_rng(1).normal(size=(20, 2))
+        with pm.Model():
+            h = nrm.NestedPartition("h", nrm.DirichletProcess(pm.Gamma("alpha", 2, 2)), n=20, depth=2)
+            nrm.Mixture("x", h, nrm.NormalDiffusion.learned("x", X, 2), observed=X)
+            cores, context = int(sys.argv[1]), sys.argv[2]
+            draws = nrm.sample(
+                30, tune=30, chains=2, cores=cores, mp_ctx=context, random_seed=3, progressbar=False, quiet=True,
+                compute_convergence_checks=False,
+            )
+        print(draws.posterior["h"].values.ravel().tolist(), draws.posterior["alpha"].values.sum().hex())
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_compile_and_load_draw_the_same(tmp_path):
+    """With PyTensor's fast mathematics, the first of them differed from the others."""
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(LEARNED))
+    paths = [str(pathlib.Path(nrm.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    flags = ",".join(filter(None, [os.environ.get("PYTENSOR_FLAGS"), f"base_compiledir={tmp_path}"]))
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTENSOR_FLAGS": flags,
+        "NUMBA_CACHE_DIR": str(tmp_path),
+    }
+    outputs = []
+    for start in (("1", "fork"), ("1", "fork"), ("2", "spawn")):
+        done = subprocess.run([sys.executable, script, *start], capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        outputs.append(done.stdout)
+    assert len(set(outputs)) == 1, outputs
+
+
 @pytest.mark.parametrize("method", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler])
 def test_sampling_state_continues_a_chain(method):
     def run(step, point, n_draws):
