@@ -166,12 +166,14 @@ class ChainFiles:
         -------
         position : Position
         n_damaged : int
-            Number of iterations that had been saved but must be drawn again, because a file was damaged.
+            Number of iterations that had been saved but must be drawn again, because a file was damaged or missing.
         """
         ends = {0: 0} | {frame.end: frame.second for frame in self._frames()}
         for unfinished in self.folder.glob("*.new"):
             unfinished.unlink()
-        found, known, damaged = [], max(ends.values()), False
+        known = max(ends.values())
+        # A crash during the first commit leaves one block without a position; with more, the positions are gone.
+        found, damaged = [], len(ends) > 2 and not any(place.exists() for place in self._places)
         for place in self._places:
             if not place.exists():
                 continue

@@ -104,8 +104,10 @@ def resume(
 
     Raises
     ------
+    TypeError
+        If ``checkpoint`` is not a path.
     FileNotFoundError
-        If the folder holds no run.
+        If the folder holds no run, or a file of it is gone.
     ValueError
         If model, data, steps or versions of packages differ from those with which the run began, or an argument is
         already settled by the run; the message says which.
@@ -114,7 +116,8 @@ def resume(
 
     Notes
     -----
-    If a file of a chain was damaged, a warning says how many iterations are drawn again; their draws are the same.
+    If a file of a chain is damaged or missing, a warning says how many iterations are drawn again; their draws are the
+    same.
 
     Examples
     --------
@@ -167,8 +170,8 @@ def _report(folder, chains, quiet):
     for chain, (n_iterations, n_damaged) in enumerate(chains):
         if n_damaged:
             _log.warning(
-                f"A file of chain {chain} in {str(folder.path)!r} is damaged: the last {n_damaged} iterations of the "
-                "chain are drawn again, with the same random numbers."
+                f"A file of chain {chain} in {str(folder.path)!r} is damaged or missing: the last {n_damaged} "
+                "iterations of the chain are drawn again, with the same random numbers."
             )
         if not quiet:
             _information.info(f"Chain {chain} goes on after {n_iterations} iterations of tuning and draws.")

@@ -40,6 +40,8 @@ class RunFolder:
     """
 
     def __init__(self, path):
+        if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+            raise TypeError(f"checkpoint must be the path of a folder; got {path!r}")
         self.path = pathlib.Path(path).resolve()
 
     @classmethod
@@ -104,7 +106,7 @@ class RunFolder:
             about = json.loads((self.path / _RUN).read_bytes())
             expected = about["versions"], about["model"]
         except (ValueError, KeyError) as error:
-            raise self._damaged(_RUN) from error
+            raise ValueError(self._lost(_RUN, "damaged")) from error
         found = versions(), describe_model(model)
         for what, then, now in zip(("software", "model or data"), expected, found, strict=True):
             difference = first_difference(then, now)
@@ -161,10 +163,12 @@ class RunFolder:
         return found
 
     def _load(self, name):
+        if not (self.path / name).is_file():
+            raise FileNotFoundError(self._lost(name, "missing"))
         with open(self.path / name, "rb") as file:
             frame = read_frame(file)
         if frame is None:
-            raise self._damaged(name)
+            raise ValueError(self._lost(name, "damaged"))
         return frame.load()
 
     def _difference(self, what, name, then, now):
@@ -173,8 +177,8 @@ class RunFolder:
             f"and is {now} now"
         )
 
-    def _damaged(self, name):
-        return ValueError(
-            f"the run in {str(self.path)!r} cannot be resumed, since its file {name} is damaged; delete the folder and "
+    def _lost(self, name, how):
+        return (
+            f"the run in {str(self.path)!r} cannot be resumed, since its file {name} is {how}; delete the folder and "
             "begin again"
         )

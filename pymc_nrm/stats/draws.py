@@ -8,7 +8,7 @@ import xarray as xr
 from pymc_nrm.checks import check_name
 from pymc_nrm.generic import kernel
 from pymc_nrm.interrupts import check_signals
-from pymc_nrm.marks import NAME, NUMBER, partition_number
+from pymc_nrm.marks import NAME, NESTED, NUMBER, partition_number
 
 __all__ = ["partition_draws", "partition_names", "stack_draws"]
 
@@ -99,7 +99,8 @@ def partition_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
     if "chain" not in array.dims and "draw" in array.dims:
         array = array.drop_vars("chain", errors="ignore").expand_dims("chain")
     if not set(SAMPLE_DIMS) <= set(array.dims) or array.ndim != 3:
-        raise ValueError(f"{name} must have dimensions chain, draw and one of items; got {array.dims}")
+        expected = f"{name} must have dimensions chain, draw and one of items; got {array.dims}"
+        raise ValueError(_is_nested(name) if NESTED in array.attrs else expected)
     if not np.issubdtype(array.dtype, np.integer):
         raise TypeError(f"{name} must hold integers; got {array.dtype}")
     if array.size == 0:
@@ -184,10 +185,20 @@ def _variable(posterior, var_name):
         return posterior[names[0]]
     if names:
         raise ValueError(f"var_name must be given, one of {', '.join(map(repr, names))}: there are several partitions")
+    nested = [name for name, array in posterior.data_vars.items() if NESTED in array.attrs]
+    if nested:
+        raise ValueError(_is_nested(nested[0]))
     variables = ", ".join(map(repr, posterior.data_vars)) or "none"
     raise ValueError(
         "idata has no partition: no variable of integers with dimensions chain, draw and one of items, and with the "
         f"attribute partition or labels in order of appearance; variables are: {variables}"
+    )
+
+
+def _is_nested(name):
+    return (
+        f"{name} is a nested partition: consensus_tree and nested_point_estimate summarize trees, and "
+        f"levels(idata, {name!r}).sel(level=1) is the partition at a level"
     )
 
 

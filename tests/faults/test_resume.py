@@ -196,6 +196,11 @@ def damage_both_positions(chain):
         flip_a_byte(position)
 
 
+def remove_both_positions(chain):
+    for position in chain.glob("position_*"):
+        position.unlink()
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -205,12 +210,16 @@ def damage_both_positions(chain):
         (lambda chain: flip_a_byte(chain / "draws"), "the last 35 iterations"),
         (lambda chain: (chain / "draws").unlink(), "the last 35 iterations"),
         (damage_both_positions, "the last 35 iterations"),
+        (remove_both_positions, "the last 35 iterations"),
     ],
 )
 def test_damaged_files_of_a_chain(half_done, fixed, expected_fixed, damage, message, caplog):
     damage(half_done / "chain_1")
     resumed = nrm.resume(half_done, **AGAIN, **fixed)
-    assert f"A file of chain 1 in {str(half_done)!r} is damaged: {message} of the chain are drawn again" in caplog.text
+    assert (
+        f"A file of chain 1 in {str(half_done)!r} is damaged or missing: {message} of the chain are drawn again"
+        in caplog.text
+    )
     assert_same(resumed, expected_fixed)
 
 
@@ -219,6 +228,18 @@ def test_damaged_files_of_a_run(half_done, fixed, name):
     cut(half_done / name, 40)
     with pytest.raises(ValueError, match=f"its file {name} is damaged; delete the folder and begin again"):
         nrm.resume(half_done, **AGAIN, **fixed)
+
+
+def test_missing_file_of_a_run(half_done, fixed):
+    (half_done / "arguments").unlink()
+    with pytest.raises(FileNotFoundError, match="its file arguments is missing; delete the folder and begin again"):
+        nrm.resume(half_done, **AGAIN, **fixed)
+
+
+@pytest.mark.parametrize("checkpoint", [None, 5, ""])
+def test_a_checkpoint_that_is_no_path(fixed, checkpoint):
+    with pytest.raises(TypeError, match=f"checkpoint must be the path of a folder; got {checkpoint!r}"):
+        nrm.resume(checkpoint, **AGAIN, **fixed)
 
 
 def test_another_model(half_done, fixed):

@@ -21,6 +21,7 @@ from pymc_nrm.stats import (
     nested_quantities,
     partition_convergence,
     partition_names,
+    point_estimate,
     similarity,
     summary,
     without_labels,
@@ -89,6 +90,17 @@ def test_errors(rng):
         levels(draws, "y")
     with pytest.raises(TypeError, match="idata must be a DataTree"):
         levels([[0]])
+
+
+def test_functions_for_partitions_point_to_those_for_trees(rng):
+    draws = random_draws(rng)
+    draws.attrs["nested_partition"] = 3
+    for idata, name in ((result(draws), None), (result(draws), "h"), (draws, None)):
+        with pytest.raises(
+            ValueError, match=r"h is a nested partition: consensus_tree and .* levels\(idata, 'h'\).sel"
+        ):
+            point_estimate(idata, var_name=name)
+    np.testing.assert_array_equal(point_estimate(levels(draws).sel(level=1))["labels"].shape, len(draws.animal))
 
 
 def test_quantities_and_depths_equal_counts(rng):
