@@ -85,6 +85,10 @@ def run_and_check(
         raise ValueError("log_likelihood of idata_kwargs must be False with label_storage='none': it needs labels")
     if client is None and not quiet:
         kwargs["callback"] = watched(model, draws, kwargs)
+    check = compute_convergence_checks and not quiet
+    if check or partition_diagnostics:
+        # This takes a second, which somebody who interrupts a run should not wait for.
+        import arviz_stats  # noqa: F401
     beside = with_gradient_beside(model, kwargs) if client is None else nullcontext()
     if label_storage == "full" and thin == 1 and client is None and folder is None:
         with (
@@ -109,7 +113,6 @@ def run_and_check(
     partitions = [*partitions, *add_components(idata, with_weights)]
     if likelihoods:
         add_log_likelihood(idata, model, likelihoods, not quiet and kwargs.get("progressbar", True) is not False)
-    check = compute_convergence_checks and not quiet
     diagnostics = {}
     if check or partition_diagnostics:
         # Draws of a variable are not kept if the argument var_names leaves it out.
