@@ -99,6 +99,9 @@ class MarginalLikelihood(Op):
         self.family_class, self.data_class = family_class, data_class
         _register_numba()
 
+    def __reduce__(self):
+        return type(self), (self.family_class, self.data_class)
+
     @property
     def n_fields(self):
         """Number of hyperparameters."""

@@ -21,6 +21,9 @@ class OfOwnStep(Op):
         self.name = name
         _register_numba()
 
+    def __reduce__(self):
+        return type(self), (self.name,)
+
     def make_node(self, labels):
         return Apply(self, [labels], [labels.type()])
 

@@ -1,10 +1,18 @@
 """Runs of models whose labels index parameters: seeds, processes, checkpoints, other data, other implementations."""
 
+import pickle
+import subprocess
+import sys
+
+import cloudpickle
 import numpy as np
 import pymc as pm
 import pytest
 
 import pymc_nrm as nrm
+from pymc_nrm.distributions.marginal_likelihood import MarginalLikelihood
+from pymc_nrm.distributions.own_step import OfOwnStep
+from pymc_nrm.samplers.slots.nuts import MODELS_WITH_SLOT_NUTS
 from pymc_nrm.testing import mean_and_error
 
 CHEAP = {"compile_kwargs": {"mode": "FAST_COMPILE"}}
@@ -42,6 +50,23 @@ def test_same_seed_same_draws_in_one_process_or_two(reference):
 
 
 @pytest.mark.slow
+def test_unpickled_steps_are_known():
+    """So that workers of a client warn of nothing."""
+    step = cloudpickle.loads(cloudpickle.dumps(nrm.SlotNUTS(model=make_model())))
+    assert step._model in MODELS_WITH_SLOT_NUTS
+
+
+@pytest.mark.parametrize(
+    "op", [OfOwnStep("z"), MarginalLikelihood(nrm.PoissonGamma, np.ndarray)], ids=lambda op: type(op).__name__
+)
+def test_unpickled_operations_are_compiled(op):
+    """In a process that is not forked; PyTensor would call them as Python functions, which is slow, and warn."""
+    module = f"sys.modules[{type(op).__module__!r}]"
+    code = f"import sys, pickle; pickle.load(sys.stdin.buffer); print({module}._register_numba.cache_info())"
+    found = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(op), capture_output=True)
+    assert b"currsize=1" in found.stdout, found.stderr.decode()
+
+
 def test_same_seed_same_draws_in_a_spawned_process(reference):
     assert_same(reference, nrm.sample(20, model=make_model(), cores=2, mp_ctx="spawn", **OPTIONS))
 

@@ -92,6 +92,11 @@ class SlotNUTS(pm.NUTS):
         )
         MODELS_WITH_SLOT_NUTS.add(model)
 
+    def __setstate__(self, state):
+        # A worker of a client gets the step and the model in one pickle, and PyMC makes the other step there.
+        self.__dict__.update(state)
+        MODELS_WITH_SLOT_NUTS.add(self._model)
+
     @property
     def generators(self):
         """States of the generators that draw parameters of empty slots."""
