@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import threading
 import time
 
 import pytensor
@@ -124,19 +125,45 @@ def without_announcements(quiet=True):
         _log.setLevel(level)
 
 
+class _FastMathematics:
+    """Off while there is a run: the first of several threads switches it off, and the last one on again."""
+
+    lock = threading.Lock()
+    n_runs = 0
+    restore = None
+
+
 @contextlib.contextmanager
 def same_bits_in_every_process():
     """Compile functions of PyTensor without fast mathematics, also in processes that are started here.
 
     With it, a function has other last bits in the process that compiles it than in those that load it from the cache.
     """
-    before = os.environ.get("PYTENSOR_FLAGS")
-    os.environ["PYTENSOR_FLAGS"] = ",".join(filter(None, [before, "numba__fastmath=False"]))
+    with _FastMathematics.lock:
+        if _FastMathematics.n_runs == 0:
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(pytensor.config.change_flags(numba__fastmath=False))
+                flags = filter(None, [os.environ.get("PYTENSOR_FLAGS"), "numba__fastmath=False"])
+                stack.enter_context(_environment("PYTENSOR_FLAGS", ",".join(flags)))
+                _FastMathematics.restore = stack.pop_all()
+        _FastMathematics.n_runs += 1
     try:
-        with pytensor.config.change_flags(numba__fastmath=False):
-            yield
+        yield
+    finally:
+        with _FastMathematics.lock:
+            _FastMathematics.n_runs -= 1
+            if _FastMathematics.n_runs == 0:
+                _FastMathematics.restore.close()
+
+
+@contextlib.contextmanager
+def _environment(name, value):
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
     finally:
         if before is None:
-            del os.environ["PYTENSOR_FLAGS"]
+            del os.environ[name]
         else:
-            os.environ["PYTENSOR_FLAGS"] = before
+            os.environ[name] = before

@@ -45,6 +45,7 @@ def variables_with_labels(model):
     return [*partitions_of(model), *nested_partitions_of(model)]
 
 
+@same_bits_in_every_process()
 def run_and_check(
     model,
     arguments,
@@ -93,7 +94,6 @@ def run_and_check(
     if label_storage == "full" and thin == 1 and client is None and folder is None:
         with (
             without_announcements(quiet),
-            same_bits_in_every_process(),
             interrupts_before_draws(None),
             interrupts_outside_of_conversions(),
             naming_dead_chains(),
@@ -101,7 +101,7 @@ def run_and_check(
         ):
             idata = pm.sample(draws, model=model, compute_convergence_checks=False, quiet=quiet, **kwargs)
     else:
-        with without_announcements(quiet), same_bits_in_every_process(), interrupts_before_draws(folder), beside:
+        with without_announcements(quiet), interrupts_before_draws(folder), beside:
             idata = _sample_and_store(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:

@@ -8,9 +8,11 @@ import textwrap
 
 import numpy as np
 import pymc as pm
+import pytensor
 import pytest
 
 import pymc_nrm as nrm
+from pymc_nrm.compilation import same_bits_in_every_process
 
 X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]])
 QUIET = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
@@ -94,8 +96,14 @@ LEARNED = """
     if __name__ == "__main__":
         X = np.random.default_rng(1).normal(size=(20, 2))
         with pm.Model():
-            h = nrm.NestedPartition("h", nrm.DirichletProcess(pm.Gamma("alpha", 2, 2)), n=20, depth=2)
-            nrm.Mixture("x", h, nrm.NormalDiffusion.learned("x", X, 2), observed=X)
+            measure = nrm.DirichletProcess(pm.Gamma("alpha", 2, 2))
+            if sys.argv[3] == "tree":
+                h = nrm.NestedPartition("h", measure, n=20, depth=2)
+                nrm.Mixture("x", h, nrm.NormalDiffusion.learned("x", X, 2), observed=X)
+            else:
+                h = nrm.Partition("h", measure, n=20, max_clusters=5)
+                mu, tau, sd = pm.Normal("mu", shape=(5, 2)), pm.HalfNormal("tau"), pm.HalfNormal("sd", shape=2)
+                pm.Normal("x", mu[h] * tau / (tau + 1.0), sd, observed=X)
             cores, context = int(sys.argv[1]), sys.argv[2]
             draws = nrm.sample(
                 30, tune=30, chains=2, cores=cores, mp_ctx=context, random_seed=3, progressbar=False, quiet=True,
@@ -106,7 +114,8 @@ LEARNED = """
 
 
 @pytest.mark.slow
-def test_processes_that_compile_and_load_draw_the_same(tmp_path):
+@pytest.mark.parametrize("model", ["tree", "slots"])
+def test_processes_that_compile_and_load_draw_the_same(tmp_path, model):
     """With PyTensor's fast mathematics, the first of them differed from the others."""
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(LEARNED))
@@ -119,10 +128,23 @@ def test_processes_that_compile_and_load_draw_the_same(tmp_path):
     }
     outputs = []
     for start in (("1", "fork"), ("1", "fork"), ("2", "spawn")):
-        done = subprocess.run([sys.executable, script, *start], capture_output=True, text=True, env=environment)
+        command = [sys.executable, script, *start, model]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
         assert done.returncode == 0, done.stderr
         outputs.append(done.stdout)
     assert len(set(outputs)) == 1, outputs
+
+
+def test_fast_mathematics_is_off_until_the_last_run_ends():
+    """The end of one run switched it on for the others."""
+    before = pytensor.config.numba__fastmath, os.environ.get("PYTENSOR_FLAGS")
+    first, second = same_bits_in_every_process(), same_bits_in_every_process()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not pytensor.config.numba__fastmath and os.environ["PYTENSOR_FLAGS"].endswith("numba__fastmath=False")
+    second.__exit__(None, None, None)
+    assert (pytensor.config.numba__fastmath, os.environ.get("PYTENSOR_FLAGS")) == before and before[0]
 
 
 @pytest.mark.parametrize("method", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler])
