@@ -109,7 +109,7 @@ def test_names_of_columns():
         estimator.predict(np.ones((3, 2)))
     with pytest.raises(ValueError, match=r"it has also \['b'\]"):
         estimator.predict(pd.DataFrame(NEW, columns=["length"]).assign(b=1.0))
-    with pytest.raises(ValueError, match=r"must have the columns of the model, \['length'\]; it lacks"):
+    with pytest.raises(ValueError, match=r"must have the columns seen in fit, \['length'\]; it has also \['width'\]"):
         estimator.predict(pd.DataFrame({"width": [1.0]}))
 
 
