@@ -4,20 +4,8 @@ from pymc_nrm.pymc_internals import check_parameters
 
 
 def with_conditions(log_probability, parameters, d=None):
-    """Attach checks of the ranges of hyperparameters to a log-probability.
-
-    Parameters
-    ----------
-    log_probability : scalar tensor
-    parameters : Measure or Family
-        Its fields are tensors.
-    d : scalar tensor, optional
-        Number of features.
-
-    Returns
-    -------
-    scalar tensor
-        Outside the ranges it raises ``ParameterValueError``, or is minus infinity if PyMC asks for that.
+    """Attach checks of the ranges of hyperparameters to a log-probability. Outside of the ranges it raises
+    ``ParameterValueError``, or is minus infinity if PyMC asks for that.
     """
     conditions, messages = [], []
     for name, value in parameters._asdict().items():

@@ -12,23 +12,7 @@ from pymc_nrm.distributions.observed import sparse_origin
 
 
 def constant_value(graph):
-    """Compute a graph without inputs at the present values of its shared variables.
-
-    Parameters
-    ----------
-    graph : Variable
-        If it is the dense form of a sparse constant, the value is the sparse matrix.
-
-    Returns
-    -------
-    ndarray, number or sparse matrix
-
-    Examples
-    --------
-    >>> import pytensor.tensor as pt
-    >>> int(constant_value(pt.constant(2) + 1))
-    3
-    """
+    """Compute a graph without inputs at the present values of its shared variables."""
     data = getattr(sparse_origin(graph), "data", None)
     if data is not None:
         return data
@@ -39,25 +23,8 @@ def constant_value(graph):
 
 
 def with_present_shape(value):
-    """Return a tensor of the present shape of a value, in its place where checks look at shapes alone.
-
-    Parameters
-    ----------
-    value : object
-
-    Returns
-    -------
-    object
-        The value itself, if it is no tensor, has a fixed shape, or has one that does not follow from data and
-        dimensions.
-
-    Examples
-    --------
-    >>> import pymc as pm
-    >>> with pm.Model(coords={"item": range(3)}):
-    ...     mu = pm.Normal("mu", dims="item")
-    >>> mu.type.shape, with_present_shape(mu).type.shape
-    ((None,), (3,))
+    """Return a tensor of the present shape of a value, in its place where checks look at shapes alone. A value is
+    returned as it is if it is no tensor, has a fixed shape, or a shape that does not follow from data.
     """
     if not isinstance(value, Variable) or None not in value.type.shape:
         return value

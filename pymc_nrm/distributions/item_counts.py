@@ -19,31 +19,7 @@ _FOLLOW_DATA = (
 
 
 def checked_count(title, n):
-    """Check a number of items from a user: a whole number, or a scalar tensor that follows data.
-
-    Parameters
-    ----------
-    title : str
-        Name of the number in error messages.
-    n : object
-
-    Returns
-    -------
-    int or scalar tensor of int64
-
-    Raises
-    ------
-    ValueError
-        If it is neither, depends on a random variable, or is not positive.
-
-    Examples
-    --------
-    >>> import pymc as pm
-    >>> with pm.Model():
-    ...     X = pm.Data("X", [1.0, 2.0, 3.0])
-    >>> count_value(checked_count("n", X.shape[0]))
-    3
-    """
+    """Check a number of items from a user: a whole number, or a scalar tensor that follows data."""
     if not isinstance(n, Variable):
         check_count(title, n, 1, MOST_ITEMS)
         return int(n)
@@ -66,20 +42,7 @@ def count_value(n):
 
 
 def check_labels(n_labels, partition):
-    """Check that a chain starts with one label for each item.
-
-    Parameters
-    ----------
-    n_labels : int
-        Number of labels of the start.
-    partition : TensorVariable
-        The random variable.
-
-    Raises
-    ------
-    ValueError
-        If the partition has another number of items.
-    """
+    """Check that a chain starts with one label for each item."""
     n_items = count_value(partition.owner.op.n_items(partition.owner))
     if n_labels != n_items:
         raise ValueError(
@@ -89,24 +52,7 @@ def check_labels(n_labels, partition):
 
 
 def check_shape(mixture, shape, n_features, partition):
-    """Check that the data of a mixture have one row for each item, and as many columns as when it was made.
-
-    Parameters
-    ----------
-    mixture : str
-        Name of the mixture.
-    shape : tuple of int
-        Shape of the data, (n, d) or (n,).
-    n_features : int
-        Number of features for which the mixture was made.
-    partition : TensorVariable
-        The random variable.
-
-    Raises
-    ------
-    ValueError
-        If a number of rows or columns is wrong; the message says what to change.
-    """
+    """Check that the data of a mixture have one row for each item, and as many columns as when it was made."""
     n_columns = shape[1] if len(shape) == 2 else 1
     if n_columns != n_features:
         raise ValueError(f"Mixture {mixture!r} has {n_columns} columns of data, but was made for {n_features}")
@@ -125,16 +71,7 @@ def check_shape(mixture, shape, n_features, partition):
 
 
 def rows_message(data, labels):
-    """Message of a log-probability if the data of a mixture do not have one row for each label.
-
-    Parameters
-    ----------
-    data, labels : TensorVariable
-
-    Returns
-    -------
-    str
-    """
+    """Message of a log-probability if the data of a mixture do not have one row for each label."""
     names = [variable.name for variable in walk([data], _inputs) if variable.name]
     n_items = labels.type.shape[0]
     rows = f"data {names[0]!r}" if names else "data of a Mixture"

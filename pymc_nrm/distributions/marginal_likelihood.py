@@ -23,14 +23,7 @@ _MOST_FLOATS = 2**21
 
 
 def has_marginal_likelihood(family_class, value):
-    """Whether :func:`marginal_likelihood` takes this family and data.
-
-    Parameters
-    ----------
-    family_class : type
-    value : Variable
-        Only constants cannot change between two calls.
-    """
+    """Whether :func:`marginal_likelihood` takes this family and data."""
     return isinstance(value, Constant) and not lacking(family_class, [log_marginals_with_gradient])
 
 
@@ -38,19 +31,7 @@ def marginal_likelihood(family, X, labels):
     """Symbolic log-likelihood of constant data, whose gradient costs no more than itself.
 
     NUTS evaluates it many times for one partition, so that the sums over the items of each cluster are remembered until
-    the labels change: an evaluation then costs nothing per item.
-
-    Parameters
-    ----------
-    family : Family
-        Its fields are tensors of full shape.
-    X : ndarray, shape (n, d)
-    labels : integer tensor, shape (n,)
-        0, ..., K - 1, all of which occur.
-
-    Returns
-    -------
-    scalar tensor
+    the labels change: an evaluation then costs nothing per item. Shapes: ``X`` (n, d), ``labels`` (n,).
     """
     data = prepare_data(family, X)
     n = len(data.values)

@@ -70,13 +70,7 @@ class NestedPartitionRV(RandomVariable):
         return self.measure_class(*parameters[:n_fields]), weights
 
     def numeric_prior(self, values):
-        """Return levels and, with weights, concentrations as kernels read them, from values of :meth:`prior_inputs`.
-
-        Returns
-        -------
-        levels : Levels or KnownPaths
-        gammas : ndarray of float64, shape (depth + 1,), or None
-        """
+        """Return levels and, with weights, concentrations as kernels read them, from values of :meth:`prior_inputs`."""
         arrays = [np.asarray(value) for value in values]
         types = ["int64" if array.dtype.kind == "i" else "float64" for array in arrays]
         measure, weights = self.measure_and_weights(

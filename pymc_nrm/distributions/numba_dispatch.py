@@ -9,16 +9,7 @@ from pymc_nrm.generic import prepare_numba
 
 @functools.cache
 def register_numba(op_class, describe):
-    """Register the draw of a random variable with PyTensor's numba backend when the first such variable is made.
-
-    Parameters
-    ----------
-    op_class : type
-        Subclass of ``RandomVariable``.
-    describe : callable
-        Takes the Op and returns the source of a function ``draw(rng, *inputs)``, its globals, and the class of its
-        hyperparameters.
-    """
+    """Register the draw of a random variable with PyTensor's numba backend when the first such variable is made."""
     # Importing PyTensor's numba backend takes as long as importing PyMC, so wait until a model needs it.
     from pytensor.link.numba.dispatch.basic import numba_njit
     from pytensor.link.numba.dispatch.random import numba_core_rv_funcify

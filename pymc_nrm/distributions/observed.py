@@ -13,25 +13,7 @@ from pymc_nrm.checks import numeric_array
 
 
 def numeric_data(name, observed):
-    """Return the values of observed data: a CSR matrix if they are sparse, else an array in which NaN means missing.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data in error messages.
-    observed : array_like, masked array, DataFrame, sparse matrix, ``pm.Data`` or constant tensor
-
-    Returns
-    -------
-    ndarray or scipy.sparse.csr_matrix
-
-    Raises
-    ------
-    TypeError
-        If the data are not real numbers, or are a tensor that depends on other variables.
-    ValueError
-        If rows have different lengths.
-    """
+    """Return the values of observed data: a CSR matrix if they are sparse, else an array in which NaN means missing."""
     if isinstance(observed, Variable):
         if isinstance(observed, Constant):
             observed = observed.data
@@ -52,17 +34,6 @@ def as_observed(observed, values):
     A sparse matrix becomes the dense form of a sparse constant: log-probabilities and samplers read the constant, and
     PyMC computes the dense form only to store observed data.  Whole numbers become floats, which PyMC casts to the type
     of the variable, because it would cut off integers at 32 bits.
-
-    Parameters
-    ----------
-    observed : object
-        The data as the user gave them.
-    values : ndarray or csr_matrix
-        Their values, from :func:`numeric_data`.
-
-    Returns
-    -------
-    Variable
     """
     if isinstance(observed, SharedVariable):
         return observed
@@ -72,16 +43,7 @@ def as_observed(observed, values):
 
 
 def sparse_origin(value):
-    """Return the sparse constant behind an observed value, or the value itself if there is none.
-
-    Parameters
-    ----------
-    value : Variable
-
-    Returns
-    -------
-    Variable
-    """
+    """Return the sparse constant behind an observed value, or the value itself if there is none."""
     origin = value
     while origin.owner is not None and _is_cast(origin.owner.op):
         [origin] = origin.owner.inputs

@@ -214,17 +214,7 @@ def check_options(kind, kwargs):
 
 
 def number_of_items(kind, name, n, dims, model):
-    """Number of items of a variable of some kind, from ``n`` or from the one name in ``dims``.
-
-    Returns
-    -------
-    int or scalar tensor
-
-    Raises
-    ------
-    ValueError
-        If neither tells it, or they disagree.
-    """
+    """Number of items of a variable of some kind, from ``n`` or from the one name in ``dims``."""
     if dims is not None and (not isinstance(dims, tuple | list) or len(dims) != 1):
         raise ValueError(f"dims of a {kind} must be one name; got {dims}")
     known = dims is not None and dims[0] in model.dim_lengths

@@ -31,25 +31,6 @@ class DefaultStart(Op):
 
 
 def is_default_start(labels):
-    """Return whether labels are the default start of a partition.
-
-    Parameters
-    ----------
-    labels : ndarray of int64
-        Labels of a point.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> import pymc as pm
-    >>> import pymc_nrm as nrm
-    >>> with pm.Model() as model:
-    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
-    >>> is_default_start(model.initial_point()["z"]), is_default_start(np.zeros(3, dtype=np.int64))
-    (True, False)
-    """
+    """Return whether labels are the default start of a partition."""
     metadata = getattr(getattr(labels, "dtype", None), "metadata", None)
     return metadata is not None and metadata == _DEFAULT.metadata

@@ -54,22 +54,7 @@ def _cores(family_class):
 
 
 def tree_mixture(partition, family, univariate, rng):
-    """Make the random variable.
-
-    Parameters
-    ----------
-    partition : TensorVariable
-        A nested partition without weights.
-    family : tree family
-        With hyperparameters of full shape.
-    univariate : bool
-        Whether the data are a vector.
-    rng : TensorVariable
-
-    Returns
-    -------
-    next_rng, values : TensorVariable
-    """
+    """Make the random variable."""
     register_numba(TreeMixtureRV, _numba_draw)
     op = TreeMixtureRV(type(family), univariate, partition.owner.op.depth)
     return op(partition, *[pt.as_tensor(value) for value in family], rng=rng, return_next_rng=True)
