@@ -89,15 +89,7 @@ def hyperprior_class(support):
 
 
 class HyperpriorLaw:
-    """The law of the number of clusters with a hyperparameter integrated out.
-
-    Parameters
-    ----------
-    pmf_at : callable
-        Returns the law at a coordinate on the line.
-    limits : tuple of float
-        Beyond these coordinates, the law is taken to be that at the limit.
-    """
+    """The law of the number of clusters with a hyperparameter integrated out."""
 
     def __init__(self, pmf_at, limits):
         self._pmf_at, self._limits, self._known = pmf_at, limits, {}

@@ -18,28 +18,10 @@ _MANY_ITEMS = 2000
 
 @functools.singledispatch
 def n_clusters_pmf(measure, n):
-    """Probabilities of 1, 2, ... clusters among n items, without the last ones if these are negligible.
-
-    Parameters
-    ----------
-    measure : Measure
-        With float fields.
-    n : int
-
-    Returns
-    -------
-    ndarray, shape (k_max,)
-        Their sum is 1 up to 1e-8; k_max is at most n.
-
-    Notes
-    -----
-    Time O(n^2) by :func:`~pymc_nrm.measures.base.n_clusters_log_pmf`; under a Dirichlet process O(k_max log k_max).
-
-    Examples
-    --------
-    >>> n_clusters_pmf(DirichletProcess(1.0), 3).round(6).tolist()
-    [0.333333, 0.5, 0.166667]
+    """Probabilities of 1, 2, ... clusters among n items, without the last ones if these are negligible. They sum to 1
+    up to 1e-8.
     """
+    # Time O(n^2) by `n_clusters_log_pmf`; under a Dirichlet process O(k_max log k_max).
     return _without_end(np.exp(n_clusters_log_pmf(measure, n)))
 
 
@@ -69,26 +51,14 @@ def _without_end(pmf):
 
 
 def mean_and_sd(pmf):
-    """Mean and standard deviation of a law of the number of clusters.
-
-    Examples
-    --------
-    >>> mean_and_sd(np.array([0.5, 0.0, 0.5]))
-    (2.0, 1.0)
-    """
+    """Mean and standard deviation of a law of the number of clusters."""
     k = np.arange(1, len(pmf) + 1)
     mean = float(pmf @ k)
     return mean, float(np.sqrt(pmf @ (k - mean) ** 2))
 
 
 def equal_tailed_interval(pmf, probability):
-    """Smallest and largest number of clusters of the interval with at most ``(1 - probability) / 2`` on each side.
-
-    Examples
-    --------
-    >>> equal_tailed_interval(np.array([0.04, 0.46, 0.46, 0.04]), 0.9)
-    (2, 3)
-    """
+    """Smallest and largest number of clusters of the interval with at most ``(1 - probability) / 2`` on each side."""
     tail = (1.0 - probability) / 2.0
     below = np.cumsum(pmf)
     return int(np.searchsorted(below, tail)) + 1, min(int(np.searchsorted(below, 1.0 - tail)) + 1, len(pmf))

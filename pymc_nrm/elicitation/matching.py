@@ -12,14 +12,7 @@ _N_HALVED = 8
 
 
 class OutOfReachError(Exception):
-    """No coordinates give what is wanted.
-
-    Parameters
-    ----------
-    what : {"mean", "spread"}
-    low, high : float
-        What can be attained.
-    """
+    """No coordinates give what is wanted."""
 
     def __init__(self, what, low, high):
         super().__init__(what, low, high)
@@ -27,32 +20,7 @@ class OutOfReachError(Exception):
 
 
 def match_mean(mean, wanted, limits, start=0.0):
-    """Coordinate at which the mean, a monotone function, has a wanted value.
-
-    Parameters
-    ----------
-    mean : callable
-        Of one coordinate.
-    wanted : float
-    limits : tuple of float
-    start : float
-        Where to begin.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    OutOfReachError
-        If it has not between the limits.
-
-    Examples
-    --------
-    >>> from math import exp
-    >>> round(match_mean(exp, 7.0, (-5.0, 5.0)), 6)
-    1.94591
-    """
+    """Coordinate at which the mean, a monotone function, has a wanted value."""
     from scipy.optimize import brentq  # slow to import
 
     known = {}
@@ -75,31 +43,9 @@ def match_mean(mean, wanted, limits, start=0.0):
 
 
 def match_mean_and_spread(moments, wanted, limits, start):
-    """Two coordinates at which mean and spread have wanted values.
-
-    Parameters
-    ----------
-    moments : callable
-        Of two coordinates, returns mean and spread, a mean above 1 and a positive spread.
-    wanted : tuple of float
-    limits : sequence of tuple of float
-        Of each coordinate.  The mean is monotone in the first.
-    start : sequence of float
-
-    Returns
-    -------
-    ndarray, shape (2,)
-
-    Raises
-    ------
-    OutOfReachError
-        If there are none between the limits; the attainable spreads are those that the wanted mean leaves.
-
-    Notes
-    -----
-    A quasi-Newton method, from a point that has the wanted mean.  Where it fails, the spread is computed along the
-    curve on which the mean is as wanted, up to the ends of the curve, and its root is bracketed.
-    """
+    """Two coordinates at which mean and spread have wanted values."""
+    # A quasi-Newton method, from a point that has the wanted mean.  Where it fails, the spread is computed along the
+    # curve on which the mean is as wanted, up to the ends of the curve, and its root is bracketed.
     from scipy.optimize import brentq, root  # slow to import
 
     curve = MeanCurve(lambda *x: moments(x)[0], wanted[0], limits[0], start[0])
@@ -131,23 +77,7 @@ def match_mean_and_spread(moments, wanted, limits, start):
 
 
 class MeanCurve:
-    """The curve of pairs of coordinates that have a wanted mean, by the second coordinate.
-
-    Parameters
-    ----------
-    mean : callable
-        Of two coordinates; monotone in the first.
-    wanted : float
-    limits : tuple of float
-        Of the first coordinate.
-    start : float
-        Where to begin.
-
-    Attributes
-    ----------
-    attained : tuple of float
-        Smallest and largest mean that were found where the curve has no point.
-    """
+    """The curve of pairs of coordinates that have a wanted mean, by the second coordinate."""
 
     def __init__(self, mean, wanted, limits, start):
         self._mean, self._wanted, self._limits, self._last = mean, wanted, limits, start

@@ -14,30 +14,8 @@ _N_LAWS = 400
 
 
 def drawn_measures(measure, n_draws, rng):
-    """Measures with float fields, drawn from the distributions of a measure's fields.
-
-    Parameters
-    ----------
-    measure : Measure
-        Fields are numbers, distributions such as ``pm.Gamma.dist(2, 1)``, or random variables of a model.
-    n_draws : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    list of Measure, length n_draws
-        The same object in all places if all fields are numbers.
-
-    Raises
-    ------
-    ValueError
-        If a hyperparameter, or a draw of it, is not allowed.
-
-    Examples
-    --------
-    >>> from pymc_nrm.measures import DirichletProcess
-    >>> drawn_measures(DirichletProcess(2), 2, np.random.default_rng(1))
-    [DirichletProcess(alpha=2.0), DirichletProcess(alpha=2.0)]
+    """Measures with float fields, drawn from the distributions of a measure's fields. If all fields are numbers, all
+    entries are the same object.
     """
     measure = check_measure_hyperparameters(measure)
     random = [name for name, value in measure._asdict().items() if isinstance(value, Variable)]
@@ -51,12 +29,7 @@ def drawn_measures(measure, n_draws, rng):
 
 
 def mean_pmf(measures, n):
-    """Law of the number of clusters among n items: the mean of the exact laws under the first 400 measures.
-
-    Returns
-    -------
-    ndarray, shape (k_max,)
-    """
+    """Law of the number of clusters among n items: the mean of the exact laws under the first 400 measures."""
     if measures[0] is measures[-1]:
         return n_clusters_pmf(measures[0], n)
     laws = [n_clusters_pmf(measure, n) for measure in measures[:_N_LAWS]]
@@ -67,12 +40,8 @@ def mean_pmf(measures, n):
 
 
 def sorted_sizes(measures, n, n_ranks, rng):
-    """Sizes of the largest clusters of a partition of n items from each measure.
-
-    Returns
-    -------
-    ndarray of int, shape (n_measures, n_ranks)
-        The largest first; zeros where there are fewer clusters.
+    """Sizes of the largest clusters of a partition of n items from each measure. The largest comes first; zeros follow
+    where there are fewer clusters. Shapes: returns (n_measures, n_ranks).
     """
     sizes = np.zeros((len(measures), n_ranks), dtype=np.int64)
     for row, measure in zip(sizes, measures, strict=True):

@@ -95,13 +95,7 @@ def check_fixed(measure_class, fixed):
 
 
 def free_names(measure_class, fixed, hyperprior, spread):
-    """Names of the hyperparameters to be found, the one that takes the mean first.
-
-    Raises
-    ------
-    ValueError
-        If what is wanted does not determine them, or they cannot give all of it.
-    """
+    """Names of the hyperparameters to be found, the one that takes the mean first."""
     title = measure_class.__name__
     supports = {name: entry.support for name, entry in measure_class.hyperparameters.items()}
     free = [name for name in supports if name not in fixed]
