@@ -9,31 +9,8 @@ __all__ = ["as_array", "as_matrix", "check_n_features", "not_fitted"]
 
 
 def as_matrix(X, least_samples=1):
-    """Convert data to a matrix of floats.
-
-    Parameters
-    ----------
-    X : array_like, shape (n, d)
-    least_samples : int
-
-    Returns
-    -------
-    ndarray of float64, shape (n, d)
-        NaN means missing, as do masked entries.
-
-    Raises
-    ------
-    TypeError
-        If X is sparse, a table of another package than pandas, or has anything but numbers, text of numbers included.
-    ValueError
-        If the shape is wrong, or a value is complex or infinite.
-
-    Examples
-    --------
-    >>> as_matrix([1.0, 2.0])
-    Traceback (most recent call last):
-    ValueError: X must be a matrix, shape (n_samples, n_features); got shape (2,). Reshape your data: \
-X.reshape(-1, 1) if it has a single feature, X.reshape(1, -1) if it is a single sample
+    """Convert data to a matrix of floats. NaN means missing, and stands for masked entries. Shapes: ``X`` (n, d);
+    returns (n, d).
     """
     values = as_array(X)
     if values.dtype.kind == "c" or (values.dtype.kind == "O" and any(isinstance(v, complex) for v in values.flat)):
@@ -66,15 +43,7 @@ X.reshape(-1, 1) if it has a single feature, X.reshape(1, -1) if it is a single 
 
 
 def as_array(X):
-    """Convert data to an array without a change of type; masked entries become NaN.
-
-    Raises
-    ------
-    TypeError
-        If X is sparse, or a table of another package than pandas.
-    ValueError
-        If rows have different lengths.
-    """
+    """Convert data to an array without a change of type; masked entries become NaN."""
     if sparse.issparse(X):
         raise TypeError("Sparse data are not supported: X must be a dense matrix, such as X.toarray()")
     if hasattr(X, "to_pandas") and not isinstance(X, xr.DataArray):
@@ -88,19 +57,7 @@ def as_array(X):
 
 
 def check_n_features(estimator, n_features):
-    """Check that new data have as many features as those of ``fit``.
-
-    Parameters
-    ----------
-    estimator : object
-        With the attribute ``n_features_in_``.
-    n_features : int
-
-    Raises
-    ------
-    ValueError
-        If they have not.
-    """
+    """Check that new data have as many features as those of ``fit``."""
     if n_features != estimator.n_features_in_:
         raise ValueError(
             f"X has {n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
@@ -109,17 +66,7 @@ def check_n_features(estimator, n_features):
 
 
 def not_fitted(estimator):
-    """The error of a method that needs ``fit`` before it.
-
-    Parameters
-    ----------
-    estimator : object
-
-    Returns
-    -------
-    ValueError
-        That of scikit-learn if it is installed, which is an AttributeError too.
-    """
+    """The error of a method that needs ``fit`` before it. It is that of scikit-learn if scikit-learn is installed."""
     try:
         from sklearn.exceptions import NotFittedError
     except ImportError:

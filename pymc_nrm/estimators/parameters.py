@@ -15,36 +15,11 @@ class Parameters:
         return {name: spec.default for name, spec in signature.parameters.items() if name != "self"}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the arguments of the constructor.
-
-        Parameters
-        ----------
-        deep : bool
-            Without effect: no argument is an estimator.
-
-        Returns
-        -------
-        dict
-        """
+        """Return the arguments of the constructor."""
         return {name: getattr(self, name) for name in self._defaults()}
 
     def set_params(self, **params: Any) -> Self:
-        """Change arguments of the constructor; they are checked by ``fit``.
-
-        Parameters
-        ----------
-        **params
-
-        Returns
-        -------
-        MixtureEstimator
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If there is no such argument.
-        """
+        """Change arguments of the constructor; they are checked by ``fit``."""
         for name, value in params.items():
             if name not in self._defaults():
                 raise ValueError(f"parameters of {type(self).__name__} are {', '.join(self._defaults())}; got {name!r}")
