@@ -10,23 +10,8 @@ _BLOCK = 2**22
 
 @generic
 def log_affinities(family, parameters):
-    """Log of the Bhattacharyya coefficient, the integral of ``sqrt(f g)``, for all pairs of components.
-
-    Parameters
-    ----------
-    family : Family
-    parameters : dict of {str : ndarray, shape (K, ...)}
-        Parameters by their names in :func:`~pymc_nrm.families.conjugate.parameter_shapes`.
-
-    Returns
-    -------
-    ndarray, shape (K, K)
-        At most 0, and 0 on the diagonal.
-
-    Raises
-    ------
-    NotImplementedError
-        If the family has no closed form.
+    """Log of the Bhattacharyya coefficient, the integral of ``sqrt(f g)``, for all pairs of components. They are at
+    most 0, and 0 on the diagonal. Shapes: ``parameters`` (K, ...); returns (K, K).
     """
     raise NotImplementedError(f"{type(family).__name__} has no affinity in closed form, which fused_estimate needs")
 

@@ -33,16 +33,7 @@ def centred(values):
     """Subtract a number near its median from every feature, and choose the grids on which sums are exact.
 
     The mean may be far from all items and would cost all of them digits.  The centre is a multiple of the spacing of
-    doubles at the largest value, so distant values stay exact.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n, d)
-        NaN means missing.
-
-    Returns
-    -------
-    Centred
+    doubles at the largest value, so distant values stay exact. Shapes: ``values`` (n, d).
     """
     n, d = values.shape
     present = ~np.isnan(values)
@@ -63,16 +54,8 @@ def centred(values):
 
 
 def restore_location(data, parameters):
-    """Parameters in the units of the data, from those of centred data, which begin with a location.
-
-    Parameters
-    ----------
-    data : Centred
-    parameters : ndarray, shape (..., parameters_size)
-
-    Returns
-    -------
-    ndarray, shape (..., parameters_size)
+    """Parameters in the units of the data, from those of centred data, which begin with a location. Shapes:
+    ``parameters`` (..., parameters_size); returns (..., parameters_size).
     """
     restored = np.array(parameters)
     restored[..., : len(data.center)] += data.center
@@ -80,24 +63,7 @@ def restore_location(data, parameters):
 
 
 def check_ratio(data, scale, advice, title):
-    """Refuse values whose squares overflow, or that are too large for doubles to resolve the width of a cluster.
-
-    Parameters
-    ----------
-    data : Centred
-    scale : ndarray, shape (d,)
-        Smallest standard deviation of a cluster that the prior expects, for each feature.
-    advice : str
-        The hyperparameters that widen clusters.
-    title : str
-        Name of the data in the message.
-
-    Raises
-    ------
-    ValueError
-        If a value is more than ``LARGEST_RATIO`` times the scale away from the middle of its feature, or it or the
-        middle is larger than ``LARGEST_DISTANCE``.
-    """
+    """Refuse values whose squares overflow, or that are too large for doubles to resolve the width of a cluster."""
     distance = np.nan_to_num(np.abs(data.values), nan=0.0)
     if distance.size and distance.max() > LARGEST_DISTANCE:
         item, feature = np.unravel_index(distance.argmax(), distance.shape)
@@ -128,29 +94,7 @@ def check_ratio(data, scale, advice, title):
 
 
 def check_location(title, mu, data, largest=LARGEST_DISTANCE):
-    """Refuse prior means that are too far from the data.
-
-    Parameters
-    ----------
-    title : str
-        Name of the hyperparameter in the message.
-    mu : ndarray, shape (d,)
-        Prior means, relative to the centre of the data.
-    data : Centred
-    largest : float or ndarray, shape (d,)
-        Largest distance; by default squares of larger ones overflow.
-
-    Raises
-    ------
-    ValueError
-        If a distance is larger.
-
-    Examples
-    --------
-    >>> check_location("mu", np.array([1e300]), centred(np.zeros((3, 1))))
-    Traceback (most recent call last):
-    ValueError: mu must be within 1e+140 of the median 0 of feature 0: doubles resolve no more; got 1e+300
-    """
+    """Refuse prior means that are too far from the data."""
     largest = np.minimum(largest, LARGEST_DISTANCE) * np.ones(len(mu))
     too_far = ~(np.abs(mu) <= largest)
     if too_far.any():
@@ -163,41 +107,15 @@ def check_location(title, mu, data, largest=LARGEST_DISTANCE):
 
 
 def symbolic_shrinkage(kappa, counts):
-    """Weight ``kappa / (kappa + n)`` of the prior mean after n items, which rewrites of a graph cannot make overflow.
-
-    Parameters
-    ----------
-    kappa, counts : tensor
-
-    Returns
-    -------
-    tensor
-
-    Examples
-    --------
-    >>> [float(symbolic_shrinkage(pt.constant(1.0), n).eval()) for n in (0.0, 3.0)]
-    [1.0, 0.25]
+    """Weight ``kappa / (kappa + n)`` of the prior mean after n items, which rewrites of a graph cannot make
+    overflow.
     """
     # As a quotient, it would be merged with its factors: kappa times a squared distance need not be finite.
     return pt.sigmoid(pt.log(kappa) - pt.log(counts))
 
 
 def check_shape(title, values, known, scale):
-    """Refuse a prior that fixes the width of clusters to more digits than doubles resolve.
-
-    Parameters
-    ----------
-    title : str
-        Name of the hyperparameter in the message.
-    values : float or ndarray
-    known, scale : str
-        What it fixes, and the hyperparameter that should fix it.
-
-    Raises
-    ------
-    ValueError
-        If a value is above ``LARGEST_SHAPE``.
-    """
+    """Refuse a prior that fixes the width of clusters to more digits than doubles resolve."""
     largest = np.max(values, initial=0.0)
     if largest > LARGEST_SHAPE:
         raise ValueError(
@@ -219,17 +137,6 @@ def centred_product(product, product_low, location, total, total_low, other_loca
     """Sum over items of ``(x - mean x) (y - mean y)``, in two parts, from the sums of ``x y`` and of x.
 
     If s is the sum of x and ``n mean(y) = n c + r``, it is ``sum x y - c s - mean(x) r``; the first difference cancels.
-
-    Parameters
-    ----------
-    product, product_low : float
-        Sum of x y, in two parts.
-    location : float
-        A double close to the mean of x.
-    total, total_low : float
-        Sum of x, in two parts.
-    other_location, other_rest : float
-        c and r, see :func:`sample_location`.
     """
     leading = other_location * total
     difference = product - leading

@@ -37,10 +37,6 @@ class Product(NamedTuple):
 
     A row of statistics, cache or parameters is that of the first family followed by that of the second.  Nested
     products hold more than two families.  The symbolic log-likelihood and draws of data use each family by itself.
-
-    Parameters
-    ----------
-    first, second : Family
     """
 
     first: Any
@@ -161,42 +157,12 @@ class ProductPanel(NamedTuple):
 
 
 def product(families):
-    """Combine a list of families into one.
-
-    Parameters
-    ----------
-    families : sequence of Family
-        At least one.
-
-    Returns
-    -------
-    Family
-        The family itself if there is only one, otherwise ``Product(families[0], Product(families[1], ...))``.
-
-    Examples
-    --------
-    >>> product(["a", "b", "c"])
-    Product(first='a', second=Product(first='b', second='c'))
-    """
+    """Combine a list of families into one. Several become ``Product(families[0], Product(families[1], ...))``."""
     return _fold(Product, list(families))
 
 
 def product_data(data):
-    """Combine a list of prepared data just as :func:`product` combines their families.
-
-    Parameters
-    ----------
-    data : sequence of NamedTuple
-
-    Returns
-    -------
-    NamedTuple
-
-    Examples
-    --------
-    >>> product_data(["a", "b"])
-    ProductData(first='a', second='b')
-    """
+    """Combine a list of prepared data just as :func:`product` combines their families."""
     return _fold(ProductData, list(data))
 
 

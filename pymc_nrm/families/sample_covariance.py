@@ -13,24 +13,7 @@ _REMEDY = (
 
 
 def sample_moments(family_class, X):
-    """Mean and covariance of data.
-
-    Parameters
-    ----------
-    family_class : type
-        A family of continuous data without missing values.
-    X : array_like, shape (n, d)
-
-    Returns
-    -------
-    mean : ndarray, shape (d,)
-    covariance : ndarray, shape (d, d)
-
-    Raises
-    ------
-    ValueError
-        If the data are not a finite matrix of full rank with more items than features.
-    """
+    """Mean and covariance of data. Shapes: ``X`` (n, d); returns ``mean`` (d,), ``covariance`` (d, d)."""
     with naming("X"):
         values = check_matrix(family_class, X)
     check_full_rank(values)
@@ -41,25 +24,7 @@ def sample_moments(family_class, X):
 
 
 def check_full_rank(X):
-    """Check that a covariance can be estimated from data.
-
-    Parameters
-    ----------
-    X : ndarray, shape (n, d)
-        Finite.
-
-    Raises
-    ------
-    ValueError
-        If there are no more items than features, or if columns are constant or, up to rounding of the data or of their
-        squares, linear combinations of others; the message names them.
-
-    Examples
-    --------
-    >>> check_full_rank(np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]))
-    Traceback (most recent call last):
-    ValueError: X must have columns that vary; columns [1] are constant. Leave them out
-    """
+    """Check that a covariance can be estimated from data. Shapes: ``X`` (n, d)."""
     n, d = X.shape
     if n <= d:
         raise ValueError(f"X must have more items than features; got n = {n}, d = {d}. {_REMEDY}")
@@ -93,17 +58,7 @@ def dependent_columns(X):
 
 
 def check_variances(variances):
-    """Check that the sample variances of columns are neither too large nor too small for doubles.
-
-    Parameters
-    ----------
-    variances : ndarray, shape (d,)
-
-    Raises
-    ------
-    ValueError
-        If one is; the message names its column.
-    """
+    """Check that the sample variances of columns are neither too large nor too small for doubles."""
     bad = np.flatnonzero(~((variances >= LEAST_NORMAL) & (variances < np.inf)))
     if len(bad):
         raise ValueError(

@@ -178,18 +178,7 @@ class Inverses(_ScatterOp):
 
 
 def log_determinants(Psi, rows, labels, n_clusters):
-    """Log determinants of ``Psi`` plus the sums of outer products of the rows with equal labels.
-
-    Parameters
-    ----------
-    Psi : tensor, shape (d, d), float64
-        Positive definite; only the lower triangle is read.
-    rows : tensor, shape (n, d), float64
-    labels : integer tensor, shape (n,)
-    n_clusters : integer scalar tensor
-
-    Returns
-    -------
-    tensor, shape (n_clusters,)
+    """Log determinants of ``Psi`` plus the sums of outer products of the rows with equal labels. Shapes: ``Psi`` (d,
+    d), ``rows`` (n, d), ``labels`` (n,); returns (n_clusters,).
     """
     return LogDeterminants()(Psi, rows, labels, n_clusters)
