@@ -18,38 +18,30 @@ class Forest(NamedTuple):
     Nodes 0..n - 1 are the items.  Internal node n + r owns row r of statistics and cache, and its number is reused once
     it is free.  A leaf has a row only while it is a root.  So n rows are always enough: m items in K trees make m - K
     internal nodes.
-
-    Parameters
-    ----------
-    left, right, parent, size : ndarray of int64, shape (2n,)
-        As in :class:`~pymc_nrm.guide_trees.tree.Tree`; entries of unused nodes have no meaning.
-    log_marginal, log_potential, log_dissimilarity : ndarray, shape (2n,)
-        As in :class:`~pymc_nrm.guide_trees.potentials.Potentials`.
-    row : ndarray of int64, shape (2n,)
-        Row of each node; -1 for leaves below a root.
-    statistics, cache : ndarray, shape (n + 1, ...)
-        The last row is a workspace.
-    roots, position : ndarray of int64, shape (n,), (2n,)
-        The roots, in the first ``n_roots`` entries, and the position of each root among them.
-    free, pending : ndarray of int64, shape (n,), (n + 1,)
-        Stacks of unused rows and of trees that wait to be inserted.
-    n_roots, n_free, n_pending, n_cuts : ndarray of int64, shape (1,)
     """
 
+    # left, right, parent, size: As in `Tree`; entries of unused nodes have no meaning. Int64 of shape (2n,).
     left: Any
     right: Any
     parent: Any
     size: Any
+    # log_marginal, log_potential, log_dissimilarity: As in `Potentials`. Shape (2n,).
     log_marginal: Any
     log_potential: Any
     log_dissimilarity: Any
+    # Row of each node; -1 for leaves below a root; int64 of shape (2n,).
     row: Any
+    # statistics, cache: The last row is a workspace; shape (n + 1, ...).
     statistics: Any
     cache: Any
+    # roots, position: The roots, in the first `n_roots` entries, and the position of each root among them; int64 of
+    # shape (n,), (2n,).
     roots: Any
     position: Any
+    # free, pending: Stacks of unused rows and of trees that wait to be inserted; int64 of shape (n,), (n + 1,).
     free: Any
     pending: Any
+    # n_roots, n_free, n_pending, n_cuts: int64 of shape (1,).
     n_roots: Any
     n_free: Any
     n_pending: Any

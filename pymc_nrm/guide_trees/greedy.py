@@ -13,19 +13,13 @@ from pymc_nrm.special import copy_row
 
 
 class Units(NamedTuple):
-    """Trees to be joined, described by what their potentials depend on.
+    """Trees to be joined, described by what their potentials depend on."""
 
-    Parameters
-    ----------
-    size : ndarray of int64, shape (k,)
-        Numbers of leaves.
-    log_potential : ndarray, shape (k,)
-    statistics : ndarray, shape (k, s)
-        Sums over the leaves.
-    """
-
+    # Numbers of leaves; int64 of shape (k,).
     size: Any
+    # Shape (k,).
     log_potential: Any
+    # Sums over the leaves; shape (k, s).
     statistics: Any
 
 
@@ -68,25 +62,9 @@ def join_units(units, weights, family, log_d):
 
     The dissimilarity of two trees depends on nothing else, so its matrix is filled once, and after each merge only one
     row and column change: k^2 log marginals in all.  Every unit remembers its nearest unit, and looks for a new one
-    only when that has been merged.  Time grows as k^2, and memory is 8 k^2 bytes.
-
-    Parameters
-    ----------
-    units : Units
-    weights : Weights
-        Tables given u.
-    family : NamedTuple
-        In the form that kernels take.
-    log_d : ndarray, shape (k, k)
-        Memory for the matrix.
-
-    Returns
-    -------
-    merges : ndarray of int64, shape (k - 1, 2)
-        Units have the numbers 0..k - 1, and row j makes node k + j.
-    log_d : ndarray, shape (k - 1,)
-    last : int
-        The entry of ``units`` that now holds the whole tree.
+    only when that has been merged.  Time grows as k^2, and memory is 8 k^2 bytes. In ``merges``, units have the numbers
+    0 to k - 1, and row j makes node k + j; ``last`` is the entry of ``units`` that holds the whole tree. Shapes:
+    ``log_d`` (k, k); returns ``merges`` (k - 1, 2), ``log_d`` (k - 1,).
     """
     k = units.size.shape[0]
     moment = weights.moment

@@ -73,17 +73,8 @@ def guide_tree(
 
 
 def ward_merges(rng, points):
-    """Merges of Ward linkage; many points are linked within the cells of k-means, then the centres of the cells.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    points : ndarray, shape (n, k)
-
-    Returns
-    -------
-    ndarray of int64, shape (n - 1, 2)
-        In the numbering of SciPy's linkage matrices.
+    """Merges of Ward linkage; many points are linked within the cells of k-means, then the centres of the cells. They
+    are numbered as in SciPy's linkage matrices. Shapes: ``points`` (n, k); returns (n - 1, 2).
     """
     n = len(points)
     if n <= MOST_WARD_ITEMS:

@@ -97,18 +97,6 @@ def insert_items(forest, weights, family, data, items, balance_depth):
     """Insert the trees that wait in the forest, then new items in the given order.
 
     Afterwards no internal node of the forest has d > 1.
-
-    Parameters
-    ----------
-    forest : Forest
-        Changed in place.
-    weights : Weights
-        Tables of the u with which the forest was grown so far.
-    family, data : NamedTuple
-        In the form that kernels take.
-    items : ndarray of int64
-    balance_depth : int
-        Depth below which chains are avoided.
     """
     n_insertions = MOST_REINSERTIONS * forest.n_pending[0]
     for k in range(-1, items.shape[0]):

@@ -20,20 +20,6 @@ def join_forest(rng, forest, weights, family, data):
 
     Greedy clustering joins up to 1000 roots.  If there are more, some are drawn as seeds, each root goes to the seed
     with the smallest d, and greedy clustering joins each group and then the groups.  Memory stays linear.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    forest : Forest
-        Every item is in one of its trees.
-    weights : Weights
-        Tables of the u with which the forest was grown.
-    family, data : NamedTuple
-        In the form that kernels take.
-
-    Returns
-    -------
-    Tree
     """
     merges, log_d, tops = _inner_merges(forest)
     units = _root_units(forest, family, data)

@@ -23,67 +23,26 @@ __all__ = ["Potentials", "log_dissimilarity", "log_potential", "tree_log_potenti
 
 
 class Potentials(NamedTuple):
-    """Logarithms for every node of a tree.
+    """Logarithms for every node of a tree."""
 
-    Parameters
-    ----------
-    log_marginal : ndarray, shape (2n - 1,)
-        ``log p(X_v)``, with the leaves below v as one cluster.
-    log_potential : ndarray, shape (2n - 1,)
-        ``log phi(X_v | t_v)``.
-    log_dissimilarity : ndarray, shape (2n - 1,)
-        log d of the children of v; 0 at leaves.
-    """
-
+    # `log p(X_v)`, with the leaves below v as one cluster; shape (2n - 1,).
     log_marginal: Any
+    # `log phi(X_v | t_v)`; shape (2n - 1,).
     log_potential: Any
+    # log d of the children of v; 0 at leaves; shape (2n - 1,).
     log_dissimilarity: Any
 
 
 @kernel
 def log_dissimilarity(log_apart, log_together):
-    """Log d from the weights of two separate trees and of their union as one cluster.
-
-    Parameters
-    ----------
-    log_apart : float
-        ``log phi(X_l | t_l) + log phi(X_r | t_r)``.
-    log_together : float
-        ``log phi(X_c | h_c)``; NaN, which rounding may leave, counts as a weight of 0.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> log_dissimilarity(-3.0, -5.0), log_dissimilarity(-3.0, math.nan)
-    (2.0, inf)
-    """
+    """Log d from the weights of two separate trees and of their union as one cluster."""
     difference = log_apart - log_together
     return math.inf if math.isnan(difference) else difference
 
 
 @kernel
 def log_potential(log_apart, log_d):
-    """Log potential of a tree: ``phi(t) = phi(l) phi(r) (1 + 1/d)``.
-
-    Parameters
-    ----------
-    log_apart : float
-        ``log phi(X_l | t_l) + log phi(X_r | t_r)``.
-    log_d : float
-        From :func:`log_dissimilarity`.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> round(log_potential(-3.0, 0.0) - math.log(2.0), 12)
-    -3.0
-    """
+    """Log potential of a tree: ``phi(t) = phi(l) phi(r) (1 + 1/d)``."""
     return log_apart + softplus(-log_d)
 
 
@@ -129,21 +88,7 @@ def tree_log_marginals(tree, family, data):
 
 @kernel
 def tree_potentials(tree, weights, family, data):
-    """Potentials of every node of a tree, computed from the data.
-
-    Parameters
-    ----------
-    tree : Tree
-        Its own ``log_dissimilarity`` is ignored.
-    weights : Weights
-        Tables given u, for sizes up to n.
-    family, data : NamedTuple
-        In the form that kernels take.
-
-    Returns
-    -------
-    Potentials
-    """
+    """Potentials of every node of a tree, computed from the data."""
     return potentials_from_marginals(tree, weights.moment, tree_log_marginals(tree, family, data))
 
 
@@ -169,16 +114,5 @@ def tree_log_potential(tree, weights, family, data):
 
     Plus ``log_joint_term`` of the measure, it is a lower bound of the log joint density of data and u: the joint
     density summed over the partitions that are consistent with the tree.
-
-    Parameters
-    ----------
-    tree : Tree
-    weights : Weights
-    family, data : NamedTuple
-        In the form that kernels take.
-
-    Returns
-    -------
-    float
     """
     return float(tree_potentials(tree, weights, family, data).log_potential[-1])

@@ -75,29 +75,8 @@ def _build_tree_kernel(merges, log_dissimilarity):
 
 
 def build_tree(merges, log_dissimilarity=None):
-    """Build a tree from a list of merges, numbered as in SciPy's linkage matrices.
-
-    Parameters
-    ----------
-    merges : array_like of int, shape (n - 1, 2)
-        Row k joins two nodes into node n + k; they become its left and its right child.
-    log_dissimilarity : array_like, shape (n - 1,), optional
-        log d of each merge; 0 by default.
-
-    Returns
-    -------
-    Tree
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, or a merge joins a node that does not exist yet or already has a parent.
-
-    Examples
-    --------
-    >>> tree = build_tree([[0, 2], [1, 3]])
-    >>> tree.order.tolist(), tree.size.tolist()
-    ([1, 0, 2], [1, 1, 1, 2, 3])
+    """Build a tree from a list of merges, numbered as in SciPy's linkage matrices. Shapes: ``merges`` (n - 1, 2),
+    ``log_dissimilarity`` (n - 1,).
     """
     merges = np.ascontiguousarray(merges, dtype="int64")
     if merges.size == 0:
@@ -113,47 +92,13 @@ def build_tree(merges, log_dissimilarity=None):
 
 @kernel
 def leaves(tree, v):
-    """Items below a node.
-
-    Parameters
-    ----------
-    tree : Tree
-    v : int
-        Node.
-
-    Returns
-    -------
-    ndarray of int64, shape (size[v],)
-        A view of ``order``.
-
-    Examples
-    --------
-    >>> leaves(build_tree([[0, 2], [1, 3]]), 3).tolist()
-    [0, 2]
-    """
+    """Items below a node. The result is a view of ``order``."""
     return tree.order[tree.first[v] : tree.first[v] + tree.size[v]]
 
 
 @kernel
 def lowest_common_ancestor(tree, i, j):
-    """The smallest node that contains two nodes, in time proportional to the length of the path between them.
-
-    Parameters
-    ----------
-    tree : Tree
-    i, j : int
-        Nodes.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> tree = build_tree([[0, 2], [1, 3]])
-    >>> lowest_common_ancestor(tree, 0, 2), lowest_common_ancestor(tree, 0, 1)
-    (3, 4)
-    """
+    """The smallest node that contains two nodes, in time proportional to the length of the path between them."""
     # Parents have larger numbers than their children, so the smaller of two different nodes is not above the other.
     while i != j:
         if i < j:
@@ -165,13 +110,7 @@ def lowest_common_ancestor(tree, i, j):
 
 @kernel
 def node_depths(tree):
-    """Number of edges between every node and the root, shape (2n - 1,).
-
-    Examples
-    --------
-    >>> node_depths(build_tree([[0, 2], [1, 3]])).tolist()
-    [2, 1, 2, 1, 0]
-    """
+    """Number of edges between every node and the root, shape (2n - 1,)."""
     depth = np.zeros(tree.parent.shape[0], dtype=np.int64)
     for v in range(depth.shape[0] - 2, -1, -1):
         depth[v] = depth[tree.parent[v]] + 1
@@ -179,21 +118,7 @@ def node_depths(tree):
 
 
 def mean_depth(tree):
-    """Mean depth of the leaves, which is the cost of a loop from a random leaf to the root.
-
-    Parameters
-    ----------
-    tree : Tree
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> round(mean_depth(build_tree([[0, 2], [1, 3]])), 3)
-    1.667
-    """
+    """Mean depth of the leaves, which is the cost of a loop from a random leaf to the root."""
     return float(node_depths(tree)[: len(tree.order)].mean())
 
 
@@ -216,41 +141,12 @@ def cut_tree(tree, log_threshold=0.0):
 
     At d = 1 a subtree is one cluster with probability 1/2, given that the partition is consistent with the tree and
     joins the subtree with no other items (Heller & Ghahramani 2005, section 2).
-
-    Parameters
-    ----------
-    tree : Tree
-    log_threshold : float
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        Canonical labels.
-
-    Examples
-    --------
-    >>> cut_tree(build_tree([[0, 2], [1, 3]], [-1.0, 2.0])).tolist()
-    [0, 1, 0]
     """
     return canonical_labels(_cut_tree_kernel(tree, float(log_threshold)))
 
 
 def check_tree(tree):
-    """Check everything that :class:`Tree` promises.
-
-    Parameters
-    ----------
-    tree : Tree
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not describe one binary tree in the documented order.
-
-    Examples
-    --------
-    >>> check_tree(build_tree([[0, 2], [1, 3]]))
-    """
+    """Check everything that :class:`Tree` promises."""
     n = len(tree.order)
     internal = np.arange(n, 2 * n - 1)
     left, right = tree.left[n:], tree.right[n:]
