@@ -87,17 +87,7 @@ def _described(base, model, present):
 
 
 def random_points(point, count):
-    """Add standard normal noise to a point, in the scale of value variables; discrete variables keep their values.
-
-    Parameters
-    ----------
-    point : dict
-    count : int
-
-    Returns
-    -------
-    list of dict
-    """
+    """Add standard normal noise to a point, in the scale of value variables; discrete variables keep their values."""
     rng = np.random.default_rng(_SEED)
     return [{name: with_noise(value, rng) for name, value in point.items()} for _ in range(count)]
 
@@ -111,29 +101,7 @@ def with_noise(value, rng):
 
 
 def wrong_row(rows, items, n, slots, rng):
-    """Find a row whose value at random labels is not that of the label of its item alone.
-
-    Parameters
-    ----------
-    rows : callable
-        Takes labels, shape (n,), and returns values, shape (n_rows,).
-    items : ndarray of int64, shape (n_rows,)
-    n : int
-        Number of items.
-    slots : ndarray of int
-        Labels to use.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    int or None
-
-    Examples
-    --------
-    >>> mean = np.array([0.3, 1.2])
-    >>> wrong_row(lambda z: mean[z], np.array([1, 0]), 2, np.array([0, 1]), np.random.default_rng(1))
-    0
-    """
+    """Find a row whose value at random labels is not that of the label of its item alone."""
     labels = rng.choice(slots, n)
     values = rows(labels)
     with np.errstate(invalid="ignore"):

@@ -19,17 +19,8 @@ _MIXED = "labels of several items"
 
 
 def with_conditions_by_row(graphs, flow):
-    """Let conditions on parameters make only their own row impossible.
-
-    Parameters
-    ----------
-    graphs : list of TensorVariable
-    flow : LabelFlow
-
-    Returns
-    -------
-    list of TensorVariable
-        Conditions whose rows cannot be told apart make all rows impossible, as in PyMC.
+    """Let conditions on parameters make only their own row impossible. Conditions whose rows cannot be told apart make
+    all rows impossible, as in PyMC.
     """
     changed = {}
     for node in toposort(graphs):

@@ -16,18 +16,6 @@ class EmptySlots:
 
     That is their full conditional, see :func:`~pymc_nrm.itemwise.local_variables.local_variables`, so that a draw
     leaves the posterior invariant.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    variables : list of TensorVariable
-        Local variables of one partition.
-    compile_kwargs : dict, optional
-
-    Attributes
-    ----------
-    names : list of str
-        Names of the value variables.
     """
 
     def __init__(self, model, variables, compile_kwargs=None):
@@ -67,18 +55,7 @@ class EmptySlots:
             generator.set_value(value, borrow=True)
 
     def redraw(self, point, empty):
-        """Return the point with new entries for empty slots.
-
-        Parameters
-        ----------
-        point : dict
-            Values of the value variables.
-        empty : ndarray of bool, shape (max_clusters,)
-
-        Returns
-        -------
-        dict
-        """
+        """Return the point with new entries for empty slots."""
         if self._function is None:
             return point
         draws = self._function(*[point[name] for name in self._inputs])

@@ -13,16 +13,7 @@ __all__ = ["Expanded", "PresentValues", "postorder"]
 
 
 def postorder(variable, inputs_of, done):
-    """Yield a variable and what it is computed from, inputs first, without those that are done.
-
-    Parameters
-    ----------
-    variable : Variable
-    inputs_of : callable
-        Returns the variables that a variable is computed from.
-    done : container
-        The caller adds each variable that it gets.
-    """
+    """Yield a variable and what it is computed from, inputs first, without those that are done."""
     stack = [variable]
     while stack:
         last = stack[-1]
@@ -61,22 +52,7 @@ def _inner_outputs(node):
 
 
 class PresentValues:
-    """Values of variables, computed node by node, since a single evaluation is not worth compiling.
-
-    Parameters
-    ----------
-    given : dict of Variable to ndarray
-        Values of the inputs.
-    expanded : Expanded
-
-    Examples
-    --------
-    >>> import pytensor.tensor as pt
-    >>> x = pt.vector("x")
-    >>> values = PresentValues({x: np.ones(3)}, Expanded())
-    >>> values(2 * x), values.shape(x), values.read_input(x.shape[0]), values.read_input(x[0])
-    (array([2., 2., 2.]), (3,), None, x)
-    """
+    """Values of variables, computed node by node, since a single evaluation is not worth compiling."""
 
     def __init__(self, given, expanded):
         self._given, self._expanded = given, expanded

@@ -10,31 +10,8 @@ _MASKED = "a mask picks entries along axes that are not told apart"
 
 
 def picked(base, items, index, known, flow):
-    """Whose labels the entries of ``base[index]`` depend on.
-
-    Parameters
-    ----------
-    base : TensorVariable
-    items : ndarray of int64 or None
-        Whose labels the entries of the base depend on.
-    index : tuple of Variable and slice of Variable
-    known : dict of Variable to ndarray of int64 or None
-        Whose labels the entries of the index depend on.
-    flow : LabelFlow
-
-    Returns
-    -------
-    list of ndarray of int64
-
-    Raises
-    ------
-    NotItemwise
-        If entries that depend on different labels are picked by an index that varies.
-
-    Notes
-    -----
-    Along an axis where all entries of the base depend on the same label, it does not matter which one is picked.
-    """
+    """Whose labels the entries of ``base[index]`` depend on."""
+    # Along an axis where all entries of the base depend on the same label, it does not matter which one is picked.
     if any(known.get(part) is not None for one in index if isinstance(one, slice) for part in _parts(one)):
         raise NotItemwise("labels say where a slice begins or ends")
     arrays = [one for one in index if not isinstance(one, slice)]
@@ -105,30 +82,7 @@ def _picked_by_mask(items, index, known, flow):
 
 
 def written(inputs, items, index, known, replaces, flow):
-    """Whose labels the entries of a tensor depend on after some were set or increased.
-
-    Parameters
-    ----------
-    inputs : list of Variable
-        The tensor, the values written, and the index.
-    items : list of ndarray of int64 or None
-        Whose labels the entries of the tensor and of the values depend on.
-    index : tuple of Variable and slice of Variable
-    known : dict of Variable to ndarray of int64 or None
-        Whose labels the entries of the index depend on.
-    replaces : bool
-        Whether values replace entries.
-    flow : LabelFlow
-
-    Returns
-    -------
-    list of ndarray of int64
-
-    Raises
-    ------
-    NotItemwise
-        If labels say where all values go, as in counts of clusters.
-    """
+    """Whose labels the entries of a tensor depend on after some were set or increased."""
     if any(one is not None for one in known.values()):
         if all(isinstance(one, slice) or known.get(one) is not None for one in index):
             raise NotItemwise("labels say which entries of a tensor are changed, so that these depend on all labels")

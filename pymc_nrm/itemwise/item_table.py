@@ -29,53 +29,10 @@ class ItemTable:
 
     The terms of the log-probability that use labels as an index must be sums of rows with the label of one item each;
     this is shown from the graph when the table is made.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    partition : TensorVariable
-        A partition of the model that is not observed.
-    max_clusters : int
-        Labels are 0, ..., max_clusters - 1.
-    point : dict
-        Values of the value variables where sampling starts.
-    compile_kwargs : dict, optional
-        Options for the compilation of the log-probability.
-
-    Raises
-    ------
-    ValueError
-        If a variable or potential depends on labels in another way, is NaN for an item in every slot, or indexes
-        parameters that are shorter than ``max_clusters`` or, if they are sampled, longer; the message names it.
-
-    Attributes
-    ----------
-    names : list of str
-        The variables and potentials that use labels as an index, in the order of the model.
-    unnamed : list of str
-        With as many items as slots, the indexed variables of which no name of a dimension says that they are of slots.
-
-    Notes
-    -----
-    The elementwise log-probability is compiled once, without a change, and called with the same label for all items.
-    A value that is not a number counts as impossible.
-
-    Examples
-    --------
-    >>> import pymc as pm
-    >>> import pymc_nrm as nrm
-    >>> with pm.Model() as model:
-    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
-    ...     mean = pm.Normal("mean", 0, 1, shape=2)
-    ...     y = pm.Normal("y", mean[z], 1, observed=[0.0, 1.0, 2.0])
-    >>> point = {"z": np.zeros(3, dtype="int64"), "mean": np.array([0.0, 2.0])}
-    >>> rows, table = ItemTable(model, z, 2, point), np.empty((3, 2))
-    >>> rows.fill(point, np.array([0, 1]), np.array([0, 1]), table)
-    >>> (table - table[:, :1]).round(2)
-    array([[ 0., -2.],
-           [ 0.,  0.],
-           [ 0.,  2.]])
     """
+
+    # The elementwise log-probability is compiled once, without a change, and called with the same label for all items.
+    # A value that is not a number counts as impossible.
 
     def __init__(self, model, partition, max_clusters, point, compile_kwargs=None):
         self._model, self._partition, self._n_slots = model, partition, max_clusters
@@ -86,63 +43,25 @@ class ItemTable:
         self.refresh(point)
 
     def refresh(self, point=None):
-        """Read data and indices again, since ``pm.set_data`` may have changed them, and check all again.
-
-        Parameters
-        ----------
-        point : dict, optional
-            Values of the value variables; by default those at the next call of another method.
-        """
+        """Read data and indices again, since ``pm.set_data`` may have changed them, and check all again."""
         self._fresh = False
         if point is not None:
             self._read(point)
 
     def items(self, name):
-        """Return the item on whose label each row of a term depends, -1 for none.
-
-        Parameters
-        ----------
-        name : str
-            One of ``names``.
-
-        Returns
-        -------
-        ndarray of int64
-        """
+        """Return the item on whose label each row of a term depends, -1 for none."""
         return np.concatenate([self._items[rows] for part, rows in self._places() if part.name == name])
 
     def fill(self, point, slots, columns, table):
-        """Fill columns of a table with the log-probabilities of all items in some slots.
-
-        Parameters
-        ----------
-        point : dict
-            Values of the value variables.
-        slots : ndarray of int64, shape (m,)
-        columns : ndarray of int64, shape (m,)
-            The column of each slot.
-        table : ndarray of float, shape (n, width)
-            In C order; other columns are not touched.
+        """Fill columns of a table with the log-probabilities of all items in some slots. Shapes: ``slots`` (m,),
+        ``columns`` (m,), ``table`` (n, width).
         """
         if not self._fresh:
             self._read(point)
         add_rows(self._in_slots(point, slots), self._items, columns, table)
 
     def values(self, point, labels, by_term=False):
-        """Return the log-probability of the rows of each item at given labels, without rows that depend on none.
-
-        Parameters
-        ----------
-        point : dict
-            Values of the value variables.
-        labels : ndarray of int64, shape (n,)
-        by_term : bool
-            Whether to return an array for each of ``names``.
-
-        Returns
-        -------
-        ndarray of float, shape (n,), or dict of str to ndarray
-        """
+        """Return the log-probability of the rows of each item at given labels, without rows that depend on none."""
         if not self._fresh:
             self._read(point)
         rows = self._rows(self._arguments(point), labels)

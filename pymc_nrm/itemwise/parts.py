@@ -11,19 +11,12 @@ __all__ = ["Part", "add_rows", "kept_axes", "summed"]
 
 
 class Part(NamedTuple):
-    """Whose label the rows of a term depend on.
+    """Whose label the rows of a term depend on."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the variable or potential.
-    graph : TensorVariable
-    items : ndarray of int64
-        Along axes of length one, entries depend on the same label and are summed.
-    """
-
+    # Name of the variable or potential.
     name: str
     graph: Variable
+    # Along axes of length one, entries depend on the same label and are summed.
     items: object
 
 

@@ -16,29 +16,7 @@ class NotItemwise(Exception):
 
 
 def combine(arrays, operation):
-    """Whose label an entry depends on that is computed from one entry of each of several tensors.
-
-    Parameters
-    ----------
-    arrays : list of ndarray of int64
-        They broadcast against each other.
-    operation : str
-        What messages call the operation.
-
-    Returns
-    -------
-    ndarray of int64
-
-    Raises
-    ------
-    NotItemwise
-        If the entries depend on different items.
-
-    Examples
-    --------
-    >>> combine([np.array([0, 1, FREE]), np.array([0, FREE, FREE])], "Add")
-    array([ 0,  1, -1])
-    """
+    """Whose label an entry depends on that is computed from one entry of each of several tensors."""
     first, *others = arrays
     for other in others:
         if other is first:
@@ -50,29 +28,7 @@ def combine(arrays, operation):
 
 
 def uniform_along(items, axes, reason):
-    """Reduce axes along which all entries depend on the same item, or on none, to length one.
-
-    Parameters
-    ----------
-    items : ndarray of int64
-    axes : iterable of int
-    reason : str
-        What is wrong if entries along these axes depend on different items.
-
-    Returns
-    -------
-    ndarray of int64
-
-    Raises
-    ------
-    NotItemwise
-
-    Examples
-    --------
-    >>> uniform_along(np.array([[0, 0], [1, FREE]]), [1], "Sum runs over items")
-    array([[0],
-           [1]])
-    """
+    """Reduce axes along which all entries depend on the same item, or on none, to length one."""
     axes = tuple(axis for axis in axes if items.shape[axis] > 1)
     if not axes:
         return items
@@ -83,28 +39,13 @@ def uniform_along(items, axes, reason):
 
 
 def only_item(arrays):
-    """The one item that all entries of all arrays depend on, or None if there are several.
-
-    Examples
-    --------
-    >>> only_item([np.array([2, FREE]), np.array(2)]), only_item([np.array([1, 2])])
-    (2, None)
-    """
+    """The one item that all entries of all arrays depend on, or None if there are several."""
     found = {int(item) for array in arrays for item in np.unique(array[array >= 0])}
     return found.pop() if len(found) == 1 else None
 
 
 def grouped(items):
-    """Let entries that depend on no label join others along an axis, if these all depend on the same one.
-
-    Examples
-    --------
-    >>> grouped(np.array([[FREE, 0, 0], [FREE, 1, 1]]))
-    array([[0],
-           [1]])
-    >>> grouped(np.array([FREE, 0, 1]))
-    array([-1,  0,  1])
-    """
+    """Let entries that depend on no label join others along an axis, if these all depend on the same one."""
     for axis in range(items.ndim):
         try:
             shorter = uniform_along(items, [axis], "")

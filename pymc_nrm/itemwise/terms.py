@@ -17,33 +17,16 @@ __all__ = ["Term", "not_itemwise", "terms_of"]
 
 
 class Term(NamedTuple):
-    """A part of the log-probability of a variable or potential, the sum of the entries of a graph.
+    """A part of the log-probability of a variable or potential, the sum of the entries of a graph."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the variable or potential; several terms may share it.
-    graph : TensorVariable
-        In terms of value variables.
-    """
-
+    # Name of the variable or potential; several terms may share it.
     name: str
+    # In terms of value variables.
     graph: Variable
 
 
 def not_itemwise(name, partition, reason):
-    """The error for a variable that uses labels in a way that has no table.
-
-    Parameters
-    ----------
-    name : str
-    partition : str
-    reason : str
-
-    Returns
-    -------
-    ValueError
-    """
+    """The error for a variable that uses labels in a way that has no table."""
     return ValueError(
         f"{name!r} is no sum of terms with the label of one item of partition {partition!r} each: {reason}. Each row "
         "of its log-probability may depend on the label of one item only, as with "
@@ -55,21 +38,6 @@ def terms_of(model, partition):
     """List the terms that depend on labels, except the data of mixtures, whose parameters are integrated out.
 
     Jacobians of transforms are left out: they do not depend on labels.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    partition : TensorVariable
-
-    Returns
-    -------
-    list of Term
-        In the order of the model; sums of a variable or potential are terms of their own.
-
-    Raises
-    ------
-    ValueError
-        If the hyperparameters of a mixture, or the transform of a variable, depend on labels.
     """
     uses = other_uses(model, partition)
     for variable in uses:
