@@ -30,30 +30,6 @@ def draw_log_concave(rng, target):
     where the log density has dropped by about one (after Devroye 1986, "Non-uniform random variate generation", VII.2,
     and Gilks & Wild 1992).  Every tangent bounds a concave function from above, so the draw is exact wherever the
     tangents touch.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    target : NamedTuple
-        Its type registers :func:`log_density` and :func:`log_density_derivative`.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If no mode is found or a thousand proposals are rejected, which means that the target is not log-concave.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pymc_nrm.measures.generalized_gamma import LogU
-    >>> rng = np.random.default_rng(1)
-    >>> draws = [draw_log_concave(rng, LogU(n=100.0, k=5.0, alpha=1.0, sigma=0.5)) for _ in range(100)]
-    >>> 2.0 < min(draws) and max(draws) < 5.0
-    True
     """
     mode, width = _near_mode(target)
     top = log_density(target, mode)

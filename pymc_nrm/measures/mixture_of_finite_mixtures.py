@@ -196,18 +196,8 @@ def _log_eppf_kernel(gamma, rate, counts):
 
 @kernel
 def log_new_weight(n, k, gamma, rate):
-    """Log of ``V(n+1, k+1) / V(n+1, k)``: the weight of a new cluster if a cluster of m items has weight gamma + m.
-
-    Parameters
-    ----------
-    n, k : int
-        Items and clusters so far; there may be none.
-    gamma, rate : float
-
-    Returns
-    -------
-    float
-        The factor gamma of a new cluster is included.
+    """Log of ``V(n+1, k+1) / V(n+1, k)``: the weight of a new cluster if a cluster of m items has weight gamma + m. It
+    includes the factor gamma of a new cluster.
     """
     if k == 0:
         return math.log(gamma)

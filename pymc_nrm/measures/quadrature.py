@@ -104,19 +104,7 @@ def find_window(n, k, alpha, sigma):
 
 @kernel
 def log_integral(n, k, alpha, sigma):
-    """Logarithm of I(n, k).
-
-    Parameters
-    ----------
-    n, k : int
-        Numbers of items and of clusters.
-    alpha, sigma : float
-
-    Returns
-    -------
-    float
-        The relative error of I is about 1e-11, apart from the rounding of terms as large as n.
-    """
+    """Logarithm of I(n, k). The relative error of I is about 1e-11, apart from the rounding of terms as large as n."""
     low, high = find_window(n, k, alpha, sigma)
     spacing = (high - low) / (N_NODES - 1)
     values = np.empty(N_NODES)
@@ -178,17 +166,7 @@ class QuadratureNodes(KernelOp):
 
 
 def symbolic_log_integral(n, k, alpha, sigma):
-    """Logarithm of I(n, k), differentiable in alpha and sigma.
-
-    Parameters
-    ----------
-    n, k : integer scalar tensor
-    alpha, sigma : float64 scalar tensor
-
-    Returns
-    -------
-    scalar tensor
-    """
+    """Logarithm of I(n, k), differentiable in alpha and sigma."""
     L, offset, largest = QuadratureNodes()(n, k, alpha, sigma)
     exponent = offset + sigma * k * L - alpha * L * _expm1_over_x(sigma * L)
     return pt.log(pt.exp(exponent).sum()) + largest

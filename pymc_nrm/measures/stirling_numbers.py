@@ -12,24 +12,8 @@ def log_stirling_numbers(n, sigma):
     """Logarithms of the generalized Stirling numbers S(n, 1), ..., S(n, n).
 
     S(n, k) is the sum of ``prod_c (1 - sigma)_(n_c - 1)`` over partitions of n items into k clusters.  The recursion is
-    ``S(i+1, k) = S(i, k-1) + (i - k sigma) S(i, k)``; each number is stored as ``mantissa * 2^(512 power)``.
-
-    Parameters
-    ----------
-    n : int
-        Number of items, at least 1.
-    sigma : float
-        Below 1; may be negative.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        ``log S(n, k)`` at index k - 1.
-
-    Examples
-    --------
-    >>> np.exp(log_stirling_numbers(4, 0.0)).round(9).tolist()  # without signs, those of the first kind
-    [6.0, 11.0, 6.0, 1.0]
+    ``S(i+1, k) = S(i, k-1) + (i - k sigma) S(i, k)``; each number is stored as ``mantissa * 2^(512 power)``. Entry k -
+    1 of the result is ``log S(n, k)``.
     """
     mantissa = np.zeros(n + 1)
     power = np.zeros(n + 1, dtype=np.int64)
