@@ -6,34 +6,14 @@ from pymc_nrm.model.rvs import family_of, is_mixture, is_nested_partition, parti
 
 
 def mixtures_of(model, partition):
-    """List the mixtures of a model that share a partition.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    partition : TensorVariable
-
-    Returns
-    -------
-    list of TensorVariable
-        In the order of the model.
-    """
+    """List the mixtures of a model that share a partition."""
     return [rv for rv in model.basic_RVs if is_mixture(rv) and partition_of(rv) is partition]
 
 
 def other_uses(model, partition):
-    """List the random variables and potentials that use the labels of a partition, except as mixtures do.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    partition : TensorVariable
-
-    Returns
-    -------
-    list of TensorVariable
-        Those that depend on the labels directly, not through the value of another random variable.  They include a
-        mixture of the partition if its hyperparameters depend on the labels.
+    """List the random variables and potentials that use the labels of a partition, except as mixtures do. They depend
+    on the labels directly, not through another random variable.  A mixture is among them if its hyperparameters depend
+    on the labels.
     """
     return [
         variable
@@ -43,18 +23,7 @@ def other_uses(model, partition):
 
 
 def check_uses(model, partition):
-    """Check that nothing except the data of mixtures depends on a partition.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    partition : TensorVariable
-
-    Raises
-    ------
-    ValueError
-        If another variable does; the message names it and what is allowed.
-    """
+    """Check that nothing except the data of mixtures depends on a partition."""
     for variable in other_uses(model, partition):
         if is_nested_partition(partition):
             raise ValueError(

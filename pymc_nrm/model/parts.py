@@ -13,22 +13,6 @@ class PartitionParts:
     """The part of a model's log-probability that depends on one partition.
 
     Parts that do not vary are prepared for kernels only once.
-
-    Parameters
-    ----------
-    partition : TensorVariable
-        A partition or a nested partition.
-    mixtures : list of TensorVariable
-        The mixtures of the partition.
-    evaluate : callable
-        Takes a list of variables and returns their :class:`~pymc_nrm.model.values.Values`.
-
-    Attributes
-    ----------
-    inputs : list of Variable
-        The variables that the parts depend on.
-    data_vary : list of bool
-        Whether the data of each mixture depend on an input.
     """
 
     def __init__(self, partition, mixtures, evaluate):
@@ -58,19 +42,8 @@ class PartitionParts:
         self._forget()
 
     def at(self, given):
-        """Return measure, families and data before they are prepared for kernels.
-
-        Parameters
-        ----------
-        given : dict of str to ndarray
-            Values of the inputs.
-
-        Returns
-        -------
-        measure : Measure or (Levels, ndarray or None)
-            With float fields; for a nested partition its levels and the concentrations of its weights.
-        mixtures : list of (str, Family, array)
-            Name, family with hyperparameters in their full shape, and data of each mixture.
+        """Return measure, families and data before they are prepared for kernels. A measure of a nested partition is
+        its levels and the concentrations of its weights; a mixture is its name, family and data.
         """
         hyperparameters, *parts = self._split(self._values(given))
         mixtures = [
@@ -80,21 +53,8 @@ class PartitionParts:
         return self._measure(hyperparameters), mixtures
 
     def prepared(self, given):
-        """Return measure, families and data in the form that kernels read.
-
-        Parameters
-        ----------
-        given : dict of str to ndarray
-            Values of the inputs.
-
-        Returns
-        -------
-        measure : Measure or (Levels, ndarray or None)
-            With float fields; for a nested partition its levels and the concentrations of its weights.
-        families : tuple of Family
-            The family of each mixture, localised by :func:`~pymc_nrm.families.base.localise`.
-        data : tuple of NamedTuple
-            Prepared data of each mixture.
+        """Return measure, families and data in the form that kernels read. A measure of a nested partition is its
+        levels and the concentrations of its weights; families are localised.
         """
         hyperparameters, *parts = self._split(self._values(given))
         for k, (*values, X) in enumerate(parts):

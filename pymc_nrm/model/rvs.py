@@ -11,13 +11,7 @@ from pymc_nrm.distributions.tree_mixture import TreeMixtureRV
 
 
 def checked_model(model):
-    """Return the argument ``model``, or the model of the context if it is None.
-
-    Raises
-    ------
-    TypeError
-        If it is not a model, or is None outside a context.
-    """
+    """Return the argument ``model``, or the model of the context if it is None."""
     context = modelcontext(None) if model is None and Model.get_context(error_if_none=False) else model
     if not isinstance(context, Model):
         raise TypeError(
@@ -48,24 +42,7 @@ def is_mixture(variable):
 
 
 def find_partition(model, name=None, *, nested=False):
-    """Find the partition of a model, by its name if there are several.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    name : str, optional
-    nested : bool
-        Whether it may be a nested partition.
-
-    Returns
-    -------
-    TensorVariable
-
-    Raises
-    ------
-    ValueError
-        If the model has no partition, has several and no name is given, or has none of that name.
-    """
+    """Find the partition of a model, by its name if there are several."""
     kind = "Partition or NestedPartition" if nested else "Partition"
     return _find(model, kind, lambda rv: is_partition(rv) or (nested and is_nested_partition(rv)), name, nested)
 
@@ -132,11 +109,6 @@ def family_of(mixture):
 
 
 def dims_of(model, variable):
-    """Return the names of the dimensions of a variable, as in results.
-
-    Returns
-    -------
-    list of str
-    """
+    """Return the names of the dimensions of a variable, as in results."""
     named = model.named_vars_to_dims.get(variable.name) or (None,) * variable.ndim
     return [dim if dim is not None else f"{variable.name}_dim_{axis}" for axis, dim in enumerate(named)]

@@ -11,31 +11,6 @@ class Values:
     """Values of graphs as a function of some inputs; graphs that depend on none of them are evaluated once.
 
     Make an instance with :meth:`at_points` or :meth:`at_draws`, and call it with a dict of the values of the inputs.
-
-    Parameters
-    ----------
-    graphs : list of Variable
-        Graphs without random variables.
-    inputs : list of Variable
-        The variables that the graphs may depend on; each has a name.
-    compile_kwargs : dict, optional
-        Options for the compilation of graphs that depend on inputs.
-
-    Attributes
-    ----------
-    inputs : list of Variable
-        The inputs that the graphs do depend on.
-    varies : list of bool
-        Whether each graph depends on an input.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pytensor.tensor as pt
-    >>> a = pt.dscalar("a")
-    >>> values = Values([a, pt.constant(2.0) + 1.0], [a])
-    >>> [float(value) for value in values({"a": np.array(0.5)})], values.varies
-    ([0.5, 3.0], [True, False])
     """
 
     def __init__(self, graphs, inputs, compile_kwargs=None):
@@ -75,17 +50,7 @@ class Values:
         self._fixed = [None if varies else constant_value(graph) for graph, varies in pairs]
 
     def __call__(self, given):
-        """Return the values of all graphs.
-
-        Parameters
-        ----------
-        given : dict of str to ndarray
-            Values of the inputs, with their types; other names are ignored.
-
-        Returns
-        -------
-        list
-        """
+        """Return the values of all graphs."""
         values = self._fixed.copy()
         for place, name in self._given.items():
             values[place] = given[name]
