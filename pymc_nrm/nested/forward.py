@@ -12,12 +12,8 @@ __all__ = ["draw_further_nested", "draw_further_paths", "draw_nested", "draw_pat
 
 @kernel
 def members(labels, n_labels):
-    """Items sorted by their label, from 0 to ``n_labels - 1``; those of label k are ``order[start[k] : start[k + 1]]``.
-
-    Returns
-    -------
-    start : ndarray of int64, shape (n_labels + 1,)
-    order : ndarray of int64, shape (n,)
+    """Items sorted by their label, from 0 to ``n_labels - 1``; those of label k are ``order[start[k] : start[k +
+    1]]``.
     """
     start = np.zeros(n_labels + 1, dtype=np.int64)
     for i in range(labels.shape[0]):
@@ -95,82 +91,33 @@ def _(levels, rng, paths, n_new):
 
 @kernel
 def draw_paths(rng, levels, n):
-    """Draw the paths of n items.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    levels : Levels
-    n : int
-
-    Returns
-    -------
-    ndarray of int64, shape (n, depth)
-        Nodes of levels 1 to depth, each column in order of appearance.
+    """Draw the paths of n items. They hold nodes of levels 1 to depth, each column in order of appearance. Shapes:
+    returns (n, depth).
     """
     return draw_further_paths(rng, levels, np.empty((0, levels.alpha.shape[0]), dtype=np.int64), n)
 
 
 @kernel
 def draw_further_paths(rng, levels, paths, n_new):
-    """Draw the paths of further items given those of the first ones.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    levels : Levels or KnownPaths
-        Paths must be known for all items, old and new.
-    paths : ndarray of int64, shape (n, at least depth)
-        Paths in canonical form; further columns are ignored.
-    n_new : int
-
-    Returns
-    -------
-    ndarray of int64, shape (n + n_new, depth)
-        All paths in canonical form, so that the first n are those given.
+    """Draw the paths of further items given those of the first ones. All paths are canonical, so that the first n are
+    those given. Shapes: ``paths`` (n, at least depth); returns (n + n_new, depth).
     """
     return _longer_paths(levels, rng, paths, n_new)
 
 
 @kernel
 def draw_nested(rng, levels, gammas, n):
-    """Draw the paths and the tables of n items.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    levels : Levels or KnownPaths
-    gammas : ndarray of float64, shape (depth + 1,)
-        Concentrations of the weights of levels 0 to depth.
-    n : int
-
-    Returns
-    -------
-    ndarray of int64, shape (n, 2 depth + 1)
-        Columns as in :class:`~pymc_nrm.nested.labels.NestedLabels`.
+    """Draw the paths and the tables of n items. Columns are those of :class:`~pymc_nrm.nested.labels.NestedLabels`.
+    Shapes: ``gammas`` (depth + 1,); returns (n, 2 depth + 1).
     """
     return draw_further_nested(rng, levels, gammas, np.empty((0, 2 * gammas.shape[0] - 1), dtype=np.int64), n)
 
 
 @kernel
 def draw_further_nested(rng, levels, gammas, values, n_new):
-    """Draw the paths and the tables of further items given those of the first ones.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    levels : Levels or KnownPaths
-        Paths must be known for all items, old and new.
-    gammas : ndarray of float64, shape (depth + 1,)
-        Concentrations of the weights of levels 0 to depth.
-    values : ndarray of int64, shape (n, 2 depth + 1)
-        A value in canonical form.
-    n_new : int
-
-    Returns
-    -------
-    ndarray of int64, shape (n + n_new, 2 depth + 1)
-        A value in canonical form, so that the first n rows are those given.
+    """Draw the paths and the tables of further items given those of the first ones. The value is canonical, so that its
+    first n rows are those given. Shapes: ``gammas`` (depth + 1,), ``values`` (n, 2 depth + 1); returns (n + n_new, 2
+    depth + 1).
     """
     depth, n_old = gammas.shape[0] - 1, values.shape[0]
     n = n_old + n_new

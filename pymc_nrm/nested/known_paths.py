@@ -11,49 +11,16 @@ __all__ = ["KnownPaths", "canonical_paths"]
 
 
 class KnownPaths(NamedTuple):
-    """Paths that are known, where a random tree has its measure and :class:`~pymc_nrm.nested.levels.Levels`.
+    """Paths that are known, where a random tree has its measure and :class:`~pymc_nrm.nested.levels.Levels`."""
 
-    Parameters
-    ----------
-    paths : ndarray of int64 or matrix tensor, shape (n, depth)
-        In canonical form, see :func:`canonical_paths`.
-    """
-
+    # In canonical form, see `canonical_paths`; ndarray of int64 or matrix tensor, shape (n, depth).
     paths: Any
 
 
 def canonical_paths(title, labels, known=()):
-    """Number the nodes of each level in order of appearance, from the labels of groups that a user gives.
-
-    Parameters
-    ----------
-    title : str
-        Name of the labels in error messages.
-    labels : array_like of int or str, shape (n,) or (n, depth)
-        Groups, or groups of several levels, level 1 first.  Labels of groups with different parents may be equal.
-    known : tuple, optional
-        Nodes of items before these ones, as this function returns them.
-
-    Returns
-    -------
-    paths : ndarray of int64, shape (n, depth)
-    nodes : tuple
-        For each level a tuple with the parent and the label of each node, in the order of the nodes.
-
-    Raises
-    ------
-    TypeError
-        If a label is neither a whole number nor a string.
-    ValueError
-        If labels are missing, or their shape is another one.
-
-    Examples
-    --------
-    >>> paths, nodes = canonical_paths("paths", [["b", 0], ["a", 0], ["b", 1]])
-    >>> paths.tolist()
-    [[0, 0], [1, 1], [0, 2]]
-    >>> canonical_paths("new_paths", [["c", 0], ["a", 0]], nodes)[0].tolist()
-    [[2, 3], [1, 1]]
+    """Number the nodes of each level in order of appearance, from the labels of groups that a user gives. Also returns
+    the parent and the label of each node, for each level. Shapes: ``labels`` (n,) or (n, depth); returns ``paths`` (n,
+    depth).
     """
     if isinstance(labels, Variable):
         raise TypeError(f"{title} must be an array of labels, which are known; got {labels} of type {labels.type}")

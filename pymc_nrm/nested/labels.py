@@ -35,23 +35,6 @@ class NestedLabels:
     Columns are the nodes of an item at levels 1 to depth and, with weights, its tables at levels depth to 0, of which
     the last one is its component.  Each column is numbered from 0 in order of appearance.  A node is part of one node
     of the level above it; a table is part of one table of the level above it, and stands in one node of its level.
-
-    Parameters
-    ----------
-    name : str
-        Name of the nested partition, which is also the key of its value in a point.
-    depth : int
-    has_weights : bool
-    paths : ndarray of int64, shape (n, depth), optional
-        The paths of every value, if they are known.
-
-    Examples
-    --------
-    >>> value = NestedLabels("h", depth=2, has_weights=False)
-    >>> value.renamed([[5, 1], [5, 0], [5, 1]], 3, "initval").tolist()
-    [[0, 0], [0, 1], [0, 0]]
-    >>> NestedLabels("h", depth=1, has_weights=True).columns
-    ['level_1', 'table_1', 'table_0']
     """
 
     # Number of slots of a partition whose labels index parameters.
@@ -89,27 +72,8 @@ class NestedLabels:
         return labels[..., -1].max(axis=-1) + 1
 
     def renamed(self, labels, n, argument):
-        """Bring labels from a user to canonical form, and check them.
-
-        Parameters
-        ----------
-        labels : array_like of int, shape (n, depth) or (n, 2 depth + 1)
-            Equal integers mean the same table, or the same child of a node: labels of nodes with different parents may
-            be equal.  With weights, paths alone may be given as well: nodes then have one table each, and there is
-            one component.
-        n : int
-        argument : str
-            Name of the labels in error messages.
-
-        Returns
-        -------
-        ndarray of int64
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the labels are not whole numbers of such a shape, a table stands in several nodes or is part of
-            several tables, or paths are not the known ones.
+        """Bring labels from a user to canonical form, and check them. Shapes: ``labels`` (n, depth) or (n, 2 depth +
+        1).
         """
         array = numeric_array(argument, labels)
         shapes = {(n, self.depth), self.shape(n)}
@@ -133,17 +97,7 @@ class NestedLabels:
         return values
 
     def refinements(self):
-        """Pairs of columns of which the first must be finer than the second.
-
-        Returns
-        -------
-        list of (int, int)
-
-        Examples
-        --------
-        >>> NestedLabels("h", depth=2, has_weights=True).refinements()
-        [(1, 0), (2, 1), (2, 3), (3, 0), (3, 4)]
-        """
+        """Pairs of columns of which the first must be finer than the second."""
         depth = self.depth
         pairs = [(level, level - 1) for level in range(1, depth)]
         if self.has_weights:

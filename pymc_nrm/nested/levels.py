@@ -20,12 +20,9 @@ class Levels(NamedTuple):
     With N items in m children, of which one has N_c, the next item follows this child with probability
     ``(N_c - sigma) / (N + alpha)`` and a new one with probability ``(alpha + m sigma) / (N + alpha)`` (Pitman 1995,
     proposition 9).  With sigma = 0 this is the nested Chinese restaurant process of Blei, Griffiths & Jordan (2010).
-
-    Parameters
-    ----------
-    alpha, sigma : ndarray of float64 or vector tensor, shape (depth,)
     """
 
+    # alpha, sigma: ndarray of float64 or vector tensor, shape (depth,).
     alpha: Any
     sigma: Any
 
@@ -36,20 +33,6 @@ def levels_of(measure):
 
     A measure fits if the probability of the next item's cluster depends on the sizes of clusters and their number in
     the way of :class:`Levels`.  Known paths have no such rules, and stay what they are.
-
-    Parameters
-    ----------
-    measure : Measure or KnownPaths
-        Fields of a measure are arrays or tensors of shape (depth,).
-
-    Returns
-    -------
-    Levels or KnownPaths
-
-    Examples
-    --------
-    >>> levels_of(DirichletProcess(np.array([0.5, 1.0])))
-    Levels(alpha=array([0.5, 1. ]), sigma=array([0., 0.]))
     """
     raise NotImplementedError
 
@@ -70,47 +53,16 @@ def _(measure):
 
 
 def symbolic_levels_of(measure):
-    """Prediction rules as :func:`levels_of` gives them, with None for a sigma that is 0 whatever the measure's fields.
-
-    Parameters
-    ----------
-    measure : Measure or KnownPaths
-        Fields of a measure are tensors of shape (depth,).
-
-    Returns
-    -------
-    Levels or KnownPaths
+    """Prediction rules as :func:`levels_of` gives them, with None for a sigma that is 0 whatever the measure's
+    fields.
     """
     levels = levels_of(measure)
     return levels._replace(sigma=None) if isinstance(measure, DirichletProcess) else levels
 
 
 def broadcast_to_levels(parameters, depth):
-    """Check the fields of a measure or of weights, and give those that may vary by level one entry for each level.
-
-    Parameters
-    ----------
-    parameters : NamedTuple
-        Its fields are as a user wrote them: numbers, arrays of shape (depth,), tensors or random variables.
-    depth : int
-
-    Returns
-    -------
-    NamedTuple
-        Of the same class; its fields are tensors of float64.
-
-    Raises
-    ------
-    ValueError
-        If a field is neither a scalar nor of shape (depth,), or a number is outside its support.
-
-    Examples
-    --------
-    >>> broadcast_to_levels(DirichletProcess(0.3), 2).alpha.eval().tolist()
-    [0.3, 0.3]
-    >>> broadcast_to_levels(DirichletProcess([0.3, 0.0]), 2)
-    Traceback (most recent call last):
-    ValueError: alpha of DirichletProcess must be finite and above 0; got 0.0 at position (1,)
+    """Check the fields of a measure or of weights, and give those that may vary by level one entry for each level. They
+    become tensors of float64.
     """
     parameters = plain_values(parameters)
     known = type(parameters)(*[known_value(value) for value in parameters])

@@ -90,37 +90,13 @@ def _(levels, paths):
 
 @kernel
 def log_path_prior(levels, paths):
-    """Log probability of the paths of items.
-
-    Parameters
-    ----------
-    levels : Levels or KnownPaths
-    paths : ndarray of int64, shape (n, at least depth)
-        Valid nodes of levels 1 to depth, columns in order of appearance; further columns are ignored.
-
-    Returns
-    -------
-    float
-    """
+    """Log probability of the paths of items. Shapes: ``paths`` (n, at least depth)."""
     return _log_probability(levels, paths)
 
 
 @kernel
 def log_nested_prior(levels, gammas, values):
-    """Log probability of paths and tables.
-
-    Parameters
-    ----------
-    levels : Levels or KnownPaths
-    gammas : ndarray of float64, shape (depth + 1,)
-        Concentrations of the weights of levels 0 to depth.
-    values : ndarray of int64, shape (n, 2 depth + 1)
-        A valid value.
-
-    Returns
-    -------
-    float
-    """
+    """Log probability of paths and tables. Shapes: ``gammas`` (depth + 1,), ``values`` (n, 2 depth + 1)."""
     n, depth = values.shape[0], gammas.shape[0] - 1
     total = log_path_prior(levels, values)
     arrives = np.ones(n, dtype=np.bool_)
@@ -133,24 +109,8 @@ def log_nested_prior(levels, gammas, values):
 
 
 def symbolic_log_nested_prior(value, levels, gammas, labels, n):
-    """Symbolic log probability of paths and, with weights, of tables; differentiable in all concentrations.
-
-    Parameters
-    ----------
-    value : NestedLabels
-        The type of the value.
-    levels : Levels or KnownPaths
-        Its fields are tensors; sigma may be None, for zero.
-    gammas : vector tensor or None
-        Concentrations of levels 0 to depth; None without weights.
-    labels : matrix of int64
-        Any whole numbers.
-    n : scalar of int64
-
-    Returns
-    -------
-    scalar tensor
-        Minus infinity unless the columns are nested and in order of appearance, with the paths that are known.
+    """Symbolic log probability of paths and, with weights, of tables; differentiable in all concentrations. It is minus
+    infinity unless the columns are nested and in order of appearance, with the paths that are known.
     """
     depth, width = value.depth, len(value.columns)
     in_range = pt.all(labels >= 0) & pt.all(labels < n)

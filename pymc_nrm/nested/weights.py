@@ -45,21 +45,5 @@ class HierarchicalDirichletProcess(NamedTuple):
 
 
 def concentrations_of(weights):
-    """Concentrations of levels 0 to depth as one vector, from weights with one gamma for each level.
-
-    Parameters
-    ----------
-    weights : HierarchicalDirichletProcess
-        Its fields are tensors, from :func:`~pymc_nrm.nested.levels.broadcast_to_levels`.
-
-    Returns
-    -------
-    vector tensor, shape (depth + 1,)
-
-    Examples
-    --------
-    >>> gammas = HierarchicalDirichletProcess(pt.constant([0.5, 2.0]), pt.constant(1.0))
-    >>> concentrations_of(gammas).eval().tolist()
-    [1.0, 0.5, 2.0]
-    """
+    """Concentrations of levels 0 to depth as one vector, from weights with one gamma for each level."""
     return pt.concatenate([weights.gamma_0[None], weights.gamma])
