@@ -20,25 +20,20 @@ class State(NamedTuple):
 
         active   [ 3   0   4 | 1   2 ]        size[0] = 3: slots 3, 0 and 4 are clusters
                    occupied    ^ candidate for a new cluster
-
-    Parameters
-    ----------
-    labels : ndarray of int64, shape (n,)
-        Slot of each item.
-    counts : ndarray of int64, shape (capacity,)
-    statistics, cache : ndarray, shape (capacity, ...)
-    active, position : ndarray of int64, shape (capacity,)
-        A permutation of the slots, and its inverse: ``position[active[k]] = k``.
-    size : ndarray of int64, shape (1,)
-        Number of clusters, always less than the capacity.
     """
 
+    # Slot of each item; int64 of shape (n,).
     labels: Any
+    # Int64 of shape (capacity,).
     counts: Any
+    # statistics, cache: shape (capacity, ...).
     statistics: Any
     cache: Any
+    # active, position: A permutation of the slots, and its inverse: `position[active[k]] = k`; int64 of shape
+    # (capacity,).
     active: Any
     position: Any
+    # Number of clusters, always less than the capacity; int64 of shape (1,).
     size: Any
 
 

@@ -19,20 +19,6 @@ class SlotLabels(FlatLabels):
     All ways of giving different slots to the clusters of a partition have the same probability::
 
         labels   3  0  0  3  5        clusters {0, 3}, {1, 2}, {4} in slots 3, 0, 5 of 6; slots 1, 2 and 4 are empty
-
-    Parameters
-    ----------
-    name : str
-        Name of the partition, which is also the key of its value in a point.
-    max_clusters : int
-        Number of slots.
-
-    Examples
-    --------
-    >>> value = SlotLabels("z", 6)
-    >>> labels = value.read({"z": np.array([3, 0, 0, 3, 5])})
-    >>> labels.tolist(), int(value.n_clusters(labels))
-    ([3, 0, 0, 3, 5], 3)
     """
 
     def __init__(self, name, max_clusters):
@@ -54,25 +40,7 @@ class SlotLabels(FlatLabels):
         return (np.diff(np.sort(labels, axis=-1), axis=-1) > 0).sum(axis=-1) + 1
 
     def renamed(self, labels, n, argument):
-        """Check labels from a user, which keep their slots.
-
-        Parameters
-        ----------
-        labels : array_like of int, shape (n,)
-            Slots from 0 to ``max_clusters - 1``.
-        n : int
-        argument : str
-            Name of the labels in error messages.
-
-        Returns
-        -------
-        ndarray of int64, shape (n,)
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the labels are not one slot for each item.
-        """
+        """Check labels from a user, which keep their slots."""
         values = numeric_array(argument, labels)
         if values.shape != (n,):
             raise ValueError(f"{argument} must hold one label for each of {n} items; got shape {values.shape}")
@@ -85,55 +53,21 @@ class SlotLabels(FlatLabels):
         return values.astype(np.int64)
 
     def symbolic_indices(self, labels, n):
-        """Make labels in a graph indices of clusters from 0 to their number - 1, all 0 if a label is out of range.
-
-        Parameters
-        ----------
-        labels : vector of int64
-            Any whole numbers.
-        n : scalar of int64
-
-        Returns
-        -------
-        indices : vector of int64
-            Ranks of the labels among the occupied slots.
-        in_range : scalar of bool
+        """Make labels in a graph indices of clusters from 0 to their number - 1, all 0 if a label is out of range. They
+        are ranks among the occupied slots.
         """
         slots, in_range = self._safe_slots(labels)
         ranks = pt.cumsum(self.symbolic_counts(slots) > 0) - 1
         return ranks[slots], in_range
 
     def symbolic_sizes(self, labels, n):
-        """Symbolic sizes of clusters, and whether the labels are a valid value of the partition.
-
-        Parameters
-        ----------
-        labels : vector of int64
-            Any whole numbers.
-        n : scalar of int64
-
-        Returns
-        -------
-        sizes : vector of int64
-            Sizes of the occupied slots.
-        valid : scalar of bool
-            Whether the labels are n slots.
-        """
+        """Symbolic sizes of clusters, and whether the labels are a valid value of the partition."""
         slots, in_range = self._safe_slots(labels)
         counts = self.symbolic_counts(slots)
         return counts[(counts > 0).nonzero()], pt.and_(in_range, pt.eq(labels.shape[0], n))
 
     def log_share_of_names(self, n_clusters):
-        """Log probability that clusters own just these slots: minus the log number of injections into the slots.
-
-        Parameters
-        ----------
-        n_clusters : scalar tensor
-
-        Returns
-        -------
-        scalar tensor
-        """
+        """Log probability that clusters own just these slots: minus the log number of injections into the slots."""
         K = float(self.max_clusters)
         return pt.gammaln(K + 1.0 - n_clusters) - pt.gammaln(K + 1.0)
 
@@ -147,34 +81,14 @@ class SlotLabels(FlatLabels):
 
 
 def labels_of(name, max_clusters):
-    """Return the type of the labels of a partition: slots if it has a largest number of clusters.
-
-    Parameters
-    ----------
-    name : str
-    max_clusters : int or None
-
-    Returns
-    -------
-    FlatLabels
-    """
+    """Return the type of the labels of a partition: slots if it has a largest number of clusters."""
     return FlatLabels(name) if max_clusters is None else SlotLabels(name, max_clusters)
 
 
 @kernel
 def draw_slot_labels(measure, n, max_clusters, rng):
-    """Draw slots of n items, given that there are at most ``max_clusters`` clusters.
-
-    Parameters
-    ----------
-    measure : Measure
-    n, max_clusters : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        All -1 if every one of 10,000 draws has more clusters.
+    """Draw slots of n items, given that there are at most ``max_clusters`` clusters. All are -1 if every one of 10,000
+    draws has more clusters.
     """
     for _ in range(MOST_TRIES):
         labels = draw_partition(measure, n, rng)

@@ -13,18 +13,6 @@ class FlatLabels:
     """One label for each item, numbered from 0 in order of appearance.
 
     Labels are names of clusters.  Among all ways of naming the clusters of a partition, a model uses only this one.
-
-    Parameters
-    ----------
-    name : str
-        Name of the partition, which is also the key of its value in a point.
-
-    Examples
-    --------
-    >>> value = FlatLabels("z")
-    >>> labels = value.read({"z": np.array([4, 4, 1])})
-    >>> labels.tolist(), int(value.n_clusters(labels))
-    ([0, 0, 1], 2)
     """
 
     def __init__(self, name):
@@ -53,25 +41,7 @@ class FlatLabels:
 
     @staticmethod
     def renamed(labels, n, argument):
-        """Bring labels from a user to canonical form, and check that there is one for each item.
-
-        Parameters
-        ----------
-        labels : array_like of int, shape (n,)
-            Equal integers mean the same cluster.
-        n : int
-        argument : str
-            Name of the labels in error messages.
-
-        Returns
-        -------
-        ndarray of int64, shape (n,)
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the labels are not one whole number for each item.
-        """
+        """Bring labels from a user to canonical form, and check that there is one for each item."""
         canonical = canonical_labels(labels, argument)
         if canonical.shape != FlatLabels.shape(n):
             raise ValueError(f"{argument} must hold one label for each of {n} items; got {len(canonical)}")
@@ -87,39 +57,16 @@ class FlatLabels:
         """Make labels in a graph safe as indices: all become 0 if any is outside 0 to n - 1.
 
         Neither kernels nor graphs check bounds, and samplers that know nothing about partitions, such as
-        ``pm.sample_smc``, may propose any whole numbers.
-
-        Parameters
-        ----------
-        labels : vector of int64
-            Any whole numbers.
-        n : scalar of int64
-
-        Returns
-        -------
-        indices : vector of int64
-        in_range : scalar of bool
-            Whether all labels are from 0 to n - 1, so that ``indices`` equals ``labels``.
+        ``pm.sample_smc``, may propose any whole numbers. ``in_range`` says whether all labels are from 0 to n - 1, so
+        that ``indices`` equals ``labels``.
         """
         in_range = pt.and_(pt.all(labels >= 0), pt.all(labels < n))
         return pt.switch(in_range, labels, 0), in_range
 
     @staticmethod
     def symbolic_sizes(labels, n):
-        """Symbolic sizes of clusters, and whether the labels are a valid value of the partition.
-
-        Parameters
-        ----------
-        labels : vector of int64
-            Any whole numbers.
-        n : scalar of int64
-
-        Returns
-        -------
-        sizes : vector of int64
-            One entry for each cluster; all are positive if the labels are valid.
-        valid : scalar of bool
-            Whether the labels are n labels in canonical form.
+        """Symbolic sizes of clusters, and whether the labels are a valid value of the partition. All sizes are positive
+        if the labels are n canonical labels.
         """
         indices, in_range = FlatLabels.symbolic_indices(labels, n)
         n_clusters = FlatLabels.n_clusters(indices)
@@ -132,11 +79,5 @@ class FlatLabels:
 
 
 def smallest_type(largest):
-    """Return the smallest unsigned integer type that holds labels from 0 to ``largest``.
-
-    Examples
-    --------
-    >>> smallest_type(255).__name__, smallest_type(256).__name__
-    ('uint8', 'uint16')
-    """
+    """Return the smallest unsigned integer type that holds labels from 0 to ``largest``."""
     return next(dtype for dtype in _TYPES if largest <= np.iinfo(dtype).max)
