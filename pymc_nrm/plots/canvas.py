@@ -39,18 +39,7 @@ def _missing(plot, library):
 
 
 def import_arviz_plots(plot):
-    """The module arviz_plots.
-
-    Parameters
-    ----------
-    plot : str
-        Name of the function that needs it, for the message.
-
-    Raises
-    ------
-    ImportError
-        If it is not installed.
-    """
+    """The module arviz_plots."""
     try:
         return importlib.import_module("arviz_plots")
     except ImportError as error:
@@ -58,13 +47,7 @@ def import_arviz_plots(plot):
 
 
 def backend_marker(marker, backend):
-    """Name in a backend of a marker of matplotlib.
-
-    Examples
-    --------
-    >>> backend_marker("o", "matplotlib"), backend_marker("o", "plotly")
-    ('o', 'circle')
-    """
+    """Name in a backend of a marker of matplotlib."""
     return MARKER_NAMES.get(backend, {}).get(marker, marker)
 
 
@@ -78,34 +61,7 @@ def check_names(names, n):
 
 
 class Canvas:
-    """A PlotCollection on which a function draws those of its visuals that the caller wants.
-
-    Parameters
-    ----------
-    plot : str
-        Name of the function that draws.
-    known : sequence of str
-        Names of its visuals.
-    visuals : mapping of {str : mapping or bool} or None
-        Arguments of visuals, or False to leave one out.
-    plot_collection : PlotCollection or None
-    backend : str or None
-    backends : sequence of str, optional
-        The backends on which it can draw; by default all.
-
-    Attributes
-    ----------
-    collection : PlotCollection
-    visuals : module
-        The visuals of arviz-plots.
-
-    Raises
-    ------
-    ImportError
-        If arviz-plots or the library of the backend is not installed.
-    ValueError
-        If a visual is unknown, or it cannot draw on the backend.
-    """
+    """A PlotCollection on which a function draws those of its visuals that the caller wants."""
 
     def __init__(self, plot, known, visuals, plot_collection, backend, backends=None):
         self._requested = {} if visuals is None else visuals
@@ -146,19 +102,7 @@ class Canvas:
         return importlib.import_module(f"arviz_plots.backend.{self.backend}")
 
     def create(self, data, pc_kwargs, *, width=1.5, height=3, **layout):
-        """Make the PlotCollection, unless the caller gave one.
-
-        Parameters
-        ----------
-        data : Dataset
-            It has the dimensions of facets and of mapped aesthetics.
-        pc_kwargs : mapping
-            The caller's arguments for :meth:`arviz_plots.PlotCollection.grid`.
-        width, height : float
-            Size in columns and rows of the backend's :func:`scale_fig_size`.
-        **layout
-            Defaults of `pc_kwargs`; ``figure_kwargs`` are merged.
-        """
+        """Make the PlotCollection, unless the caller gave one."""
         if self.collection is not None:
             if pc_kwargs:
                 given = ", ".join(sorted(pc_kwargs))
@@ -185,25 +129,7 @@ class Canvas:
         return defaults | ({} if requested in (True, False) else dict(requested))
 
     def draw(self, function, name, data, *, aes=(), coords=None, store=True, artist_dims=None, **defaults):
-        """Draw a visual, if it is wanted.
-
-        Parameters
-        ----------
-        function : callable
-            Visual, called with a DataArray and the plot.
-        name : str
-            Name of the visual.
-        data : Dataset
-        aes : sequence of str
-            Mapped aesthetics that the visual follows.
-        coords : mapping, optional
-            Facets to draw on.
-        store : bool
-            Whether the function returns one object, or an array with dimensions `artist_dims`.
-        artist_dims : mapping of {str : int}, optional
-        **defaults
-            Arguments of the visual.
-        """
+        """Draw a visual, if it is wanted."""
         if not self.wants(name):
             return
         self.collection.map(
@@ -227,17 +153,7 @@ class Canvas:
         self.draw(getattr(self.visuals, axis), name, data, coords=coords, text=text, **defaults)
 
     def legend(self, labels, properties, *, title=None, **defaults):
-        """Draw a legend beside the plots, if it is wanted.
-
-        Parameters
-        ----------
-        labels : sequence of str
-        properties : sequence of mapping
-            ``color``, ``width``, ``linestyle`` and, where there is one, ``marker`` of each entry.
-        title : str, optional
-        **defaults
-            Arguments of the backend's legend.
-        """
+        """Draw a legend beside the plots, if it is wanted."""
         if not self.wants("legend") or not labels:
             return
         if self.backend == "matplotlib":

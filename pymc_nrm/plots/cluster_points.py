@@ -19,32 +19,8 @@ MAX_GROUPS = len(CLUSTER_COLORS) * len(MARKERS)
 
 
 def feature_matrix(X, n, features=None):
-    """Convert data to a matrix of numbers with names of its columns.
-
-    Parameters
-    ----------
-    X : array_like, DataFrame or DataArray, shape (n,) or (n, d)
-        NaN means missing.
-    n : int
-        Number of items.
-    features : sequence of int or str, optional
-        Columns to keep, by position or name.  By default all but those of text and categories in a DataFrame.
-
-    Returns
-    -------
-    values : ndarray, shape (n, d)
-    names : list of str
-        Those of a DataFrame or of the coordinate of a DataArray, otherwise ``x_0``, ``x_1``, ...
-
-    Raises
-    ------
-    ValueError
-        If X is not numeric or has another number of rows, or does not have a feature.
-
-    Examples
-    --------
-    >>> feature_matrix([[1, 2], [3, 4]], 2, [1])
-    (array([[2.], [4.]]), ['x_1'])
+    """Convert data to a matrix of numbers with names of its columns. Without names in the data they are ``x_0``,
+    ``x_1`` and so on. Shapes: ``X`` (n,) or (n, d); returns ``values`` (n, d).
     """
     names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
     if isinstance(X, pd.DataFrame):
@@ -101,28 +77,18 @@ def _is_text(column):
 
 @dataclasses.dataclass(frozen=True)
 class Groups:
-    """Groups of items that are drawn alike: large clusters, each with its own style, then all small ones together.
+    """Groups of items that are drawn alike: large clusters, each with its own style, then all small ones together."""
 
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n,)
-        Group of each item, 0 to ``n_groups - 1``.
-    n_groups : int
-    sizes : tuple of int
-        Numbers of items of the groups.
-    n_others : int
-        Number of small clusters in the last group; 0 if it is a single cluster like the others.
-    others : tuple of int
-        The smallest and the largest size of the small clusters.
-    numbers : tuple of int, optional
-        Labels of the clusters in the estimate; by default their places by size.
-    """
-
+    # Group of each item, 0 to `n_groups - 1`; int of shape (n,).
     labels: Any
     n_groups: int
+    # Numbers of items of the groups.
     sizes: tuple = ()
+    # Number of small clusters in the last group; 0 if it is a single cluster like the others.
     n_others: int = 0
+    # The smallest and the largest size of the small clusters.
     others: tuple = (0, 0)
+    # Labels of the clusters in the estimate; by default their places by size.
     numbers: tuple = ()
 
     def style(self, group):
@@ -150,25 +116,7 @@ class Groups:
 
 
 def group_clusters(labels, min_size, numbers=None):
-    """Group items by cluster; clusters of fewer than `min_size` items, or for which no style is left, share a group.
-
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n,)
-        Clusters by decreasing size, from :func:`~pymc_nrm.plots.estimates.by_size`.
-    min_size : int
-    numbers : sequence of int, optional
-        What these clusters are called in the estimate.
-
-    Returns
-    -------
-    Groups
-
-    Examples
-    --------
-    >>> group_clusters(np.array([0, 0, 0, 1, 1, 2, 3]), 2).names()
-    ['0: 3 items', '1: 2 items', '2 clusters of 1 item']
-    """
+    """Group items by cluster; clusters of fewer than `min_size` items, or for which no style is left, share a group."""
     counts = np.bincount(labels)
     own = min(int((counts >= min_size).sum()), MAX_GROUPS)
     n_others = len(counts) - own
@@ -181,26 +129,8 @@ def group_clusters(labels, min_size, numbers=None):
 
 
 def grouped_points(da, target, *, groups, alpha=None, size=22, **kwargs):
-    """Visual: points in the colour and with the marker of their group.
-
-    Parameters
-    ----------
-    da : DataArray
-        Its dimensions are items and ``plot_axis`` (x, y).
-    target : object
-        Plot of any backend.
-    groups : Groups
-    alpha : ndarray, shape (n,), optional
-        Opacity of each item.
-    size : float
-        Area of a marker.
-    **kwargs
-        Passed to the backend's ``scatter``.
-
-    Returns
-    -------
-    ndarray of object, shape (n_groups,)
-        None for a group without points.
+    """Visual: points in the colour and with the marker of their group. The result is None for a group without
+    points.
     """
     from arviz_plots.plot_collection import backend_from_object
 
@@ -221,22 +151,7 @@ def grouped_points(da, target, *, groups, alpha=None, size=22, **kwargs):
 
 
 def panel_text(da, target, *, texts, dims=(), kind, **kwargs):
-    """Visual: name of an axis or title of a plot among several.
-
-    Parameters
-    ----------
-    da : DataArray
-        Its scalar coordinates `dims` tell which plot this is.
-    target : object
-        Plot of any backend.
-    texts : mapping of {tuple : str}
-        Texts by values of the coordinates; other plots have no text.
-    dims : sequence of str
-    kind : {"xlabel", "ylabel", "title"}
-        Function of the backend.
-    **kwargs
-        Passed to that function.
-    """
+    """Visual: name of an axis or title of a plot among several."""
     from arviz_plots.plot_collection import backend_from_object
 
     text = texts.get(tuple(da[dim].item() for dim in dims))

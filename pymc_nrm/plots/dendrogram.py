@@ -30,18 +30,9 @@ GAIN_AREA = 160.0
 def branch_coordinates(dendrogram):
     """Coordinates of the branches of a dendrogram: a bracket with four corners for every merge.
 
-    Leaves are at 0, ..., n - 1 in the order of the tree, and other nodes halfway between their children.
-
-    Parameters
-    ----------
-    dendrogram : Dendrogram
-
-    Returns
-    -------
-    corners : ndarray, shape (n - 1, 2, 4)
-        x and y of the foot, top, top and foot of each row of ``dendrogram.to_linkage()``, from left to right.
-    cluster : ndarray of int64, shape (n - 1,)
-        Label of the items below the merge; -1 if they are not all in one cluster.
+    Leaves are at 0, ..., n - 1 in the order of the tree, and other nodes halfway between their children. ``corners``
+    has x and y of the foot, top, top and foot of each row of the linkage matrix, ``cluster`` the label of the items
+    below, or -1 for several. Shapes: returns ``corners`` (n - 1, 2, 4), ``cluster`` (n - 1,).
     """
     linkage = dendrogram.to_linkage()
     n = len(linkage) + 1
@@ -76,31 +67,7 @@ def merge_nodes(dendrogram):
 
 
 def branches(da, target, *, colors=CLUSTER_COLORS, above_color=ABOVE_COLOR, width=1.5, widths=None, **kwargs):
-    """Visual: the brackets of a dendrogram, one line with gaps for each colour and width.
-
-    Parameters
-    ----------
-    da : DataArray
-        It has dimensions ``merge``, ``plot_axis`` (x, y) and ``corner``, and coordinates ``cluster`` and
-        ``width_class`` along ``merge``.
-    target : object
-        Plot of any backend.
-    colors : sequence of str
-        Colours of clusters.
-    above_color : str
-        Colour of branches above the cut.
-    width : float
-        Width of all lines, if `widths` is None.
-    widths : sequence of float, optional
-        Width of each class of lines.
-    **kwargs
-        Passed to the backend's ``line``.
-
-    Returns
-    -------
-    ndarray of object
-        The lines.
-    """
+    """Visual: the brackets of a dendrogram, one line with gaps for each colour and width."""
     from arviz_plots.plot_collection import backend_from_object
 
     backend = backend_from_object(target)

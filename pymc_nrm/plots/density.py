@@ -214,21 +214,8 @@ def _draw_contours(canvas, mean, grid, matrix, names, pc_kwargs):
 
 
 def mass_levels(table, axes, masses):
-    """Densities above which the regions of highest density have given shares of the mass on a grid.
-
-    Parameters
-    ----------
-    table : ndarray, shape (n_0, n_1)
-        Density.
-    axes : pair of ndarray
-        Grid values, increasing.
-    masses : sequence of float
-        Decreasing, between 0 and 1.
-
-    Returns
-    -------
-    ndarray
-        Increasing levels, one for each mass.
+    """Densities above which the regions of highest density have given shares of the mass on a grid. Levels increase.
+    Shapes: ``table`` (n_0, n_1).
     """
     widths = [np.gradient(axis.astype("float64")) for axis in axes]
     cells = (table * np.outer(*widths)).ravel()

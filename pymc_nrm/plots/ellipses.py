@@ -9,20 +9,9 @@ N_CORNERS = 73
 
 
 def empirical_moments(values, labels, n_clusters):
-    """Means and covariances of the items of each cluster.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n, d)
-        Items with missing values are left out.
-    labels : ndarray of int, shape (n,)
-    n_clusters : int
-
-    Returns
-    -------
-    means : ndarray, shape (n_clusters, d)
-    covariances : ndarray, shape (n_clusters, d, d)
-        NaN for clusters of fewer than 3 d complete items.
+    """Means and covariances of the items of each cluster. Covariances are NaN for clusters of fewer than 3 d complete
+    items. Shapes: ``values`` (n, d), ``labels`` (n,); returns ``means`` (n_clusters, d), ``covariances`` (n_clusters,
+    d, d).
     """
     d = values.shape[1]
     means, covariances = np.full((n_clusters, d), np.nan), np.full((n_clusters, d, d), np.nan)
@@ -35,30 +24,10 @@ def empirical_moments(values, labels, n_clusters):
 
 
 def component_moments(components, labels, n_clusters, n_features):
-    """Posterior means of the components' mean and covariance, averaged over the items of each cluster.
-
-    Parameters
-    ----------
-    components : Dataset
-        It has ``item_mean``, and ``item_covariance`` or ``item_variance``, as
-        :func:`~pymc_nrm.predictions.sample_components` returns for normal families.
-    labels : ndarray of int, shape (n,)
-    n_clusters, n_features : int
-
-    Returns
-    -------
-    means : ndarray, shape (n_clusters, d)
-    covariances : ndarray, shape (n_clusters, d, d)
-
-    Raises
-    ------
-    ValueError
-        If these variables are missing or have other sizes.
-
-    Notes
-    -----
-    Parameters of items, unlike those of clusters, can be averaged over draws with different partitions.
+    """Posterior means of the components' mean and covariance, averaged over the items of each cluster. Shapes:
+    ``labels`` (n,); returns ``means`` (n_clusters, d), ``covariances`` (n_clusters, d, d).
     """
+    # Parameters of items, unlike those of clusters, can be averaged over draws with different partitions.
     if not isinstance(components, xr.Dataset):
         raise TypeError(f"components must be a Dataset from sample_components; got {type(components).__name__}")
     scale = next((name for name in ("item_covariance", "item_variance") if name in components), None)
@@ -81,24 +50,8 @@ def component_moments(components, labels, n_clusters, n_features):
 
 
 def ellipse(mean, covariance, probability):
-    """Boundary of the smallest region that has a given probability under a normal distribution in two dimensions.
-
-    Parameters
-    ----------
-    mean : ndarray, shape (2,)
-    covariance : ndarray, shape (2, 2)
-    probability : float
-
-    Returns
-    -------
-    ndarray, shape (2, 73)
-        x and y of a closed line; NaN if the covariance is NaN.
-
-    Examples
-    --------
-    >>> corners = ellipse(np.zeros(2), np.eye(2), 1 - np.exp(-0.5))
-    >>> np.hypot(*corners).round(12).max()
-    np.float64(1.0)
+    """Boundary of the smallest region that has a given probability under a normal distribution in two dimensions. The
+    line is closed; it is NaN if the covariance is NaN. Shapes: ``mean`` (2,), ``covariance`` (2, 2); returns (2, 73).
     """
     if not np.isfinite(covariance).all():
         return np.full((2, N_CORNERS), np.nan)
@@ -109,24 +62,7 @@ def ellipse(mean, covariance, probability):
 
 
 def grouped_lines(da, target, *, styles, **kwargs):
-    """Visual: one line for each cluster, in its colour.
-
-    Parameters
-    ----------
-    da : DataArray
-        It has dimensions ``cluster``, ``plot_axis`` (x, y) and ``corner``.
-    target : object
-        Plot of any backend.
-    styles : sequence of str
-        Colours.
-    **kwargs
-        Passed to the backend's ``line``.
-
-    Returns
-    -------
-    ndarray of object, shape (n_clusters,)
-        None for a cluster without a line.
-    """
+    """Visual: one line for each cluster, in its colour. The result is None for a cluster without a line."""
     from arviz_plots.plot_collection import backend_from_object
 
     backend = backend_from_object(target)
@@ -139,22 +75,8 @@ def grouped_lines(da, target, *, styles, **kwargs):
 
 
 def ellipse_dataset(name, means, covariances, pairs, probability):
-    """Ellipses of all clusters in the plots of pairs of features.
-
-    Parameters
-    ----------
-    name : str
-        Name of the variable.
-    means : ndarray, shape (K, d)
-    covariances : ndarray, shape (K, d, d)
-    pairs : ndarray of int, shape (rows, columns, 2)
-        Features on the x and y axis of each plot; negative if there is no plot.
-    probability : float
-
-    Returns
-    -------
-    Dataset
-        Its dimensions are row, column, cluster, plot_axis and corner.
+    """Ellipses of all clusters in the plots of pairs of features. Dimensions are row, column, cluster, plot_axis and
+    corner. Shapes: ``means`` (K, d), ``covariances`` (K, d, d), ``pairs`` (rows, columns, 2).
     """
     lines = np.full((*pairs.shape[:2], len(means), 2, N_CORNERS), np.nan)
     for row, column in np.argwhere(pairs[:, :, 0] >= 0):

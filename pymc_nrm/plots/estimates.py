@@ -18,31 +18,7 @@ __all__ = [
 
 
 def estimate_labels(estimate, n, draws=None):
-    """Labels of a point estimate.
-
-    Parameters
-    ----------
-    estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,)
-    n : int
-        Number of items.
-    draws : DataArray, optional
-        Draws of the same items, from :func:`~pymc_nrm.stats.draws.partition_draws`.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        The labels 0, 1, ..., in the order of those given.
-
-    Raises
-    ------
-    ValueError
-        If the estimate is not one whole number for each item, or is of other items.
-
-    Examples
-    --------
-    >>> estimate_labels([5, 3, 5], 3)
-    array([1, 0, 1])
-    """
+    """Labels of a point estimate."""
     if draws is not None:
         estimate = check_estimate(estimate, draws)
     if isinstance(estimate, xr.Dataset):
@@ -59,13 +35,7 @@ def estimate_labels(estimate, n, draws=None):
 
 
 def distance_unit(attrs):
-    """Unit of a loss, given its costs: bits, nats, or none.
-
-    Examples
-    --------
-    >>> distance_unit({"base": 2}), distance_unit({})
-    ('bits', '')
-    """
+    """Unit of a loss, given its costs: bits, nats, or none."""
     return {2: "bits", np.e: "nats"}.get(attrs.get("base"), "")
 
 
@@ -75,13 +45,7 @@ def label_numbers(estimate):
 
 
 def by_size(labels):
-    """Rename labels so that 0 is the largest cluster; clusters of equal size keep their order.
-
-    Examples
-    --------
-    >>> by_size(np.array([0, 1, 1, 2, 2, 2]))
-    array([2, 1, 1, 0, 0, 0])
-    """
+    """Rename labels so that 0 is the largest cluster; clusters of equal size keep their order."""
     counts = np.bincount(labels)
     rank = np.empty_like(counts)
     rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
@@ -95,22 +59,9 @@ def contingency(a, b):
 
 
 def matched_labels(labels, reference):
-    """Rename labels so that clusters get the name of the cluster of another partition that they overlap with.
-
-    Parameters
-    ----------
-    labels, reference : ndarray of int, shape (n,)
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        Clusters are matched one to one, such that as many items as possible have their label in `reference`.  Clusters
-        without a match get the labels that follow, the largest first.
-
-    Examples
-    --------
-    >>> matched_labels(np.array([0, 0, 1, 1, 2]), np.array([1, 1, 1, 0, 0]))
-    array([1, 1, 0, 0, 2])
+    """Rename labels so that clusters get the name of the cluster of another partition that they overlap with. As many
+    items as possible keep their label in `reference`.  Clusters without a match get the labels that follow, the largest
+    first.
     """
     table = contingency(labels, reference)
     from scipy.optimize import linear_sum_assignment  # slow to import
@@ -126,12 +77,6 @@ def matched_labels(labels, reference):
 
 
 def cluster_style(k):
-    """Colour and marker of the k-th cluster; the first 16 differ in colour, and the first 32 in one of both.
-
-    Examples
-    --------
-    >>> cluster_style(0), cluster_style(16)
-    (('#332288', 'o'), ('#332288', 's'))
-    """
+    """Colour and marker of the k-th cluster; the first 16 differ in colour, and the first 32 in one of both."""
     colors = CLUSTER_COLORS + SMALL_CLUSTER_COLORS
     return colors[k % len(colors)], MARKERS[(k + k // len(colors)) % len(MARKERS)]

@@ -189,11 +189,8 @@ def shown_numbers(counts, prior):
 
 
 def indicator_error(indicators):
-    """Monte Carlo standard errors of probabilities, shape (k,); NaN if they cannot be computed.
-
-    Parameters
-    ----------
-    indicators : ndarray, shape (n_chains, n_draws, k)
+    """Monte Carlo standard errors of probabilities, shape (k,); NaN if they cannot be computed. Shapes: ``indicators``
+    (n_chains, n_draws, k).
     """
     error = np.full(indicators.shape[2], np.nan)
     varying = (indicators != indicators[:1, :1]).any(axis=(0, 1))

@@ -8,69 +8,28 @@ __all__ = ["TreeLayout", "collapsed_layout", "tree_layout"]
 
 
 class TreeLayout(NamedTuple):
-    """Coordinates of a tree from left to right.
+    """Coordinates of a tree from left to right."""
 
-    Parameters
-    ----------
-    rows : list of ndarray of int64
-        Items of each row, from top to bottom.
-    x, y : ndarray, shape (m,)
-        Coordinates of the nodes: their level, and the middle of what hangs on them.
-    bottom : float
-        x of the right ends of the rows.
-    branches : ndarray, shape (2, P)
-        Line with gaps through all nodes.
-    items : ndarray, shape (2, Q)
-        Line with gaps from nodes to the right ends of their rows.
-    """
-
+    # Items of each row, from top to bottom.
     rows: list
+    # x, y: Coordinates of the nodes: their level, and the middle of what hangs on them; shape (m,).
     x: np.ndarray
     y: np.ndarray
+    # X of the right ends of the rows.
     bottom: float
+    # Line with gaps through all nodes; shape (2, P).
     branches: np.ndarray
+    # Line with gaps from nodes to the right ends of their rows; shape (2, Q).
     items: np.ndarray
 
 
 def tree_layout(tree):
-    """Place the nodes of a tree: children from top to bottom, the largest first, then items in no child.
-
-    Parameters
-    ----------
-    tree : ItemTree
-
-    Returns
-    -------
-    TreeLayout
-
-    Examples
-    --------
-    >>> from pymc_nrm.stats import ItemTree
-    >>> layout = tree_layout(ItemTree.from_levels([[0, 1, 1, 2, 3]]))
-    >>> [row.tolist() for row in layout.rows], layout.y.tolist()
-    ([[1], [2], [0], [3], [4]], [2.25, 2.0, 0.5, 3.0, 4.0])
-    """
+    """Place the nodes of a tree: children from top to bottom, the largest first, then items in no child."""
     return _layout(tree, [[np.array([item]) for item in tree.own_items(node)] for node in range(tree.n_nodes)])
 
 
 def collapsed_layout(tree):
-    """Place the nodes of a tree with one row for all items in no child of a node.
-
-    Parameters
-    ----------
-    tree : ItemTree
-
-    Returns
-    -------
-    TreeLayout
-
-    Examples
-    --------
-    >>> from pymc_nrm.stats import ItemTree
-    >>> layout = collapsed_layout(ItemTree.from_levels([[0, 0, 1, 1, 1], [0, 0, 1, 1, 2]]))
-    >>> [row.tolist() for row in layout.rows], layout.y.tolist()
-    ([[2, 3], [4], [0, 1]], [1.25, 2.0, 0.5, 0.0, 1.0])
-    """
+    """Place the nodes of a tree with one row for all items in no child of a node."""
     own = [tree.own_items(node) for node in range(tree.n_nodes)]
     return _layout(tree, [[some] if len(some) else [] for some in own])
 

@@ -8,23 +8,7 @@ MAX_SHOWN = 3
 
 
 def summarise_names(names):
-    """The most frequent of some names, with their numbers if they repeat, as one text.
-
-    Parameters
-    ----------
-    names : sequence of str
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> summarise_names(["3", "8", "3"]), summarise_names(["cat", "dog"])
-    ('3 (2), 8 (1)', 'cat, dog')
-    >>> summarise_names(["cat", "dog", "lion", "wolf", "seal"])
-    'cat, dog, lion and 2 more'
-    """
+    """The most frequent of some names, with their numbers if they repeat, as one text."""
     counts = dict.fromkeys(names, 0)
     for name in names:
         counts[name] += 1
@@ -36,23 +20,7 @@ def summarise_names(names):
 
 
 def texts(da, target, *, labels, **kwargs):
-    """Visual: one text at each point.
-
-    Parameters
-    ----------
-    da : DataArray
-        It has the dimensions ``plot_axis`` (x, y) and ``point``.
-    target : object
-        Plot of any backend.
-    labels : sequence of str
-    **kwargs
-        Passed to the backend's ``text``.
-
-    Returns
-    -------
-    ndarray of object
-        The texts.
-    """
+    """Visual: one text at each point."""
     from arviz_plots.plot_collection import backend_from_object
 
     backend = backend_from_object(target)
@@ -70,23 +38,7 @@ def only_below(da, target):
 
 
 def right_names(da, target, *, values, labels, **kwargs):
-    """Visual: names at the right end of the y axis, without ticks.
-
-    Parameters
-    ----------
-    da : DataArray
-        Not used.
-    target : object
-        Plot of the backends matplotlib or none.
-    values, labels : sequence
-    **kwargs
-        Passed to :meth:`matplotlib.axes.Axes.set_yticklabels`.
-
-    Returns
-    -------
-    object
-        The names.
-    """
+    """Visual: names at the right end of the y axis, without ticks."""
     if isinstance(target, list):
         target.append({"function": "right_names", "values": values, "labels": labels, **kwargs})
         return target[-1]
@@ -97,27 +49,7 @@ def right_names(da, target, *, values, labels, **kwargs):
 
 
 def pies(da, target, *, shares, sizes, colors, **kwargs):
-    """Visual: a pie at each point.
-
-    Parameters
-    ----------
-    da : DataArray
-        It has the dimensions ``plot_axis`` (x, y) and ``point``.
-    target : object
-        Plot of the backends matplotlib or none.
-    shares : ndarray, shape (m, K)
-        Shares of the slices, with sum 1.
-    sizes : ndarray, shape (m,)
-        Areas in square points, as those of :meth:`matplotlib.axes.Axes.scatter`.
-    colors : sequence of str
-    **kwargs
-        Passed to :meth:`matplotlib.axes.Axes.scatter`.
-
-    Returns
-    -------
-    ndarray of object, shape (m,)
-        The slices of each pie.
-    """
+    """Visual: a pie at each point. Shapes: ``shares`` (m, K), ``sizes`` (m,); returns (m,)."""
     points = da.values.T
     drawn = np.empty(len(points), dtype=object)
     for k, (x, y) in enumerate(points):
@@ -140,25 +72,7 @@ def pies(da, target, *, shares, sizes, colors, **kwargs):
 
 
 def node_images(da, target, *, images, width, **kwargs):
-    """Visual: an image at each point.
-
-    Parameters
-    ----------
-    da : DataArray
-        It has the dimensions ``plot_axis`` (x, y) and ``point``.
-    target : object
-        Plot of the backends matplotlib or none.
-    images : sequence of ndarray, shape (height, width) or (height, width, channels)
-    width : float
-        Longer side of an image in points.
-    **kwargs
-        Passed to :class:`matplotlib.offsetbox.OffsetImage`.
-
-    Returns
-    -------
-    ndarray of object
-        The images.
-    """
+    """Visual: an image at each point. Shapes: ``images`` (height, width) or (height, width, channels)."""
     drawn = np.empty(len(images), dtype=object)
     for k, ((x, y), image) in enumerate(zip(da.values.T, images, strict=True)):
         if isinstance(target, list):

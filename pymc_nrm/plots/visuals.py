@@ -15,47 +15,14 @@ def _backend(target):
 
 
 def points_dataset(name, **axes):
-    """Coordinates of points in the form that visuals take: one variable with dimensions ``plot_axis`` and ``point``.
-
-    Parameters
-    ----------
-    name : str
-        Name of the variable.
-    **axes
-        Arrays of shape (n,) or numbers, by their names along ``plot_axis``, such as ``x`` and ``y``.
-
-    Returns
-    -------
-    Dataset
-
-    Examples
-    --------
-    >>> points_dataset("z", x=[1, 2], y=0.5)["z"].sel(plot_axis="y").values.tolist()
-    [0.5, 0.5]
-    """
+    """Coordinates of points in the form that visuals take: one variable with dimensions ``plot_axis`` and ``point``."""
     arrays = np.stack(np.broadcast_arrays(*(np.atleast_1d(np.asarray(values, "float64")) for values in axes.values())))
     return xr.Dataset({name: (("plot_axis", "point"), arrays)}, coords={"plot_axis": list(axes)})
 
 
 def image(da, target, *, cmap="Greys", vmin=0.0, vmax=1.0, **kwargs):
-    """A matrix as an image, with its first row at the top and entry (i, j) at x = j, y = i.
-
-    Parameters
-    ----------
-    da : DataArray, shape (rows, columns)
-    target : object
-        Plot of the backends matplotlib or none.
-    cmap : str
-        Colour map; the default needs no colour and little ink.
-    vmin, vmax : float
-        Values at the ends of the colour map.
-    **kwargs
-        Passed to :meth:`matplotlib.axes.Axes.imshow`.
-
-    Returns
-    -------
-    object
-        The image.
+    """A matrix as an image, with its first row at the top and entry (i, j) at x = j, y = i. Shapes: ``da`` (rows,
+    columns).
     """
     kwargs = {"cmap": cmap, "vmin": vmin, "vmax": vmax, **kwargs}
     if isinstance(target, list):
@@ -65,25 +32,7 @@ def image(da, target, *, cmap="Greys", vmin=0.0, vmax=1.0, **kwargs):
 
 
 def color_bar(da, target, *, mappable, label, **kwargs):
-    """The colour scale of an image, beside its plot.
-
-    Parameters
-    ----------
-    da : DataArray
-        Not used.
-    target : object
-        Plot of the backends matplotlib or none.
-    mappable : object
-        The result of :func:`image`.
-    label : str
-    **kwargs
-        Passed to :meth:`matplotlib.figure.Figure.colorbar`.
-
-    Returns
-    -------
-    object
-        The colour bar.
-    """
+    """The colour scale of an image, beside its plot."""
     if isinstance(target, list):
         target.append({"function": "color_bar", "label": label, **kwargs})
         return target[-1]
@@ -91,24 +40,7 @@ def color_bar(da, target, *, mappable, label, **kwargs):
 
 
 def bars(da, target, *, width=0.8, **kwargs):
-    """Bars of given heights with gaps between them.
-
-    Parameters
-    ----------
-    da : DataArray, shape (n,)
-        Heights; the coordinate of its dimension gives the centres of the bars.
-    target : object
-        Plot of any backend.
-    width : float
-        Width of a bar.
-    **kwargs
-        Passed to the backend's ``hist``.
-
-    Returns
-    -------
-    ndarray of object, shape (n,)
-        The bars.
-    """
+    """Bars of given heights with gaps between them."""
     backend = _backend(target)
     drawn = np.empty(da.size, dtype=object)
     for i, (middle, height) in enumerate(zip(da[da.dims[0]].values, da.values, strict=True)):
@@ -118,22 +50,7 @@ def bars(da, target, *, width=0.8, **kwargs):
 
 
 def whiskers(da, target, **kwargs):
-    """Vertical lines between two heights, drawn as one line with gaps.
-
-    Parameters
-    ----------
-    da : DataArray
-        It has the dimension ``plot_axis`` (x, y_bottom, y_top) and one more.
-    target : object
-        Plot of any backend.
-    **kwargs
-        Passed to the backend's ``line``.
-
-    Returns
-    -------
-    object
-        The line.
-    """
+    """Vertical lines between two heights, drawn as one line with gaps."""
     x, bottom, top = (da.sel(plot_axis=name).values for name in ("x", "y_bottom", "y_top"))
     gap = np.full(len(x), np.nan)
     x, y = np.stack([x, x, gap], axis=1).ravel(), np.stack([bottom, top, gap], axis=1).ravel()
@@ -143,39 +60,12 @@ def whiskers(da, target, **kwargs):
 
 
 def set_yticks(da, target, *, values, labels, **kwargs):
-    """Set positions and names of the ticks of the y axis.
-
-    Parameters
-    ----------
-    da : DataArray
-        Not used.
-    target : object
-        Plot of any backend.
-    values, labels : sequence
-    **kwargs
-        Passed to the backend's ``yticks``.
-    """
+    """Set positions and names of the ticks of the y axis."""
     return _backend(target).yticks(values, labels, target, **kwargs)
 
 
 def integer_ticks(low, high, most=12):
-    """Whole numbers between two numbers as ticks, spaced by 1, 2 or 5 times a power of ten.
-
-    Parameters
-    ----------
-    low, high : float
-    most : int
-        Largest number of ticks.
-
-    Returns
-    -------
-    ndarray of int64
-
-    Examples
-    --------
-    >>> integer_ticks(3, 8), integer_ticks(1, 82)
-    (array([3, 4, 5, 6, 7, 8]), array([10, 20, 30, 40, 50, 60, 70, 80]))
-    """
+    """Whole numbers between two numbers as ticks, spaced by 1, 2 or 5 times a power of ten."""
     step = 1
     while np.floor(high / step) - np.ceil(low / step) + 1 > most:
         leading = int(str(step)[0])
