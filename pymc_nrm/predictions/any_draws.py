@@ -9,24 +9,7 @@ __all__ = ["check_new_paths", "draws_of"]
 
 
 def draws_of(idata, model, partition=None, new_paths=None):
-    """Draws of a partition, nested or not, with known paths or not.
-
-    Parameters
-    ----------
-    idata, model, partition
-        As for :class:`~pymc_nrm.predictions.partition_draws.PartitionDraws`.
-    new_paths : array_like, shape (m,) or (m, depth), optional
-        Groups of new items, if those of the old ones are known.
-
-    Returns
-    -------
-    PartitionDraws, NestedDraws or GroupedDraws
-
-    Raises
-    ------
-    ValueError
-        If ``new_paths`` are given but there are no known paths.
-    """
+    """Draws of a partition, nested or not, with known paths or not. Shapes: ``new_paths`` (m,) or (m, depth)."""
     rv = find_partition(model, partition, nested=True)
     if has_known_paths(rv):
         return GroupedDraws(idata, model, rv.name, new_paths)

@@ -23,11 +23,8 @@ from pymc_nrm.progress import tracked
 
 @contextmanager
 def covariances_held(what):
-    """Turn the error of a covariance that has no Cholesky factor in doubles into one that says ``what`` is impossible.
-
-    Raises
-    ------
-    ValueError
+    """Turn the error of a covariance that has no Cholesky factor in doubles into one that says ``what`` is
+    impossible.
     """
     try:
         yield

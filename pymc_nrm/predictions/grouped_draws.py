@@ -20,25 +20,18 @@ class GroupedDraw(NamedTuple):
 
     Its methods are those of :class:`~pymc_nrm.predictions.partition_draws.PartitionDraw`, with components as clusters:
     where a new item goes is known but for its component.
-
-    Parameters
-    ----------
-    values : ndarray of int64, shape (n, 2 depth + 1)
-        Paths and tables; columns in order of appearance.
-    new_paths : ndarray of int64, shape (m, depth)
-        Paths of new items, numbered on from those of the old ones; one row stands for any number of items.
-    gammas : ndarray of float64, shape (depth + 1,)
-        Concentrations of the weights.
-    families : tuple of Family
-        One for each mixture, hyperparameters of full shape and localised, see :func:`~pymc_nrm.families.base.localise`.
-    data : tuple of NamedTuple
-        Prepared data of each mixture.
     """
 
+    # Paths and tables; columns in order of appearance; int64 of shape (n, 2 depth + 1).
     values: Any
+    # Paths of new items, numbered on from those of the old ones; one row stands for any number of items; int64 of shape
+    # (m, depth).
     new_paths: Any
+    # Concentrations of the weights; float64 of shape (depth + 1,).
     gammas: Any
+    # One for each mixture, hyperparameters of full shape and localised, see `localise`.
     families: tuple
+    # Prepared data of each mixture.
     data: tuple
 
     @property
@@ -101,23 +94,10 @@ class GroupedDraws(NestedDraws):
 
 @kernel
 def leaf_weights(paths, gammas, values, components, n_components):
-    """Probabilities of the component of one more item at all nodes, some of which may have no items yet.
-
-    Parameters
-    ----------
-    paths : ndarray of int64, shape (at least n, depth)
-        Of the items, and of further ones.
-    gammas : ndarray of float64, shape (depth + 1,)
-    values : ndarray of int64, shape (n, 2 depth + 1)
-        A value in canonical form.
-    components : ndarray of int64, shape (n,)
-    n_components : int
-
-    Returns
-    -------
-    weights : ndarray, shape (n_nodes, n_components + 1)
-    leaves : ndarray of int64, shape (at least n,)
-        Row of ``weights`` of the leaf of each path.
+    """Probabilities of the component of one more item at all nodes, some of which may have no items yet. ``leaves`` has
+    the row of ``weights`` of each path's leaf. Shapes: ``paths`` (at least n, depth), ``gammas`` (depth + 1,),
+    ``values`` (n, 2 depth + 1), ``components`` (n,); returns ``weights`` (n_nodes, n_components + 1), ``leaves`` (at
+    least n,).
     """
     n, depth = values.shape[0], gammas.shape[0] - 1
     start, nodes, above, counts, _ = nodes_of_paths(paths, depth)

@@ -9,35 +9,8 @@ from pymc_nrm.families.base import Centred, prepare_data
 
 
 def prepare_new_items(family, data, X, argument="X_new"):
-    """Check new data and prepare them in the coordinates of the prepared data of a mixture.
-
-    Parameters
-    ----------
-    family : Family
-        Its hyperparameters have full shape.
-    data : NamedTuple of arrays
-        Prepared data of the mixture.
-    X : ndarray or sparse matrix, shape (m, d)
-    argument : str
-        Name of the new data in messages.
-
-    Returns
-    -------
-    NamedTuple of arrays
-        Prepared data that fit the caches of clusters of ``data``.
-
-    Raises
-    ------
-    ValueError
-        If a value is outside the support of the family.
-
-    Examples
-    --------
-    >>> from pymc_nrm.families import NormalGamma
-    >>> from pymc_nrm.testing.enumeration import kernel_inputs
-    >>> family, data = kernel_inputs(NormalGamma(0.0, 1.0, 1.0, 1.0), [1.0, 3.0])
-    >>> prepare_new_items(family, data, np.array([[10.0]])).values.tolist()
-    [[9.0]]
+    """Check new data and prepare them in the coordinates of the prepared data of a mixture. They fit the caches of
+    clusters of ``data``. Shapes: ``X`` (m, d).
     """
     with naming(argument):
         prepared = prepare_data(family, X)
@@ -47,33 +20,7 @@ def prepare_new_items(family, data, X, argument="X_new"):
 
 
 def as_rows(X, n_features, argument, names=None):
-    """Convert data of new items to a matrix.
-
-    Parameters
-    ----------
-    X : array_like, sparse matrix, DataArray, or Dataset with one variable per feature
-    n_features : int
-    argument : str
-        Name of the data in messages.
-    names : sequence of str, optional
-        Names of the features; a Dataset that has them all is reordered accordingly.
-
-    Returns
-    -------
-    ndarray or sparse matrix, shape (m, n_features)
-
-    Raises
-    ------
-    TypeError
-        If values are not numbers.
-    ValueError
-        If the shape is wrong, or there are no rows.
-
-    Examples
-    --------
-    >>> as_rows([1.0, 2.0], 1, "grid").shape
-    (2, 1)
-    """
+    """Convert data of new items to a matrix. Shapes: returns (m, n_features)."""
     if isinstance(X, xr.Dataset):
         columns = list(X.data_vars)
         if names is not None and set(map(str, names)) == set(map(str, columns)):

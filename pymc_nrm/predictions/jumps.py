@@ -29,68 +29,15 @@ def _parameters(measure):
 
 
 def draw_log_remaining_mass(rng, measure, log_u):
-    """Draw the total mass of all jumps outside the clusters, given u.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    measure : Measure
-        Its fields are numbers.
-    log_u : float
-        Logarithm of the auxiliary variable; -inf gives the total mass of the prior.
-
-    Returns
-    -------
-    float
-        Logarithm of ``1 + u`` times the mass.
-
-    Raises
-    ------
-    NotImplementedError
-        If the measure is not a generalized gamma measure.
-
-    Notes
-    -----
-    The Laplace transform is ``exp(-alpha/sigma ((1+u+s)^sigma - (1+u)^sigma))``, and for the Dirichlet process
-    ``(1 + s/(1+u))^-alpha``.  The draw is exact, and its cost is bounded over all hyperparameters and u.
-
-    Examples
-    --------
-    >>> from pymc_nrm.measures import NormalizedInverseGaussian
-    >>> rng = np.random.default_rng(1)
-    >>> bool(np.isfinite(draw_log_remaining_mass(rng, NormalizedInverseGaussian(1.0), log_u=3.0)))
-    True
-    """
+    """Draw the total mass of all jumps outside the clusters, given u. It is multiplied by ``1 + u``."""
+    # The Laplace transform is `exp(-alpha/sigma ((1+u+s)^sigma - (1+u)^sigma))`, and for the Dirichlet process `(1 +
+    # s/(1+u))^-alpha`.  The draw is exact, and its cost is bounded over all hyperparameters and u.
     return _draw_log_remaining_mass(rng, *_parameters(measure), float(log_u))
 
 
 def draw_log_fixed_jumps(rng, measure, counts):
-    """Draw the jumps at the atoms of the clusters, given u.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    measure : Measure
-        Its fields are numbers.
-    counts : array_like of int, shape (n_clusters,)
-        Sizes of the clusters, at least 1.
-
-    Returns
-    -------
-    ndarray, shape (n_clusters,)
-        Logarithms of ``1 + u`` times the jumps, which are independent gamma variables of shape ``counts - sigma``.
-
-    Raises
-    ------
-    NotImplementedError
-        If the measure is not a generalized gamma measure.
-
-    Examples
-    --------
-    >>> from pymc_nrm.measures import DirichletProcess
-    >>> rng = np.random.default_rng(1)
-    >>> draw_log_fixed_jumps(rng, DirichletProcess(1.0), counts=[3, 1]).shape
-    (2,)
+    """Draw the jumps at the atoms of the clusters, given u. They are logarithms of ``1 + u`` times the jumps, which are
+    independent gamma variables of shape ``counts - sigma``.
     """
     _, sigma = _parameters(measure)
     return draw_log_gamma_jumps(rng, sigma, np.array(counts, dtype="int64"))
@@ -103,41 +50,8 @@ def draw_log_remaining_jumps(rng, measure, log_u, log_other_mass, tail_mass, max
     the expected number of jumps above w, ``alpha E1((1+u) w)`` for the Dirichlet process, and t_i are the arrival times
     of a Poisson process of rate 1.  Jumps end when ``m / (m + s) <= tail_mass``.  Here s is the mass so far, including
     that of the clusters, and ``m = alpha (1+u)^(sigma-1) P(1-sigma, (1+u) w)`` is the expected mass of all jumps below
-    the last one, with P the regularised incomplete gamma function.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    measure : Measure
-        Its fields are numbers.
-    log_u : float
-        Logarithm of the auxiliary variable.
-    log_other_mass : float
-        Logarithm of ``1 + u`` times the mass of all other jumps, -inf if there are none.
-    tail_mass : float
-        Share of the total mass that omitted jumps may have, between 0 and 1.
-    max_jumps : int
-        Largest number of jumps; if it is reached, the tail is larger than requested.
-
-    Returns
-    -------
-    log_jumps : ndarray, shape (n_jumps,)
-        Logarithms of ``1 + u`` times the jumps, in decreasing order.
-    log_tail_mass : float
-        Logarithm of ``1 + u`` times m, the expected mass of the omitted jumps.
-
-    Raises
-    ------
-    NotImplementedError
-        If the measure is not a generalized gamma measure.
-
-    Examples
-    --------
-    >>> from pymc_nrm.measures import DirichletProcess
-    >>> rng = np.random.default_rng(1)
-    >>> log_jumps, log_tail_mass = draw_log_remaining_jumps(rng, DirichletProcess(2.0), 0.0, 0.0, 1e-3, 1000)
-    >>> bool((np.diff(log_jumps) < 0).all()), log_tail_mass < -6.0
-    (True, True)
+    the last one, with P the regularised incomplete gamma function. ``log_jumps`` are logarithms of ``1 + u`` times the
+    jumps, in decreasing order; ``log_tail_mass`` is that of the expected mass of all others.
     """
     alpha, sigma = _parameters(measure)
     log_a = log_growth(alpha, sigma, softplus(float(log_u)))

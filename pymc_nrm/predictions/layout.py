@@ -9,27 +9,7 @@ from pymc_nrm.model.rvs import dims_of, family_of, find_mixture, partition_of
 
 
 class MixtureLayout:
-    """Names of the dimensions of one mixture.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    name : str, optional
-        Name of the mixture; by default the only one of the model.
-    nested : bool
-        Whether its partition may be nested.
-
-    Attributes
-    ----------
-    name, partition : str
-    univariate : bool
-        Whether the data are a vector.
-    item_dim : str
-    feature_dim : str or None
-        None for a vector.
-    dtype : str
-    observed, has_tree_family : bool
-    """
+    """Names of the dimensions of one mixture."""
 
     def __init__(self, model, name=None, *, nested=False):
         rv = find_mixture(model, name, nested=nested)
@@ -61,17 +41,8 @@ class MixtureLayout:
         return {dim: np.asarray(values) for dim, values in known.items() if values is not None}
 
     def parameters(self, family):
-        """Slices, shapes and dimensions of the parameters of one cluster.
-
-        Parameters
-        ----------
-        family : Family
-            Its hyperparameters have full shape.
-
-        Returns
-        -------
-        dict of {str : (slice, shape, dims)}
-            Without axes of length one for the single feature of a vector.
+        """Slices, shapes and dimensions of the parameters of one cluster. Axes of length one for the single feature of
+        a vector are left out.
         """
         letters = {letter for spec in self.family_class.hyperparameters.values() for letter in spec.core}
         d = self.n_features(family)
@@ -95,22 +66,7 @@ class MixtureLayout:
 
 
 def draws_dataset(posterior, variables, coords, attrs=None):
-    """Dataset of arrays over draws.
-
-    Parameters
-    ----------
-    posterior : Dataset
-        It provides the coordinates of ``chain`` and ``draw``.
-    variables : dict of {str : (dims, ndarray)}
-        Dimensions after the draws, and arrays of shape (chains * draws, ...).
-    coords : dict
-    attrs : dict, optional
-
-    Returns
-    -------
-    Dataset
-        Variables with dimensions (chain, draw, ...).
-    """
+    """Dataset of arrays over draws."""
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
     arrays = {
         name: (("chain", "draw", *dims), values.reshape(*shape, *values.shape[1:]))

@@ -63,23 +63,7 @@ def _log_upper_gamma(sigma, log_x):
 
 @kernel
 def log_tail(sigma, log_x):
-    """Log of the expected number of jumps above x, ``Gamma(-sigma, x) / Gamma(1-sigma)``.
-
-    Parameters
-    ----------
-    sigma : float in [0, 1)
-    log_x : float
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from scipy.special import exp1
-    >>> round(math.exp(log_tail(0.0, math.log(0.5))), 12) == round(float(exp1(0.5)), 12)
-    True
-    """
+    """Log of the expected number of jumps above x, ``Gamma(-sigma, x) / Gamma(1-sigma)``."""
     return _log_upper_gamma(sigma, log_x) - math.lgamma(1.0 - sigma)
 
 
@@ -88,22 +72,6 @@ def log_tail_inverse(sigma, log_number, log_above):
     """Log of the size x above which there is a given expected number of jumps: the inverse of :func:`log_tail`.
 
     The tail is log-concave in log x, so Newton steps from the right never overshoot the root.
-
-    Parameters
-    ----------
-    sigma : float in [0, 1)
-    log_number : float
-    log_above : float
-        Log of any size that is known to be larger, or inf.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> round(log_tail_inverse(0.5, log_tail(0.5, -30.0), math.inf), 9)
-    -30.0
     """
     # The tail above x is less than exp(-x) if x > 1.
     log_x = log_above if log_above < math.inf else math.log(max(1.0, -log_number))
@@ -120,22 +88,7 @@ def log_tail_inverse(sigma, log_number, log_above):
 
 @kernel
 def log_mass_below(sigma, log_x):
-    """Log of the expected mass of jumps below x, the regularised incomplete gamma function ``P(1 - sigma, x)``.
-
-    Parameters
-    ----------
-    sigma : float in [0, 1)
-    log_x : float
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> round(math.exp(log_mass_below(0.0, math.log(0.5))), 12) == round(-math.expm1(-0.5), 12)
-    True
-    """
+    """Log of the expected mass of jumps below x, the regularised incomplete gamma function ``P(1 - sigma, x)``."""
     rest, x = 1.0 - sigma, math.exp(log_x)
     if x < 1.0:
         total = term = 1.0

@@ -23,26 +23,17 @@ from pymc_nrm.special import log_sum_exp, softplus
 
 
 class Jumps(NamedTuple):
-    """One draw of the jumps of a random measure given a partition, before normalisation.
+    """One draw of the jumps of a random measure given a partition, before normalisation."""
 
-    Parameters
-    ----------
-    clusters : ndarray, shape (n_clusters,)
-        Logarithms of the jumps at the atoms of the clusters, in some unit.
-    remaining : ndarray, shape (n_jumps,)
-        Logarithms of the largest of the other jumps, in the same unit and in decreasing order.
-    log_tail_mass : float
-        Logarithm of the expected mass of those left out, in the same unit; -inf if none is.
-    log_unit : float
-        Logarithm of the unit.
-    log_u : float
-        Logarithm of the auxiliary variable that was drawn.
-    """
-
+    # Logarithms of the jumps at the atoms of the clusters, in some unit; shape (n_clusters,).
     clusters: Any
+    # Logarithms of the largest of the other jumps, in the same unit and in decreasing order; shape (n_jumps,).
     remaining: Any
+    # Logarithm of the expected mass of those left out, in the same unit; -inf if none is.
     log_tail_mass: float
+    # Logarithm of the unit.
     log_unit: float
+    # Logarithm of the auxiliary variable that was drawn.
     log_u: float
 
 
@@ -51,34 +42,6 @@ def draw_jumps(measure, counts, rng, tail_mass, max_jumps):
     """Draw the jumps of the random measure given a partition; called from Python, not from kernels.
 
     The draw is exact apart from the jumps that are left out.
-
-    Parameters
-    ----------
-    measure : Measure
-        Its fields are floats.
-    counts : ndarray of int, shape (n_clusters,)
-        Sizes of the clusters, at least 1.
-    rng : numpy.random.Generator
-    tail_mass : float
-        Share of the total mass that omitted jumps may have, between 0 and 1.
-    max_jumps : int
-        Largest number of remaining jumps.
-
-    Returns
-    -------
-    Jumps
-
-    Raises
-    ------
-    NotImplementedError
-        If the measure is no generalized gamma measure and registers no implementation.
-
-    Examples
-    --------
-    >>> from pymc_nrm.measures import DirichletProcess
-    >>> jumps = draw_jumps(DirichletProcess(2.0), np.array([3, 1]), np.random.default_rng(1), 1e-3, 1000)
-    >>> jumps.clusters.shape, bool((np.diff(jumps.remaining) < 0).all())
-    ((2,), True)
     """
     if lacking(type(measure), [stable_parameters]):
         raise NotImplementedError(

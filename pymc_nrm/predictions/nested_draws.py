@@ -16,25 +16,16 @@ __all__ = ["NestedDraw", "NestedDraws", "log_mix"]
 
 
 class NestedDraw(NamedTuple):
-    """One posterior draw of a nested partition, in the form that kernels read.
+    """One posterior draw of a nested partition, in the form that kernels read."""
 
-    Parameters
-    ----------
-    values : ndarray of int64, shape (n, depth) or (n, 2 depth + 1)
-        Paths and, with weights, tables; columns in order of appearance.
-    levels : Levels
-    gammas : ndarray of float64, shape (depth + 1,), or None
-        Concentrations of the weights, if there are any.
-    families : tuple of Family
-        One for each mixture, hyperparameters of full shape and localised, see :func:`~pymc_nrm.families.base.localise`.
-    data : tuple of NamedTuple
-        Prepared data of each mixture.
-    """
-
+    # Paths and, with weights, tables; columns in order of appearance; int64 of shape (n, depth) or (n, 2 depth + 1).
     values: Any
     levels: Any
+    # Concentrations of the weights, if there are any; float64 of shape (depth + 1,), or None.
     gammas: Any
+    # One for each mixture, hyperparameters of full shape and localised, see `localise`.
     families: tuple
+    # Prepared data of each mixture.
     data: tuple
 
     @property
@@ -58,20 +49,8 @@ class NestedDraw(NamedTuple):
         return places_of(self.levels, self.values)
 
     def log_weights(self, families, data, points, n_points):
-        """Log joint weights of where one more item goes and of its data there.
-
-        Parameters
-        ----------
-        families, data : sequence
-            Families and data of one or more of the mixtures.
-        points : sequence of NamedTuple
-            Prepared data of new items in the same mixtures.
-        n_points : int
-
-        Returns
-        -------
-        ndarray, shape (n_points, n_places)
-            Log of the probability that the item goes to the place, times the predictive density of its data there.
+        """Log joint weights of where one more item goes and of its data there. Each is the log probability that the
+        item goes to a place, plus the log predictive density of its data there. Shapes: returns (n_points, n_places).
         """
         places = self.places
         if self.gammas is None:
@@ -103,21 +82,8 @@ class NestedDraw(NamedTuple):
 
 
 def log_mix(table, weights):
-    """Log densities of mixtures, from log densities in their components.
-
-    Parameters
-    ----------
-    table : ndarray, shape (m, k)
-    weights : ndarray, shape (n_places, k)
-
-    Returns
-    -------
-    ndarray, shape (m, n_places)
-
-    Examples
-    --------
-    >>> log_mix(np.log([[0.5, 0.1]]), np.array([[1.0, 0.0], [0.5, 0.5]])).round(3).tolist()
-    [[-0.693, -1.204]]
+    """Log densities of mixtures, from log densities in their components. Shapes: ``table`` (m, k), ``weights``
+    (n_places, k); returns (m, n_places).
     """
     largest = table.max(axis=1, keepdims=True)
     shift = np.where(np.isfinite(largest), largest, 0.0)

@@ -14,17 +14,7 @@ __all__ = ["predict_nested_labels"]
 
 def predict_nested_labels(draws, X_new, estimate, progressbar):
     """Probabilities of the nodes of an estimate for new items, see :func:`~pymc_nrm.predictions.predict_labels`.
-
-    Parameters
-    ----------
-    draws : NestedDraws
-    X_new : array_like, sparse matrix, DataArray or Dataset, or dict of them by mixture
-    estimate : ItemTree, array_like of int, shape (n, depth), or None
-    progressbar : bool
-
-    Returns
-    -------
-    Dataset
+    Shapes: ``estimate`` (n, depth).
     """
     paths = _estimate_paths(estimate, draws)
     depth = paths.shape[1]
@@ -58,20 +48,8 @@ def predict_nested_labels(draws, X_new, estimate, progressbar):
 
 
 def _best_paths(paths, probabilities, new):
-    """From the root down, the most probable child of the node above, or -1 for a new one and all below it.
-
-    Parameters
-    ----------
-    paths : ndarray of int, shape (n, depth)
-        The estimate.
-    probabilities : list of ndarray, shape (m, n_nodes)
-        Of the nodes of each level.
-    new : ndarray, shape (m, depth)
-        Probabilities that the node of a level is new, whatever is above.
-
-    Returns
-    -------
-    ndarray of int64, shape (m, depth)
+    """From the root down, the most probable child of the node above, or -1 for a new one and all below it. Shapes:
+    ``paths`` (n, depth), ``probabilities`` (m, n_nodes), ``new`` (m, depth); returns (m, depth).
     """
     labels = np.full(new.shape, -1, dtype="int64")
     for item in range(len(labels)):

@@ -16,16 +16,7 @@ __all__ = ["nested_leave_one_out"]
 
 
 def nested_leave_one_out(draw):
-    """Log density of the data of each item given all other items, with its path and its component integrated out.
-
-    Parameters
-    ----------
-    draw : NestedDraw or GroupedDraw
-
-    Returns
-    -------
-    ndarray, shape (n,)
-    """
+    """Log density of the data of each item given all other items, with its path and its component integrated out."""
     if draw.gammas is None:
         [family], [data] = draw.families, draw.data
         return _of_tree(draw.levels, draw.paths, family, data)

@@ -8,45 +8,15 @@ from pymc_nrm.progress import tracked
 
 
 class NewItems:
-    """New items of a partition, each taken by itself.
-
-    Parameters
-    ----------
-    draws : PartitionDraws or NestedDraws
-    X_new : array_like, sparse matrix, DataArray or Dataset, shape (m, d) or (m,), or dict of them by mixture
-
-    Attributes
-    ----------
-    dim : str
-        Name of their dimension.
-    coords : dict
-        Its coordinates; empty if it has none.
-
-    Raises
-    ------
-    ValueError
-        If there is no mixture over the partition, or data do not say to which of several mixtures they belong.
-    """
+    """New items of a partition, each taken by itself."""
 
     def __init__(self, draws, X_new):
         self._draws, self._given = draws, _by_mixture(X_new, draws)
         self.dim, self.coords = _new_dim(X_new, self._given, draws.item_dim)
 
     def tables(self, description, progressbar):
-        """Iterate over the draws.
-
-        Parameters
-        ----------
-        description : str
-            Title of the bar.
-        progressbar : bool
-
-        Yields
-        ------
-        draw : PartitionDraw or NestedDraw
-        table : ndarray, shape (m, n_clusters + 1) or (m, n_places)
-            Log of the probability that the item goes to the cluster or place, times the predictive density of its data
-            there; see the ``log_weights`` of the draw.
+        """Iterate over the draws. Entries are those of the ``log_weights`` of a draw. Shapes: returns ``table`` (m,
+        n_clusters + 1) or (m, n_places).
         """
         draws, given = self._draws, self._given
         layouts = [MixtureLayout(draws.model, name, nested=True) for name in given]

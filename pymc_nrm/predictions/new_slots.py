@@ -130,25 +130,7 @@ def sample_new_labels(
 
 
 class NewSlots:
-    """An iterable of posterior draws with the probabilities of the slots of new items.
-
-    Parameters
-    ----------
-    draws : SlotDraws
-    names : list of str
-        The variables whose values for the new items are known.
-
-    Yields
-    ------
-    draw : SlotDraw
-    table : ndarray, shape (n_items, n_slots)
-        Log probabilities of the slots, each item by itself.
-
-    Raises
-    ------
-    ValueError
-        If a mixture depends on the partition, or the data depend on a variable with a value for each old item.
-    """
+    """An iterable of posterior draws with the probabilities of the slots of new items."""
 
     def __init__(self, draws, names):
         self._draws, self._names = draws, names

@@ -20,23 +20,15 @@ _NEW_ITEMS = "New items are arguments of density, predict_labels and sample_post
 
 
 class PartitionDraw(NamedTuple):
-    """One posterior draw, in the form that kernels read.
+    """One posterior draw, in the form that kernels read."""
 
-    Parameters
-    ----------
-    labels : ndarray of int64, shape (n,)
-        In order of appearance.
-    measure : Measure
-        With float fields.
-    families : tuple of Family
-        One for each mixture, hyperparameters of full shape and localised, see :func:`~pymc_nrm.families.base.localise`.
-    data : tuple of NamedTuple
-        Prepared data of each mixture.
-    """
-
+    # In order of appearance; int64 of shape (n,).
     labels: Any
+    # With float fields.
     measure: Any
+    # One for each mixture, hyperparameters of full shape and localised, see `localise`.
     families: tuple
+    # Prepared data of each mixture.
     data: tuple
 
     @property
@@ -50,21 +42,9 @@ class PartitionDraw(NamedTuple):
         return joint_data(self.data)
 
     def log_weights(self, families, data, points, n_points):
-        """Log joint weights of where one more item goes and of its data there.
-
-        Parameters
-        ----------
-        families, data : sequence
-            Families and data of one or more of the mixtures.
-        points : sequence of NamedTuple
-            Prepared data of new items in the same mixtures.
-        n_points : int
-
-        Returns
-        -------
-        ndarray, shape (n_points, n_clusters + 1)
-            Log of the probability that the item joins the cluster, or in the last column a new one, times the
-            predictive density of its data there.
+        """Log joint weights of where one more item goes and of its data there. Each is the log probability that the
+        item joins a cluster, or in the last column a new one, plus the log predictive density of its data there.
+        Shapes: returns (n_points, n_clusters + 1).
         """
         table = log_predictive_table(
             self.labels, joint_family(families), joint_data(data), joint_data(points), n_points
@@ -87,52 +67,6 @@ class PartitionDraws:
     Draws come chain after chain.  Hyperparameters and latent mixtures are functions of the other variables in the
     posterior; what depends on none of them is evaluated once.  Data are read from the model, as ``pm.set_data`` left
     them.
-
-    Parameters
-    ----------
-    idata : DataTree or Dataset
-        With the group ``posterior``, or that group; dimensions ``chain`` and ``draw``.
-    model : pymc.Model
-        The model that was sampled; None for the model of the context.
-    partition : str, optional
-        Name of the partition; by default the only one of the model.
-
-    Attributes
-    ----------
-    partition : str
-    mixtures : list of str
-        Names of the mixtures over the partition, in the order of ``families`` and ``data`` of a draw.
-    item_dim : str
-        Dimension of the items in the posterior.
-    posterior : Dataset
-    n_chains, n_draws, n_items : int
-
-    Raises
-    ------
-    TypeError
-        If ``idata`` is neither a DataTree nor a Dataset.
-    ValueError
-        If the model or the draws lack a variable, the numbers of items disagree, or items or data of the draws are not
-        those of the model.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pymc as pm
-    >>> import xarray as xr
-    >>> import pymc_nrm as nrm
-    >>> with pm.Model() as model:
-    ...     alpha = pm.Gamma("alpha", 2, 1)
-    ...     z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=3)
-    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
-    >>> posterior = xr.Dataset({
-    ...     "alpha": (("chain", "draw"), [[1.5, 2.5]]),
-    ...     "z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]]),
-    ... })
-    >>> for draw in PartitionDraws(posterior, model):
-    ...     print(draw.labels, draw.measure)
-    [0 0 0] DirichletProcess(alpha=1.5)
-    [0 0 1] DirichletProcess(alpha=2.5)
     """
 
     def __init__(self, idata, model, partition=None):
@@ -205,13 +139,7 @@ class PartitionDraws:
 
 
 def stacked(posterior, name):
-    """Draws of a variable, shape (chains * draws, ...).
-
-    Raises
-    ------
-    ValueError
-        If there are none.
-    """
+    """Draws of a variable, shape (chains * draws, ...)."""
     if name not in posterior:
         raise ValueError(
             f"the posterior has no draws of {name!r}, which the model needs; it has {sorted(map(str, posterior))}"
@@ -222,24 +150,7 @@ def stacked(posterior, name):
 
 
 def posterior_of(idata):
-    """The posterior draws of a DataTree, or a Dataset of draws as it is.
-
-    Parameters
-    ----------
-    idata : DataTree or Dataset
-
-    Returns
-    -------
-    Dataset
-        With dimensions ``chain`` and ``draw``.
-
-    Raises
-    ------
-    TypeError
-        If ``idata`` is neither.
-    ValueError
-        If it has no posterior, or no draws.
-    """
+    """The posterior draws of a DataTree, or a Dataset of draws as it is. Its dimensions are ``chain`` and ``draw``."""
     if isinstance(idata, xr.DataTree):
         if "posterior" in idata.children:
             idata = idata["posterior"]

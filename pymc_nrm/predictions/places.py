@@ -15,53 +15,24 @@ __all__ = ["Places", "component_weights", "nodes_of_paths", "places_of"]
 
 
 class Places(NamedTuple):
-    """The places of one more item: nodes of all levels, one after the other.
+    """The places of one more item: nodes of all levels, one after the other."""
 
-    Parameters
-    ----------
-    start : ndarray of int64, shape (depth + 2,)
-        Places of level l are those from ``start[l]`` to before ``start[l + 1]``, in order of their labels.
-    nodes : ndarray of int64, shape (n, depth + 1)
-        The places above each item, from the root down.
-    above : ndarray of int64, shape (n_places,)
-        Place of the parent; -1 for the root.
-    counts : ndarray of int64, shape (n_places,)
-        Items of each node.
-    log_weights : ndarray, shape (n_places,)
-        Log probability that the item goes to the place, before its data are seen.
-    """
-
+    # Places of level l are those from `start[l]` to before `start[l + 1]`, in order of their labels; int64 of shape
+    # (depth + 2,).
     start: Any
+    # The places above each item, from the root down; int64 of shape (n, depth + 1).
     nodes: Any
+    # Place of the parent; -1 for the root; int64 of shape (n_places,).
     above: Any
+    # Items of each node; int64 of shape (n_places,).
     counts: Any
+    # Log probability that the item goes to the place, before its data are seen; shape (n_places,).
     log_weights: Any
 
 
 @kernel
 def places_of(levels, values):
-    """Find the places of one more item.
-
-    Parameters
-    ----------
-    levels : Levels
-    values : ndarray of int64, shape (n, at least depth)
-        Paths in canonical form; further columns are ignored.  There may be no items.
-
-    Returns
-    -------
-    Places
-
-    Examples
-    --------
-    >>> from pymc_nrm.nested.levels import Levels
-    >>> paths = np.array([[0, 0], [0, 1], [1, 2]])
-    >>> places = places_of(Levels(np.array([1.0, 2.0]), np.zeros(2)), paths)
-    >>> places.start.tolist(), places.above.tolist()
-    ([0, 1, 3, 6], [-1, 0, 0, 1, 1, 2])
-    >>> np.exp(places.log_weights).round(3).tolist()
-    [0.25, 0.25, 0.167, 0.125, 0.125, 0.083]
-    """
+    """Find the places of one more item. Shapes: ``values`` (n, at least depth)."""
     depth = levels.alpha.shape[0]
     start, nodes, above, counts, n_children = nodes_of_paths(values, depth)
     n_places = start[depth + 1]
@@ -80,19 +51,8 @@ def places_of(levels, values):
 
 @kernel
 def nodes_of_paths(values, depth):
-    """Number the nodes of all levels, one level after the other.
-
-    Parameters
-    ----------
-    values : ndarray of int64, shape (n, at least depth)
-        Paths in canonical form; further columns are ignored.
-    depth : int
-
-    Returns
-    -------
-    start, nodes, above, counts : ndarray of int64
-        As in :class:`Places`.
-    n_children : ndarray of int64, shape (n_places,)
+    """Number the nodes of all levels, one level after the other. The results are those of :class:`Places`. Shapes:
+    ``values`` (n, at least depth); returns ``n_children`` (n_places,).
     """
     n = values.shape[0]
     start = np.zeros(depth + 2, dtype=np.int64)
@@ -123,30 +83,9 @@ def component_weights(gammas, values, components, n_components, places):
     """Probabilities of the component of one more item at each of its places, before its data are seen.
 
     At a node z of level l, component k has the weight ``(n_zk + gamma_l w_k) / (n_z + gamma_l)``, where w is the weight
-    in the parent of z and n_zk the number of customers of z whose table serves k.
-
-    Parameters
-    ----------
-    gammas : ndarray of float64, shape (depth + 1,)
-    values : ndarray of int64, shape (n, 2 depth + 1)
-        A value in canonical form.
-    components : ndarray of int64, shape (n,)
-        Components of the items, from 0 to ``n_components - 1``; not all of them need have items.
-    n_components : int
-    places : Places
-
-    Returns
-    -------
-    ndarray, shape (n_places, n_components + 1)
-        The last column is for a new component; rows sum to one.
-
-    Examples
-    --------
-    >>> from pymc_nrm.nested.levels import Levels
-    >>> values = np.array([[0, 0, 0], [0, 1, 0], [1, 2, 1]])
-    >>> places = places_of(Levels(np.ones(1), np.zeros(1)), values)
-    >>> component_weights(np.ones(2), values, values[:, -1].copy(), 2, places).round(3).tolist()
-    [[0.5, 0.25, 0.25], [0.833, 0.083, 0.083], [0.25, 0.625, 0.125]]
+    in the parent of z and n_zk the number of customers of z whose table serves k. The last column is for a new
+    component; rows sum to one. Shapes: ``gammas`` (depth + 1,), ``values`` (n, 2 depth + 1), ``components`` (n,);
+    returns (n_places, n_components + 1).
     """
     n, depth = places.nodes.shape[0], places.start.shape[0] - 2
     weights = np.zeros((places.above.shape[0], n_components + 1))

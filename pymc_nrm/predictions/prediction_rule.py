@@ -18,20 +18,9 @@ from pymc_nrm.partitions.labels import label_counts
 def gibbs_type_rule(measure, n, n_clusters):
     """What the prediction rule of a prior of Gibbs type needs; called from Python, not from kernels.
 
-    The probability of a partition is ``V(n, k) prod_c (1 - sigma)_(n_c - 1)`` (Gnedin & Pitman 2006).
-
-    Parameters
-    ----------
-    measure : Measure
-        Its fields are floats.
-    n, n_clusters : int
-        Items and clusters so far; there may be none.
-
-    Returns
-    -------
-    tuple of float, or None
-        sigma, and the log of ``V(n+1, k+1) / V(n+1, k)``: the weight of a new cluster, if a cluster of m items has the
-        weight ``m - sigma``.  None if the measure has no closed form; its rule is then computed from ``log_eppf``.
+    The probability of a partition is ``V(n, k) prod_c (1 - sigma)_(n_c - 1)`` (Gnedin & Pitman 2006). Returns sigma and
+    the log of ``V(n+1, k+1) / V(n+1, k)``, the weight of a new cluster if one of m items has ``m - sigma``; or None if
+    there is no closed form.
     """
     if lacking(type(measure), [stable_parameters]):
         return None
@@ -52,33 +41,13 @@ def _(measure, n, n_clusters):
 
 
 def log_prediction_rule(measure, counts):
-    """Log probabilities that one more item joins each cluster or opens a new one, before its data are seen.
-
-    Parameters
-    ----------
-    measure : Measure
-        Its fields are floats.
-    counts : ndarray of int, shape (n_clusters,)
-        Sizes of the clusters, all positive; there may be none.
-
-    Returns
-    -------
-    ndarray, shape (n_clusters + 1,)
-        The last entry is for a new cluster; the probabilities sum to one.
-
-    Notes
-    -----
-    These are ratios of partition probabilities, ``EPPF(counts with the item) / EPPF(counts)``.  For priors of Gibbs
-    type they are ``(n_c - sigma) V(n+1, k) / V(n, k)`` and ``V(n+1, k+1) / V(n, k)`` (Lijoi, Mena & Prünster 2007,
-    "Controlling the reinforcement in Bayesian non-parametric mixture models", section 2).  Weights of clusters given a
-    u that was drawn given the partition of n items would be wrong, since the next item changes the law of u.
-
-    Examples
-    --------
-    >>> from pymc_nrm.measures import DirichletProcess
-    >>> np.exp(log_prediction_rule(DirichletProcess(1.0), np.array([2, 1]))).round(3).tolist()
-    [0.5, 0.25, 0.25]
+    """Log probabilities that one more item joins each cluster or opens a new one, before its data are seen. The last
+    entry is for a new cluster; the probabilities sum to one.
     """
+    # These are ratios of partition probabilities, `EPPF(counts with the item) / EPPF(counts)`.  For priors of Gibbs
+    # type they are `(n_c - sigma) V(n+1, k) / V(n, k)` and `V(n+1, k+1) / V(n, k)` (Lijoi, Mena & Prünster 2007,
+    # "Controlling the reinforcement in Bayesian non-parametric mixture models", section 2).  Weights of clusters given
+    # a u that was drawn given the partition of n items would be wrong, since the next item changes the law of u.
     counts = np.asarray(counts, dtype=np.int64)
     weights = np.empty(len(counts) + 1)
     rule = gibbs_type_rule(measure, int(counts.sum()), len(counts))
@@ -94,25 +63,9 @@ def log_prediction_rule(measure, counts):
 
 
 def log_join_without(measure, labels):
-    """Log probabilities that an item left out of a cluster joins each cluster or opens a new one.
-
-    Parameters
-    ----------
-    measure : Measure
-        Its fields are floats.
-    labels : ndarray of int64, shape (n,)
-        In order of appearance.
-
-    Returns
-    -------
-    ndarray, shape (n_clusters, n_clusters + 1)
-        One row for each cluster that the item was in.  The cluster of an item that was alone has probability zero.
-
-    Examples
-    --------
-    >>> from pymc_nrm.measures import DirichletProcess
-    >>> np.exp(log_join_without(DirichletProcess(1.0), np.array([0, 0, 1]))).round(3).tolist()
-    [[0.333, 0.333, 0.333], [0.667, 0.0, 0.333]]
+    """Log probabilities that an item left out of a cluster joins each cluster or opens a new one. Rows are the clusters
+    that the item was in.  That of an item that was alone has probability zero. Shapes: ``labels`` (n,); returns
+    (n_clusters, n_clusters + 1).
     """
     counts = label_counts(labels)
     n_clusters = len(counts)
@@ -147,27 +100,8 @@ def _log_new_weight_of_components(gamma, rate, n, k):
 
 
 def draw_new_labels(measure, counts, n_new, rng):
-    """Draw the labels of new items one after another from their predictive law.
-
-    Parameters
-    ----------
-    measure : Measure
-        Its fields are floats.
-    counts : ndarray of int, shape (n_clusters,)
-        Sizes of the clusters.
-    n_new : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of int64, shape (n_new,)
-        Labels below ``n_clusters`` are old clusters; new ones follow in order of appearance.
-
-    Examples
-    --------
-    >>> from pymc_nrm.measures import DirichletProcess
-    >>> draw_new_labels(DirichletProcess(1e9), np.array([2, 1]), 3, np.random.default_rng(1)).tolist()
-    [2, 3, 4]
+    """Draw the labels of new items one after another from their predictive law. Labels below ``n_clusters`` are old
+    clusters; new ones follow in order of appearance.
     """
     counts = [int(count) for count in counts]
     labels = np.empty(n_new, dtype=np.int64)

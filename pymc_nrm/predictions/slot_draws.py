@@ -14,52 +14,18 @@ from pymc_nrm.predictions.same_model import check_same_model
 
 
 class SlotDraw(NamedTuple):
-    """One posterior draw.
+    """One posterior draw."""
 
-    Parameters
-    ----------
-    slots : ndarray of int64, shape (n,)
-        The slot of each item.
-    measure : Measure
-        With float fields.
-    point : dict or None
-        The draw as values of the value variables, which PyMC may transform.
-    """
-
+    # The slot of each item; int64 of shape (n,).
     slots: Any
+    # With float fields.
     measure: Any
+    # The draw as values of the value variables, which PyMC may transform.
     point: Any
 
 
 class SlotDraws:
-    """An iterable of the posterior draws of a partition with ``max_clusters``, one :class:`SlotDraw` for each.
-
-    Parameters
-    ----------
-    idata : DataTree or Dataset
-        With the group ``posterior``, or that group.
-    model : pymc.Model
-    name : str
-        Name of the partition.
-    with_points : bool
-        Whether to make points, which need draws of all free variables.
-    same_items : bool
-        Whether the items of the model are those of the draws.
-
-    Attributes
-    ----------
-    partition : TensorVariable
-    posterior : Dataset
-    n_slots, n_items, n_old_items : int
-        ``n_items`` is the number of items of the model, ``n_old_items`` that of the draws.
-
-    Raises
-    ------
-    TypeError
-        If ``idata`` is neither a DataTree nor a Dataset.
-    ValueError
-        If the draws lack a variable.
-    """
+    """An iterable of the posterior draws of a partition with ``max_clusters``, one :class:`SlotDraw` for each."""
 
     def __init__(self, idata, model, name, with_points=True, same_items=True):
         self.model, self.posterior = model, posterior_of(idata)
@@ -101,16 +67,7 @@ class SlotDraws:
 
 
 class SlotDensities:
-    """Log densities of the data of each item in every slot, at points.
-
-    Parameters
-    ----------
-    draws : SlotDraws
-    names : list of str
-        The variables that count as data.
-    point : dict
-        A point where labels are those of the present items of the model.
-    """
+    """Log densities of the data of each item in every slot, at points."""
 
     def __init__(self, draws, names, point):
         self._names, self._n, self._n_slots = names, draws.n_items, draws.n_slots
@@ -132,21 +89,6 @@ def data_of_items(model, partition):
     """Names of the observed variables that depend on labels, besides mixtures: the data of the items.
 
     Free variables that depend on labels and that no other variable depends on, such as missing values, are no data.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    partition : TensorVariable
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    ValueError
-        If a potential or a latent variable depends on labels, or if the log-probability of an observed variable is one
-        number, which does not say what belongs to which item.
     """
     names = []
     for variable in other_uses(model, partition):

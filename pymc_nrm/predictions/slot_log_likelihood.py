@@ -9,21 +9,8 @@ from pymc_nrm.predictions.tables import log_leave_one_out_table, log_sum_rows
 
 
 def slot_leave_one_out(draws, slot_draws, names, progressing):
-    """Log density of the data of each item given all other items, and the parameters of all slots.
-
-    Parameters
-    ----------
-    draws : PartitionDraws
-    slot_draws : SlotDraws
-        The same draws.
-    names : list of str
-        The variables that are data of the items, besides those of mixtures.
-    progressing : iterable of PartitionDraw
-        ``draws``, with a bar.
-
-    Returns
-    -------
-    ndarray, shape (n_draws, n)
+    """Log density of the data of each item given all other items, and the parameters of all slots. Shapes: returns
+    (n_draws, n).
     """
     values, densities = np.empty((len(draws), draws.n_items)), None
     for s, (draw, slot_draw) in enumerate(zip(progressing, slot_draws, strict=True)):
@@ -39,27 +26,9 @@ def slot_leave_one_out(draws, slot_draws, names, progressing):
 
 
 def log_weights_without(measure, slots, n_slots):
-    """Log probabilities of the slot of an item that is left out of a cluster, before its data are seen.
-
-    Parameters
-    ----------
-    measure : Measure
-        Its fields are floats.
-    slots : ndarray of int64, shape (n,)
-    n_slots : int
-
-    Returns
-    -------
-    ndarray, shape (n_clusters, n_slots)
-        One row for each cluster that the item was in, in order of appearance; probabilities of a row add up to one.
-        Without the item there are k clusters, and each of the other K - k slots has the same share of the probability
-        of a new one.  If there are none, the item joins an old cluster: there are at most K.
-
-    Examples
-    --------
-    >>> from pymc_nrm.measures import DirichletProcess
-    >>> np.exp(log_weights_without(DirichletProcess(1.0), np.array([2, 2, 0]), 4)).round(3).tolist()
-    [[0.333, 0.167, 0.333, 0.167], [0.111, 0.111, 0.667, 0.111]]
+    """Log probabilities of the slot of an item that is left out of a cluster, before its data are seen. Rows are the
+    clusters that the item was in, and sum to one.  The K - k slots without items share the probability of a new cluster
+    equally; if there are none, the item joins an old one. Shapes: ``slots`` (n,); returns (n_clusters, n_slots).
     """
     join = log_join_without(measure, canonical_labels(slots))
     n_clusters = len(join)

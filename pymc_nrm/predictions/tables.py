@@ -55,20 +55,8 @@ def _fill_leave_one_out(labels, family, data, table):
 
 
 def log_sum_rows(table):
-    """Log of the sum of exponentials of each row; -inf if all entries of the row are.
-
-    Parameters
-    ----------
-    table : ndarray, shape (m, k)
-
-    Returns
-    -------
-    ndarray, shape (m,)
-
-    Examples
-    --------
-    >>> log_sum_rows(np.array([[0.0, 0.0], [-np.inf, -np.inf]])).round(3).tolist()
-    [0.693, -inf]
+    """Log of the sum of exponentials of each row; -inf if all entries of the row are. Shapes: ``table`` (m, k); returns
+    (m,).
     """
     largest = table.max(axis=1)
     shift = np.where(np.isfinite(largest), largest, 0.0)
