@@ -9,21 +9,9 @@ __all__ = ["covariance_shape"]
 
 
 def covariance_shape(name, features, covariance):
-    """Add a random matrix with the law of Wishart and return it in the coordinates of a sample covariance.
-
-    Parameters
-    ----------
-    name : str
-        The variables are called ``name_squared_pivot`` and ``name_below_pivot``.
-    features : str
-        Dimension of the features.
-    covariance : ndarray, shape (d, d)
-        Sample covariance ``L L'``.
-
-    Returns
-    -------
-    tensor, shape (d, d)
-        ``L W L'`` with ``W ~ Wishart(d + 2, I) / (d + 2)``, so that its mean is the sample covariance.
+    """Add a random matrix with the law of Wishart and return it in the coordinates of a sample covariance. It is ``L W
+    L'`` with ``W ~ Wishart(d + 2, I) / (d + 2)``, so that its mean is the sample covariance. Shapes: ``covariance`` (d,
+    d); returns (d, d).
     """
     d = len(covariance)
     # Let T T' ~ Wishart(m, I): T is lower triangular, T_ii^2 ~ chi-squared(m - i), and T_ij ~ N(0, 1) below the

@@ -10,24 +10,7 @@ __all__ = ["concentrations", "data_matrix", "feature_dimension", "prior_data"]
 
 
 def data_matrix(name, X):
-    """Return the data of a learned prior as a matrix.
-
-    Parameters
-    ----------
-    name : str
-    X : array_like, DataFrame, sparse matrix or ``pm.Data``, shape (n, d), or (n,) for one feature
-
-    Returns
-    -------
-    ndarray, shape (n, d), or scipy.sparse.csr_matrix
-
-    Raises
-    ------
-    TypeError
-        If the name is not a string, there is no model at hand, or the data are not numbers.
-    ValueError
-        If the data have fewer than two items.
-    """
+    """Return the data of a learned prior as a matrix. Shapes: ``X`` (n, d); returns (n, d)."""
     check_name("name", name, "the prior, for example that of the Mixture")
     pm.modelcontext(None)
     values = numeric_data("X", X)
@@ -38,46 +21,14 @@ def data_matrix(name, X):
 
 
 def prior_data(family, name, X):
-    """Return the data of a learned prior as a kernel of the family gets them, checked.
-
-    Parameters
-    ----------
-    family : Family
-        Its hyperparameters do not matter.
-    name, X
-        As in :func:`data_matrix`, with the same errors.
-
-    Returns
-    -------
-    NamedTuple
-        What ``prepare_data`` returns.
-
-    Raises
-    ------
-    ValueError
-        If the family does not allow these values.
-    """
+    """Return the data of a learned prior as a kernel of the family gets them, checked."""
     values = data_matrix(name, X)
     with naming("X"):
         return prepare_data(family, values)
 
 
 def feature_dimension(name, X, n_features):
-    """Add a dimension for the features to the model at hand.
-
-    Parameters
-    ----------
-    name : str
-        The dimension is called ``name_feature``.
-    X : DataFrame or array_like
-        The columns of a DataFrame name the features; otherwise they are numbered from 0.
-    n_features : int
-
-    Returns
-    -------
-    str
-        The name of the dimension.
-    """
+    """Add a dimension for the features to the model at hand."""
     columns = getattr(X, "columns", None)
     dimension = f"{name}_feature"
     coordinate = range(n_features) if columns is None else [str(column) for column in columns]
@@ -88,16 +39,7 @@ def feature_dimension(name, X, n_features):
 def concentrations(name, dimension):
     """Add how alike clusters are in each feature: prior numbers of observations behind their common frequencies.
 
-    Below 1 most clusters have one value nearly always; far above 1 all clusters have the same frequencies.
-
-    Parameters
-    ----------
-    name : str
-    dimension : str
-
-    Returns
-    -------
-    tensor, shape (d,)
-        Independent ``LogNormal(0, 1)``, called ``name_concentration``.
+    Below 1 most clusters have one value nearly always; far above 1 all clusters have the same frequencies. They are
+    independent ``LogNormal(0, 1)``, called ``name_concentration``.
     """
     return pm.LogNormal(f"{name}_concentration", 0.0, 1.0, dims=dimension)

@@ -118,26 +118,7 @@ class RandomCovariance(KernelOp):
 def random_covariance(scale, squares, below):
     """Return ``L T T' L'`` for lower triangular matrices L and T.
 
-    With ``T_ii^2 ~ chi-squared(m - i)`` and standard normal entries below the diagonal it has the law of
-    ``Wishart(m, L L')`` (Bartlett).
-
-    Parameters
-    ----------
-    scale : ndarray, shape (d, d)
-        L, lower triangular.
-    squares : tensor, shape (d,)
-        Squared diagonal of T.
-    below : tensor, shape (d * (d - 1) / 2,)
-        Entries of T below its diagonal, row by row.
-
-    Returns
-    -------
-    tensor, shape (d, d)
-
-    Examples
-    --------
-    >>> random_covariance(np.eye(2), pt.constant([4.0, 9.0]), pt.constant([1.0])).eval()
-    array([[ 4.,  2.],
-           [ 2., 10.]])
+    With ``T_ii^2 ~ chi-squared(m - i)`` and standard normal entries below the diagonal it has the law of ``Wishart(m, L
+    L')`` (Bartlett). Shapes: ``scale`` (d, d), ``squares`` (d,), ``below`` (d * (d - 1) / 2,); returns (d, d).
     """
     return RandomCovariance()(scale, squares, below)
