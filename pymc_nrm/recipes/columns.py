@@ -26,20 +26,7 @@ NUMERIC, BINARY, CATEGORICAL, COUNT = KINDS = ("numeric", "binary", "categorical
 
 
 def check_table(df, argument):
-    """Check that an argument is a DataFrame with rows, and columns of different names.
-
-    Parameters
-    ----------
-    df : object
-    argument : str
-
-    Raises
-    ------
-    TypeError
-        If it is no DataFrame.
-    ValueError
-        If there are no rows or columns, or two columns have the same name as text.
-    """
+    """Check that an argument is a DataFrame with rows, and columns of different names."""
     if not isinstance(df, pd.DataFrame):
         raise TypeError(
             f"{argument} must be a pandas DataFrame; got {type(df).__name__}. gaussian_mixture takes arrays, and "
@@ -62,13 +49,7 @@ def check_columns(df, argument):
 
 
 def item_names(df, argument):
-    """Names of the rows: the index of a DataFrame or Series.
-
-    Raises
-    ------
-    ValueError
-        If the index has several levels.
-    """
+    """Names of the rows: the index of a DataFrame or Series."""
     if isinstance(df.index, pd.MultiIndex):
         raise ValueError(
             f"{argument} must have an index of one level; got {df.index.nlevels}. Number the rows by "
@@ -83,29 +64,7 @@ def name_of_column(X, k):
 
 
 def column_kinds(df, kinds=None):
-    """The kind of each column of a table.
-
-    Parameters
-    ----------
-    df : DataFrame
-    kinds : mapping of {hashable : str}, optional
-        Given kinds.
-
-    Returns
-    -------
-    dict of {hashable : str}
-        By names of the columns as they are, in their order.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`~pymc_nrm.recipes.mixture_model`.
-
-    Examples
-    --------
-    >>> column_kinds(pd.DataFrame({"a": [0.5, 1.5, 2.5], "b": [0, 1, 1], "c": ["x", "y", "x"]}))
-    {'a': 'numeric', 'b': 'binary', 'c': 'categorical'}
-    """
+    """The kind of each column of a table."""
     check_columns(df, "df")
     given = _given_kinds(df, kinds)
     found, unclear, doubtful = {}, {}, {}
@@ -185,33 +144,7 @@ def _check_kind(name, column, kind):
 
 
 def numbers_of(column, name, kind, new=False):
-    """Values of a column as floats, with NaN where they are missing.
-
-    Parameters
-    ----------
-    column : Series
-    name : hashable
-        Its name in messages.
-    kind : {"numeric", "binary", "count"}
-    new : bool
-        Whether the values are of new items, which may all be equal or missing.
-
-    Returns
-    -------
-    ndarray of float
-
-    Raises
-    ------
-    TypeError
-        If the column has anything but numbers, or booleans for a binary one.
-    ValueError
-        If a value is not allowed for the kind.
-
-    Examples
-    --------
-    >>> numbers_of(pd.Series([True, None, False]), "smoker", "binary").tolist()
-    [1.0, nan, 0.0]
-    """
+    """Values of a column as floats, with NaN where they are missing."""
     values = _values(name, column)
     if values is None or (kind != BINARY and pd.api.types.is_bool_dtype(column.dtype)):
         advice = numbers_in_text(name, column)

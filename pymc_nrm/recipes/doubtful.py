@@ -50,16 +50,7 @@ def numbers_in_text(name, column):
 
 
 def warn_of_doubtful_numbers(columns, n_columns, stacklevel):
-    """Warn of columns taken as measurements that look like codes, or like names of the rows.
-
-    Parameters
-    ----------
-    columns : dict of {hashable : ndarray of float}
-        NaN means missing.
-    n_columns : int
-        Of the table: a single column is no name of the rows.
-    stacklevel : int
-    """
+    """Warn of columns taken as measurements that look like codes, or like names of the rows."""
     codes, names = {}, {}
     for name, values in columns.items():
         known = values[np.isfinite(values)]

@@ -7,22 +7,7 @@ __all__ = ["column_levels", "level_codes"]
 
 
 def column_levels(column):
-    """The levels that occur in a column.
-
-    Parameters
-    ----------
-    column : Series
-
-    Returns
-    -------
-    tuple
-        In the order of a pandas category, otherwise sorted.
-
-    Examples
-    --------
-    >>> column_levels(pd.Series(["b", None, "a", "b"]))
-    ('a', 'b')
-    """
+    """The levels that occur in a column. They are in the order of a pandas category, otherwise sorted."""
     known = column.dropna()
     if isinstance(column.dtype, pd.CategoricalDtype):
         present = set(known)
@@ -31,29 +16,7 @@ def column_levels(column):
 
 
 def level_codes(column, name, levels):
-    """Numbers 0, 1, ... of the levels of a column; NaN where it is missing.
-
-    Parameters
-    ----------
-    column : Series
-    name : str
-        Its name in messages.
-    levels : sequence
-
-    Returns
-    -------
-    ndarray of float
-
-    Raises
-    ------
-    ValueError
-        If a value is none of the levels.
-
-    Examples
-    --------
-    >>> level_codes(pd.Series(["b", None, "a"]), "colour", ("a", "b")).tolist()
-    [1.0, nan, 0.0]
-    """
+    """Numbers 0, 1, ... of the levels of a column; NaN where it is missing."""
     codes = {level: float(k) for k, level in enumerate(levels)}
     missing = column.isna().to_numpy()
     values = column.tolist()

@@ -30,48 +30,14 @@ _MOST_FULL_FEATURES = 30
 
 
 def check_covariance(covariance):
-    """Check the argument ``covariance`` of a recipe.
-
-    Parameters
-    ----------
-    covariance : object
-
-    Raises
-    ------
-    ValueError
-        If it is neither None nor one of :data:`COVARIANCES`.
-    """
+    """Check the argument ``covariance`` of a recipe."""
     if covariance is not None and covariance not in COVARIANCES:
         raise ValueError(f"covariance must be None, 'full' or 'diagonal'; got {covariance!r}")
 
 
 def add_numeric_block(name, z, X, covariance=None, jitter_ties=True):
-    """Add Gaussian data of the items of a partition to the model at hand, with learned hyperparameters.
-
-    Parameters
-    ----------
-    name : str
-    z : Partition
-    X : DataFrame of float, shape (n, d), or ndarray, shape (n,) or (n, d)
-        NaN means missing.
-    covariance : {None, "full", "diagonal"}
-        None chooses the first of them that the data allow, see :func:`~pymc_nrm.recipes.gaussian_mixture`.
-    jitter_ties : bool
-
-    Returns
-    -------
-    Mixture
-
-    Raises
-    ------
-    ValueError
-        If the data do not allow the family.
-
-    Warns
-    -----
-    UserWarning
-        If the data of several columns allow no full covariance, and ``covariance`` is None; if one value has more than
-        a quarter of the items of a column, and jitter does not widen it.
+    """Add Gaussian data of the items of a partition to the model at hand, with learned hyperparameters. Shapes: ``X``
+    (n, d).
     """
     check_covariance(covariance)
     recorded = np.asarray(X, dtype="float64")

@@ -13,32 +13,7 @@ __all__ = ["add_partition"]
 
 
 def add_partition(measure=None, dims="item"):
-    """Add the partition ``z`` of the items to the model at hand.
-
-    Parameters
-    ----------
-    measure : measure or ElicitedPrior, optional
-        By default the Dirichlet process with ``alpha ~ Gamma(2, 1)``.  Fields are numbers, or distributions such as
-        ``pm.Gamma.dist(2, 1)``, which become variables of the model with the names of the fields.
-    dims : str
-        Dimension of the items.
-
-    Returns
-    -------
-    Partition
-
-    Raises
-    ------
-    TypeError
-        If ``measure`` is not a measure, or a field is a variable of another model.
-
-    Examples
-    --------
-    >>> with pm.Model(coords={"item": range(4)}) as model:
-    ...     z = add_partition()
-    >>> model.named_vars["alpha"], z
-    (alpha, z)
-    """
+    """Add the partition ``z`` of the items to the model at hand."""
     if measure is None:
         measure = DirichletProcess(pm.Gamma.dist(2.0, 1.0))
     if isinstance(measure, tuple):

@@ -85,18 +85,8 @@ def jitter_ties(X: Any, *, random_seed: Any = 0) -> Any:
 
 
 def with_jittered_ties(X, random_seed=0, stacklevel=4):
-    """The same, with the width of the jitter of each column.
-
-    Returns
-    -------
-    jittered : as :func:`jitter_ties`
-    widths : ndarray of float, shape (d,)
-        In units of the columns; 0 for columns without ties, or with one value only.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`jitter_ties`.
+    """The same, with the width of the jitter of each column. Also returns the widths, 0 for columns without ties or
+    with one value only.
     """
     values = numeric_array("X", X)
     if values.ndim not in (1, 2):
