@@ -57,26 +57,7 @@ def run_and_check(
     partition_diagnostics,
     quiet,
 ):
-    """Sample, diagnose partitions, and log what a user must know.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    arguments : dict
-        ``draws``, ``label_storage``, ``thin`` and ``initvals`` of :func:`~pymc_nrm.sample`, and arguments of
-        ``pm.sample``.
-    client : dask.distributed.Client, concurrent.futures.Executor or None
-    folder : RunFolder or None
-        Where checkpoints are kept.
-    seconds : float or None
-        Shortest time between checkpoints.
-    compute_convergence_checks, partition_diagnostics, quiet : bool
-        As for :func:`~pymc_nrm.sample`.
-
-    Returns
-    -------
-    DataTree
-    """
+    """Sample, diagnose partitions, and log what a user must know."""
     partitions, kwargs = partitions_of(model), with_slot_nuts(model, dict(arguments))
     draws, label_storage, thin = (kwargs.pop(name) for name in ("draws", "label_storage", "thin"))
     likelihoods = []

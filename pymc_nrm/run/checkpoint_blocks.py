@@ -8,31 +8,7 @@ _NUMBERS = (bool, int, float, np.generic)
 
 
 def pack_block(kept, points, stats, partitions):
-    """Pack draws into an object that is small and fast to write.
-
-    Parameters
-    ----------
-    kept : list of bool
-        For each iteration, whether its point is kept.
-    points : list of dict of str to ndarray
-        The points that are kept.
-    stats : list of list of dict
-        Statistics of each iteration and step.
-    partitions : list of str
-        Names of the variables that are labels; these are stored in the smallest type that holds them.
-
-    Returns
-    -------
-    tuple
-
-    Examples
-    --------
-    >>> block = pack_block([False, True], [{"z": np.array([0, 1])}], [[{"u": 1.0}], [{"u": 2.0}]], ["z"])
-    >>> for values, stats in unpack_block(block):
-    ...     print(values, stats)
-    None [{'u': np.float64(1.0)}]
-    {'z': array([0, 1], dtype=uint8)} [{'u': np.float64(2.0)}]
-    """
+    """Pack draws into an object that is small and fast to write."""
     rows = {}
     for name in points[0] if points else ():
         rows[name] = np.stack([point[name] for point in points])

@@ -28,20 +28,13 @@ _SECONDS_FOR_LOCK = 30.0
 
 
 class Frame(NamedTuple):
-    """A piece of a file in which damage can be detected.
+    """A piece of a file in which damage can be detected."""
 
-    Parameters
-    ----------
-    first, second : int
-        Two numbers that can be read without the rest.
-    content : bytes
-    end : int
-        Where the frame ends in its file.
-    """
-
+    # first, second: Two numbers that can be read without the rest.
     first: int
     second: int
     content: bytes
+    # Where the frame ends in its file.
     end: int
 
     def load(self):
@@ -50,35 +43,18 @@ class Frame(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a chain stands.
+    """Where a chain stands."""
 
-    Parameters
-    ----------
-    n_iterations : int
-        Number of iterations done, of tuning and of draws.
-    log_size : int
-        Number of bytes of the log that hold them.
-    saved : object
-        Object passed to :meth:`ChainFiles.commit`; None at the start of a chain.
-    """
-
+    # Number of iterations done, of tuning and of draws.
     n_iterations: int
+    # Number of bytes of the log that hold them.
     log_size: int
+    # Object passed to `commit`; None at the start of a chain.
     saved: Any
 
 
 def frame_bytes(first, second, saved):
-    """Turn an object into bytes that :func:`read_frame` can check.
-
-    Examples
-    --------
-    >>> import io
-    >>> frame = read_frame(io.BytesIO(frame_bytes(3, 4, "abc")))
-    >>> frame.first, frame.second, frame.load()
-    (3, 4, 'abc')
-    >>> read_frame(io.BytesIO(frame_bytes(3, 4, "abc")[:-1])) is None
-    True
-    """
+    """Turn an object into bytes that :func:`read_frame` can check."""
     content = pickle.dumps(saved, protocol=pickle.HIGHEST_PROTOCOL)
     return _HEADER.pack(_MAGIC, first, second, len(content), _digest(first, second, content)) + content
 
@@ -101,13 +77,7 @@ def read_frame(file):
 
 
 def write_file(path, content):
-    """Write a file so that a crash leaves the whole new file or what was there before.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    content : bytes
-    """
+    """Write a file so that a crash leaves the whole new file or what was there before."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.new")
     with open(temporary, "wb") as file:
         file.write(content)
@@ -133,21 +103,7 @@ def flush_folder(path):
 
 
 class ChainFiles:
-    """The files of one chain, held by one process at a time.
-
-    Parameters
-    ----------
-    folder : path
-        Folder of the run.
-    chain : int
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder of the run does not exist.
-    RuntimeError
-        If another process holds the chain for half a minute.
-    """
+    """The files of one chain, held by one process at a time."""
 
     def __init__(self, folder, chain):
         if not os.path.isdir(folder):
@@ -160,13 +116,8 @@ class ChainFiles:
         self._lock = _locked(self.folder / "lock", f"chain {chain} of the checkpoint {str(folder)!r}")
 
     def recover(self):
-        """Find the last undamaged checkpoint, and remove what does not belong to it.
-
-        Returns
-        -------
-        position : Position
-        n_damaged : int
-            Number of iterations that had been saved but must be drawn again, because a file was damaged or missing.
+        """Find the last undamaged checkpoint, and remove what does not belong to it. Also returns the number of
+        iterations that must be drawn again, because a file was damaged or missing.
         """
         ends = {0: 0} | {frame.end: frame.second for frame in self._frames()}
         for unfinished in self.folder.glob("*.new"):

@@ -21,68 +21,33 @@ _BYTES_IN_MEMORY = 2**26
 
 
 class Checkpoints(NamedTuple):
-    """How the chains of a run keep checkpoints.
-
-    Parameters
-    ----------
-    folder : RunFolder
-    first_key : int
-        Key of the random generator of chain 0 in NumPy's seed sequence.
-    seconds : float, optional
-        Shortest time between checkpoints.
-    partitions : list of str
-    thin : int
-    keep_warmup : bool
-        Whether draws of tuning are kept.
-    """
+    """How the chains of a run keep checkpoints."""
 
     folder: Any
+    # Key of the random generator of chain 0 in NumPy's seed sequence.
     first_key: int
+    # Shortest time between checkpoints.
     seconds: float | None
     partitions: list
     thin: int
+    # Whether draws of tuning are kept.
     keep_warmup: bool
 
 
 class SavedChain(NamedTuple):
-    """What a chain needs to go on, besides its draws.
+    """What a chain needs to go on, besides its draws."""
 
-    Parameters
-    ----------
-    start : str
-        Digest of the point from which the chain started.
-    state : CompoundStepState
-    left_out : list of dict
-        Values of the steps that the state leaves out.
-    point : dict of str to ndarray
-        The point after the last draw.
-    """
-
+    # Digest of the point from which the chain started.
     start: str
     state: Any
+    # Values of the steps that the state leaves out.
     left_out: list
+    # The point after the last draw.
     point: dict
 
 
 def checkpointed_step(checkpoints, model, kwargs):
-    """Make the step that ``pm.sample`` would make, add checkpoints, and put it into the arguments of ``pm.sample``.
-
-    Parameters
-    ----------
-    checkpoints : Checkpoints
-    model : pymc.Model
-    kwargs : dict
-
-    Returns
-    -------
-    step : CheckpointedStep
-    kwargs : dict
-
-    Raises
-    ------
-    ValueError
-        If the steps differ from those with which the run began.
-    """
+    """Make the step that ``pm.sample`` would make, add checkpoints, and put it into the arguments of ``pm.sample``."""
     step, kwargs = make_step(model, kwargs)
     step = CheckpointedStep(step, checkpoints)
     step.check()
@@ -94,11 +59,6 @@ class CheckpointedStep(CompoundStep):
 
     A resumed chain first returns the draws that it has already made, without computing anything, so that PyMC handles
     them as in a run that was never stopped.  PyMC may copy the step into other processes before a chain starts.
-
-    Parameters
-    ----------
-    step : BlockedStep or CompoundStep
-    checkpoints : Checkpoints
     """
 
     def __init__(self, step, checkpoints):

@@ -28,25 +28,16 @@ _PAGE = '"When chains disagree" in the documentation, docs/how-to/when-chains-di
 
 
 class Finding(NamedTuple):
-    """One row of the report.
-
-    Parameters
-    ----------
-    quantity : str
-    found : str
-        Its diagnostics, and what they should be.
-    times : float
-        How far it is beyond the limit, as a factor, to put the worst first.
-    disagree : bool
-        Whether chains disagree about the quantity; if they do not, more draws are likely to help.
-    needed : float
-        Factor by which to increase the number of draws, if chains do not disagree.
-    """
+    """One row of the report."""
 
     quantity: str
+    # Its diagnostics, and what they should be.
     found: str
+    # How far it is beyond the limit, as a factor, to put the worst first.
     times: float
+    # Whether chains disagree about the quantity; if they do not, more draws are likely to help.
     disagree: bool
+    # Factor by which to increase the number of draws, if chains do not disagree.
     needed: float
 
 
@@ -178,19 +169,6 @@ def pair_findings(pairs: Any, name: str, n_chains: int) -> list[Finding]:
     to a pair that is hardly ever together.  Instead, the largest z-score is compared with a quantile of the largest of
     as many independent ones.  If it passes, the largest standard error of a probability is compared with that of a pair
     with probability 1/2 and the smallest sufficient effective sample size.
-
-    Parameters
-    ----------
-    pairs : Dataset
-        From :func:`~pymc_nrm.stats.partition_convergence.partition_convergence`, or from
-        :func:`~pymc_nrm.stats.nested_convergence`.
-    name : str
-        Name of the partition.
-    n_chains : int
-
-    Returns
-    -------
-    list of Finding
     """
     findings, nested = [], "common_depth" in pairs
     n_scores = int(pairs.n_scores)

@@ -13,18 +13,8 @@ def diagnose_run(idata, name):
     """Diagnostics of a partition of a run, in the form of :func:`~pymc_nrm.add_diagnostics`.
 
     Labels in order of appearance are not converted, and labels of one byte stay labels of one byte; slots are renamed.
-    If labels were not kept, the quantities are those that the step reported, and there is no group ``pairs``.
-
-    Parameters
-    ----------
-    idata : DataTree
-    name : str
-        Name of the partition, or of a nested partition.
-
-    Returns
-    -------
-    DataTree or None
-        None if the run kept nothing of the partition.
+    If labels were not kept, the quantities are those that the step reported, and there is no group ``pairs``. The
+    result is None if the run kept nothing of the partition.
     """
     posterior = idata["posterior"]
     if name in nested_names(idata):

@@ -23,17 +23,7 @@ _FLAGS = ("floatX", "linker", "optimizer")
 
 
 def versions():
-    """Versions of everything that computes draws.
-
-    Returns
-    -------
-    dict of str to str
-
-    Examples
-    --------
-    >>> sorted(versions())[:3]
-    ['Python', 'numba', 'numpy']
-    """
+    """Versions of everything that computes draws."""
     found = {name: metadata.version(name) for name in _PACKAGES}
     flags = {f"pytensor.config.{name}": str(getattr(pytensor.config, name)) for name in _FLAGS}
     sources = " ".join(source_fingerprint(layer)[:16] for layer in ("model", "samplers"))
@@ -41,16 +31,8 @@ def versions():
 
 
 def describe_model(model):
-    """Describe the log-probability of each variable of a model, and its data.
-
-    Parameters
-    ----------
-    model : pymc.Model
-
-    Returns
-    -------
-    dict of str to str
-        Digests, keyed by what they describe; every process that makes the same model gets the same ones.
+    """Describe the log-probability of each variable of a model, and its data. Every process that makes the same model
+    gets the same digests.
     """
     terms = [*model.basic_RVs, *model.potentials]
     names = {value: f"value of {rv.name}" for rv, value in model.rvs_to_values.items()}
@@ -67,18 +49,7 @@ def describe_model(model):
 
 
 def describe_steps(step):
-    """Describe the steps of a run: their options, and the start of their adaptation.
-
-    Parameters
-    ----------
-    step : BlockedStep or CompoundStep
-        Before the first draw of a chain.
-
-    Returns
-    -------
-    dict of str to str
-        Values, keyed by step and name.
-    """
+    """Describe the steps of a run: their options, and the start of their adaptation. Keys are step and name."""
     description = {}
     for method in flatten_steps(step):
         owner = f"{type(method).__name__} of {', '.join(variable.name for variable in method.vars)}"
@@ -89,13 +60,7 @@ def describe_steps(step):
 
 
 def first_difference(expected, found):
-    """Find the first name for which two descriptions differ, with both values; None if they are equal.
-
-    Examples
-    --------
-    >>> first_difference({"a": "1", "b": "2"}, {"a": "1", "b": "3"})
-    ('b', '2', '3')
-    """
+    """Find the first name for which two descriptions differ, with both values; None if they are equal."""
     for name in [*expected, *(name for name in found if name not in expected)]:
         if expected.get(name) != found.get(name):
             return name, expected.get(name, "nothing"), found.get(name, "nothing")
@@ -103,13 +68,7 @@ def first_difference(expected, found):
 
 
 def point_digest(point):
-    """Digest of a point of a model.
-
-    Examples
-    --------
-    >>> point_digest({"x": np.zeros(2)}) == point_digest({"x": np.zeros(3)})
-    False
-    """
+    """Digest of a point of a model."""
     return _short(_describe({name: np.asarray(value) for name, value in point.items()}))
 
 

@@ -30,18 +30,8 @@ _SECONDS_AT_MOST = 600.0
 
 
 def with_gradient_beside(model, kwargs):
-    """Compile the gradient for NUTS beside kernels, if ``pm.sample`` will make a NUTS step and there are two cores.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    kwargs : dict
-        Arguments of ``pm.sample``, with the step for parameters of slots if the model needs one.
-
-    Returns
-    -------
-    context manager
-        In it, a step that compiles kernels for longer than two seconds starts the other process, and waits for it.
+    """Compile the gradient for NUTS beside kernels, if ``pm.sample`` will make a NUTS step and there are two cores. In
+    the context, a step that compiles kernels for longer than two seconds starts the other process, and waits for it.
     """
     if not _chooses_nuts(model, given_steps(kwargs)) or kwargs.get("cores") == 1 or _n_cores() < 2:
         return contextlib.nullcontext()
@@ -95,13 +85,7 @@ def _other_process(model, options):
 
 
 def compile_gradient(path):
-    """Call the function that NUTS will call, so that PyTensor keeps it on disk.
-
-    Parameters
-    ----------
-    path : str
-        A file with a pickled pair of the model and a dict of options of ``pytensor.function``.
-    """
+    """Call the function that NUTS will call, so that PyTensor keeps it on disk."""
     # Garbage collection takes a tenth of the time of compilation, and this process soon ends.
     gc.disable()
     with open(path, "rb") as file:

@@ -12,18 +12,7 @@ __all__ = ["interrupts_before_draws", "interrupts_outside_of_conversions"]
 
 @contextlib.contextmanager
 def interrupts_before_draws(folder):
-    """Turn the ValueError of a run that was interrupted while it tuned into a KeyboardInterrupt.
-
-    Parameters
-    ----------
-    folder : RunFolder or None
-        Where the run has its checkpoints.
-
-    Examples
-    --------
-    >>> with interrupts_before_draws(None):
-    ...     pass
-    """
+    """Turn the ValueError of a run that was interrupted while it tuned into a KeyboardInterrupt."""
     try:
         yield
     except ValueError as error:
@@ -39,11 +28,6 @@ def interrupts_outside_of_conversions():
 
     Numba runs Python code for every array of a result.  A KeyboardInterrupt there becomes a SystemError, which PyMC
     does not recognise as an interrupt, and all draws are lost; in a callback of LLVM it is lost itself.
-
-    Examples
-    --------
-    >>> with interrupts_outside_of_conversions():
-    ...     pass
     """
     handler = signal.getsignal(signal.SIGINT)
     # Only the main thread handles signals; a handler may also be a number, or None if it is not Python's.

@@ -13,58 +13,33 @@ LABEL_STORAGE = ("full", "compact", "none")
 
 
 class ChainRecord(NamedTuple):
-    """What one chain kept, except labels.
+    """What one chain kept, except labels."""
 
-    Parameters
-    ----------
-    samples : dict of str to ndarray
-        Rows of each variable.
-    stats : list of dict of str to ndarray
-        Rows of the statistics of each step.
-    sampler_vars : list of dict
-        Types of the statistics, in PyMC's form.
-    """
-
+    # Rows of each variable.
     samples: dict
+    # Rows of the statistics of each step.
     stats: list
+    # Types of the statistics, in PyMC's form.
     sampler_vars: list
 
 
 class RunRecord(NamedTuple):
-    """What a run kept.
-
-    Parameters
-    ----------
-    chains : list of ChainRecord
-    labels : dict of str to ndarray, shape (n_chains, n_warmup_rows + n_draw_rows, n)
-        Labels of each partition.
-    n_warmup_rows, n_draw_rows : int
-        Numbers of rows from tuning, which come first, and from draws.
-    n_tune : int
-        Iterations of tuning, kept or not.
-    seconds : float
-    """
+    """What a run kept."""
 
     chains: list
+    # Labels of each partition; dict of str to shape (n_chains, n_warmup_rows + n_draw_rows, n).
     labels: dict
+    # n_warmup_rows, n_draw_rows: Numbers of rows from tuning, which come first, and from draws.
     n_warmup_rows: int
     n_draw_rows: int
+    # Iterations of tuning, kept or not.
     n_tune: int
     seconds: Any
 
 
 def kept_row(iteration, n_tune, thin, keep_warmup):
-    """The row in which an iteration of a chain is kept, counted from 0 separately for tuning and for draws.
-
-    Returns
-    -------
-    int or None
-        None if the iteration is not kept.
-
-    Examples
-    --------
-    >>> [kept_row(iteration, 2, thin=2, keep_warmup=False) for iteration in range(6)]
-    [None, None, None, 0, None, 1]
+    """The row in which an iteration of a chain is kept, counted from 0 separately for tuning and for draws. The result
+    is None if the iteration is not kept.
     """
     if iteration >= n_tune:
         iteration -= n_tune
@@ -77,24 +52,6 @@ class LabelArray:
     """Values of one partition, shape (n_chains, n_rows, *shape), in the smallest unsigned type that holds them.
 
     Writing a row takes up its memory.  A label that does not fit makes the type wider, at most twice.
-
-    Parameters
-    ----------
-    n_chains, n_rows : int
-    shape : tuple of int
-        Shape of a value, (n,).
-    dtype : dtype, optional
-        A type that holds every label; by default the type has one byte at first.
-
-    Examples
-    --------
-    >>> labels = LabelArray(1, 2, (3,))
-    >>> labels.write(0, 0, np.array([0, 1, 1]))
-    >>> labels.values.dtype.name
-    'uint8'
-    >>> labels.write(0, 1, np.array([0, 299, 300]))
-    >>> labels.values.dtype.name, labels.values[0].tolist()
-    ('uint16', [[0, 1, 1], [0, 299, 300]])
     """
 
     def __init__(self, n_chains, n_rows, shape, dtype=None):
@@ -119,29 +76,7 @@ class LabelArray:
 
 
 class Storage:
-    """What all chains of a run keep, and the arrays that hold it.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    partitions : list of str
-        Free partitions of the model.
-    draws : int
-        Draws of a chain after tuning.
-    label_storage : {"full", "compact", "none"}
-        Labels as 64-bit integers, in the smallest type that holds them, or not at all.
-    thin : int
-        Every ``thin``-th draw is kept.
-    keep_warmup : bool
-        Whether draws of tuning are kept as well, with the same thinning.
-    var_names : sequence of str, optional
-        Variables to keep; all by default.
-
-    Raises
-    ------
-    ValueError
-        If the model has no variable of such a name, or nothing is left to keep.
-    """
+    """What all chains of a run keep, and the arrays that hold it."""
 
     def __init__(self, model, partitions, draws, *, label_storage, thin, keep_warmup, var_names=None):
         self.model, self.draws, self.thin, self.keep_warmup = model, draws, thin, keep_warmup
@@ -161,12 +96,7 @@ class Storage:
         return (n_tune // self.thin if self.keep_warmup else 0), n_draws // self.thin
 
     def record(self, chains, n_tune, n_draws, seconds):
-        """What is kept of some chains, all with ``n_tune`` iterations of tuning and ``n_draws`` draws.
-
-        Returns
-        -------
-        RunRecord
-        """
+        """What is kept of some chains, all with ``n_tune`` iterations of tuning and ``n_draws`` draws."""
         n_warmup_rows, n_draw_rows = self.n_kept(n_tune, n_draws)
         n_rows = n_warmup_rows + n_draw_rows
         # Indexing with a slice shares memory with the array, indexing with a list does not.
@@ -205,10 +135,6 @@ class ThinnedTrace(BaseTrace):
     """The trace of a chain, written by PyMC's sampling loops; rows that are not kept are not even evaluated.
 
     For PyMC its length is the number of iterations, which separates tuning from draws.  PyMC copies it for each chain.
-
-    Parameters
-    ----------
-    storage : Storage
     """
 
     def __init__(self, storage):
@@ -254,12 +180,7 @@ class ThinnedTrace(BaseTrace):
         return sliced
 
     def record_of(self, n_rows):
-        """Return the first rows.
-
-        Returns
-        -------
-        ChainRecord
-        """
+        """Return the first rows."""
         samples = {name: values[:n_rows] for name, values in self.samples.items()}
         stats = [{name: values[:n_rows] for name, values in arrays.items()} for arrays in self.stats]
         return ChainRecord(samples, stats, self.sampler_vars)

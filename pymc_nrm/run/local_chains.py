@@ -11,21 +11,7 @@ from pymc_nrm.run.label_storage import ThinnedTrace
 
 
 def run_chains(storage, checkpoints=None, **kwargs):
-    """Sample chains on this machine.
-
-    Parameters
-    ----------
-    storage : Storage
-        Says what to keep, and receives it.
-    checkpoints : Checkpoints, optional
-        How to keep checkpoints; none by default.
-    **kwargs
-        Arguments of ``pm.sample``, except those about what is kept and returned.
-
-    Returns
-    -------
-    RunRecord
-    """
+    """Sample chains on this machine."""
     step = None
     if checkpoints is not None:
         step, kwargs = checkpointed_step(checkpoints, storage.model, kwargs)

@@ -13,13 +13,7 @@ _log = logging.getLogger(__name__)
 
 
 def without_log_likelihood(model, kwargs):
-    """Arguments of ``pm.sample`` without ``log_likelihood`` of ``idata_kwargs``, and the names of its data.
-
-    Raises
-    ------
-    ValueError
-        If one of its names is not that of observed data.
-    """
+    """Arguments of ``pm.sample`` without ``log_likelihood`` of ``idata_kwargs``, and the names of its data."""
     options = dict(kwargs.get("idata_kwargs") or {})
     wanted, observed = options.pop("log_likelihood", False), [rv.name for rv in model.observed_RVs]
     names = observed if wanted is True else [wanted] if isinstance(wanted, str) else list(wanted or [])

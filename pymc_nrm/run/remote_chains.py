@@ -39,40 +39,9 @@ def _check_client(client):
 def sample_remotely(
     client, model, storage_options, *, initvals, quiet, chains=None, random_seed=None, progressbar=True, **kwargs
 ):
-    """Sample every chain as a separate task, with the same draws as on this machine.
-
-    Parameters
-    ----------
-    client : dask.distributed.Client or concurrent.futures.Executor
-    model : pymc.Model
-    storage_options : dict
-        Arguments of :class:`~pymc_nrm.run.label_storage.Storage`, except the model.
-    initvals : dict, sequence of dict, or None
-    quiet : bool
-    chains : int, optional
-        4 by default.
-    random_seed : int, sequence of int, Generator or None
-    progressbar : bool
-        Whether to log a line for every finished chain.
-    **kwargs
-        Other arguments of ``pm.sample``.
-
-    Returns
-    -------
-    RunRecord
-
-    Raises
-    ------
-    ValueError
-        If the model or an argument cannot be sent to another process.
-    pymc.sampling.parallel.ParallelSamplingError
-        If a chain fails, or its worker or the client is gone; the message names the chain.
-
-    Notes
-    -----
-    ``pm.sample`` spawns one random generator per chain from the generator of the seed.  A worker gets this generator
-    after it has spawned those of all earlier chains, so that it spawns that of the worker's chain next.
-    """
+    """Sample every chain as a separate task, with the same draws as on this machine."""
+    # `pm.sample` spawns one random generator per chain from the generator of the seed.  A worker gets this generator
+    # after it has spawned those of all earlier chains, so that it spawns that of the worker's chain next.
     _check_client(client)
     chains = DEFAULT_CHAINS if chains is None else chains
     check_count("chains", chains, 1)

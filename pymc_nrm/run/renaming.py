@@ -26,24 +26,10 @@ _FREE = Role("free")
 
 
 def changed_by_renaming(model, slots):
-    """Deterministics that may change when clusters are renamed, with the names of their partitions.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    slots : dict of str to list of str
-        Variables that hold parameters of slots, which are left out here, by partition.
-
-    Returns
-    -------
-    dict of str to str
-
-    Notes
-    -----
-    By induction over the graph, every variable is free of names; or its entries are labels, replaced by their new
-    names; or its first axis is that of slots, and its entries change places.  Parameters of slots picked by labels,
-    comparisons of labels, and sums over slots are free.  Whatever has no rule may change.
-    """
+    """Deterministics that may change when clusters are renamed, with the names of their partitions."""
+    # By induction over the graph, every variable is free of names; or its entries are labels, replaced by their new
+    # names; or its first axis is that of slots, and its entries change places.  Parameters of slots picked by labels,
+    # comparisons of labels, and sums over slots are free.  Whatever has no rule may change.
     partitions = [rv for rv in model.free_RVs if is_partition(rv) or is_nested_partition(rv)]
     known = dict.fromkeys(model.basic_RVs, _FREE)
     for partition in partitions:

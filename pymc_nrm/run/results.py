@@ -12,18 +12,7 @@ from pymc_nrm.samplers.base import LabelStep
 
 
 def join_chains(records, n_chains):
-    """Join records of one chain each into one; the labels of a chain are freed once they are copied.
-
-    Parameters
-    ----------
-    records : iterable of (int, RunRecord)
-        Chain number and record, in any order.
-    n_chains : int
-
-    Returns
-    -------
-    RunRecord
-    """
+    """Join records of one chain each into one; the labels of a chain are freed once they are copied."""
     chains, arrays, seconds = [None] * n_chains, {}, 0.0
     for chain, record in records:
         [chains[chain]] = record.chains
@@ -42,20 +31,6 @@ def to_datatree(record, model, *, thin, keep_warmup, keep_warning_stat, idata_kw
     """Make the result that ``pm.sample`` would return, with labels in the type in which they were kept.
 
     Labels bypass PyMC's conversion, which would copy them twice.
-
-    Parameters
-    ----------
-    record : RunRecord
-    model : pymc.Model
-    thin : int
-        Stored in the attribute ``thin`` of groups, unless it is 1.
-    keep_warmup, keep_warning_stat : bool
-    idata_kwargs : dict
-        For ``pm.to_inference_data``.
-
-    Returns
-    -------
-    DataTree
     """
     from arviz_base import dict_to_dataset  # slow to import
 
@@ -90,20 +65,7 @@ def to_datatree(record, model, *, thin, keep_warmup, keep_warning_stat, idata_kw
 
 
 def mark_partitions(idata, partitions, slots, nested, renamed):
-    """Mark the partitions in a result, their slots, and the partition to which each statistic belongs, in place.
-
-    Parameters
-    ----------
-    idata : DataTree
-    partitions : list of str
-        Names of the partitions that were sampled.
-    slots : dict of str to list of str
-        Names of the variables that hold parameters of slots, for each partition with slots.
-    nested : dict of str to int
-        Depths of the nested partitions that were sampled.
-    renamed : dict of str to str
-        Names of deterministics that change when clusters are renamed, and of their partitions.
-    """
+    """Mark the partitions in a result, their slots, and the partition to which each statistic belongs, in place."""
     marks = {name: (NAME, name) for name in partitions}
     marks |= {name: (SLOTS_OF, partition) for partition, names in slots.items() for name in names}
     marks |= {name: (RENAMED, partition) for name, partition in renamed.items()}
@@ -123,17 +85,7 @@ def add_components(idata, nested):
     """Give the components of each nested partition with weights a name of their own, as a partition, in place.
 
     The variable ``<name>_components`` is a view of the last column, unless the model has a variable of this name.
-
-    Parameters
-    ----------
-    idata : DataTree
-    nested : list of str
-        Names of nested partitions with weights that were sampled.
-
-    Returns
-    -------
-    list of str
-        Names of the variables in the group ``posterior``.
+    Returns names of the variables in the group ``posterior``.
     """
     added = []
     for group in ("warmup_posterior", "posterior"):

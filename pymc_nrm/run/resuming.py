@@ -25,23 +25,7 @@ _REFUSED = {"trace": None, "return_inferencedata": True, "nuts_sampler_kwargs": 
 
 
 def begin_run(checkpoint, seconds, model, client, arguments):
-    """Make the folder of a new run, and settle the number of chains and the random generator in its arguments.
-
-    Parameters
-    ----------
-    checkpoint : path or None
-        If None, nothing happens.
-    seconds : float or None
-    model : pymc.Model
-    client : object or None
-    arguments : dict
-        Arguments of :func:`~pymc_nrm.run.checked_run.run_and_check`.
-
-    Returns
-    -------
-    folder : RunFolder or None
-    arguments : dict
-    """
+    """Make the folder of a new run, and settle the number of chains and the random generator in its arguments."""
     if checkpoint is None:
         if seconds is not None:
             raise ValueError(f"seconds_between_checkpoints={seconds!r} needs checkpoint; got checkpoint=None")

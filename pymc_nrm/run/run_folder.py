@@ -17,12 +17,7 @@ _RUN, _ARGUMENTS, _STEPS = "run.json", "arguments", "steps"
 
 @contextlib.contextmanager
 def removed_if_nothing_was_drawn(folder):
-    """Remove the folder of a new run if an error, such as a wrong argument, stops it before its first checkpoint.
-
-    Parameters
-    ----------
-    folder : RunFolder or None
-    """
+    """Remove the folder of a new run if an error, such as a wrong argument, stops it before its first checkpoint."""
     try:
         yield
     except Exception:
@@ -32,12 +27,7 @@ def removed_if_nothing_was_drawn(folder):
 
 
 class RunFolder:
-    """The folder of a run, which :meth:`create` has made.
-
-    Parameters
-    ----------
-    path : path
-    """
+    """The folder of a run, which :meth:`create` has made."""
 
     def __init__(self, path):
         if not isinstance(path, str | os.PathLike) or not os.fspath(path):
@@ -46,26 +36,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, path, model, arguments):
-        """Make the folder, under another name until all its files are there.
-
-        Parameters
-        ----------
-        path : path
-        model : pymc.Model
-        arguments : dict
-            What :meth:`arguments` will return.
-
-        Returns
-        -------
-        RunFolder
-
-        Raises
-        ------
-        FileExistsError
-            If the folder exists and is not empty.
-        ValueError
-            If the arguments cannot be stored.
-        """
+        """Make the folder, under another name until all its files are there."""
         folder = cls(path)
         if folder.path.exists() and (not folder.path.is_dir() or any(folder.path.iterdir())):
             raise FileExistsError(
@@ -89,15 +60,7 @@ class RunFolder:
         return folder
 
     def check(self, model):
-        """Check that a model and the software are those with which the run began.
-
-        Raises
-        ------
-        FileNotFoundError
-            If the folder holds no run.
-        ValueError
-            If something differs; the message says what.
-        """
+        """Check that a model and the software are those with which the run began."""
         if not (self.path / _RUN).is_file():
             raise FileNotFoundError(
                 f"{str(self.path)!r} holds no run; it is made by nrm.sample(..., checkpoint={str(self.path)!r})"
@@ -118,22 +81,8 @@ class RunFolder:
         return cloudpickle.loads(self._load(_ARGUMENTS))
 
     def check_steps(self, description, state):
-        """Check that the steps are those with which the run began; the first call stores them.
-
-        Parameters
-        ----------
-        description : dict of str to str
-        state : object
-
-        Returns
-        -------
-        object
-            The state passed to the first call.
-
-        Raises
-        ------
-        ValueError
-            If something differs; the message says what.
+        """Check that the steps are those with which the run began; the first call stores them. Returns the state passed
+        to the first call.
         """
         path = self.path / _STEPS
         if not path.exists():
@@ -145,12 +94,8 @@ class RunFolder:
         return state
 
     def recover(self, n_chains):
-        """Recover the files of all chains.
-
-        Returns
-        -------
-        list of (int, int)
-            For each chain, the number of iterations saved, and the number lost because a file was damaged.
+        """Recover the files of all chains. Returns the numbers of iterations saved, and lost because a file was damaged
+        or missing, of each chain.
         """
         found = []
         for chain in range(n_chains):

@@ -7,20 +7,8 @@ from pymc_nrm.model.rvs import n_slots, slot_partitions
 
 
 def slot_parameters(model, posterior):
-    """Find the variables that hold parameters of slots, whose labels switch.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    posterior : Dataset or DataTree
-        Draws of the variables.
-
-    Returns
-    -------
-    dict of str to list of str
-        For each free partition with slots, its local variables, see
-        :func:`~pymc_nrm.itemwise.local_variables.local_variables`, and the deterministics of as many entries that have
-        the same named dimension or are made from these variables alone.
+    """Find the variables that hold parameters of slots, whose labels switch. These are its local variables, and the
+    deterministics of as many entries that share their named dimension or are made from them alone.
     """
     found = {}
     for partition in slot_partitions(model):

@@ -19,17 +19,7 @@ def continuous_without_step(model, steps):
 
 def with_slot_nuts(model, kwargs):
     """Add a :class:`~pymc_nrm.SlotNUTS` for all continuous variables that have no step, if the model needs one.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    kwargs : dict
-        Arguments of ``pm.sample``.
-
-    Returns
-    -------
-    dict
-        Arguments with the step; ``nuts`` and ``target_accept`` have become its options.
+    ``nuts`` and ``target_accept`` become options of the step.
     """
     if not slot_partitions(model):
         return kwargs
