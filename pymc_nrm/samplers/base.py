@@ -37,20 +37,7 @@ def draw_weights(rng, measure, n, n_clusters):
 
 
 def common_statistics(counts, log_u, log_joint, number):
-    """Statistics that every step reports.
-
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (n_clusters,)
-        Sizes of the clusters.
-    log_u, log_joint : float
-    number : int
-        The number of the partition.
-
-    Returns
-    -------
-    dict
-    """
+    """Statistics that every step reports."""
     proportions = counts / counts.sum()
     # For small alpha, u itself may overflow; kernels only use its logarithm.
     with np.errstate(over="ignore"):
@@ -119,16 +106,6 @@ class PartitionStep(LabelStep):
     ``precompile_moves(state, table, family, data)`` and ``moves(state, table, family, data)``, which returns the new
     state and a dict of statistics.  If the moves call functions that not every family implements, the subclass adds
     them to ``needs``.
-
-    Parameters
-    ----------
-    vars : list of Partition
-    model : pymc.Model, optional
-    rng : numpy.random.Generator or seed, optional
-    initial_point : dict, optional
-    compile_kwargs : dict, optional
-    blocked : bool
-        Whether one step should sample all ``vars``; an error if there are several, since each has its own step.
     """
 
     # Whether the step is for partitions whose labels index parameters.

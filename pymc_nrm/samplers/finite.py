@@ -21,25 +21,8 @@ _MOST_VALUES = 10_000_000
 
 
 def graph_log_likelihood(family, X, labels):
-    """Log density of the data of a mixture given the partition, from the graph that NUTS sees.
-
-    Parameters
-    ----------
-    family : Family
-        Its fields are numbers and arrays of full shape.
-    X : ndarray or sparse matrix, shape (n, d) or (n,)
-    labels : ndarray of int64, shape (n,)
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from pymc_nrm.families import PoissonGamma
-    >>> family = PoissonGamma(np.ones(1), np.ones(1))
-    >>> round(graph_log_likelihood(family, np.array([0.0, 1.0]), np.array([0, 0])), 3)
-    -2.197
+    """Log density of the data of a mixture given the partition, from the graph that NUTS sees. Shapes: ``X`` (n, d) or
+    (n,), ``labels`` (n,).
     """
     fields = tuple(np.asarray(value) for value in family)
     if sparse.issparse(X):
@@ -66,27 +49,8 @@ def _interpreted(implementation, family_class, types, values_type):
 
 
 def check_against_graph(partition, mixtures, labels, log_density):
-    """Check that kernels and graph agree about the log density of the data where a chain starts.
-
-    Parameters
-    ----------
-    partition : str
-        Name of the partition.
-    mixtures : list of (str, Family, array)
-        Name, family and data of each mixture.
-    labels : ndarray of int64, shape (n,)
-    log_density : float
-        Log density of the data of all mixtures given the labels, from kernels.
-
-    Raises
-    ------
-    pymc.exceptions.SamplingError
-        If the two differ by more than rounding explains.
-
-    Notes
-    -----
-    Data sets with more than ten million values are not checked.
-    """
+    """Check that kernels and graph agree about the log density of the data where a chain starts."""
+    # Data sets with more than ten million values are not checked.
     if sum(np.prod(X.shape) for _, _, X in mixtures) > _MOST_VALUES:
         return
     parts = [graph_log_likelihood(family, X, labels) for _, family, X in mixtures]
@@ -102,49 +66,14 @@ def check_against_graph(partition, mixtures, labels, log_density):
 
 
 def not_finite(partition, measure, mixtures, labels, value, when):
-    """The error for a log density that is not finite; it names the part that is not, and all values it depends on.
-
-    Parameters
-    ----------
-    partition : str
-        Name of the partition.
-    measure : Measure
-    mixtures : list of (str, Family, array)
-        Name, family and data of each mixture.
-    labels : ndarray of int64, shape (n,)
-    value : float or str
-        The log density, or what went wrong.
-    when : str
-
-    Returns
-    -------
-    pymc.exceptions.SamplingError
-    """
+    """The error for a log density that is not finite; it names the part that is not, and all values it depends on."""
     log_prior = log_eppf(measure, label_counts(labels))
     parts = [graph_log_likelihood(family, X, labels) for _, family, X in mixtures]
     return error_of_parts(f"partition {partition!r}", f"with {measure}", log_prior, mixtures, parts, value, when)
 
 
 def error_of_parts(title, prior, log_prior, mixtures, parts, value, when):
-    """The error for a log density that is not finite, from those of its parts.
-
-    Parameters
-    ----------
-    title, prior : str
-        What is sampled, and its law.
-    log_prior : float
-    mixtures : list of (str, Family, array)
-        Name, family and data of each mixture.
-    parts : list of float
-        Log densities of the data of the mixtures.
-    value : float or str
-        The log density, or what went wrong.
-    when : str
-
-    Returns
-    -------
-    pymc.exceptions.SamplingError
-    """
+    """The error for a log density that is not finite, from those of its parts."""
     finite = np.isfinite([log_prior, *parts]).all()
     sentences = [
         _of_mixture(*mixture, part)

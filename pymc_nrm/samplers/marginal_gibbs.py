@@ -61,12 +61,7 @@ def gibbs_sweep(rng, state, weights, family, data, items):
 
     It leaves the target given u invariant for any fixed ``items``, and hence for random ones drawn independently of the
     partition.  It is irreducible if ``items`` are all items (Neal 2000, algorithm 3; Favaro & Teh 2013, section 4.1).
-
-    Returns
-    -------
-    state : State
-    n_moved : int
-        Number of items that changed their cluster.
+    Returns the number of items that changed their cluster.
     """
     n_done, n_moved = 0, 0
     while n_done < items.shape[0]:

@@ -16,20 +16,14 @@ class Panel(NamedTuple):
 
         column       0   ...   K - 1 |  K  | K + 1 ... width - 1
                       K clusters     | new |      padding
-
-    Parameters
-    ----------
-    rows, lanes : ndarray
-        See :func:`~pymc_nrm.families.fast.panel_shape`.
-    prior : ndarray, shape (width,)
-        Log weight of joining each cluster, before the item's data are seen.
-    values : ndarray, shape (width,)
-        Memory for the log weights of an item.
     """
 
+    # rows, lanes: See `panel_shape`.
     rows: Any
     lanes: Any
+    # Log weight of joining each cluster, before the item's data are seen; shape (width,).
     prior: Any
+    # Memory for the log weights of an item; shape (width,).
     values: Any
 
 
@@ -58,21 +52,8 @@ def draw_column(rng, values, n_columns, likely):
     """Draw a column with probabilities proportional to the exponentials of the values, which are overwritten.
 
     Weights are relative to that of the likely column, or to the highest if that is far larger.  Rounding would lose
-    relative weights below exp(-40) in any case.  A NaN weight makes the total NaN.
-
-    Parameters
-    ----------
-    rng : Generator
-    values : ndarray, shape (at least n_columns, up to a multiple of LANES,)
-        Log weights; -inf after the first ``n_columns``.
-    n_columns : int
-    likely : int
-        Column to look at first.
-
-    Raises
-    ------
-    ValueError
-        If all weights are 0, or one is NaN or infinite.
+    relative weights below exp(-40) in any case.  A NaN weight makes the total NaN. Shapes: ``values`` (at least
+    n_columns, up to a multiple of LANES,).
     """
     width = (n_columns + LANES - 1) // LANES * LANES
     reference = values[likely]

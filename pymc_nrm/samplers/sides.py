@@ -74,16 +74,6 @@ def allocate_items(rng, sides, weights, family, data, items, placed, goals, pres
 
     Everything happens in one loop.  Calling a kernel for each item would cost more than the item itself, because
     passing family and data takes time.
-
-    Parameters
-    ----------
-    placed : ndarray of int64, shape of ``items``
-        The side of each item: written, and read first if ``present``.
-    goals : ndarray of int64, shape of ``items``
-        The side that each item must take, or -1 if it is drawn.
-    present : bool
-        Whether the items are on the sides already.  Each is then removed before it is allocated, as in a restricted
-        Gibbs scan.
     """
     log_q = 0.0
     log_predictives = np.empty(2)

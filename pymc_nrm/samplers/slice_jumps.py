@@ -32,17 +32,7 @@ class JumpLaw(NamedTuple):
 
 @kernel
 def jump_law(weights):
-    """Find the law of the jumps from the weights of clusters given u.
-
-    Parameters
-    ----------
-    weights : Weights
-        Of a prior of Gibbs type, in any units.
-
-    Returns
-    -------
-    JumpLaw
-    """
+    """Find the law of the jumps from the weights of clusters given u."""
     join = weights.join
     # With two items, or one, all tables are of this form.
     sigma = 0.0
@@ -93,18 +83,8 @@ def _n_large(law, level):
 
 @kernel
 def least_level(law, lowest, most):
-    """The lowest level, at least ``lowest``, above which at most ``most`` proposals are expected.
-
-    Parameters
-    ----------
-    law : JumpLaw
-    lowest : float
-    most : float
-
-    Returns
-    -------
-    float
-        If sigma is below -1, jumps cost little and the level is ``lowest``.
+    """The lowest level, at least ``lowest``, above which at most ``most`` proposals are expected. If sigma is below -1,
+    jumps cost little and the level is ``lowest``.
     """
     lowest = max(lowest, _SMALLEST)
     if law.sigma < -1.0 or expected_proposals(law, lowest) <= most:
@@ -125,18 +105,8 @@ def jumps_above(rng, law, level):
 
     Between the level and 1, proposals have intensity ``exp(-level) x^(-1 - sigma)`` and are kept with probability
     ``exp(level - x)``.  Above ``m = max(level, 1)`` they have intensity ``m^(-1 - sigma) exp(-x)`` and are kept with
-    probability ``(m / x)^(1 + sigma)``.  If sigma is below -1, all jumps are drawn as gamma variables.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    law : JumpLaw
-    level : positive float
-
-    Returns
-    -------
-    ndarray, shape (n_jumps,)
-        In no order.
+    probability ``(m / x)^(1 + sigma)``.  If sigma is below -1, all jumps are drawn as gamma variables. They are in no
+    order.
     """
     sigma = law.sigma
     if sigma < -1.0:

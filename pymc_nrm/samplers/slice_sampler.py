@@ -53,13 +53,7 @@ def slice_labels(rng, state, weights, family, data, options):
 
     Slices so low that more than ``options.most_jumps`` further jumps are expected above them are left alone: their
     items keep their labels.  Which these are depends on u and on slices, given which all labels are drawn, so that the
-    target is still invariant.
-
-    Returns
-    -------
-    labels : ndarray of int64, shape (n,)
-        Canonical.
-    counts : SliceCounts
+    target is still invariant. The labels are canonical.
     """
     n = state.labels.shape[0]
     n_clusters = state.size[0]
@@ -112,15 +106,8 @@ def slice_labels(rng, state, weights, family, data, options):
 
 @kernel(inner_loop=True)
 def _components(rng, state, family, cluster_jumps, others):
-    """Draw parameters of all components into a panel, in decreasing order of their jumps.
-
-    Returns
-    -------
-    jumps : ndarray, shape (n_components,)
-        In decreasing order.
-    column_of : ndarray of int64, shape (capacity,)
-        Column of the cluster in each slot.
-    panel
+    """Draw parameters of all components into a panel, in decreasing order of their jumps. Jumps are in decreasing
+    order; ``column_of`` has the column of the cluster in each slot.
     """
     n_clusters, n_components = state.size[0], state.size[0] + others.shape[0]
     jumps = np.empty(n_components)

@@ -21,21 +21,14 @@ SPLIT_MERGE_STATS = {
 
 
 class Tally(NamedTuple):
-    """Outcomes of split-merge moves.
+    """Outcomes of split-merge moves."""
 
-    Parameters
-    ----------
-    proposed, accepted : ndarray of int64, shape (2,)
-        Numbers of splits and of merges.
-    log_ratio : ndarray, shape (1,)
-        Sum of the log acceptance ratios.
-    n_ratios : ndarray of int64, shape (1,)
-        Number of moves that had a ratio; an impossible move is rejected without one.
-    """
-
+    # proposed, accepted: Numbers of splits and of merges; int64 of shape (2,).
     proposed: Any
     accepted: Any
+    # Sum of the log acceptance ratios; shape (1,).
     log_ratio: Any
+    # Number of moves that had a ratio; an impossible move is rejected without one; int64 of shape (1,).
     n_ratios: Any
 
 

@@ -15,32 +15,7 @@ from pymc_nrm.model.values import Values
 
 
 class Target:
-    """The part of a model's log-probability that depends on one partition, in the form that kernels read.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    partition : TensorVariable
-        A partition of the model.
-    point : dict
-        Any point of the model; it fixes the types of the arguments of kernels.
-    compile_kwargs : dict, optional
-        Options for the compilation of hyperparameters and data that depend on other variables.
-
-    Raises
-    ------
-    ValueError
-        If anything except the data of a :class:`Mixture` depends on labels that are no slots.
-
-    Attributes
-    ----------
-    mixtures : list of TensorVariable
-        Mixtures that depend on the labels.
-    has_mixtures : bool
-        Whether there are any.
-    data_are_fixed : bool
-        Whether the data of every mixture stay the same during a chain.
-    """
+    """The part of a model's log-probability that depends on one partition, in the form that kernels read."""
 
     def __init__(self, model, partition, point, compile_kwargs=None):
         if n_slots(partition) is None:
@@ -59,42 +34,14 @@ class Target:
         self._checked = False
 
     def parts(self, point):
-        """Return measure, families and data at a point, before they are prepared for kernels.
-
-        Parameters
-        ----------
-        point : dict
-            Values of the value variables.
-
-        Returns
-        -------
-        measure : Measure
-            With float fields.
-        mixtures : list of (str, Family, array)
-            Name, family with hyperparameters in their full shape, and data of each mixture.
+        """Return measure, families and data at a point, before they are prepared for kernels. A mixture is its name,
+        family with hyperparameters in their full shape, and data.
         """
         return self._parts.at(point)
 
     def at(self, point):
-        """Return measure, family and data at a point, as kernels read them.
-
-        Parameters
-        ----------
-        point : dict
-            Values of the value variables.
-
-        Returns
-        -------
-        measure : Measure
-            With float fields.
-        family, data : NamedTuple
-            Products, if several mixtures share the partition.
-
-        Raises
-        ------
-        ValueError
-            If numbers of items differ or hyperparameters are outside their supports.  Only the first point after
-            construction or :meth:`refresh` is checked: later ones come from draws, whose log-probability is finite.
+        """Return measure, family and data at a point, as kernels read them. If several mixtures share the partition,
+        family and data are products.
         """
         if not self._checked:
             self._check(point)

@@ -20,21 +20,8 @@ from pymc_nrm.special import draw_categorical, log_sum_exp
 
 @kernel
 def propose_path(rng, franchise, levels, path):
-    """Draw a path of an item given those of all others.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    franchise : Franchise
-        Its nodes count the item itself at its present path.
-    levels : Levels
-    path : ndarray of int64, shape (depth + 1,)
-        The present path, from the root on.
-
-    Returns
-    -------
-    node, level : int
-        The last node that other items have, and its level; all nodes below it are new.
+    """Draw a path of an item given those of all others. Returns the last node that other items have, and its level; all
+    nodes below it are new.
     """
     nodes, node = franchise.nodes, 0
     for level in range(levels.alpha.shape[0]):
@@ -58,21 +45,7 @@ def propose_path(rng, franchise, levels, path):
 @kernel
 def leaf_log_weights(state, weight, remainder, log_f, log_f_new, values):
     """Write the log weights of the components of an item at a leaf into ``values``, a new one last; return their sum.
-
-    Parameters
-    ----------
-    state : State
-    weight, log_f : ndarray, shape (at least capacity,)
-        Weights of the components at the leaf, and log densities of the item, by slot.
-    remainder, log_f_new : float
-        The same of all other components together.
-    values : ndarray, shape (n_components + 1,)
-        In the order of the active slots.
-
-    Returns
-    -------
-    float
-        Log density of the item at the leaf.
+    Returns the log density of the item at the leaf.
     """
     for k in range(state.size[0]):
         slot = state.active[k]
@@ -87,12 +60,7 @@ def path_step(rng, franchise, state, measures, levels, gammas, leaf, item, log_f
 
     New nodes draw their weights given those of their parents.  The component of the item is summed over; given all
     other items and the weights of their nodes, this is a Metropolis-Hastings update of the path and the weights of
-    nodes that the item has alone.
-
-    Returns
-    -------
-    bool
-        Whether the proposal was accepted.
+    nodes that the item has alone. Returns whether the proposal was accepted.
     """
     nodes, depth, capacity = franchise.nodes, levels.alpha.shape[0], state.counts.shape[0]
     path = np.empty(depth + 1, dtype=np.int64)
@@ -127,13 +95,7 @@ def path_step(rng, franchise, state, measures, levels, gammas, leaf, item, log_f
 
 @kernel
 def component_step(rng, franchise, state, measures, gammas, family, data, leaf, item, log_f, log_f_new, is_counted):
-    """Draw the component of an item given the weights of its leaf; a new one gets a slot.
-
-    Parameters
-    ----------
-    is_counted : bool
-        Whether a new component counts as chosen at the nodes of the path, as it must for a draw from the posterior.
-    """
+    """Draw the component of an item given the weights of its leaf; a new one gets a slot."""
     depth = gammas.shape[0] - 1
     values = np.empty(state.size[0] + 1)
     node = leaf[item]
@@ -154,30 +116,8 @@ def component_step(rng, franchise, state, measures, gammas, family, data, leaf, 
 
 @kernel
 def move_item(rng, franchise, state, measures, levels, gammas, family, data, leaf, item, repairs):
-    """Take an item out, draw its path and then its component.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    franchise : Franchise
-        Only its nodes are read and changed.
-    state : State
-        The components; labels and counts change, statistics stay behind.
-    measures : NodeMeasures
-    levels : Levels
-    gammas : ndarray of float64, shape (depth + 1,)
-    family, data : NamedTuple
-    leaf : ndarray of int64, shape (n,)
-        Leaves of the items, changed in place.
-    item : int
-    repairs : Repairs
-
-    Returns
-    -------
-    state : State
-    measures : NodeMeasures
-    is_accepted : bool
-        Whether the item took the path that was proposed.
+    """Take an item out, draw its path and then its component. Returns whether the item took the path that was
+    proposed.
     """
     old = state.labels[item]
     state.counts[old] -= 1

@@ -16,22 +16,15 @@ from pymc_nrm.special import copy_row, draw_log_gamma
 
 
 class NodeMeasures(NamedTuple):
-    """Weights of components at the nodes of all levels, and what densities of items read of the components.
+    """Weights of components at the nodes of all levels, and what densities of items read of the components."""
 
-    Parameters
-    ----------
-    weight : ndarray, shape (depth + 1, n, capacity)
-        By level, slot of the node and slot of the component.
-    remainder : ndarray, shape (depth + 1, n)
-        Weight of all other components together at each node.
-    parameters : ndarray, shape (capacity, parameters_size)
-    panel
-        The components in the columns of their slots, see :mod:`pymc_nrm.families.components`.
-    """
-
+    # By level, slot of the node and slot of the component; shape (depth + 1, n, capacity).
     weight: Any
+    # Weight of all other components together at each node; shape (depth + 1, n).
     remainder: Any
+    # Shape (capacity, parameters_size).
     parameters: Any
+    # The components in the columns of their slots, see `components`.
     panel: Any
 
 
@@ -62,25 +55,7 @@ def customer_counts(franchise, counts):
 
 @kernel
 def draw_weights(rng, state, gamma, centre, centre_remainder, counts, weight):
-    """Draw the weights of a node, ``Dirichlet(gamma * centre + counts)``, and return that of all other components.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    state : State
-        The components.
-    gamma : float
-    centre, counts : ndarray, shape (capacity,)
-        Weights of the components in the centre, and their counts.
-    centre_remainder : float
-        Weight of all other components in the centre.
-    weight : ndarray, shape (capacity,)
-        Overwritten at the occupied slots.
-
-    Returns
-    -------
-    float
-    """
+    """Draw the weights of a node, ``Dirichlet(gamma * centre + counts)``, and return that of all other components."""
     n_components = state.size[0]
     concentration, drawn = np.empty(n_components + 1), np.empty(n_components + 1)
     for k in range(n_components):
@@ -95,22 +70,8 @@ def draw_weights(rng, state, gamma, centre, centre_remainder, counts, weight):
 
 @kernel
 def draw_measures(rng, franchise, state, gammas, counts, family):
-    """Draw weights of all nodes given counts, from the root to the leaves, and parameters given the data.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    franchise : Franchise
-        Only its nodes are read.
-    state : State
-        The components.
-    gammas : ndarray of float64, shape (depth + 1,)
-    counts : ndarray of float64, shape (depth + 1, n, capacity)
-    family : NamedTuple
-
-    Returns
-    -------
-    NodeMeasures
+    """Draw weights of all nodes given counts, from the root to the leaves, and parameters given the data. Shapes:
+    ``gammas`` (depth + 1,), ``counts`` (depth + 1, n, capacity).
     """
     nodes, capacity = franchise.nodes, state.counts.shape[0]
     measures = NodeMeasures(
@@ -172,28 +133,7 @@ def _draw_shares(rng, a, b):
 
 @kernel
 def open_component(rng, franchise, state, measures, gammas, family, data, item, picked):
-    """Give one of all other components a slot, with its weight at every node and its parameters; return the slot.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    franchise : Franchise
-        Only its nodes are read.
-    state : State
-        The components; at least two slots must be empty.
-    measures : NodeMeasures
-    gammas : ndarray of float64, shape (depth + 1,)
-    family, data : NamedTuple
-    item : int
-        The item that has chosen the component, or -1 for none: parameters are drawn given its data.
-    picked : ndarray of int64, shape (depth + 1,)
-        Node of each level at which the component counts as chosen, -1 for none.  A component that an item has
-        chosen at a leaf has a weight there that is biased by its size.  At level 0 this is so in any case.
-
-    Returns
-    -------
-    int
-    """
+    """Give one of all other components a slot, with its weight at every node and its parameters; return the slot."""
     nodes, weight, remainder = franchise.nodes, measures.weight, measures.remainder
     slot = open_slot(state)
     for level in range(gammas.shape[0]):

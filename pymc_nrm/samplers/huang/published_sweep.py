@@ -23,22 +23,15 @@ from pymc_nrm.samplers.nested.sweep import log_density
 
 
 class Repairs(NamedTuple):
-    """What a sweep does otherwise than published; with all three it leaves the posterior invariant.
+    """What a sweep does otherwise than published; with all three it leaves the posterior invariant."""
 
-    Parameters
-    ----------
-    counts_customers : bool
-        Whether weights are drawn given customers, that is items at leaves and tables of the children elsewhere; as
-        published (eqs. 7 and 8), given items at all nodes.
-    counts_picks : bool
-        Whether a new component counts as chosen at the nodes of the path, so that its share of the remainder has a
-        parameter larger by 1.
-    drops_singletons : bool
-        Whether a component whose only item is taken out is forgotten before the item moves.
-    """
-
+    # Whether weights are drawn given customers, that is items at leaves and tables of the children elsewhere; as
+    # published (eqs. 7 and 8), given items at all nodes.
     counts_customers: bool = False
+    # Whether a new component counts as chosen at the nodes of the path, so that its share of the remainder has a
+    # parameter larger by 1.
     counts_picks: bool = False
+    # Whether a component whose only item is taken out is forgotten before the item moves.
     drops_singletons: bool = False
 
 
@@ -47,18 +40,8 @@ def draw_values(rng, franchise, state, weight, gammas, leaf):
     """Draw tables given paths, components and weights; return a value, shape (n, 2 depth + 1).
 
     Customers of a node with one component are seated by a Chinese restaurant process whose concentration is gamma times
-    the weight of the component in the parent, from the leaves to level 1 (Teh, Jordan, Beal & Blei 2006).
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    franchise : Franchise
-        Only its nodes are read.
-    state : State
-        The components.
-    weight : ndarray, shape (depth + 1, n, capacity)
-    gammas : ndarray of float64, shape (depth + 1,)
-    leaf : ndarray of int64, shape (n,)
+    the weight of the component in the parent, from the leaves to level 1 (Teh, Jordan, Beal & Blei 2006). Shapes:
+    ``weight`` (depth + 1, n, capacity), ``gammas`` (depth + 1,), ``leaf`` (n,).
     """
     n, depth, capacity = leaf.shape[0], gammas.shape[0] - 1, state.counts.shape[0]
     nodes, values = franchise.nodes, np.empty((leaf.shape[0], 2 * gammas.shape[0] - 1), dtype=np.int64)
@@ -104,26 +87,9 @@ def published_sweep(rng, values, levels, gammas, family, data, repairs, truncati
 
     As published it does not leave the posterior invariant.  With all repairs and no truncation it does, and alone it is
     irreducible: each of its parts is a draw from a full conditional, or a Metropolis-Hastings update, of a law that
-    weights, parameters and tables complete.  Nothing but the value passes from one sweep to the next.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    values : ndarray of int64, shape (n, 2 depth + 1)
-    levels : Levels
-    gammas : ndarray of float64, shape (depth + 1,)
-    family, data : NamedTuple
-    repairs : Repairs
-    truncation : float
-        Components without items are added until the weight of all others at the root is below this; infinity adds none.
-
-    Returns
-    -------
-    values : ndarray of int64, shape (n, 2 depth + 1)
-    log_likelihood : float
-        Log density of the data given the components.
-    n_accepted : int
-        Number of paths that were accepted.
+    weights, parameters and tables complete.  Nothing but the value passes from one sweep to the next. Returns the log
+    density of the data given the components, and the number of paths that were accepted. Shapes: ``values`` (n, 2 depth
+    + 1), ``gammas`` (depth + 1,); returns ``values`` (n, 2 depth + 1).
     """
     n, depth = values.shape[0], gammas.shape[0] - 1
     components = values[:, 2 * depth].copy()

@@ -30,25 +30,19 @@ class Restriction(NamedTuple):
           .     .      to a, b, d    .     d
          . .   . .                  a b
          a b   c d
-
-    Parameters
-    ----------
-    items : ndarray of int64, shape (m,)
-    left, right, parent : ndarray of int64, shape (2m - 1,)
-        -1 if there is none.
-    size : ndarray of int64, shape (2m - 1,)
-    statistics : ndarray, shape (m - 1, ...)
-        Statistics of the internal nodes.
-    log_potential, log_dissimilarity : ndarray, shape (2m - 1,)
-        As in :class:`~pymc_nrm.guide_trees.potentials.Potentials`.
     """
 
+    # Int64 of shape (m,).
     items: Any
+    # left, right, parent: -1 if there is none; int64 of shape (2m - 1,).
     left: Any
     right: Any
     parent: Any
+    # Int64 of shape (2m - 1,).
     size: Any
+    # Statistics of the internal nodes; shape (m - 1, ...).
     statistics: Any
+    # log_potential, log_dissimilarity: As in `Potentials`. Shape (2m - 1,).
     log_potential: Any
     log_dissimilarity: Any
 
@@ -107,22 +101,16 @@ def restrict(tree, labels, marked, m, weights, family, data, n_statistics):
 
 
 class TreeClusters(NamedTuple):
-    """Clusters with their canonical trees.
+    """Clusters with their canonical trees."""
 
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (capacity,)
-    statistics : ndarray, shape (capacity, ...)
-    log_weight, log_potential : ndarray, shape (capacity,)
-        Log of kappa(size, u) p(X), and the log potential of the tree.
-    size : ndarray of int64, shape (1,)
-        Number of clusters.
-    """
-
+    # Int64 of shape (capacity,).
     counts: Any
+    # Shape (capacity, ...).
     statistics: Any
+    # log_weight, log_potential: Log of kappa(size, u) p(X), and the log potential of the tree; shape (capacity,).
     log_weight: Any
     log_potential: Any
+    # Number of clusters; int64 of shape (1,).
     size: Any
 
 
@@ -173,11 +161,6 @@ def place_parts(rng, restriction, parts, placed, forced, weights, family, data):
 
     A part x joins cluster s with probability proportional to 1 / d(s, x), and starts a cluster with probability
     proportional to 1.  ``placed`` receives the cluster of each part, or prescribes it if ``forced``.
-
-    Returns
-    -------
-    clusters : TreeClusters
-    log_q : float
     """
     n_parts, n_statistics = parts.shape[0], restriction.statistics.shape[1]
     n_clusters = placed.max() + 1 if forced else n_parts
@@ -347,11 +330,6 @@ def canonical_split_merge(rng, state, weights, family, data, tree, log_phi, tall
     is the product along the path.  The probability of a merge is the sum over the clusters that may have been picked.
     A merge is possible only if a split of the union can undo it.  The move leaves the target given u invariant; by
     itself it is not irreducible.
-
-    Returns
-    -------
-    state : State
-    log_phi : ndarray, shape (capacity,)
     """
     merging = np.zeros(state.counts.shape[0], dtype=np.bool_)
     slot = draw_merge(rng, state, weights, family, log_phi, merging)

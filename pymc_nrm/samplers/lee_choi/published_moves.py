@@ -358,12 +358,7 @@ def merge_into_last(rng, forest, trees, log_q, moment, family, data, tally):
 def global_move(rng, forest, weights, family, data, tally):
     """Pick a tree uniformly; every other one is to be merged with it with probability 1 / (1 + d); if none, split it.
 
-    The split of a single item is rejected.  Does not leave the target invariant.
-
-    Returns
-    -------
-    bool
-        Whether the move was accepted.
+    The split of a single item is rejected.  Does not leave the target invariant. Returns whether the move was accepted.
     """
     moment = weights.moment
     last = forest.n_roots[0] - 1
@@ -448,14 +443,8 @@ def move_item(rng, forest, item, weights, family, data):
 
 @kernel
 def published_cycle(rng, forest, weights, family, data, n_global, n_levels):
-    """Make global moves, then local moves, on a forest whose sums and potentials are up to date.
-
-    Returns
-    -------
-    tally : Tally
-        What became of the global moves.
-    n_moved : int
-        Number of items that changed their cluster in local moves.
+    """Make global moves, then local moves, on a forest whose sums and potentials are up to date. Returns what became of
+    the global moves, and the number of items that changed their cluster in local moves.
     """
     tally = empty_tally()
     for _ in range(n_global):

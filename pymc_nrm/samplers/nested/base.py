@@ -31,16 +31,6 @@ class NestedStep(LabelStep):
     ``moves(values, prior, family, data)``, which returns the new value, the log density of the data, and a dict of
     further statistics.  They may add to ``needs`` what their moves call of families of components, and replace
     ``check_variable(model, partition)`` and ``start(values, prior, family, data)``.
-
-    Parameters
-    ----------
-    vars : list of NestedPartition
-    options : dict
-    model : pymc.Model, optional
-    rng : numpy.random.Generator or seed, optional
-    initial_point : dict, optional
-    compile_kwargs : dict, optional
-    blocked : bool
     """
 
     samples = "NestedPartition"

@@ -21,18 +21,7 @@ def log_marginals(state, family):
 
 @kernel
 def take_block(state, items, row, log_m, family, data):
-    """Take items out of the component that they share; caches are not kept up to date.
-
-    Parameters
-    ----------
-    state : State
-    items : ndarray of int64
-    row : ndarray, shape (statistics_size,)
-        Overwritten with the statistics of the items.
-    log_m : ndarray, shape (capacity,)
-        Log marginals of the components, which are kept up to date.
-    family, data : NamedTuple
-    """
+    """Take items out of the component that they share; caches are not kept up to date."""
     for k in range(row.shape[0]):
         row[k] = 0.0
     for item in items:

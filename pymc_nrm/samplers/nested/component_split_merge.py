@@ -31,20 +31,6 @@ def component_split_merge(rng, franchise, state, gammas, family, data):
     the same order of items takes the old seats.
 
     The move leaves the posterior invariant.  Alone it is not irreducible: the tree stays as it is.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    franchise : Franchise
-    state : State
-        The components.
-    gammas : ndarray of float64, shape (depth + 1,)
-    family, data : NamedTuple
-
-    Returns
-    -------
-    franchise : Franchise
-    state : State
     """
     state = grow(state, family)
     labels = state.labels
@@ -137,20 +123,8 @@ def _copied_state(state):
 
 @kernel
 def _seat_items(rng, franchise, state, gammas, family, data, items, paths, old, together):
-    """Seat items that are in no component, by draws or as they were; return the sum of the logs of the sums.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    franchise, state, gammas, family, data
-        As in :func:`component_split_merge`.
-    items : ndarray of int64, shape (m,)
-    paths : ndarray of int64, shape (m, depth + 1)
-        Nodes of each item, from the root to its leaf.
-    old : ndarray of int64, shape (m, depth + 1) or (0, depth + 1)
-        Tables, under former names, that the items take; seats are drawn if there are none.
-    together : bool
-        Whether all items come to one component; otherwise the second one opens another.
+    """Seat items that are in no component, by draws or as they were; return the sum of the logs of the sums. Shapes:
+    ``items`` (m,), ``paths`` (m, depth + 1), ``old`` (m, depth + 1) or (0, depth + 1).
     """
     depth, n = gammas.shape[0] - 1, franchise.seat.shape[0]
     f, seated = np.zeros(state.counts.shape[0]), np.empty((depth + 1, n))

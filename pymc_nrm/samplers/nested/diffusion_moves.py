@@ -19,23 +19,17 @@ class Work(NamedTuple):
     """Memory of the moves.
 
     Rows of ``means``, ``variances`` and ``log_shares`` are levels, the first of them above the root.
-
-    Parameters
-    ----------
-    means : ndarray, shape (depth + 2, n, d)
-        Posterior means of the nodes without the part that moves.
-    variances, log_shares : ndarray, shape (depth + 2, n)
-        Posterior variances, and logarithms of the prior probability of getting to a node and then being shared out
-        among its children.
-    log_weights : ndarray, shape (depth n + 1,)
-    centre, message : ndarray, shape (d,)
-        What the part says about the mean of its top, and to the node above.
     """
 
+    # Posterior means of the nodes without the part that moves; shape (depth + 2, n, d).
     means: Any
+    # variances, log_shares: Posterior variances, and logarithms of the prior probability of getting to a node and then
+    # being shared out among its children; shape (depth + 2, n).
     variances: Any
     log_shares: Any
+    # Shape (depth n + 1,).
     log_weights: Any
+    # centre, message: What the part says about the mean of its top, and to the node above; shape (d,).
     centre: Any
     message: Any
 
@@ -70,26 +64,8 @@ def log_place_weights(tree, levels, level, n_items, precision, work):
 
     with rising factorials, times the density of what the part says about its top: a normal observation ``centre`` of
     mean m_y and variance ``v_y + 1 / precision + tau_(h+1) + ... + tau_level``.  Leaves have no children to share their
-    items among, so that items below a leaf have the first product only.
-
-    Parameters
-    ----------
-    tree : NodeTree
-        Without the part; data are whitened.
-    levels : Levels
-    level : int
-        Level of the top of the part, depth + 1 for an item.
-    n_items : int
-        m.
-    precision : float
-        Of what the part says about the mean of its top; 1 for an item.
-    work : Work
-        ``centre`` is read, all else but ``message`` is written.
-
-    Returns
-    -------
-    int
-        Number of places: the nodes of level 0, then those of level 1, and so on, in the order of ``active``.
+    items among, so that items below a leaf have the first product only. Returns the number of places: the nodes of
+    level 0, then those of level 1, and so on, in the order of ``active``.
     """
     depth, d = tree.paths.shape[1], work.centre.shape[0]
     n_places = 0
@@ -174,17 +150,7 @@ def move_item(rng, tree, levels, values, item, work):
     """Redraw the path of an item given all others and S = I: a Gibbs draw.
 
     It leaves the law of the tree given S and the data invariant.  Moves of all items in turn are irreducible: items may
-    leave for new leaves one after the other, and then come together in any tree.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    tree : NodeTree
-    levels : Levels
-    values : ndarray, shape (n, d)
-        Whitened data.
-    item : int
-    work : Work
+    leave for new leaves one after the other, and then come together in any tree. Shapes: ``values`` (n, d).
     """
     depth = tree.paths.shape[1]
     for j in range(values.shape[1]):
@@ -201,15 +167,6 @@ def regraft_node(rng, tree, levels, level, slot, work):
     one, so that the level and the node may be drawn in any way that looks only at nodes of level l and their items.
     The law of the tree given S and the data stays invariant; alone these moves are not irreducible, since no item
     changes its leaf.  At level 1 there is one place.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    tree : NodeTree
-    levels : Levels
-    level, slot : int
-        The node.
-    work : Work
     """
     precision = tree.precisions[level, slot]
     for j in range(work.centre.shape[0]):

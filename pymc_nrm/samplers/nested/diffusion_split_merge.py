@@ -106,24 +106,8 @@ def split_or_merge(rng, tree, levels, values, units, work):
     Nodes below y depend on each other through its mean, which is therefore drawn from its law given the tree and the
     data, S = I, and forgotten after the move, as S is after a sweep.  Given this mean, a group of units has the density
     of :func:`_log_marginal`, and the target is a product over groups.  The law of the tree given S and the data stays
-    invariant; alone these moves are not irreducible.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    tree : NodeTree
-    levels : Levels
-    values : ndarray, shape (n, d)
-        Whitened data.
-    units : ndarray of int64, shape (2, n)
-        Overwritten.
-    work : Work
-        ``centre`` and ``message`` are overwritten.
-
-    Returns
-    -------
-    bool
-        Whether the tree has changed.
+    invariant; alone these moves are not irreducible. Returns whether the tree has changed. Shapes: ``values`` (n, d),
+    ``units`` (2, n).
     """
     n, depth = tree.paths.shape
     d = values.shape[1]

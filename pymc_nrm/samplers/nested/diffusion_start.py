@@ -19,27 +19,8 @@ def diffusion_start(data, depth, rng):
 
     The leaves are the clusters of the tree at log d = 0.  If there are K of them, levels above have thresholds that cut
     the tree into about ``K^(l / depth)`` nodes on level l.  Cuts take the largest subtrees below a threshold, so that
-    cuts at increasing thresholds are nested for every tree.
-
-    Parameters
-    ----------
-    data : Centred
-        Features that do not vary are left out.
-    depth : int
-    rng : numpy.random.Generator
-        Items are inserted in random order, which disperses chains.
-
-    Returns
-    -------
-    ndarray of int64, shape (n, depth)
-        Each column has labels in order of appearance.
-
-    Examples
-    --------
-    >>> from pymc_nrm.families.base import Dense
-    >>> x = np.array([0.0, 0.1, 0.2, 5.0, 5.1, 5.2, 90.0, 90.1, 90.2, 95.0, 95.1, 95.2])
-    >>> diffusion_start(Dense(x[:, None]), 2, np.random.default_rng(1)).T.tolist()
-    [[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]]
+    cuts at increasing thresholds are nested for every tree. Each column has labels in order of appearance. Shapes:
+    returns (n, depth).
     """
     values = data.values
     n = len(values)

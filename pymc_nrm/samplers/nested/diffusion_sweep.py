@@ -15,22 +15,8 @@ __all__ = ["diffusion_sweep", "random_regraft", "whitened_tree"]
 
 @kernel
 def whitened_tree(rng, paths, family, data):
-    """Draw S given the tree and the data, and build the state of the tree with whitened data.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    paths : ndarray of int64, shape (n, depth)
-        The state changes it in place.
-    family : tree family
-        Of full shape, localised.
-    data : Centred
-
-    Returns
-    -------
-    tree : NodeTree
-    values : ndarray, shape (n, d)
-        Whitened data, relative to mu.
+    """Draw S given the tree and the data, and build the state of the tree with whitened data. ``values`` are whitened
+    data, relative to mu. Shapes: ``paths`` (n, depth); returns ``values`` (n, d).
     """
     values = data.values - family.mu
     n, d = values.shape
@@ -73,24 +59,8 @@ def diffusion_sweep(rng, paths, levels, family, data, n_moves):
     data) invariant.  If the tree has the law p(tree | data), tree and S thus have the law p(tree, S | data) after the
     draw and after every move, and the tree p(tree | data) in the end; S is forgotten.
 
-    Sweeps leave p(tree | data) invariant and are irreducible for any ``n_moves``.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    paths : ndarray of int64, shape (n, depth)
-        Nested labels from 0 to n - 1, in any order; changed in place.
-    levels : Levels
-    family : tree family
-        Of full shape, localised.
-    data : Centred
-    n_moves : int
-        Number of regrafts, and of splits or merges, after the items have moved.
-
-    Returns
-    -------
-    float
-        Log likelihood of the data given the tree after the sweep.
+    Sweeps leave p(tree | data) invariant and are irreducible for any ``n_moves``. Returns the log likelihood of the
+    data given the tree after the sweep. Shapes: ``paths`` (n, depth).
     """
     n, depth = paths.shape
     tree, values = whitened_tree(rng, paths, family, data)

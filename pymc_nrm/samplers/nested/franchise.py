@@ -9,24 +9,17 @@ from pymc_nrm.nested.labels import canonical_columns
 
 
 class Blocks(NamedTuple):
-    """Nodes or tables of all levels, in slots; row l of each array is level l.
+    """Nodes or tables of all levels, in slots; row l of each array is level l."""
 
-    Parameters
-    ----------
-    active, position : ndarray of int64, shape (depth + 1, n)
-        A permutation of the slots of each level with the occupied ones first, and its inverse.
-    size : ndarray of int64, shape (depth + 1,)
-        Numbers of occupied slots.
-    above : ndarray of int64, shape (depth + 1, n)
-        Slot of the node or table of the level above of which a block is part.
-    count : ndarray of int64, shape (depth + 1, n)
-        Items of a node, customers of a table.
-    """
-
+    # active, position: A permutation of the slots of each level with the occupied ones first, and its inverse; int64 of
+    # shape (depth + 1, n).
     active: Any
     position: Any
+    # Numbers of occupied slots; int64 of shape (depth + 1,).
     size: Any
+    # Slot of the node or table of the level above of which a block is part; int64 of shape (depth + 1, n).
     above: Any
+    # Items of a node, customers of a table; int64 of shape (depth + 1, n).
     count: Any
 
 
@@ -34,26 +27,18 @@ class Franchise(NamedTuple):
     """Nodes, tables and seats, which kernels change in place.
 
     The root is slot 0 of level 0 and never closed.  A table of level l > 0 is a customer in the parent of its node.
-
-    Parameters
-    ----------
-    nodes, tables : Blocks
-    served, n_children : ndarray of int64, shape (depth + 1, n)
-        Customers and children of each node.
-    host : ndarray of int64, shape (depth + 1, n)
-        Node of each table, of the same level.
-    dish : ndarray of int64, shape (depth + 1, n)
-        Component of each table, a slot of :class:`~pymc_nrm.partitions.clusters.State`.
-    seat : ndarray of int64, shape (n,)
-        Table of each item at the last level.
     """
 
     nodes: Blocks
     tables: Blocks
+    # served, n_children: Customers and children of each node; int64 of shape (depth + 1, n).
     served: Any
     n_children: Any
+    # Node of each table, of the same level; int64 of shape (depth + 1, n).
     host: Any
+    # Component of each table, a slot of `State`. Int64 of shape (depth + 1, n).
     dish: Any
+    # Table of each item at the last level; int64 of shape (n,).
     seat: Any
 
 
@@ -98,17 +83,8 @@ def empty_franchise(n_levels, n):
 
 @kernel
 def build_franchise(values, components):
-    """State for a valid value, in which slots are labels; the dish of component k is slot k.
-
-    Parameters
-    ----------
-    values : ndarray of int64, shape (n, 2 depth + 1)
-    components : ndarray of int64, shape (n,)
-        Slots of the components of the items.
-
-    Returns
-    -------
-    Franchise
+    """State for a valid value, in which slots are labels; the dish of component k is slot k. Shapes: ``values`` (n, 2
+    depth + 1), ``components`` (n,).
     """
     n, depth = values.shape[0], values.shape[1] // 2
     franchise = empty_franchise(depth + 1, n)
@@ -207,23 +183,8 @@ def add_path(franchise, node, level, n_items):
 
 @kernel
 def seat_customer(franchise, node, level, joined, at_level, dish):
-    """Seat a customer of a node so that it gets to a table of a level above; open tables in between.
-
-    Parameters
-    ----------
-    franchise : Franchise
-    node, level : int
-        The node in which the customer takes a seat, and its level.
-    joined, at_level : int
-        The table that the customer or one of the new tables joins, and its level; ``at_level = -1`` for none, when a
-        new table of level 0 is opened as well.
-    dish : int
-        Component of the new tables.
-
-    Returns
-    -------
-    int
-        The table at which the customer sits, of level ``level``.
+    """Seat a customer of a node so that it gets to a table of a level above; open tables in between. Returns the table
+    of level ``level`` at which the customer sits.
     """
     nodes, tables = franchise.nodes, franchise.tables
     first, below = -1, -1

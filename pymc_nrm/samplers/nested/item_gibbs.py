@@ -43,23 +43,6 @@ def item_gibbs(rng, franchise, state, levels, gammas, family, data, items, is_se
     Each update draws from the full conditional of the item.  It leaves the posterior invariant for any ``items`` drawn
     independently of the state, and is irreducible if ``items`` are all items: every state reaches the one in which no
     items share a node, or where paths are known, a table.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    franchise : Franchise
-    state : State
-        The components.
-    levels : Levels or KnownPaths
-    gammas : ndarray of float64, shape (depth + 1,)
-    family, data : NamedTuple
-    items : ndarray of int64
-    is_seated : bool
-        False if the items have no tables yet, as at a start; otherwise they leave them first.
-
-    Returns
-    -------
-    State
     """
     depth, n = gammas.shape[0] - 1, franchise.seat.shape[0]
     work = new_work(depth + 1, n)

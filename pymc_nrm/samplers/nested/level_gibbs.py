@@ -19,12 +19,8 @@ def _find(leader, x):
 
 @kernel
 def _units(franchise, level):
-    """Connected tables of a level and children of its nodes, which must stay together: a leader of each.
-
-    Returns
-    -------
-    ndarray of int64, shape (2 n,)
-        Leader of each table, by slot, and of each node of the level below, by n plus its slot.
+    """Connected tables of a level and children of its nodes, which must stay together: a leader of each. Returns the
+    leader of each table, by slot, and of each node of the level below, by n plus its slot.
     """
     n = franchise.seat.shape[0]
     leader = np.arange(2 * n)
@@ -63,13 +59,6 @@ def level_gibbs(rng, franchise, levels, gammas):
     What must stay together is a unit.  Given all else, the units of each node of the level above are partitioned with
     a probability of product form, and each is drawn into a node given the others.  No data enter.  It leaves the
     posterior invariant.  Alone it is not irreducible: tables stay as they are.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    franchise : Franchise
-    levels : Levels
-    gammas : ndarray of float64, shape (depth + 1,)
     """
     n, depth = franchise.seat.shape[0], levels.alpha.shape[0]
     nodes, tables = franchise.nodes, franchise.tables

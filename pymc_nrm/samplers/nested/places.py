@@ -27,55 +27,22 @@ def new_work(n_levels, n):
 
 @generic
 def franchise_without_items(levels, n_levels, n):
-    """State for n items that have no table yet, with those nodes that are known.
-
-    Parameters
-    ----------
-    levels : Levels or KnownPaths
-    n_levels, n : int
-
-    Returns
-    -------
-    Franchise
-        Slots of known nodes are their labels.
+    """State for n items that have no table yet, with those nodes that are known. Slots of known nodes are their
+    labels.
     """
     raise NotImplementedError
 
 
 @generic
 def leave_leaf(levels, franchise, leaf):
-    """Take an item that has left its table out of the nodes of its path, unless its path is known.
-
-    Parameters
-    ----------
-    levels : Levels or KnownPaths
-    franchise : Franchise
-    leaf : int
-    """
+    """Take an item that has left its table out of the nodes of its path, unless its path is known."""
     raise NotImplementedError
 
 
 @generic
 def draw_leaf(levels, rng, franchise, gammas, item, f, f_new, work):
-    """Draw the leaf of an item that has none, open it if it is new, and draw where the item sits.
-
-    Parameters
-    ----------
-    levels : Levels or KnownPaths
-    rng : numpy.random.Generator
-    franchise : Franchise
-    gammas : ndarray of float64, shape (depth + 1,)
-    item : int
-    f, f_new
-        Weights of components for the data of the item, see
-        :func:`~pymc_nrm.samplers.nested.weights_of_places.relative_weights`.
-    work : Work
-
-    Returns
-    -------
-    leaf : int
-    joined, at_level : int
-        As :func:`~pymc_nrm.samplers.nested.weights_of_places.draw_seat` returns them.
+    """Draw the leaf of an item that has none, open it if it is new, and draw where the item sits. Returns what
+    :func:`~pymc_nrm.samplers.nested.weights_of_places.draw_seat` returns.
     """
     raise NotImplementedError
 
@@ -103,15 +70,7 @@ def _(levels, rng, franchise, gammas, item, f, f_new, work):
 @kernel
 def weigh_places(franchise, levels, seated, reach, places):
     """Weights of the ends of the path of an item: leaves, and nodes of other levels, below which new nodes open.
-
-    Parameters
-    ----------
-    franchise : Franchise
-    levels : Levels
-    seated : ndarray, shape (depth + 1, n)
-        From :func:`~pymc_nrm.samplers.nested.weights_of_places.predictive_weights`.
-    reach, places : ndarray, shape (depth + 1, n)
-        Overwritten, with the probability that a path reaches a node, and with the weights.
+    Shapes: ``seated`` (depth + 1, n), ``reach`` (depth + 1, n), ``places`` (depth + 1, n).
     """
     nodes, depth = franchise.nodes, levels.alpha.shape[0]
     for level in range(depth + 1):

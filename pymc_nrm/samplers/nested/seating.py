@@ -37,19 +37,6 @@ def seating_gibbs(rng, franchise, state, gammas, family, data):
     Each update draws the seat, and all seats above it, from their full conditional, with the predictive density of all
     items of the table.  At level 1 whole components merge and split.  It leaves the posterior invariant.  Alone it is
     not irreducible: the tree stays as it is.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    franchise : Franchise
-    state : State
-        The components.
-    gammas : ndarray of float64, shape (depth + 1,)
-    family, data : NamedTuple
-
-    Returns
-    -------
-    State
     """
     depth, n = gammas.shape[0] - 1, franchise.seat.shape[0]
     nodes, tables = franchise.nodes, franchise.tables

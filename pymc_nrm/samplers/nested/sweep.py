@@ -21,25 +21,17 @@ from pymc_nrm.samplers.nested.table_gibbs import table_gibbs
 
 
 class Sweep(NamedTuple):
-    """Which kernels a sweep runs, in this order.
-
-    Parameters
-    ----------
-    items, seats : bool
-    tables, levels : bool
-        Kernels that change nodes, so that they run in random trees only.
-    components : int
-        Number of splits or merges of components.
-    arrangement : bool
-        Whether all tables are redrawn given the components; it gains nothing in random trees and runs for known paths
-        only.
-    """
+    """Which kernels a sweep runs, in this order."""
 
     items: bool = True
+    # tables, levels: Kernels that change nodes, so that they run in random trees only.
     tables: bool = True
     seats: bool = True
     levels: bool = True
+    # Number of splits or merges of components.
     components: int = 4
+    # Whether all tables are redrawn given the components; it gains nothing in random trees and runs for known paths
+    # only.
     arrangement: bool = True
 
 
@@ -51,11 +43,8 @@ def log_density(components, family, data):
 
 @kernel
 def sequential_start(rng, n, levels, gammas, family, data):
-    """A value for the start of a chain: items come in random order, each drawn given those before it.
-
-    Returns
-    -------
-    ndarray of int64, shape (n, 2 depth + 1)
+    """A value for the start of a chain: items come in random order, each drawn given those before it. Shapes: returns
+    (n, 2 depth + 1).
     """
     empty = build_state(np.zeros(0, dtype=np.int64), family, data)
     labels = np.zeros(n, dtype=np.int64)
@@ -97,22 +86,9 @@ def _(levels, rng, values, gammas):
 
 @kernel
 def sweep(rng, values, levels, gammas, family, data, kernels):
-    """Run each of some kernels once over the whole state, and leave the posterior invariant; known paths stay.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    values : ndarray of int64, shape (n, 2 depth + 1)
-    levels : Levels or KnownPaths
-    gammas : ndarray of float64, shape (depth + 1,)
-    family, data : NamedTuple
-    kernels : Sweep
-
-    Returns
-    -------
-    values : ndarray of int64, shape (n, 2 depth + 1)
-    log_likelihood : float
-        Log density of the data given the components.
+    """Run each of some kernels once over the whole state, and leave the posterior invariant; known paths stay. Returns
+    the log density of the data given the components. Shapes: ``values`` (n, 2 depth + 1), ``gammas`` (depth + 1,);
+    returns ``values`` (n, 2 depth + 1).
     """
     n = values.shape[0]
     components = values[:, values.shape[1] - 1].copy()

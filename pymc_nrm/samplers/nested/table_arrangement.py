@@ -21,14 +21,7 @@ def redraw_tables(rng, values, gammas):
     gamma_l b_k, from the leaves up.  Then the weights are forgotten.
 
     Each of the two is a draw from its full conditional, so that it leaves the posterior invariant.  Alone it is not
-    irreducible: paths and components stay as they are.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    values : ndarray of int64, shape (n, 2 depth + 1)
-        In canonical form.
-    gammas : ndarray of float64, shape (depth + 1,)
+    irreducible: paths and components stay as they are. Shapes: ``values`` (n, 2 depth + 1), ``gammas`` (depth + 1,).
     """
     n, depth = values.shape[0], values.shape[1] // 2
     components = values[:, 2 * depth]
@@ -68,12 +61,8 @@ def redraw_tables(rng, values, gammas):
 
 @kernel
 def _node_weights(rng, values, gammas, n_components):
-    """Weights of the components at all nodes but the leaves, given the tables.
-
-    Returns
-    -------
-    ndarray, shape (depth, n_nodes, n_components + 1)
-        By level and label of the node; the last column is the weight of all other components.
+    """Weights of the components at all nodes but the leaves, given the tables. Rows are nodes by level and label; the
+    last column is the weight of all other components. Shapes: returns (depth, n_nodes, n_components + 1).
     """
     n, depth = values.shape[0], values.shape[1] // 2
     components = values[:, 2 * depth]

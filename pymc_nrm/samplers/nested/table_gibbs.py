@@ -31,20 +31,8 @@ from pymc_nrm.special import log_rising_factorial
 
 @kernel
 def weigh_places_of_block(franchise, levels, gamma, m, seated, places):
-    """Weights of the places of a leaf table of m items: leaves, and nodes below which new nodes open.
-
-    Parameters
-    ----------
-    franchise : Franchise
-        Without the block.
-    levels : Levels
-    gamma : float
-        Concentration of the weights of the leaves.
-    m : int
-    seated : ndarray, shape (depth + 1, n)
-        From :func:`~pymc_nrm.samplers.nested.weights_of_places.predictive_weights`, for all levels but the last.
-    places : ndarray, shape (depth + 1, n)
-        Overwritten with the weights, relative to the largest.
+    """Weights of the places of a leaf table of m items: leaves, and nodes below which new nodes open. Shapes:
+    ``seated`` (depth + 1, n), ``places`` (depth + 1, n).
     """
     nodes, depth = franchise.nodes, levels.alpha.shape[0]
     # The new nodes of a chain have one child, and the new leaf one table.
@@ -90,20 +78,6 @@ def table_gibbs(rng, franchise, state, levels, gammas, family, data):
     Each update is a Gibbs draw among the states in which the items of the table are one whole leaf table and all else
     is the same, a set that does not depend on where the table is.  It leaves the posterior invariant.  Alone it is not
     irreducible: leaf tables neither split nor merge.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    franchise : Franchise
-    state : State
-        The components.
-    levels : Levels
-    gammas : ndarray of float64, shape (depth + 1,)
-    family, data : NamedTuple
-
-    Returns
-    -------
-    State
     """
     depth, n = levels.alpha.shape[0], franchise.seat.shape[0]
     nodes, tables = franchise.nodes, franchise.tables

@@ -8,21 +8,7 @@ from pymc_nrm.samplers.target import Target
 
 
 class NestedTarget(Target):
-    """The part of a model's log-probability that depends on one nested partition.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    partition : TensorVariable
-        A nested partition of the model.
-    point : dict
-    compile_kwargs : dict, optional
-
-    Raises
-    ------
-    ValueError
-        If anything except the data of mixtures depends on the labels, or several mixtures with a tree family do.
-    """
+    """The part of a model's log-probability that depends on one nested partition."""
 
     def __init__(self, model, partition, point, compile_kwargs=None):
         super().__init__(model, partition, point, compile_kwargs)

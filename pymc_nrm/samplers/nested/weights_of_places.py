@@ -9,23 +9,8 @@ from pymc_nrm.generic import kernel
 
 @kernel
 def relative_weights(log_f, state):
-    """Turn log predictive densities of the components, and of a new one, into weights relative to the largest.
-
-    Parameters
-    ----------
-    log_f : ndarray, shape (capacity,)
-        By slot; those of the occupied slots and of the first empty one are overwritten.
-    state : State
-
-    Returns
-    -------
-    float
-        Weight of a new component.
-
-    Raises
-    ------
-    ValueError
-        If no density is positive, or one is NaN or infinite.
+    """Turn log predictive densities of the components, and of a new one, into weights relative to the largest. Returns
+    the weight of a new component.
     """
     largest, n = -math.inf, state.size[0] + 1
     for k in range(n):
@@ -45,19 +30,8 @@ def predictive_weights(franchise, gammas, f, f_new, last, seated):
     """Predictive weight of the data of one further customer at every node of levels 0 to ``last``.
 
     For a node z of level l it is ``s_z = (sum_t n_t f_t + gamma_l s_parent) / (n_z + gamma_l)``, with a sum over its
-    tables t.  The root has the weight of a new component in the place of that of a parent.
-
-    Parameters
-    ----------
-    franchise : Franchise
-    gammas : ndarray, shape (depth + 1,)
-    f : ndarray
-        Weight of each component, by slot.
-    f_new : float
-        Weight of a new component.
-    last : int
-    seated : ndarray, shape (depth + 1, n)
-        Overwritten with the weights of the nodes.
+    tables t.  The root has the weight of a new component in the place of that of a parent. Shapes: ``gammas`` (depth +
+    1,), ``seated`` (depth + 1, n).
     """
     nodes, tables = franchise.nodes, franchise.tables
     for level in range(last + 1):
@@ -77,20 +51,8 @@ def predictive_weights(franchise, gammas, f, f_new, last, seated):
 
 @kernel
 def path_weights(franchise, listed, n_listed, gammas, f, f_new, path, seated):
-    """Predictive weights as :func:`predictive_weights` gives them, at the nodes of one path.
-
-    Parameters
-    ----------
-    franchise : Franchise
-    listed : ndarray of int64, shape (depth + 1, n)
-        Tables of each level; all others serve components of weight 0.
-    n_listed : ndarray of int64, shape (depth + 1,)
-    gammas, f, f_new
-        As in :func:`predictive_weights`.
-    path : ndarray of int64, shape (depth + 1,)
-        Nodes from the root to a leaf.
-    seated : ndarray, shape (depth + 1, n)
-        Overwritten with the weights of these nodes.
+    """Predictive weights as :func:`predictive_weights` gives them, at the nodes of one path. Shapes: ``listed`` (depth
+    + 1, n), ``n_listed`` (depth + 1,), ``path`` (depth + 1,), ``seated`` (depth + 1, n).
     """
     above = f_new
     for level in range(path.shape[0]):
@@ -106,12 +68,8 @@ def path_weights(franchise, listed, n_listed, gammas, f, f_new, path, seated):
 
 @kernel
 def draw_seat(rng, franchise, listed, n_listed, gammas, f, f_new, seated, node, level):
-    """Draw where a customer of a node of a level sits, given its predictive weights; ``listed`` are the tables.
-
-    Returns
-    -------
-    table, level : int
-        The table that it joins, directly or by new tables below it, and its level; level -1 for a new component.
+    """Draw where a customer of a node of a level sits, given its predictive weights; ``listed`` are the tables. Returns
+    the table that it joins, directly or by new tables below it, and its level, which is -1 for a new component.
     """
     nodes, tables = franchise.nodes, franchise.tables
     while level >= 0:
@@ -138,12 +96,7 @@ def draw_seat(rng, franchise, listed, n_listed, gammas, f, f_new, seated, node, 
 
 @kernel
 def draw_place(rng, franchise, weights):
-    """Draw a node of any level with probabilities in proportion to ``weights``, shape (depth + 1, n).
-
-    Returns
-    -------
-    node, level : int
-    """
+    """Draw a node of any level with probabilities in proportion to ``weights``, shape (depth + 1, n)."""
     nodes = franchise.nodes
     total = 0.0
     for level in range(weights.shape[0]):

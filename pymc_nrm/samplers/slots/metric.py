@@ -24,15 +24,6 @@ class SlotMetric(QuadPotentialDiagAdapt):
     amount with each item.  ``c_j`` is the mean over occupied slots of ``g^2 / (m + 1)``, where g is the gradient of the
     log-probability, whose mean square is the precision: slots are exchangeable, and gradients do not care which slot a
     cluster has.  Coordinates of empty slots have variance 0 and stand still.  All others are adapted as in PyMC.
-
-    Parameters
-    ----------
-    n : int
-        Number of coordinates.
-    mean : ndarray, shape (n,)
-    places : list of ndarray of int64, shape (n_coordinates, max_clusters)
-        For each partition the positions of the coordinates of its slots.
-    rng : numpy.random.Generator, optional
     """
 
     _state_class = SlotMetricState
@@ -47,13 +38,7 @@ class SlotMetric(QuadPotentialDiagAdapt):
         self.information = [np.ones(len(place)) for place in self.places]
 
     def prepare(self, counts):
-        """Set the variances of slots to what their numbers of items imply.
-
-        Parameters
-        ----------
-        counts : list of ndarray of int64, shape (max_clusters,)
-            Numbers of items of the slots of each partition.
-        """
+        """Set the variances of slots to what their numbers of items imply."""
         self._counts = counts
         for place, information, m in zip(self.places, self.information, counts, strict=True):
             precision = information[:, None] * (m + 1.0)

@@ -16,20 +16,14 @@ from pymc_nrm.special import copy_row
 
 
 class Pool(NamedTuple):
-    """Columns of a table, one for each slot of the pool; kernels change it in place.
+    """Columns of a table, one for each slot of the pool; kernels change it in place."""
 
-    Parameters
-    ----------
-    columns : ndarray of int64, shape (n,)
-        The column in which each item lies.
-    counts : ndarray of int64, shape (n_columns,)
-        Number of items of each column.
-    statistics, cache : ndarray, shape (n_columns + 1, ...)
-        Rows of the conjugate mixtures over the partition; the last row is that of a cluster without data.
-    """
-
+    # The column in which each item lies; int64 of shape (n,).
     columns: Any
+    # Number of items of each column; int64 of shape (n_columns,).
     counts: Any
+    # statistics, cache: Rows of the conjugate mixtures over the partition; the last row is that of a cluster without
+    # data; shape (n_columns + 1, ...).
     statistics: Any
     cache: Any
 
@@ -52,23 +46,8 @@ def build_pool(columns, n_columns, family, data):
 
 
 def log_truncation(max_clusters, mean):
-    """Differences of the log probability that a Poisson variable is at most m, for the weights of empty slots.
-
-    Parameters
-    ----------
-    max_clusters : int
-    mean : float
-        Mean of the Poisson variable.
-
-    Returns
-    -------
-    ndarray, shape (max_clusters,)
-        Entry k is ``log Z(K - k) - log Z(K - k - 1)``, with ``Z(m)`` the sum of ``mean**j / j!`` for j up to m.
-
-    Examples
-    --------
-    >>> log_truncation(2, 1.0).round(4).tolist()
-    [0.2231, 0.6931]
+    """Differences of the log probability that a Poisson variable is at most m, for the weights of empty slots. Entry k
+    is ``log Z(K - k) - log Z(K - k - 1)``, with ``Z(m)`` the sum of ``mean**j / j!`` for j up to m.
     """
     steps = np.arange(1, max_clusters + 1)
     log_terms = np.concatenate([[0.0], np.cumsum(math.log(mean) - np.log(steps))])
@@ -79,21 +58,8 @@ def log_truncation(max_clusters, mean):
 def draw_pool(rng, counts, mean):
     """Draw a pool: all occupied slots, and j of the m empty ones.
 
-    j has the Poisson distribution given that it is at most m, and the empty slots are uniformly random.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    counts : ndarray of int64, shape (max_clusters,)
-        Number of items of each slot.
-    mean : float
-        Mean of the Poisson distribution.
-
-    Returns
-    -------
-    slots : ndarray of int64, shape (n_columns,)
-        The occupied slots come first.
-    n_occupied : int
+    j has the Poisson distribution given that it is at most m, and the empty slots are uniformly random. The occupied
+    slots come first.
     """
     K = counts.shape[0]
     slots = np.empty(K, dtype=np.int64)
@@ -137,26 +103,8 @@ def pool_sweep(rng, pool, weights, family, data, table, log_empty, items):
     so that an occupied slot of n_s other items has the weight ``join[n_s] f(y_i | theta_s)``, and an empty one
     ``join[0] / mean  Z(K - k) / Z(K - k - 1)  f(y_i | theta_s)``.  The sweep leaves the target given u and the
     parameters of all slots invariant for any fixed ``items``.  It is irreducible only together with draws of the pool
-    and of the parameters (Neal 2000, algorithm 8, with a random number of empty slots).
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    pool : Pool
-    weights : Weights
-    family, data : NamedTuple
-        Of the conjugate mixtures over the partition.
-    table : ndarray, shape (n, width)
-        Log densities of each item given the parameters of each column.  The width is a multiple of ``LANES``, and at
-        least the number of columns.
-    log_empty : ndarray, shape (max_clusters,)
-        Entry k is the log weight of an empty slot, without the density of the item, if other items occupy k slots.
-    items : ndarray of int64
-
-    Returns
-    -------
-    int
-        Number of items that changed their slot.
+    and of the parameters (Neal 2000, algorithm 8, with a random number of empty slots). Returns the number of items
+    that changed their slot. Shapes: ``table`` (n, width), ``log_empty`` (max_clusters,).
     """
     columns, counts, statistics, cache, join = pool.columns, pool.counts, pool.statistics, pool.cache, weights.join
     n_columns = counts.shape[0]

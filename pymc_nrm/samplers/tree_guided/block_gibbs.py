@@ -122,13 +122,7 @@ def subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
                    below v | outside
 
     The moves leave the target given u invariant.  They are irreducible by themselves, since nodes may be leaves, and a
-    block may always become a cluster by itself.
-
-    Returns
-    -------
-    state : State
-    n_moved : int
-        Number of blocks that changed their cluster.
+    block may always become a cluster by itself. Returns the number of blocks that changed their cluster.
     """
     n_moved = 0
     block = np.empty(state.statistics.shape[1])

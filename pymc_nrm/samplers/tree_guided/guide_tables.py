@@ -15,30 +15,20 @@ class Guide(NamedTuple):
 
     The *blocks* of a level are the largest nodes whose number of leaves is at most the granularity of the level.  They
     form a partition of the items.
-
-    Parameters
-    ----------
-    tree : Tree
-    position : ndarray of int64, shape (n,)
-        The place of each item in the ``order`` of the leaves.
-    granularity : ndarray of int64, shape (levels,)
-        1, 4, 16, ... below n; only 1 if there is one item.
-    block : ndarray of int64, shape (levels, n)
-        The block of each level that contains each place in leaf order.
-    cumulative : ndarray, shape (n - 1,)
-        Cumulative probabilities with which internal nodes are drawn for split-merge moves.
-    row : ndarray of int64, shape (2n - 1,)
-        The row of ``statistics`` of each block with more than one leaf, -1 for all other nodes.
-    statistics : ndarray, shape (n_rows, s)
-        Sums over the leaves of blocks.
     """
 
     tree: Any
+    # The place of each item in the `order` of the leaves; int64 of shape (n,).
     position: Any
+    # 1, 4, 16, ... below n; only 1 if there is one item. Int64 of shape (levels,).
     granularity: Any
+    # The block of each level that contains each place in leaf order; int64 of shape (levels, n).
     block: Any
+    # Cumulative probabilities with which internal nodes are drawn for split-merge moves; shape (n - 1,).
     cumulative: Any
+    # The row of `statistics` of each block with more than one leaf, -1 for all other nodes; int64 of shape (2n - 1,).
     row: Any
+    # Sums over the leaves of blocks; shape (n_rows, s).
     statistics: Any
 
 
@@ -96,23 +86,9 @@ def block_statistics(guide, family, data):
 
 
 def make_guide(tree, family, data):
-    """Make the tables of a guide tree.
-
-    Parameters
-    ----------
-    tree : Tree
-    family, data : NamedTuple
-        As kernels take them; hyperparameters are not used.
-
-    Returns
-    -------
-    Guide
-
-    Notes
-    -----
-    Split-merge moves draw half of their nodes uniformly and half in proportion to ``1 / (1 + |log d| / 5)``, where d is
-    the dissimilarity of the children: if log d is close to 0, it is uncertain whether they belong together.
-    """
+    """Make the tables of a guide tree."""
+    # Split-merge moves draw half of their nodes uniformly and half in proportion to `1 / (1 + |log d| / 5)`, where d is
+    # the dissimilarity of the children: if log d is close to 0, it is uncertain whether they belong together.
     n = len(tree.order)
     levels = max(1, math.ceil(math.log(n, 4) - 1e-9)) if n > 1 else 1
     granularity = 4 ** np.arange(levels, dtype=np.int64)

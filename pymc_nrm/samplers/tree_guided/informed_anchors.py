@@ -52,13 +52,8 @@ def draw_informed_anchors(rng, state, weights, family, guide, traces, log_weight
 
     A merge draws a cluster a uniformly, a partner b with probability w(b|a) proportional to their affinity, and an item
     of each uniformly.  A split draws a cluster c with probability ``s(c) = (1/K + |c|/n)/2``, where K is the number of
-    clusters, and two different items of it uniformly.
-
-    Returns
-    -------
-    merging : bool
-    first, second : int
-        The anchors, or -1 if there is only one cluster to merge, or the cluster to split has only one item.
+    clusters, and two different items of it uniformly. They are -1 if there is only one cluster to merge, or the cluster
+    to split has only one item.
     """
     n_clusters = state.size[0]
     merging = rng.random() < 0.5

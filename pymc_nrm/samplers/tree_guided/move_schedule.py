@@ -23,20 +23,6 @@ def number_of_cycles(n):
 
     Beside a cycle of few items, the draw of the hyperparameters by NUTS takes most of the time, and yet it is the
     partition that mixes slowly.
-
-    Parameters
-    ----------
-    n : int
-        Number of items.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> number_of_cycles(150), number_of_cycles(500), number_of_cycles(2000)
-    (3, 2, 1)
     """
     return max(1, min(_MOST_CYCLES, _VISITS // n))
 
@@ -46,23 +32,6 @@ def numbers_of_moves(n, chosen, *, tuning):
 
     Informed splits and merges bring a chain to the bulk of the posterior.  There they earn nothing, so that they end
     with tuning.
-
-    Parameters
-    ----------
-    n : int
-        Number of items.
-    chosen : dict of str to int or float
-        Numbers that the user has set, in tuning and after it; a float is a share of the number of items.
-    tuning : bool
-
-    Returns
-    -------
-    MovesPerCycle
-
-    Examples
-    --------
-    >>> numbers_of_moves(1000, {"subtree_gibbs": 0.5}, tuning=False)
-    MovesPerCycle(informed_split_merge=0, tree_split_merge=4, subtree_gibbs=500, marginal_gibbs=1000)
     """
     defaults = {
         "informed_split_merge": 6 if tuning else 0,

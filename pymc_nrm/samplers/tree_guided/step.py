@@ -31,12 +31,7 @@ def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves, items, 
 
     The cycle is one kernel, since each call from Python costs some ten microseconds.  It leaves the target given u
     invariant, and is irreducible if it includes Gibbs moves of any kind.  Splits and merges are added to ``tally``.
-
-    Returns
-    -------
-    state : State
-    n_blocks_moved, n_moved : int
-        Numbers of blocks and of items that changed their cluster in Gibbs moves.
+    Returns the numbers of blocks and of items that changed their cluster in Gibbs moves.
     """
     n, m = n_moves.informed_split_merge, n_moves.tree_split_merge
     state = tree_split_merge_moves(rng, state, weights, family, data, guide, n, True, tally)

@@ -86,11 +86,6 @@ def tree_split_merge(rng, state, weights, family, data, guide, traces, log_weigh
     the ratio of drawing the anchors is a further factor (:func:`log_anchor_ratio`).  The move leaves the target given u
     invariant, but is not irreducible by itself.  A proposal takes time in proportion to the number of units, plus the
     number of clusters if ``informed``; an accepted move also changes labels.
-
-    Returns
-    -------
-    state : State
-    accepted : bool
     """
     if informed:
         merging, first, second = draw_informed_anchors(rng, state, weights, family, guide, traces, log_weights)

@@ -10,21 +10,14 @@ from pymc_nrm.special import copy_row
 
 
 class Traces(NamedTuple):
-    """Where the clusters of a state lie in a guide tree.
+    """Where the clusters of a state lie in a guide tree."""
 
-    Parameters
-    ----------
-    places : ndarray of int64, shape (n,)
-        Places of items in leaf order, grouped by slot and increasing within each slot.
-    begin : ndarray of int64, shape (capacity,)
-        Index in ``places`` at which each occupied slot begins.
-    run_end : ndarray of int64, shape (n,)
-        For each place in leaf order, the end of the run of equal slots around it.  The leaves of node v are in one
-        cluster if and only if ``run_end[first[v]] >= first[v] + size[v]``.
-    """
-
+    # Places of items in leaf order, grouped by slot and increasing within each slot; int64 of shape (n,).
     places: Any
+    # Index in `places` at which each occupied slot begins; int64 of shape (capacity,).
     begin: Any
+    # For each place in leaf order, the end of the run of equal slots around it.  The leaves of node v are in one
+    # cluster if and only if `run_end[first[v]] >= first[v] + size[v]`. Int64 of shape (n,).
     run_end: Any
 
 
@@ -60,25 +53,17 @@ def item_of(guide, traces, slot, rank):
 
 
 class Units(NamedTuple):
-    """The items of one or two clusters, except two anchors, cut into units by the blocks of a level.
+    """The items of one or two clusters, except two anchors, cut into units by the blocks of a level."""
 
-    Parameters
-    ----------
-    node : ndarray of int64, shape (n_units,)
-        The block, if the unit is a whole block, or all of it except an anchor; else -1.
-    items : ndarray of int64
-        Items of the other units, one unit after the other.
-    start : ndarray of int64, shape (n_units + 1,)
-        Index at which the items of each unit begin in ``items``.
-    glued : ndarray of int64, shape (n_units,)
-        0 or 1 if the unit shares its block with the first or second anchor, else -1.
-    anchors : ndarray of int64, shape (2,)
-    """
-
+    # The block, if the unit is a whole block, or all of it except an anchor; else -1; int64 of shape (n_units,).
     node: Any
+    # Items of the other units, one unit after the other.
     items: Any
+    # Index at which the items of each unit begin in `items`; int64 of shape (n_units + 1,).
     start: Any
+    # 0 or 1 if the unit shares its block with the first or second anchor, else -1; int64 of shape (n_units,).
     glued: Any
+    # Int64 of shape (2,).
     anchors: Any
 
 
