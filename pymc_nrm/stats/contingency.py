@@ -9,30 +9,8 @@ from pymc_nrm.stats.draws import relabel_rows
 
 
 def as_labels(name, labels):
-    """Labels of one or many partitions, renamed in order of appearance.
-
-    Parameters
-    ----------
-    name : str
-        Name of the argument, for error messages.
-    labels : array_like of int, shape (n,) or (S, n)
-        Any integers; equal integers mean the same cluster.
-
-    Returns
-    -------
-    ndarray of int32, shape (1, n) or (S, n)
-
-    Raises
-    ------
-    TypeError
-        If the labels are not integers.
-    ValueError
-        If the shape is neither (n,) nor (S, n), or there are no items.
-
-    Examples
-    --------
-    >>> as_labels("a", [7, 2, 7]).tolist()
-    [[0, 1, 0]]
+    """Labels of one or many partitions, renamed in order of appearance. Shapes: ``labels`` (n,) or (S, n); returns (1,
+    n) or (S, n).
     """
     array = numeric_array(name, labels)
     if array.ndim not in (1, 2) or array.shape[-1] == 0:
@@ -51,22 +29,8 @@ def as_labels(name, labels):
 
 
 def cluster_sizes(labels):
-    """Sizes of the clusters of each partition, largest first.
-
-    Parameters
-    ----------
-    labels : ndarray of int, shape (S, n)
-        Labels 0, 1, ... in any order.
-
-    Returns
-    -------
-    ndarray of int64, shape (S, K)
-        K is the largest number of clusters of a row; rows with fewer clusters end in zeros.
-
-    Examples
-    --------
-    >>> cluster_sizes(np.array([[0, 1, 1, 2], [0, 0, 0, 0]])).tolist()
-    [[2, 1, 1], [4, 0, 0]]
+    """Sizes of the clusters of each partition, largest first. Rows with fewer clusters than others end in zeros.
+    Shapes: ``labels`` (S, n); returns (S, K).
     """
     n_rows, n = labels.shape
     n_labels = int(labels.max()) + 1 if labels.size else 0
@@ -114,19 +78,9 @@ def order_by_cluster(labels, order, start):
 def cell_sums(a, b, table):
     """Sums of ``table[count]`` over the cells of contingency tables, and over their margins.
 
-    This takes O(n) time per pair: if there are many cells, one cluster of ``a`` is counted at a time.
-
-    Parameters
-    ----------
-    a, b : ndarray of int32, shape (S, n) or (1, n)
-        Labels from 0; a single row is paired with every row of the other array.
-    table : ndarray of float64, shape (n + 1,)
-        Value of each count; 0 for count 0.
-
-    Returns
-    -------
-    ndarray, shape (S, 3)
-        Sums over cells, over clusters of ``a`` and over clusters of ``b``.
+    This takes O(n) time per pair: if there are many cells, one cluster of ``a`` is counted at a time. Returns sums over
+    cells, over clusters of ``a`` and over clusters of ``b``. Shapes: ``a`` (S, n) or (1, n), ``b`` (S, n) or (1, n),
+    ``table`` (n + 1,); returns (S, 3).
     """
     n = a.shape[1]
     sums = np.zeros((max(a.shape[0], b.shape[0]), 3))

@@ -8,32 +8,13 @@ import xarray as xr
 
 
 def convergence_table(quantities):
-    """R-hat, effective sample sizes and Monte Carlo standard errors of scalar and array quantities.
-
-    Parameters
-    ----------
-    quantities : mapping of str to DataArray
-        Each has the dimensions ``chain`` and ``draw``, and may have others.
-
-    Returns
-    -------
-    Dataset
-        Dimension ``quantity``; variables ``rhat``, ``ess_bulk``, ``ess_tail`` and ``mcse_mean``, the worst over all
-        elements of a quantity, and ``constant``, whether no element varies over the draws (the others are NaN then).
-        With fewer than four draws per chain, the first four are NaN.
-
-    Notes
-    -----
-    Rank-normalised split R-hat, bulk and tail effective sample sizes of Vehtari et al. (2021), "Rank-normalization,
-    folding, and localization: an improved R-hat".  R-hat is infinite if chains are constant at different values.
-    For R-hat, a single chain is cut into two halves, each of which is split again.
-
-    Examples
-    --------
-    >>> draws = xr.DataArray(np.random.default_rng(1).normal(size=(2, 500)), dims=("chain", "draw"))
-    >>> bool(convergence_table({"x": draws}).rhat.sel(quantity="x") < 1.05)
-    True
+    """R-hat, effective sample sizes and Monte Carlo standard errors of scalar and array quantities. Variables are
+    ``rhat``, ``ess_bulk``, ``ess_tail`` and ``mcse_mean``, the worst over all elements of a quantity, and ``constant``,
+    whether no element varies.  With fewer than four draws per chain, the first four are NaN.
     """
+    # Rank-normalised split R-hat, bulk and tail effective sample sizes of Vehtari et al. (2021), "Rank-normalization,
+    # folding, and localization: an improved R-hat".  R-hat is infinite if chains are constant at different values. For
+    # R-hat, a single chain is cut into two halves, each of which is split again.
     rows = {name: _worst(array) for name, array in quantities.items()}
     columns = ("rhat", "ess_bulk", "ess_tail", "mcse_mean", "constant")
     return xr.Dataset(
@@ -59,20 +40,8 @@ def _worst(array):
 
 
 def halves(draws):
-    """Cut a single chain into two halves; with an odd number of draws, the one in the middle is left out.
-
-    Parameters
-    ----------
-    draws : ndarray, shape (1, n_draws, ...)
-
-    Returns
-    -------
-    ndarray, shape (2, n_draws // 2, ...)
-
-    Examples
-    --------
-    >>> halves(np.arange(5)[None])
-    array([[0, 1], [3, 4]])
+    """Cut a single chain into two halves; with an odd number of draws, the one in the middle is left out. Shapes:
+    ``draws`` (1, n_draws, ...); returns (2, n_draws // 2, ...).
     """
     n_draws = draws.shape[1]
     half = n_draws // 2
@@ -93,23 +62,8 @@ def as_number(array):
 
 
 def sampling_diagnostic(name, draws, **kwargs):
-    """Compute ``arviz_stats.rhat``, ``ess`` or ``mcse`` for every element of an array of draws.
-
-    Parameters
-    ----------
-    name : {"rhat", "ess", "mcse"}
-    draws : array_like, shape (n_chains, n_draws, n_elements)
-    **kwargs
-        Passed to ArviZ, for example ``method``.
-
-    Returns
-    -------
-    ndarray, shape (n_elements,)
-
-    Examples
-    --------
-    >>> sampling_diagnostic("rhat", np.repeat([0.0, 1.0], 8).reshape(2, 8, 1))
-    array([inf])
+    """Compute ``arviz_stats.rhat``, ``ess`` or ``mcse`` for every element of an array of draws. Shapes: ``draws``
+    (n_chains, n_draws, n_elements); returns (n_elements,).
     """
     import arviz_stats  # takes most of a second to import, and is needed only after sampling
 

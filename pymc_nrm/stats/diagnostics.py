@@ -111,14 +111,8 @@ def _label_quantities(draws):
 
 
 def _statistics_of(idata, quantities):
-    """Statistics of the steps at the given draws, and the step of the partition.
-
-    Returns
-    -------
-    stats : Dataset or None
-    own : ndarray of bool, shape (n_chains, n_draws, n_steps), or None
-    reason : str
-        Why the step could not be found; empty if it was found.
+    """Statistics of the steps at the given draws, and the step of the partition. ``reason`` says why the step could not
+    be found, and is empty if it was. Shapes: returns ``own`` (n_chains, n_draws, n_steps).
     """
     stats, reason = statistics_at(idata, quantities)
     if stats is None:
@@ -150,21 +144,9 @@ def _fitting_columns(stats, quantities):
 
 
 def acceptance(idata, quantities):
-    """Acceptance rates and numbers of moves of the step of a partition.
-
-    Parameters
-    ----------
-    idata : DataTree
-    quantities : Dataset
-        From :func:`partition_quantities`.
-
-    Returns
-    -------
-    Dataset
-        Dimensions ``chain`` and ``kind`` ("split", "merge", ...): ``n_proposed``, ``n_accepted`` and
-        ``acceptance_rate`` (NaN if none was proposed).  Dimension ``chain``: means over draws such as
-        ``n_moved_per_draw``, the number of items that Gibbs updates moved.  Only what the step reports is there; the
-        attribute ``left_out`` names statistics that may belong to another step.
+    """Acceptance rates and numbers of moves of the step of a partition. The table has ``n_proposed``, ``n_accepted``
+    and ``acceptance_rate`` by kind of move, and means such as ``n_moved_per_draw``.  The attribute ``left_out`` names
+    statistics that may belong to another step.
     """
     stats, own, reason = _statistics_of(idata, quantities)
     if reason:
@@ -196,26 +178,7 @@ def acceptance(idata, quantities):
 
 
 def diagnose(idata, var_name=None, *, n_pairs=N_PAIRS, random_seed=0):
-    """Diagnostics of one partition as a tree; :func:`add_diagnostics` says what it holds.
-
-    Parameters
-    ----------
-    idata : DataTree
-        Result of sampling.
-    var_name : str, optional
-        Name of the partition; by default the only one.
-    n_pairs, random_seed
-        As in :func:`~pymc_nrm.stats.partition_convergence.partition_convergence`.
-
-    Returns
-    -------
-    DataTree
-
-    Raises
-    ------
-    ValueError
-        If there is no such partition, or several to choose from.
-    """
+    """Diagnostics of one partition as a tree; :func:`add_diagnostics` says what it holds."""
     if var_name in nested_names(idata):
         return nested_diagnostics_tree(idata, var_name, n_pairs, random_seed)
     draws = partition_draws(idata, var_name)

@@ -24,33 +24,8 @@ N_PAIRS = 500
 
 
 def random_pairs(n, n_pairs=N_PAIRS, random_seed=0):
-    """Choose distinct pairs of items at random, without looking at labels; return all pairs if there are no more.
-
-    Parameters
-    ----------
-    n : int
-        Number of items.
-    n_pairs : int
-        Number of pairs, at least 1.
-    random_seed : int, Generator or None
-        Seed of the choice; the default always gives the same pairs.
-
-    Returns
-    -------
-    ndarray of int64, shape (min(n_pairs, n (n - 1) / 2), 2)
-        The first item of a pair comes before the second; the pairs are sorted.
-
-    Raises
-    ------
-    ValueError
-        If ``n_pairs`` is not a whole number of at least 1.
-
-    Examples
-    --------
-    >>> random_pairs(3).tolist()
-    [[0, 1], [0, 2], [1, 2]]
-    >>> random_pairs(10_000, 4).shape
-    (4, 2)
+    """Choose distinct pairs of items at random, without looking at labels; return all pairs if there are no more. The
+    first item of a pair comes before the second; the pairs are sorted.
     """
     check_count("n_pairs", n_pairs, 1)
     rng = random_generator(random_seed)
@@ -65,27 +40,9 @@ def random_pairs(n, n_pairs=N_PAIRS, random_seed=0):
 
 
 def expected_largest_z(n_scores):
-    """Mean of the largest absolute value of independent standard normal scores.
-
-    Parameters
-    ----------
-    n_scores : int
-        Number of scores; the result is NaN for 0.
-
-    Returns
-    -------
-    float
-
-    Notes
-    -----
-    For dependent scores that are jointly normal, the largest one is stochastically smaller (Sidak 1967,
-    "Rectangular confidence regions for the means of multivariate normal distributions").
-
-    Examples
-    --------
-    >>> round(expected_largest_z(1), 3), round(expected_largest_z(1000), 3)
-    (0.798, 3.435)
-    """
+    """Mean of the largest absolute value of independent standard normal scores."""
+    # For dependent scores that are jointly normal, the largest one is stochastically smaller (Sidak 1967, "Rectangular
+    # confidence regions for the means of multivariate normal distributions").
     if n_scores == 0:
         return math.nan
     z = np.linspace(0.0, 12.0, 4801)
@@ -101,36 +58,16 @@ def largest_z_quantile(n_scores, probability):
 
 
 def pair_convergence(together):
-    """Convergence of the indicators of pairs of items, or of other numbers of each draw.
-
-    Parameters
-    ----------
-    together : array_like of bool or int, shape (n_parts, n_draws, n_pairs)
-        Whether the items of a pair are in one cluster, or how deep a tree joins them.  Parts are chains, or halves of
-        one chain.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Of shape (n_pairs,): ``rhat``, ``ess``, ``mcse`` of the probability; ``discrepancy``, the largest difference
-        between the frequencies of two parts, ``discrepancy_se``, its standard error, and ``z``, their ratio.  All but
-        the discrepancy are NaN if the indicator is constant over all draws, or with fewer than four draws.
-        Of shape (n_parts, n_pairs): ``probability_by_part``.
-
-    Notes
-    -----
-    The standard error of a difference is sqrt(2 V / ESS).  V is the mean of the variances within parts; ESS is the
-    effective sample size of one part, from autocovariances about the mean of each part, averaged over parts.  They are
-    averaged because all parts estimate the same law if chains agree, and a rare indicator often changes too seldom
-    within a single part.  An indicator has two values, which rank normalisation and folding only relabel: R-hat is the
-    split R-hat, and bulk and mean effective sample sizes are the same.
-
-    Examples
-    --------
-    >>> result = pair_convergence(np.array([[[1], [0], [1], [0]], [[1], [1], [1], [0]]]))
-    >>> result["discrepancy"].tolist()
-    [0.25]
+    """Convergence of the indicators of pairs of items, or of other numbers of each draw. ``rhat``, ``ess`` and ``mcse``
+    are of the probability of each pair; ``discrepancy`` is the largest difference between two parts of the draws, and
+    ``z`` its ratio to ``discrepancy_se``.  Pairs that are constant, and fewer than four draws, give NaN. Shapes:
+    ``together`` (n_parts, n_draws, n_pairs).
     """
+    # The standard error of a difference is sqrt(2 V / ESS).  V is the mean of the variances within parts; ESS is the
+    # effective sample size of one part, from autocovariances about the mean of each part, averaged over parts.  They
+    # are averaged because all parts estimate the same law if chains agree, and a rare indicator often changes too
+    # seldom within a single part.  An indicator has two values, which rank normalisation and folding only relabel:
+    # R-hat is the split R-hat, and bulk and mean effective sample sizes are the same.
     values = np.asarray(together, dtype="float64")
     n_parts, n_draws, n_pairs = values.shape
     # The halves of a chain of one draw are empty.

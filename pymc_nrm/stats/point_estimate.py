@@ -155,25 +155,8 @@ def evenly_spaced(draws, max_draws):
 
 
 def minimise(partitions, loss, costs, limits, n_restarts, rng, advance=lambda: None):
-    """Find the best partition, and the expected loss that each restart reached.
-
-    Parameters
-    ----------
-    partitions : ndarray of int64, shape (S, n)
-        Labels in order of appearance.
-    loss : str
-    costs : dict
-    limits : tuple of int
-        Limits: ``max_clusters``, ``max_sweeps`` and ``max_zealous``.
-    n_restarts : int
-    rng : Generator
-    advance : callable
-        Called after each part of the work.
-
-    Returns
-    -------
-    labels : ndarray of int64, shape (n,)
-    expected_losses : ndarray, shape (n_restarts,)
+    """Find the best partition, and the expected loss that each restart reached. Shapes: ``partitions`` (S, n); returns
+    ``labels`` (n,), ``expected_losses`` (n_restarts,).
     """
     compact = partitions.astype(np.int32)
     allowed = np.sort(np.unique(compact, axis=0, return_index=True)[1])
@@ -244,19 +227,8 @@ def _starts(partitions, losses, n_restarts):
 
 
 def make_tables(partitions, loss, costs, pairs=True):
-    """Make tables for the search, for an empty candidate; their scale is ``n`` times the expected loss.
-
-    Parameters
-    ----------
-    partitions : ndarray of int64, shape (S, n)
-    loss : str
-    costs : dict
-    pairs : bool
-        Whether one matrix over pairs of items may stand for Binder's loss.
-
-    Returns
-    -------
-    PairTable or DrawTables
+    """Make tables for the search, for an empty candidate; their scale is ``n`` times the expected loss. Shapes:
+    ``partitions`` (S, n).
     """
     n = partitions.shape[1]
     scale = 2.0 / max(n - 1, 1) if loss in ("binder_loss", "one_minus_adjusted_rand") else 1.0

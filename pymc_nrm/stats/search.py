@@ -19,31 +19,20 @@ TOLERANCE = 1e-7
 
 
 class Candidate(NamedTuple):
-    """The partition that the search changes; unlike a draw, it may leave items out.
+    """The partition that the search changes; unlike a draw, it may leave items out."""
 
-    Parameters
-    ----------
-    labels : ndarray of int64, shape (n,)
-        Slot of each item, -1 if left out.
-    sizes : ndarray of int64, shape (n + 2,)
-        Number of items of each slot.
-    n_slots : ndarray of int64, shape (2,)
-        One plus the number of the last occupied slot, and the number of clusters.
-    """
-
+    # Slot of each item, -1 if left out; int64 of shape (n,).
     labels: Any
+    # Number of items of each slot; int64 of shape (n + 2,).
     sizes: Any
+    # One plus the number of the last occupied slot, and the number of clusters; int64 of shape (2,).
     n_slots: Any
 
 
 class PairTable(NamedTuple):
-    """Binder's loss: expected cost of joining a pair minus that of splitting it, divided by the scale of the loss.
+    """Binder's loss: expected cost of joining a pair minus that of splitting it, divided by the scale of the loss."""
 
-    Parameters
-    ----------
-    costs : ndarray of float32, shape (n, n)
-    """
-
+    # Float32 of shape (n, n).
     costs: Any
 
     def join_costs(self, candidate, item, costs):
@@ -80,34 +69,24 @@ class DrawTables(NamedTuple):
 
     A row stands for a cluster of a draw, a column for a slot of the candidate.  There is room for a limited number of
     slots; :func:`with_room` adds more.
-
-    Parameters
-    ----------
-    rows : ndarray of int32, shape (n, S)
-        Row of the cluster of item i in draw s.
-    counts : ndarray of int32, shape (R, room)
-        Entries of the contingency tables; R is the number of clusters of all draws together.
-    gains : ndarray of float64, shape (R, room)
-        ``table[counts + 1] - table[counts]``.
-    cells : ndarray of float64, shape (S,)
-        Sum of ``table`` over the cells of each draw.
-    margins : ndarray of float64, shape (S,)
-        Sum of ``table`` over the clusters of each draw.
-    table : ndarray of float64, shape (n + 2,)
-    coefficients : tuple of float
-        Coefficients in the linear loss: of the sum over clusters of the candidate, and of the mean over draws of the
-        sums over cells.  Losses that are ratios also have a linear loss, for partitions that leave items out.
-    ratio : int
-        ``LINEAR``, ``NORMALIZED_INFORMATION`` or ``ADJUSTED_RAND``.
     """
 
+    # Row of the cluster of item i in draw s; int32 of shape (n, S).
     rows: Any
+    # Entries of the contingency tables; R is the number of clusters of all draws together; int32 of shape (R, room).
     counts: Any
+    # `table[counts + 1] - table[counts]`; float64 of shape (R, room).
     gains: Any
+    # Sum of `table` over the cells of each draw; float64 of shape (S,).
     cells: Any
+    # Sum of `table` over the clusters of each draw; float64 of shape (S,).
     margins: Any
+    # Float64 of shape (n + 2,).
     table: Any
+    # Coefficients in the linear loss: of the sum over clusters of the candidate, and of the mean over draws of the sums
+    # over cells.  Losses that are ratios also have a linear loss, for partitions that leave items out.
     coefficients: Any
+    # `LINEAR`, `NORMALIZED_INFORMATION` or `ADJUSTED_RAND`.
     ratio: Any
 
     def join_costs(self, candidate, item, costs):
@@ -412,23 +391,7 @@ def place(tables, candidate, labels):
 
 
 def search(rng, labels, tables, max_clusters, max_sweeps, max_zealous):
-    """Search locally, from a partition or from scratch.
-
-    Parameters
-    ----------
-    rng : Generator
-    labels : ndarray of int64, shape (n,)
-        Where to start; items with label -1 are allocated one by one, in random order.
-    tables : PairTable or DrawTables
-        Tables for an empty candidate: without room, and with sums of zero.  Changed in place.
-    max_clusters, max_sweeps, max_zealous : int
-        Limits: of clusters, of sweeps over the items, and of rounds in which each cluster is dissolved.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        Labels in any order.
-    """
+    """Search locally, from a partition or from scratch. Labels are in any order."""
     n = len(labels)
     candidate = Candidate(np.full(n, -1), np.zeros(n + 2, dtype=np.int64), np.zeros(2, dtype=np.int64))
     costs = np.zeros(n + 2)

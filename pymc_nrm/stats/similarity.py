@@ -30,33 +30,11 @@ def count_together(rows, columns, counts):
 
 
 def similarity_matrix(labels, dtype="float64", progressbar=False):
-    """Shares of partitions in which pairs of items share a cluster.
-
-    Parameters
-    ----------
-    labels : ndarray of int, shape (S, n)
-        Labels from 0.
-    dtype : str
-        Type of the result.
-    progressbar : bool
-
-    Returns
-    -------
-    ndarray, shape (n, n)
-        Symmetric, with ones on the diagonal.
-
-    Notes
-    -----
-    The labels of all pairs in all draws are compared: n^2 S / 2 comparisons of small integers, many at a time in vector
-    instructions, whatever the number of clusters.  Going through the pairs within the clusters of each draw is faster
-    only if there are hundreds of clusters.  Besides the result, this needs n S bytes (2 n S with more than 256
-    clusters).
-
-    Examples
-    --------
-    >>> similarity_matrix(np.array([[0, 0, 1], [0, 1, 1]])).tolist()
-    [[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]]
-    """
+    """Shares of partitions in which pairs of items share a cluster. Shapes: ``labels`` (S, n); returns (n, n)."""
+    # The labels of all pairs in all draws are compared: n^2 S / 2 comparisons of small integers, many at a time in
+    # vector instructions, whatever the number of clusters.  Going through the pairs within the clusters of each draw is
+    # faster only if there are hundreds of clusters.  Besides the result, this needs n S bytes (2 n S with more than 256
+    # clusters).
     compact = compact_columns(labels)
     n, n_draws = compact.shape
     matrix = np.empty((n, n), dtype=dtype)

@@ -24,37 +24,15 @@ def columns_of(stats, name):
 
 
 def own_column(stats, name, own):
-    """What the step of a partition reports, shape (n_chains, n_draws).
-
-    Parameters
-    ----------
-    stats : Dataset
-        Dimensions ``chain`` and ``draw``, and one for the steps if there are several.
-    name : str
-        Name of a statistic that every step of a partition reports.
-    own : ndarray of bool, shape (n_chains, n_draws, n_steps)
-        Whether a step is that of the partition.
-    """
+    """What the step of a partition reports, shape (n_chains, n_draws). Shapes: ``own`` (n_chains, n_draws, n_steps)."""
     columns = columns_of(stats, name)
     return columns[own].reshape(columns.shape[:2])
 
 
 def reported_by(stats, name, statistic):
-    """Find the step of a partition among those that report a statistic, by what the steps report.
-
-    Parameters
-    ----------
-    stats : Dataset
-        Dimensions ``chain`` and ``draw``.
-    name : str
-        Name of the partition.
-    statistic : str
-
-    Returns
-    -------
-    ndarray of bool, shape (n_chains, n_draws, n_steps), or None
-        None if steps do not report it, or not all of them the statistic.  Chains from several runs may have their steps
-        in different orders.
+    """Find the step of a partition among those that report a statistic, by what the steps report. The result is None if
+    steps do not report it, or not all of them the statistic.  Chains from several runs may have their steps in
+    different orders. Shapes: returns (n_chains, n_draws, n_steps).
     """
     if NUMBER not in stats or n_columns(stats, NUMBER) != n_columns(stats, statistic):
         return None
@@ -63,21 +41,7 @@ def reported_by(stats, name, statistic):
 
 
 def statistics_at(idata, quantities):
-    """Statistics of the steps at given draws.
-
-    Parameters
-    ----------
-    idata : DataTree, Dataset or DataArray
-    quantities : Dataset
-        It has the dimensions ``chain`` and ``draw`` of the draws.
-
-    Returns
-    -------
-    stats : Dataset or None
-        With dimensions ``chain`` and ``draw``.
-    reason : str
-        Why there are none; empty if there are.
-    """
+    """Statistics of the steps at given draws. Also returns the reason why there are none, or an empty string."""
     if not isinstance(idata, xr.DataTree) or "sample_stats" not in idata.children:
         return None, "left out: there is no group sample_stats"
     stats = idata["sample_stats"].to_dataset()

@@ -17,21 +17,9 @@ __all__ = ["assignment_uncertainty"]
 
 @kernel
 def companions(labels, draws):
-    """Count the companions of each item, summed over draws.
-
-    Parameters
-    ----------
-    labels : ndarray of int64, shape (n,)
-        Estimate, labels from 0.
-    draws : ndarray of int64, shape (S, n)
-        Labels from 0.
-
-    Returns
-    -------
-    kept : ndarray of int64, shape (n,)
-        Other members of the item's cluster in the estimate that share its cluster in a draw, summed over draws.
-    accompanied : ndarray of int64, shape (n,)
-        Number of draws in which the item is not alone.
+    """Count the companions of each item, summed over draws. ``kept`` is the number of other members of the item's
+    cluster in the estimate that share its cluster, summed over draws; ``accompanied`` the number of draws in which the
+    item is not alone. Shapes: ``labels`` (n,), ``draws`` (S, n); returns ``kept`` (n,), ``accompanied`` (n,).
     """
     n_draws, n = draws.shape
     order, start = np.empty(n, dtype=np.int64), np.empty(labels.max() + 2, dtype=np.int64)

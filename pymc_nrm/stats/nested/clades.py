@@ -57,28 +57,10 @@ def node_keys(labels, item_keys, keys, sizes, rows, first_items):
 
 
 class CladeTable:
-    """The different clades of draws but the set of all items, which is the root of every draw.
+    """The different clades of draws but the set of all items, which is the root of every draw."""
 
-    Parameters
-    ----------
-    labels : ndarray of int64, shape (S, L, n)
-        Levels of each draw, with labels in order of appearance.
-
-    Attributes
-    ----------
-    probability : ndarray, shape (C,)
-        Share of the draws that have each clade.
-    size : ndarray of int64, shape (C,)
-        Number of items of each clade.
-    clade : ndarray of int64
-        Number of the clade of each node of the draws.
-    draw : ndarray of int64
-        Draw of each node.
-
-    Notes
-    -----
-    Clades are told apart by random keys of 64 bits: two of a million different clades share one with probability 3e-8.
-    """
+    # Clades are told apart by random keys of 64 bits: two of a million different clades share one with probability
+    # 3e-8.
 
     def __init__(self, labels):
         self.labels = labels
@@ -104,24 +86,7 @@ class CladeTable:
 
 
 def has_clade(labels, some):
-    """Whether a set of items is a node at some level, in each draw.
-
-    Parameters
-    ----------
-    labels : ndarray of int64, shape (S, L, n)
-    some : ndarray of int
-        Positions of the items.
-
-    Returns
-    -------
-    ndarray of bool, shape (S,)
-
-    Examples
-    --------
-    >>> labels = np.array([[[0, 0, 1], [0, 1, 2]], [[0, 0, 0], [0, 0, 0]]])
-    >>> has_clade(labels, np.array([0, 1])), has_clade(labels, np.arange(3))
-    (array([ True, False]), array([ True,  True]))
-    """
+    """Whether a set of items is a node at some level, in each draw. Shapes: ``labels`` (S, L, n); returns (S,)."""
     if len(some) == labels.shape[2]:
         return np.ones(len(labels), dtype=bool)
     own = labels[:, :, some[0], None]

@@ -387,25 +387,7 @@ def _quoted(name):
 
 
 def make_tree(sets, probability, names, n, level=None, **information):
-    """Make a tree of sets of items, any two of which are disjoint or one in the other.
-
-    Parameters
-    ----------
-    sets : list of ndarray of int
-        Positions of the items of each node; different, and one of them has all items.
-    probability : array_like, shape (m,)
-    names : sequence or None
-    n : int
-        Number of items.
-    level : array_like of int, shape (m,), optional
-        Level of each set; by default the number of sets that hold it.
-    **information
-        Stored with the tree.
-
-    Returns
-    -------
-    ItemTree
-    """
+    """Make a tree of sets of items, any two of which are disjoint or one in the other."""
     names = np.arange(n) if names is None else np.asarray(names)
     if names.shape != (n,):
         raise ValueError(f"names must have one entry for each of the {n} items; got shape {names.shape}")

@@ -167,23 +167,7 @@ def components_of(idata, var_name):
 
 
 def stack_levels(draws):
-    """Levels of all chains, one chain after the other.
-
-    Parameters
-    ----------
-    draws : DataArray
-        From :func:`levels`.
-
-    Returns
-    -------
-    ndarray of int64, shape (S, L, n)
-
-    Examples
-    --------
-    >>> h = xr.DataArray([[[[0, 0], [0, 1]]]], dims=("chain", "draw", "item", "level"))
-    >>> stack_levels(levels(h)).tolist()
-    [[[0, 0], [0, 1]]]
-    """
+    """Levels of all chains, one chain after the other. Shapes: returns (S, L, n)."""
     return draws.values.reshape(-1, *draws.shape[2:])
 
 

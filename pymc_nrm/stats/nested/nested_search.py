@@ -77,15 +77,7 @@ def put_all(tables, candidate, items, slot):
 
 
 class NestedSearch:
-    """Nested partitions that a local search changes.
-
-    Parameters
-    ----------
-    tables : list of DrawTables
-        Tables of each level for an empty candidate, of a linear loss.
-    rows : ndarray of int64, shape (L, n)
-        Labels to start from, nested and in order of appearance.
-    """
+    """Nested partitions that a local search changes."""
 
     def __init__(self, tables, rows):
         n_levels, n = rows.shape
