@@ -20,26 +20,18 @@ from pymc_nrm.trees.inputs import as_rows, family_and_data
 
 
 class FamilyCase(NamedTuple):
-    """A family and data, in the form that users write and in the form that kernels read.
+    """A family and data, in the form that users write and in the form that kernels read."""
 
-    Parameters
-    ----------
-    family : Family
-        Complete, as a user writes it.
-    X : ndarray or sparse matrix, shape (n, d)
-    full : Family
-        Of full shape, in the coordinates of the user.
-    local, data : NamedTuple
-        For kernels.
-    run : callable
-        Takes a kernel and returns the kernel itself or its Python function.
-    """
-
+    # Complete, as a user writes it.
     family: Any
+    # Ndarray or sparse matrix, shape (n, d).
     X: Any
+    # Of full shape, in the coordinates of the user.
     full: Any
+    # local, data: For kernels.
     local: Any
     data: Any
+    # Takes a kernel and returns the kernel itself or its Python function.
     run: Any
 
     @property

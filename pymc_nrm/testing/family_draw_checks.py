@@ -22,18 +22,7 @@ _MOST_CELLS = 500
 
 
 def check_draws(case, rng, n_draws):
-    """Check draws of parameters and of items of a family.
-
-    Parameters
-    ----------
-    case : FamilyCase
-    rng : numpy.random.Generator
-    n_draws : int
-
-    Raises
-    ------
-    CheckError
-    """
+    """Check draws of parameters and of items of a family."""
     sizes = [int(np.prod(shape)) for shape in parameter_shapes(case.local).values()]
     assert_close("parameters_size", case.owner, "it is", parameters_size(case.local), sum(sizes), 0.0, 0.0)
     clusters = [np.arange(size) for size in (0, 1, (case.n + 1) // 2, case.n)]
@@ -57,16 +46,7 @@ def check_draws(case, rng, n_draws):
 
 
 class _Draws:
-    """Draws of pairs of items of a cluster.
-
-    Attributes
-    ----------
-    statistics : ndarray
-    rows : ndarray, shape (n_draws, parameters_size)
-        Parameters, written by ``draw_parameters``.
-    values : ndarray, shape (2 n_draws, d)
-        Items, written by ``draw_item``; rows 2 i and 2 i + 1 belong to row i of the parameters.
-    """
+    """Draws of pairs of items of a cluster."""
 
     def __init__(self, case, items, rng, n_draws):
         self.case, self.items, self.n_draws = case, items, n_draws
@@ -92,18 +72,8 @@ class _Draws:
 
 
 def new_items(case, values):
-    """Family and data, in the form that kernels read, for new items in the coordinates of a case.
-
-    Parameters
-    ----------
-    case : FamilyCase
-    values : ndarray, shape (m, d)
-        Data written by ``draw_item``.
-
-    Returns
-    -------
-    family, data : NamedTuple
-        If a hyperparameter has one value for each item, new items get that of the first item.
+    """Family and data, in the form that kernels read, for new items in the coordinates of a case. If a hyperparameter
+    has one value for each item, new items get that of the first item. Shapes: ``values`` (m, d).
     """
     changed = {}
     for name, spec in case.family.hyperparameters.items():

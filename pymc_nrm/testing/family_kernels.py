@@ -49,16 +49,8 @@ def fresh_predictives(family, statistics, data, n):
 
 @kernel
 def walk(family, data, order, n_removed):
-    """Add items one by one, then remove the first ones.
-
-    Returns
-    -------
-    chain : float
-        Sum of the log predictive densities of the items when they were added.
-    added, removed : ndarray, shape (n_items,)
-        Log predictive densities of the items given all items, and given those that remain, from updated caches.
-    statistics : ndarray
-        Statistics of the items that remain.
+    """Add items one by one, then remove the first ones. Returns log predictive densities of the items when they were
+    added, given all items, and given those that remain; and the statistics of these.
     """
     n = order.shape[0]
     statistics, cache = np.zeros(statistics_size(family)), np.zeros(cache_size(family))
@@ -99,12 +91,8 @@ def leave_one_out(family, data, items):
 
 @kernel
 def panel_values(family, statistics, prior, data, item):
-    """Prior plus log predictive density of an item under several clusters, before it joins them and after.
-
-    Returns
-    -------
-    ndarray, shape (2, 2, width)
-        Before and after; by the panel and one by one.
+    """Prior plus log predictive density of an item under several clusters, before it joins them and after. Returns
+    values before and after, by the panel and one by one. Shapes: returns (2, 2, width).
     """
     n_rows, n_sets, n_lane_rows = panel_shape(family)
     width = prior.shape[0]

@@ -13,25 +13,7 @@ class CheckError(AssertionError):
 def assert_close(
     function: str, owner: Any, what: str, given: Any, expected: Any, rtol: float = 1e-9, atol: float = 1e-9
 ) -> None:
-    """Raise an error unless figures agree, infinite ones included.
-
-    Parameters
-    ----------
-    function : str
-        Name of the function to blame.
-    owner : type
-        Class of the family or measure.
-    what : str
-        What is compared; follows the name of the function in the message.
-    given, expected : array_like
-        Figures of the function, and what they should be.
-    rtol, atol : float
-        As in :func:`numpy.isclose`.
-
-    Raises
-    ------
-    CheckError
-    """
+    """Raise an error unless figures agree, infinite ones included."""
     given, expected = np.broadcast_arrays(np.asarray(given, dtype="float64"), np.asarray(expected, dtype="float64"))
     wrong = np.argwhere(~np.isclose(given, expected, rtol=rtol, atol=atol))
     if len(wrong):
@@ -42,20 +24,8 @@ def assert_close(
 
 
 def assert_zero(function: str, owner: Any, what: str, differences: Any) -> None:
-    """Raise an error unless the means of independent differences are consistent with zero.
-
-    Parameters
-    ----------
-    function : str
-        Names of the functions to blame.
-    owner : type
-    what : str
-        What is averaged.
-    differences : ndarray, shape (n_draws, ...)
-
-    Raises
-    ------
-    CheckError
+    """Raise an error unless the means of independent differences are consistent with zero. Shapes: ``differences``
+    (n_draws, ...).
     """
     score, mean, error = _largest_score(differences)
     if not abs(score) < largest_score(np.size(differences[0])):

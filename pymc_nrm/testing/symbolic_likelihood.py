@@ -17,10 +17,6 @@ class SymbolicLikelihood:
     """Log-likelihood and gradients of a :class:`~pymc_nrm.testing.family_checks.FamilyCase`.
 
     Gradients are with respect to hyperparameters, except whole numbers, and to continuous data.
-
-    Parameters
-    ----------
-    case : FamilyCase
     """
 
     def __init__(self, case):
@@ -53,12 +49,7 @@ class SymbolicLikelihood:
         return float(self._function(labels, *self._values.values())[0])
 
     def check_gradients(self, labels, rng):
-        """Compare gradients with differences along random directions.
-
-        Raises
-        ------
-        CheckError
-        """
+        """Compare gradients with differences along random directions."""
         value, *gradients = self._function(labels, *self._values.values())
         for (name, at), gradient in zip(self._values.items(), gradients, strict=True):
             title = f"log_likelihood of {self._owner.__name__} is wrong: its gradient in {name}"
