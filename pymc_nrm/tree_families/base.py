@@ -37,57 +37,13 @@ def tree_family[T](hyperparameters: dict[str, Hyperparameter]) -> Callable[[type
     """Give the ``NamedTuple`` of a tree family its class attributes: a decorator.
 
     Data are real numbers without missing values.
-
-    Parameters
-    ----------
-    hyperparameters : dict of str to Hyperparameter
-        One for each field; ``tau`` is among them, with the axis ``"depth + 1"``.
-
-    Returns
-    -------
-    callable
-        Takes the class and returns it.
-
-    Raises
-    ------
-    ValueError
-        If the names of the hyperparameters are not those of the fields.
     """
     return describe_fields(hyperparameters, continuous=True, missing_allowed=False)
 
 
 def broadcast_hyperparameters(family: Any, n: Any, d: Any, depth: int) -> Any:
-    """Check the hyperparameters of a tree family and give them their full shapes.
-
-    Parameters
-    ----------
-    family : tree family
-        Its fields are as a user wrote them: numbers, arrays of any library or tensors.
-    n, d : int or scalar tensor
-        Numbers of items and of features.
-    depth : int
-        Number of levels below the root.
-
-    Returns
-    -------
-    tree family
-        Fields are tensors if any of them was one, otherwise arrays and floats.
-
-    Raises
-    ------
-    ValueError
-        If a hyperparameter is None, or is no number or array of an allowed shape within its support.
-
-    Examples
-    --------
-    >>> from pymc_nrm.tree_families import IndependentNormalDiffusion
-    >>> family = IndependentNormalDiffusion(mu=0, tau=[9, 4, 1], alpha=2, beta=1)
-    >>> broadcast_hyperparameters(family, 5, 2, depth=2).mu.tolist()
-    [0.0, 0.0]
-    >>> broadcast_hyperparameters(family, 5, 2, depth=3)
-    Traceback (most recent call last):
-    ValueError: tau of IndependentNormalDiffusion must be a scalar or have one entry for the root and each of the 3
-    levels below it, shape (4,); got shape (3,)
+    """Check the hyperparameters of a tree family and give them their full shapes. If one of them is a tensor, all
+    become tensors.
     """
     tau = family.tau if isinstance(family.tau, Variable) or family.tau is None else np.asarray(family.tau)
     shape = () if tau is None else static_shape(tau)
@@ -112,20 +68,8 @@ def _one_per_level(tau, length):
 
 @generic
 def symbolic_log_likelihood(family, paths, X):
-    """Symbolic log density of the data given the tree, with node means and the covariance of items integrated out.
-
-    Parameters
-    ----------
-    family : tree family
-        Its fields are tensors of full shape.
-    paths : integer tensor, shape (n, depth)
-        Each column has the labels 0, 1, ... without gaps; the static shape tells the depth.
-    X : tensor, shape (n, d)
-
-    Returns
-    -------
-    scalar tensor
-        Differentiable in hyperparameters and data.
+    """Symbolic log density of the data given the tree, with node means and the covariance of items integrated out. It
+    is differentiable in hyperparameters and data. Shapes: ``paths`` (n, depth), ``X`` (n, d).
     """
     raise NotImplementedError
 
@@ -144,42 +88,15 @@ def add_square(family, scatter, row, weight):
 
 @generic
 def scatter_log_likelihood(family, scatter, log_determinant, n):
-    """Log density of n items.
-
-    Parameters
-    ----------
-    family : tree family
-    scatter : ndarray
-        ``(X - mu)' inverse(C) (X - mu)``, or its diagonal, in the shape of :func:`new_scatter`, where C is the
-        covariance matrix of the items in one feature for S = I.
-    log_determinant : float
-        Of C.
-    n : int
-
-    Returns
-    -------
-    float
-    """
+    """Log density of n items."""
     raise NotImplementedError
 
 
 @generic
 def draw_whitening(family, scatter, n, rng):
-    """Draw the covariance S of items given the tree and the data, and return what whitens rows of data.
-
-    Parameters
-    ----------
-    family : tree family
-    scatter : ndarray
-        As in :func:`scatter_log_likelihood`; zeros for a draw from the prior.
-    n : int
-        Number of items, 0 for a draw from the prior.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray, shape (2, ...)
-        W with ``W S W' = I``, and its inverse, in a form that :func:`transform_row` reads.
+    """Draw the covariance S of items given the tree and the data, and return what whitens rows of data. It is a W with
+    ``W S W' = I``; it is returned with its inverse, in a form that :func:`transform_row` reads. Shapes: returns (2,
+    ...).
     """
     raise NotImplementedError
 

@@ -32,26 +32,8 @@ def _draw_whitened_means(tree, rng):
 
 @kernel
 def draw_data(family, paths, rng):
-    """Draw data given a tree: the covariance S of items, then the means of all nodes, then the items.
-
-    Parameters
-    ----------
-    family : tree family
-        Numbers and arrays of full shape.
-    paths : ndarray of int64, shape (n, depth)
-        Labels from 0 to n - 1.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray, shape (n, d)
-
-    Examples
-    --------
-    >>> from pymc_nrm.tree_families import IndependentNormalDiffusion
-    >>> family = IndependentNormalDiffusion(np.zeros(2), np.array([9.0, 4.0]), np.ones(2), np.ones(2))
-    >>> draw_data(family, np.array([[0], [0], [1]]), np.random.default_rng(1)).shape
-    (3, 2)
+    """Draw data given a tree: the covariance S of items, then the means of all nodes, then the items. Shapes: ``paths``
+    (n, depth); returns (n, d).
     """
     n, depth = paths.shape
     d = family.mu.shape[0]
@@ -72,23 +54,9 @@ def draw_data(family, paths, rng):
 
 @kernel
 def draw_node_means(family, paths, data, rng):
-    """Draw the means of all nodes given the tree and the data, the covariance S of items with them.
-
-    Parameters
-    ----------
-    family : tree family
-        Of full shape, localised.
-    paths : ndarray of int64, shape (n, depth)
-        Labels from 0 to n - 1.
-    data : Centred
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    means : ndarray, shape (depth + 1, n, d)
-        ``means[l, k]`` is that of node k of level l, in the units of the data; arbitrary where there is no such node.
-    root : ndarray
-        R with ``R R' = S``, in the form that :func:`~pymc_nrm.tree_families.base.transform_row` reads.
+    """Draw the means of all nodes given the tree and the data, the covariance S of items with them. ``means[l, k]`` is
+    that of node k of level l, in the units of the data; ``root`` is R with ``R R' = S``. Shapes: ``paths`` (n, depth);
+    returns ``means`` (depth + 1, n, d).
     """
     values = data.values - family.mu
     n, d = values.shape
@@ -113,22 +81,8 @@ def draw_given_data(family, paths, data, rng):
     """Draw data of items given a tree and the data of the first ones: replications of these, and data of further items.
 
     The covariance S of items and the means of nodes are drawn given the data, the mean of a node without any of the
-    first items given that of its parent.
-
-    Parameters
-    ----------
-    family : tree family
-        Of full shape, localised.
-    paths : ndarray of int64, shape (n + m, depth)
-        In canonical form.
-    data : Centred
-        Of the first n items.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray, shape (n + m, d)
-        In the units of the data.
+    first items given that of its parent. They are in the units of the data. Shapes: ``paths`` (n + m, depth); returns
+    (n + m, d).
     """
     n, d = data.values.shape
     n_all, depth = paths.shape
@@ -159,24 +113,16 @@ def draw_given_data(family, paths, data, rng):
 
 
 class NodeMeans(NamedTuple):
-    """Posterior means and covariances of the means of the nodes of a tree, level by level from the root.
+    """Posterior means and covariances of the means of the nodes of a tree, level by level from the root."""
 
-    Parameters
-    ----------
-    levels, labels : ndarray of int64, shape (n_nodes,)
-        Which node each row is; the root has level 0 and label 0.
-    means : ndarray, shape (n_nodes, d)
-        In the units of the data.
-    variances : ndarray, shape (n_nodes,)
-        The covariance matrix of the mean of a node is this times ``covariance``.
-    covariance : ndarray, shape (d, d)
-        Posterior mean of the covariance S of items about the mean of their leaf.
-    """
-
+    # levels, labels: Which node each row is; the root has level 0 and label 0; int64 of shape (n_nodes,).
     levels: Any
     labels: Any
+    # In the units of the data; shape (n_nodes, d).
     means: Any
+    # The covariance matrix of the mean of a node is this times `covariance`; shape (n_nodes,).
     variances: Any
+    # Posterior mean of the covariance S of items about the mean of their leaf; shape (d, d).
     covariance: Any
 
 
@@ -193,29 +139,7 @@ def node_means(family, paths, data):
     """Posterior laws of the means of the nodes given the tree, with the covariance S of items integrated out.
 
     Given S the means have the expectation ``means``, whatever S is, and covariances ``variances S``: both follow from
-    one pass up and one down the tree.
-
-    Parameters
-    ----------
-    family : tree family
-        Of full shape, localised.
-    paths : ndarray of int64, shape (n, depth)
-        Labels from 0 to n - 1.
-    data : Centred
-
-    Returns
-    -------
-    NodeMeans
-
-    Examples
-    --------
-    >>> from pymc_nrm.families.base import localise, prepare_data
-    >>> from pymc_nrm.tree_families import IndependentNormalDiffusion
-    >>> family = IndependentNormalDiffusion(np.zeros(1), np.full(2, 1e6), np.full(1, 3.0), np.ones(1))
-    >>> data = prepare_data(family, np.array([[1.0], [3.0], [9.0]]))
-    >>> nodes = node_means(localise(family, data), np.array([[0], [0], [1]]), data)
-    >>> nodes.levels.tolist(), nodes.means[1:].round(2).tolist()
-    ([0, 1, 1], [[2.0], [9.0]])
+    one pass up and one down the tree. Shapes: ``paths`` (n, depth).
     """
     means, variances, covariance = _moments(family, paths, data)
     depth = paths.shape[1]

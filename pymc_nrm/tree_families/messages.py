@@ -14,19 +14,7 @@ __all__ = ["log_likelihood", "node_moments", "residual_scatter"]
 @kernel
 def residual_scatter(family, tree, values):
     """Sums of squares that determine the likelihood, see :func:`~pymc_nrm.tree_families.base.scatter_log_likelihood`.
-
-    Parameters
-    ----------
-    family : tree family
-    tree : NodeTree
-        In the units of the data, minus mu.
-    values : ndarray, shape (n, d)
-        The data minus mu.
-
-    Returns
-    -------
-    scatter : ndarray
-    log_determinant : float
+    Shapes: ``values`` (n, d).
     """
     n, depth = tree.paths.shape
     d = values.shape[1]
@@ -54,19 +42,8 @@ def residual_scatter(family, tree, values):
 
 @kernel
 def log_likelihood(paths, family, data):
-    """Log density of the data given the tree, node means and the covariance of items integrated out.
-
-    Parameters
-    ----------
-    paths : ndarray of int64, shape (n, depth)
-        Labels from 0 to n - 1.
-    family : tree family
-        Of full shape, localised.
-    data : Centred
-
-    Returns
-    -------
-    float
+    """Log density of the data given the tree, node means and the covariance of items integrated out. Shapes: ``paths``
+    (n, depth).
     """
     values = data.values - family.mu
     scatter, log_determinant = residual_scatter(family, build_node_tree(paths, values, family.tau), values)
@@ -78,18 +55,9 @@ def node_moments(tree):
     """Means and variances of the node means given the data, for S = I.
 
     Given its parent's mean m, the mean of a node is normal with mean ``(tau total + m) / (1 + tau p)`` and variance
-    ``tau / (1 + tau p)``; a pass from the root to the leaves therefore gives all laws.
-
-    Parameters
-    ----------
-    tree : NodeTree
-        Its data are relative to mu, and so are means.
-
-    Returns
-    -------
-    means : ndarray, shape (depth + 1, n, d)
-        Written for occupied slots only; in the units of the data of the tree, since they do not depend on S.
-    variances : ndarray, shape (depth + 1, n)
+    ``tau / (1 + tau p)``; a pass from the root to the leaves therefore gives all laws. Means are written for occupied
+    slots only, in the units of the data of the tree. Shapes: returns ``means`` (depth + 1, n, d), ``variances`` (depth
+    + 1, n).
     """
     n_levels, n, d = tree.totals.shape
     means, variances = np.empty((n_levels, n, d)), np.zeros((n_levels, n))

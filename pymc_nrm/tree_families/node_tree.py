@@ -16,52 +16,32 @@ class NodeTree(NamedTuple):
     ``precisions`` would: ``precisions`` is the sum of q and ``totals`` that of ``q b`` over the messages (b, q) of its
     children.  The node itself tells its parent b with precision ``q = p / (1 + tau p)``.  Items are a level below the
     leaves, with q = 1 and, as if p were 1, tau = 0.
-
-    Parameters
-    ----------
-    paths : ndarray of int64, shape (n, depth)
-        Slot of the node of each item at levels 1, ..., depth.
-    counts, n_children, parents : ndarray of int64, shape (depth + 1, n)
-        Items below each node, its children (for leaves their items), and the slot of its parent.
-    active, position : ndarray of int64, shape (depth + 1, n)
-        ``active`` is a permutation of the slots of a level with the occupied ones first, ``position`` its inverse.
-    sizes : ndarray of int64, shape (depth + 1,)
-        Number of nodes of each level.
-    precisions : ndarray, shape (depth + 1, n)
-    totals : ndarray, shape (depth + 1, n, d)
-        Memory of slots that were never occupied is never touched.
-    tau : ndarray, shape (depth + 2,)
-        Variance of the step to a node of each level from its parent; 0 for items.
     """
 
+    # Slot of the node of each item at levels 1, ..., depth. Int64 of shape (n, depth).
     paths: Any
+    # counts, n_children, parents: Items below each node, its children (for leaves their items), and the slot of its
+    # parent; int64 of shape (depth + 1, n).
     counts: Any
     n_children: Any
     parents: Any
+    # active, position: `active` is a permutation of the slots of a level with the occupied ones first, `position` its
+    # inverse; int64 of shape (depth + 1, n).
     active: Any
     position: Any
+    # Number of nodes of each level; int64 of shape (depth + 1,).
     sizes: Any
+    # Shape (depth + 1, n).
     precisions: Any
+    # Memory of slots that were never occupied is never touched; shape (depth + 1, n, d).
     totals: Any
+    # Variance of the step to a node of each level from its parent; 0 for items; shape (depth + 2,).
     tau: Any
 
 
 @kernel
 def build_node_tree(paths, values, tau):
-    """Build the state of a tree.
-
-    Parameters
-    ----------
-    paths : ndarray of int64, shape (n, depth)
-        Labels from 0 to n - 1, which become slots; the array is used, not copied.
-    values : ndarray, shape (n, d)
-        Data minus mu.
-    tau : ndarray, shape (depth + 1,)
-
-    Returns
-    -------
-    NodeTree
-    """
+    """Build the state of a tree. Shapes: ``paths`` (n, depth), ``values`` (n, d), ``tau`` (depth + 1,)."""
     n, depth = paths.shape
     d = values.shape[1]
     shape = (depth + 1, n)
@@ -143,20 +123,7 @@ def close_node(tree, level, slot):
 
 @kernel(inner_loop=True)
 def add_message(tree, level, slot, n_items, precision, total):
-    """Add what new items say to a node and all nodes above it; nodes that are left without items are closed.
-
-    Parameters
-    ----------
-    tree : NodeTree
-    level, slot : int
-        The lowest node that changes.
-    n_items : int
-        Negative if items leave.
-    precision : float
-        Change of the precision of the node: q of the message, or -q.
-    total : ndarray, shape (d,)
-        Change of its total: q b, or -q b; overwritten.
-    """
+    """Add what new items say to a node and all nodes above it; nodes that are left without items are closed."""
     d = total.shape[0]
     for upper in range(level, -1, -1):
         tree.counts[upper, slot] += n_items

@@ -20,35 +20,8 @@ def log_predictive_at_places(family, paths, data, points, start):
     Given the tree and S, the mean of node z of level l is normal with mean m_z and covariance ``v_z S``, whatever S is.
     A new item in a leaf below it is normal with mean m_z and covariance c S, where ``c = 1 + v_z + tau_(l + 1) + ... +
     tau_L``.  Its density with S integrated out is therefore the ratio of the likelihoods of n + 1 and of n items, whose
-    sums of squares differ by the square of ``x - m_z`` divided by c, and log determinants by log c.
-
-    Parameters
-    ----------
-    family : tree family
-        Of full shape, localised.
-    paths : ndarray of int64, shape (n, depth)
-        In canonical form.  There may be no items.
-    data : Centred
-        Prepared data of these items.
-    points : Centred
-        Data of new items, with the same centre.
-    start : ndarray of int64, shape (depth + 2,)
-        ``start[l] + k`` is the column of node k of level l.
-
-    Returns
-    -------
-    ndarray, shape (m, n_places)
-
-    Examples
-    --------
-    >>> from pymc_nrm.families.base import localise, prepare_data
-    >>> from pymc_nrm.tree_families import IndependentNormalDiffusion
-    >>> family = IndependentNormalDiffusion(np.zeros(1), np.full(2, 9.0), np.full(1, 3.0), np.ones(1))
-    >>> data = prepare_data(family, np.array([[1.0], [3.0], [9.0]]))
-    >>> points = data._replace(values=np.array([[2.0]]) - data.center)
-    >>> paths, start = np.array([[0], [0], [1]]), np.array([0, 1, 3])
-    >>> log_predictive_at_places(localise(family, data), paths, data, points, start).round(2).tolist()
-    [[-2.31, -1.12, -7.52]]
+    sums of squares differ by the square of ``x - m_z`` divided by c, and log determinants by log c. Shapes: ``paths``
+    (n, depth), ``start`` (depth + 2,); returns (m, n_places).
     """
     n, depth = paths.shape
     d, m = family.mu.shape[0], points.values.shape[0]

@@ -12,26 +12,7 @@ BETWEEN_LEAVES = 24.0
 
 
 def falling_steps(depth):
-    """Default of tau: levels below the root sum to 24 and fall by half from level to level; the root has 24 itself.
-
-    Parameters
-    ----------
-    depth : int
-
-    Returns
-    -------
-    ndarray, shape (depth + 1,)
-
-    Raises
-    ------
-    ValueError
-        If the depth is no whole number of at least 1.
-
-    Examples
-    --------
-    >>> falling_steps(2).tolist()
-    [24.0, 16.0, 8.0]
-    """
+    """Default of tau: levels below the root sum to 24 and fall by half from level to level; the root has 24 itself."""
     check_count("depth", depth, 1)
     shares = 0.5 ** np.arange(depth)
     return BETWEEN_LEAVES * np.concatenate([[1.0], shares / shares.sum()])

@@ -179,22 +179,8 @@ def symbolic_scatter(mu, tau, paths, X, *, is_full):
     """``(X - mu)' inverse(C) (X - mu)``, or its diagonal, and the log determinant of C.
 
     C is the covariance matrix of the items in one feature for S = I, see
-    :func:`~pymc_nrm.tree_families.upward_pass.residual_rows`.
-
-    Parameters
-    ----------
-    mu : tensor, shape (d,)
-    tau : tensor, shape (depth + 1,)
-    paths : integer tensor, shape (n, depth)
-        Labels from 0 to n - 1.
-    X : tensor, shape (n, d)
-    is_full : bool
-        Whether to return the whole matrix.
-
-    Returns
-    -------
-    scatter : tensor, shape (d, d) or (d,)
-    log_determinant : scalar tensor
+    :func:`~pymc_nrm.tree_families.upward_pass.residual_rows`. Shapes: ``mu`` (d,), ``tau`` (depth + 1,), ``paths`` (n,
+    depth), ``X`` (n, d); returns ``scatter`` (d, d) or (d,).
     """
     scatter, log_determinant = Scatter()(mu, tau, paths, X, mu.shape[0] if is_full else 1)
     return (scatter if is_full else scatter[:, 0]), log_determinant

@@ -12,33 +12,14 @@ def residual_rows(mu, tau, paths, X):
     """Rows whose sum of squares is ``(X - mu)' inverse(C) (X - mu)``, and the log determinant of C.
 
     C is the covariance matrix of the items in one feature for S = I: ``C_ij = 1[i = j] + tau_0 + sum over l of tau_l
-    1[i and j share their node of level l]``.
-
-    Parameters
-    ----------
-    mu : tensor, shape (d,)
-    tau : tensor, shape (depth + 1,)
-    paths : integer tensor, shape (n, depth)
-    X : tensor, shape (n, d)
-
-    Returns
-    -------
-    rows : tensor, shape (n + number of nodes, d)
-    log_determinant : scalar tensor
-
-    Raises
-    ------
-    ValueError
-        If the static shape of the paths does not tell the depth.
-
-    Notes
-    -----
-    All that the items of node z say about its mean is a normal likelihood with mean b and precision p; the node says
-    about the mean of its parent the same with precision ``q = p / (1 + tau_l p)`` (for items p = 1, tau = 0).  With
-    messages b_c, q_c of the children, ``p = sum q_c``, ``b = sum q_c b_c / p``, and their joint density is that of b
-    times normal densities of the differences ``sqrt(q_c) (b_c - b)``, with log determinant
-    ``sum log(1 / q_c) - log(1 / p)``.  The terms telescope: ``log |C|`` is the sum of ``log(1 + tau_l p)`` over nodes.
+    1[i and j share their node of level l]``. Shapes: ``mu`` (d,), ``tau`` (depth + 1,), ``paths`` (n, depth), ``X`` (n,
+    d); returns ``rows`` (n + number of nodes, d).
     """
+    # All that the items of node z say about its mean is a normal likelihood with mean b and precision p; the node says
+    # about the mean of its parent the same with precision `q = p / (1 + tau_l p)` (for items p = 1, tau = 0).  With
+    # messages b_c, q_c of the children, `p = sum q_c`, `b = sum q_c b_c / p`, and their joint density is that of b
+    # times normal densities of the differences `sqrt(q_c) (b_c - b)`, with log determinant `sum log(1 / q_c) - log(1 /
+    # p)`.  The terms telescope: `log |C|` is the sum of `log(1 + tau_l p)` over nodes.
     depth = paths.type.shape[1]
     if depth is None:
         raise ValueError(f"paths must have a static number of columns, one for each level; got type {paths.type}")
