@@ -148,15 +148,8 @@ def _group_units(weights, family, data, members, ends):
     """Trees over groups, and the units into which they are split.
 
     Items of group g are ``members[ends[g - 1] : ends[g]]``.  As long as roots have d > 1 and there are fewer than
-    ``_UNITS_PER_GROUP`` units per group, the root with the largest d is replaced by its children.
-
-    Returns
-    -------
-    merges, log_d : ndarray
-        Merges below the units, numbered from n.
-    tops : ndarray of int64
-        Node number of each unit.
-    units : Units
+    ``_UNITS_PER_GROUP`` units per group, the root with the largest d is replaced by its children. Merges are those
+    below the units, numbered from n; ``tops`` has the node of each unit.
     """
     n, n_groups = members.shape[0], ends.shape[0]
     left, right = np.full(2 * n, -1, dtype=np.int64), np.full(2 * n, -1, dtype=np.int64)

@@ -110,25 +110,7 @@ class Dendrogram:
 
 
 def make_dendrogram(tree, measure, log_u, family, data, *, fixed_u):
-    """Compute the potentials of a tree from the data, and the clusters into which it is cut.
-
-    Parameters
-    ----------
-    tree : Tree
-        Its own ``log_dissimilarity`` is ignored.
-    measure : Measure
-        Its fields are floats.
-    log_u : float
-        Log of the auxiliary variable with which the tree was grown.
-    family, data : NamedTuple
-        In the form that kernels take.
-    fixed_u : bool
-        Whether to keep this u, or to use the most probable one given the tree.
-
-    Returns
-    -------
-    Dendrogram
-    """
+    """Compute the potentials of a tree from the data, and the clusters into which it is cut."""
     log_p = tree_log_marginals(tree, family, data)
     law = u_given_tree(measure, tree, log_p, log_u)
     log_u = log_u if fixed_u else law.mode

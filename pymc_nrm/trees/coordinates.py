@@ -15,22 +15,14 @@ class Coordinates:
     """One hyperparameter as a function of a vector of logarithms, log odds, or entries of a Cholesky factor.
 
     The diagonal of the Cholesky factor is logarithmic.  Zeros of non-negative values stay zero.
-
-    Parameters
-    ----------
-    support : Support
-    start : ndarray, shape (k,)
-        Coordinates of the given value.
-    index : ndarray of int
-        Position in the vector of each entry of the value; any position for entries that stay zero.
-    changes : ndarray of bool
-        Entries that do not stay zero.
-    n_features : int
     """
 
     support: Support
+    # Coordinates of the given value; shape (k,).
     start: Any
+    # Position in the vector of each entry of the value; any position for entries that stay zero.
     index: Any
+    # Entries that do not stay zero.
     changes: Any
     n_features: int
 
@@ -53,30 +45,7 @@ class Coordinates:
 
 
 def coordinates(value, support, n_features):
-    """Coordinates of a hyperparameter.
-
-    Parameters
-    ----------
-    value : array_like
-        A value inside the support.
-    support : Support
-    n_features : int
-
-    Returns
-    -------
-    Coordinates
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pymc_nrm.supports import SUPPORTS
-    >>> beta = coordinates([1.0, 0.0, 2.0], SUPPORTS["non-negative"], 3)
-    >>> beta.start.round(3).tolist(), beta(beta.start).tolist()
-    ([0.0, 0.693], [1.0, 0.0, 2.0])
-    >>> Psi = coordinates([[2.0, 1.0], [1.0, 3.0]], SUPPORTS["positive definite"], 2)
-    >>> Psi(Psi.start).round(12).tolist()
-    [[2.0, 1.0], [1.0, 3.0]]
-    """
+    """Coordinates of a hyperparameter."""
     entries, changes = support.to_line(np.asarray(value, dtype="float64"), n_features)
     index = np.zeros(changes.shape, dtype="int64")
     index[changes] = np.arange(changes.sum())
@@ -84,25 +53,7 @@ def coordinates(value, support, n_features):
 
 
 class Block:
-    """Some hyperparameters of a measure or a family as one vector.
-
-    Parameters
-    ----------
-    parameters : Measure or Family
-        Hyperparameters are numbers and arrays.
-    names : sequence of str, optional
-        Hyperparameters that vary; by default all except those that default to None and are taken from the data.
-    n_features : int
-    argument : str
-        Name of this argument in messages.
-
-    Raises
-    ------
-    TypeError
-        If the names are not a list.
-    ValueError
-        If a name is not that of a hyperparameter that can vary.
-    """
+    """Some hyperparameters of a measure or a family as one vector."""
 
     def __init__(self, parameters, names, n_features, argument="names"):
         if not isinstance(names, list | tuple | None):

@@ -27,20 +27,13 @@ _LARGEST_LOG_U = 1e8
 
 
 class Quadrature(NamedTuple):
-    """Trapezoid rule for an integral over log u.
+    """Trapezoid rule for an integral over log u."""
 
-    Parameters
-    ----------
-    mode : float
-        Where the integrand is largest, to a fraction of its width.
-    log_u : ndarray, shape (m,)
-        Nodes; a single one where clusters do not depend on u.
-    log_terms : ndarray, shape (m,)
-        Logarithms of the summands.
-    """
-
+    # Where the integrand is largest, to a fraction of its width.
     mode: float
+    # Nodes; a single one where clusters do not depend on u; shape (m,).
     log_u: Any
+    # Logarithms of the summands; shape (m,).
     log_terms: Any
 
     @property
@@ -56,24 +49,7 @@ class Quadrature(NamedTuple):
 
 
 def integrate_log_u(log_integrand, log_u):
-    """Place the nodes of the trapezoid rule over log u.
-
-    Parameters
-    ----------
-    log_integrand : callable
-        Takes log u and returns the logarithm of a unimodal function of it; -inf or NaN where the function vanishes.
-    log_u : float
-        Where to start the search for the mode.
-
-    Returns
-    -------
-    Quadrature
-
-    Raises
-    ------
-    ValueError
-        If the integrand is largest where log u is too large for doubles.
-    """
+    """Place the nodes of the trapezoid rule over log u."""
     values = {}
 
     def log_value(t):
@@ -101,28 +77,10 @@ def u_given_tree(measure, tree, log_marginal, log_u):
 
     The bound is the log of the integral of ``exp(log_joint_term(n, u)) phi(X | t)`` over u, which is the sum of
     ``p(partition) p(X | partition)`` over the partitions that are consistent with the tree.  For the Dirichlet process
-    it is the bound of Heller & Ghahramani (2005), section 3.
-
-    Parameters
-    ----------
-    measure : Measure
-        Its fields are floats.
-    tree : Tree
-    log_marginal : ndarray, shape (2n - 1,)
-        Log marginal of the leaves below each node as one cluster.
-    log_u : float
-        Where to start the search for the mode.
-
-    Returns
-    -------
-    Quadrature
-        Its integral is the bound.  Its nodes and their probabilities are the law of log u, given the data and that the
-        partition is consistent with the tree.
-
-    Notes
-    -----
-    Each node costs O(n).
+    it is the bound of Heller & Ghahramani (2005), section 3. The integral is the bound.  Nodes and their probabilities
+    are the law of log u, given the data and that the partition is consistent with the tree.
     """
+    # Each node costs O(n).
     n = len(tree.order)
     moment = weights(measure, n, log_u).moment
     if np.array_equal(moment, weights(measure, n, log_u + 1.0).moment):

@@ -19,23 +19,7 @@ NEEDS = (*PREDICTIVE, log_marginal)
 
 
 def measure_of_numbers(measure):
-    """Check a measure whose hyperparameters must be numbers, and convert them to floats.
-
-    Parameters
-    ----------
-    measure : Measure
-
-    Returns
-    -------
-    Measure
-
-    Raises
-    ------
-    TypeError
-        If it is not a measure, or a hyperparameter is a tensor or random variable.
-    ValueError
-        If a hyperparameter is outside its support.
-    """
+    """Check a measure whose hyperparameters must be numbers, and convert them to floats."""
     if lacking(type(measure), [weights]):
         raise TypeError(f"measure must be a measure such as DirichletProcess(1.0); got {measure!r}")
     _reject_tensors(measure)
@@ -44,34 +28,7 @@ def measure_of_numbers(measure):
 
 def family_and_data(family, X, argument="X", needs=NEEDS, user="Bayesian hierarchical clustering"):
     """Check a family whose hyperparameters must be numbers, and its data, and convert both to the form of kernels.
-
-    Parameters
-    ----------
-    family : Family or list of Family
-        Give a list for several data sets on the same items.
-    X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
-        NaN means missing, where the family allows it.
-    argument : str
-        Name of the data in messages.
-    needs : sequence of generic functions
-        What the family must implement.
-    user : str
-        Who needs them.
-
-    Returns
-    -------
-    family, data : NamedTuple
-    n : int
-        Number of items.
-
-    Raises
-    ------
-    TypeError
-        If it is not a family, or a hyperparameter is a tensor or random variable.
-    NotImplementedError
-        If a family lacks one of ``needs``.
-    ValueError
-        If a hyperparameter or the data are outside their support, or there are no items.
+    Shapes: ``X`` (n, d) or (n,).
     """
     if isinstance(family, list):
         if not family or not isinstance(X, list) or len(X) != len(family):
@@ -103,13 +60,7 @@ def family_and_data(family, X, argument="X", needs=NEEDS, user="Bayesian hierarc
 
 
 def check_numeric_family(family):
-    """Check that an object, or each object of a list, is a family without tensors as hyperparameters.
-
-    Raises
-    ------
-    TypeError
-        If it is not.
-    """
+    """Check that an object, or each object of a list, is a family without tensors as hyperparameters."""
     for one in family if isinstance(family, list) else [family]:
         if not is_family(one):
             raise TypeError(f"family must be a family such as NormalWishart(...); got {one!r}")
@@ -117,18 +68,7 @@ def check_numeric_family(family):
 
 
 def select_items(family, X, items):
-    """The families for some of the items, and the data of these.
-
-    Parameters
-    ----------
-    family : Family or list of Family
-    X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
-    items : ndarray of int
-
-    Returns
-    -------
-    family, X
-    """
+    """The families for some of the items, and the data of these. Shapes: ``X`` (n, d) or (n,)."""
     if isinstance(family, list):
         families, parts = zip(*(select_items(*pair, items) for pair in zip(family, X, strict=True)), strict=True)
         return list(families), list(parts)
@@ -141,27 +81,8 @@ def select_items(family, X, items):
 
 
 def as_rows(X, argument="X"):
-    """Convert data to a sparse or dense matrix with one row per item; missing values are NaN.
-
-    Parameters
-    ----------
-    X : array_like or sparse matrix, shape (n, d) or (n,)
-    argument : str
-        Name of the data in messages.
-
-    Returns
-    -------
-    ndarray or csr_array, shape (n, d)
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the data are not real numbers, or do not have one or two dimensions.
-
-    Examples
-    --------
-    >>> as_rows([1, 2, 3]).shape
-    (3, 1)
+    """Convert data to a sparse or dense matrix with one row per item; missing values are NaN. Shapes: ``X`` (n, d) or
+    (n,); returns (n, d).
     """
     if sparse.issparse(X):
         numeric_array(argument, X.data)

@@ -13,23 +13,7 @@ from pymc_nrm.trees.clustering_result import Dendrogram
 
 
 def checked_tree(tree, n):
-    """The tree of a dendrogram, or the tree itself, checked against the data.
-
-    Parameters
-    ----------
-    tree : Dendrogram or Tree
-    n : int
-        Number of items.
-
-    Returns
-    -------
-    Tree
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is neither, does not have n leaves, or has arrays that do not describe a tree.
-    """
+    """The tree of a dendrogram, or the tree itself, checked against the data."""
     if isinstance(tree, Dendrogram):
         tree = tree.tree
     elif isinstance(tree, Tree):
@@ -46,22 +30,9 @@ def node_log_probabilities(tree, log_d):
     """Log probabilities, given u, that a node is separate from the rest and that it is a cluster.
 
     A partition that is consistent with the tree either unites all items of the root, with probability ``1 / (1 + d)``,
-    or separates its children, which are then independent of each other.
-
-    Parameters
-    ----------
-    tree : Tree
-    log_d : ndarray, shape (2n - 1,)
-        Log dissimilarities of children under that u, from
-        :func:`~pymc_nrm.guide_trees.potentials.potentials_from_marginals`.
-
-    Returns
-    -------
-    log_apart : ndarray, shape (2n - 1,)
-        Of the event that no item of the node shares a cluster with an item outside: the log of the product of
-        ``d / (1 + d)`` over the nodes above.
-    log_cluster : ndarray, shape (2n - 1,)
-        Of the event that the items of the node are one cluster.  For a leaf the two events are the same.
+    or separates its children, which are then independent of each other. ``log_apart`` is that no item of the node
+    shares a cluster with an item outside: the sum of ``log(d / (1 + d))`` over the nodes above.  ``log_cluster`` is
+    that the items of the node are one cluster.
     """
     n = tree.order.shape[0]
     log_apart = np.zeros(2 * n - 1)
