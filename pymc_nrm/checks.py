@@ -11,28 +11,7 @@ _LARGEST_COUNT = 2**62
 
 
 def check_count(name, value, least, most=None):
-    """Check an argument that counts something.
-
-    Parameters
-    ----------
-    name : str
-        Its name in the message.
-    value : object
-    least : int
-    most : int, optional
-
-    Raises
-    ------
-    ValueError
-        If the value is not a whole number between ``least`` and ``most``.
-
-    Examples
-    --------
-    >>> check_count("n_trees", 2, 1)
-    >>> check_count("n_trees", 0, 1)
-    Traceback (most recent call last):
-    ValueError: n_trees must be a whole number of at least 1; got 0
-    """
+    """Check an argument that counts something."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if whole and most is None and value > _LARGEST_COUNT:
         most = _LARGEST_COUNT
@@ -42,56 +21,13 @@ def check_count(name, value, least, most=None):
 
 
 def check_flag(name, value):
-    """Check an argument that is True or False.
-
-    Parameters
-    ----------
-    name : str
-        Its name in the message.
-    value : object
-
-    Raises
-    ------
-    TypeError
-        If the value is anything else.
-
-    Examples
-    --------
-    >>> check_flag("quiet", "no")
-    Traceback (most recent call last):
-    TypeError: quiet must be True or False; got 'no'
-    """
+    """Check an argument that is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False; got {value!r}")
 
 
 def check_number(name, value, allowed, description):
-    """Check an argument that is one number.
-
-    Parameters
-    ----------
-    name : str
-        Its name in the message.
-    value : object
-    allowed : callable
-        Returns whether a float is allowed.
-    description : str
-        What the number must be, to follow "must be" in the message.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If the value is not a real number or is not allowed.
-
-    Examples
-    --------
-    >>> check_number("probability", 0.9, lambda x: 0.0 < x < 1.0, "between 0 and 1")
-    0.9
-    """
+    """Check an argument that is one number."""
     real = isinstance(value, numbers.Real) or (isinstance(value, np.ndarray) and value.shape == ())
     try:
         number = float(value) if real and not isinstance(value, bool | np.bool_) else None
@@ -103,68 +39,18 @@ def check_number(name, value, allowed, description):
 
 
 def check_name(argument, value, what):
-    """Check that an argument is one name.
-
-    Parameters
-    ----------
-    argument : str
-    value : object
-    what : str
-        What it names, such as "one partition".
-
-    Raises
-    ------
-    TypeError
-        If the value is not a string.
-
-    Examples
-    --------
-    >>> check_name("var_name", ["z"], "one partition")
-    Traceback (most recent call last):
-    TypeError: var_name must be a string, the name of one partition; got ['z']
-    """
+    """Check that an argument is one name."""
     if not isinstance(value, str):
         raise TypeError(f"{argument} must be a string, the name of {what}; got {value!r}")
 
 
 def check_probability(value, least=0.0, most=1.0):
-    """Check that the argument ``probability`` lies between two numbers.
-
-    Examples
-    --------
-    >>> check_probability(0.9)
-    >>> check_probability(1)
-    Traceback (most recent call last):
-    ValueError: probability must be between 0 and 1; got 1
-    """
+    """Check that the argument ``probability`` lies between two numbers."""
     check_number("probability", value, lambda p: least < p < most, f"between {least:g} and {most:g}")
 
 
 def random_generator(random_seed, argument="random_seed"):
-    """Make a random generator from an argument ``random_seed``.
-
-    Parameters
-    ----------
-    random_seed : None, int, sequence of int, SeedSequence, BitGenerator, Generator or RandomState
-    argument : str
-        Its name in messages.
-
-    Returns
-    -------
-    numpy.random.Generator
-        The argument itself if it is a Generator already.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is none of these, or a negative number.
-
-    Examples
-    --------
-    >>> random_generator(1.5)
-    Traceback (most recent call last):
-    TypeError: random_seed must be None, a whole number of at least 0, a sequence of them or a Generator; got 1.5
-    """
+    """Make a random generator from an argument ``random_seed``. A Generator is returned as it is."""
     try:
         if isinstance(random_seed, bool):
             raise TypeError
@@ -178,36 +64,7 @@ def random_generator(random_seed, argument="random_seed"):
 
 
 def numeric_array(name, value):
-    """Convert a value to an array of real numbers, in which NaN means missing.
-
-    Parameters
-    ----------
-    name : str
-        Its name in messages.
-    value : array_like, masked array, or DataArray, Series or DataFrame
-        Masked entries, None and ``pandas.NA`` become NaN.
-
-    Returns
-    -------
-    ndarray
-        An array of booleans, integers or floats.
-
-    Raises
-    ------
-    TypeError
-        If entries are text, dates, complex numbers or anything else but real numbers.
-    ValueError
-        If rows have different lengths.
-
-    Examples
-    --------
-    >>> numeric_array("X", [[1, None], [2, 3]])
-    array([[ 1., nan],
-           [ 2.,  3.]])
-    >>> numeric_array("X", ["1", "2"])
-    Traceback (most recent call last):
-    TypeError: X must be real numbers; got text such as '1'
-    """
+    """Convert a value to an array of real numbers, in which NaN means missing."""
     if isinstance(value, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(value)
         value = np.where(mask, np.nan, numeric_array(name, value.data)) if mask.any() else value.data
@@ -251,19 +108,7 @@ def _numbers_of_objects(name, array):
 
 @contextlib.contextmanager
 def naming(argument):
-    """Prefix errors about the content of an argument with its name.
-
-    Parameters
-    ----------
-    argument : str
-
-    Examples
-    --------
-    >>> with naming("X_new"):
-    ...     raise ValueError("data of PoissonGamma must be at least 0; got -1.0")
-    Traceback (most recent call last):
-    ValueError: X_new: data of PoissonGamma must be at least 0; got -1.0
-    """
+    """Prefix errors about the content of an argument with its name."""
     try:
         yield
     except (TypeError, ValueError) as error:

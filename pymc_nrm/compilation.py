@@ -33,18 +33,6 @@ def announced_compilation(step, families):
     """Log one line if kernels are compiled for longer than two seconds; loading them from the cache takes less.
 
     Work that can be done beside is started then and has ended when the context is left.
-
-    Parameters
-    ----------
-    step : str
-        What is compiled.
-    families : iterable of type
-        What it is compiled for.
-
-    Examples
-    --------
-    >>> with announced_compilation("TreeGuided", []):
-    ...     pass
     """
     names = " and ".join(sorted({family.__name__ for family in families}))
     title = f"{step} for {names}" if names else step
@@ -80,21 +68,7 @@ def announced_compilation(step, families):
 
 @contextlib.contextmanager
 def with_work_beside_compilation(name, start):
-    """Let the next compilation that takes longer than two seconds start other work in another process.
-
-    Parameters
-    ----------
-    name : str
-        What the line about compilation calls the work.
-    start : callable
-        Takes no arguments; returns a context manager that starts the work, says whether it could, and waits for its
-        end.
-
-    Examples
-    --------
-    >>> with with_work_beside_compilation("nothing", lambda: contextlib.nullcontext(False)):
-    ...     pass
-    """
+    """Let the next compilation that takes longer than two seconds start other work in another process."""
     _work_beside.append((name, start))
     try:
         yield
@@ -104,18 +78,7 @@ def with_work_beside_compilation(name, start):
 
 @contextlib.contextmanager
 def without_announcements(quiet=True):
-    """Log no such line.
-
-    Parameters
-    ----------
-    quiet : bool
-        Whether to change anything.
-
-    Examples
-    --------
-    >>> with without_announcements(), announced_compilation("TreeGuided", []):
-    ...     pass
-    """
+    """Log no such line."""
     level = _log.level
     if quiet:
         _log.setLevel(logging.WARNING)

@@ -32,24 +32,7 @@ def layer_of(path):
 
 @functools.cache
 def source_fingerprint(layer=None):
-    """Hash of the source files that kernels of one layer may call.
-
-    Parameters
-    ----------
-    layer : str, optional
-        A part of the package.  The hash covers its files and those of all parts with kernels that it imports; by
-        default it covers the whole package.
-
-    Returns
-    -------
-    str
-        Hexadecimal digest, which changes when one of the ``.py`` files does.
-
-    Examples
-    --------
-    >>> source_fingerprint() == source_fingerprint("special")
-    False
-    """
+    """Hash of the source files that kernels of one layer may call."""
     digest = hashlib.sha256()
     root = pathlib.Path(__file__).parent
     below = kernel_layers(layer) if layer in IMPORTS else None
@@ -64,20 +47,6 @@ def class_fingerprint(cls):
     """Hash of the implementations registered for a type, and of what they reach.
 
     See :func:`function_fingerprint` for what they reach.
-
-    Parameters
-    ----------
-    cls : type
-
-    Returns
-    -------
-    str
-        Hexadecimal digest.
-
-    Examples
-    --------
-    >>> class_fingerprint(int) == class_fingerprint(float)
-    False
     """
     name = f"{cls.__module__}.{cls.__qualname__}"
     return _fingerprint([name, *(dispatcher.dispatch(cls) for dispatcher in dispatchers)], cls.__module__)
@@ -90,20 +59,6 @@ def function_fingerprint(function):
     constants (numbers, strings, tuples, arrays, members of enumerations), and the files of functions and modules.  For
     the standard library and for installed packages, except the function's own, it covers only the version.  It leaves
     out the content of lists, dictionaries and other objects, which kernels cannot read.
-
-    Parameters
-    ----------
-    function : callable
-
-    Returns
-    -------
-    str
-        Hexadecimal digest.
-
-    Examples
-    --------
-    >>> function_fingerprint(layer_of) == function_fingerprint(lambda path: None)
-    False
     """
     return _fingerprint([function], inspect.unwrap(function).__module__)
 

@@ -76,33 +76,8 @@ def generic(function: Callable[..., Any] | None = None, *, inline: bool = False)
 
     The implementation for a type is its method of the same name, or what ``@name.register(SomeType)`` adds from
     outside; the decorated body is the default.  A call works from Python and from inside any :func:`kernel`, where the
-    choice is made at compile time and costs nothing.
-
-    Parameters
-    ----------
-    function : callable
-        Default implementation, for types that have none.
-    inline : bool
-        Whether to inline the implementation into kernels, however long it is; a call that passes arrays costs about
-        ten nanoseconds.
-
-    Returns
-    -------
-    callable
-        The dispatching function, with ``register`` and ``dispatch`` as in :func:`functools.singledispatch`.
-
-    Examples
-    --------
-    >>> from typing import NamedTuple
-    >>> @generic
-    ... def area(shape):
-    ...     raise NotImplementedError
-    >>> class Disc(NamedTuple):
-    ...     radius: float
-    ...     def area(self):
-    ...         return 3.0 * self.radius**2
-    >>> area(Disc(2.0))
-    12.0
+    choice is made at compile time and costs nothing. The result has ``register`` and ``dispatch``, as that of
+    :func:`functools.singledispatch`.
     """
     if function is None:
         return functools.partial(generic, inline=inline)
@@ -122,32 +97,6 @@ def describe_fields[T](hyperparameters: Mapping[str, Any], **attributes: Any) ->
     """Decorator that describes the fields of a ``NamedTuple`` and sets further class attributes.
 
     Type checkers would take an assignment in the body of a ``NamedTuple`` for a field, an argument of its constructor.
-
-    Parameters
-    ----------
-    hyperparameters : dict
-        One entry for each field, in order.
-    **attributes
-        Further class attributes.
-
-    Returns
-    -------
-    callable
-        Decorator that returns the class itself.
-
-    Raises
-    ------
-    ValueError
-        If the names of the hyperparameters differ from those of the fields.
-
-    Examples
-    --------
-    >>> from typing import NamedTuple
-    >>> @describe_fields({"radius": "positive"}, round=True)
-    ... class Disc(NamedTuple):
-    ...     radius: float
-    >>> Disc.hyperparameters, Disc.round
-    ({'radius': 'positive'}, True)
     """
 
     def describe(cls):
@@ -168,24 +117,7 @@ _numba_is_ready = False
 
 
 def numba_extension(register):
-    """Decorator for a function that extends numba, for example by an intrinsic; it is called once numba is imported.
-
-    Parameters
-    ----------
-    register : callable
-        Takes no arguments and imports what it needs from numba.
-
-    Returns
-    -------
-    callable
-        The function itself.
-
-    Examples
-    --------
-    >>> @numba_extension
-    ... def register():
-    ...     from numba.extending import overload
-    """
+    """Decorator for a function that extends numba, for example by an intrinsic; it is called once numba is imported."""
     _extensions.append(register)
     if _numba_is_ready:
         register()
@@ -220,16 +152,7 @@ def prepare_numba():
 
 
 class Kernel:
-    """A function that numba compiles when it is first called, see :func:`kernel`.
-
-    Parameters
-    ----------
-    function : callable
-    exact : bool
-        Whether every operation rounds as it is written, without contraction and reassociation.
-    inner_loop : bool
-        Whether to optimise it before it becomes part of another kernel, wherever it is.
-    """
+    """A function that numba compiles when it is first called, see :func:`kernel`."""
 
     def __init__(self, function: Callable[..., Any], exact: bool = False, inner_loop: bool = False) -> None:
         functools.update_wrapper(self, function)
@@ -287,27 +210,6 @@ def kernel(function: Callable[..., Any] | None = None, *, inner_loop: bool = Fal
     package that the function can call and, for types and kernels defined elsewhere, what their implementations reach
     (``fingerprints.function_fingerprint``).  Outdated machine code is therefore never loaded, whatever is edited or
     upgraded.  If the disk is full, read-only or damaged, every process compiles the function, after a warning.
-
-    Parameters
-    ----------
-    function : callable
-        Function in the subset of Python that numba compiles.
-    inner_loop : bool
-        Whether most time is spent in its own loops.  Kernels of the parts ``layers.COMPOSED`` that only become part of
-        other kernels are otherwise not optimised by themselves, which halves the time of compilation.
-
-    Returns
-    -------
-    Kernel
-        The function, callable from Python and from other kernels.
-
-    Examples
-    --------
-    >>> @kernel
-    ... def double(x):
-    ...     return 2.0 * x
-    >>> double(1.5)
-    3.0
     """
     if function is None:
         return functools.partial(kernel, inner_loop=inner_loop)
@@ -318,44 +220,11 @@ def exact_kernel(function: Callable[..., Any]) -> Kernel:
     """A :func:`kernel` whose operations round as written, for arithmetic that exploits rounding errors.
 
     Flags belong to single instructions, so it stays exact when it is inlined into other kernels.
-
-    Parameters
-    ----------
-    function : callable
-
-    Returns
-    -------
-    Kernel
-
-    Examples
-    --------
-    >>> @exact_kernel
-    ... def rounding_error(a, b):
-    ...     return b - ((a + b) - a)
-    >>> rounding_error(1e16, 1.0)
-    1.0
     """
     return Kernel(function, exact=True)
 
 
 def precompile(compiled: Kernel, *arguments: Any) -> None:
-    """Compile a kernel for the types of the given arguments, or load it from the cache, but do not run it.
-
-    Parameters
-    ----------
-    compiled : Kernel
-        A function made with :func:`kernel`.
-    *arguments
-        Values of the types that later calls will have.
-
-    Examples
-    --------
-    >>> @kernel
-    ... def double(x):
-    ...     return 2.0 * x
-    >>> precompile(double, 1.0)
-    >>> len(double.dispatcher.signatures)
-    1
-    """
+    """Compile a kernel for the types of the given arguments, or load it from the cache, but do not run it."""
     dispatcher = compiled.dispatcher
     dispatcher.compile(tuple(dispatcher.typeof_pyval(argument) for argument in arguments))

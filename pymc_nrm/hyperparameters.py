@@ -11,28 +11,8 @@ _COUNTED = {"n": "items", "d": "features"}
 
 
 def plain_values(parameters):
-    """Convert hyperparameters as users write them to floats, arrays and tensors.
-
-    Parameters
-    ----------
-    parameters : Measure or Family
-
-    Returns
-    -------
-    Measure or Family
-        Fields are floats, float64 arrays, tensors as given, or None.  A DataArray, Series or DataFrame is replaced by
-        its values, in the order of its axes.
-
-    Raises
-    ------
-    ValueError
-        If a hyperparameter holds anything but real numbers, or has masked entries.
-
-    Examples
-    --------
-    >>> from pymc_nrm.families import PoissonGamma
-    >>> plain_values(PoissonGamma([1, 2], 0.5))
-    PoissonGamma(alpha=array([1., 2.]), beta=0.5)
+    """Convert hyperparameters as users write them to floats, arrays and tensors. Tensors and None stay as they are; a
+    DataArray, Series or DataFrame is replaced by its values.
     """
     return type(parameters)(*[_plain_value(parameters, name) for name in parameters._fields])
 
@@ -60,23 +40,7 @@ def _plain_value(parameters, name):
 
 
 def check_values(parameters, n=None, d=None, where=""):
-    """Check the shapes of hyperparameters, and the values of those that are numbers or arrays.
-
-    Parameters
-    ----------
-    parameters : Measure or Family
-        From :func:`plain_values`.
-    n, d : int or scalar tensor, optional
-        Numbers of items and of features.
-    where : str
-        Text that messages insert after what is allowed; begins with a space.
-
-    Raises
-    ------
-    ValueError
-        If the shape of a hyperparameter does not fit the numbers of items and features or another hyperparameter, or
-        if a value is outside its support.  The message says which, what was given and what is allowed.
-    """
+    """Check the shapes of hyperparameters, and the values of those that are numbers or arrays."""
     sizes = {"n": (known_size(n), ""), "d": (known_size(d), "")}
     defaults = type(parameters)._field_defaults
     known = type(parameters)(*[known_value(value) for value in parameters])
@@ -119,22 +83,7 @@ def static_shape(value):
 
 
 def broadcast_tensor(tensor, shape):
-    """A tensor of full shape: a constant or the tensor itself where that is possible, since PyMC prints these.
-
-    Parameters
-    ----------
-    tensor : TensorVariable
-    shape : list of int or scalar tensor
-
-    Returns
-    -------
-    TensorVariable
-
-    Examples
-    --------
-    >>> broadcast_tensor(pt.constant(0.5), [2]).data.tolist()
-    [0.5, 0.5]
-    """
+    """A tensor of full shape: a constant or the tensor itself where that is possible, since PyMC prints these."""
     lengths = [int(length.data) if isinstance(length, Constant) else length for length in shape]
     if not any(isinstance(length, Variable) for length in lengths):
         if isinstance(tensor, Constant):

@@ -68,27 +68,6 @@ def call_with_late_interrupts(function, arguments):
 
     Numba converts tuples and generators with Python code, and that is where Python looks for signals.  A
     KeyboardInterrupt at that point leaves both a result and an error, or null pointers in nested tuples.
-
-    Parameters
-    ----------
-    function : callable
-        A numba dispatcher.
-    arguments : tuple
-
-    Returns
-    -------
-    object
-        The result of the function.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        Or whatever error the current handler of SIGINT raises.
-
-    Examples
-    --------
-    >>> call_with_late_interrupts(max, (1, 2))
-    2
     """
     handler = _signal.getsignal(signal.SIGINT)
     # A handler is a number if it is a default of the system, and None if it was not installed from Python.
@@ -120,10 +99,6 @@ def check_signals():
     """Let Python handle signals in the middle of a long kernel, which ends if a handler raises an error.
 
     The memory of arrays that the kernel has allocated is then lost, so large arrays should be arguments.
-
-    Examples
-    --------
-    >>> check_signals()
     """
 
 

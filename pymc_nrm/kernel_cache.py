@@ -12,15 +12,7 @@ __all__ = ["attach_cache"]
 
 
 def attach_cache(dispatcher, suffix):
-    """Give a numba dispatcher a cache on disk, or warn if there is no folder for it.
-
-    Parameters
-    ----------
-    dispatcher : numba dispatcher
-        Its function must be defined in a file.
-    suffix : str
-        End of the names of its files, since a function may have several dispatchers.
-    """
+    """Give a numba dispatcher a cache on disk, or warn if there is no folder for it."""
     try:
         dispatcher._cache = _cache_class()(dispatcher.py_func, suffix)
     except (OSError, RuntimeError) as error:

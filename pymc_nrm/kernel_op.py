@@ -40,18 +40,6 @@ def symbolic_pullback(function, inputs, cotangents, constant=()):
     """Cotangents of the inputs of an operation, from a symbolic function that computes the same.
 
     Second derivatives, which samplers do not need, are thus those of a graph.
-
-    Parameters
-    ----------
-    function : callable
-        Takes the inputs and returns the outputs.
-    inputs, cotangents : list of Variable
-    constant : container of int
-        Positions of inputs without derivative.
-
-    Returns
-    -------
-    list of Variable
     """
     # Inputs may depend on each other; partial derivatives need variables that do not.
     fresh = [variable.type() for variable in inputs]

@@ -106,22 +106,8 @@ COMPOSED = frozenset({"guide_trees", "tree_families", "samplers"})
 
 
 def kernel_layers(layer):
-    """The parts whose code may get into the machine code of a kernel.
-
-    Parameters
-    ----------
-    layer : str
-        The part that holds the kernel.
-
-    Returns
-    -------
-    frozenset of str
-        The part itself and all parts with kernels that it imports, directly or indirectly.
-
-    Examples
-    --------
-    >>> sorted(kernel_layers("stats"))
-    ['generic', 'interrupts', 'part_compiler', 'special', 'stats']
+    """The parts whose code may get into the machine code of a kernel. These are the part itself and all parts with
+    kernels that it imports, directly or indirectly.
     """
     found = {layer}
     for name in reversed(IMPORTS):

@@ -30,74 +30,23 @@ ALL_SLOTS_USED = "all_slots_used"
 
 
 def partition_number(name):
-    """Number of a partition in statistics, which numpy, NetCDF and Zarr store more readily than names.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    int
-        From 0 to 2^32 - 1, the same in every process.
-
-    Examples
-    --------
-    >>> partition_number("z")
-    1657960367
+    """Number of a partition in statistics, which numpy, NetCDF and Zarr store more readily than names. It is from 0 to
+    2^32 - 1, and the same in every process.
     """
     return zlib.crc32(name.encode())
 
 
 def components_name(name):
-    """Name of the variable with the components of a nested partition, a partition of its own.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> components_name("h")
-    'h_components'
-    """
+    """Name of the variable with the components of a nested partition, a partition of its own."""
     return f"{name}_components"
 
 
 def slot_variables(posterior):
-    """Names of the variables that hold parameters of slots, with the names of their partitions.
-
-    Parameters
-    ----------
-    posterior : Dataset
-
-    Returns
-    -------
-    dict of str to str
-
-    Examples
-    --------
-    >>> import xarray as xr
-    >>> slot_variables(xr.Dataset({"mean": ("slot", [0.0, 1.0], {"slots_of": "z"}), "alpha": 2.0}))
-    {'mean': 'z'}
-    """
+    """Names of the variables that hold parameters of slots, with the names of their partitions."""
     return {str(name): array.attrs[SLOTS_OF] for name, array in posterior.data_vars.items() if SLOTS_OF in array.attrs}
 
 
 def renamed_variables(posterior):
-    """Names of the variables that change when clusters are renamed: parameters of slots, and what is made of labels.
-
-    Parameters
-    ----------
-    posterior : Dataset
-
-    Returns
-    -------
-    set of str
-    """
+    """Names of the variables that change when clusters are renamed: parameters of slots, and what is made of labels."""
     changed = {str(name) for name, array in posterior.data_vars.items() if RENAMED in array.attrs}
     return changed | set(slot_variables(posterior))

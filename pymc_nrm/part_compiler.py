@@ -20,13 +20,8 @@ def compilers():
         part   --->  intermediate code  (--->  optimised)
 
     A function that only other compiled functions call is linked into these as intermediate code, and its machine code
-    would never run.  Generating it took a third of the time of compilation.
-
-    Returns
-    -------
-    SimpleNamespace
-        ``PartCompiler`` and ``PartCompilerWithoutOptimisation``, ``WholeCompiler`` for functions that Python calls, and
-        ``PartCacheImplementation``, which stores the intermediate code of parts.
+    would never run.  Generating it took a third of the time of compilation. The result also has ``WholeCompiler`` for
+    functions that Python calls, and a cache for the intermediate code of parts.
     """
     from llvmlite import binding
     from numba import _dynfunc

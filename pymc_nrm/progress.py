@@ -11,31 +11,8 @@ SECONDS_BEFORE_BAR = 2.0
 
 @contextlib.contextmanager
 def progress(title, total, progressbar=True):
-    """Show a bar like those of ``pm.sample`` on standard error, if it takes longer than two seconds.
-
-    Parameters
-    ----------
-    title : str
-    total : int
-        Number of steps.
-    progressbar : bool
-        Whether to show a bar at all.
-
-    Yields
-    ------
-    callable
-        Call it, without arguments, after each step.
-
-    Raises
-    ------
-    TypeError
-        If ``progressbar`` is not a bool.
-
-    Examples
-    --------
-    >>> with progress("Counting", 3) as advance:
-    ...     for k in range(3):
-    ...         advance()
+    """Show a bar like those of ``pm.sample`` on standard error, if it takes longer than two seconds. Yields a function
+    to call after each step.
     """
     if not isinstance(progressbar, bool):
         raise TypeError(f"progressbar must be True or False; got {progressbar!r}")
@@ -52,26 +29,7 @@ def progress(title, total, progressbar=True):
 
 @contextlib.contextmanager
 def tracked(elements, title, progressbar=True):
-    """Show how far a loop is, as :func:`progress` does.
-
-    Parameters
-    ----------
-    elements : collection
-        What the loop is over.
-    title : str
-    progressbar : bool
-
-    Yields
-    ------
-    iterator
-        Of the same elements.
-
-    Examples
-    --------
-    >>> with tracked([3, 4], "Counting") as numbers:
-    ...     list(numbers)
-    [3, 4]
-    """
+    """Show how far a loop is, as :func:`progress` does."""
 
     def iterate(advance):
         for element in elements:

@@ -95,13 +95,7 @@ def default_chains(cores):
 
 
 def accept_in_nuts(kwargs):
-    """Return a copy of arguments of ``pm.sample`` with ``target_accept`` among those of ``nuts``.
-
-    Raises
-    ------
-    ValueError
-        If it is among them already.
-    """
+    """Return a copy of arguments of ``pm.sample`` with ``target_accept`` among those of ``nuts``."""
     kwargs = dict(kwargs)
     if "target_accept" in kwargs:
         accept, options = kwargs.pop("target_accept"), kwargs.get("nuts") or {}
@@ -112,24 +106,8 @@ def accept_in_nuts(kwargs):
 
 
 def make_step(model, kwargs):
-    """The step that ``pm.sample`` would make, and its arguments without those for making steps.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    kwargs : dict
-        Arguments of ``pm.sample`` with ``chains`` and ``random_seed``.
-
-    Returns
-    -------
-    step : BlockedStep or CompoundStep
-    kwargs : dict
-        With the step; what made it is left out.
-
-    Raises
-    ------
-    ValueError
-        If a step does not say what it carries from one draw to the next.
+    """The step that ``pm.sample`` would make, and its arguments without those for making steps. Also returns the
+    arguments that are left, with the step.
     """
     kwargs = dict(kwargs)
     options = accept_in_nuts({name: kwargs.pop(name) for name in set(kwargs) - _ARGUMENTS})
@@ -186,13 +164,7 @@ def end_with_parent():
 
 @contextlib.contextmanager
 def naming_dead_chains():
-    """Say which chain it was when a process of ``pm.sample`` has died.
-
-    Raises
-    ------
-    pymc.sampling.parallel.ParallelSamplingError
-        Instead of the error of the pipe to that process.
-    """
+    """Say which chain it was when a process of ``pm.sample`` has died."""
     try:
         yield
     except (EOFError, ConnectionError) as error:

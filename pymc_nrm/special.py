@@ -32,21 +32,7 @@ _LEAST_SHARE = 1e-10
 
 @generic
 def log_gamma(x):
-    """Logarithm of the gamma function.
-
-    Parameters
-    ----------
-    x : positive float, or array in Python
-
-    Returns
-    -------
-    float or ndarray
-
-    Examples
-    --------
-    >>> log_gamma(1.0)
-    0.0
-    """
+    """Logarithm of the gamma function."""
     return math.lgamma(x)
 
 
@@ -57,66 +43,19 @@ def _(x):
 
 @kernel
 def softplus(x):
-    """Logarithm of ``1 + exp(x)``, without overflow.
-
-    Parameters
-    ----------
-    x : float
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> softplus(1000.0)
-    1000.0
-    """
+    """Logarithm of ``1 + exp(x)``, without overflow."""
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
 @kernel
 def log_rising_factorial(a, n):
-    """Logarithm of ``Gamma(a + n) / Gamma(a)``, ``a (a + 1) ... (a + n - 1)`` for whole n, without cancellation.
-
-    Parameters
-    ----------
-    a : positive float
-    n : float
-        At least 0.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> round(log_rising_factorial(2.0, 3), 12) == round(math.log(24.0), 12)
-    True
-    """
+    """Logarithm of ``Gamma(a + n) / Gamma(a)``, ``a (a + 1) ... (a + n - 1)`` for whole n, without cancellation."""
     return math.lgamma(a + n) - math.lgamma(a) if a < 100.0 else _stirling_ratio(a, n)
 
 
 @kernel
 def log_gamma_ratio(a, n, log_gamma_a):
-    """The value of :func:`log_rising_factorial` to about eleven decimals, faster because ``log Gamma(a)`` is given.
-
-    Parameters
-    ----------
-    a : positive float
-    n : float
-        At least 0.
-    log_gamma_a : float
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> log_gamma_ratio(1e17, 1.0, 0.0) == math.log(1e17)
-    True
-    """
+    """The value of :func:`log_rising_factorial` to about eleven decimals, faster because ``log Gamma(a)`` is given."""
     return math.lgamma(a + n) - log_gamma_a if a < 1e4 else _stirling_ratio(a, n)
 
 
@@ -135,21 +74,7 @@ def _stirling(x):
 
 @kernel
 def digamma(x):
-    """Derivative of ``log Gamma`` at a positive number.
-
-    Parameters
-    ----------
-    x : positive float
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> round(-digamma(1.0), 12)  # Euler's constant
-    0.577215664902
-    """
+    """Derivative of ``log Gamma`` at a positive number."""
     # Move the argument to at least 10, where the next term of the series is below 1e-15.
     shift = 0.0
     while x < 10.0:
@@ -161,21 +86,7 @@ def digamma(x):
 
 
 def symbolic_log_rising_factorial(a, n):
-    """Symbolic :func:`log_rising_factorial`.
-
-    Parameters
-    ----------
-    a, n : tensor
-
-    Returns
-    -------
-    tensor
-
-    Examples
-    --------
-    >>> round(float(symbolic_log_rising_factorial(pt.constant(1e17), 1.0).eval()), 9) == round(math.log(1e17), 9)
-    True
-    """
+    """Symbolic :func:`log_rising_factorial`."""
     # With equal ranks constants are merged, and fused operations have fewer operands.
     a, n = pt.as_tensor(a), pt.as_tensor(n)
     a = pt.shape_padleft(a, max(n.ndim - a.ndim, 0))
@@ -191,23 +102,7 @@ def _series(x):
 
 @kernel
 def log_sum_exp(x):
-    """Logarithm of the sum of exponentials.
-
-    Parameters
-    ----------
-    x : ndarray, shape (n,)
-        Logarithms; entries may be -inf.
-
-    Returns
-    -------
-    float
-        -inf if no entry is above -inf.
-
-    Examples
-    --------
-    >>> round(log_sum_exp(np.log(np.array([1.0, 2.0]))), 12) == round(math.log(3.0), 12)
-    True
-    """
+    """Logarithm of the sum of exponentials. It is -inf if no entry is above -inf."""
     largest = -math.inf
     for value in x:
         if value > largest or math.isnan(value):
@@ -222,69 +117,21 @@ def log_sum_exp(x):
 
 @kernel
 def trapezoid_log(log_values, spacing):
-    """Logarithm of an integral by the trapezoid rule, for an integrand that vanishes at both ends.
-
-    Parameters
-    ----------
-    log_values : ndarray, shape (n,)
-        Logarithms of the integrand on an even grid.
-    spacing : float
-        Distance between neighbouring nodes.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> x = np.linspace(-10, 10, 41)
-    >>> round(2 * trapezoid_log(-0.5 * x**2, 0.5), 9) == round(math.log(2 * math.pi), 9)
-    True
-    """
+    """Logarithm of an integral by the trapezoid rule, for an integrand that vanishes at both ends."""
     return log_sum_exp(log_values) + math.log(spacing)
 
 
 @kernel
 def draw_log_gamma(rng, shape):
-    """Draw the logarithm of a gamma variable of rate 1, which does not underflow however small the shape is.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    shape : positive float
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> draw_log_gamma(np.random.default_rng(1), 1e-5) < -1000.0
-    True
-    """
+    """Draw the logarithm of a gamma variable of rate 1, which does not underflow however small the shape is."""
     # A gamma variable of shape a is G_(a+1) U^(1/a).
     return math.log(rng.standard_gamma(shape + 1.0)) + math.log1p(-rng.random()) / shape
 
 
 @kernel
 def draw_index(rng, weights):
-    """Draw an index from unnormalised weights.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    weights : ndarray, shape (n,)
-        At least 0; entries of 0 are never drawn.
-
-    Returns
-    -------
-    int
-        Any index if a weight is NaN or infinite, for proposals that are then rejected.
-
-    Examples
-    --------
-    >>> draw_index(np.random.default_rng(1), np.array([0.0, 5.0, 0.0]))
-    1
+    """Draw an index from unnormalised weights. If a weight is NaN or infinite, the index is arbitrary, for proposals
+    that are then rejected.
     """
     total = 0.0
     for weight in weights:
@@ -302,28 +149,7 @@ def draw_index(rng, weights):
 
 @kernel
 def draw_categorical(rng, log_weights):
-    """Draw an index from unnormalised log weights.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    log_weights : ndarray, shape (n,)
-        Entries of -inf are never drawn.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If no weight is positive, or one is NaN or infinite.
-
-    Examples
-    --------
-    >>> draw_categorical(np.random.default_rng(1), np.array([-np.inf, 5.0, -np.inf]))
-    1
-    """
+    """Draw an index from unnormalised log weights."""
     largest, total = -math.inf, 0.0
     for value in log_weights:
         largest = max(largest, value)
@@ -338,22 +164,7 @@ def draw_categorical(rng, log_weights):
 
 @kernel
 def cholesky_update(L, x):
-    """Turn the Cholesky factor of ``A`` into that of ``A + x x'``, in place.
-
-    Parameters
-    ----------
-    L : ndarray, shape (d, d)
-        Lower-triangular factor, overwritten; entries above the diagonal are not read.
-    x : ndarray, shape (d,)
-        Overwritten.
-
-    Examples
-    --------
-    >>> L = np.eye(2)
-    >>> cholesky_update(L, np.array([1.0, 1.0]))
-    >>> np.round(L @ L.T, 12).tolist()
-    [[2.0, 1.0], [1.0, 2.0]]
-    """
+    """Turn the Cholesky factor of ``A`` into that of ``A + x x'``, in place. Shapes: ``L`` (d, d), ``x`` (d,)."""
     d = x.shape[0]
     for k in range(d):
         diagonal = math.hypot(L[k, k], x[k])
@@ -368,27 +179,8 @@ def cholesky_update(L, x):
 
 @kernel
 def cholesky_downdate(L, x):
-    """Turn the Cholesky factor of ``A`` into that of ``A - x x'``, in place.
-
-    Parameters
-    ----------
-    L : ndarray, shape (d, d)
-        Lower-triangular factor, overwritten; entries above the diagonal are not read.
-    x : ndarray, shape (d,)
-        Overwritten.
-
-    Returns
-    -------
-    bool
-        False if the result is not positive definite to about six digits; L is then useless and must be recomputed.
-
-    Examples
-    --------
-    >>> L = np.linalg.cholesky(np.array([[2.0, 1.0], [1.0, 2.0]]))
-    >>> cholesky_downdate(L, np.array([1.0, 1.0]))
-    True
-    >>> np.round(L @ L.T, 12).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
+    """Turn the Cholesky factor of ``A`` into that of ``A - x x'``, in place. Returns whether the result is positive
+    definite to about six digits; if not, L is useless and must be recomputed. Shapes: ``L`` (d, d), ``x`` (d,).
     """
     d = x.shape[0]
     for k in range(d):

@@ -23,13 +23,6 @@ class Support:
     """The real numbers, and the base class of all other supports.
 
     Methods take arrays or tensors of full shape, and the number of features ``d``, or None if it is unknown.
-
-    Attributes
-    ----------
-    name : str
-        Its key in :data:`SUPPORTS`.
-    description : str
-        What values must be, to follow "must be" in messages.
     """
 
     name = "real"
@@ -170,17 +163,7 @@ class AboveFeatures(Positive):
 
 
 class GreaterThanMinus(Support):
-    """Numbers greater than minus another hyperparameter.
-
-    Parameters
-    ----------
-    other : str
-        Name of the other hyperparameter, a scalar that stands before this one.
-    largest : float
-        No value of the other one exceeds this.
-    value : float or scalar tensor, optional
-        Value of the other one, where it is known.
-    """
+    """Numbers greater than minus another hyperparameter."""
 
     def __init__(self, other, largest, value=None):
         self.other, self.largest, self.value = other, largest, value
@@ -288,28 +271,12 @@ SUPPORTS = {
 
 @dataclasses.dataclass(frozen=True, init=False)
 class Hyperparameter:
-    """Core dimensions and support of one hyperparameter of a measure or a family.
+    """Core dimensions and support of one hyperparameter of a measure or a family."""
 
-    Parameters
-    ----------
-    core : tuple of str
-        A letter for each axis: ``"n"`` for items, ``"d"`` for features, any other letter for a size that the
-        hyperparameter itself sets; empty for scalars, such as all hyperparameters of measures.
-    support : str or Support
-        Allowed values: a key of :data:`SUPPORTS` or an instance of your own subclass of :class:`Support`.
-
-    Raises
-    ------
-    ValueError
-        If the support is unknown.
-
-    Examples
-    --------
-    >>> Hyperparameter(("d",), "positive").support.description
-    'finite and above 0'
-    """
-
+    # A letter for each axis: `"n"` for items, `"d"` for features, any other letter for a size that the hyperparameter
+    # itself sets; empty for scalars, such as all hyperparameters of measures.
     core: tuple[str, ...]
+    # Allowed values: a key of `SUPPORTS` or an instance of your own subclass of `Support`.
     support: Support
 
     def __init__(self, core: tuple[str, ...], support: str | Support) -> None:
