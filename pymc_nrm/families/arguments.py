@@ -14,7 +14,25 @@ from pymc_nrm.hyperparameters import broadcast_tensor, check_values, plain_value
 
 
 def broadcast_hyperparameters(family: Any, n: Any, d: Any) -> Any:
-    """Check hyperparameters and give them their full shapes. If one of them is a tensor, all become tensors."""
+    """Check hyperparameters and give them their full shapes.
+
+    Parameters
+    ----------
+    family : Family
+        Its fields are as a user wrote them: numbers, arrays of any library or tensors.
+    n, d : int or scalar tensor
+        Numbers of items and of features.
+
+    Returns
+    -------
+    Family
+        Fields are tensors if any of them was one, otherwise arrays and floats.
+
+    Raises
+    ------
+    ValueError
+        If a hyperparameter is None, or is no number or array of an allowed shape within its support.
+    """
     family = plain_values(family)
     check_values(family, n, d)
     given, family = family, canonical(family)
@@ -60,7 +78,26 @@ LARGEST_COUNT = 1e9
 
 
 def check_matrix(family, X, *, integer=False, lower=None, upper=None):
-    """Check the shape and the values of dense data. Shapes: ``X`` (n, d); returns (n, d)."""
+    """Check the shape and the values of dense data.
+
+    Parameters
+    ----------
+    family : Family or its class
+    X : array_like, shape (n, d)
+    integer : bool
+        Whether values must be whole numbers.
+    lower, upper : float, optional
+        Least and largest value allowed.
+
+    Returns
+    -------
+    ndarray, shape (n, d), float64
+
+    Raises
+    ------
+    ValueError
+        If it is no matrix with columns, or a value is infinite, missing where not allowed, not whole, or out of bounds.
+    """
     title = f"data of {(family if isinstance(family, type) else type(family)).__name__}"
     if sparse.issparse(X):
         raise ValueError(f"{title} must be dense; got a sparse {type(X).__name__}")

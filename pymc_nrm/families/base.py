@@ -36,7 +36,37 @@ class Family(Protocol):
 def conjugate_family[T](
     *, hyperparameters: dict[str, Hyperparameter], continuous: bool, missing_allowed: bool
 ) -> Callable[[type[T]], type[T]]:
-    """Give the ``NamedTuple`` of a family the class attributes of :class:`Family`: a decorator."""
+    """Give the ``NamedTuple`` of a family the class attributes of :class:`Family`: a decorator.
+
+    Parameters
+    ----------
+    hyperparameters : dict of str to Hyperparameter
+        One for each field.
+    continuous : bool
+        Whether data are real numbers; otherwise they are whole numbers.
+    missing_allowed : bool
+        Whether NaN in the data means missing.
+
+    Returns
+    -------
+    callable
+        Takes the class and returns it.
+
+    Raises
+    ------
+    ValueError
+        If the names of the hyperparameters are not those of the fields.
+
+    Examples
+    --------
+    >>> @conjugate_family(
+    ...     hyperparameters={"rate": Hyperparameter(("d",), "positive")}, continuous=True, missing_allowed=False
+    ... )
+    ... class Waiting(NamedTuple):
+    ...     rate: Any = 1.0
+    >>> Waiting.continuous, Waiting.missing_allowed
+    (True, False)
+    """
     return describe_fields(hyperparameters, continuous=continuous, missing_allowed=missing_allowed)
 
 
@@ -59,7 +89,17 @@ class Centred(NamedTuple):
 
 @generic
 def complete(family, X):
-    """Fill hyperparameters that were left out from the data, for example the number of levels. Shapes: ``X`` (n, d)."""
+    """Fill hyperparameters that were left out from the data, for example the number of levels.
+
+    Parameters
+    ----------
+    family : Family
+    X : array or sparse matrix, shape (n, d)
+
+    Returns
+    -------
+    Family
+    """
     return family
 
 
@@ -68,20 +108,59 @@ def canonical(family):
     """Replace shorthand for hyperparameters whose shape depends on more than n and d.
 
     Called by :func:`~pymc_nrm.families.arguments.broadcast_hyperparameters`; without an implementation the family is
-    its own canonical form. Only what the data alone determine is still None.
+    its own canonical form.
+
+    Parameters
+    ----------
+    family : Family
+
+    Returns
+    -------
+    Family
+        Fields broadcast against their core dimensions; only what the data alone determine is still None.
     """
     return family
 
 
 @generic
 def prepare_data(family, X):
-    """Check data and put them into the form that the kernels of the family read. Shapes: ``X`` (n, d)."""
+    """Check data and put them into the form that the kernels of the family read.
+
+    Parameters
+    ----------
+    family : Family
+    X : array or sparse matrix, shape (n, d)
+
+    Returns
+    -------
+    NamedTuple of arrays
+
+    Raises
+    ------
+    ValueError
+        If a value is outside the support of the family.
+    """
     raise NotImplementedError
 
 
 @generic
 def check_resolution(family, data, title):
-    """Check that doubles resolve a cluster among these data, under these hyperparameters."""
+    """Check that doubles resolve a cluster among these data, under these hyperparameters.
+
+    Parameters
+    ----------
+    family : Family
+        From :func:`localise`.
+    data : NamedTuple of arrays
+        From :func:`prepare_data`.
+    title : str
+        Name of the data in messages.
+
+    Raises
+    ------
+    ValueError
+        If they do not; the message names the item with the largest value and says what to do.
+    """
 
 
 @generic
@@ -92,15 +171,37 @@ def localise(family, data):
     kernels apply this once to the family of full shape: kernels then read ``mu - center`` and write
     component parameters relative to the centre, which
     :func:`~pymc_nrm.families.conjugate.restore_parameters` undoes.
+
+    Parameters
+    ----------
+    family : Family
+        Numbers and arrays of full shape.
+    data : NamedTuple of arrays
+        From :func:`prepare_data`.
+
+    Returns
+    -------
+    Family
     """
     return family
 
 
 @generic
 def log_likelihood(family, X, labels):
-    """Symbolic log density of the data given the partition, component parameters integrated out. It is the sum of the
-    log marginals of the clusters, differentiable in hyperparameters and continuous data. Shapes: ``X`` (n, d),
-    ``labels`` (n,).
+    """Symbolic log density of the data given the partition, component parameters integrated out.
+
+    Parameters
+    ----------
+    family : Family
+        Its fields are tensors of full shape.
+    X : tensor, shape (n, d)
+    labels : integer tensor, shape (n,)
+        0-based labels without gaps.
+
+    Returns
+    -------
+    scalar tensor
+        The sum of the log marginals of the clusters, differentiable in hyperparameters and continuous data.
     """
     raise NotImplementedError
 
@@ -136,8 +237,17 @@ def log_predictive(family, cache, data, item):
 
 
 def segment_sum(x, labels, n_clusters):
-    """Symbolic sums of the rows of ``x`` with equal labels. Shapes: ``x`` (n, ...), ``labels`` (n,); returns
-    (n_clusters, ...).
+    """Symbolic sums of the rows of ``x`` with equal labels.
+
+    Parameters
+    ----------
+    x : tensor, shape (n, ...)
+    labels : integer tensor, shape (n,)
+    n_clusters : scalar tensor
+
+    Returns
+    -------
+    tensor, shape (n_clusters, ...)
     """
     zeros = pt.zeros((n_clusters, *[x.shape[axis] for axis in range(1, x.ndim)]), dtype=x.dtype)
     return zeros[labels].inc(x)

@@ -38,8 +38,18 @@ def draw_item(family, parameters, rng, item, values):
 
 @generic
 def restore_parameters(family, data, parameters):
-    """Component parameters in the coordinates of the user, from those that :func:`draw_parameters` wrote. Shapes:
-    ``parameters`` (..., parameters_size); returns (..., parameters_size).
+    """Component parameters in the coordinates of the user, from those that :func:`draw_parameters` wrote.
+
+    Parameters
+    ----------
+    family : Family
+    data : NamedTuple of arrays
+        From :func:`~pymc_nrm.families.base.prepare_data`.
+    parameters : ndarray, shape (..., parameters_size)
+
+    Returns
+    -------
+    ndarray, shape (..., parameters_size)
     """
     return parameters
 

@@ -34,7 +34,19 @@ def log_marginals_with_gradient(family, statistics, gradient):
     """Sum of the log marginals of several clusters; adds its derivatives in the hyperparameters to a row.
 
     With it NUTS needs a single kernel for the log-likelihood of observed data and its gradient; for families without
-    it, the derivatives are those of ``log_likelihood``. Shapes: ``statistics`` (n_clusters, statistics_size).
+    it, the derivatives are those of ``log_likelihood``.
+
+    Parameters
+    ----------
+    family : Family
+    statistics : ndarray, shape (n_clusters, statistics_size)
+    gradient : ndarray
+        The entries of all fields, in their order, arrays in C order, and those of a symmetric matrix as if each were
+        free.
+
+    Returns
+    -------
+    float
     """
     raise NotImplementedError
 
@@ -74,6 +86,17 @@ def add_log_predictives(family, rows, lanes, data, item, width, values):
     """Add the log predictive density of an item, for the first ``width`` columns of a panel, to ``values``.
 
     Families override this and :func:`panel_shape` if weighing many clusters at once costs less than one by one.
+
+    Parameters
+    ----------
+    family : Family
+    rows, lanes : ndarray
+        The panel; rows that the family does not read may serve as memory.
+    data : NamedTuple of arrays
+    item : int
+    width : int
+        A multiple of LANES.
+    values : ndarray, shape (at least width,)
     """
 
 
@@ -89,6 +112,18 @@ def multiply_rising_factorial(total, product, a, x):
     """Multiply ``exp(total) product`` by ``Gamma(a + x) / Gamma(a)``, a product of x factors; return total and product.
 
     One logarithm then serves many small counts.
+
+    Parameters
+    ----------
+    total : float
+    product : positive float
+    a : positive float
+    x : float
+        A whole number of at least 0.
+
+    Returns
+    -------
+    total, product : float
     """
     if x > 8.0:
         return total + log_rising_factorial(a, x), product
@@ -108,7 +143,24 @@ _LARGEST_COUNT, _LARGEST_START = 64.0, 1e15
 @kernel
 def add_log_rising_factorials(log_a, a, x, n_factors, product, width, values):
     """Add ``log Gamma(a + x) / Gamma(a)`` of each column to values and a product, whose logarithm is to be added later.
-    Returns the number of factors in the product.
+
+    Parameters
+    ----------
+    log_a, a : ndarray, shape (at least width,)
+        A positive hyperparameter plus the counts of each column, and their logarithms.
+    x : float
+        A whole number of at least 1.
+    n_factors : int
+        Number of factors in the product so far.
+    product : ndarray, shape (at least width,)
+        Numbers of at least 1, whose logarithms :func:`add_logarithms` adds at the end.
+    width : int
+    values : ndarray, shape (at least width,)
+
+    Returns
+    -------
+    int
+        Number of factors in the product.
     """
     add_row(log_a, width, values)
     # Columns differ by sums of counts, so that any of them tells whether the hyperparameter is large.

@@ -14,7 +14,16 @@ def features(data, rng):
     Real and binary features are scaled to unit variance, and their missing values replaced by the mean.  Counts are
     replaced by their square roots, vectors of counts by the square roots of their proportions (Hellinger distances),
     and categories by one column for each level.  Several data sets are put side by side with equal total variances.
-    Shapes: returns (n, k).
+
+    Parameters
+    ----------
+    data : NamedTuple of arrays
+        From ``prepare_data``.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (n, k)
     """
     return _standardise(np.asarray(data.values, dtype="float64"))
 

@@ -32,7 +32,31 @@ class Measure(Protocol):
 
 
 def random_measure[T](*, hyperparameters: dict[str, Hyperparameter]) -> Callable[[type[T]], type[T]]:
-    """Decorate the ``NamedTuple`` of a measure with the class attribute of :class:`Measure`."""
+    """Decorate the ``NamedTuple`` of a measure with the class attribute of :class:`Measure`.
+
+    Parameters
+    ----------
+    hyperparameters : dict of str to Hyperparameter
+        One for each field.
+
+    Returns
+    -------
+    callable
+        A decorator that returns the class it is given.
+
+    Raises
+    ------
+    ValueError
+        If the names of the hyperparameters are not those of the fields.
+
+    Examples
+    --------
+    >>> @random_measure(hyperparameters={"mass": Hyperparameter((), "positive")})
+    ... class Gamma(NamedTuple):
+    ...     mass: Any = 1.0
+    >>> Gamma.hyperparameters["mass"].support.name
+    'positive'
+    """
     return describe_fields(hyperparameters)
 
 
@@ -40,76 +64,192 @@ class Weights(NamedTuple):
     """Log weights of clusters given the auxiliary variable, in the two tables that kernels read.
 
     Factors that all partitions of n items share belong to :func:`log_joint_term`.
+
+    Parameters
+    ----------
+    join : ndarray, shape (n + 1,)
+        ``join[0]`` for a new cluster, ``join[m]`` for joining a cluster of m items.
+    moment : ndarray, shape (n + 1,)
+        ``moment[m]`` for a cluster of m items: the sum of the first m entries of ``join``, so ``moment[0] = 0``.
     """
 
-    # `join[0]` for a new cluster, `join[m]` for joining a cluster of m items; shape (n + 1,).
     join: Any
-    # `moment[m]` for a cluster of m items: the sum of the first m entries of `join`, so `moment[0] = 0`; shape (n +
-    # 1,).
     moment: Any
 
 
 @generic
 def log_joint_term(measure, n, log_u):
-    """Log joint density of the partition and u, minus the sum of ``moment`` over clusters. The density is with respect
-    to u, not log u.
+    """Log joint density of the partition and u, minus the sum of ``moment`` over clusters.
+
+    Parameters
+    ----------
+    measure : Measure
+    n : int
+        Number of items, at least 1.
+    log_u : float
+        Logarithm of the auxiliary variable.
+
+    Returns
+    -------
+    float
+        The density is with respect to u, not log u.
     """
     raise NotImplementedError
 
 
 @generic
 def log_joint_increment(measure, n, log_u):
-    """Change of :func:`log_joint_term` from n to n + 1 items; a measure may register a form that does not cancel."""
+    """Change of :func:`log_joint_term` from n to n + 1 items; a measure may register a form that does not cancel.
+
+    Parameters
+    ----------
+    measure : Measure
+    n : int
+        Number of items, at least 1.
+    log_u : float
+
+    Returns
+    -------
+    float
+    """
     return log_joint_term(measure, n + 1, log_u) - log_joint_term(measure, n, log_u)
 
 
 @generic
 def draw_log_auxiliary(measure, n, n_clusters, rng):
-    """Draw the logarithm of the auxiliary variable exactly, given a partition of n items into ``n_clusters``
-    clusters.
+    """Draw the logarithm of the auxiliary variable exactly, given a partition of n items into ``n_clusters`` clusters.
+
+    Parameters
+    ----------
+    measure : Measure
+    n, n_clusters : int
+        At least 1.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    float
     """
     raise NotImplementedError
 
 
 @generic
 def weights(measure, n, log_u):
-    """Tables of the log weights of clusters given the auxiliary variable."""
+    """Tables of the log weights of clusters given the auxiliary variable.
+
+    Parameters
+    ----------
+    measure : Measure
+    n : int
+        Largest size of a cluster.
+    log_u : float
+
+    Returns
+    -------
+    Weights
+    """
     raise NotImplementedError
 
 
 @generic
 def log_eppf(measure, counts):
-    """Log of the exchangeable partition probability function, with the auxiliary variable integrated out."""
+    """Log of the exchangeable partition probability function, with the auxiliary variable integrated out.
+
+    Parameters
+    ----------
+    measure : Measure
+        With fields that are numbers.
+    counts : ndarray of int, shape (n_clusters,)
+        Sizes of the clusters, all positive.
+
+    Returns
+    -------
+    float
+    """
     raise NotImplementedError
 
 
 @generic
 def symbolic_log_eppf(measure, counts):
-    """Symbolic log probability of a partition, with the auxiliary variable integrated out. It is differentiable in the
-    fields of the measure.
+    """Symbolic log probability of a partition, with the auxiliary variable integrated out.
+
+    Parameters
+    ----------
+    measure : Measure
+        With fields that are numbers, scalar tensors or random variables.
+    counts : integer tensor, shape (n_clusters,)
+        Sizes of the clusters, all positive.
+
+    Returns
+    -------
+    scalar tensor
+        Differentiable in the fields of the measure.
     """
     raise NotImplementedError
 
 
 @generic
 def n_clusters_log_pmf(measure, n):
-    """Log probabilities of the number of clusters among n items; called from Python, not from kernels. Entry k - 1 is
-    that of k clusters.
+    """Log probabilities of the number of clusters among n items; called from Python, not from kernels.
+
+    Parameters
+    ----------
+    measure : Measure
+        With fields that are numbers.
+    n : int
+        Number of items, at least 1.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        ``log P(k clusters)`` at index k - 1.
+
+    Notes
+    -----
+    Time O(n^2), memory O(n).
     """
-    # Time O(n^2), memory O(n).
     raise NotImplementedError
 
 
 @generic
 def n_clusters_mean(measure, n):
-    """Prior mean of the number of clusters among n items; called from Python, not from kernels."""
-    # Time O(n^2), unless the measure registers a faster way.
+    """Prior mean of the number of clusters among n items; called from Python, not from kernels.
+
+    Parameters
+    ----------
+    measure : Measure
+        With fields that are numbers.
+    n : int
+        Number of items, at least 1.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    Time O(n^2), unless the measure registers a faster way.
+    """
     return float(np.exp(n_clusters_log_pmf(measure, n)) @ np.arange(1, n + 1))
 
 
 @generic
 def draw_partition(measure, n, rng):
-    """Draw a partition from the prior. Labels are canonical."""
+    """Draw a partition from the prior.
+
+    Parameters
+    ----------
+    measure : Measure
+        With float fields.
+    n : int
+        Number of items, at least 0.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (n,), int64
+        Labels in order of appearance, starting at 0.
+    """
     raise NotImplementedError
 
 
@@ -119,7 +259,32 @@ def as_float64_scalar(value):
 
 
 def check_measure_hyperparameters(measure):
-    """Check those hyperparameters of a measure that are known before sampling."""
+    """Check those hyperparameters of a measure that are known before sampling.
+
+    Parameters
+    ----------
+    measure : Measure
+
+    Returns
+    -------
+    Measure
+        The same measure; its fields are floats and tensors.
+
+    Raises
+    ------
+    ValueError
+        If a hyperparameter is not a scalar, or is a number outside its support.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> check_measure_hyperparameters(DirichletProcess(1))
+    DirichletProcess(alpha=1.0)
+    >>> check_measure_hyperparameters(DirichletProcess(-1.0))
+    Traceback (most recent call last):
+        ...
+    ValueError: alpha of DirichletProcess must be finite and above 0; got -1.0
+    """
     plain = plain_values(measure)
     check_values(plain)
     return plain

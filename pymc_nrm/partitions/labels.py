@@ -25,7 +25,29 @@ def _relabel(labels, offset, n_values):
 
 
 def canonical_labels(labels: Any, argument: str = "labels") -> np.ndarray:
-    """Rename labels in order of appearance: the first item is in cluster 0, the next new cluster is 1, and so on."""
+    """Rename labels in order of appearance: the first item is in cluster 0, the next new cluster is 1, and so on.
+
+    Parameters
+    ----------
+    labels : array_like of int, shape (n,)
+        Any integers; equal integers mean the same cluster.
+    argument : str
+        Name of the labels in error messages.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the labels are not a vector of whole numbers.
+
+    Examples
+    --------
+    >>> canonical_labels([7, 7, 2, 7, 5]).tolist()
+    [0, 0, 1, 0, 2]
+    """
     array = labels if isinstance(labels, np.ndarray) and labels.dtype == np.int64 else _label_array(labels, argument)
     if array.ndim != 1:
         raise ValueError(f"{argument} must have shape (n,); got shape {array.shape}")
@@ -52,12 +74,41 @@ def _label_array(labels, argument):
 
 
 def is_canonical(labels):
-    """Return whether labels are numbered from 0 in order of appearance."""
+    """Return whether labels are numbered from 0 in order of appearance.
+
+    Parameters
+    ----------
+    labels : array_like of int, shape (n,)
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_canonical([0, 1, 0, 2]), is_canonical([1, 0])
+    (True, False)
+    """
     return bool((canonical_labels(labels) == np.asarray(labels)).all())
 
 
 def label_counts(labels):
-    """Count the items of each cluster."""
+    """Count the items of each cluster.
+
+    Parameters
+    ----------
+    labels : array_like of int, shape (n,)
+        Canonical labels.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_clusters,)
+
+    Examples
+    --------
+    >>> label_counts([0, 1, 0]).tolist()
+    [2, 1]
+    """
     return np.bincount(np.asarray(labels)).astype(np.int64)
 
 

@@ -31,6 +31,11 @@ class TreeBound:
     family, and ``E[d log_joint_term(n, u) + sum_v P(v | u) d moment(n_v, u)]`` with respect to those of the measure.
     The reason is that the bound is a sum of products over partitions, so the derivative of its logarithm is a posterior
     mean of sums.
+
+    Parameters
+    ----------
+    X, family, measure, family_names, measure_names
+        As in :func:`~pymc_nrm.trees.optimize_hyperparameters`.
     """
 
     def __init__(self, X, family, measure, family_names=None, measure_names=None):
@@ -62,7 +67,20 @@ class TreeBound:
         return make_dendrogram(tree, measure_of_numbers(measure), log_u, family, data, fixed_u=False)
 
     def value_and_gradient(self, x, tree, log_u):
-        """The log bound and its gradient."""
+        """The log bound and its gradient.
+
+        Parameters
+        ----------
+        x : ndarray, shape (k,)
+        tree : Tree
+        log_u : float
+            Where to start the search for the mode of log u.
+
+        Returns
+        -------
+        float
+        ndarray, shape (k,)
+        """
         family, measure = self.at(x)
         kernel_family, data, n = family_and_data(family, self.X)
         log_p = tree_log_marginals(tree, kernel_family, data)
