@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import pymc_nrm
-from pymc_nrm.layers import IMPORTS, WITHOUT_KERNELS, kernel_layers
+from pymc_nrm.kernels.layers import IMPORTS, WITHOUT_KERNELS, kernel_layers
 
 ROOT = pathlib.Path(pymc_nrm.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
@@ -122,7 +122,7 @@ def loaded_by(statement):
 def test_mathematics_does_not_load_pymc():
     # The package's own __init__ imports everything: here it is replaced by an empty one.
     stub = f"import types; p = types.ModuleType('pymc_nrm'); p.__path__ = [{str(ROOT)!r}]; sys.modules['pymc_nrm'] = p"
-    modules = ("generic", "special", "measures", "families", "partitions")
+    modules = ("kernels.generic", "kernels.special", "measures", "families", "partitions")
     loaded = loaded_by(f"{stub}; import {', '.join(f'pymc_nrm.{name}' for name in modules)}")
     assert "pymc" not in loaded
     assert "numba" not in loaded - loaded_by("import pytensor.tensor")

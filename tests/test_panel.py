@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pymc_nrm.generic import kernel
-from pymc_nrm.lanes import LANES
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.samplers.panel import draw_column
 
 N_DRAWS = 40_000

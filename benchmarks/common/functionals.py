@@ -9,7 +9,7 @@ import xarray as xr
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import add_item, localise, prepare_data, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import canonical_labels
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_nrm.families.base import localise, log_predictive, prepare_data
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.partitions.clusters import build_state
 
 

@@ -77,7 +77,7 @@ GROUPS = {
     "extending": Group(
         "Extending",
         (
-            "pymc_nrm.generic",
+            "pymc_nrm.kernels.generic",
             "pymc_nrm.families.base",
             "pymc_nrm.families.conjugate",
             "pymc_nrm.families.components",
@@ -95,7 +95,7 @@ GROUPS = {
 # Modules that export nothing by `__all__`, or more than users need: the names that are described, None for all.
 _CHOSEN = {
     "pymc_nrm.trees.bound_gradient": ("TreeBound",),
-    "pymc_nrm.generic": ("generic", "kernel", "Kernel", "lacking", "precompile"),
+    "pymc_nrm.kernels.generic": ("generic", "kernel", "Kernel", "lacking", "precompile"),
     "pymc_nrm.families.base": None,
     "pymc_nrm.families.conjugate": None,
     "pymc_nrm.families.components": None,

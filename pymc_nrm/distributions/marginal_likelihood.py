@@ -12,9 +12,9 @@ from pytensor.graph.op import Op
 
 from pymc_nrm.families.base import add_item, localise, log_likelihood, prepare_data, statistics_size
 from pymc_nrm.families.fast import log_marginals_with_gradient
-from pymc_nrm.fingerprints import class_fingerprint, source_fingerprint
-from pymc_nrm.generic import kernel, lacking
-from pymc_nrm.kernel_op import symbolic_pullback
+from pymc_nrm.kernels.fingerprints import class_fingerprint, source_fingerprint
+from pymc_nrm.kernels.generic import kernel, lacking
+from pymc_nrm.kernels.kernel_op import symbolic_pullback
 
 __all__ = ["has_marginal_likelihood", "marginal_likelihood"]
 

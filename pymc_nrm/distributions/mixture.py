@@ -26,8 +26,8 @@ from pymc_nrm.distributions.tree_mixture import tree_mixture
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_data
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
-from pymc_nrm.generic import lacking
 from pymc_nrm.hyperparameters import check_values, plain_values
+from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.partitions.clusters import draw_data
 from pymc_nrm.partitions.slot_labels import labels_of
 from pymc_nrm.pymc_internals import logprob, support_point

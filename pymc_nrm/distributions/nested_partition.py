@@ -17,7 +17,7 @@ from pymc_nrm.distributions.own_step import of_own_step
 from pymc_nrm.distributions.partition import check_options, measure_in_model, number_of_items, renamed
 from pymc_nrm.distributions.printing import printed_names
 from pymc_nrm.distributions.start import DefaultStart
-from pymc_nrm.generic import lacking
+from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.nested.forward import draw_nested, draw_paths
 from pymc_nrm.nested.known_paths import KnownPaths, canonical_paths
 from pymc_nrm.nested.labels import NestedLabels

@@ -3,8 +3,8 @@
 import functools
 import hashlib
 
-from pymc_nrm.fingerprints import class_fingerprint, source_fingerprint
-from pymc_nrm.generic import prepare_numba
+from pymc_nrm.kernels.fingerprints import class_fingerprint, source_fingerprint
+from pymc_nrm.kernels.generic import prepare_numba
 
 
 @functools.cache

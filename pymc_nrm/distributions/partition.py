@@ -16,7 +16,7 @@ from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.own_step import of_own_step
 from pymc_nrm.distributions.printing import printed_names
 from pymc_nrm.distributions.start import DefaultStart
-from pymc_nrm.generic import lacking
+from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import check_measure_hyperparameters, draw_partition, symbolic_log_eppf
 from pymc_nrm.partitions.slot_labels import draw_slot_labels, failed_draw, labels_of
 from pymc_nrm.pymc_internals import logprob, support_point

@@ -7,7 +7,7 @@ import numpy as np
 from pymc_nrm.checks import check_count, check_number
 from pymc_nrm.elicitation.hyperpriors import hyperprior_class
 from pymc_nrm.elicitation.laws import mean_and_sd
-from pymc_nrm.generic import lacking
+from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import n_clusters_log_pmf
 from pymc_nrm.supports import UnitInterval, WholeNumber
 

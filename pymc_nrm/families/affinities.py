@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_nrm.generic import generic
+from pymc_nrm.kernels.generic import generic
 
 # Largest number of entries of matrices that are handled at a time.
 _BLOCK = 2**22

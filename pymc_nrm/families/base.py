@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import pytensor.tensor as pt
 
-from pymc_nrm.generic import describe_fields, generic
+from pymc_nrm.kernels.generic import describe_fields, generic
 from pymc_nrm.supports import Hyperparameter
 
 

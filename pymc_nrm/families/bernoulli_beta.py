@@ -19,7 +19,7 @@ from pymc_nrm.families.fast import (
     add_row,
 )
 from pymc_nrm.families.learned import learned_family
-from pymc_nrm.special import digamma, log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.kernels.special import digamma, log_rising_factorial, symbolic_log_rising_factorial
 
 
 @conjugate_family(

@@ -26,8 +26,8 @@ from pymc_nrm.families.conjugate import (
 from pymc_nrm.families.fast import add_row
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.hyperparameters import check_values
-from pymc_nrm.lanes import LANES
-from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
 @conjugate_family(

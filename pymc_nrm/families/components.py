@@ -6,7 +6,7 @@ type of a family is used: shapes are those of the parameters.
 
 import math
 
-from pymc_nrm.generic import generic, kernel
+from pymc_nrm.kernels.generic import generic, kernel
 
 
 @generic

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pymc_nrm.generic import generic, kernel
-from pymc_nrm.special import draw_log_gamma
+from pymc_nrm.kernels.generic import generic, kernel
+from pymc_nrm.kernels.special import draw_log_gamma
 
 
 @generic

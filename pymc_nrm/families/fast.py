@@ -3,9 +3,9 @@
 import math
 
 from pymc_nrm.families.base import add_item, refresh_cache
-from pymc_nrm.generic import generic, kernel
-from pymc_nrm.lanes import LANES, log_above_one
-from pymc_nrm.special import log_rising_factorial
+from pymc_nrm.kernels.generic import generic, kernel
+from pymc_nrm.kernels.lanes import LANES, log_above_one
+from pymc_nrm.kernels.special import log_rising_factorial
 
 
 @generic
@@ -56,8 +56,8 @@ def panel_shape(family):
     """Numbers of rows, of sets of lanes and of rows of a set in a panel, which weighs all clusters at once.
 
     A panel has one column per cluster: ``rows``, shape (n_rows, width), and ``lanes``, shape (n_sets, n_blocks,
-    n_lane_rows, LANES), in which ``squared_lengths`` of ``pymc_nrm.lanes`` finds the column of cluster k at ``[set, k
-    // LANES, :, k % LANES]``.  A family without rows has no panel: its clusters are weighed one by one.
+    n_lane_rows, LANES), in which ``squared_lengths`` of ``pymc_nrm.kernels.lanes`` finds the column of cluster k at
+    ``[set, k // LANES, :, k % LANES]``.  A family without rows has no panel: its clusters are weighed one by one.
     """
     return 0, 0, 0
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from pymc_nrm.generic import generic
+from pymc_nrm.kernels.generic import generic
 
 
 @generic

@@ -29,8 +29,8 @@ from pymc_nrm.families.fast import (
     multiply_rising_factorial,
 )
 from pymc_nrm.families.learned import learned_family
-from pymc_nrm.lanes import LANES
-from pymc_nrm.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 # Counts with more columns are projected on this many random directions, which keeps distances to about 10 percent.
 _MOST_COLUMNS = 128

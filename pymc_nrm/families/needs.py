@@ -11,7 +11,7 @@ from pymc_nrm.families.base import (
 )
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, parameter_shapes, parameters_size
-from pymc_nrm.generic import lacking
+from pymc_nrm.kernels.generic import lacking
 
 # What every family must define.
 PREDICTIVE = (prepare_data, statistics_size, add_item, cache_size, refresh_cache, log_predictive, log_likelihood)

@@ -32,10 +32,10 @@ from pymc_nrm.families.moments import (
     symbolic_shrinkage,
 )
 from pymc_nrm.families.sample_covariance import check_variances
-from pymc_nrm.generic import kernel
-from pymc_nrm.lanes import LANES, log_above_one
-from pymc_nrm.pairs import split_at, split_product
-from pymc_nrm.special import digamma, log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.lanes import LANES, log_above_one
+from pymc_nrm.kernels.pairs import split_at, split_product
+from pymc_nrm.kernels.special import digamma, log_rising_factorial, symbolic_log_rising_factorial
 
 _LOG_2_PI = math.log(2.0 * math.pi)
 

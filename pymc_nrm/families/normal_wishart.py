@@ -42,9 +42,9 @@ from pymc_nrm.families.wishart_rows import (
     set_constants,
     update_plane,
 )
-from pymc_nrm.lanes import LANES, log_above_one, squared_lengths
-from pymc_nrm.pairs import split_at, split_product
-from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.kernels.lanes import LANES, log_above_one, squared_lengths
+from pymc_nrm.kernels.pairs import split_at, split_product
+from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
 
 _LOG_2_PI = math.log(2.0 * math.pi)
 
@@ -481,7 +481,8 @@ _LEAST_DETERMINANT_SHARE = 1e-6
 
 
 class NormalPanel(NamedTuple):
-    """Components as :func:`~pymc_nrm.lanes.squared_lengths` reads them, their constants, and memory for its result.
+    """Components as :func:`~pymc_nrm.kernels.lanes.squared_lengths` reads them, their constants, and memory for the
+    lengths.
 
     With F the Cholesky factor of the covariance, W is the inverse of F, and b is minus W times the mean.
     """

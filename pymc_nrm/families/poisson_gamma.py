@@ -24,9 +24,9 @@ from pymc_nrm.families.fast import (
     multiply_rising_factorial,
 )
 from pymc_nrm.families.learned import learned_family
-from pymc_nrm.generic import kernel
-from pymc_nrm.lanes import LANES
-from pymc_nrm.special import digamma, log_gamma_ratio, symbolic_log_rising_factorial
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.special import digamma, log_gamma_ratio, symbolic_log_rising_factorial
 
 
 @conjugate_family(

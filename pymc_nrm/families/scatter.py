@@ -7,9 +7,9 @@ import pytensor.tensor as pt
 from pytensor.gradient import disconnected_type
 from pytensor.graph.basic import Apply
 
-from pymc_nrm.generic import kernel
-from pymc_nrm.kernel_op import KernelOp
-from pymc_nrm.special import cholesky_update
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.kernel_op import KernelOp
+from pymc_nrm.kernels.special import cholesky_update
 
 # A pivot below this share of its diagonal entry has fewer than about ten digits.
 _LEAST_PIVOT = 1e-6

@@ -9,9 +9,9 @@ import math
 import numpy as np
 
 from pymc_nrm.families.moments import centred_product, sample_location
-from pymc_nrm.generic import exact_kernel, kernel
-from pymc_nrm.pairs import add_pairs, divide_pairs, multiply_pairs, split_at, split_product
-from pymc_nrm.special import cholesky_update, digamma, log_rising_factorial
+from pymc_nrm.kernels.generic import exact_kernel, kernel
+from pymc_nrm.kernels.pairs import add_pairs, divide_pairs, multiply_pairs, split_at, split_product
+from pymc_nrm.kernels.special import cholesky_update, digamma, log_rising_factorial
 
 # A pivot below this share of its diagonal entry has fewer than about ten digits, and is recomputed in pairs of doubles.
 _LEAST_PIVOT = 1e-6

@@ -6,10 +6,10 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.generic import kernel
 from pymc_nrm.guide_trees.potentials import log_dissimilarity, log_potential
-from pymc_nrm.interrupts import check_signals
-from pymc_nrm.special import copy_row
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.special import copy_row
 
 
 class Units(NamedTuple):

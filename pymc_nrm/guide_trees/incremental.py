@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
 from pymc_nrm.guide_trees.forest import (
     absorb,
     add_root,
@@ -17,7 +16,8 @@ from pymc_nrm.guide_trees.forest import (
     post_order,
     set_potential,
 )
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
 
 # A tree that was cut off is reinserted and may cause further cuts.  After this many, trees that are cut off stay roots.
 MOST_REINSERTIONS = 16

@@ -4,12 +4,12 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.generic import kernel
 from pymc_nrm.guide_trees.forest import post_order
 from pymc_nrm.guide_trees.greedy import Units, join_units
 from pymc_nrm.guide_trees.potentials import log_dissimilarity
 from pymc_nrm.guide_trees.tree import build_tree
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
 
 # Greedy clustering needs a matrix of all pairs, so more roots than this are joined in groups around seeds.
 MOST_UNITS = 1000

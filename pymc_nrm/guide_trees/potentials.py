@@ -15,9 +15,9 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.generic import kernel
-from pymc_nrm.interrupts import check_signals
-from pymc_nrm.special import softplus
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.special import softplus
 
 __all__ = ["Potentials", "log_dissimilarity", "log_potential", "tree_log_potential", "tree_potentials"]
 

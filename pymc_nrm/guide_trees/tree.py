@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.partitions.labels import canonical_labels
 
 __all__ = ["Tree", "build_tree", "check_tree", "cut_tree", "leaves", "lowest_common_ancestor", "mean_depth"]

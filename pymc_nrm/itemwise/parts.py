@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from pytensor.graph.basic import Variable
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 
 __all__ = ["Part", "add_rows", "kept_axes", "summed"]
 

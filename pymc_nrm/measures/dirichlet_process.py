@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
+from pymc_nrm.kernels.special import symbolic_log_rising_factorial
 from pymc_nrm.measures.base import Hyperparameter, as_float64_scalar, random_measure
 from pymc_nrm.measures.generalized_gamma import generalized_gamma
-from pymc_nrm.special import symbolic_log_rising_factorial
 
 
 @generalized_gamma

@@ -12,7 +12,13 @@ from typing import NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_nrm.generic import generic, kernel
+from pymc_nrm.kernels.generic import generic, kernel
+from pymc_nrm.kernels.special import (
+    draw_log_gamma,
+    log_gamma,
+    log_rising_factorial,
+    softplus,
+)
 from pymc_nrm.measures import base
 from pymc_nrm.measures.gibbs_type import draw_cluster, gibbs_type_weights
 from pymc_nrm.measures.log_concave import draw_log_concave
@@ -25,12 +31,6 @@ from pymc_nrm.measures.quadrature import (
     symbolic_log_integral,
 )
 from pymc_nrm.measures.stirling_numbers import log_stirling_numbers
-from pymc_nrm.special import (
-    draw_log_gamma,
-    log_gamma,
-    log_rising_factorial,
-    softplus,
-)
 
 N_FORWARD_NODES = 512
 

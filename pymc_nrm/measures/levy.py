@@ -14,7 +14,7 @@ factor ``(1 + u)^-n``, which all partitions of n items share, out of the tables;
 Samplers call none of these functions.  They are the definitions that the tables must agree with.
 """
 
-from pymc_nrm.generic import generic
+from pymc_nrm.kernels.generic import generic
 
 
 @generic

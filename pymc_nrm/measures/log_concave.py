@@ -2,7 +2,7 @@
 
 import math
 
-from pymc_nrm.generic import generic, kernel
+from pymc_nrm.kernels.generic import generic, kernel
 
 __all__ = ["draw_log_concave", "log_density", "log_density_derivative"]
 

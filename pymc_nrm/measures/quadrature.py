@@ -19,9 +19,9 @@ import pytensor.tensor as pt
 from pytensor.gradient import disconnected_type
 from pytensor.graph.basic import Apply
 
-from pymc_nrm.generic import kernel
-from pymc_nrm.kernel_op import KernelOp
-from pymc_nrm.special import trapezoid_log
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.kernel_op import KernelOp
+from pymc_nrm.kernels.special import trapezoid_log
 
 N_NODES = 320
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_nrm.generic import generic, kernel
+from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.nested.known_paths import KnownPaths
 from pymc_nrm.nested.labels import rename_in_order
 from pymc_nrm.nested.levels import Levels

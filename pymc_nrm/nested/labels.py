@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_nrm.checks import numeric_array
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.partitions.labels import canonical_labels
 
 __all__ = ["NestedLabels", "canonical_columns", "rename_in_order"]

@@ -7,9 +7,9 @@ import numpy as np
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameters_size
 from pymc_nrm.families.fast import update_cache
-from pymc_nrm.generic import kernel
-from pymc_nrm.interrupts import check_signals
-from pymc_nrm.special import copy_row
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.special import copy_row
 
 
 class State(NamedTuple):

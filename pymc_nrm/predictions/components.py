@@ -11,8 +11,8 @@ from pymc.util import get_random_generator
 from pymc_nrm.checks import check_flag, random_generator
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size, restore_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
-from pymc_nrm.generic import kernel
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import label_counts

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.model.parts import joint_data, joint_family
 from pymc_nrm.nested.forward import draw_further_nested
 from pymc_nrm.nested.known_paths import KnownPaths, canonical_paths

@@ -11,12 +11,12 @@ import math
 
 import numpy as np
 
-from pymc_nrm.generic import kernel, lacking
+from pymc_nrm.kernels.generic import kernel, lacking
+from pymc_nrm.kernels.special import draw_log_gamma, softplus
 from pymc_nrm.measures.generalized_gamma import stable_parameters
 from pymc_nrm.measures.quadrature import log_growth
 from pymc_nrm.predictions.levy_tail import log_mass_below, log_tail_inverse
 from pymc_nrm.predictions.tilted_stable import draw_log_tilted_stable
-from pymc_nrm.special import draw_log_gamma, softplus
 
 
 def _parameters(measure):

@@ -6,7 +6,7 @@ class and its tilted versions.  Sizes are given as logarithms, since most jumps 
 
 import math
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.quadrature import expm1_ratio
 
 _EULER = 0.5772156649015329

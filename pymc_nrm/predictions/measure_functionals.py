@@ -13,8 +13,8 @@ from pymc_nrm.families.base import Centred, prepare_data
 from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
 from pymc_nrm.families.conjugate import parameter_shapes
 from pymc_nrm.families.needs import PARAMETERS, check_needs
-from pymc_nrm.generic import kernel
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.predictions.components import covariances_held
 from pymc_nrm.predictions.items import as_rows

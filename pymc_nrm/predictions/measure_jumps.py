@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.generic import generic, lacking
+from pymc_nrm.kernels.generic import generic, lacking
+from pymc_nrm.kernels.special import log_sum_exp, softplus
 from pymc_nrm.measures.base import draw_log_auxiliary
 from pymc_nrm.measures.generalized_gamma import stable_parameters
 from pymc_nrm.measures.mixture_of_finite_mixtures import MixtureOfFiniteMixtures
@@ -19,7 +20,6 @@ from pymc_nrm.predictions.jumps import (
     draw_log_gamma_jumps,
     draw_log_remaining_jumps,
 )
-from pymc_nrm.special import log_sum_exp, softplus
 
 
 class Jumps(NamedTuple):

@@ -3,8 +3,8 @@
 import numpy as np
 
 from pymc_nrm.families.base import Centred
-from pymc_nrm.generic import kernel
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.model.parts import joint_data, joint_family
 from pymc_nrm.nested.labels import rename_in_order
 from pymc_nrm.predictions.grouped_draws import GroupedDraw, leaf_weights

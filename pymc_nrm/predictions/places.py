@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 
 __all__ = ["Places", "component_weights", "nodes_of_paths", "places_of"]
 

@@ -10,8 +10,8 @@ from pymc.util import get_random_generator
 from pymc_nrm.checks import check_count, check_name, random_generator
 from pymc_nrm.families.conjugate import draw_item, restore_parameters
 from pymc_nrm.families.needs import ITEMS, check_needs
-from pymc_nrm.generic import kernel
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.model.rvs import checked_model, has_known_paths, is_mixture
 from pymc_nrm.predictions.any_draws import draws_of
 from pymc_nrm.predictions.components import covariances_held, draw_component_rows

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from pymc_nrm.generic import generic, lacking
+from pymc_nrm.kernels.generic import generic, lacking
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.measures.generalized_gamma import stable_parameters
 from pymc_nrm.measures.mixture_of_finite_mixtures import MixtureOfFiniteMixtures, log_new_weight

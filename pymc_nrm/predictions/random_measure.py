@@ -11,6 +11,7 @@ from pymc.util import get_random_generator
 from pymc_nrm.checks import check_count, check_number, random_generator
 from pymc_nrm.families.conjugate import restore_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
+from pymc_nrm.kernels.special import log_sum_exp
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.components import draw_component_rows
@@ -18,7 +19,6 @@ from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded
 from pymc_nrm.predictions.measure_jumps import draw_jumps
 from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.progress import tracked
-from pymc_nrm.special import log_sum_exp
 
 
 def sample_random_measure(

@@ -3,10 +3,10 @@
 import numpy as np
 
 from pymc_nrm.families.base import add_item, log_predictive, refresh_cache
-from pymc_nrm.generic import kernel
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.partitions.clusters import build_state
-from pymc_nrm.special import copy_row
 
 
 def log_predictive_table(labels, family, data, points, n_points):

@@ -16,9 +16,9 @@ log-concavity alone.  All hats are flat around the mode and exponential beyond.
 
 import math
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.special import draw_log_gamma
 from pymc_nrm.measures.quadrature import expm1_ratio
-from pymc_nrm.special import draw_log_gamma
 
 # Tangents touch h where it has dropped by an amount in this range.  On either side of the mode, the mass of a hat with
 # one flat and one tangent piece is then at most 1 / (1 - exp(-1/2)) times the integral.  Proof: let the drop at a

@@ -11,8 +11,8 @@ import pytensor.tensor as pt
 from pytensor.gradient import disconnected_type
 from pytensor.graph.basic import Apply
 
-from pymc_nrm.generic import kernel
-from pymc_nrm.kernel_op import KernelOp, symbolic_pullback
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.kernel_op import KernelOp, symbolic_pullback
 
 __all__ = ["CovarianceGradient", "RandomCovariance", "random_covariance", "symbolic_covariance"]
 

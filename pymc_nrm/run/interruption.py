@@ -4,7 +4,7 @@ import contextlib
 import signal
 import threading
 
-from pymc_nrm.interrupts import Interrupted, call_again_later, loses_errors
+from pymc_nrm.kernels.interrupts import Interrupted, call_again_later, loses_errors
 from pymc_nrm.pymc_internals import NO_DRAWS
 
 __all__ = ["interrupts_before_draws", "interrupts_outside_of_conversions"]

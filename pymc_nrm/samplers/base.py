@@ -10,14 +10,14 @@ from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_nrm.checks import random_generator
-from pymc_nrm.compilation import announced_compilation
 from pymc_nrm.distributions.start import is_default_start
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE, check_needs
-from pymc_nrm.generic import kernel, lacking, precompile
 from pymc_nrm.guide_trees.guide_tree import guide_tree
 from pymc_nrm.guide_trees.tree import cut_tree
-from pymc_nrm.interrupts import Interrupted
+from pymc_nrm.kernels.compilation import announced_compilation
+from pymc_nrm.kernels.generic import kernel, lacking, precompile
+from pymc_nrm.kernels.interrupts import Interrupted
 from pymc_nrm.marks import NUMBER, partition_number
 from pymc_nrm.measures.base import Weights, draw_log_auxiliary, log_joint_term, weights
 from pymc_nrm.model.dependents import mixtures_of

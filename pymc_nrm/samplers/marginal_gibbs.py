@@ -15,9 +15,9 @@ from pymc_nrm.families.fast import (
     update_panel,
     write_panel,
 )
-from pymc_nrm.generic import kernel, precompile
-from pymc_nrm.interrupts import check_signals
-from pymc_nrm.lanes import LANES
+from pymc_nrm.kernels.generic import kernel, precompile
+from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.partitions.clusters import attach, close_slot, grow, open_slot
 from pymc_nrm.samplers.base import PartitionStep
 from pymc_nrm.samplers.panel import draw_column, new_panel

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.fast import panel_shape, write_panel
-from pymc_nrm.generic import kernel
-from pymc_nrm.lanes import LANES, exp_within
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.lanes import LANES, exp_within
 
 
 class Panel(NamedTuple):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 
 # Jumps below are lost to underflow.
 _SMALLEST = 1e-300

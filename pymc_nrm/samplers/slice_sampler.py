@@ -9,9 +9,9 @@ from pymc_nrm.families.base import statistics_size
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.families.needs import COMPONENT_PANEL
-from pymc_nrm.generic import kernel, precompile
-from pymc_nrm.interrupts import check_signals
-from pymc_nrm.lanes import LANES
+from pymc_nrm.kernels.generic import kernel, precompile
+from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.samplers.base import PartitionStep
 from pymc_nrm.samplers.panel import draw_column

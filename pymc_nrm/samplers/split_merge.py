@@ -6,8 +6,8 @@ import numpy as np
 
 from pymc_nrm.checks import check_count
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.generic import kernel, precompile
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel, precompile
+from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.samplers.base import PartitionStep
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
 from pymc_nrm.samplers.sides import (

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 
 # Indices into the counts of a tally.
 SPLIT, MERGE = 0, 1

@@ -6,8 +6,8 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.checks import check_name
-from pymc_nrm.generic import kernel
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.marks import NAME, NESTED, NUMBER, partition_number
 
 __all__ = ["partition_draws", "partition_names", "stack_draws"]

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.generic import generic, kernel
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import generic, kernel
+from pymc_nrm.kernels.interrupts import check_signals
 
 LINEAR, NORMALIZED_INFORMATION, ADJUSTED_RAND = 0, 1, 2
 

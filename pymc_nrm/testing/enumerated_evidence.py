@@ -7,9 +7,9 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.kernels.special import log_sum_exp
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import all_partitions
-from pymc_nrm.special import log_sum_exp
 from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers
 
 MOST_ITEMS = 10

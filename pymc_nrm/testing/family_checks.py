@@ -9,9 +9,9 @@ from pymc_nrm.families.base import complete
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import log_predictive_without, panel_shape
 from pymc_nrm.families.needs import ITEMS, PREDICTIVE, check_needs
-from pymc_nrm.generic import lacking
 from pymc_nrm.hyperparameters import plain_values
-from pymc_nrm.lanes import LANES
+from pymc_nrm.kernels.generic import lacking
+from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.testing import family_kernels as kernels
 from pymc_nrm.testing.family_draw_checks import check_draws
 from pymc_nrm.testing.figures import CheckError, assert_close

@@ -9,8 +9,8 @@ from pymc_nrm.families.base import Centred, localise, prepare_data
 from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
 from pymc_nrm.families.conjugate import parameter_shapes, parameters_size, restore_parameters
 from pymc_nrm.families.needs import COMPONENT_PANEL
-from pymc_nrm.generic import lacking
-from pymc_nrm.lanes import LANES
+from pymc_nrm.kernels.generic import lacking
+from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.testing import family_kernels as kernels
 from pymc_nrm.testing.figures import CheckError, assert_close, assert_zero, is_zero
 

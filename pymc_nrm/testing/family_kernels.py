@@ -18,8 +18,8 @@ from pymc_nrm.families.fast import (
     update_panel,
     write_panel,
 )
-from pymc_nrm.generic import kernel
-from pymc_nrm.lanes import LANES
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.lanes import LANES
 
 
 @kernel

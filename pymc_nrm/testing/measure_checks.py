@@ -8,8 +8,8 @@ import pytensor
 import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
 
-from pymc_nrm.generic import kernel, lacking
 from pymc_nrm.hyperparameters import check_values
+from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.measures.base import (
     draw_log_auxiliary,
     draw_partition,

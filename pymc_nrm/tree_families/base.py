@@ -16,8 +16,8 @@ import numpy as np
 from pytensor.graph.basic import Variable
 
 from pymc_nrm.families import arguments
-from pymc_nrm.generic import describe_fields, generic
 from pymc_nrm.hyperparameters import static_shape
+from pymc_nrm.kernels.generic import describe_fields, generic
 from pymc_nrm.supports import Hyperparameter
 
 __all__ = [

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.tree_families.base import draw_whitening, expected_covariance, new_scatter, transform_row
 from pymc_nrm.tree_families.messages import node_moments, residual_scatter
 from pymc_nrm.tree_families.node_tree import build_node_tree

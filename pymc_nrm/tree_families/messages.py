@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.tree_families.base import add_square, new_scatter, scatter_log_likelihood
 from pymc_nrm.tree_families.node_tree import build_node_tree
 

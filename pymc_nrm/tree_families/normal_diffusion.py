@@ -11,8 +11,8 @@ from pymc_nrm.families.learned import learned_family
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import sample_moments
 from pymc_nrm.families.scatter import log_determinants
-from pymc_nrm.generic import kernel
-from pymc_nrm.special import log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
 from pymc_nrm.supports import Hyperparameter
 from pymc_nrm.tree_families.base import (
     tree_family,

@@ -10,8 +10,8 @@ import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph.basic import Apply
 
-from pymc_nrm.generic import kernel
-from pymc_nrm.kernel_op import KernelOp, symbolic_pullback
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.kernel_op import KernelOp, symbolic_pullback
 from pymc_nrm.tree_families.node_tree import build_node_tree
 from pymc_nrm.tree_families.upward_pass import residual_rows
 

@@ -10,8 +10,8 @@ from pymc_nrm.families.base import check_resolution, complete, localise, prepare
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE, check_needs, is_family
 from pymc_nrm.families.product import product, product_data
-from pymc_nrm.generic import lacking
 from pymc_nrm.hyperparameters import plain_values
+from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import check_measure_hyperparameters, weights
 
 # What trees need of a family.

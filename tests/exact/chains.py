@@ -6,7 +6,7 @@ number of clusters and every iteration: the loops then compile once per family, 
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
 from pymc_nrm.samplers.base import draw_weights

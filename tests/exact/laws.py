@@ -6,7 +6,7 @@ import numpy as np
 from cases import FAMILIES, MEASURES
 from chains import draw_tables
 
-from pymc_nrm.generic import lacking
+from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import log_eppf, weights
 from pymc_nrm.measures.levy import log_tilted_moment
 from pymc_nrm.partitions.labels import label_counts

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.samplers.nested.diffusion_moves import move_item, new_work
 from pymc_nrm.samplers.nested.diffusion_split_merge import split_or_merge

@@ -12,8 +12,8 @@ from laws import CHAINS, assert_law
 from models import make_model, run
 
 from pymc_nrm.families import PoissonGamma
-from pymc_nrm.generic import kernel
 from pymc_nrm.guide_trees.tree import build_tree
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights, weights
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels

@@ -14,7 +14,7 @@ from scipy.integrate import quad
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights, log_eppf, weights
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import label_counts

@@ -11,7 +11,7 @@ from pytensor.gradient import zero_grad
 from pymc_nrm.families import base, components, conjugate, fast
 from pymc_nrm.families.normal_gamma import NormalGamma
 from pymc_nrm.families.poisson_gamma import PoissonGamma
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.testing import CheckError, check_family
 
 COUNTS = np.array([[0, 3], [1, 4], [7, 0], [2, 12], [0, 0], [3, 5]])

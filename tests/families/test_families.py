@@ -12,7 +12,7 @@ from pymc_nrm.families.conjugate import (
     parameters_size,
     restore_parameters,
 )
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.testing import check_family
 from pymc_nrm.testing.family_kernels import fresh_predictives, marginal, sum_statistics
 

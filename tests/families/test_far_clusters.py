@@ -27,8 +27,8 @@ from pymc_nrm.families.fast import (
     update_cache,
     write_panel,
 )
-from pymc_nrm.generic import kernel
-from pymc_nrm.lanes import LANES
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.lanes import LANES
 
 TOLERANCE = 1e-6
 MARGINALS = {"NormalGamma": normal_gamma_marginal, "NormalWishart": normal_wishart_marginal}

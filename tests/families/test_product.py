@@ -25,8 +25,8 @@ from pymc_nrm.families.conjugate import (
 )
 from pymc_nrm.families.fast import panel_shape, update_cache
 from pymc_nrm.families.product import Product, product, product_data
-from pymc_nrm.generic import kernel
-from pymc_nrm.lanes import LANES
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.testing.family_kernels import panel_values
 
 

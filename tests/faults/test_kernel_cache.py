@@ -9,10 +9,10 @@ import warnings
 
 import pytest
 
-from pymc_nrm import kernel_cache
+from pymc_nrm.kernels import kernel_cache
 
 MODULE = """
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 
 @kernel
 def double(x):

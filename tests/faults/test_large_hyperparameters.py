@@ -24,8 +24,8 @@ from pymc_nrm.families.base import (
 )
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import log_predictive_without
-from pymc_nrm.generic import kernel
-from pymc_nrm.lanes import LANES
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.measures import NormalizedGeneralizedGamma, NormalizedInverseGaussian
 from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf
 from pymc_nrm.testing.family_kernels import panel_values

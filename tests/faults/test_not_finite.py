@@ -12,11 +12,11 @@ from scipy import sparse
 import pymc_nrm as nrm
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete
+from pymc_nrm.kernels.special import draw_categorical, draw_index
 from pymc_nrm.samplers.finite import check_against_graph, graph_log_likelihood
 from pymc_nrm.samplers.panel import draw_column
 from pymc_nrm.samplers.sides import choose_side
 from pymc_nrm.samplers.tally import accept, empty_tally
-from pymc_nrm.special import draw_categorical, draw_index
 from pymc_nrm.testing import kernel_inputs
 
 X = np.random.default_rng(1).normal(size=12)

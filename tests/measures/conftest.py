@@ -7,7 +7,7 @@ A row is a measure with float fields.  All tests that take ``measure`` run on ev
 import numpy as np
 import pytest
 
-from pymc_nrm.generic import lacking
+from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures import (
     DirichletProcess,
     MixtureOfFiniteMixtures,

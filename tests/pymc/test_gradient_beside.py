@@ -13,14 +13,14 @@ import pymc as pm
 import pytest
 
 import pymc_nrm as nrm
-from pymc_nrm import compilation
+from pymc_nrm.kernels import compilation
 from pymc_nrm.run import gradient_beside
 from pymc_nrm.run.gradient_beside import compile_gradient, with_gradient_beside
 
 SAMPLE = """
 import pymc as pm
 import pymc_nrm as nrm
-from pymc_nrm.generic import prepare_numba
+from pymc_nrm.kernels.generic import prepare_numba
 
 with pm.Model() as model:
     alpha = pm.Gamma("alpha", 2.0, 1.0)
@@ -78,7 +78,7 @@ def started(monkeypatch):
 
 def compile_for_long(monkeypatch):
     monkeypatch.setattr(compilation, "SECONDS_BEFORE_LINE", 0.0)
-    from pymc_nrm.generic import kernel, precompile
+    from pymc_nrm.kernels.generic import kernel, precompile
 
     with compilation.announced_compilation("a step", []):
         for _ in range(3):

@@ -12,7 +12,7 @@ import pytensor
 import pytest
 
 import pymc_nrm as nrm
-from pymc_nrm.compilation import same_bits_in_every_process
+from pymc_nrm.kernels.compilation import same_bits_in_every_process
 
 X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]])
 QUIET = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}

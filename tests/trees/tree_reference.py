@@ -12,7 +12,7 @@ from scipy import sparse
 from pymc_nrm.families import MultinomialDirichlet, NormalGamma
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.generic import lacking
+from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures import (
     DirichletProcess,
     MixtureOfFiniteMixtures,

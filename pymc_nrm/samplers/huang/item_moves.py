@@ -6,8 +6,9 @@ import numpy as np
 
 from pymc_nrm.families.base import log_predictive
 from pymc_nrm.families.components import add_component_densities
-from pymc_nrm.generic import kernel
-from pymc_nrm.lanes import LANES
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.special import draw_categorical, log_sum_exp
 from pymc_nrm.samplers.huang.node_measures import (
     close_component,
     draw_weights,
@@ -15,7 +16,6 @@ from pymc_nrm.samplers.huang.node_measures import (
     with_room,
 )
 from pymc_nrm.samplers.nested.franchise import add_path, change_items
-from pymc_nrm.special import draw_categorical, log_sum_exp
 
 
 @kernel

@@ -8,11 +8,11 @@ import numpy as np
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.components import component_panel, write_component
 from pymc_nrm.families.conjugate import draw_dirichlet, draw_parameters, parameters_size
-from pymc_nrm.generic import kernel
-from pymc_nrm.interrupts import check_signals
-from pymc_nrm.lanes import LANES
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.special import copy_row, draw_log_gamma
 from pymc_nrm.partitions.clusters import close_slot, grow, open_slot
-from pymc_nrm.special import copy_row, draw_log_gamma
 
 
 class NodeMeasures(NamedTuple):

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.nested.forward import members
 from pymc_nrm.nested.labels import canonical_columns
 from pymc_nrm.partitions.clusters import build_state, ordered_labels

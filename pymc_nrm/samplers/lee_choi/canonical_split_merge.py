@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import add_item
-from pymc_nrm.generic import kernel
 from pymc_nrm.guide_trees.potentials import log_dissimilarity, log_potential
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.special import copy_row, draw_categorical, log_sum_exp, softplus, sum_rows
 from pymc_nrm.partitions.clusters import grow, open_slot
 from pymc_nrm.samplers.lee_choi.published_moves import (
     draw_subtree,
@@ -17,7 +18,6 @@ from pymc_nrm.samplers.lee_choi.published_moves import (
 )
 from pymc_nrm.samplers.sides import apply_merge, fill_slot, log_weight
 from pymc_nrm.samplers.tally import accept, empty_tally
-from pymc_nrm.special import copy_row, draw_categorical, log_sum_exp, softplus, sum_rows
 
 
 class Restriction(NamedTuple):

@@ -7,10 +7,10 @@ import numpy as np
 
 from pymc_nrm.checks import check_count
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.generic import precompile
 from pymc_nrm.guide_trees.guide_tree import guide_tree
 from pymc_nrm.guide_trees.incremental import grow_forest
 from pymc_nrm.guide_trees.tree import cut_tree
+from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels

@@ -8,11 +8,11 @@ from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_nrm.checks import random_generator
-from pymc_nrm.compilation import announced_compilation
 from pymc_nrm.distributions.start import is_default_start
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE, check_needs
-from pymc_nrm.generic import precompile
+from pymc_nrm.kernels.compilation import announced_compilation
+from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.marks import NUMBER, partition_number
 from pymc_nrm.model.rvs import checked_model, family_of, is_nested_partition, value_of
 from pymc_nrm.nested.known_paths import KnownPaths

@@ -4,9 +4,9 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, refresh_cache
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.special import copy_row, sum_rows
 from pymc_nrm.partitions.clusters import close_slot
-from pymc_nrm.special import copy_row, sum_rows
 
 
 @kernel

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from pymc_nrm.families.base import log_predictive
-from pymc_nrm.generic import kernel
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.partitions.clusters import State, attach, close_slot, grow, open_slot
 from pymc_nrm.samplers.marginal_gibbs import random_items
 from pymc_nrm.samplers.nested.franchise import Blocks, Franchise, remove_customer, seat_customer

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
-from pymc_nrm.special import log_rising_factorial
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.special import log_rising_factorial
 from pymc_nrm.tree_families.node_tree import add_message, close_node, open_node
 
 __all__ = ["shuffle", "split_or_merge"]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.samplers.nested.diffusion_moves import move_item, new_work, regraft_node
 from pymc_nrm.samplers.nested.diffusion_split_merge import shuffle, split_or_merge
 from pymc_nrm.tree_families.base import draw_whitening, transform_row

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.nested.labels import canonical_columns
 
 

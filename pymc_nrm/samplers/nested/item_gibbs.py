@@ -4,8 +4,8 @@ import numpy as np
 
 from pymc_nrm.families.base import log_predictive
 from pymc_nrm.families.fast import update_cache
-from pymc_nrm.generic import kernel
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.partitions.clusters import attach, close_slot, grow, open_slot
 from pymc_nrm.samplers.nested.franchise import remove_customer, seat_customer
 from pymc_nrm.samplers.nested.places import draw_leaf, leave_leaf, new_work

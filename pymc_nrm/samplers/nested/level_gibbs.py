@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.special import draw_categorical, log_rising_factorial
 from pymc_nrm.samplers.marginal_gibbs import random_items
 from pymc_nrm.samplers.nested.franchise import close_block, open_block
 from pymc_nrm.samplers.nested.weights_of_places import log_opening_weight
-from pymc_nrm.special import draw_categorical, log_rising_factorial
 
 
 @kernel

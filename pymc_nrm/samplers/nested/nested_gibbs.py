@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_nrm.checks import check_count
 from pymc_nrm.distributions.nested_partition import draw_value
-from pymc_nrm.generic import precompile
+from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.nested.forward import draw_nested, draw_paths
 from pymc_nrm.nested.labels import canonical_columns
 from pymc_nrm.pymc_internals import Competence

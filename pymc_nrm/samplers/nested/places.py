@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.generic import generic, kernel
+from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.nested.known_paths import KnownPaths
 from pymc_nrm.nested.levels import Levels
 from pymc_nrm.samplers.nested.franchise import add_path, change_items, empty_franchise

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_nrm.generic import generic, kernel
+from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.nested.known_paths import KnownPaths
 from pymc_nrm.nested.levels import Levels
 from pymc_nrm.partitions.clusters import State, build_state

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.nested.labels import rename_in_order
 
 

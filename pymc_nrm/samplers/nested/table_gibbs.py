@@ -5,8 +5,9 @@ import math
 import numpy as np
 
 from pymc_nrm.families.base import statistics_size
-from pymc_nrm.generic import kernel
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.special import log_rising_factorial
 from pymc_nrm.nested.forward import members
 from pymc_nrm.partitions.clusters import grow, open_slot
 from pymc_nrm.samplers.marginal_gibbs import random_items
@@ -26,7 +27,6 @@ from pymc_nrm.samplers.nested.weights_of_places import (
     predictive_weights,
     relative_weights,
 )
-from pymc_nrm.special import log_rising_factorial
 
 
 @kernel

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 
 
 @kernel

@@ -9,11 +9,11 @@ import numpy as np
 from pymc.exceptions import SamplingError
 
 from pymc_nrm.checks import check_count, check_number
-from pymc_nrm.generic import precompile
 from pymc_nrm.itemwise.empty_slots import EmptySlots
 from pymc_nrm.itemwise.item_table import ItemTable
 from pymc_nrm.itemwise.local_variables import local_variables
-from pymc_nrm.lanes import LANES
+from pymc_nrm.kernels.generic import precompile
+from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.marks import ALL_SLOTS_USED
 from pymc_nrm.model.rvs import checked_model, n_slots
 from pymc_nrm.partitions.clusters import build_state

@@ -5,11 +5,11 @@ import numpy as np
 from pymc_nrm.families.base import add_item, log_predictive, refresh_cache
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import update_cache
-from pymc_nrm.generic import kernel
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.special import draw_categorical, sum_rows
 from pymc_nrm.partitions.clusters import close_slot, grow, open_slot
 from pymc_nrm.samplers.tree_guided.guide_tables import draw_leaf
-from pymc_nrm.special import draw_categorical, sum_rows
 
 
 @kernel

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
-from pymc_nrm.generic import kernel
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
 
 
 class Guide(NamedTuple):

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.special import draw_index, sum_rows
 from pymc_nrm.samplers.sides import draw_pair, log_weight
 from pymc_nrm.samplers.tree_guided.units import item_of
-from pymc_nrm.special import draw_index, sum_rows
 
 
 @kernel

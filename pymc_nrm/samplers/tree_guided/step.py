@@ -8,9 +8,9 @@ import numpy as np
 
 from pymc_nrm.checks import check_count
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.generic import kernel, precompile
 from pymc_nrm.guide_trees.guide_tree import guide_tree
 from pymc_nrm.guide_trees.tree import cut_tree
+from pymc_nrm.kernels.generic import kernel, precompile
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.pymc_internals import Competence, dataclass_state
 from pymc_nrm.samplers.base import PartitionStep, PartitionStepState

@@ -5,9 +5,10 @@ import math
 import numpy as np
 
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.generic import kernel
 from pymc_nrm.guide_trees.tree import lowest_common_ancestor
-from pymc_nrm.interrupts import check_signals
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.special import copy_row, sum_rows
 from pymc_nrm.samplers.marginal_gibbs import random_items
 from pymc_nrm.samplers.sides import (
     allocate_items,
@@ -28,7 +29,6 @@ from pymc_nrm.samplers.tree_guided.units import (
     unit_size,
     unit_statistics,
 )
-from pymc_nrm.special import copy_row, sum_rows
 
 
 @kernel

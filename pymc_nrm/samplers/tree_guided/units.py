@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import add_item
-from pymc_nrm.generic import kernel
-from pymc_nrm.special import copy_row
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.special import copy_row
 
 
 class Traces(NamedTuple):

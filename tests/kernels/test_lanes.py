@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pymc_nrm.generic import kernel
-from pymc_nrm.lanes import LANES, exp_within, log_above_one, squared_lengths
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.lanes import LANES, exp_within, log_above_one, squared_lengths
 
 
 @kernel

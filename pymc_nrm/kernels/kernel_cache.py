@@ -5,8 +5,8 @@ import hashlib
 import pickle
 import warnings
 
-from pymc_nrm.fingerprints import class_fingerprint, function_fingerprint, layer_of, source_fingerprint
-from pymc_nrm.part_compiler import compilers
+from pymc_nrm.kernels.fingerprints import class_fingerprint, function_fingerprint, layer_of, source_fingerprint
+from pymc_nrm.kernels.part_compiler import compilers
 
 __all__ = ["attach_cache"]
 
@@ -139,7 +139,7 @@ def _foreign_fingerprints(signature):
     """Hashes of the types in a signature that are defined outside this package."""
     nested = [numba_type for argument in signature for numba_type in _nested(argument)]
     classes = [numba_type.instance_class for numba_type in nested if hasattr(numba_type, "instance_class")]
-    return [class_fingerprint(cls) for cls in classes if not cls.__module__.startswith(f"{__package__}.")]
+    return [class_fingerprint(cls) for cls in classes if not cls.__module__.startswith("pymc_nrm.")]
 
 
 def _nested(numba_type):

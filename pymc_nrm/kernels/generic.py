@@ -11,11 +11,11 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pymc_nrm.fingerprints import dispatchers, layer_of
-from pymc_nrm.interrupts import call_with_late_interrupts, compile_check_signals
-from pymc_nrm.kernel_cache import attach_cache
-from pymc_nrm.layers import COMPOSED
-from pymc_nrm.part_compiler import compilers
+from pymc_nrm.kernels.fingerprints import dispatchers, layer_of
+from pymc_nrm.kernels.interrupts import call_with_late_interrupts, compile_check_signals
+from pymc_nrm.kernels.kernel_cache import attach_cache
+from pymc_nrm.kernels.layers import COMPOSED
+from pymc_nrm.kernels.part_compiler import compilers
 
 __all__ = [
     "Generic",

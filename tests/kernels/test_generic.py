@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import pymc_nrm
-from pymc_nrm.fingerprints import class_fingerprint, function_fingerprint
-from pymc_nrm.generic import generic, kernel, precompile
+from pymc_nrm.kernels.fingerprints import class_fingerprint, function_fingerprint
+from pymc_nrm.kernels.generic import generic, kernel, precompile
 
 
 class Square(NamedTuple):
@@ -218,7 +218,7 @@ NEAR = """
 import functools
 import far
 from far import LOADED, Shape, inner, inner_kernel, pairs
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 
 def shift(x, by=far.LOADED[3]):
     return x + by
@@ -239,7 +239,7 @@ FAR = """
 import json, pathlib
 import numpy as np
 import deep
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 
 LOADED = json.loads(pathlib.Path(__file__).with_name("numbers.json").read_text())
 NUMBER, ARRAY, ENDS = LOADED[0], np.array(LOADED[1:2]), (1, (LOADED[2], "a"))
@@ -380,7 +380,7 @@ FOREIGN_MODULE = """
 """
 
 HELPER = """
-    from pymc_nrm.generic import kernel
+    from pymc_nrm.kernels.generic import kernel
 
     CONSTANT = 1.0
 

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pymc_nrm.generic import kernel
-from pymc_nrm.pairs import (
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.pairs import (
     add_pairs,
     divide_pairs,
     fused_multiply_add,

@@ -8,7 +8,7 @@ import time
 
 import pytensor
 
-from pymc_nrm.generic import prepare_numba
+from pymc_nrm.kernels.generic import prepare_numba
 
 __all__ = [
     "announced_compilation",

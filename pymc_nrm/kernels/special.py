@@ -9,7 +9,7 @@ import numpy as np
 import pytensor.tensor as pt
 from scipy.special import gammaln
 
-from pymc_nrm.generic import generic, kernel
+from pymc_nrm.kernels.generic import generic, kernel
 
 __all__ = [
     "cholesky_downdate",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, psi
 
-from pymc_nrm import special
+from pymc_nrm.kernels import special
 
 
 @pytest.mark.parametrize(

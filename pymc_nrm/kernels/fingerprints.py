@@ -11,7 +11,7 @@ import types
 
 import numpy as np
 
-from pymc_nrm.layers import IMPORTS, kernel_layers
+from pymc_nrm.kernels.layers import IMPORTS, kernel_layers
 
 __all__ = ["class_fingerprint", "dispatchers", "function_fingerprint", "layer_of", "source_fingerprint"]
 
@@ -25,7 +25,7 @@ _INSTALLED = [pathlib.Path(sysconfig.get_path(name)) for name in ("stdlib", "pla
 
 def layer_of(path):
     """Name of the folder or module directly below the package that a file belongs to; None for files elsewhere."""
-    root = pathlib.Path(__file__).parent
+    root = pathlib.Path(__file__).parents[1]
     path = pathlib.Path(path)
     return path.relative_to(root).with_suffix("").parts[0] if path.is_relative_to(root) else None
 
@@ -34,7 +34,7 @@ def layer_of(path):
 def source_fingerprint(layer=None):
     """Hash of the source files that kernels of one layer may call."""
     digest = hashlib.sha256()
-    root = pathlib.Path(__file__).parent
+    root = pathlib.Path(__file__).parents[1]
     below = kernel_layers(layer) if layer in IMPORTS else None
     for path in sorted(root.rglob("*.py")):
         if below is None or layer_of(path) in below:
@@ -144,7 +144,7 @@ def _file_of(value):
 
 def _is_followed(module, file, own):
     top = module.partition(".")[0]
-    if top in (__package__, "builtins") or (file is None and top in sys.builtin_module_names):
+    if top in ("pymc_nrm", "builtins") or (file is None and top in sys.builtin_module_names):
         return False
     return top == own or file is None or not any(file.is_relative_to(folder) for folder in _INSTALLED)
 

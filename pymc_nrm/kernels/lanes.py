@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pymc_nrm.generic import kernel, numba_extension
+from pymc_nrm.kernels.generic import kernel, numba_extension
 
 __all__ = ["LANES", "exp_within", "log_above_one", "squared_lengths"]
 

@@ -7,7 +7,7 @@ sum and dot product".
 import math
 from fractions import Fraction
 
-from pymc_nrm.generic import exact_kernel, numba_extension
+from pymc_nrm.kernels.generic import exact_kernel, numba_extension
 
 __all__ = [
     "add_pairs",

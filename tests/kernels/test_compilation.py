@@ -4,10 +4,10 @@ import logging
 
 import pytest
 
-from pymc_nrm import compilation
-from pymc_nrm.compilation import announced_compilation, without_announcements
 from pymc_nrm.families import NormalGamma, PoissonGamma
-from pymc_nrm.generic import kernel, precompile
+from pymc_nrm.kernels import compilation
+from pymc_nrm.kernels.compilation import announced_compilation, without_announcements
+from pymc_nrm.kernels.generic import kernel, precompile
 
 
 @pytest.fixture

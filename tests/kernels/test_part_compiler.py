@@ -7,7 +7,7 @@ import pytest
 
 MODULE = """
 import sys
-from pymc_nrm.generic import kernel
+from pymc_nrm.kernels.generic import kernel
 
 @kernel
 def checked(x):
