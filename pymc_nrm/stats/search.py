@@ -26,7 +26,7 @@ class Candidate(NamedTuple):
     # Number of items of each slot; int64 of shape (n + 2,).
     sizes: Any
     # One plus the number of the last occupied slot, and the number of clusters; int64 of shape (2,).
-    n_slots: Any
+    extent: Any
 
 
 class PairTable(NamedTuple):
@@ -37,7 +37,7 @@ class PairTable(NamedTuple):
 
     def join_costs(self, candidate, item, costs):
         row = self.costs[item]
-        for slot in range(candidate.n_slots[0] + 1):
+        for slot in range(candidate.extent[0] + 1):
             costs[slot] = 0.0
         for other in range(row.shape[0]):
             slot = candidate.labels[other]
@@ -50,7 +50,7 @@ class PairTable(NamedTuple):
     def count_item(self, candidate, item, slot, sign):
         return None
 
-    def with_room(self, n_slots):
+    def with_room(self, extent):
         return self
 
     def total_loss(self, candidate):
@@ -91,18 +91,18 @@ class DrawTables(NamedTuple):
 
     def join_costs(self, candidate, item, costs):
         rows, table = self.rows[item], self.table
-        n_slots, own = candidate.n_slots[0], candidate.labels[item]
-        sum_gains(self.gains, rows, n_slots, costs)
+        extent, own = candidate.extent[0], candidate.labels[item]
+        sum_gains(self.gains, rows, extent, costs)
         if own >= 0:
             costs[own] = 0.0
             for s in range(rows.shape[0]):
                 count = self.counts[rows[s], own]
                 costs[own] += table[count] - table[count - 1]
-        for slot in range(n_slots):
+        for slot in range(extent):
             size = candidate.sizes[slot] - (slot == own)
             costs[slot] *= self.coefficients[1] / rows.shape[0]
             costs[slot] += self.coefficients[0] * (table[size + 1] - table[size])
-        costs[n_slots] = 0.0
+        costs[extent] = 0.0
 
     def item_losses(self, candidate, item, costs):
         if self.ratio == LINEAR:
@@ -120,12 +120,12 @@ class DrawTables(NamedTuple):
             self.gains[row, slot] = table[after + 1] - table[after]
             self.cells[s] += table[after] - table[before]
 
-    def with_room(self, n_slots):
+    def with_room(self, extent):
         n_rows, room = self.counts.shape
-        if n_slots <= room:
+        if extent <= room:
             return self
-        counts = np.zeros((n_rows, n_slots + 16), dtype=np.int32)
-        gains = np.zeros((n_rows, n_slots + 16))  # of empty cells: the table begins with two zeros
+        counts = np.zeros((n_rows, extent + 16), dtype=np.int32)
+        gains = np.zeros((n_rows, extent + 16))  # of empty cells: the table begins with two zeros
         # Plain loops compile many times faster than assignments of slices.
         for row in range(n_rows):
             for slot in range(room):
@@ -136,7 +136,7 @@ class DrawTables(NamedTuple):
     def total_loss(self, candidate):
         n, n_draws = self.rows.shape
         clusters, total = 0.0, 0.0
-        for slot in range(candidate.n_slots[0]):
+        for slot in range(candidate.extent[0]):
             clusters += self.table[candidate.sizes[slot]]
         for s in range(n_draws):
             cells, margin = self.cells[s], self.margins[s]
@@ -169,8 +169,8 @@ def count_item(tables, candidate, item, slot, sign):
 
 
 @generic
-def with_room(tables, n_slots):
-    """Return tables with room for at least ``n_slots`` slots: the same ones, or larger copies."""
+def with_room(tables, extent):
+    """Return tables with room for at least ``extent`` slots: the same ones, or larger copies."""
     raise NotImplementedError
 
 
@@ -181,13 +181,13 @@ def total_loss(tables, candidate):
 
 
 @kernel
-def sum_gains(gains, rows, n_slots, sums):
+def sum_gains(gains, rows, extent, sums):
     """Sum the gains of each slot over draws, for the rows of one item."""
-    for slot in range(n_slots + 1):
+    for slot in range(extent + 1):
         sums[slot] = 0.0
     for s in range(rows.shape[0]):
         gain = gains[rows[s]]
-        for slot in range(n_slots):
+        for slot in range(extent):
             sums[slot] += gain[slot]
 
 
@@ -195,13 +195,13 @@ def sum_gains(gains, rows, n_slots, sums):
 def ratio_losses(tables, candidate, item, losses):
     """Write ``n`` times the expected loss with the item in each slot, for losses that are ratios."""
     rows, table = tables.rows[item], tables.table
-    n_slots, own = candidate.n_slots[0], candidate.labels[item]
+    extent, own = candidate.extent[0], candidate.labels[item]
     n, n_draws = tables.rows.shape
     clusters = 0.0
-    for slot in range(n_slots):
+    for slot in range(extent):
         clusters += table[candidate.sizes[slot] - (slot == own)]
-    joined = np.empty(n_slots + 1)
-    for slot in range(n_slots + 1):
+    joined = np.empty(extent + 1)
+    for slot in range(extent + 1):
         size = candidate.sizes[slot] - (slot == own)
         joined[slot] = clusters + table[size + 1] - table[size]
         losses[slot] = 0.0
@@ -213,16 +213,16 @@ def ratio_losses(tables, candidate, item, losses):
         # The draw without the item.
         cells = tables.cells[s] - (table[count] - table[count - 1])
         if tables.ratio == NORMALIZED_INFORMATION:
-            for slot in range(n_slots + 1):
+            for slot in range(extent + 1):
                 losses[slot] += normalized_information(joined[slot], margin, cells + gain[slot], table[n])
             stay += normalized_information(joined[own], margin, tables.cells[s], table[n])
         else:
-            for slot in range(n_slots + 1):
+            for slot in range(extent + 1):
                 losses[slot] += adjusted_rand_loss(joined[slot], margin, cells + gain[slot], table[n])
             stay += adjusted_rand_loss(joined[own], margin, tables.cells[s], table[n])
     # The gains of the item's own slot were computed with the item in it.
     losses[own] = stay
-    for slot in range(n_slots + 1):
+    for slot in range(extent + 1):
         losses[slot] *= n / n_draws
 
 
@@ -269,8 +269,8 @@ def put(tables, candidate, item, slot):
     count_item(tables, candidate, item, slot, 1)
     candidate.labels[item] = slot
     candidate.sizes[slot] += 1
-    candidate.n_slots[0] = max(candidate.n_slots[0], slot + 1)
-    candidate.n_slots[1] += candidate.sizes[slot] == 1
+    candidate.extent[0] = max(candidate.extent[0], slot + 1)
+    candidate.extent[1] += candidate.sizes[slot] == 1
 
 
 @kernel
@@ -280,22 +280,22 @@ def take(tables, candidate, item):
     count_item(tables, candidate, item, slot, -1)
     candidate.labels[item] = -1
     candidate.sizes[slot] -= 1
-    candidate.n_slots[1] -= candidate.sizes[slot] == 0
-    while candidate.n_slots[0] > 0 and candidate.sizes[candidate.n_slots[0] - 1] == 0:
-        candidate.n_slots[0] -= 1
+    candidate.extent[1] -= candidate.sizes[slot] == 0
+    while candidate.extent[0] > 0 and candidate.sizes[candidate.extent[0] - 1] == 0:
+        candidate.extent[0] -= 1
 
 
 @kernel
 def best_slot(candidate, costs, own, max_clusters):
     """Slot with the least cost for an item; its own slot, if any, unless another is better by more than rounding."""
-    n_others = candidate.n_slots[1]
+    n_others = candidate.extent[1]
     if own >= 0 and candidate.sizes[own] == 1:
         n_others -= 1
     best, least = own, np.inf
     if own >= 0:
         least = costs[own] - TOLERANCE
     offered = False
-    for slot in range(candidate.n_slots[0] + 1):
+    for slot in range(candidate.extent[0] + 1):
         if slot == own:
             continue
         if candidate.sizes[slot] == 0:
@@ -313,7 +313,7 @@ def allocate(tables, candidate, items, costs, max_clusters):
     """Put items that are left out, one by one, into the slot with the least linear loss of the items put so far."""
     for item in items:
         check_signals()
-        tables = with_room(tables, candidate.n_slots[0] + 2)
+        tables = with_room(tables, candidate.extent[0] + 2)
         join_costs(tables, candidate, item, costs)
         put(tables, candidate, item, best_slot(candidate, costs, -1, max_clusters))
     return tables
@@ -330,7 +330,7 @@ def sweep(rng, tables, candidate, costs, max_clusters, max_sweeps):
     for _ in range(max_sweeps):
         for item in items:
             check_signals()
-            tables = with_room(tables, candidate.n_slots[0] + 2)
+            tables = with_room(tables, candidate.extent[0] + 2)
             own = candidate.labels[item]
             item_losses(tables, candidate, item, costs)
             slot = best_slot(candidate, costs, own, max_clusters)
@@ -352,11 +352,11 @@ def dissolve(rng, tables, candidate, costs, max_clusters):
     """
     n_improved = 0
     loss = total_loss(tables, candidate)
-    slots = np.arange(candidate.n_slots[0])
+    slots = np.arange(candidate.extent[0])
     shuffle(rng, slots)
     for slot in slots:
         check_signals()
-        if candidate.sizes[slot] == 0 or candidate.n_slots[1] == 1:
+        if candidate.sizes[slot] == 0 or candidate.extent[1] == 1:
             continue
         before = candidate.labels.copy()
         items = members(before, slot)

@@ -166,7 +166,7 @@ def test_tables_follow_the_candidate(loss, rng):
     sums = np.bincount(draw_of_row, weights=tables.table[counts].sum(axis=1))
     np.testing.assert_allclose(tables.cells, sums, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(candidate.sizes, np.bincount(candidate.labels, minlength=n + 2))
-    assert candidate.n_slots.tolist() == [candidate.labels.max() + 1, len(np.unique(candidate.labels))]
+    assert candidate.extent.tolist() == [candidate.labels.max() + 1, len(np.unique(candidate.labels))]
 
 
 @pytest.mark.parametrize("loss", VALUES)

@@ -141,13 +141,15 @@ def subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
             # Removing the block frees its slot, which is then the one for a new cluster: list it once.
             marks[old] = move
         slots = np.empty(state.size[0] + 1, dtype=np.int64)
-        n_slots = 0
+        n_candidates = 0
         for slot in state.active[: state.size[0]]:
             if marks[slot] != move:
-                slots[n_slots] = slot
-                n_slots += 1
+                slots[n_candidates] = slot
+                n_candidates += 1
         sum_block(family, data, items, block)
         take_block(state, family, data, marginals, old, items, block)
-        slots[n_slots] = state.active[state.size[0]]
-        n_moved += old != redraw_block(rng, state, weights, family, data, marginals, items, block, slots[: n_slots + 1])
+        slots[n_candidates] = state.active[state.size[0]]
+        n_moved += old != redraw_block(
+            rng, state, weights, family, data, marginals, items, block, slots[: n_candidates + 1]
+        )
     return state, n_moved

@@ -22,10 +22,10 @@ def block_costs(tables, candidate, items, marks, costs):
 
     ``marks`` has a zero for each row of the tables; ``costs`` has room for one slot more than there are.
     """
-    table, n_slots = tables.table, candidate.n_slots[0]
+    table, extent = tables.table, candidate.extent[0]
     n_draws = tables.rows.shape[1]
     touched = np.empty(items.shape[0], dtype=np.int64)
-    for slot in range(n_slots + 1):
+    for slot in range(extent + 1):
         costs[slot] = 0.0
     for s in range(n_draws):
         check_signals()
@@ -40,12 +40,12 @@ def block_costs(tables, candidate, items, marks, costs):
             row = touched[k]
             more = marks[row]
             marks[row] = 0
-            for slot in range(n_slots):
+            for slot in range(extent):
                 count = tables.counts[row, slot]
                 costs[slot] += table[count + more] - table[count]
-            costs[n_slots] += table[more]
-    for slot in range(n_slots + 1):
-        size = candidate.sizes[slot] if slot < n_slots else 0
+            costs[extent] += table[more]
+    for slot in range(extent + 1):
+        size = candidate.sizes[slot] if slot < extent else 0
         costs[slot] *= tables.coefficients[1] / n_draws
         costs[slot] += tables.coefficients[0] * (table[size + items.shape[0]] - table[size])
 
@@ -190,16 +190,16 @@ class NestedSearch:
                 item_costs(tables, candidate, items[0], self._costs)
             else:
                 block_costs(tables, candidate, items, self._marks[level], self._costs)
-            n_slots = int(candidate.n_slots[0])
-            costs = self._costs[: n_slots + 1].copy()
-            occupied = candidate.sizes[:n_slots] > 0
+            extent = int(candidate.extent[0])
+            costs = self._costs[: extent + 1].copy()
+            occupied = candidate.sizes[:extent] > 0
             if candidate.labels[items[0]] >= 0:
                 occupied[slot] = candidate.sizes[slot] > 1
-            parent, rest = np.zeros(n_slots, dtype=np.int64), candidate.labels >= 0
+            parent, rest = np.zeros(extent, dtype=np.int64), candidate.labels >= 0
             parent[candidate.labels[rest]] = above[rest]
-            total = np.where(occupied, best[parent] + costs[:n_slots], np.inf) if n_slots else np.zeros(0)
-            stay += costs[slot] if 0 <= slot < n_slots and occupied[slot] else costs[n_slots]
-            alone.append(costs[n_slots])
+            total = np.where(occupied, best[parent] + costs[:extent], np.inf) if extent else np.zeros(0)
+            stay += costs[slot] if 0 <= slot < extent and occupied[slot] else costs[extent]
+            alone.append(costs[extent])
             chosen.append((parent, total))
             best, above = total, np.maximum(candidate.labels, 0)
         return *self._best_path(chosen, np.array(alone)), stay
