@@ -137,7 +137,7 @@ def test_errors(tree):
         plot_tree(tree, backend="plotly")
     with pytest.raises(ValueError, match="level must be a whole number between 1 and 2; got 3"):
         plot_similarity(make_nested_draws(), level=3, backend="none")
-    with pytest.raises(ValueError, match="h must have dimensions chain, draw and one of items"):
+    with pytest.raises(ValueError, match="h is a nested partition: consensus_tree"):
         plot_similarity(make_nested_draws(), backend="none")
     with pytest.raises(ValueError, match="draws of 2 levels of 27 items; got 1 levels of 27"):
         plot_nodes_by_level(make_nested_draws(), prior=make_draws().expand_dims("level"), backend="none")
