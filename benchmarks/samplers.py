@@ -25,7 +25,7 @@ SAMPLERS = {
     "split-merge and Gibbs on a tenth": Sampler(
         nrm.SplitMerge, lambda n: {"proposal": "restricted_gibbs", "n_items": n // 10}
     ),
-    "published tree-guided (biased)": Sampler(nrm.samplers.PublishedTreeGuided, exact=False),
+    "published tree-guided (biased)": Sampler(nrm.published.PublishedTreeGuided, exact=False),
     TREE: Sampler(nrm.TreeGuided),
 }
 

@@ -20,7 +20,7 @@ def samplers(global_moves, levels):
     """The published sampler with G global moves and D levels of local moves per draw, and the exact sampler."""
     found = {
         f"published (biased), G = {n_global}, D = {n_levels}": Sampler(
-            nrm.samplers.PublishedTreeGuided,
+            nrm.published.PublishedTreeGuided,
             lambda n, g=n_global, d=n_levels: {"n_global": g, "n_levels": d},
             exact=False,
         )

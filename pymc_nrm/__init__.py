@@ -6,6 +6,7 @@ from pymc_nrm import (
     datasets,
     plots,
     priors,  # noqa: F401, registers the priors of families
+    published,
     samplers,
     stats,
     trees,
@@ -117,6 +118,7 @@ __all__ = [
     "plots",
     "point_estimate",
     "predict_labels",
+    "published",
     "resume",
     "sample",
     "sample_components",
@@ -140,8 +142,8 @@ for _step in (
     SliceSampler,
     SlotGibbs,
     NestedGibbs,
-    samplers.PublishedTreeGuided,
-    samplers.PublishedNestedGibbs,
+    published.PublishedTreeGuided,
+    published.PublishedNestedGibbs,
 ):
     if _step not in STEP_METHODS:
         STEP_METHODS.append(_step)

@@ -51,6 +51,9 @@ GROUPS = {
         "Data whose means diffuse down the tree of a nested partition, with the means integrated out.",
     ),
     "samplers": Group("Samplers", ("pymc_nrm.samplers",), "Steps of PyMC that move a partition."),
+    "published": Group(
+        "Published samplers", ("pymc_nrm.published",), "Samplers as they were published, to reproduce results."
+    ),
     "distributions": Group("Distributions", (), "The random variables of a model."),
     "elicitation": Group(
         "Elicitation", ("pymc_nrm.elicitation",), "A prior from what is known about the number of clusters."

@@ -199,4 +199,9 @@ def _sampler_facts(cls):
     }
 
 
-_FACTS = {"measures": _measure_facts, "families": _family_facts, "samplers": _sampler_facts}
+_FACTS = {
+    "measures": _measure_facts,
+    "families": _family_facts,
+    "samplers": _sampler_facts,
+    "published": _sampler_facts,
+}

@@ -39,6 +39,16 @@ IMPORTS = {
         *_PYMC,
         "itemwise",
     ),
+    "published": (
+        *_CHECKS,
+        "kernels",
+        *_KINDS,
+        "partitions",
+        "guide_trees",
+        "nested",
+        *_PYMC,
+        "samplers",
+    ),
     "testing": (*_CHECKS, "kernels", *_KINDS, "partitions", "trees", "tree_families", *_PYMC),
     "stats": ("checks", "marks", "progress", "kernels"),
     "plots": ("checks", "elicitation", "stats"),
@@ -65,7 +75,7 @@ IMPORTS = {
 WITHOUT_KERNELS = frozenset({"marks", "progress", *_CHECKS, "pymc_internals", "model"})
 
 # Kernels of these parts mostly call others, so that they are optimised only as parts of those that Python calls.
-COMPOSED = frozenset({"guide_trees", "tree_families", "samplers"})
+COMPOSED = frozenset({"guide_trees", "tree_families", "samplers", "published"})
 
 
 def kernel_layers(layer):

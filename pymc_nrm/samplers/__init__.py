@@ -1,7 +1,5 @@
 """Steps that sample partitions."""
 
-from pymc_nrm.samplers.huang.step import PublishedNestedGibbs
-from pymc_nrm.samplers.lee_choi.step import PublishedTreeGuided
 from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
 from pymc_nrm.samplers.nested.nested_gibbs import NestedGibbs
 from pymc_nrm.samplers.slice_sampler import SliceSampler
@@ -13,11 +11,15 @@ from pymc_nrm.samplers.tree_guided.step import TreeGuided
 __all__ = [
     "MarginalGibbs",
     "NestedGibbs",
-    "PublishedNestedGibbs",
-    "PublishedTreeGuided",
     "SliceSampler",
     "SlotGibbs",
     "SlotNUTS",
     "SplitMerge",
     "TreeGuided",
 ]
+
+
+def __getattr__(name):
+    if name in ("PublishedNestedGibbs", "PublishedTreeGuided"):
+        raise AttributeError(f"{name} is pymc_nrm.published.{name} now")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -32,7 +32,7 @@ def model_of(family):
 
 
 @pytest.mark.filterwarnings("ignore:PublishedTreeGuided does not leave")
-@pytest.mark.parametrize("step", [nrm.TreeGuided, nrm.SplitMerge, nrm.samplers.PublishedTreeGuided])
+@pytest.mark.parametrize("step", [nrm.TreeGuided, nrm.SplitMerge, nrm.published.PublishedTreeGuided])
 def test_a_step_says_what_it_needs_and_which_does_not(step):
     message = f"Predictive has no log_marginal, which {step.__name__} needs; MarginalGibbs does not"
     with model_of(Predictive()) as model, pytest.raises(NotImplementedError, match=f"^{message}$"):

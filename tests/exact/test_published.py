@@ -17,15 +17,15 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights, weights
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
-from pymc_nrm.samplers.lee_choi.canonical_split_merge import canonical_items, canonical_moves
-from pymc_nrm.samplers.lee_choi.published_moves import (
+from pymc_nrm.published.lee_choi.canonical_split_merge import canonical_items, canonical_moves
+from pymc_nrm.published.lee_choi.published_moves import (
     forest_labels,
     global_move,
     plant_forest,
     published_cycle,
     refresh_forest,
 )
-from pymc_nrm.samplers.lee_choi.step import PublishedTreeGuided
+from pymc_nrm.published.lee_choi.step import PublishedTreeGuided
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep
 from pymc_nrm.samplers.tally import empty_tally
 from pymc_nrm.testing import exact_posterior, kernel_inputs, largest_z, total_variation, z_scores

@@ -204,7 +204,7 @@ def test_an_interrupt_while_numba_unpickles_comes_later():
 CHAINS = """
     import functools, signal, sys
     import numpy as np, pymc as pm, pymc_nrm as nrm
-    from pymc_nrm.samplers.lee_choi.step import PublishedTreeGuided
+    from pymc_nrm.published.lee_choi.step import PublishedTreeGuided
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     step_name, cores, times, with_nuts = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "True"

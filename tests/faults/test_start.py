@@ -79,7 +79,7 @@ FEW_MOVES = {
     nrm.MarginalGibbs: {"n_items": 1},
     nrm.SplitMerge: {"n_moves": 1, "n_items": 1},
     nrm.SliceSampler: {},
-    nrm.samplers.PublishedTreeGuided: {"canonical": True, "n_global": 0},
+    nrm.published.PublishedTreeGuided: {"canonical": True, "n_global": 0},
 }
 
 

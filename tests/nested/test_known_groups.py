@@ -219,7 +219,7 @@ def test_errors(arguments, kind, message):
 def test_what_is_refused_elsewhere():
     with make_model() as model:
         with pytest.raises(ValueError, match="must be a NestedPartition with a random tree; that of 'h' is known"):
-            nrm.samplers.PublishedNestedGibbs([model["h"]], corrected=True)
+            nrm.published.PublishedNestedGibbs([model["h"]], corrected=True)
         with pytest.raises(TypeError, match="must be a NestedPartition without weights"):
             nrm.Mixture("y", model["h"], nrm.NormalDiffusion(np.zeros(3), 1.0, np.eye(3), 5.0), observed=X)
     with pytest.raises(ValueError, match="n of a NestedPartition|one row for each of the 4 items"):

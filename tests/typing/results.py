@@ -21,7 +21,7 @@ with pm.Model() as model:
     pm.sample(1, step=[nrm.SplitMerge([z], n_moves=2, proposal="sequential", n_items=3)], **options)
     pm.sample(1, step=[nrm.SliceSampler([z])], **options)
     pm.sample(1, step=[nrm.TreeGuided([z], moves={"tree_split_merge": 3}, n_trees=1)], **options)
-    pm.sample(1, step=[nrm.samplers.PublishedTreeGuided([z], n_global=2, canonical=True)], **options)
+    pm.sample(1, step=[nrm.published.PublishedTreeGuided([z], n_global=2, canonical=True)], **options)
 
 assert_type(idata, xr.DataTree)
 labels = idata.posterior["z"].values

@@ -14,10 +14,10 @@ from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.published.lee_choi.canonical_split_merge import canonical_items, canonical_moves
+from pymc_nrm.published.lee_choi.published_moves import forest_labels, plant_forest, published_cycle, refresh_forest
 from pymc_nrm.pymc_internals import dataclass_state
 from pymc_nrm.samplers.base import PartitionStep, PartitionStepState
-from pymc_nrm.samplers.lee_choi.canonical_split_merge import canonical_items, canonical_moves
-from pymc_nrm.samplers.lee_choi.published_moves import forest_labels, plant_forest, published_cycle, refresh_forest
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep
 from pymc_nrm.samplers.tally import SPLIT_MERGE_STATS, split_merge_statistics
 
@@ -120,7 +120,7 @@ class PublishedTreeGuided(PartitionStep):
     >>> with pm.Model():
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
-    ...     step = nrm.samplers.PublishedTreeGuided([z], canonical=True)
+    ...     step = nrm.published.PublishedTreeGuided([z], canonical=True)
     """
 
     name = "published_tree_guided"

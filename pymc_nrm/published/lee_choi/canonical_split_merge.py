@@ -11,7 +11,7 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.special import copy_row, draw_categorical, log_sum_exp, softplus, sum_rows
 from pymc_nrm.partitions.clusters import grow, open_slot
-from pymc_nrm.samplers.lee_choi.published_moves import (
+from pymc_nrm.published.lee_choi.published_moves import (
     draw_subtree,
     log_probability_of_subtree,
     nodes_below,

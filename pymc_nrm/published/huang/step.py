@@ -13,8 +13,8 @@ from pymc_nrm.families.needs import COMPONENT_PANEL
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.model.dependents import mixtures_of
 from pymc_nrm.model.rvs import family_of, has_known_paths, is_nested_partition, value_of
+from pymc_nrm.published.huang.published_sweep import Repairs, published_sweep
 from pymc_nrm.pymc_internals import Competence
-from pymc_nrm.samplers.huang.published_sweep import Repairs, published_sweep
 from pymc_nrm.samplers.nested.base import NestedStep
 
 _WARNING = (
@@ -109,7 +109,7 @@ class PublishedNestedGibbs(NestedStep):
     ...     weights = nrm.HierarchicalDirichletProcess(gamma=1.0, gamma_0=1.0)
     ...     h = nrm.NestedPartition("h", nrm.DirichletProcess(1.0), depth=2, weights=weights, n=4)
     ...     x = nrm.Mixture("x", h, nrm.BernoulliBeta(0.6, 0.6), observed=X)
-    ...     step = nrm.samplers.PublishedNestedGibbs([h], corrected=True)
+    ...     step = nrm.published.PublishedNestedGibbs([h], corrected=True)
     """
 
     name = "published_nested_gibbs"

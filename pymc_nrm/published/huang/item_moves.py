@@ -9,7 +9,7 @@ from pymc_nrm.families.components import add_component_densities
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import draw_categorical, log_sum_exp
-from pymc_nrm.samplers.huang.node_measures import (
+from pymc_nrm.published.huang.node_measures import (
     close_component,
     draw_weights,
     open_component,
