@@ -15,6 +15,7 @@ from pymc_nrm.kernels.fingerprints import dispatchers, layer_of
 from pymc_nrm.kernels.interrupts import call_with_late_interrupts, compile_check_signals
 from pymc_nrm.kernels.kernel_cache import attach_cache
 from pymc_nrm.kernels.layers import COMPOSED
+from pymc_nrm.kernels.numba_internals import are_known
 from pymc_nrm.kernels.part_compiler import compilers
 
 __all__ = [
@@ -152,7 +153,9 @@ def numba_extension(register):
 def _overload(dispatcher):
     from numba.extending import overload
 
-    options = dispatcher.options | _part_options | {"pipeline_class": compilers().PartCompiler}
+    options = dispatcher.options | _part_options
+    if are_known():
+        options["pipeline_class"] = compilers().PartCompiler
 
     @overload(dispatcher, strict=False, jit_options=options)
     def implementation(first, *rest):
@@ -197,7 +200,7 @@ class Kernel:
     @functools.cached_property
     def dispatcher(self):
         """The numba dispatcher for calls from Python."""
-        return self._dispatcher("", {"pipeline_class": compilers().WholeCompiler})
+        return self._dispatcher("", {"pipeline_class": compilers().WholeCompiler} if are_known() else {})
 
     @functools.cached_property
     def part(self):
@@ -207,9 +210,12 @@ class Kernel:
         for each kernel on the way up to the one that Python calls.  Parts need neither machine code nor wrappers for
         calls from Python; those that mostly call others are optimised only where Python calls them.
         """
-        classes = compilers()
-        compiler = classes.PartCompilerWithoutOptimisation if self._is_composed else classes.PartCompiler
-        dispatcher = self._dispatcher(".part", _part_options | {"pipeline_class": compiler})
+        if are_known():
+            classes = compilers()
+            compiler = classes.PartCompilerWithoutOptimisation if self._is_composed else classes.PartCompiler
+            dispatcher = self._dispatcher(".part", _part_options | {"pipeline_class": compiler})
+        else:
+            dispatcher = self._dispatcher(".whole", _part_options)
         template = dispatcher.get_call_template
 
         def template_for_any_value(args, kws):

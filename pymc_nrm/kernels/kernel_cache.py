@@ -6,6 +6,7 @@ import pickle
 import warnings
 
 from pymc_nrm.kernels.fingerprints import class_fingerprint, function_fingerprint, layer_of, source_fingerprint
+from pymc_nrm.kernels.numba_internals import CACHE, lacking_names
 from pymc_nrm.kernels.part_compiler import compilers
 
 __all__ = ["attach_cache"]
@@ -13,6 +14,8 @@ __all__ = ["attach_cache"]
 
 def attach_cache(dispatcher, suffix):
     """Give a numba dispatcher a cache on disk, or warn if there is no folder for it."""
+    if _cache_class() is None:
+        return
     try:
         dispatcher._cache = _cache_class()(dispatcher.py_func, suffix)
     except (OSError, RuntimeError) as error:
@@ -35,6 +38,8 @@ _said = set()
 
 @functools.cache
 def _cache_class():
+    if lacking_names(CACHE):
+        return None
     from numba.core.caching import FunctionCache, IndexDataCacheFile
 
     class Files(IndexDataCacheFile):
@@ -85,7 +90,7 @@ def _cache_class():
 
     class KernelCache(FunctionCache):
         def __init__(self, function, suffix):
-            if suffix:
+            if suffix == ".part":
                 # Numba's constructor makes one of these.
                 self._impl_class = compilers().PartCacheImplementation
             super().__init__(function)
