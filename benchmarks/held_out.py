@@ -64,9 +64,9 @@ def package(train, test, family, seconds, seed, hyperpriors=False):
     density given the partition, with parameters integrated out.
     """
     model, draws, times = chain(train, family, hyperpriors, seconds, seed)
-    nrm.density(draws.isel(draw=slice(0, 1)), model, test[:2])
+    nrm.predictive_density(draws.isel(draw=slice(0, 1)), model, test[:2])
     start = time.process_time()
-    density = nrm.density(draws, model, test).density.values[0]
+    density = nrm.predictive_density(draws, model, test).density.values[0]
     prediction = (time.process_time() - start) / len(times)
     times = times + prediction * np.arange(1, len(times) + 1)
     totals = np.concatenate([np.zeros((1, len(test))), density.cumsum(axis=0)])

@@ -88,7 +88,7 @@ def main():
             prior = pm.sample_prior_predictive(5_000, var_names=["z"], random_seed=1)
         print(f"{name}:\n{nrm.summary(idata, n_sizes=2).to_string()}\n")
         results[name] = nrm.compute_log_likelihood(idata.sel(draw=slice(None, None, 2)), model)
-        density = nrm.density(idata.sel(draw=slice(None, None, 5)), model, grid)
+        density = nrm.predictive_density(idata.sel(draw=slice(None, None, 5)), model, grid)
 
         pc, legend = panel(top[i], name)
         visuals = {"legend": legend if i == 0 else False, "xlabel": {"text": "velocity (1000 km/s)"}}

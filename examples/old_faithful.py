@@ -57,7 +57,7 @@ def main():
     components = nrm.sample_components(idata, model, random_seed=1)
     thinned = idata.sel(draw=slice(None, None, 30))
     grid = np.stack(np.meshgrid(np.linspace(0.8, 6, 80), np.linspace(35, 105, 80), indexing="ij"), axis=-1)
-    density = nrm.density(thinned, model, grid.reshape(-1, 2))
+    density = nrm.predictive_density(thinned, model, grid.reshape(-1, 2))
     n_clusters, n_uncertain = int(estimate.n_clusters), int(uncertain.sum())
     print(f"\npoint estimate: {n_clusters} clusters; the cluster of {n_uncertain} eruptions is uncertain")
     means = components.item_mean.mean(("chain", "draw"))

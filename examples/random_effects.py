@@ -99,7 +99,7 @@ def main():
     plot_effects(left, data, normal.posterior, "Normal random effects", ORANGE)
     plot_effects(middle, data, idata.posterior, "Mixture of normal random effects", BLUE)
     grid = np.linspace(-5, 5.5, 200)
-    density = nrm.density(idata.sel(draw=slice(None, None, 10)), model, grid)
+    density = nrm.predictive_density(idata.sel(draw=slice(None, None, 10)), model, grid)
     pc, legend = panel(right, "Effect of one more clinic")
     nrm.plots.plot_density(density, plot_collection=pc, visuals={"legend": legend, "xlabel": {"text": "effect"}})
     right.plot(data["effect"], np.full(N_CLINICS, -0.012), "|", color="#595959", markersize=6)

@@ -1,5 +1,7 @@
 """Mixtures over random partitions in PyMC, with exact samplers of the partition."""
 
+from typing import TYPE_CHECKING
+
 from pymc.step_methods import STEP_METHODS
 
 from pymc_nrm import (
@@ -34,13 +36,13 @@ from pymc_nrm.measures import (
 from pymc_nrm.nested.weights import HierarchicalDirichletProcess
 from pymc_nrm.predictions import (
     compute_log_likelihood,
-    density,
     fused_estimate,
-    log_density,
+    log_predictive_density,
     measure_cdf,
     measure_density,
     measure_mean,
     predict_labels,
+    predictive_density,
     sample_components,
     sample_new_labels,
     sample_posterior_predictive,
@@ -101,14 +103,13 @@ __all__ = [
     "consensus_tree",
     "credible_ball",
     "datasets",
-    "density",
     "elicit",
     "expected_loss",
     "fused_estimate",
     "gaussian_mixture",
     "jitter_ties",
     "levels",
-    "log_density",
+    "log_predictive_density",
     "measure_cdf",
     "measure_density",
     "measure_mean",
@@ -118,6 +119,7 @@ __all__ = [
     "plots",
     "point_estimate",
     "predict_labels",
+    "predictive_density",
     "published",
     "resume",
     "sample",
@@ -134,6 +136,17 @@ __all__ = [
     "trees",
     "without_labels",
 ]
+
+# Names that were given up, and what took their place.
+_RENAMED = {"density": "predictive_density", "log_density": "log_predictive_density"}
+
+if not TYPE_CHECKING:  # to type checkers, a module with this function has every attribute
+
+    def __getattr__(name):
+        if name in _RENAMED:
+            raise AttributeError(f"{name} is {_RENAMED[name]} now")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 for _step in (
     TreeGuided,

@@ -107,7 +107,7 @@ def quietly(draws, tune, chains, seed, model, step=None, **further):
 def _density_of(idata, model, data, X):
     """Log predictive density of new items: the log of the mean over draws, shape (m,)."""
     with quick_compilation():
-        return nrm.log_density(idata, model, data._replace(X=X).values, progressbar=False).values
+        return nrm.log_predictive_density(idata, model, data._replace(X=X).values, progressbar=False).values
 
 
 def rhat(values):

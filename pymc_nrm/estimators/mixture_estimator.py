@@ -15,7 +15,7 @@ from pymc_nrm.checks import check_count, check_flag, random_generator
 from pymc_nrm.estimators.inputs import as_array, as_matrix, check_n_features, not_fitted
 from pymc_nrm.estimators.parameters import Parameters
 from pymc_nrm.predictions.fused_estimate import fused_estimate
-from pymc_nrm.predictions.log_density import log_density
+from pymc_nrm.predictions.log_predictive_density import log_predictive_density
 from pymc_nrm.predictions.new_labels import predict_labels
 from pymc_nrm.recipes.gaussian_mixture import gaussian_mixture
 from pymc_nrm.recipes.mixture_model import mixture_model
@@ -263,7 +263,7 @@ class MixtureEstimator(Parameters):
         Returns
         -------
         ndarray, shape (m,)
-            In nats, see :func:`~pymc_nrm.predictions.log_density`.
+            In nats, see :func:`~pymc_nrm.predictions.log_predictive_density`.
 
         Raises
         ------
@@ -271,7 +271,7 @@ class MixtureEstimator(Parameters):
             If X is not as that of ``fit``, or ``fit`` was not called.
         """
         data = self._new_data(X)
-        return log_density(self._draws(), self.model_, data, progressbar=False).to_numpy()
+        return log_predictive_density(self._draws(), self.model_, data, progressbar=False).to_numpy()
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log posterior predictive density of new items.

@@ -2,24 +2,24 @@
 
 from pymc_nrm.predictions.components import sample_components
 from pymc_nrm.predictions.fused_estimate import fused_estimate
-from pymc_nrm.predictions.log_density import log_density
 from pymc_nrm.predictions.log_likelihood import compute_log_likelihood
+from pymc_nrm.predictions.log_predictive_density import log_predictive_density
 from pymc_nrm.predictions.measure_functionals import measure_cdf, measure_density, measure_mean
 from pymc_nrm.predictions.new_labels import predict_labels
 from pymc_nrm.predictions.new_slots import sample_new_labels
 from pymc_nrm.predictions.posterior_predictive import sample_posterior_predictive
-from pymc_nrm.predictions.predictive_density import density
+from pymc_nrm.predictions.predictive_density import predictive_density
 from pymc_nrm.predictions.random_measure import sample_random_measure
 
 __all__ = [
     "compute_log_likelihood",
-    "density",
     "fused_estimate",
-    "log_density",
+    "log_predictive_density",
     "measure_cdf",
     "measure_density",
     "measure_mean",
     "predict_labels",
+    "predictive_density",
     "sample_components",
     "sample_new_labels",
     "sample_posterior_predictive",

@@ -16,7 +16,7 @@ from pymc_nrm.predictions.tables import log_sum_rows
 from pymc_nrm.progress import tracked
 
 
-def density(
+def predictive_density(
     idata: xr.DataTree | xr.Dataset,
     model: Model,
     grid: Any,
@@ -72,12 +72,12 @@ def density(
     >>> import pymc as pm
     >>> import xarray as xr
     >>> import pymc_nrm as nrm
-    >>> from pymc_nrm.predictions import density
+    >>> from pymc_nrm.predictions import predictive_density
     >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
-    >>> predicted = density(posterior, model, np.arange(1000))
+    >>> predicted = predictive_density(posterior, model, np.arange(1000))
     >>> predicted.density.sum("point").values.round(6).tolist()
     [[1.0, 1.0]]
     >>> predicted.new_cluster_weight.values.tolist()

@@ -1,5 +1,7 @@
 """Steps that sample partitions."""
 
+from typing import TYPE_CHECKING
+
 from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
 from pymc_nrm.samplers.nested.nested_gibbs import NestedGibbs
 from pymc_nrm.samplers.slice_sampler import SliceSampler
@@ -18,8 +20,9 @@ __all__ = [
     "TreeGuided",
 ]
 
+if not TYPE_CHECKING:  # to type checkers, a module with this function has every attribute
 
-def __getattr__(name):
-    if name in ("PublishedNestedGibbs", "PublishedTreeGuided"):
-        raise AttributeError(f"{name} is pymc_nrm.published.{name} now")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name):
+        if name in ("PublishedNestedGibbs", "PublishedTreeGuided"):
+            raise AttributeError(f"{name} is pymc_nrm.published.{name} now")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -40,7 +40,7 @@ def test_predictions_are_those_of_model_and_draws(fitted):
     predicted = nrm.predict_labels(fitted.idata_, fitted.model_, NEW, fitted.labels_)
     np.testing.assert_array_equal(probabilities[:, :-1], predicted.probability)
     log_p = fitted.score_samples(NEW)
-    np.testing.assert_array_equal(log_p, nrm.log_density(fitted.idata_, fitted.model_, NEW))
+    np.testing.assert_array_equal(log_p, nrm.log_predictive_density(fitted.idata_, fitted.model_, NEW))
     assert fitted.score(NEW) == pytest.approx(log_p.mean())
 
 
@@ -78,7 +78,7 @@ def test_clusters_are_fused_components(fitted):
 
 def test_max_draws(fitted):
     few = copy.copy(fitted).set_params(max_draws=4)
-    expected = nrm.log_density(fitted.idata_.isel(draw=[0, 39]), fitted.model_, NEW)
+    expected = nrm.log_predictive_density(fitted.idata_.isel(draw=[0, 39]), fitted.model_, NEW)
     np.testing.assert_array_equal(few.score_samples(NEW), expected)
 
 

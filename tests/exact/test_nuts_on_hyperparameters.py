@@ -161,7 +161,7 @@ def test_hierarchical_dirichlet_process(groups):
             longer = None if groups is None else np.append(groups, group)
             expected = np.exp(log_evidence(np.append(Y, y), longer, gamma, gamma_0) - whole)
             new_paths = None if group is None else [group]
-            found = nrm.density(idata, model, np.array([y]), new_paths=new_paths)["density"].values
+            found = nrm.predictive_density(idata, model, np.array([y]), new_paths=new_paths)["density"].values
             check_mean(f"count {y} in group {group}", found.reshape(idata["posterior"]["gamma"].shape), expected)
 
 

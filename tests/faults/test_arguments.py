@@ -48,7 +48,7 @@ OF_MODELS = [
     nrm.fused_estimate,
     nrm.sample_posterior_predictive,
     nrm.sample_random_measure,
-    lambda idata, model, **arguments: nrm.density(idata, model, X, **arguments),
+    lambda idata, model, **arguments: nrm.predictive_density(idata, model, X, **arguments),
     lambda idata, model, **arguments: nrm.predict_labels(idata, model, X, **arguments),
 ]
 BAD_RESULTS = [
@@ -284,8 +284,14 @@ def test_arguments_of_sample(arguments, message, model):
             lambda model: nrm.compute_log_likelihood(IDATA, model, extend_inferencedata="x"),
             "extend_inferencedata must be True or False; got 'x'",
         ),
-        (lambda model: nrm.density(IDATA, model, np.full((1, 2), np.inf)), "^grid: data of NormalGamma must be finite"),
-        (lambda model: nrm.density(IDATA, model, [["a", "b"]]), "^grid must be real numbers; got text such as 'a'"),
+        (
+            lambda model: nrm.predictive_density(IDATA, model, np.full((1, 2), np.inf)),
+            "^grid: data of NormalGamma must be finite",
+        ),
+        (
+            lambda model: nrm.predictive_density(IDATA, model, [["a", "b"]]),
+            "^grid must be real numbers; got text such as 'a'",
+        ),
         (
             lambda model: nrm.predict_labels(IDATA, model, np.full((1, 2), np.inf), [0, 0, 1, 1]),
             "^X_new of 'x': data of NormalGamma must be finite",
@@ -399,7 +405,11 @@ def test_random_measures_without_atoms(function, model):
         function(measures.isel(atom=[-1]), model)
 
 
-OF_LIKELIHOODS = [lambda *given: nrm.density(*given, X), nrm.sample_posterior_predictive, nrm.compute_log_likelihood]
+OF_LIKELIHOODS = [
+    lambda *given: nrm.predictive_density(*given, X),
+    nrm.sample_posterior_predictive,
+    nrm.compute_log_likelihood,
+]
 
 
 @pytest.mark.parametrize("function", OF_LIKELIHOODS)

@@ -185,8 +185,10 @@ def test_known_tables():
         h = nrm.NestedPartition("h", weights=weights, paths=groups, observed=value)
         nrm.Mixture("x", h, FAMILY, observed=rows)
     draws = xr.Dataset({"gamma": (("chain", "draw"), [[0.4]])})
-    expected = nrm.log_density(posterior([value]), fixed_model(groups, rows), X[3:], new_paths=["b", "c"])
-    np.testing.assert_allclose(nrm.log_density(draws, model, X[3:], new_paths=["b", "c"]), expected, rtol=1e-12)
+    expected = nrm.log_predictive_density(posterior([value]), fixed_model(groups, rows), X[3:], new_paths=["b", "c"])
+    np.testing.assert_allclose(
+        nrm.log_predictive_density(draws, model, X[3:], new_paths=["b", "c"]), expected, rtol=1e-12
+    )
     assert nrm.predict_labels(draws, model, X[3:], new_paths=["b"]).probability.shape == (2, 2)
 
 
@@ -238,9 +240,9 @@ def test_density_in_a_group_is_the_ratio_of_joint_laws(case):
                 longer, further = extensions(groups, value, group)
                 joint = [log_joint(longer, one, np.vstack([rows, row])) for one in further]
                 expected.append(np.logaddexp.reduce(joint) - log_joint(groups, value, rows))
-            found = nrm.density(draws, model, row[None], new_paths=[group])
+            found = nrm.predictive_density(draws, model, row[None], new_paths=[group])
             np.testing.assert_allclose(np.log(found.density.values.ravel()), expected, rtol=1e-10)
-            log_p = nrm.log_density(draws, model, row[None], new_paths=[group])
+            log_p = nrm.log_predictive_density(draws, model, row[None], new_paths=[group])
             np.testing.assert_allclose(log_p, np.logaddexp.reduce(expected) - np.log(len(values)), rtol=1e-10)
         is_new = []
         for value in values:
@@ -249,8 +251,10 @@ def test_density_in_a_group_is_the_ratio_of_joint_laws(case):
             p = np.exp([log_prior(longer, one) for one in further])
             is_new.append(p[opens].sum() / p.sum())
         np.testing.assert_allclose(found.new_cluster_weight.values.ravel(), is_new, rtol=1e-10)
-    both = nrm.log_density(draws, model, X[2:4], new_paths=new_groups[:2])
-    alone = [nrm.log_density(draws, model, X[2 + k : 3 + k], new_paths=new_groups[k : k + 1]) for k in range(2)]
+    both = nrm.log_predictive_density(draws, model, X[2:4], new_paths=new_groups[:2])
+    alone = [
+        nrm.log_predictive_density(draws, model, X[2 + k : 3 + k], new_paths=new_groups[k : k + 1]) for k in range(2)
+    ]
     np.testing.assert_allclose(both, np.concatenate(alone), rtol=1e-12)
 
 
@@ -308,7 +312,7 @@ def test_groups_of_new_items_are_needed():
     groups, _ = CASES["one level"]
     model, draws = fixed_model(groups, X[:3]), posterior(values_of(groups)[:2])
     for predict in (
-        lambda **given: nrm.log_density(draws, model, X[2:5], **given),
+        lambda **given: nrm.log_predictive_density(draws, model, X[2:5], **given),
         lambda **given: nrm.predict_labels(draws, model, X[2:5], [0, 0, 0], **given),
         lambda **given: nrm.sample_posterior_predictive(draws, model, new_items=3, **given),
     ):
@@ -320,14 +324,14 @@ def test_groups_of_new_items_are_needed():
             predict(new_paths=[["a", "b"]])
         predict(new_paths=["a"])
     with pytest.raises(ValueError, match="new_paths must have one row, the group of the item; got 0 rows"):
-        nrm.density(draws, model, X[2:4])
+        nrm.predictive_density(draws, model, X[2:4])
     with pytest.raises(ValueError, match="new_paths must be None unless there are new_items"):
         nrm.sample_posterior_predictive(draws, model, new_paths=["a"])
     with pm.Model() as flat:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
         nrm.Mixture("x", z, FAMILY, observed=X[:3])
     labels = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1]]])})
-    for predict in (nrm.log_density, nrm.density, nrm.predict_labels):
+    for predict in (nrm.log_predictive_density, nrm.predictive_density, nrm.predict_labels):
         with pytest.raises(
             ValueError, match="new_paths must be None, since 'z' is no NestedPartition with known paths"
         ):

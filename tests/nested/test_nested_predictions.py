@@ -97,11 +97,11 @@ def test_density_is_the_ratio_of_joint_laws(case):
     values, X = some_values(case), new_data(case)
     expected = np.array([[log_sum(log_weights(case, value, row)[1]) for row in X] for value in values])
     model, draws = make_model(case), posterior(values)
-    log_p = nrm.log_density(draws, model, given(case, X))
+    log_p = nrm.log_predictive_density(draws, model, given(case, X))
     assert log_p.dims == ("new_item",)
     np.testing.assert_allclose(log_p, log_sum(expected) - np.log(len(values)), rtol=1e-10)
     if case != "two mixtures":
-        found = nrm.density(draws, model, X)
+        found = nrm.predictive_density(draws, model, X)
         assert found.density.dims == ("chain", "draw", "point")
         np.testing.assert_allclose(np.log(found.density[0]), expected, rtol=1e-10)
         assert found.new_node_weight.dims == ("chain", "draw", "level")
@@ -121,7 +121,7 @@ def test_weights_of_new_nodes(case):
         weights = None if case in DIFFUSIONS else nrm.HierarchicalDirichletProcess([0.4, 0.9], 1.5)
         t = nrm.NestedPartition("t", MEASURE, 2, weights, n=4)
     log_p = model.compile_logp([t], mode=PLAIN)
-    found = nrm.density(posterior(values), make_model(case), new_data(case)[:1]).new_node_weight[0].values
+    found = nrm.predictive_density(posterior(values), make_model(case), new_data(case)[:1]).new_node_weight[0].values
     for value, weights in zip(values, found, strict=True):
         longer = extensions(value)
         p = np.exp([log_p({"t": one}) for one in longer])
@@ -247,7 +247,7 @@ def test_data_of_new_items_have_the_predictive_law():
     draws = posterior(np.broadcast_to(value, (n_draws, *value.shape)))
     model = make_model(case)
     drawn = nrm.sample_posterior_predictive(draws, model, new_items=1, random_seed=2)
-    p = nrm.density(posterior([value]), model, PATTERNS).density.values.ravel()
+    p = nrm.predictive_density(posterior([value]), model, PATTERNS).density.values.ravel()
     assert p.sum() == pytest.approx(1.0)
     found = np.bincount(drawn["predictions"]["x"].values[0, :, 0] @ [1, 2, 4], minlength=8) / n_draws
     assert (np.abs(found - p) < 4.5 * np.sqrt(p * (1 - p) / n_draws)).all()
@@ -271,7 +271,7 @@ def test_data_of_diffusions_have_the_predictive_law(case):
     drawn = nrm.sample_posterior_predictive(draws, model, new_items=1, random_seed=3)
     edges, step = np.linspace(-4, 14, 19), 0.01
     middles = np.arange(-4, 14, step) + step / 2
-    density = nrm.density(posterior([value]), model, middles).density.values.ravel()
+    density = nrm.predictive_density(posterior([value]), model, middles).density.values.ravel()
     p = density.reshape(18, -1).sum(axis=1) * step
     found = np.histogram(drawn["predictions"]["x"].values, edges)[0] / n_draws
     assert (np.abs(found - p) < 4.5 * np.sqrt(p / n_draws) + 1e-4).all()
@@ -305,8 +305,8 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="a tree of 3 items and at most 2 levels; got 2 items and 1 levels"):
         nrm.predict_labels(draws, model, NEW["t"], nrm.stats.ItemTree.from_levels([[0, 1]]))
     with pytest.raises(ValueError, match=r"shape \(3, 2\) for the 3 items of the model; got int64"):
-        nrm.log_density(draws.isel(item=slice(0, 2)), model, NEW["t"])
+        nrm.log_predictive_density(draws.isel(item=slice(0, 2)), model, NEW["t"])
     with pytest.raises(ValueError, match="X_new of 'x' must have shape"):
-        nrm.log_density(draws, model, [[1.0, 2.0, 3.0]])
+        nrm.log_predictive_density(draws, model, [[1.0, 2.0, 3.0]])
     with pytest.raises(ValueError, match="X_new"):
-        nrm.log_density(draws, model, [[np.nan, 2.0]])
+        nrm.log_predictive_density(draws, model, [[np.nan, 2.0]])

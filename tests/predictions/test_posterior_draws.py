@@ -12,7 +12,7 @@ from pymc_nrm.families import NormalGamma
 from pymc_nrm.families.no_data import NoData
 from pymc_nrm.families.product import Product
 from pymc_nrm.model.rvs import find_partition
-from pymc_nrm.predictions import density, predict_labels, sample_components, sample_posterior_predictive
+from pymc_nrm.predictions import predict_labels, predictive_density, sample_components, sample_posterior_predictive
 from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.samplers.target import Target
 
@@ -131,7 +131,10 @@ def test_chains_and_thinned_draws_keep_their_coordinates(model, posterior):
     )
     thinned = several.isel(draw=[0, 2])
     grid = np.array([[50.0, 50.0]])
-    whole, part = density(several, model, grid, var_name="x"), density(thinned, model, grid, var_name="x")
+    whole, part = (
+        predictive_density(several, model, grid, var_name="x"),
+        predictive_density(thinned, model, grid, var_name="x"),
+    )
     xr.testing.assert_allclose(whole.isel(draw=[0, 2]), part)
     assert part.chain.values.tolist() == [3, 5]
     assert part.draw.values.tolist() == [10, 30]
@@ -140,16 +143,16 @@ def test_chains_and_thinned_draws_keep_their_coordinates(model, posterior):
 @pytest.mark.filterwarnings("ignore:Consolidated metadata")
 def test_results_stored_on_disk(model, posterior, tmp_path):
     grid = np.array([[50.0, 50.0]])
-    expected = density(posterior, model, grid, var_name="x")
+    expected = predictive_density(posterior, model, grid, var_name="x")
     # This format has no int64.
     posterior.to_netcdf(tmp_path / "draws.nc", engine="scipy")
     loaded = xr.open_dataset(tmp_path / "draws.nc")
     assert loaded.z.dtype == np.int32
-    xr.testing.assert_allclose(density(loaded, model, grid, var_name="x"), expected)
+    xr.testing.assert_allclose(predictive_density(loaded, model, grid, var_name="x"), expected)
     pytest.importorskip("zarr")
     xr.DataTree.from_dict({"posterior": posterior}).to_zarr(tmp_path / "draws.zarr")
     tree = xr.open_datatree(tmp_path / "draws.zarr", engine="zarr")
-    xr.testing.assert_allclose(density(tree, model, grid, var_name="x"), expected)
+    xr.testing.assert_allclose(predictive_density(tree, model, grid, var_name="x"), expected)
 
 
 def test_latent_mixtures_have_components_and_new_items(model, posterior):
@@ -160,7 +163,7 @@ def test_latent_mixtures_have_components_and_new_items(model, posterior):
     assert drawn["predictions"]["effect"].dims == ("chain", "draw", "new_item")
     assert drawn["predictions"]["x"].dims == ("chain", "draw", "new_item", "x_dim_1")
     assert set(drawn["posterior_predictive"].data_vars) == {"effect", "x"}
-    assert density(idata, model, [0.0], var_name="effect").density.shape == (1, 3, 1)
+    assert predictive_density(idata, model, [0.0], var_name="effect").density.shape == (1, 3, 1)
 
 
 def test_latent_data_are_those_of_each_draw():
@@ -174,13 +177,13 @@ def test_latent_data_are_those_of_each_draw():
     posterior = draws_of(labels)["posterior"].to_dataset()
     posterior["x"] = ("chain", "draw", "x_dim_0"), values[None]
     grid = [0.0, 70.0, 101.0]
-    densities = density(posterior, latent, grid).density
+    densities = predictive_density(posterior, latent, grid).density
     for s in (0, 1):
         with pm.Model() as observed:
             z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
             nrm.Mixture("x", z, family, observed=values[s])
         one = posterior.isel(draw=[s])
-        np.testing.assert_allclose(densities[:, s], density(one, observed, grid).density[:, 0], rtol=1e-9)
+        np.testing.assert_allclose(densities[:, s], predictive_density(one, observed, grid).density[:, 0], rtol=1e-9)
         assert predict_labels(one, latent, grid, [0, 1, 1]).equals(predict_labels(one, observed, grid, [0, 1, 1]))
     both = predict_labels(posterior, latent, grid, [0, 1, 1]).probability
     each = [predict_labels(posterior.isel(draw=[s]), latent, grid, [0, 1, 1]).probability for s in (0, 1)]

@@ -12,7 +12,7 @@ from scipy import sparse
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import all_partitions, label_counts
-from pymc_nrm.predictions import density, sample_posterior_predictive
+from pymc_nrm.predictions import predictive_density, sample_posterior_predictive
 from pymc_nrm.predictions.prediction_rule import draw_new_labels, log_prediction_rule
 from pymc_nrm.testing import largest_z, z_scores
 
@@ -106,7 +106,7 @@ def test_data_of_new_items_follow_the_predictive_density(name):
         grid = np.stack(np.meshgrid(np.sinh(t), np.sinh(t)), axis=-1).reshape(-1, 2)
         weight = np.sqrt(1 + grid**2).prod(axis=1) * (t[1] - t[0]) ** 2
     one = idata.isel(draw=slice(1))
-    p = density(one, model, grid).density.values[0, 0] * weight
+    p = predictive_density(one, model, grid).density.values[0, 0] * weight
     assert p.sum() == pytest.approx(1.0, abs=1e-4)
     for new in (0, 1):
         x = drawn["x"].values[0, :, new]

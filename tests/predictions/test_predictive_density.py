@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions.labels import all_partitions
-from pymc_nrm.predictions import density
+from pymc_nrm.predictions import predictive_density
 
 ALL = rows(CASES)
 
@@ -19,7 +19,7 @@ def test_density_is_the_ratio_of_joint_densities(measure, name):
     case = CASES[name]
     measure = MEASURES[measure]
     partitions, log_joint = joint_table(measure, case.family, case.X)
-    predicted = density(draws_of(partitions), make_model(measure, case), case.new)
+    predicted = predictive_density(draws_of(partitions), make_model(measure, case), case.new)
     values = predicted.density.values[0]
     posterior = np.exp(log_joint - logsumexp(log_joint))
     for j in range(case.new.shape[0]):
@@ -35,7 +35,7 @@ def test_layout():
     case = CASES["NormalWishart"]
     idata = draws_of(all_partitions(4)[:6])
     idata["posterior"] = idata["posterior"].isel(draw=slice(None, None, 2))
-    predicted = density(idata, make_model(MEASURES["DP"], case), case.new)
+    predicted = predictive_density(idata, make_model(MEASURES["DP"], case), case.new)
     assert predicted.density.dims == ("chain", "draw", "point")
     assert predicted.draw.values.tolist() == [0, 2, 4]
     np.testing.assert_array_equal(predicted.x_1, case.new[:, 1])
@@ -47,21 +47,21 @@ def test_layout():
 def test_grids_of_all_kinds_are_the_same():
     case = CASES["NormalWishart"]
     model, idata = make_model(MEASURES["DP"], case), draws_of(all_partitions(4)[:3])
-    expected = density(idata, model, case.new)
+    expected = predictive_density(idata, model, case.new)
     columns = {f"feature {j}": ("grid", case.new[:, j]) for j in (1, 0)}
     for grid in (case.new.tolist(), xr.DataArray(case.new), xr.Dataset(columns)):
-        xr.testing.assert_equal(density(idata, model, grid), expected)
+        xr.testing.assert_equal(predictive_density(idata, model, grid), expected)
     vector = CASES["NormalGamma, vector"]
     model = make_model(MEASURES["DP"], vector)
-    one = density(idata, model, vector.new)
+    one = predictive_density(idata, model, vector.new)
     assert one.point.values.tolist() == vector.new.tolist()
-    xr.testing.assert_equal(one, density(idata["posterior"].to_dataset(), model, vector.new[:, None]))
+    xr.testing.assert_equal(one, predictive_density(idata["posterior"].to_dataset(), model, vector.new[:, None]))
 
 
 def test_density_of_one_feature_integrates_to_one():
     case = CASES["NormalGamma, vector"]
     t = np.linspace(-12, 12, 4001)
-    predicted = density(draws_of(all_partitions(4)), make_model(MEASURES["NGG"], case), np.sinh(t))
+    predicted = predictive_density(draws_of(all_partitions(4)), make_model(MEASURES["NGG"], case), np.sinh(t))
     integral = predicted.density.values @ np.cosh(t) * (t[1] - t[0])
     np.testing.assert_allclose(integral, 1.0, atol=1e-6)
 
@@ -79,16 +79,16 @@ def test_density_of_one_feature_integrates_to_one():
 def test_bad_grids(grid, message):
     model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
     with pytest.raises(ValueError, match=message):
-        density(draws_of(all_partitions(4)), model, grid)
+        predictive_density(draws_of(all_partitions(4)), model, grid)
 
 
 def test_grid_of_text():
     model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
     with pytest.raises(TypeError, match="grid must be real numbers"):
-        density(draws_of(all_partitions(4)), model, [["a", "b"]])
+        predictive_density(draws_of(all_partitions(4)), model, [["a", "b"]])
 
 
 def test_unknown_mixture():
     model = make_model(nrm.DirichletProcess(1.0), CASES["PoissonGamma"])
     with pytest.raises(ValueError, match=r"that of a Mixture of the model, one of \['x'\]; got 'y'"):
-        density(draws_of(all_partitions(4)), model, [[1, 1]], var_name="y")
+        predictive_density(draws_of(all_partitions(4)), model, [[1, 1]], var_name="y")

@@ -18,7 +18,7 @@ from pymc_nrm.predictions.measure_functionals import measure_cdf, measure_densit
 from pymc_nrm.predictions.measure_jumps import draw_jumps
 from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.predictions.prediction_rule import log_prediction_rule
-from pymc_nrm.predictions.predictive_density import density
+from pymc_nrm.predictions.predictive_density import predictive_density
 from pymc_nrm.predictions.random_measure import sample_random_measure
 from pymc_nrm.predictions.tables import log_predictive_table
 
@@ -88,7 +88,7 @@ def test_mean_density_is_the_predictive_density(sampled):
     _, model, idata, draws = sampled
     points = [[1, 4], [0, 0], [6, 1], [20, 0]]
     random = measure_density(draws, model, points).density.values[0]
-    expected = density(idata.isel(draw=slice(1)), model, points).density.values[0, 0]
+    expected = predictive_density(idata.isel(draw=slice(1)), model, points).density.values[0, 0]
     assert np.abs(z_scores(random, expected)).max() < 4
     assert random.std(axis=0).min() > 0
 

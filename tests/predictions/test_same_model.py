@@ -39,7 +39,7 @@ def draws_of(model, kind="flat"):
 
 FUNCTIONS = {
     "predict_labels": lambda idata, model: nrm.predict_labels(idata, model, X),
-    "density": lambda idata, model: nrm.density(idata, model, X[:1]),
+    "density": lambda idata, model: nrm.predictive_density(idata, model, X[:1]),
     "sample_components": lambda idata, model: nrm.sample_components(idata, model),
     "compute_log_likelihood": lambda idata, model: nrm.compute_log_likelihood(idata, model=model),
     "sample_posterior_predictive": lambda idata, model: nrm.sample_posterior_predictive(idata, model),
@@ -60,10 +60,10 @@ def test_rows_in_another_order(name):
 def test_other_units_and_gaps_elsewhere():
     idata = draws_of(model_of(X))
     with pytest.raises(ValueError, match=r"the observed x\[0, 1\] is 1 in the draws and 100 in the model"):
-        nrm.density(idata, grid=X[:1], model=model_of(X * [1.0, 100.0]))
+        nrm.predictive_density(idata, grid=X[:1], model=model_of(X * [1.0, 100.0]))
     with pytest.raises(ValueError, match=r"the observed x\[1, 1\] is nan in the draws and 2 in the model"):
-        nrm.density(idata, grid=X[:1], model=model_of(np.nan_to_num(X, nan=2.0)))
-    nrm.density(idata, grid=X[:1], model=model_of(X * (1 + 1e-9)))
+        nrm.predictive_density(idata, grid=X[:1], model=model_of(np.nan_to_num(X, nan=2.0)))
+    nrm.predictive_density(idata, grid=X[:1], model=model_of(X * (1 + 1e-9)))
 
 
 @pytest.mark.parametrize("kind", ["groups", "slots"])
@@ -77,4 +77,4 @@ def test_files_and_thinned_draws(tmp_path):
     idata = draws_of(model_of(X))
     idata.to_netcdf(tmp_path / "draws.nc")
     for same in (xr.open_datatree(tmp_path / "draws.nc"), idata.isel(draw=slice(0, None, 2), missing_dims="ignore")):
-        nrm.density(same, grid=X[:1], model=model_of(X))
+        nrm.predictive_density(same, grid=X[:1], model=model_of(X))

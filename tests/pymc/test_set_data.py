@@ -128,7 +128,7 @@ def test_predictions_take_draws_of_the_new_size():
     idata = sample(model)
     replicated = nrm.sample_posterior_predictive(idata, model, random_seed=1).posterior_predictive["x"]
     assert replicated.shape == (1, 20, 6)
-    assert np.isfinite(nrm.density(idata, model, np.arange(3))).all()
+    assert np.isfinite(nrm.predictive_density(idata, model, np.arange(3))).all()
 
 
 def test_predictions_refuse_draws_of_the_old_size():
@@ -136,7 +136,7 @@ def test_predictions_refuse_draws_of_the_old_size():
     idata = sample(model)
     set_counts(model, LONGER)
     with pytest.raises(ValueError, match=r"draws of 'z' have 4 items.*model has 6: set the data with which"):
-        nrm.density(idata, model, np.arange(3))
+        nrm.predictive_density(idata, model, np.arange(3))
 
 
 def test_effects_follow_the_outcome():

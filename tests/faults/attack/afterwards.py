@@ -60,7 +60,7 @@ PREDICTIONS = {
         "random_seed": SEED,
         "var_name": ["None", "'x'"],
     },
-    "density": {"var_name": ["None", "'x'"]},
+    "predictive_density": {"var_name": ["None", "'x'"]},
     "predict_labels": {"estimate": ESTIMATE, "var_name": ["None", "'z'"]},
 }
 PLOTS = {
@@ -223,7 +223,7 @@ def prediction_cases(draw, kinds):
     before = draw(posteriors(n, hostile and draw(st.booleans())))
     chosen = draw(options(PREDICTIONS[function], hostile=hostile))
     new, ordinary = "", True
-    if function in ("density", "predict_labels"):
+    if function in ("predictive_density", "predict_labels"):
         ordinary = not draw(st.integers(0, 1))
         new = ", np.array(X)" if ordinary else f", {choose(draw, [*NEW, *WRONG_ANYTHING])}"
     text = MODEL.format(X=X.source, measure=measure.source, family=family.source, n=n) + before.source

@@ -333,6 +333,6 @@ CHECKS = {
     "compute_log_likelihood": _log_likelihoods,
     "sample_posterior_predictive": _replications,
     "sample_random_measure": _random_measure,
-    "density": _density,
+    "predictive_density": _density,
     "predict_labels": _new_labels,
 }

@@ -13,7 +13,7 @@ from pymc_nrm.predictions.new_items import NewItems
 from pymc_nrm.predictions.tables import log_sum_rows
 
 
-def log_density(
+def log_predictive_density(
     idata: xr.DataTree | xr.Dataset,
     model: Model,
     X_new: Any,
@@ -60,19 +60,19 @@ def log_density(
     This is ``log mean over draws of sum_k P(join k) p(x | items of k)``, with k over the clusters of the draw and a new
     one, and with u and the parameters integrated out; k are paths for a nested partition, components if its paths are
     known, and means of nodes are integrated out as well.  The mean is taken of densities, not of logarithms; nothing
-    underflows, unlike :func:`~pymc_nrm.predictions.density` in many dimensions.
+    underflows, unlike :func:`~pymc_nrm.predictions.predictive_density` in many dimensions.
 
     Examples
     --------
     >>> import pymc as pm
     >>> import xarray as xr
     >>> import pymc_nrm as nrm
-    >>> from pymc_nrm.predictions import log_density
+    >>> from pymc_nrm.predictions import log_predictive_density
     >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
-    >>> log_density(posterior, model, [0, 10]).round(2).values.tolist()
+    >>> log_predictive_density(posterior, model, [0, 10]).round(2).values.tolist()
     [-1.45, -4.6]
     """
     model = checked_model(model)
@@ -81,4 +81,6 @@ def log_density(
     total = -np.inf
     for _, table in items.tables("Evaluating densities", progressbar):
         total = np.logaddexp(total, log_sum_rows(table))
-    return xr.DataArray(total - math.log(len(draws)), dims=items.dim, coords=items.coords, name="log_density")
+    return xr.DataArray(
+        total - math.log(len(draws)), dims=items.dim, coords=items.coords, name="log_predictive_density"
+    )

@@ -1,0 +1,25 @@
+"""Names that were given up say what took their place."""
+
+import pytest
+
+import pymc_nrm as nrm
+
+
+@pytest.mark.parametrize(
+    ("module", "before", "now"),
+    [
+        (nrm, "density", "predictive_density"),
+        (nrm, "log_density", "log_predictive_density"),
+        (nrm.samplers, "PublishedTreeGuided", "pymc_nrm.published.PublishedTreeGuided"),
+        (nrm.samplers, "PublishedNestedGibbs", "pymc_nrm.published.PublishedNestedGibbs"),
+    ],
+)
+def test_old_name(module, before, now):
+    with pytest.raises(AttributeError, match=f"{before} is {now} now"):
+        getattr(module, before)
+
+
+@pytest.mark.parametrize("module", [nrm, nrm.samplers])
+def test_unknown_name(module):
+    with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'unknown'"):
+        module.unknown  # noqa: B018
