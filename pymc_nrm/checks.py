@@ -44,9 +44,9 @@ def check_name(argument, value, what):
         raise TypeError(f"{argument} must be a string, the name of {what}; got {value!r}")
 
 
-def check_probability(value, least=0.0, most=1.0):
-    """Check that the argument ``probability`` lies between two numbers."""
-    check_number("probability", value, lambda p: least < p < most, f"between {least:g} and {most:g}")
+def check_probability(value, least=0.0, most=1.0, name="probability"):
+    """Check that an argument lies between two numbers."""
+    check_number(name, value, lambda p: least < p < most, f"between {least:g} and {most:g}")
 
 
 def random_generator(random_seed, argument="random_seed"):

@@ -30,7 +30,7 @@ def plot_cluster_parameters(
     estimate: Any = None,
     var_names: Any = None,
     var_name: str | None = None,
-    probability: Any = None,
+    ci_prob: Any = None,
     min_size: int = 1,
     plot_collection: "PlotCollection | None" = None,
     backend: str | None = None,
@@ -45,7 +45,7 @@ def plot_cluster_parameters(
         Result of sampling, or its group ``posterior``.
     estimate, var_names, var_name
         As for :func:`~pymc_nrm.cluster_parameters`.
-    probability : float, optional
+    ci_prob : float, optional
         Probability of the outer intervals, between 0.5 and 1; by default ``arviz_base.rcParams["stats.ci_prob"]``.
         The inner ones have probability 0.5.
     min_size : int
@@ -95,8 +95,8 @@ def plot_cluster_parameters(
     [[1.1], [5.1]]
     """
     check_count("min_size", min_size, 1)
-    if probability is not None:
-        check_probability(probability, 0.5)
+    if ci_prob is not None:
+        check_probability(ci_prob, 0.5, name="ci_prob")
     parameters = cluster_parameters(idata, estimate, var_names, var_name=var_name)
     sizes = parameters["size"].values
     n_shown = min(int((sizes >= min_size).sum()), MAX_CLUSTERS)
@@ -108,11 +108,11 @@ def plot_cluster_parameters(
             f"var_names must name at most {MAX_PANELS} parameters to plot; got {len(draws)}: {list(draws)}"
         )
     canvas = Canvas("plot_cluster_parameters", VISUALS, visuals, plot_collection, backend)
-    if probability is None:
+    if ci_prob is None:
         from arviz_base import rcParams
 
-        probability = max(rcParams["stats.ci_prob"], 0.5)
-    tails = [(1 - probability) / 2, 0.25, 0.5, 0.75, (1 + probability) / 2]
+        ci_prob = max(rcParams["stats.ci_prob"], 0.5)
+    tails = [(1 - ci_prob) / 2, 0.25, 0.5, 0.75, (1 + ci_prob) / 2]
     quantiles = np.stack([np.quantile(values, tails, axis=0) for values in draws.values()])
 
     names, places = list(draws), np.arange(n_shown)
@@ -143,7 +143,7 @@ def plot_cluster_parameters(
     upwards = {(name,): name for name in names}
     canvas.draw(panel_text, "ylabel", data, texts=upwards, dims=("parameter",), kind="ylabel")
     canvas.legend(
-        ["median", "50 % interval", f"{100 * probability:.4g} % interval"],
+        ["median", "50 % interval", f"{100 * ci_prob:.4g} % interval"],
         [
             {"color": GREY, "marker": "o", "linestyle": "none"},
             {"color": GREY, "width": 4.0, "alpha": 0.45},

@@ -26,7 +26,7 @@ def plot_cluster_sizes(
     idata: xr.DataTree | xr.Dataset | xr.DataArray,
     *,
     var_name: str | None = None,
-    probability: Any = None,
+    ci_prob: Any = None,
     log: bool = False,
     max_rank: int | None = None,
     plot_collection: "PlotCollection | None" = None,
@@ -42,7 +42,7 @@ def plot_cluster_sizes(
         Draws of a partition.
     var_name : str, optional
         Name of the partition; by default the only one.
-    probability : float, optional
+    ci_prob : float, optional
         Probability of the outer intervals, between 0.5 and 1; by default ``arviz_base.rcParams["stats.ci_prob"]``.
         The inner ones have probability 0.5.
     log : bool
@@ -91,17 +91,17 @@ def plot_cluster_sizes(
     if max_rank is not None:
         check_count("max_rank", max_rank, 1)
     check_flag("log", log)
-    if probability is not None:
-        check_probability(probability, 0.5)
+    if ci_prob is not None:
+        check_probability(ci_prob, 0.5, name="ci_prob")
     draws = partition_draws(idata, var_name)
     name, n = draws.name or "partition", draws.shape[2]
     canvas = Canvas("plot_cluster_sizes", VISUALS, visuals, plot_collection, backend)
-    if probability is None:
+    if ci_prob is None:
         from arviz_base import rcParams
 
-        probability = max(rcParams["stats.ci_prob"], 0.5)
+        ci_prob = max(rcParams["stats.ci_prob"], 0.5)
     sizes = cluster_sizes(stack_draws(draws))
-    tails = [(1 - probability) / 2, 0.25, 0.5, 0.75, (1 + probability) / 2]
+    tails = [(1 - ci_prob) / 2, 0.25, 0.5, 0.75, (1 + ci_prob) / 2]
     quantiles = np.quantile(sizes, tails, axis=0, method="inverted_cdf")
     last = int((quantiles[2] > 0).sum()) if max_rank is None else min(max_rank, int((quantiles[-1] > 0).sum()))
     ranks = np.arange(1, max(last, 1) + 1)
@@ -121,7 +121,7 @@ def plot_cluster_sizes(
     canvas.label("xlabel", "rank of the cluster by size" + _left_out(sizes, len(ranks)), data)
     canvas.label("ylabel", f"size (items, of {n})", data)
     canvas.legend(
-        ["median", "50 % interval", f"{100 * probability:.4g} % interval"],
+        ["median", "50 % interval", f"{100 * ci_prob:.4g} % interval"],
         [
             {"color": color, "marker": "o", "linestyle": "none", "markerfacecolor": "white"},
             {"color": color, "width": 4.0, "alpha": 0.45},

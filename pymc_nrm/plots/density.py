@@ -26,7 +26,7 @@ def plot_density(
     density: xr.Dataset,
     *,
     data: Any = None,
-    probability: Any = None,
+    ci_prob: Any = None,
     bins: Any = "auto",
     plot_collection: "PlotCollection | None" = None,
     backend: str | None = None,
@@ -44,7 +44,7 @@ def plot_density(
         two.
     data : array_like, DataFrame or DataArray, shape (n,) or (n, d), optional
         Data, shown as a histogram and lines below it, or as points.
-    probability : float, optional
+    ci_prob : float, optional
         Probability of the band, with equal tails; by default ``arviz_base.rcParams["stats.ci_prob"]``.
     bins : int, str or sequence
         Bins of the histogram, as in :func:`numpy.histogram_bin_edges`.
@@ -97,8 +97,8 @@ def plot_density(
     """
     if not isinstance(density, xr.Dataset) or "density" not in density:
         raise ValueError(f"density must be a Dataset with the variable density; got {type(density).__name__}")
-    if probability is not None:
-        check_probability(probability)
+    if ci_prob is not None:
+        check_probability(ci_prob, name="ci_prob")
     array = density["density"]
     if set(array.dims) != {"chain", "draw", "point"}:
         raise ValueError(f"density must have dimensions chain, draw and point; got {', '.join(map(str, array.dims))}")
@@ -108,10 +108,10 @@ def plot_density(
     if data is not None and matrix.shape[1] != d:
         raise ValueError(f"data must have {d} feature{'s' * (d > 1)} as the grid has; got {matrix.shape[1]}")
     canvas = Canvas("plot_density", VISUALS, visuals, plot_collection, backend)
-    if probability is None:
+    if ci_prob is None:
         from arviz_base import rcParams
 
-        probability = rcParams["stats.ci_prob"]
+        ci_prob = rcParams["stats.ci_prob"]
     values = array.transpose("chain", "draw", "point").values.reshape(-1, array.sizes["point"])
     if d == 2:
         if names is None or names == ["x_0", "x_1"]:
@@ -121,7 +121,7 @@ def plot_density(
         (points,) = grid.values()
         discrete = density.attrs.get("kind") == "probability"
         label = str(density.attrs.get("variable", "x" if names is None else names[0]))
-        _draw_curve(canvas, values, points, matrix, label, discrete, probability, bins, pc_kwargs)
+        _draw_curve(canvas, values, points, matrix, label, discrete, ci_prob, bins, pc_kwargs)
     return canvas.collection
 
 
@@ -137,11 +137,11 @@ def grid_coordinates(array):
     return {"point": array["point"].values}
 
 
-def _draw_curve(canvas, values, points, matrix, label, discrete, probability, bins, pc_kwargs):
+def _draw_curve(canvas, values, points, matrix, label, discrete, ci_prob, bins, pc_kwargs):
     place = np.argsort(points, kind="stable")
     x, values = points[place].astype("float64"), values[:, place]
     mean = values.mean(axis=0)
-    low, high = np.quantile(values, [(1 - probability) / 2, (1 + probability) / 2], axis=0)
+    low, high = np.quantile(values, [(1 - ci_prob) / 2, (1 + ci_prob) / 2], axis=0)
     curve = points_dataset("density", x=x, y=mean)
     canvas.create(curve, pc_kwargs, width=1.2, height=2.4)
     color, entries, top = CLUSTER_COLORS[0], [], high.max()
@@ -165,7 +165,7 @@ def _draw_curve(canvas, values, points, matrix, label, discrete, probability, bi
             rug = points_dataset("density", x=observed, y=-0.03 * top)
             canvas.draw(canvas.visuals.scatter_xy, "rug", rug, marker="|", size=40, color="#595959", width=0.7)
     ends = points_dataset("density", x=x, y_bottom=low, y_top=high)
-    text = f"{100 * probability:.4g} % interval at each point"
+    text = f"{100 * ci_prob:.4g} % interval at each point"
     if discrete:
         canvas.draw(whiskers, "band", ends, color=color, width=1.2)
         canvas.draw(canvas.visuals.scatter_xy, "mean", curve, facecolor="white", edgecolor=color, size=22, width=1.3)

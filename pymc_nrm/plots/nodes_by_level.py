@@ -28,7 +28,7 @@ def plot_nodes_by_level(
     *,
     var_name: str | None = None,
     prior: Any = None,
-    probability: Any = None,
+    ci_prob: Any = None,
     by_chain: bool = False,
     plot_collection: "PlotCollection | None" = None,
     backend: str | None = None,
@@ -46,7 +46,7 @@ def plot_nodes_by_level(
     prior : DataTree, Dataset or DataArray, optional
         Prior draws of the nested partition.  Of a DataTree, the group ``prior`` is used, as from
         :func:`pymc.sample_prior_predictive`, or its posterior if there is none.
-    probability : float, optional
+    ci_prob : float, optional
         Probability of the wide intervals, from 1/2 to less than 1; by default ``arviz_base.rcParams["stats.ci_prob"]``.
     by_chain : bool
         Whether to mark the mean of each chain, which should agree.
@@ -74,7 +74,7 @@ def plot_nodes_by_level(
     ImportError
         If arviz-plots is not installed.
     ValueError
-        If there is no such nested partition, `probability` is out of range, `prior` has another number of levels or
+        If there is no such nested partition, `ci_prob` is out of range, `prior` has another number of levels or
         items, or a visual is unknown.
 
     Examples
@@ -87,19 +87,19 @@ def plot_nodes_by_level(
     [2.0, 3.0]
     """
     check_flag("by_chain", by_chain)
-    if probability is not None:
-        check_probability(probability, 0.5)
+    if ci_prob is not None:
+        check_probability(ci_prob, 0.5, name="ci_prob")
     draws = levels(idata, var_name)
     prior_draws = None if prior is None else _prior_draws(prior, var_name, draws)
     name = draws.name or "partition"
     canvas = Canvas("plot_nodes_by_level", VISUALS, visuals, plot_collection, backend)
-    if probability is None:
+    if ci_prob is None:
         from arviz_base import rcParams
 
-        probability = max(rcParams["stats.ci_prob"], 0.5)
+        ci_prob = max(rcParams["stats.ci_prob"], 0.5)
     counts = quantities_of_levels(draws)["n_nodes"].values
     numbers = np.arange(1, counts.shape[2] + 1)
-    low, inner_low, median, inner_high, high = _quantiles(counts, probability)
+    low, inner_low, median, inner_high, high = _quantiles(counts, ci_prob)
 
     data = xr.Dataset({name: ("level", median)}, coords={"level": numbers})
     canvas.create(data, pc_kwargs, width=1.0, height=2.2)
@@ -110,7 +110,7 @@ def plot_nodes_by_level(
     style = {"facecolor": "white", "edgecolor": COLOR, "size": 24, "width": 1.3}
     canvas.draw(canvas.visuals.scatter_xy, "median", points_dataset(name, x=x, y=median), **style)
     marker = {"marker": "o", "linestyle": "none", "markerfacecolor": "white"}
-    labels = ["median", "50 % interval", f"{100 * probability:.4g} % interval"]
+    labels = ["median", "50 % interval", f"{100 * ci_prob:.4g} % interval"]
     entries = [
         {"color": COLOR, **marker},
         {"color": COLOR, "width": 4.0, "alpha": 0.45},
@@ -125,13 +125,13 @@ def plot_nodes_by_level(
         labels.append("mean of each chain")
         entries.append({"color": "black", "marker": "x", "linestyle": "none"})
     if prior_draws is not None:
-        low, _, median, _, high = _quantiles(quantities_of_levels(prior_draws)["n_nodes"].values, probability)
+        low, _, median, _, high = _quantiles(quantities_of_levels(prior_draws)["n_nodes"].values, ci_prob)
         ends = points_dataset(name, x=numbers + SHIFT, y_bottom=low, y_top=high)
         canvas.draw(whiskers, "prior", ends, color=PRIOR_COLOR, width=1.2)
         style = {"facecolor": "white", "edgecolor": PRIOR_COLOR, "size": 24, "width": 1.3}
         points = points_dataset(name, x=numbers + SHIFT, y=median)
         canvas.draw(canvas.visuals.scatter_xy, "prior_median", points, **style)
-        labels.append(f"prior, {100 * probability:.4g} %")
+        labels.append(f"prior, {100 * ci_prob:.4g} %")
         entries.append({"color": PRIOR_COLOR, "width": 1.2, "marker": "o", "markerfacecolor": "white"})
         tops.append(high.max())
     canvas.label("xlabel", "level", data)
@@ -145,9 +145,9 @@ def plot_nodes_by_level(
     return canvas.collection
 
 
-def _quantiles(counts, probability):
+def _quantiles(counts, ci_prob):
     """Ends of the intervals and median of each level, shape (5, L)."""
-    tails = [(1 - probability) / 2, 0.25, 0.5, 0.75, (1 + probability) / 2]
+    tails = [(1 - ci_prob) / 2, 0.25, 0.5, 0.75, (1 + ci_prob) / 2]
     rows = counts.reshape(-1, counts.shape[2])
     return np.quantile(rows, tails, axis=0, method="inverted_cdf").astype("float64")
 

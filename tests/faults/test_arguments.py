@@ -140,7 +140,7 @@ def test_seed(function, seed, model):
         (lambda: nrm.expected_loss(["a"] * 4, IDATA), "estimate must be real numbers; got text"),
         (lambda: stats.adjusted_rand(["a", "b"], [0, 1]), "a must be real numbers; got text"),
         (lambda: stats.stack_draws(DRAWS), "draws must be a DataArray .* got ndarray"),
-        (lambda: plots.plot_cluster_sizes(IDATA, probability="a"), "probability must be between 0.5 and 1; got 'a'"),
+        (lambda: plots.plot_cluster_sizes(IDATA, ci_prob="a"), "ci_prob must be between 0.5 and 1; got 'a'"),
         (lambda: plots.plot_distance(IDATA, costs=3), "costs must be a mapping"),
         (lambda: plots.plot_n_clusters(IDATA, backend=["x"]), "backend must be one of matplotlib, .*; got .'x'"),
         (

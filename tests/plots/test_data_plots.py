@@ -299,7 +299,7 @@ class TestDensity:
     def test_mean_and_band(self):
         density = normal_density(1)
         shuffled = density.isel(point=np.random.default_rng(1).permutation(81))
-        pc = plot_density(shuffled, probability=0.5, backend="none")
+        pc = plot_density(shuffled, ci_prob=0.5, backend="none")
         values = density["density"].values.reshape(50, -1)
         mean, band = (pc.viz[name]["density"].item() for name in ("mean", "band"))
         np.testing.assert_allclose(mean["x"], density["point"])

@@ -89,7 +89,7 @@ class TestNClusters:
 
 class TestClusterParameters:
     def test_quantiles(self):
-        pc = plot_cluster_parameters(make_slot_draws(), estimate=TRUE, probability=0.8, backend="none")
+        pc = plot_cluster_parameters(make_slot_draws(), estimate=TRUE, ci_prob=0.8, backend="none")
         assert pc.viz["median"]["parameter"].values.tolist() == ["slope", "effect[age]", "effect[dose]"]
         values = cluster_parameters(make_slot_draws(), TRUE)
         panels = {"slope": values["slope"], "effect[dose]": values["effect"].sel(covariate="dose")}
@@ -126,7 +126,7 @@ class TestClusterParameters:
 
 class TestClusterSizes:
     def test_quantiles(self, draws):
-        pc = plot_cluster_sizes(draws, probability=0.8, backend="none")
+        pc = plot_cluster_sizes(draws, ci_prob=0.8, backend="none")
         sizes = np.zeros((80, N))
         for row, labels in zip(sizes, draws.values.reshape(80, N), strict=True):
             counts = np.sort(np.bincount(labels))[::-1]
@@ -146,7 +146,7 @@ class TestClusterSizes:
         pc = plot_cluster_sizes(draws, backend="none")
         assert artist(pc, "median")["x"].tolist() == [1, 2]
         assert artist(pc, "xlabel")["string"].endswith("\n2 more ranks, not shown, hold 5 % of the items")
-        every = plot_cluster_sizes(draws, max_rank=9, probability=0.95, backend="none")
+        every = plot_cluster_sizes(draws, max_rank=9, ci_prob=0.95, backend="none")
         assert artist(every, "median")["x"].tolist() == [1, 2, 3, 4]
         assert artist(every, "xlabel")["string"] == "rank of the cluster by size"
 
@@ -163,7 +163,7 @@ class TestClusterSizes:
             with pytest.raises(ValueError, match="max_rank must be"):
                 plot_cluster_sizes(draws, max_rank=wrong, backend="none")
         with pytest.raises(ValueError, match="between 0.5 and 1; got 0.3"):
-            plot_cluster_sizes(draws, probability=0.3, backend="none")
+            plot_cluster_sizes(draws, ci_prob=0.3, backend="none")
 
     @pytest.mark.parametrize("log", [False, True])
     def test_smoke(self, draws, log):

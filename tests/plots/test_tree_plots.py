@@ -154,7 +154,7 @@ def test_similarity_of_a_level():
 
 def test_nodes_by_level():
     draws, prior = make_nested_draws(), make_nested_draws(seed=3)
-    pc = plot_nodes_by_level(draws, prior=prior, by_chain=True, probability=0.9, backend="none")
+    pc = plot_nodes_by_level(draws, prior=prior, by_chain=True, ci_prob=0.9, backend="none")
     n_nodes = nested_quantities(draws).n_nodes
     median = pc.viz["median"]["h"].item()
     np.testing.assert_array_equal(median["y"], np.quantile(n_nodes, 0.5, axis=(0, 1), method="inverted_cdf"))

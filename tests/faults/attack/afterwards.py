@@ -70,7 +70,7 @@ PLOTS = {
         "names": ["None", "list(range(n))"],
     },
     "plot_n_clusters": {"prior": ["None", "nrm.DirichletProcess(1.0)"], "by_chain": ["True", "False"]},
-    "plot_cluster_sizes": {"probability": ["None", "0.5"], "log": ["True", "False"], "max_rank": ["None", "1", "40"]},
+    "plot_cluster_sizes": {"ci_prob": ["None", "0.5"], "log": ["True", "False"], "max_rank": ["None", "1", "40"]},
     "plot_partition_trace": {"var_name": ["None", "'z'"]},
     "plot_distance": {"estimate": ESTIMATE, "loss": ["None", *LOSS], "probability": ["0.9"]},
     "plot_clusters": {
