@@ -44,13 +44,13 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
     model : pymc.Model
         The model that was sampled.
     grid : array_like, sparse matrix, DataArray or Dataset, shape (m, d), or (m,) for one feature
-        Points in the units of the data, as in :func:`~pymc_nrm.predictions.predictive_density.density`.
+        Points in the units of the data, as in :func:`~pymc_nrm.predictions.predictive_density`.
 
     Returns
     -------
     Dataset
         ``density``, dims (chain, draw, point), per unit of the data and not in logs, or a probability for discrete
-        families.  Points have the coordinates of :func:`~pymc_nrm.predictions.predictive_density.density`.
+        families.  Points have the coordinates of :func:`~pymc_nrm.predictions.predictive_density`.
 
     Raises
     ------
