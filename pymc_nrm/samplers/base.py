@@ -36,6 +36,11 @@ def draw_weights(rng, measure, n, n_clusters):
     return weights(measure, n, log_u), log_u, log_joint_term(measure, n, log_u)
 
 
+def weights_of_two(table):
+    """Weights for two items, on which kernels are compiled without much work."""
+    return Weights(table.join[:3], table.moment[:3])
+
+
 def common_statistics(counts, log_u, log_joint, number):
     """Statistics that every step reports."""
     proportions = counts / counts.sum()
@@ -163,8 +168,7 @@ class PartitionStep(LabelStep):
         self.partition.write(point, state)
         self._precompile_log_target(state, table, family, data)
         if self._has_marginals and is_default_start(point[partition.name]):
-            small = Weights(table.join[:3], table.moment[:3])
-            cut_tree(guide_tree(np.random.default_rng(0), small, family, data))
+            self.precompile_start(table, family, data)
         self.precompile_moves(state, table, family, data)
 
     def _precompile_log_target(self, state, table, family, data):
@@ -199,6 +203,10 @@ class PartitionStep(LabelStep):
         self._n_draws += 1
         counts = state.counts[state.active[: state.size[0]]]
         return point, [stats | common_statistics(counts, log_u, log_joint, self._number)]
+
+    def precompile_start(self, table, family, data):
+        """Compile what :meth:`start` calls."""
+        cut_tree(guide_tree(np.random.default_rng(0), weights_of_two(table), family, data))
 
     def start(self, table, family, data):
         """Labels to start from: the clusters that incremental clustering finds, or one if marginals are unknown."""

@@ -11,13 +11,12 @@ from pymc_nrm.guide_trees.guide_tree import guide_tree
 from pymc_nrm.guide_trees.incremental import grow_forest
 from pymc_nrm.guide_trees.tree import cut_tree
 from pymc_nrm.kernels.generic import precompile
-from pymc_nrm.measures.base import Weights
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.published.lee_choi.canonical_split_merge import canonical_items, canonical_moves
 from pymc_nrm.published.lee_choi.published_moves import forest_labels, plant_forest, published_cycle, refresh_forest
 from pymc_nrm.pymc_internals import dataclass_state
-from pymc_nrm.samplers.base import PartitionStep, PartitionStepState
+from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, weights_of_two
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep
 from pymc_nrm.samplers.tally import SPLIT_MERGE_STATS, split_merge_statistics
 
@@ -161,7 +160,7 @@ class PublishedTreeGuided(PartitionStep):
     def precompile_moves(self, state, table, family, data):
         """Compile the kernels for the types of the arguments, on trees of at most two items."""
         rng = np.random.default_rng(0)
-        small = Weights(table.join[:3], table.moment[:3])
+        small = weights_of_two(table)
         if self.options["canonical"]:
             tree = guide_tree(rng, small, family, data)
             precompile(canonical_moves, self.rng, state, table, family, data, tree, 1)
@@ -173,6 +172,11 @@ class PublishedTreeGuided(PartitionStep):
         precompile(refresh_forest, forest, table, family, data)
         precompile(published_cycle, self.rng, forest, table, family, data, 1, 1)
         precompile(forest_labels, forest)
+
+    def precompile_start(self, table, family, data):
+        """Leave it to :meth:`precompile_moves`, since moves need the same trees."""
+        if self.options["canonical"]:
+            super().precompile_start(table, family, data)
 
     def start(self, table, family, data):
         """Labels to start from: those of the guide tree, or of the trees of clusters."""

@@ -11,9 +11,8 @@ from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.guide_trees.guide_tree import guide_tree
 from pymc_nrm.guide_trees.tree import cut_tree
 from pymc_nrm.kernels.generic import kernel, precompile
-from pymc_nrm.measures.base import Weights
 from pymc_nrm.pymc_internals import Competence, dataclass_state
-from pymc_nrm.samplers.base import PartitionStep, PartitionStepState
+from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, weights_of_two
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
 from pymc_nrm.samplers.tally import SPLIT_MERGE_STATS, empty_tally, split_merge_statistics
 from pymc_nrm.samplers.tree_guided.block_gibbs import subtree_gibbs
@@ -159,8 +158,7 @@ class TreeGuided(PartitionStep):
     def precompile_moves(self, state, table, family, data):
         """Compile the kernels for the types of the arguments, on a tree of two items."""
         rng = np.random.default_rng(0)
-        small = Weights(table.join[:3], table.moment[:3])
-        guide = make_guide(guide_tree(rng, small, family, data), family, data)
+        guide = make_guide(guide_tree(rng, weights_of_two(table), family, data), family, data)
         n_moves, tally = MovesPerCycle(0, 0, 0, 0), empty_tally()
         precompile(tree_guided_cycle, self.rng, state, table, family, data, guide, n_moves, state.labels, tally)
         precompile(block_statistics, guide, family, data)
