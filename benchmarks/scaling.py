@@ -20,7 +20,7 @@ from common.sweeps import gaussian_family, problem, spaced_clusters
 from memory import CLEAR, STATUS, plane_peak
 
 import pymc_nrm as nrm
-from pymc_nrm.guide_trees.guide_tree import guide_tree
+from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
 
 STEPS = {
     "MarginalGibbs": "Gibbs sweep",

@@ -9,8 +9,8 @@ from pymc_nrm import (
     plots,
     priors,  # noqa: F401, registers the priors of families
     published,
-    samplers,
     stats,
+    steps,
     trees,
 )
 from pymc_nrm.distributions.mixture import Mixture
@@ -50,7 +50,6 @@ from pymc_nrm.predictions import (
 )
 from pymc_nrm.recipes import gaussian_mixture, jitter_ties, mixture_model, table_data
 from pymc_nrm.run import resume, sample
-from pymc_nrm.samplers import MarginalGibbs, NestedGibbs, SliceSampler, SlotGibbs, SlotNUTS, SplitMerge, TreeGuided
 from pymc_nrm.stats import (
     add_diagnostics,
     assignment_uncertainty,
@@ -67,6 +66,7 @@ from pymc_nrm.stats import (
     summary,
     without_labels,
 )
+from pymc_nrm.steps import MarginalGibbs, NestedGibbs, SliceSampler, SlotGibbs, SlotNUTS, SplitMerge, TreeGuided
 from pymc_nrm.tree_families import IndependentNormalDiffusion, NormalDiffusion
 
 __all__ = [
@@ -127,9 +127,9 @@ __all__ = [
     "sample_new_labels",
     "sample_posterior_predictive",
     "sample_random_measure",
-    "samplers",
     "similarity",
     "stats",
+    "steps",
     "suggest_max_clusters",
     "summary",
     "table_data",
@@ -138,7 +138,7 @@ __all__ = [
 ]
 
 # Names that were given up, and what took their place.
-_RENAMED = {"density": "predictive_density", "log_density": "log_predictive_density"}
+_RENAMED = {"density": "predictive_density", "log_density": "log_predictive_density", "samplers": "steps"}
 
 if not TYPE_CHECKING:  # to type checkers, a module with this function has every attribute
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_nrm.samplers.marginal_gibbs import _MANY, _PIECE, scan_order
+from pymc_nrm.moves.gibbs import _MANY, _PIECE, scan_order
 
 
 @pytest.mark.parametrize("n", [1, 7, _MANY - 1, _MANY, _MANY + 17])

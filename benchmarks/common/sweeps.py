@@ -12,9 +12,9 @@ from pymc_nrm.families.base import complete, localise, prepare_data
 from pymc_nrm.families.product import product, product_data
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import weights
+from pymc_nrm.moves.gibbs import gibbs_sweep, scan_order
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
 
 
 class Problem(NamedTuple):

@@ -5,7 +5,7 @@ import inspect
 import re
 from typing import NamedTuple
 
-from pymc_nrm.samplers.base import LabelStep, PartitionStep
+from pymc_nrm.steps.base import LabelStep, PartitionStep
 
 
 class Entry(NamedTuple):
@@ -50,7 +50,7 @@ GROUPS = {
         ("pymc_nrm.tree_families",),
         "Data whose means diffuse down the tree of a nested partition, with the means integrated out.",
     ),
-    "samplers": Group("Samplers", ("pymc_nrm.samplers",), "Steps of PyMC that move a partition."),
+    "samplers": Group("Samplers", ("pymc_nrm.steps",), "Steps of PyMC that move a partition."),
     "published": Group(
         "Published samplers", ("pymc_nrm.published",), "Samplers as they were published, to reproduce results."
     ),
@@ -144,7 +144,7 @@ def entries():
                 found.setdefault(id(thing), Entry(short or f"{module_name}.{name}", thing, group))
     for name, thing in exports("pymc_nrm"):
         found.setdefault(id(thing), Entry(f"pymc_nrm.{name}", thing, _group_of_class(thing)))
-    found[id(PartitionStep)] = Entry("pymc_nrm.samplers.base.PartitionStep", PartitionStep, "extending")
+    found[id(PartitionStep)] = Entry("pymc_nrm.steps.base.PartitionStep", PartitionStep, "extending")
     return list(found.values())
 
 

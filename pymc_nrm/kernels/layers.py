@@ -17,23 +17,23 @@ IMPORTS = {
     "measures": (*_CHECKS, "kernels"),
     "families": (*_CHECKS, "kernels"),
     "partitions": (*_CHECKS, "kernels", *_KINDS),
-    "guide_trees": (*_CHECKS, "kernels", *_KINDS, "partitions"),
-    "trees": (*_CHECKS, "kernels", *_KINDS, "partitions", "guide_trees"),
     "nested": (*_CHECKS, "kernels", *_KINDS, "partitions"),
     "tree_families": (*_CHECKS, "kernels", "families"),
+    "moves": (*_CHECKS, "kernels", *_KINDS, "partitions", "nested", "tree_families"),
+    "trees": (*_CHECKS, "kernels", *_KINDS, "partitions", "moves"),
     "pymc_internals": (),
     "distributions": ("pymc_internals", *_CHECKS, "kernels", *_KINDS, "partitions", "nested", "tree_families"),
     "elicitation": (*_CHECKS, "progress", "kernels", "measures"),
     "priors": ("checks", "kernels", "families", "tree_families", "distributions"),
     "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "nested", "tree_families", "distributions"),
     "itemwise": (*_CHECKS, "kernels", *_KINDS, "partitions", *_PYMC),
-    "samplers": (
+    "steps": (
         *_CHECKS,
         "kernels",
         "marks",
         *_KINDS,
         "partitions",
-        "guide_trees",
+        "moves",
         "nested",
         "tree_families",
         *_PYMC,
@@ -44,10 +44,10 @@ IMPORTS = {
         "kernels",
         *_KINDS,
         "partitions",
-        "guide_trees",
+        "moves",
         "nested",
         *_PYMC,
-        "samplers",
+        "steps",
     ),
     "testing": (*_CHECKS, "kernels", *_KINDS, "partitions", "trees", "tree_families", *_PYMC),
     "stats": ("checks", "marks", "progress", "kernels"),
@@ -63,19 +63,18 @@ IMPORTS = {
         "tree_families",
         *_PYMC,
         "itemwise",
-        "samplers",
         "stats",
     ),
-    "run": (*_CHECKS, "marks", "kernels", "partitions", *_PYMC, "itemwise", "samplers", "stats", "predictions"),
+    "run": (*_CHECKS, "marks", "kernels", "partitions", *_PYMC, "itemwise", "steps", "stats", "predictions"),
     "recipes": ("checks", *_KINDS, "distributions", "model"),
     "estimators": ("checks", "stats", "predictions", "run", "recipes"),
 }
 
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.
-WITHOUT_KERNELS = frozenset({"marks", "progress", *_CHECKS, "pymc_internals", "model"})
+WITHOUT_KERNELS = frozenset({"marks", "progress", *_CHECKS, "pymc_internals", "model", "steps"})
 
 # Kernels of these parts mostly call others, so that they are optimised only as parts of those that Python calls.
-COMPOSED = frozenset({"guide_trees", "tree_families", "samplers", "published"})
+COMPOSED = frozenset({"moves", "tree_families", "published"})
 
 
 def kernel_layers(layer):

@@ -26,7 +26,7 @@ def versions():
     """Versions of everything that computes draws."""
     found = {name: metadata.version(name) for name in _PACKAGES}
     flags = {f"pytensor.config.{name}": str(getattr(pytensor.config, name)) for name in _FLAGS}
-    sources = " ".join(source_fingerprint(layer)[:16] for layer in ("model", "samplers"))
+    sources = " ".join(source_fingerprint(layer)[:16] for layer in ("model", "steps"))
     return {"Python": platform.python_version(), **found, "source of pymc_nrm": sources, **flags}
 
 

@@ -2,7 +2,7 @@
 
 from pymc_nrm.model.rvs import slot_partitions
 from pymc_nrm.pymc_internals import accept_in_nuts, flatten_steps, resolve_backend_compile_kwargs
-from pymc_nrm.samplers import SlotNUTS
+from pymc_nrm.steps import SlotNUTS
 
 
 def given_steps(kwargs):

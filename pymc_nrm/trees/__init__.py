@@ -1,7 +1,7 @@
 """Bayesian hierarchical clustering, greedy and incremental, and what follows from its trees: bounds and predictions."""
 
-from pymc_nrm.guide_trees.guide_tree import guide_tree
-from pymc_nrm.guide_trees.tree import Tree
+from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
+from pymc_nrm.moves.guide_trees.tree import Tree
 from pymc_nrm.trees.alternatives import AlternativeTrees, alternative_trees
 from pymc_nrm.trees.bayes_kmeans import bayes_kmeans_bhc
 from pymc_nrm.trees.bounds import log_evidence_lower_bound

@@ -7,12 +7,12 @@ import numpy as np
 from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.fast import update_cache
-from pymc_nrm.guide_trees.greedy import Units, item_units, join_units
-from pymc_nrm.guide_trees.potentials import log_potential
-from pymc_nrm.guide_trees.tree import build_tree
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.measures.base import weights
+from pymc_nrm.moves.guide_trees.greedy import Units, item_units, join_units
+from pymc_nrm.moves.guide_trees.potentials import log_potential
+from pymc_nrm.moves.guide_trees.tree import build_tree
 from pymc_nrm.trees.clustering import checked_log_u, typical_log_u
 from pymc_nrm.trees.clustering_result import Dendrogram, make_dendrogram
 from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers, select_items

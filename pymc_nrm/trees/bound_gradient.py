@@ -7,9 +7,9 @@ from scipy import sparse
 
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete, log_likelihood
-from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
-from pymc_nrm.guide_trees.tree import leaves
 from pymc_nrm.measures.base import log_joint_term, weights
+from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
+from pymc_nrm.moves.guide_trees.tree import leaves
 from pymc_nrm.trees.clustering_result import make_dendrogram
 from pymc_nrm.trees.coordinates import Block
 from pymc_nrm.trees.evidence import log_integrated_term, u_given_tree

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
-from pymc_nrm.guide_trees.tree import Tree
 from pymc_nrm.measures.base import log_joint_term, weights
+from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
+from pymc_nrm.moves.guide_trees.tree import Tree
 from pymc_nrm.trees.clustering import checked_log_u
 from pymc_nrm.trees.clustering_result import Dendrogram
 from pymc_nrm.trees.evidence import u_given_tree

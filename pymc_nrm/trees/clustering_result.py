@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
-from pymc_nrm.guide_trees.tree import Tree, cut_tree
 from pymc_nrm.measures.base import weights
+from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
+from pymc_nrm.moves.guide_trees.tree import Tree, cut_tree
 from pymc_nrm.trees.evidence import u_given_tree
 
 

@@ -7,11 +7,11 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from pymc_nrm.families.base import cache_size, log_predictive, refresh_cache, statistics_size
-from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
-from pymc_nrm.guide_trees.tree import Tree
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.measures.base import log_joint_increment, weights
+from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
+from pymc_nrm.moves.guide_trees.tree import Tree
 from pymc_nrm.trees.bounds import start_of_search
 from pymc_nrm.trees.clustering_result import Dendrogram
 from pymc_nrm.trees.evidence import u_given_tree

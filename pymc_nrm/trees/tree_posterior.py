@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
-from pymc_nrm.guide_trees.tree import Tree, check_tree
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.special import softplus
+from pymc_nrm.moves.guide_trees.tree import Tree, check_tree
 from pymc_nrm.trees.clustering_result import Dendrogram
 
 

@@ -21,9 +21,10 @@ from pymc_nrm.measures import (
     NormalizedInverseGaussian,
     PitmanYorProcess,
 )
-from pymc_nrm.samplers.marginal_gibbs import MarginalGibbs
-from pymc_nrm.samplers.slice_sampler import SliceSampler
-from pymc_nrm.samplers.split_merge import SplitMerge, SplitMergeOptions
+from pymc_nrm.moves.split_merge import SplitMergeOptions
+from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
+from pymc_nrm.steps.slice_sampler import SliceSampler
+from pymc_nrm.steps.split_merge import SplitMerge
 
 
 class Sampler(NamedTuple):

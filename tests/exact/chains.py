@@ -8,10 +8,10 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights
+from pymc_nrm.moves.gibbs import gibbs_sweep, random_items
+from pymc_nrm.moves.split_merge import split_merge_moves
+from pymc_nrm.moves.weights import draw_weights
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
-from pymc_nrm.samplers.base import draw_weights
-from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, random_items
-from pymc_nrm.samplers.split_merge import split_merge_moves
 
 
 @kernel

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.moves.nested.diffusion_moves import move_item, new_work
+from pymc_nrm.moves.nested.diffusion_split_merge import split_or_merge
+from pymc_nrm.moves.nested.diffusion_sweep import diffusion_sweep, random_regraft, whitened_tree
 from pymc_nrm.partitions.labels import all_partitions
-from pymc_nrm.samplers.nested.diffusion_moves import move_item, new_work
-from pymc_nrm.samplers.nested.diffusion_split_merge import split_or_merge
-from pymc_nrm.samplers.nested.diffusion_sweep import diffusion_sweep, random_regraft, whitened_tree
 
 
 def all_trees(n, depth):

@@ -13,7 +13,7 @@ from laws import CHAINS, DRAWS, assert_law, inputs, law_given_u, posterior, tabl
 from models import check_step
 
 from pymc_nrm.measures.base import Weights, weights
-from pymc_nrm.samplers.split_merge import SplitMergeOptions
+from pymc_nrm.moves.split_merge import SplitMergeOptions
 
 U = 2.5
 DRAWS_GIVEN_U = 20_000

@@ -12,9 +12,11 @@ from laws import CHAINS, assert_law
 from models import make_model, run
 
 from pymc_nrm.families import PoissonGamma
-from pymc_nrm.guide_trees.tree import build_tree
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights, weights
+from pymc_nrm.moves.gibbs import gibbs_sweep
+from pymc_nrm.moves.guide_trees.tree import build_tree
+from pymc_nrm.moves.tally import empty_tally
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
 from pymc_nrm.published.lee_choi.canonical_split_merge import canonical_items, canonical_moves
@@ -26,8 +28,6 @@ from pymc_nrm.published.lee_choi.published_moves import (
     refresh_forest,
 )
 from pymc_nrm.published.lee_choi.step import PublishedTreeGuided
-from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep
-from pymc_nrm.samplers.tally import empty_tally
 from pymc_nrm.testing import exact_posterior, kernel_inputs, largest_z, total_variation, z_scores
 from pymc_nrm.testing.scores import partition_frequencies
 

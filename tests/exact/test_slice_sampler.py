@@ -16,9 +16,7 @@ from scipy.special import logsumexp
 import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights, log_eppf, weights
-from pymc_nrm.partitions.clusters import build_state
-from pymc_nrm.partitions.labels import label_counts
-from pymc_nrm.samplers.slice_jumps import (
+from pymc_nrm.moves.slice_jumps import (
     JumpLaw,
     expected_proposals,
     jump_law,
@@ -26,7 +24,9 @@ from pymc_nrm.samplers.slice_jumps import (
     largest_deviation,
     least_level,
 )
-from pymc_nrm.samplers.slice_sampler import SliceOptions, slice_labels
+from pymc_nrm.moves.slice_labels import SliceOptions, slice_labels
+from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.partitions.labels import label_counts
 
 U = 2.5
 N_STARTS = 50_000

@@ -10,7 +10,7 @@ from models import check_step, make_model, run
 from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.measures.base import log_eppf, log_joint_term, weights
 from pymc_nrm.partitions.labels import all_partitions, label_counts
-from pymc_nrm.samplers.split_merge import SplitMerge
+from pymc_nrm.steps.split_merge import SplitMerge
 
 # Options of the fast tests; other options run the same kernels.
 STEPS = ("gibbs", "sequential", "3 scans", "slice")

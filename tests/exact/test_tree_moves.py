@@ -10,13 +10,13 @@ from laws import CHAINS, assert_law, inputs, law_given_u, posterior
 from models import make_model, run
 
 from pymc_nrm.distributions.partition import Partition
-from pymc_nrm.guide_trees.tree import build_tree
 from pymc_nrm.measures.base import weights
+from pymc_nrm.moves.guide_trees.tree import build_tree
+from pymc_nrm.moves.tally import empty_tally
+from pymc_nrm.moves.tree_guided.guide_tables import make_guide
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
-from pymc_nrm.samplers.tally import empty_tally
-from pymc_nrm.samplers.tree_guided.guide_tables import make_guide
-from pymc_nrm.samplers.tree_guided.move_schedule import MovesPerCycle
-from pymc_nrm.samplers.tree_guided.step import TreeGuided, tree_guided_cycle
+from pymc_nrm.steps.move_schedule import MovesPerCycle
+from pymc_nrm.steps.tree_guided import TreeGuided, tree_guided_cycle
 from pymc_nrm.testing import largest_z, total_variation, z_scores
 
 U = 2.5

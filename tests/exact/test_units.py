@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 
 from pymc_nrm.families import NormalGamma
-from pymc_nrm.guide_trees.tree import build_tree, leaves, lowest_common_ancestor
 from pymc_nrm.measures import NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
-from pymc_nrm.partitions.clusters import build_state
-from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.samplers.sides import allocate_items, start_sides
-from pymc_nrm.samplers.tree_guided.guide_tables import draw_level, make_guide, n_separating_levels
-from pymc_nrm.samplers.tree_guided.tree_split_merge import allocate_units
-from pymc_nrm.samplers.tree_guided.units import (
+from pymc_nrm.moves.guide_trees.tree import build_tree, leaves, lowest_common_ancestor
+from pymc_nrm.moves.sides import allocate_items, start_sides
+from pymc_nrm.moves.tree_guided.guide_tables import draw_level, make_guide, n_separating_levels
+from pymc_nrm.moves.tree_guided.tree_split_merge import allocate_units
+from pymc_nrm.moves.tree_guided.units import (
     find_traces,
     item_of,
     make_units,
@@ -22,6 +20,8 @@ from pymc_nrm.samplers.tree_guided.units import (
     unit_size,
     unit_statistics,
 )
+from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.testing import kernel_inputs
 
 N = 70

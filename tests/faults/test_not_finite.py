@@ -13,10 +13,10 @@ import pymc_nrm as nrm
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete
 from pymc_nrm.kernels.special import draw_categorical, draw_index
-from pymc_nrm.samplers.finite import check_against_graph, graph_log_likelihood
-from pymc_nrm.samplers.panel import draw_column
-from pymc_nrm.samplers.sides import choose_side
-from pymc_nrm.samplers.tally import accept, empty_tally
+from pymc_nrm.moves.panel import draw_column
+from pymc_nrm.moves.sides import choose_side
+from pymc_nrm.moves.tally import accept, empty_tally
+from pymc_nrm.steps.finite import check_against_graph, graph_log_likelihood
 from pymc_nrm.testing import kernel_inputs
 
 X = np.random.default_rng(1).normal(size=12)

@@ -436,7 +436,7 @@ def test_machine_code_follows_edits_of_a_family_defined_elsewhere(copied_package
 @pytest.mark.slow
 def test_machine_code_outlives_edits_of_what_a_kernel_cannot_call(copied_package, monkeypatch):
     value, _ = run(copied_package, BUILT_IN, monkeypatch)
-    for name in ("samplers/marginal_gibbs.py", "stats/convergence.py"):
+    for name in ("moves/gibbs.py", "stats/convergence.py"):
         with (copied_package / "pymc_nrm" / name).open("a") as file:
             file.write("\n# edited\n")
     assert run(copied_package, BUILT_IN, monkeypatch) == (value, 1)

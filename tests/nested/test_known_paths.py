@@ -20,11 +20,11 @@ from enumerated_posterior import (
 from enumeration import all_values
 from pytensor.compile.mode import Mode
 
+from pymc_nrm.moves.nested.sweep import Sweep, sequential_start
 from pymc_nrm.nested.forward import draw_further_nested, draw_nested
 from pymc_nrm.nested.known_paths import KnownPaths, canonical_paths
 from pymc_nrm.nested.labels import NestedLabels
 from pymc_nrm.nested.prior import log_nested_prior, log_path_prior, symbolic_log_nested_prior
-from pymc_nrm.samplers.nested.sweep import Sweep, sequential_start
 
 PATHS = {
     "two groups of three": [[0], [0], [1]],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from enumerated_posterior import FAMILIES, GAMMAS, NO_KERNEL, check_chain, check_invariance, levels, posterior
 
-from pymc_nrm.samplers.nested.sweep import Sweep
+from pymc_nrm.moves.nested.sweep import Sweep
 
 ONLY_ITEMS = NO_KERNEL._replace(items=True)
 KERNELS = {

@@ -12,8 +12,8 @@ from test_nested_model import X
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.moves.nested.sweep import Sweep
 from pymc_nrm.published.huang.published_sweep import Repairs, published_sweep
-from pymc_nrm.samplers.nested.sweep import Sweep
 from pymc_nrm.testing import kernel_inputs, largest_z, mean_and_error, total_variation, z_scores
 
 PUBLISHED, CORRECTED = Repairs(), Repairs(True, True, True)

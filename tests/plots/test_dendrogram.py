@@ -8,8 +8,8 @@ import pytest
 from plot_cases import smoke
 
 from pymc_nrm.families import NormalGamma
-from pymc_nrm.guide_trees.tree import build_tree, cut_tree
 from pymc_nrm.measures import DirichletProcess
+from pymc_nrm.moves.guide_trees.tree import build_tree, cut_tree
 from pymc_nrm.plots import plot_dendrogram
 from pymc_nrm.plots.dendrogram import (
     ABOVE_COLOR,

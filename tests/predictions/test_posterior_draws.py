@@ -14,7 +14,7 @@ from pymc_nrm.families.product import Product
 from pymc_nrm.model.rvs import find_partition
 from pymc_nrm.predictions import predict_labels, predictive_density, sample_components, sample_posterior_predictive
 from pymc_nrm.predictions.partition_draws import PartitionDraws
-from pymc_nrm.samplers.target import Target
+from pymc_nrm.steps.target import Target
 
 LABELS = np.array([[0, 0, 1], [0, 1, 1], [0, 1, 2]])
 RNG = np.random.default_rng(1)

@@ -12,7 +12,7 @@ import pytest
 import pymc_nrm as nrm
 from pymc_nrm.distributions.marginal_likelihood import MarginalLikelihood
 from pymc_nrm.distributions.own_step import OfOwnStep
-from pymc_nrm.samplers.slots.nuts import MODELS_WITH_SLOT_NUTS
+from pymc_nrm.steps.slots.nuts import MODELS_WITH_SLOT_NUTS
 from pymc_nrm.testing import mean_and_error
 
 CHEAP = {"compile_kwargs": {"mode": "FAST_COMPILE"}}

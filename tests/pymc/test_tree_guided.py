@@ -8,7 +8,7 @@ import pytest
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions.labels import is_canonical
-from pymc_nrm.samplers.tree_guided.move_schedule import MovesPerCycle, numbers_of_moves
+from pymc_nrm.steps.move_schedule import MovesPerCycle, numbers_of_moves
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 

@@ -16,9 +16,9 @@ from tree_reference import (
     marginals,
 )
 
-from pymc_nrm.guide_trees.potentials import potentials_from_marginals, tree_log_marginals, tree_log_potential
-from pymc_nrm.guide_trees.tree import build_tree, check_tree
 from pymc_nrm.measures.base import log_joint_term, weights
+from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals, tree_log_marginals, tree_log_potential
+from pymc_nrm.moves.guide_trees.tree import build_tree, check_tree
 from pymc_nrm.trees import bhc, ibhc
 
 

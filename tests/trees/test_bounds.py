@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tree_reference import FAMILIES, MEASURES, ROWS, below, clusters, log_joint_given_u, log_moment, log_sum, marginals
 
 from pymc_nrm.families import BernoulliBeta, NormalGamma
-from pymc_nrm.guide_trees.tree import build_tree, leaves
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import log_eppf, log_joint_term
+from pymc_nrm.moves.guide_trees.tree import build_tree, leaves
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.testing import log_evidence
 from pymc_nrm.trees import alternative_trees, bhc, log_evidence_lower_bound

@@ -16,10 +16,10 @@ from pymc_nrm.families import (
 )
 from pymc_nrm.families.features import features
 from pymc_nrm.families.no_data import NoData, NoRows
-from pymc_nrm.guide_trees import guide_tree as guide
-from pymc_nrm.guide_trees.tree import build_tree, check_tree, cut_tree, leaves, mean_depth
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
+from pymc_nrm.moves.guide_trees import guide_tree as guide
+from pymc_nrm.moves.guide_trees.tree import build_tree, check_tree, cut_tree, leaves, mean_depth
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.trees import bhc, guide_tree, ibhc
 from pymc_nrm.trees.inputs import family_and_data

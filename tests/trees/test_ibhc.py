@@ -6,14 +6,14 @@ from scipy import sparse
 from tree_reference import MEASURES, adjusted_rand
 
 from pymc_nrm.families import MultinomialDirichlet, NormalGamma, NormalWishart
-from pymc_nrm.guide_trees import join_forest as join
-from pymc_nrm.guide_trees.forest import empty_forest, post_order
-from pymc_nrm.guide_trees.incremental import extend_forest, grow_forest, insert_items
-from pymc_nrm.guide_trees.join_forest import join_forest
-from pymc_nrm.guide_trees.potentials import tree_potentials
-from pymc_nrm.guide_trees.tree import check_tree, cut_tree
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
+from pymc_nrm.moves.guide_trees import join_forest as join
+from pymc_nrm.moves.guide_trees.forest import empty_forest, post_order
+from pymc_nrm.moves.guide_trees.incremental import extend_forest, grow_forest, insert_items
+from pymc_nrm.moves.guide_trees.join_forest import join_forest
+from pymc_nrm.moves.guide_trees.potentials import tree_potentials
+from pymc_nrm.moves.guide_trees.tree import check_tree, cut_tree
 from pymc_nrm.trees import IncrementalClustering, ibhc
 from pymc_nrm.trees.inputs import family_and_data
 from pymc_nrm.trees.streaming import _append

@@ -9,9 +9,9 @@ from scipy import sparse
 from tree_reference import MEASURES, below, clusters, log_sum
 
 from pymc_nrm.families import BernoulliBeta, MultinomialDirichlet, NormalGamma
-from pymc_nrm.guide_trees.tree import build_tree
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.moves.guide_trees.tree import build_tree
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.trees import bhc, predictive_log_density
 

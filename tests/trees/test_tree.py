@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_nrm.guide_trees.tree import build_tree, check_tree, cut_tree, leaves, lowest_common_ancestor, mean_depth
+from pymc_nrm.moves.guide_trees.tree import build_tree, check_tree, cut_tree, leaves, lowest_common_ancestor, mean_depth
 
 
 def random_merges(rng, n):

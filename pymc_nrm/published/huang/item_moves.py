@@ -9,13 +9,13 @@ from pymc_nrm.families.components import add_component_densities
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import draw_categorical, log_sum_exp
+from pymc_nrm.moves.nested.franchise import add_path, change_items
 from pymc_nrm.published.huang.node_measures import (
     close_component,
     draw_weights,
     open_component,
     with_room,
 )
-from pymc_nrm.samplers.nested.franchise import add_path, change_items
 
 
 @kernel

@@ -6,6 +6,9 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.moves.gibbs import random_items
+from pymc_nrm.moves.nested.franchise import build_franchise
+from pymc_nrm.moves.nested.sweep import log_density
 from pymc_nrm.nested.forward import members
 from pymc_nrm.nested.labels import canonical_columns
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
@@ -17,9 +20,6 @@ from pymc_nrm.published.huang.node_measures import (
     open_component,
     with_room,
 )
-from pymc_nrm.samplers.marginal_gibbs import random_items
-from pymc_nrm.samplers.nested.franchise import build_franchise
-from pymc_nrm.samplers.nested.sweep import log_density
 
 
 class Repairs(NamedTuple):

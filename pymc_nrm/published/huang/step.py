@@ -15,7 +15,7 @@ from pymc_nrm.model.dependents import mixtures_of
 from pymc_nrm.model.rvs import family_of, has_known_paths, is_nested_partition, value_of
 from pymc_nrm.published.huang.published_sweep import Repairs, published_sweep
 from pymc_nrm.pymc_internals import Competence
-from pymc_nrm.samplers.nested.base import NestedStep
+from pymc_nrm.steps.nested.base import NestedStep
 
 _WARNING = (
     "PublishedNestedGibbs does not leave the posterior invariant: on 3 and 4 items the total variation distance of its "

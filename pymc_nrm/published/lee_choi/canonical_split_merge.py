@@ -6,18 +6,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import add_item
-from pymc_nrm.guide_trees.potentials import log_dissimilarity, log_potential
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.special import copy_row, draw_categorical, log_sum_exp, softplus, sum_rows
+from pymc_nrm.moves.guide_trees.potentials import log_dissimilarity, log_potential
+from pymc_nrm.moves.sides import apply_merge, fill_slot, log_weight
+from pymc_nrm.moves.tally import accept, empty_tally
 from pymc_nrm.partitions.clusters import grow, open_slot
 from pymc_nrm.published.lee_choi.published_moves import (
     draw_subtree,
     log_probability_of_subtree,
     nodes_below,
 )
-from pymc_nrm.samplers.sides import apply_merge, fill_slot, log_weight
-from pymc_nrm.samplers.tally import accept, empty_tally
 
 
 class Restriction(NamedTuple):
@@ -376,7 +376,7 @@ def canonical_split_merge(rng, state, weights, family, data, tree, log_phi, tall
 
 @kernel
 def canonical_moves(rng, state, weights, family, data, tree, n_moves):
-    """Several moves of :func:`canonical_split_merge`; the state and the :class:`~pymc_nrm.samplers.tally.Tally`."""
+    """Several moves of :func:`canonical_split_merge`; the state and the :class:`~pymc_nrm.moves.tally.Tally`."""
     tally = empty_tally()
     log_phi = np.zeros(state.counts.shape[0])
     tree_potentials_of_clusters(weights, family, data, state, tree, log_phi)

@@ -9,7 +9,11 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.guide_trees.forest import (
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.special import copy_row, draw_categorical, draw_index, log_sum_exp, softplus
+from pymc_nrm.moves.gibbs import random_items
+from pymc_nrm.moves.guide_trees.forest import (
     absorb,
     add_root,
     attach,
@@ -22,11 +26,7 @@ from pymc_nrm.guide_trees.forest import (
     replace_child,
     set_potential,
 )
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
-from pymc_nrm.kernels.special import copy_row, draw_categorical, draw_index, log_sum_exp, softplus
-from pymc_nrm.samplers.marginal_gibbs import random_items
-from pymc_nrm.samplers.tally import accept, empty_tally
+from pymc_nrm.moves.tally import accept, empty_tally
 
 
 @kernel

@@ -1,0 +1,77 @@
+"""Sweeps over the tree of a normal diffusion."""
+
+import numpy as np
+
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.moves.nested.diffusion_moves import move_item, new_work, regraft_node
+from pymc_nrm.moves.nested.diffusion_split_merge import shuffle, split_or_merge
+from pymc_nrm.tree_families.base import draw_whitening, transform_row
+from pymc_nrm.tree_families.messages import log_likelihood, residual_scatter
+from pymc_nrm.tree_families.node_tree import build_node_tree
+
+__all__ = ["diffusion_sweep", "random_regraft", "whitened_tree"]
+
+
+@kernel
+def whitened_tree(rng, paths, family, data):
+    """Draw S given the tree and the data, and build the state of the tree with whitened data. ``values`` are whitened
+    data, relative to mu. Shapes: ``paths`` (n, depth); returns ``values`` (n, d).
+    """
+    values = data.values - family.mu
+    n, d = values.shape
+    tree = build_node_tree(paths, values, family.tau)
+    scatter, _ = residual_scatter(family, tree, values)
+    matrix, work = draw_whitening(family, scatter, n, rng)[0], np.empty(d)
+    for item in range(n):
+        transform_row(family, matrix, values[item], work)
+    for level in range(tree.sizes.shape[0]):
+        for k in range(tree.sizes[level]):
+            transform_row(family, matrix, tree.totals[level, tree.active[level, k]], work)
+    return tree, values
+
+
+@kernel
+def random_regraft(rng, tree, levels, work):
+    """Move a random node with all that is below it to a new place, see :func:`regraft_node`.
+
+    Its level is drawn uniformly from those with more than one place; with probability 1/2 it is the node of a random
+    item, else a node drawn uniformly.
+    """
+    n, depth = tree.paths.shape
+    if depth < 2:
+        return
+    level = 2 + int(rng.random() * (depth - 1))
+    if rng.random() < 0.5:
+        slot = tree.paths[int(rng.random() * n), level - 1]
+    else:
+        slot = tree.active[level, int(rng.random() * tree.sizes[level])]
+    regraft_node(rng, tree, levels, level, slot, work)
+
+
+@kernel
+def diffusion_sweep(rng, paths, levels, family, data, n_moves):
+    """Redraw the path of every item once, in random order, and move, split and merge some nodes.
+
+    With S integrated out items depend on each other even given the means of the nodes.  The sweep therefore begins with
+    a draw of S from its law given the tree and the data, node means integrated out: the inverse-Wishart law with
+    scatter ``Psi + (X - mu)' inverse(C) (X - mu)``, or its like for independent features.  All moves leave p(tree | S,
+    data) invariant.  If the tree has the law p(tree | data), tree and S thus have the law p(tree, S | data) after the
+    draw and after every move, and the tree p(tree | data) in the end; S is forgotten.
+
+    Sweeps leave p(tree | data) invariant and are irreducible for any ``n_moves``. Returns the log likelihood of the
+    data given the tree after the sweep. Shapes: ``paths`` (n, depth).
+    """
+    n, depth = paths.shape
+    tree, values = whitened_tree(rng, paths, family, data)
+    work, units = new_work(n, values.shape[1], depth), np.empty((2, n), dtype=np.int64)
+    order = np.arange(n)
+    shuffle(rng, order)
+    for item in order:
+        check_signals()
+        move_item(rng, tree, levels, values, item, work)
+    for _ in range(n_moves):
+        check_signals()
+        random_regraft(rng, tree, levels, work)
+        split_or_merge(rng, tree, levels, values, units, work)
+    return log_likelihood(paths, family, data)

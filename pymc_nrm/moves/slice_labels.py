@@ -1,0 +1,156 @@
+"""Slice sampling: labels of all items at once, given the jumps of the random measure and parameters of components."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.families.base import statistics_size
+from pymc_nrm.families.components import add_component_densities, component_panel, write_component
+from pymc_nrm.families.conjugate import draw_parameters, parameters_size
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.moves.panel import draw_column
+from pymc_nrm.moves.slice_jumps import expected_proposals, jump_law, jumps_above, least_level
+from pymc_nrm.partitions.clusters import build_state
+
+# A prior with more jumps than this above 1, in units of 1 / (1 + u), puts nearly all items into clusters of their own.
+_MOST_JUMPS = 1_000_000
+# Tables of weights of Gibbs type, to rounding.
+_LARGEST_DEVIATION = 1e-6
+# Jumps that a draw may expect, at least and for each item: more of them take far longer than the items.
+_LEAST_LIMIT, _LIMIT_PER_ITEM = 10_000, 10
+# Parameters of all components together are at most about this many numbers.
+_MOST_NUMBERS = 25_000_000
+
+
+class SliceOptions(NamedTuple):
+    """Options of the kernel: the largest number of further jumps that a draw may expect."""
+
+    most_jumps: float
+
+
+class SliceCounts(NamedTuple):
+    """Numbers of items that changed their cluster and that had to stay, and of jumps besides those of clusters."""
+
+    n_moved: Any
+    n_kept: Any
+    n_jumps: Any
+
+
+@kernel(inner_loop=True)
+def slice_labels(rng, state, weights, family, data, options):
+    """Draw the labels of all items given new jumps, parameters and slices.
+
+    It leaves the target given u invariant and is irreducible.  Given the partition, it draws the jumps J and the
+    parameters of the clusters, for each item a slice s, uniform between 0 and the jump of its cluster, and all other
+    jumps above the lowest slice, with parameters from the base measure.  Labels given all of this are independent:
+    each is one of the jumps above the slice of the item, with probability proportional to the density of its data
+    (Walker 2007 for the Dirichlet process; Griffin & Walker 2011 for normalized random measures).
+
+    Slices so low that more than ``options.most_jumps`` further jumps are expected above them are left alone: their
+    items keep their labels.  Which these are depends on u and on slices, given which all labels are drawn, so that the
+    target is still invariant. The labels are canonical.
+    """
+    n = state.labels.shape[0]
+    n_clusters = state.size[0]
+    law = jump_law(weights)
+    cluster_jumps = np.empty(state.counts.shape[0])
+    for k in range(n_clusters):
+        slot = state.active[k]
+        cluster_jumps[slot] = rng.standard_gamma(state.counts[slot] - law.sigma)
+    slices = np.empty(n)
+    lowest = np.inf
+    for item in range(n):
+        slices[item] = cluster_jumps[state.labels[item]] * rng.random()
+        lowest = min(lowest, slices[item])
+    least = least_level(law, lowest, options.most_jumps)
+    level = np.inf
+    for item in range(n):
+        if slices[item] >= least:
+            level = min(level, slices[item])
+    others = jumps_above(rng, law, level) if level < np.inf else np.empty(0)
+    n_columns = n_clusters + others.shape[0]
+    jumps, column_of, panel = _components(rng, state, family, cluster_jumps, others)
+    values = np.empty((n_columns + LANES - 1) // LANES * LANES)
+    names = np.full(n_columns, -1, dtype=np.int64)
+    labels = np.empty(n, dtype=np.int64)
+    n_names, n_moved, n_kept = 0, 0, 0
+    for item in range(n):
+        if item % 64 == 0:
+            check_signals()
+        here = column_of[state.labels[item]]
+        chosen = here
+        if slices[item] < least:
+            n_kept += 1
+        else:
+            n_above = _n_above(jumps, slices[item])
+            if n_above > 1:
+                width = (n_above + LANES - 1) // LANES * LANES
+                for k in range(n_above):
+                    values[k] = 0.0
+                add_component_densities(family, panel, data, item, width, values)
+                for k in range(n_above, width):
+                    values[k] = -np.inf
+                chosen = draw_column(rng, values, n_above, here)
+        n_moved += chosen != here
+        if names[chosen] < 0:
+            names[chosen] = n_names
+            n_names += 1
+        labels[item] = names[chosen]
+    return labels, SliceCounts(n_moved, n_kept, others.shape[0])
+
+
+@kernel(inner_loop=True)
+def _components(rng, state, family, cluster_jumps, others):
+    """Draw parameters of all components into a panel, in decreasing order of their jumps. Jumps are in decreasing
+    order; ``column_of`` has the column of the cluster in each slot.
+    """
+    n_clusters, n_components = state.size[0], state.size[0] + others.shape[0]
+    jumps = np.empty(n_components)
+    for k in range(n_clusters):
+        jumps[k] = cluster_jumps[state.active[k]]
+    for k in range(others.shape[0]):
+        jumps[n_clusters + k] = others[k]
+    order = np.argsort(-jumps)
+    column_of = np.empty(state.counts.shape[0], dtype=np.int64)
+    panel = component_panel(family, (n_components + LANES - 1) // LANES * LANES)
+    no_data = np.zeros(statistics_size(family))
+    parameters = np.empty(parameters_size(family))
+    for column in range(n_components):
+        if column % 64 == 0:
+            check_signals()
+        if order[column] < n_clusters:
+            slot = state.active[order[column]]
+            column_of[slot] = column
+            draw_parameters(family, state.statistics[slot], rng, parameters)
+        else:
+            draw_parameters(family, no_data, rng, parameters)
+        write_component(family, parameters, panel, column)
+    return jumps[order], column_of, panel
+
+
+@kernel(inner_loop=True)
+def _n_above(jumps, level):
+    """Number of jumps above a level; jumps are in decreasing order."""
+    low, high = 0, jumps.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if jumps[middle] > level:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def slice_move(rng, state, weights, family, data, options):
+    """Draw all labels by :func:`slice_labels`; return a new state and :class:`SliceCounts`."""
+    labels, counts = slice_labels(rng, state, weights, family, data, options)
+    return build_state(labels, family, data), counts
+
+
+@kernel
+def expected_large_jumps(weights):
+    """Expected number of jumps above 1, in units of ``1 / (1 + u)``, besides those of clusters."""
+    return expected_proposals(jump_law(weights), 1.0)

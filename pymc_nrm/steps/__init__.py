@@ -1,0 +1,19 @@
+"""Steps that sample partitions."""
+
+from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
+from pymc_nrm.steps.nested.nested_gibbs import NestedGibbs
+from pymc_nrm.steps.slice_sampler import SliceSampler
+from pymc_nrm.steps.slots.gibbs import SlotGibbs
+from pymc_nrm.steps.slots.nuts import SlotNUTS
+from pymc_nrm.steps.split_merge import SplitMerge
+from pymc_nrm.steps.tree_guided import TreeGuided
+
+__all__ = [
+    "MarginalGibbs",
+    "NestedGibbs",
+    "SliceSampler",
+    "SlotGibbs",
+    "SlotNUTS",
+    "SplitMerge",
+    "TreeGuided",
+]

@@ -1,0 +1,126 @@
+"""The step of slice sampling."""
+
+from typing import Any
+
+import numpy as np
+from pymc.exceptions import SamplingError
+
+from pymc_nrm.families.conjugate import draw_parameters, parameters_size
+from pymc_nrm.families.needs import COMPONENT_PANEL
+from pymc_nrm.kernels.generic import precompile
+from pymc_nrm.moves.slice_jumps import largest_deviation
+from pymc_nrm.moves.slice_labels import SliceOptions, expected_large_jumps, slice_move
+from pymc_nrm.steps.base import PartitionStep
+
+# A prior with more jumps than this above 1, in units of 1 / (1 + u), puts nearly all items into clusters of their own.
+_MOST_JUMPS = 1_000_000
+# Tables of weights of Gibbs type, to rounding.
+_LARGEST_DEVIATION = 1e-6
+# Jumps that a draw may expect, at least and for each item: more of them take far longer than the items.
+_LEAST_LIMIT, _LIMIT_PER_ITEM = 10_000, 10
+# Parameters of all components together are at most about this many numbers.
+_MOST_NUMBERS = 25_000_000
+
+
+class SliceSampler(PartitionStep):
+    """Slice sampling: all labels at once, given the jumps of the random measure and the parameters of components.
+
+    It leaves the posterior invariant and is irreducible.  It is the conditional sampler with which Favaro & Teh (2013)
+    and Lee & Choi (2015) compare theirs, and meant for such comparisons: conditioning on jumps and parameters makes
+    labels independent, but the chain slower.  :class:`TreeGuided` and :class:`MarginalGibbs` integrate both out.
+
+    The measure must be a prior of Gibbs type, as all measures of this package are, and families must have draws of
+    parameters and densities given parameters.
+
+    Parameters
+    ----------
+    vars : list of Partition
+    **kwargs
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If the model uses the labels in a way that the step does not understand.
+    NotImplementedError
+        If a family lacks draws of parameters or densities given them, or the measure is not of Gibbs type.
+    pymc.exceptions.SamplingError
+        If over a million jumps are expected above 1, in units of ``1 / (1 + u)``.
+
+    Notes
+    -----
+    Given u, a draw makes these steps; the explanation of conditional samplers proves that they are exact:
+
+    1. jumps J of the clusters, gamma variables of shape ``n_c - sigma``, and their parameters given their data;
+    2. for each item a slice, uniform between 0 and the jump of its cluster;
+    3. all other jumps above the lowest slice, with parameters from the base measure;
+    4. for each item one of the jumps above its slice, with probability proportional to the density of its data.
+
+    The number of jumps is random and has no limit for sigma > 0: it grows as ``S^-sigma`` if the lowest slice S tends
+    to 0.  Items with slices above which over 10,000 jumps, or ten times the number of items, are expected keep their
+    labels for this draw; fewer if components have many parameters.  The choice depends on slices and u alone, so that
+    nothing is lost but time.
+
+    Statistics of a draw, besides those of all steps: ``n_moved``, the number of items that changed their cluster;
+    ``n_kept``, of items that kept their labels for the reason above; ``n_jumps``, of jumps drawn in the third step.
+
+    References
+    ----------
+    Walker (2007), "Sampling the Dirichlet mixture model with slices"; Griffin & Walker (2011), "Posterior simulation of
+    normalized random measure mixtures"; Favaro & Teh (2013), "MCMC for normalized random measure mixture models".
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.NormalizedInverseGaussian(1.0), n=4)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+    ...     step = nrm.SliceSampler([z])
+    """
+
+    name = "slice_sampler"
+    needs = (*PartitionStep.needs, parameters_size, draw_parameters, *COMPONENT_PANEL)
+    stats_dtypes_shapes = {
+        **PartitionStep.common_stats,
+        "n_moved": (np.int64, []),
+        "n_kept": (np.int64, []),
+        "n_jumps": (np.int64, []),
+    }
+
+    def __init__(self, vars: Any = None, **kwargs: Any) -> None:
+        super().__init__(vars, options={}, **kwargs)
+
+    def check_options(self, n):
+        """There are no options."""
+
+    def precompile_moves(self, state, table, family, data):
+        """Compile the kernels for the types of the arguments."""
+        precompile(slice_move, self.rng, state, table, family, data, _options(family, len(state.labels)))
+
+    def moves(self, state, table, family, data):
+        """Draw all labels; return the new state and the statistics of the move."""
+        state, counts = slice_move(self.rng, state, table, family, data, _options(family, len(state.labels)))
+        return state, counts._asdict()
+
+    def _draw_weights(self, rng, measure, labels):
+        drawn = super()._draw_weights(rng, measure, labels)
+        if self._n_draws == 0 and not largest_deviation(drawn[0]) < _LARGEST_DEVIATION:
+            raise NotImplementedError(
+                f"{type(measure).__name__} does not weigh clusters by their size minus a constant, as priors of Gibbs "
+                "type do, which SliceSampler needs; MarginalGibbs, SplitMerge and TreeGuided do not"
+            )
+        expected = expected_large_jumps(drawn[0])
+        if not expected <= _MOST_JUMPS:
+            raise SamplingError(
+                f"SliceSampler would draw about {expected:.3g} jumps of the random measure of partition "
+                f"{self.partition.name!r} at every draw, of which it allows {_MOST_JUMPS:,}, given {measure}. Take "
+                "TreeGuided or MarginalGibbs, whose cost does not depend on jumps, or a prior that keeps these "
+                "hyperparameters smaller"
+            )
+        return drawn
+
+
+def _options(family, n):
+    most = max(_LEAST_LIMIT, _LIMIT_PER_ITEM * n)
+    return SliceOptions(float(min(most, _MOST_NUMBERS // max(parameters_size(family), 1))))

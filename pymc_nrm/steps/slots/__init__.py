@@ -1,0 +1,1 @@
+"""Steps of partitions whose labels index parameters."""

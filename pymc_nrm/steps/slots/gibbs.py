@@ -1,0 +1,218 @@
+"""Gibbs sampling of labels that index parameters, for any likelihood."""
+
+import logging
+import math
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+from pymc.exceptions import SamplingError
+
+from pymc_nrm.checks import check_count, check_number
+from pymc_nrm.itemwise.empty_slots import EmptySlots
+from pymc_nrm.itemwise.item_table import ItemTable
+from pymc_nrm.itemwise.local_variables import local_variables
+from pymc_nrm.kernels.generic import precompile
+from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.marks import ALL_SLOTS_USED
+from pymc_nrm.model.rvs import checked_model, n_slots
+from pymc_nrm.moves.gibbs import scan_order
+from pymc_nrm.moves.slots.pool import build_pool, draw_pool, log_truncation, pool_sweep, sum_of_items
+from pymc_nrm.moves.weights import draw_weights
+from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.partitions.labels import canonical_labels, label_counts
+from pymc_nrm.pymc_internals import Competence, dataclass_state
+from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics
+from pymc_nrm.steps.slots.nuts import MODELS_WITH_SLOT_NUTS
+
+_log = logging.getLogger(__name__)
+# A child of PyMC's logger, which shows messages of level INFO.
+_information = logging.getLogger("pymc.nrm_slots")
+
+
+@dataclass_state
+class SlotGibbsState(PartitionStepState):
+    """What a chain needs, besides its point, to continue where it stopped."""
+
+    generators: list = field(default_factory=list)
+
+
+class SlotGibbs(PartitionStep):
+    """Gibbs sampling of a partition whose labels index parameters, one item at a time, for any likelihood.
+
+    Each of the sweeps of a draw first draws the parameters of empty slots from their prior, then a random pool of
+    slots, the occupied ones and a few empty ones, and then the slot of every item within the pool.  All of it leaves
+    the posterior invariant; together with a step that moves the parameters it is irreducible.
+
+    Parameters
+    ----------
+    vars : list of Partition
+        With ``max_clusters``.
+    n_sweeps : int
+        Sweeps per draw.
+    mean_empty : float
+        Mean number of empty slots in the pool.
+    **kwargs
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If the model uses the labels other than item by item, or an option is not allowed.
+
+    References
+    ----------
+    Neal (2000), "Markov chain sampling methods for Dirichlet process mixture models", algorithm 8; Favaro & Teh (2013),
+    "MCMC for normalized random measure mixture models", section 4.2, who keep the parameters of empty clusters.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4, max_clusters=10)
+    ...     rate = pm.Gamma("rate", 1, 1, shape=10)
+    ...     x = pm.Poisson("x", rate[z], observed=[0, 1, 8, 9])
+    ...     step = nrm.SlotGibbs([z])
+    """
+
+    name = "slot_gibbs"
+    stats_dtypes_shapes = {**PartitionStep.common_stats, "n_moved": (np.int64, []), ALL_SLOTS_USED: (bool, [])}
+    _state_class = SlotGibbsState
+    samples_slots = True
+    _competence_for_partitions = Competence.IDEAL
+
+    def __init__(self, vars: Any = None, *, n_sweeps: int = 5, mean_empty: float = 4.0, **kwargs: Any) -> None:
+        super().__init__(vars, options={"n_sweeps": n_sweeps, "mean_empty": mean_empty}, **kwargs)
+        # PyMC gives an initial point to steps that it makes itself.
+        made_by_pymc = kwargs.get("initial_point") is not None
+        if made_by_pymc and self.local and checked_model(kwargs.get("model")) not in MODELS_WITH_SLOT_NUTS:
+            _log.warning(
+                f"PyMC's NUTS samples parameters of empty slots of {self.partition.name!r} like all others, which is "
+                "right but slow and may diverge. nrm.sample chooses SlotNUTS, and so does step=[nrm.SlotNUTS()]."
+            )
+
+    def check_options(self, n):
+        """Check the options."""
+        check_count("n_sweeps", self.options["n_sweeps"], 1)
+        mean = self.options["mean_empty"]
+        check_number("mean_empty", mean, lambda value: 1e-3 <= value <= 1e3, "from 0.001 to 1000")
+
+    @property
+    def generators(self):
+        """States of the generators that draw parameters of empty slots."""
+        return self.empty_slots.state
+
+    @generators.setter
+    def generators(self, states):
+        self.empty_slots.state = states
+
+    def _compile(self, model, partition, point, compile_kwargs):
+        self.max_clusters = n_slots(partition)
+        self.check_options(len(point[self.partition.name]))
+        self._log_truncation = log_truncation(self.max_clusters, self.options["mean_empty"])
+        self.table = ItemTable(model, partition, self.max_clusters, point, compile_kwargs)
+        if self.table.unnamed:
+            _information.info(
+                f"max_clusters of {partition.name!r} is the number of its items. {', '.join(self.table.unnamed)} must "
+                "have an entry for each cluster, not for each item: dims would tell."
+            )
+        self.local = local_variables(model, partition, self.max_clusters, point)
+        self.empty_slots = EmptySlots(model, self.local, compile_kwargs)
+        measure, family, data = self.target.at(point)
+        labels = self.partition.read(point)
+        precompile(draw_weights, self.rng, measure, len(labels), 1)
+        table, _, _ = self._draw_weights(np.random.default_rng(0), measure, labels)
+        precompile(scan_order, self.rng, 2, 1)
+        precompile(draw_pool, self.rng, np.zeros(self.max_clusters, dtype=np.int64), 1.0)
+        pool = build_pool(labels * 0, 1, family, data)
+        values = np.zeros((len(labels), LANES))
+        precompile(pool_sweep, self.rng, pool, table, family, data, values, self._log_truncation, labels)
+        sum_of_items(values, pool.columns)
+        if self.target.has_mixtures:
+            self._precompile_log_target(build_state(canonical_labels(labels), family, data), table, family, data)
+
+    def setup_chain(self, rng, tune, draws):
+        super().setup_chain(rng, tune, draws)
+        self.table.refresh()
+        self.empty_slots.reseed(self.rng)
+
+    def step(self, point):
+        labels = self.partition.read(point)
+        measure, family, data = self.target.at(point)
+        weights, log_u, u_term = self._draw_weights(self.rng, measure, labels)
+        if self._n_draws == 0:
+            self.check_options(len(labels))
+            value = self._log_density(point, labels, weights, family, data)
+            if not math.isfinite(u_term + value):
+                raise self._not_finite(point, u_term + value)
+        log_empty = weights.join[0] - math.log(self.options["mean_empty"]) + self._log_truncation
+        items = scan_order(self.rng, len(labels), len(labels))
+        table = slots = None
+        n_moved = 0
+        for _ in range(self.options["n_sweeps"]):
+            counts = np.bincount(labels, minlength=self.max_clusters)
+            point = self.empty_slots.redraw(point, counts == 0)
+            kept, kept_table = slots, table
+            slots, n_occupied = draw_pool(self.rng, counts, self.options["mean_empty"])
+            table = self._fill(point, slots, n_occupied, kept, kept_table, len(labels))
+            place = np.zeros(self.max_clusters, dtype=np.int64)
+            place[slots] = np.arange(len(slots))
+            pool = build_pool(place[labels], len(slots), family, data)
+            try:
+                n_moved += pool_sweep(self.rng, pool, weights, family, data, table, log_empty, items)
+            except ValueError as error:
+                raise self._not_finite(point, str(error)) from error
+            labels = slots[pool.columns]
+        log_density = sum_of_items(table, pool.columns) + self._log_prior_and_mixtures(labels, weights, family, data)
+        if not math.isfinite(u_term + log_density):
+            raise self._not_finite(self.partition.write(point, labels), u_term + log_density)
+        self._n_draws += 1
+        counts = np.bincount(labels)
+        stats = {"n_moved": n_moved, ALL_SLOTS_USED: bool((counts > 0).sum() == self.max_clusters)}
+        return self.partition.write(point, labels), [
+            stats | common_statistics(counts[counts > 0], log_u, u_term + log_density, self._number)
+        ]
+
+    def _not_finite(self, point, value):
+        when = f"in draw {self._n_draws + 1}" if self._n_draws else "where a chain starts"
+        labels = self.partition.read(point)
+        sentences = []
+        for name, values in self.table.values(point, labels, by_term=True).items():
+            if not np.isfinite(values).all():
+                item = int(np.argmin(np.isfinite(values)))
+                entries = ", ".join(f"{v}[{labels[item]}]={point[v][labels[item]]}" for v in self.empty_slots.names)
+                sentences.append(f"That of {name!r} is {values[item]} for item {item}, whose slot has {entries}.")
+        if not sentences:
+            measure, _, _ = self.target.at(point)
+            sentences.append(f"Those of the rows of all items are finite; the partition has {measure}.")
+        return SamplingError(
+            f"the log joint density of partition {self.partition.name!r} and of what its labels index is not finite "
+            f"{when}: {value}. {' '.join(sentences)} Check data and covariates, or priors that allow such values"
+        )
+
+    def _fill(self, point, slots, n_occupied, kept, kept_table, n):
+        """Table of a pool; columns of slots that were occupied before hold parameters that have not changed."""
+        width = (len(slots) + LANES - 1) // LANES * LANES
+        table = np.zeros((n, width))
+        if kept is None:
+            new = np.arange(len(slots))
+        else:
+            old_place = np.full(self.max_clusters, -1)
+            old_place[kept] = np.arange(len(kept))
+            # Empty slots have new parameters; occupied ones were in the last pool.
+            table[:, :n_occupied] = kept_table[:, old_place[slots[:n_occupied]]]
+            new = np.arange(n_occupied, len(slots))
+        self.table.fill(point, slots[new], new, table)
+        return table
+
+    def _log_density(self, point, labels, weights, family, data):
+        """Log density of data and partition given u at a point."""
+        density = self.table.values(point, labels).sum()
+        return density + self._log_prior_and_mixtures(labels, weights, family, data)
+
+    def _log_prior_and_mixtures(self, labels, weights, family, data):
+        canonical = canonical_labels(labels)
+        if self.target.has_mixtures:
+            return self._log_target(build_state(canonical, family, data), weights, family, data)
+        return weights.moment[label_counts(canonical)].sum()

@@ -1,0 +1,161 @@
+"""NUTS for models whose parameters are indexed by labels of a partition."""
+
+from dataclasses import field
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.util import get_value_vars_from_user_vars
+from pytensor.graph.basic import Constant
+from pytensor.graph.traversal import graph_inputs
+
+from pymc_nrm.itemwise.empty_slots import EmptySlots
+from pymc_nrm.itemwise.local_variables import local_variables
+from pymc_nrm.model.rvs import checked_model, n_slots, slot_partitions, value_of
+from pymc_nrm.pymc_internals import BaseHMCState, ValueGradFunction, dataclass_state
+from pymc_nrm.steps.slots.metric import SlotMetric
+
+# Models for which a step of this kind has been made.
+MODELS_WITH_SLOT_NUTS = WeakSet()
+
+
+@dataclass_state
+class SlotNUTSState(BaseHMCState):
+    """What a chain needs, besides its point, to continue where it stopped."""
+
+    generators: list = field(default_factory=list)
+
+
+class SlotNUTS(pm.NUTS):
+    """NUTS that samples the parameters of occupied slots, and draws those of empty slots from their prior.
+
+    Empty slots are integrated out of the target of NUTS: it sees no prior of their parameters, which stand still, so
+    that hyperparameters do not wait for parameters that no item has.  A draw of these from their prior given the
+    hyperparameters completes the step.  The metric gives the parameters of a slot a scale that fits its number of
+    items.  The step leaves the posterior given the labels invariant.  It is irreducible together with a step that moves
+    labels.
+
+    Parameters
+    ----------
+    vars : list of variables, optional
+        All continuous variables of the model by default.
+    **kwargs
+        As for ``pm.NUTS``, without ``potential`` and ``scaling``; ``target_accept`` is 0.9 by default.
+
+    Raises
+    ------
+    ValueError
+        If the model has no partition with ``max_clusters``.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4, max_clusters=10)
+    ...     rate = pm.Gamma("rate", 1, 1, shape=10)
+    ...     x = pm.Poisson("x", rate[z], observed=[0, 1, 8, 9])
+    ...     step = nrm.SlotNUTS()
+    """
+
+    name = "nuts"
+    _state_class = SlotNUTSState
+
+    def __init__(self, vars: Any = None, *, model: pm.Model | None = None, **kwargs: Any) -> None:
+        model = checked_model(model)
+        for option in ("potential", "scaling", "is_cov", "logp_dlogp_func"):
+            if kwargs.get(option):
+                raise ValueError(f"SlotNUTS has a metric of its own and does not take {option}; got {kwargs[option]!r}")
+        point = kwargs.pop("initial_point", None) or model.initial_point()
+        compile_kwargs = kwargs.pop("compile_kwargs", None)
+        values = model.continuous_value_vars if vars is None else get_value_vars_from_user_vars(vars, model)
+        # Clusters of one item have hardly more than their prior, which is wider than what the metric expects.
+        kwargs.setdefault("target_accept", 0.9)
+        partitions = slot_partitions(model)
+        if not partitions:
+            raise ValueError("vars must be variables of a model that has a Partition with max_clusters; it has none")
+        self._slots = []
+        for partition in partitions:
+            local = local_variables(model, partition, n_slots(partition), point)
+            local = [rv for rv in local if model.rvs_to_values[rv] in values]
+            self._slots.append((partition, local, EmptySlots(model, local, compile_kwargs)))
+        function = _logp_dlogp_function(model, values, self._slots, point, compile_kwargs)
+        super().__init__(
+            values,
+            model=model,
+            initial_point=point,
+            logp_dlogp_func=function,
+            potential=_metric(model, values, self._slots, point),
+            **kwargs,
+        )
+        MODELS_WITH_SLOT_NUTS.add(model)
+
+    def __setstate__(self, state):
+        # A worker of a client gets the step and the model in one pickle, and PyMC makes the other step there.
+        self.__dict__.update(state)
+        MODELS_WITH_SLOT_NUTS.add(self._model)
+
+    @property
+    def generators(self):
+        """States of the generators that draw parameters of empty slots."""
+        return [empty.state for _, _, empty in self._slots]
+
+    @generators.setter
+    def generators(self, states):
+        for (_, _, empty), state in zip(self._slots, states, strict=True):
+            empty.state = state
+
+    def setup_chain(self, rng, tune, draws):
+        super().setup_chain(rng, tune, draws)
+        for _, _, empty in self._slots:
+            empty.reseed(self.rng)
+
+    def step(self, point):
+        counts = [np.bincount(point[rv.name], minlength=n_slots(rv)) for rv, _, _ in self._slots]
+        self.potential.prepare(counts)
+        point, stats = super().step(point)
+        for m, (_, _, empty) in zip(counts, self._slots, strict=True):
+            point = empty.redraw(point, m == 0)
+        return point, stats
+
+
+def _logp_dlogp_function(model, values, slots, point, compile_kwargs):
+    """Log-probability of the model and its gradient, with local parameters of empty slots integrated out."""
+    occupied = {}
+    for partition, local, _ in slots:
+        labels = model.rvs_to_values[partition]
+        counts = value_of(partition).symbolic_counts(labels)
+        occupied.update(dict.fromkeys(local, counts > 0))
+    terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
+    total = 0.0
+    for term, logp in zip(terms, model.logp(vars=terms, sum=False), strict=True):
+        if term in occupied:
+            logp = pt.switch(pt.shape_padright(occupied[term], logp.ndim - 1), logp, 0.0)
+        total += logp.sum()
+    inputs = {variable for variable in graph_inputs([total]) if not isinstance(variable, Constant)}
+    others = {v: point[v.name] for v in model.value_vars if v in inputs and v not in values}
+    function = ValueGradFunction(
+        [total], values, others, model=model, initial_point=point, ravel_inputs=True, **(compile_kwargs or {})
+    )
+    function.trust_input = True
+    function.set_extra_values(point)
+    return function
+
+
+def _metric(model, values, slots, point):
+    starts, n = {}, 0
+    for value in values:
+        starts[value] = n
+        n += np.size(point[value.name])
+    places = []
+    for partition, local, _ in slots:
+        rows = [np.empty((0, n_slots(partition)), dtype=np.int64)]
+        for rv in local:
+            value = model.rvs_to_values[rv]
+            shape = np.shape(point[value.name])
+            rows.append((starts[value] + np.arange(np.prod(shape))).reshape(shape[0], -1).T)
+        places.append(np.concatenate(rows))
+    mean = np.concatenate([np.ravel(point[value.name]) for value in values]) if values else np.zeros(0)
+    return SlotMetric(n, mean.astype("float64"), places)
