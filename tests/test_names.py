@@ -10,6 +10,8 @@ import pymc_nrm as nrm
     [
         (nrm, "density", "predictive_density"),
         (nrm, "log_density", "log_predictive_density"),
+        (nrm, "priors", "the method learned of every family"),
+        (nrm, "tree_families", "families.diffusion"),
         (nrm.samplers, "PublishedTreeGuided", "pymc_nrm.published.PublishedTreeGuided"),
         (nrm.samplers, "PublishedNestedGibbs", "pymc_nrm.published.PublishedNestedGibbs"),
     ],

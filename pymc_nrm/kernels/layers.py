@@ -20,12 +20,10 @@ IMPORTS = {
     "guide_trees": (*_CHECKS, "kernels", *_KINDS, "partitions"),
     "trees": (*_CHECKS, "kernels", *_KINDS, "partitions", "guide_trees"),
     "nested": (*_CHECKS, "kernels", *_KINDS, "partitions"),
-    "tree_families": (*_CHECKS, "kernels", "families"),
     "pymc_internals": (),
-    "distributions": ("pymc_internals", *_CHECKS, "kernels", *_KINDS, "partitions", "nested", "tree_families"),
+    "distributions": ("pymc_internals", *_CHECKS, "kernels", *_KINDS, "partitions", "nested"),
     "elicitation": (*_CHECKS, "progress", "kernels", "measures"),
-    "priors": ("checks", "kernels", "families", "tree_families", "distributions"),
-    "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "nested", "tree_families", "distributions"),
+    "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "nested", "distributions"),
     "itemwise": (*_CHECKS, "kernels", *_KINDS, "partitions", *_PYMC),
     "samplers": (
         *_CHECKS,
@@ -35,7 +33,6 @@ IMPORTS = {
         "partitions",
         "guide_trees",
         "nested",
-        "tree_families",
         *_PYMC,
         "itemwise",
     ),
@@ -49,7 +46,7 @@ IMPORTS = {
         *_PYMC,
         "samplers",
     ),
-    "testing": (*_CHECKS, "kernels", *_KINDS, "partitions", "trees", "tree_families", *_PYMC),
+    "testing": (*_CHECKS, "kernels", *_KINDS, "partitions", "trees", *_PYMC),
     "stats": ("checks", "marks", "progress", "kernels"),
     "plots": ("checks", "elicitation", "stats"),
     "datasets": (),
@@ -60,7 +57,6 @@ IMPORTS = {
         *_KINDS,
         "partitions",
         "nested",
-        "tree_families",
         *_PYMC,
         "itemwise",
         "samplers",
@@ -74,8 +70,8 @@ IMPORTS = {
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.
 WITHOUT_KERNELS = frozenset({"marks", "progress", *_CHECKS, "pymc_internals", "model"})
 
-# Kernels of these parts mostly call others, so that they are optimised only as parts of those that Python calls.
-COMPOSED = frozenset({"guide_trees", "tree_families", "samplers", "published"})
+# Kernels of these modules mostly call others, so that they are optimised only as parts of those that Python calls.
+COMPOSED = tuple(f"pymc_nrm.{name}." for name in ("guide_trees", "families.diffusion", "samplers", "published"))
 
 
 def kernel_layers(layer):
