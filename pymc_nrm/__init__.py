@@ -4,15 +4,7 @@ from typing import TYPE_CHECKING
 
 from pymc.step_methods import STEP_METHODS
 
-from pymc_nrm import (
-    datasets,
-    plots,
-    priors,  # noqa: F401, registers the priors of families
-    published,
-    stats,
-    steps,
-    trees,
-)
+from pymc_nrm import datasets, plots, published, stats, steps, trees
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.distributions.nested_partition import NestedPartition
 from pymc_nrm.distributions.partition import Partition
@@ -26,6 +18,7 @@ from pymc_nrm.families import (
     NormalWishart,
     PoissonGamma,
 )
+from pymc_nrm.families.diffusion import IndependentNormalDiffusion, NormalDiffusion
 from pymc_nrm.measures import (
     DirichletProcess,
     MixtureOfFiniteMixtures,
@@ -67,7 +60,6 @@ from pymc_nrm.stats import (
     without_labels,
 )
 from pymc_nrm.steps import MarginalGibbs, NestedGibbs, SliceSampler, SlotGibbs, SlotNUTS, SplitMerge, TreeGuided
-from pymc_nrm.tree_families import IndependentNormalDiffusion, NormalDiffusion
 
 __all__ = [
     "BernoulliBeta",
@@ -138,7 +130,13 @@ __all__ = [
 ]
 
 # Names that were given up, and what took their place.
-_RENAMED = {"density": "predictive_density", "log_density": "log_predictive_density", "samplers": "steps"}
+_RENAMED = {
+    "density": "predictive_density",
+    "log_density": "log_predictive_density",
+    "priors": "the method learned of every family",
+    "samplers": "steps",
+    "tree_families": "families.diffusion",
+}
 
 if not TYPE_CHECKING:  # to type checkers, a module with this function has every attribute
 

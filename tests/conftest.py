@@ -35,7 +35,13 @@ GROUPS = {
         "pymc/test_step_methods.py",
         "predictions",
     ),
-    "diffusion": ("exact/test_diffusion.py", "tree_families"),
+    "diffusion": (
+        "exact/test_diffusion.py",
+        "families/test_check_tree_family.py",
+        "families/test_diffusion_draws.py",
+        "families/test_diffusion_likelihood.py",
+        "families/test_diffusion_start.py",
+    ),
     "measures": ("measures",),
     "nested": ("nested",),
 }

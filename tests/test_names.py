@@ -11,6 +11,8 @@ import pymc_nrm as nrm
         (nrm, "density", "predictive_density"),
         (nrm, "log_density", "log_predictive_density"),
         (nrm, "samplers", "steps"),
+        (nrm, "priors", "the method learned of every family"),
+        (nrm, "tree_families", "families.diffusion"),
     ],
 )
 def test_old_name(module, before, now):

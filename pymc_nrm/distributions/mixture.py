@@ -19,19 +19,19 @@ from pymc_nrm.distributions.item_counts import count_value, rows_message
 from pymc_nrm.distributions.marginal_likelihood import has_marginal_likelihood, marginal_likelihood
 from pymc_nrm.distributions.nested_partition import NestedPartitionRV
 from pymc_nrm.distributions.numba_dispatch import register_numba
-from pymc_nrm.distributions.observed import as_observed, numeric_data, sparse_origin
+from pymc_nrm.distributions.observed import as_observed, sparse_origin
 from pymc_nrm.distributions.partition import PartitionRV
 from pymc_nrm.distributions.printing import printed_names
 from pymc_nrm.distributions.tree_mixture import tree_mixture
-from pymc_nrm.families.arguments import broadcast_hyperparameters
+from pymc_nrm.families.arguments import broadcast_hyperparameters, numeric_data
 from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_data
+from pymc_nrm.families.diffusion import base as tree_families
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
 from pymc_nrm.hyperparameters import check_values, plain_values
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.partitions.clusters import draw_data
 from pymc_nrm.partitions.slot_labels import labels_of
 from pymc_nrm.pymc_internals import logprob, support_point
-from pymc_nrm.tree_families import base as tree_families
 
 
 class MixtureRV(RandomVariable):

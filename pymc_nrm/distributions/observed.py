@@ -3,28 +3,10 @@
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Constant, Variable
 from pytensor.scalar import Cast
 from pytensor.sparse import DenseFromSparse, as_sparse_variable, dense_from_sparse
 from pytensor.tensor.elemwise import Elemwise
 from scipy import sparse
-
-from pymc_nrm.checks import numeric_array
-
-
-def numeric_data(name, observed):
-    """Return the values of observed data: a CSR matrix if they are sparse, else an array in which NaN means missing."""
-    if isinstance(observed, Variable):
-        if isinstance(observed, Constant):
-            observed = observed.data
-        elif isinstance(observed, SharedVariable):
-            observed = observed.get_value()
-        else:
-            raise TypeError(f"{name} must be data, pm.Data or a constant; got the symbolic tensor {observed}")
-    if sparse.issparse(observed):
-        numeric_array(name, observed.data)
-        return sparse.csr_matrix(observed)
-    return numeric_array(name, observed)
 
 
 def as_observed(observed, values):

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.basic import Variable
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
 from pytensor.raise_op import CheckAndRaise
 from scipy import sparse
 
@@ -71,6 +72,21 @@ def _broadcast(title, tensor, core, sizes, symbolic):
         return broadcast_tensor(tensor, shape) if core else tensor
     # A copy: views made by broadcasting are read-only, for which kernels would be compiled again.
     return np.array(np.broadcast_to(tensor, shape), order="C") if core else float(tensor)
+
+
+def numeric_data(name, observed):
+    """Return the values of observed data: a CSR matrix if they are sparse, else an array in which NaN means missing."""
+    if isinstance(observed, Variable):
+        if isinstance(observed, Constant):
+            observed = observed.data
+        elif isinstance(observed, SharedVariable):
+            observed = observed.get_value()
+        else:
+            raise TypeError(f"{name} must be data, pm.Data or a constant; got the symbolic tensor {observed}")
+    if sparse.issparse(observed):
+        numeric_array(name, observed.data)
+        return sparse.csr_matrix(observed)
+    return numeric_array(name, observed)
 
 
 # Log densities of larger counts are differences of terms whose fifth decimal doubles do not hold.

@@ -8,25 +8,15 @@ import pytensor.tensor as pt
 
 from pymc_nrm.families.affinities import categorical_log_affinities
 from pymc_nrm.families.arguments import check_matrix
-from pymc_nrm.families.base import (
-    Dense,
-    Hyperparameter,
-    conjugate_family,
-    segment_sum,
-)
+from pymc_nrm.families.base import Dense, Hyperparameter, conjugate_family, segment_sum
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.families.fast import (
-    add_row,
-)
-from pymc_nrm.families.learned import learned_family
+from pymc_nrm.families.fast import add_row
+from pymc_nrm.families.learned import Hyperpriors, learned_text
 from pymc_nrm.kernels.special import digamma, log_rising_factorial, symbolic_log_rising_factorial
 
 
 @conjugate_family(
-    hyperparameters={
-        "alpha": Hyperparameter(("d",), "positive"),
-        "beta": Hyperparameter(("d",), "positive"),
-    },
+    hyperparameters={"alpha": Hyperparameter(("d",), "positive"), "beta": Hyperparameter(("d",), "positive")},
     continuous=False,
     missing_allowed=True,
 )
@@ -58,6 +48,7 @@ class BernoulliBeta(NamedTuple):
     beta: Any = 1.0
 
     @classmethod
+    @learned_text()
     def learned(cls, name: str, X: Any) -> "BernoulliBeta":
         """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the frequencies.
 
@@ -68,25 +59,6 @@ class BernoulliBeta(NamedTuple):
         A feature in which clusters differ has a small concentration, one that says nothing about clusters a large one.
         Exchanging ones and zeros leaves the law of partitions unchanged.
 
-        Parameters
-        ----------
-        name : str
-            Names of the new variables begin with it; usually the name of the Mixture.
-        X : array_like or DataFrame, shape (n, d)
-            The data. Columns of a DataFrame name the features.
-
-        Returns
-        -------
-        BernoulliBeta
-            Its fields are tensors.
-
-        Raises
-        ------
-        TypeError
-            If there is no model at hand, or the data are not numbers.
-        ValueError
-            If the family does not allow these values.
-
         Examples
         --------
         >>> import pymc as pm
@@ -96,7 +68,12 @@ class BernoulliBeta(NamedTuple):
         >>> [variable.name for variable in model.free_RVs]
         ['x_concentration']
         """
-        return learned_family(cls, name, X)
+        prior = Hyperpriors(name, X)
+        values = prior.prepared(cls()).values
+        # Half an observation of each value keeps frequencies above 0 and below 1.
+        ones, known = np.nansum(values, axis=0) + 0.5, (~np.isnan(values)).sum(axis=0) + 1.0
+        concentration = prior.concentrations()
+        return cls(alpha=concentration * (ones / known), beta=concentration * (1.0 - ones / known))
 
     def prepare_data(self, X):
         values = check_matrix(self, X, integer=True, lower=0)

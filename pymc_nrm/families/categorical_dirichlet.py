@@ -9,22 +9,14 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
 from pytensor.graph.utils import MissingInputError
 
+from pymc_nrm.checks import naming
 from pymc_nrm.families.affinities import categorical_log_affinities
 from pymc_nrm.families.arguments import check_matrix
-from pymc_nrm.families.base import (
-    Hyperparameter,
-    add_item,
-    cache_size,
-    conjugate_family,
-)
-from pymc_nrm.families.components import (
-    write_logarithms,
-)
-from pymc_nrm.families.conjugate import (
-    draw_dirichlet,
-)
+from pymc_nrm.families.base import Hyperparameter, add_item, cache_size, conjugate_family
+from pymc_nrm.families.components import write_logarithms
+from pymc_nrm.families.conjugate import draw_dirichlet
 from pymc_nrm.families.fast import add_row
-from pymc_nrm.families.learned import learned_family
+from pymc_nrm.families.learned import Hyperpriors, learned_text
 from pymc_nrm.hyperparameters import check_values
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
@@ -72,6 +64,7 @@ class CategoricalDirichlet(NamedTuple):
     n_levels: Any = None
 
     @classmethod
+    @learned_text()
     def learned(cls, name: str, X: Any) -> "CategoricalDirichlet":
         """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the frequencies.
 
@@ -82,25 +75,6 @@ class CategoricalDirichlet(NamedTuple):
         A feature in which clusters differ has a small concentration, one that says nothing about clusters a large one.
         Renaming levels leaves the law of partitions unchanged.
 
-        Parameters
-        ----------
-        name : str
-            Names of the new variables begin with it; usually the name of the Mixture.
-        X : array_like or DataFrame, shape (n, d)
-            The data. Columns of a DataFrame name the features.
-
-        Returns
-        -------
-        CategoricalDirichlet
-            Its fields are tensors.
-
-        Raises
-        ------
-        TypeError
-            If there is no model at hand, or the data are not numbers.
-        ValueError
-            If the family does not allow these values.
-
         Examples
         --------
         >>> import pymc as pm
@@ -110,7 +84,15 @@ class CategoricalDirichlet(NamedTuple):
         >>> [variable.name for variable in model.free_RVs]
         ['x_concentration']
         """
-        return learned_family(cls, name, X)
+        prior = Hyperpriors(name, X)
+        with naming("X"):
+            family = cls().complete(prior.values)
+        levels = prior.prepared(family).values
+        present = np.arange(family.n_levels.max()) < family.n_levels[:, None]
+        # Half an observation of each level keeps frequencies above 0.
+        counts = np.stack([np.bincount(column[column >= 0], minlength=present.shape[1]) for column in levels.T]) + 0.5
+        frequencies = counts * present / (counts * present).sum(axis=1, keepdims=True)
+        return cls(alpha=prior.concentrations()[:, None] * frequencies, n_levels=family.n_levels)
 
     def complete(self, X):
         if self.n_levels is not None or np.ndim(self.alpha) != 0:

@@ -11,24 +11,11 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
-from pymc_nrm.families.base import (
-    Hyperparameter,
-    add_item,
-    cache_size,
-    conjugate_family,
-)
-from pymc_nrm.families.components import (
-    write_logarithms,
-)
-from pymc_nrm.families.conjugate import (
-    draw_dirichlet,
-)
-from pymc_nrm.families.fast import (
-    add_log_rising_factorials,
-    add_logarithms,
-    multiply_rising_factorial,
-)
-from pymc_nrm.families.learned import learned_family
+from pymc_nrm.families.base import Hyperparameter, add_item, cache_size, conjugate_family
+from pymc_nrm.families.components import write_logarithms
+from pymc_nrm.families.conjugate import draw_dirichlet
+from pymc_nrm.families.fast import add_log_rising_factorials, add_logarithms, multiply_rising_factorial
+from pymc_nrm.families.learned import Hyperpriors, learned_text
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
@@ -76,32 +63,13 @@ class MultinomialDirichlet(NamedTuple):
     total: Any = None
 
     @classmethod
+    @learned_text()
     def learned(cls, name: str, X: Any) -> "MultinomialDirichlet":
         """Hyperparameters learned with the partition: a hyperprior in the model at hand, centred at the frequencies.
 
         With p_v the share of entry v among all counts, half a count of each entry added::
 
             alpha_v = concentration p_v,   concentration ~ LogNormal(log(d) / 2, 1.5)
-
-
-        Parameters
-        ----------
-        name : str
-            Names of the new variables begin with it; usually the name of the Mixture.
-        X : array_like or DataFrame, shape (n, d)
-            The data. Columns of a DataFrame name the features.
-
-        Returns
-        -------
-        MultinomialDirichlet
-            Its fields are tensors.
-
-        Raises
-        ------
-        TypeError
-            If there is no model at hand, or the data are not numbers.
-        ValueError
-            If the family does not allow these values.
 
         Examples
         --------
@@ -112,7 +80,12 @@ class MultinomialDirichlet(NamedTuple):
         >>> [variable.name for variable in model.free_RVs]
         ['x_concentration']
         """
-        return learned_family(cls, name, X)
+        prior = Hyperpriors(name, X)
+        counts = prior.prepared(cls())
+        # Half a count of each entry keeps frequencies above 0.
+        sums = np.bincount(counts.indices, weights=counts.values, minlength=prior.values.shape[1]) + 0.5
+        concentration = prior.log_normal("concentration", np.log(len(sums)) / 2, 1.5)
+        return cls(alpha=concentration * (sums / sums.sum()))
 
     def complete(self, X):
         if self.total is not None:

@@ -11,15 +11,9 @@ from scipy.special import ndtr
 from pymc_nrm.checks import naming
 from pymc_nrm.families.affinities import diagonal_gaussian_log_affinities
 from pymc_nrm.families.arguments import check_matrix
-from pymc_nrm.families.base import (
-    Hyperparameter,
-    conjugate_family,
-    segment_sum,
-)
-from pymc_nrm.families.conjugate import (
-    log_marginal,
-)
-from pymc_nrm.families.learned import learned_family
+from pymc_nrm.families.base import Hyperparameter, conjugate_family, segment_sum
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.learned import Hyperpriors, learned_text
 from pymc_nrm.families.moments import (
     centred,
     centred_product,
@@ -141,6 +135,7 @@ class NormalGamma(NamedTuple):
         return cls(mu=np.nanmean(values, axis=0), kappa=0.1, alpha=2.0, beta=variance / 4)
 
     @classmethod
+    @learned_text(", or a feature has no positive variance")
     def learned(cls, name: str, X: Any) -> "NormalGamma":
         """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the sample moments.
 
@@ -153,25 +148,6 @@ class NormalGamma(NamedTuple):
         Clusters are expected to have the variance ``share_j v_j`` in feature j.  The prior moves with the data: other
         units or origins of the features leave the laws of partitions and of predictions unchanged.
 
-        Parameters
-        ----------
-        name : str
-            Names of the new variables begin with it; usually the name of the Mixture.
-        X : array_like or DataFrame, shape (n, d)
-            The data. Columns of a DataFrame name the features.
-
-        Returns
-        -------
-        NormalGamma
-            Its fields are tensors.
-
-        Raises
-        ------
-        TypeError
-            If there is no model at hand, or the data are not numbers.
-        ValueError
-            If the family does not allow these values, or a feature has no positive variance.
-
         Examples
         --------
         >>> import pymc as pm
@@ -181,7 +157,14 @@ class NormalGamma(NamedTuple):
         >>> [variable.name for variable in model.free_RVs]
         ['x_share', 'x_kappa', 'x_excess']
         """
-        return learned_family(cls, name, X)
+        prior = Hyperpriors(name, X)
+        moments = cls.from_data(prior.values)
+        variance = 4.0 * moments.beta
+        share = prior.log_normal("share", -1.0, 1.0, dims=prior.features())
+        kappa = prior.log_normal("kappa", -3.0, 1.0)
+        excess = prior.log_normal("excess", 1.0, 1.0)
+        # The prior mean of the variance of a cluster is beta / (alpha - 1).
+        return cls(mu=moments.mu, kappa=kappa, alpha=1.0 + excess, beta=share * variance * excess)
 
     def prepare_data(self, X):
         return centred(check_matrix(self, X))

@@ -10,14 +10,8 @@ from scipy.special import ndtr
 
 from pymc_nrm.families.affinities import gaussian_log_affinities
 from pymc_nrm.families.arguments import check_matrix
-from pymc_nrm.families.base import (
-    Hyperparameter,
-    add_item,
-    conjugate_family,
-    refresh_cache,
-    segment_sum,
-)
-from pymc_nrm.families.learned import learned_family
+from pymc_nrm.families.base import Hyperparameter, add_item, conjugate_family, refresh_cache, segment_sum
+from pymc_nrm.families.learned import Hyperpriors, learned_text
 from pymc_nrm.families.moments import (
     LARGEST_DISTANCE,
     LARGEST_RATIO,
@@ -134,6 +128,7 @@ class NormalWishart(NamedTuple):
         return cls(mu=mean, kappa=0.1, Psi=Psi, nu=d + 6.0)
 
     @classmethod
+    @learned_text(", n is at most d, or columns are constant or linear combinations of others")
     def learned(cls, name: str, X: Any) -> "NormalWishart":
         """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the sample moments.
 
@@ -147,26 +142,6 @@ class NormalWishart(NamedTuple):
         W is made of its Bartlett factor, the variables ``squared_pivot`` and ``below_pivot``.  The prior moves with the
         data: if they become ``A x + b``, the laws of partitions and of predictions are unchanged.
 
-        Parameters
-        ----------
-        name : str
-            Names of the new variables begin with it; usually the name of the Mixture.
-        X : array_like or DataFrame, shape (n, d)
-            The data. Columns of a DataFrame name the features.
-
-        Returns
-        -------
-        NormalWishart
-            Its fields are tensors.
-
-        Raises
-        ------
-        TypeError
-            If there is no model at hand, or the data are not numbers.
-        ValueError
-            If the family does not allow these values, there are no more items than features, or columns are constant or
-            linear combinations of others.
-
         Examples
         --------
         >>> import pymc as pm
@@ -176,7 +151,15 @@ class NormalWishart(NamedTuple):
         >>> [variable.name for variable in model.free_RVs]
         ['x_share', 'x_kappa', 'x_excess', 'x_squared_pivot', 'x_below_pivot']
         """
-        return learned_family(cls, name, X)
+        prior = Hyperpriors(name, X)
+        mean, covariance = sample_moments(cls, prior.values)
+        features = prior.features()
+        share = prior.log_normal("share", -1.0, 1.0)
+        kappa = prior.log_normal("kappa", -3.0, 1.0)
+        excess = prior.log_normal("excess", 1.5, 1.0)
+        # The covariance expected within clusters is share * shape.
+        Psi = share * excess * prior.covariance_shape(features, covariance)
+        return cls(mu=mean, kappa=kappa, Psi=Psi, nu=len(mean) + 1.0 + excess)
 
     def prepare_data(self, X):
         return centred(check_matrix(self, X))

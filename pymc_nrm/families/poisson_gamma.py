@@ -8,32 +8,18 @@ import pytensor.tensor as pt
 from scipy.special import gammaln, pdtr
 
 from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
-from pymc_nrm.families.base import (
-    Hyperparameter,
-    add_item,
-    conjugate_family,
-    segment_sum,
-)
-from pymc_nrm.families.components import (
-    write_logarithms,
-)
+from pymc_nrm.families.base import Hyperparameter, add_item, conjugate_family, segment_sum
+from pymc_nrm.families.components import write_logarithms
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.families.fast import (
-    add_log_rising_factorials,
-    add_logarithms,
-    multiply_rising_factorial,
-)
-from pymc_nrm.families.learned import learned_family
+from pymc_nrm.families.fast import add_log_rising_factorials, add_logarithms, multiply_rising_factorial
+from pymc_nrm.families.learned import Hyperpriors, learned_text
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import digamma, log_gamma_ratio, symbolic_log_rising_factorial
 
 
 @conjugate_family(
-    hyperparameters={
-        "alpha": Hyperparameter(("d",), "positive"),
-        "beta": Hyperparameter(("d",), "positive"),
-    },
+    hyperparameters={"alpha": Hyperparameter(("d",), "positive"), "beta": Hyperparameter(("d",), "positive")},
     continuous=False,
     missing_allowed=False,
 )
@@ -66,6 +52,7 @@ class PoissonGamma(NamedTuple):
     beta: Any = 1.0
 
     @classmethod
+    @learned_text()
     def learned(cls, name: str, X: Any) -> "PoissonGamma":
         """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the mean counts.
 
@@ -74,25 +61,6 @@ class PoissonGamma(NamedTuple):
             alpha_j = concentration_j,   beta_j = concentration_j / m_j,   concentration_j ~ LogNormal(0, 1)
 
         Rates of clusters have mean m_j and coefficient of variation ``1 / sqrt(concentration_j)``.
-
-        Parameters
-        ----------
-        name : str
-            Names of the new variables begin with it; usually the name of the Mixture.
-        X : array_like or DataFrame, shape (n, d)
-            The data. Columns of a DataFrame name the features.
-
-        Returns
-        -------
-        PoissonGamma
-            Its fields are tensors.
-
-        Raises
-        ------
-        TypeError
-            If there is no model at hand, or the data are not numbers.
-        ValueError
-            If the family does not allow these values.
 
         Examples
         --------
@@ -103,7 +71,12 @@ class PoissonGamma(NamedTuple):
         >>> [variable.name for variable in model.free_RVs]
         ['x_concentration']
         """
-        return learned_family(cls, name, X)
+        prior = Hyperpriors(name, X)
+        values = prior.prepared(cls()).values
+        # Half a count in each feature keeps means above 0.
+        means = (values.sum(axis=0) + 0.5) / len(values)
+        shape = prior.concentrations()
+        return cls(alpha=shape, beta=shape / means)
 
     def prepare_data(self, X):
         values = check_matrix(self, X, integer=True, lower=0, upper=LARGEST_COUNT)

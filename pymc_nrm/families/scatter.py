@@ -147,12 +147,7 @@ class _ScatterOp(KernelOp):
     def _pullback(self, inputs, G):
         """Cotangents of the inputs, given symmetric cotangents of the sums, (n_clusters, d, d)."""
         _, rows, labels, _ = inputs
-        return [
-            G.sum(axis=0),
-            2 * ProductsWithRows()(G, rows, labels),
-            disconnected_type(),
-            disconnected_type(),
-        ]
+        return [G.sum(axis=0), 2 * ProductsWithRows()(G, rows, labels), disconnected_type(), disconnected_type()]
 
 
 class LogDeterminants(_ScatterOp):

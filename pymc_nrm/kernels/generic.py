@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pymc_nrm.kernels.fingerprints import dispatchers, layer_of
+from pymc_nrm.kernels.fingerprints import dispatchers
 from pymc_nrm.kernels.interrupts import call_with_late_interrupts, compile_check_signals
 from pymc_nrm.kernels.kernel_cache import attach_cache
 from pymc_nrm.kernels.layers import COMPOSED
@@ -195,7 +195,7 @@ class Kernel:
         functools.update_wrapper(self, function)
         # Numba passes the options of a caller on to functions that set none.
         self._options = {**_jit_options, "fastmath": False} if exact else _jit_options
-        self._is_composed = not inner_loop and layer_of(function.__code__.co_filename) in COMPOSED
+        self._is_composed = not inner_loop and (function.__module__ or "").startswith(COMPOSED)
 
     @functools.cached_property
     def dispatcher(self):

@@ -18,14 +18,12 @@ IMPORTS = {
     "families": (*_CHECKS, "kernels"),
     "partitions": (*_CHECKS, "kernels", *_KINDS),
     "nested": (*_CHECKS, "kernels", *_KINDS, "partitions"),
-    "tree_families": (*_CHECKS, "kernels", "families"),
-    "moves": (*_CHECKS, "kernels", *_KINDS, "partitions", "nested", "tree_families"),
+    "moves": (*_CHECKS, "kernels", *_KINDS, "partitions", "nested"),
     "trees": (*_CHECKS, "kernels", *_KINDS, "partitions", "moves"),
     "pymc_internals": (),
-    "distributions": ("pymc_internals", *_CHECKS, "kernels", *_KINDS, "partitions", "nested", "tree_families"),
+    "distributions": ("pymc_internals", *_CHECKS, "kernels", *_KINDS, "partitions", "nested"),
     "elicitation": (*_CHECKS, "progress", "kernels", "measures"),
-    "priors": ("checks", "kernels", "families", "tree_families", "distributions"),
-    "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "nested", "tree_families", "distributions"),
+    "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "nested", "distributions"),
     "itemwise": (*_CHECKS, "kernels", *_KINDS, "partitions", *_PYMC),
     "steps": (
         *_CHECKS,
@@ -35,7 +33,6 @@ IMPORTS = {
         "partitions",
         "moves",
         "nested",
-        "tree_families",
         *_PYMC,
         "itemwise",
     ),
@@ -49,7 +46,7 @@ IMPORTS = {
         *_PYMC,
         "steps",
     ),
-    "testing": (*_CHECKS, "kernels", *_KINDS, "partitions", "trees", "tree_families", *_PYMC),
+    "testing": (*_CHECKS, "kernels", *_KINDS, "partitions", "trees", *_PYMC),
     "stats": ("checks", "marks", "progress", "kernels"),
     "plots": ("checks", "elicitation", "stats"),
     "datasets": (),
@@ -60,7 +57,6 @@ IMPORTS = {
         *_KINDS,
         "partitions",
         "nested",
-        "tree_families",
         *_PYMC,
         "itemwise",
         "stats",
@@ -73,8 +69,8 @@ IMPORTS = {
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.
 WITHOUT_KERNELS = frozenset({"marks", "progress", *_CHECKS, "pymc_internals", "model", "steps"})
 
-# Kernels of these parts mostly call others, so that they are optimised only as parts of those that Python calls.
-COMPOSED = frozenset({"moves", "tree_families", "published"})
+# Kernels of these modules mostly call others, so that they are optimised only as parts of those that Python calls.
+COMPOSED = tuple(f"pymc_nrm.{name}." for name in ("moves", "families.diffusion", "published"))
 
 
 def kernel_layers(layer):

@@ -9,6 +9,7 @@ from pymc.util import get_random_generator
 
 from pymc_nrm.checks import check_count, check_name, random_generator
 from pymc_nrm.families.conjugate import draw_item, restore_parameters
+from pymc_nrm.families.diffusion.draws import draw_given_data
 from pymc_nrm.families.needs import ITEMS, check_needs
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
@@ -18,7 +19,6 @@ from pymc_nrm.predictions.components import covariances_held, draw_component_row
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, partition_coords
 from pymc_nrm.predictions.nested_draws import NestedDraws
 from pymc_nrm.progress import tracked
-from pymc_nrm.tree_families.draws import draw_given_data
 
 
 @kernel

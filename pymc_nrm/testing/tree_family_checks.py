@@ -9,12 +9,7 @@ from pytensor.compile.mode import Mode
 
 from pymc_nrm.checks import check_count
 from pymc_nrm.families.base import Centred, localise, prepare_data
-from pymc_nrm.families.needs import check_needs
-from pymc_nrm.hyperparameters import plain_values
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.testing.figures import CheckError, assert_close, assert_zero
-from pymc_nrm.tree_families.base import (
+from pymc_nrm.families.diffusion.base import (
     add_square,
     broadcast_hyperparameters,
     draw_whitening,
@@ -24,8 +19,13 @@ from pymc_nrm.tree_families.base import (
     symbolic_log_likelihood,
     transform_row,
 )
-from pymc_nrm.tree_families.messages import log_likelihood, node_moments, residual_scatter
-from pymc_nrm.tree_families.node_tree import build_node_tree
+from pymc_nrm.families.diffusion.messages import log_likelihood, node_moments, residual_scatter
+from pymc_nrm.families.diffusion.node_tree import build_node_tree
+from pymc_nrm.families.needs import check_needs
+from pymc_nrm.hyperparameters import plain_values
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.testing.figures import CheckError, assert_close, assert_zero
 from pymc_nrm.trees.inputs import as_rows
 
 __all__ = ["check_tree_family"]
@@ -80,7 +80,7 @@ def check_tree_family(family: Any, X: Any, depth: int = 2, *, compiled: bool = T
 
     Examples
     --------
-    >>> from pymc_nrm.tree_families import IndependentNormalDiffusion
+    >>> from pymc_nrm.families.diffusion import IndependentNormalDiffusion
     >>> X = [[0.0, 3.0], [0.5, 2.5], [4.0, 0.1], [4.2, 9.0]]
     >>> check_tree_family(IndependentNormalDiffusion(0.0, 1.0, 3.0, 2.0), X, compiled=False)
     """

@@ -8,12 +8,12 @@ import pytest
 from nested_trees import all_trees, diffusion_chain, diffusion_moves_once, log_prior
 
 from pymc_nrm.families.base import localise, prepare_data
+from pymc_nrm.families.diffusion import IndependentNormalDiffusion, NormalDiffusion
 from pymc_nrm.nested.levels import Levels
 from pymc_nrm.testing.enumeration import total_variation
 from pymc_nrm.testing.scores import largest_z, partition_frequencies, z_scores
-from pymc_nrm.tree_families import IndependentNormalDiffusion, NormalDiffusion
 
-sys.path.append(str(Path(__file__).parents[1] / "tree_families"))
+sys.path.append(str(Path(__file__).parents[1] / "families"))
 from dense_trees import dense_log_likelihood
 
 X = np.array([[-1.2, 0.3], [-0.7, 0.8], [0.9, -0.4], [1.6, 0.1]])

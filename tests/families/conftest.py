@@ -303,8 +303,7 @@ FAMILIES = [
     poisson,
     categorical,
     categorical._replace(
-        name="CategoricalDirichlet, missing",
-        simulate=lambda rng: with_missing(categorical.simulate(rng)),
+        name="CategoricalDirichlet, missing", simulate=lambda rng: with_missing(categorical.simulate(rng))
     ),
     categorical._replace(
         name="CategoricalDirichlet, matrix",

@@ -20,13 +20,7 @@ from pymc_nrm.families.base import (
     statistics_size,
 )
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.families.fast import (
-    add_log_predictives,
-    log_predictive_without,
-    panel_shape,
-    update_cache,
-    write_panel,
-)
+from pymc_nrm.families.fast import add_log_predictives, log_predictive_without, panel_shape, update_cache, write_panel
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_nrm.families.diffusion.node_tree import add_message, open_node
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import draw_categorical, log_rising_factorial
-from pymc_nrm.tree_families.node_tree import add_message, open_node
 
 __all__ = ["Work", "move_item", "new_work", "regraft_node"]
 

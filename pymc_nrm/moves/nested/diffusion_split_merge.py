@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
+from pymc_nrm.families.diffusion.node_tree import add_message, close_node, open_node
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import log_rising_factorial
-from pymc_nrm.tree_families.node_tree import add_message, close_node, open_node
 
 __all__ = ["shuffle", "split_or_merge"]
 

@@ -5,11 +5,11 @@ import numpy as np
 from pymc_nrm.families import NormalGamma
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import localise, prepare_data
+from pymc_nrm.families.diffusion.base import BETWEEN_LEAVES
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
 from pymc_nrm.moves.guide_trees.tree import cut_tree
-from pymc_nrm.tree_families.step_variances import BETWEEN_LEAVES
 
 __all__ = ["diffusion_start"]
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from pymc_nrm.families.diffusion.base import draw_whitening, transform_row
+from pymc_nrm.families.diffusion.messages import log_likelihood, residual_scatter
+from pymc_nrm.families.diffusion.node_tree import build_node_tree
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.moves.nested.diffusion_moves import move_item, new_work, regraft_node
 from pymc_nrm.moves.nested.diffusion_split_merge import shuffle, split_or_merge
-from pymc_nrm.tree_families.base import draw_whitening, transform_row
-from pymc_nrm.tree_families.messages import log_likelihood, residual_scatter
-from pymc_nrm.tree_families.node_tree import build_node_tree
 
 __all__ = ["diffusion_sweep", "random_regraft", "whitened_tree"]
 

@@ -11,8 +11,7 @@ from pytensor.compile.mode import Mode
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.distributions.observed import numeric_data
-from pymc_nrm.families.arguments import broadcast_hyperparameters
+from pymc_nrm.families.arguments import broadcast_hyperparameters, numeric_data
 from pymc_nrm.families.base import complete, log_likelihood
 from pymc_nrm.measures.base import log_eppf, log_joint_term, symbolic_log_eppf, weights
 from pymc_nrm.partitions.labels import label_counts

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
+from pymc_nrm.families.diffusion.base import add_square, new_scatter, scatter_log_likelihood
+from pymc_nrm.families.diffusion.messages import node_moments, residual_scatter
+from pymc_nrm.families.diffusion.node_tree import build_node_tree
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
-from pymc_nrm.tree_families.base import add_square, new_scatter, scatter_log_likelihood
-from pymc_nrm.tree_families.messages import node_moments, residual_scatter
-from pymc_nrm.tree_families.node_tree import build_node_tree
 
 __all__ = ["log_predictive_at_places"]
 

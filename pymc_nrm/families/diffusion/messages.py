@@ -4,18 +4,16 @@ import math
 
 import numpy as np
 
+from pymc_nrm.families.diffusion.base import add_square, new_scatter, scatter_log_likelihood
+from pymc_nrm.families.diffusion.node_tree import build_node_tree
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.tree_families.base import add_square, new_scatter, scatter_log_likelihood
-from pymc_nrm.tree_families.node_tree import build_node_tree
 
 __all__ = ["log_likelihood", "node_moments", "residual_scatter"]
 
 
 @kernel
 def residual_scatter(family, tree, values):
-    """Sums of squares that determine the likelihood, see :func:`~pymc_nrm.tree_families.base.scatter_log_likelihood`.
-    Shapes: ``values`` (n, d).
-    """
+    """Sums of squares and log determinant, which give the likelihood. Shapes: ``values`` (n, d)."""
     n, depth = tree.paths.shape
     d = values.shape[1]
     scatter, row, log_determinant = new_scatter(family), np.empty(d), 0.0

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_nrm.families.diffusion.base import draw_whitening, expected_covariance, new_scatter, transform_row
+from pymc_nrm.families.diffusion.messages import node_moments, residual_scatter
+from pymc_nrm.families.diffusion.node_tree import build_node_tree
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.tree_families.base import draw_whitening, expected_covariance, new_scatter, transform_row
-from pymc_nrm.tree_families.messages import node_moments, residual_scatter
-from pymc_nrm.tree_families.node_tree import build_node_tree
 
 __all__ = ["NodeMeans", "draw_data", "draw_given_data", "draw_node_means", "node_means"]
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from pytensor.gradient import zero_grad
 
+from pymc_nrm.families.diffusion import IndependentNormalDiffusion, NormalDiffusion, base
 from pymc_nrm.testing import CheckError, check_tree_family
-from pymc_nrm.tree_families import IndependentNormalDiffusion, NormalDiffusion, base
 
 X = np.random.default_rng(1).normal(size=(12, 2)) + 50.0
 FAMILIES = {

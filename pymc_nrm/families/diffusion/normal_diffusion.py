@@ -7,18 +7,15 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_nrm.families.arguments import check_matrix
-from pymc_nrm.families.learned import learned_family
+from pymc_nrm.families.diffusion.base import falling_steps, learned_steps, tree_family
+from pymc_nrm.families.diffusion.symbolic_scatter import symbolic_scatter
+from pymc_nrm.families.learned import Hyperpriors, learned_text
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import sample_moments
 from pymc_nrm.families.scatter import log_determinants
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
 from pymc_nrm.supports import Hyperparameter
-from pymc_nrm.tree_families.base import (
-    tree_family,
-)
-from pymc_nrm.tree_families.step_variances import falling_steps
-from pymc_nrm.tree_families.symbolic_scatter import symbolic_scatter
 
 
 @tree_family(
@@ -104,6 +101,7 @@ class NormalDiffusion(NamedTuple):
         return cls(mu=mean, tau=tau, Psi=5.0 * covariance / (1.0 + tau[0]), nu=len(mean) + 6.0)
 
     @classmethod
+    @learned_text(", n is at most d, or columns are constant or linear combinations of others")
     def learned(cls, name: str, X: Any, depth: int) -> "NormalDiffusion":
         """Hyperparameters learned with the tree: hyperpriors in the model at hand, centred at the sample moments.
 
@@ -119,28 +117,6 @@ class NormalDiffusion(NamedTuple):
         of items about their leaf and all steps together.  The prior moves with the data: if they become
         ``A x + b``, the laws of trees and of predictions are unchanged.
 
-        Parameters
-        ----------
-        name : str
-            Names of the new variables begin with it; usually the name of the Mixture.
-        X : array_like or DataFrame, shape (n, d)
-            The data. Columns of a DataFrame name the features.
-        depth : int
-            Number of levels below the root.
-
-        Returns
-        -------
-        NormalDiffusion
-            Its fields are tensors.
-
-        Raises
-        ------
-        TypeError
-            If there is no model at hand, or the data are not numbers.
-        ValueError
-            If the family does not allow these values, there are no more items than features, or columns are constant or
-            linear combinations of others.
-
         Examples
         --------
         >>> import pymc as pm
@@ -150,7 +126,14 @@ class NormalDiffusion(NamedTuple):
         >>> [variable.name for variable in model.free_RVs]
         ['x_step', 'x_spread', 'x_excess', 'x_squared_pivot', 'x_below_pivot']
         """
-        return learned_family(cls, name, (X, depth))
+        prior = Hyperpriors(name, X)
+        mean, covariance = sample_moments(cls, prior.values)
+        features = prior.features()
+        tau, share = learned_steps(prior, depth)
+        spread = prior.log_normal("spread", 0.0, 0.5)
+        excess = prior.log_normal("excess", 1.5, 1.0)
+        Psi = share * spread * excess * prior.covariance_shape(features, covariance)
+        return cls(mu=mean, tau=tau, Psi=Psi, nu=len(mean) + 1.0 + excess)
 
     def prepare_data(self, X):
         return centred(check_matrix(self, X))

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import stats
 from scipy.special import gammaln
 
-from pymc_nrm.tree_families import IndependentNormalDiffusion, NormalDiffusion
+from pymc_nrm.families.diffusion import IndependentNormalDiffusion, NormalDiffusion
 
 
 def item_covariance(paths, tau):

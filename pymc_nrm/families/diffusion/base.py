@@ -13,24 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
+from pymc_nrm.checks import check_count
 from pymc_nrm.families import arguments
 from pymc_nrm.hyperparameters import static_shape
 from pymc_nrm.kernels.generic import describe_fields, generic
 from pymc_nrm.supports import Hyperparameter
-
-__all__ = [
-    "add_square",
-    "broadcast_hyperparameters",
-    "draw_whitening",
-    "expected_covariance",
-    "new_scatter",
-    "scatter_log_likelihood",
-    "symbolic_log_likelihood",
-    "transform_row",
-    "tree_family",
-]
 
 
 def tree_family[T](hyperparameters: dict[str, Hyperparameter]) -> Callable[[type[T]], type[T]]:
@@ -59,11 +49,31 @@ def broadcast_hyperparameters(family: Any, n: Any, d: Any, depth: int) -> Any:
 
 
 def _one_per_level(tau, length):
-    import pytensor.tensor as pt
-
     if not isinstance(tau, Variable):
         return np.broadcast_to(tau, (length,)).copy()
     return pt.specify_shape(tau, (length,)) if tau.ndim else pt.broadcast_to(tau, (length,))
+
+
+# The default variance between the means of leaves, in units of the variance of items about their leaf: leaves are then
+# a fifth as wide as the data.
+BETWEEN_LEAVES = 24.0
+
+
+def falling_steps(depth):
+    """Default of tau: levels below the root sum to 24 and fall by half from level to level; the root has 24 itself."""
+    check_count("depth", depth, 1)
+    shares = 0.5 ** np.arange(depth)
+    return BETWEEN_LEAVES * np.concatenate([[1.0], shares / shares.sum()])
+
+
+def learned_steps(prior, depth):
+    """Add the steps from level to level; return tau and the share of items about their leaf in the variance."""
+    default = falling_steps(depth)
+    levels = prior.dimension("level", [f"level_{level}" for level in range(1, depth + 1)])
+    steps = prior.log_normal("step", np.log(default[1:]), 1.0, dims=levels)
+    total = steps.sum()
+    # The sample mean is mu, so that the step from mu to the root is only loosely known; the data are as wide as this.
+    return pt.concatenate([total[None], steps]), 1.0 / (1.0 + total)
 
 
 @generic

@@ -7,13 +7,13 @@ import math
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.gradient import DisconnectedType, disconnected_type
+from pytensor.gradient import DisconnectedType, disconnected_grad, disconnected_type
 from pytensor.graph.basic import Apply
 
+from pymc_nrm.families.base import segment_sum
+from pymc_nrm.families.diffusion.node_tree import build_node_tree
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp, symbolic_pullback
-from pymc_nrm.tree_families.node_tree import build_node_tree
-from pymc_nrm.tree_families.upward_pass import residual_rows
 
 __all__ = ["symbolic_scatter"]
 
@@ -121,6 +121,51 @@ def _gradient(mu, tau, paths, X, G, g):
     return of_mu, of_tau, of_X
 
 
+def residual_rows(mu, tau, paths, X):
+    """Rows whose sum of squares is ``(X - mu)' inverse(C) (X - mu)``, and the log determinant of C.
+
+    C is the covariance matrix of the items in one feature for S = I: ``C_ij = 1[i = j] + tau_0 + sum over l of tau_l
+    1[i and j share their node of level l]``. Shapes: ``mu`` (d,), ``tau`` (depth + 1,), ``paths`` (n, depth), ``X`` (n,
+    d); returns ``rows`` (n + number of nodes, d).
+    """
+    # All that the items of node z say about its mean is a normal likelihood with mean b and precision p; the node says
+    # about the mean of its parent the same with precision `q = p / (1 + tau_l p)` (for items p = 1, tau = 0).  With
+    # messages b_c, q_c of the children, `p = sum q_c`, `b = sum q_c b_c / p`, and their joint density is that of b
+    # times normal densities of the differences `sqrt(q_c) (b_c - b)`, with log determinant `sum log(1 / q_c) - log(1 /
+    # p)`.  The terms telescope: `log |C|` is the sum of `log(1 + tau_l p)` over nodes.
+    depth = paths.type.shape[1]
+    if depth is None:
+        raise ValueError(f"paths must have a static number of columns, one for each level; got type {paths.type}")
+    # Shifting data and mu changes nothing, so the gradient may treat the centre as a constant.
+    center = disconnected_grad(X.mean(axis=0))
+    b, q = X - center, pt.ones(X.shape[:1], dtype="float64")
+    rows, log_determinant = [], 0.0
+    for level in range(depth, 0, -1):
+        # The node of this level above every item or, further up, above every node of the level below.
+        labels = paths[:, level - 1]
+        n_nodes = labels.max() + 1
+        owner = labels if level == depth else _one_of_each(labels, paths[:, level], b.shape[0])
+        p = segment_sum(q, owner, n_nodes)
+        # Labels with gaps have probability zero, but must not make the likelihood NaN.
+        divisor = pt.switch(pt.gt(p, 0.0), p, 1.0)
+        mean = segment_sum(q[:, None] * b, owner, n_nodes) / divisor[:, None]
+        rows.append(pt.sqrt(q)[:, None] * (b - mean[owner]))
+        growth = 1.0 + tau[level] * p
+        log_determinant += pt.log(growth).sum()
+        b, q = mean, p / growth
+    p = q.sum()
+    mean = (q[:, None] * b).sum(axis=0) / p
+    rows.append(pt.sqrt(q)[:, None] * (b - mean))
+    growth = 1.0 + tau[0] * p
+    rows.append((pt.sqrt(p / growth) * (mean + (center - mu)))[None, :])
+    return pt.concatenate(rows), log_determinant + pt.log(growth)
+
+
+def _one_of_each(values, labels, n):
+    """The value that all entries with a label share, shape (n,)."""
+    return pt.zeros((n,), dtype=values.dtype)[labels].set(values)
+
+
 def _graph(mu, tau, paths, X, is_full):
     """The same by operations of PyTensor."""
     rows, log_determinant = residual_rows(mu, tau, paths, X)
@@ -179,7 +224,7 @@ def symbolic_scatter(mu, tau, paths, X, *, is_full):
     """``(X - mu)' inverse(C) (X - mu)``, or its diagonal, and the log determinant of C.
 
     C is the covariance matrix of the items in one feature for S = I, see
-    :func:`~pymc_nrm.tree_families.upward_pass.residual_rows`. Shapes: ``mu`` (d,), ``tau`` (depth + 1,), ``paths`` (n,
+    :func:`residual_rows`. Shapes: ``mu`` (d,), ``tau`` (depth + 1,), ``paths`` (n,
     depth), ``X`` (n, d); returns ``scatter`` (d, d) or (d,).
     """
     scatter, log_determinant = Scatter()(mu, tau, paths, X, mu.shape[0] if is_full else 1)

@@ -8,10 +8,10 @@ from dense_trees import dense_log_likelihood, families, random_paths
 from pytensor.compile.mode import Mode
 
 from pymc_nrm.families.base import localise, prepare_data
-from pymc_nrm.tree_families import IndependentNormalDiffusion, NormalDiffusion
-from pymc_nrm.tree_families.base import broadcast_hyperparameters, symbolic_log_likelihood
-from pymc_nrm.tree_families.messages import log_likelihood
-from pymc_nrm.tree_families.upward_pass import residual_rows
+from pymc_nrm.families.diffusion import IndependentNormalDiffusion, NormalDiffusion
+from pymc_nrm.families.diffusion.base import broadcast_hyperparameters, symbolic_log_likelihood
+from pymc_nrm.families.diffusion.messages import log_likelihood
+from pymc_nrm.families.diffusion.symbolic_scatter import residual_rows
 
 # Compiling the graphs would take most of the time of these tests.
 PYTHON = Mode("py", "fast_compile")

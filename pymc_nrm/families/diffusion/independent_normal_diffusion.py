@@ -8,16 +8,13 @@ import pytensor.tensor as pt
 
 from pymc_nrm.checks import naming
 from pymc_nrm.families.arguments import check_matrix
-from pymc_nrm.families.learned import learned_family
+from pymc_nrm.families.diffusion.base import falling_steps, learned_steps, tree_family
+from pymc_nrm.families.diffusion.symbolic_scatter import symbolic_scatter
+from pymc_nrm.families.learned import Hyperpriors, learned_text
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import check_variances
 from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
 from pymc_nrm.supports import Hyperparameter
-from pymc_nrm.tree_families.base import (
-    tree_family,
-)
-from pymc_nrm.tree_families.step_variances import falling_steps
-from pymc_nrm.tree_families.symbolic_scatter import symbolic_scatter
 
 
 @tree_family(
@@ -109,6 +106,7 @@ class IndependentNormalDiffusion(NamedTuple):
         return cls(mu=values.mean(axis=0), tau=tau, alpha=2.0, beta=variance / (1.0 + tau[0]))
 
     @classmethod
+    @learned_text(", or a feature has no positive variance")
     def learned(cls, name: str, X: Any, depth: int) -> "IndependentNormalDiffusion":
         """Hyperparameters learned with the tree: hyperpriors in the model at hand, centred at the sample moments.
 
@@ -123,27 +121,6 @@ class IndependentNormalDiffusion(NamedTuple):
         of items about their leaf and all steps together.  The prior moves with the data: other
         units or origins of the features leave the laws of trees and of predictions unchanged.
 
-        Parameters
-        ----------
-        name : str
-            Names of the new variables begin with it; usually the name of the Mixture.
-        X : array_like or DataFrame, shape (n, d)
-            The data. Columns of a DataFrame name the features.
-        depth : int
-            Number of levels below the root.
-
-        Returns
-        -------
-        IndependentNormalDiffusion
-            Its fields are tensors.
-
-        Raises
-        ------
-        TypeError
-            If there is no model at hand, or the data are not numbers.
-        ValueError
-            If the family does not allow these values, or a feature has no positive variance.
-
         Examples
         --------
         >>> import pymc as pm
@@ -153,7 +130,13 @@ class IndependentNormalDiffusion(NamedTuple):
         >>> [variable.name for variable in model.free_RVs]
         ['x_step', 'x_spread', 'x_excess']
         """
-        return learned_family(cls, name, (X, depth))
+        prior = Hyperpriors(name, X)
+        moments = cls.from_data(prior.values, depth)
+        variance = moments.beta * (1.0 + moments.tau[0])
+        tau, share = learned_steps(prior, depth)
+        spread = prior.log_normal("spread", 0.0, 0.5, dims=prior.features())
+        excess = prior.log_normal("excess", 1.0, 1.0)
+        return cls(mu=moments.mu, tau=tau, alpha=1.0 + excess, beta=share * spread * variance * excess)
 
     def prepare_data(self, X):
         return centred(check_matrix(self, X))

@@ -5,8 +5,8 @@ import pytest
 from dense_trees import families, item_covariance, random_paths
 
 from pymc_nrm.families.base import localise, prepare_data
+from pymc_nrm.families.diffusion.draws import draw_data, draw_node_means, node_means
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.tree_families.draws import draw_data, draw_node_means, node_means
 
 N, D, DEPTH = 5, 2, 2
 

@@ -5,7 +5,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
-from pymc_nrm.priors.random_covariance import CovarianceGradient, random_covariance, symbolic_covariance
+from pymc_nrm.families.random_covariance import CovarianceGradient, random_covariance, symbolic_covariance
 
 
 @pytest.fixture(params=[1, 2, 4])

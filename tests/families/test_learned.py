@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse, stats
 
 import pymc_nrm as nrm
-from pymc_nrm.families.learned import learned_family
 
 FAMILIES = {
     nrm.NormalWishart: np.random.default_rng(1).normal(size=(12, 3))
@@ -153,8 +152,3 @@ def test_a_model_is_needed(family_class):
 def test_what_cannot_be_learned_from(family_class, name, X, words):
     with pm.Model(), pytest.raises((TypeError, ValueError), match=words):
         family_class.learned(name, X)
-
-
-def test_families_without_a_prior():
-    with pytest.raises(NotImplementedError, match="dict has no learned prior"):
-        learned_family(dict, "x", [[1.0]])
