@@ -16,8 +16,6 @@ from pymc_nrm import (
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.distributions.nested_partition import NestedPartition
 from pymc_nrm.distributions.partition import Partition
-from pymc_nrm.elicitation import elicit, suggest_max_clusters
-from pymc_nrm.estimators import MixtureEstimator
 from pymc_nrm.families import (
     BernoulliBeta,
     CategoricalDirichlet,
@@ -49,6 +47,8 @@ from pymc_nrm.predictions import (
     sample_random_measure,
 )
 from pymc_nrm.recipes import gaussian_mixture, jitter_ties, mixture_model, table_data
+from pymc_nrm.recipes.elicitation import elicit, suggest_max_clusters
+from pymc_nrm.recipes.estimator import MixtureEstimator
 from pymc_nrm.run import resume, sample
 from pymc_nrm.samplers import MarginalGibbs, NestedGibbs, SliceSampler, SlotGibbs, SlotNUTS, SplitMerge, TreeGuided
 from pymc_nrm.stats import (
@@ -138,7 +138,12 @@ __all__ = [
 ]
 
 # Names that were given up, and what took their place.
-_RENAMED = {"density": "predictive_density", "log_density": "log_predictive_density"}
+_RENAMED = {
+    "density": "predictive_density",
+    "log_density": "log_predictive_density",
+    "elicitation": "recipes.elicitation",
+    "estimators": "recipes.estimator",
+}
 
 if not TYPE_CHECKING:  # to type checkers, a module with this function has every attribute
 

@@ -10,6 +10,8 @@ import pymc_nrm as nrm
     [
         (nrm, "density", "predictive_density"),
         (nrm, "log_density", "log_predictive_density"),
+        (nrm, "elicitation", "recipes.elicitation"),
+        (nrm, "estimators", "recipes.estimator"),
         (nrm.samplers, "PublishedTreeGuided", "pymc_nrm.published.PublishedTreeGuided"),
         (nrm.samplers, "PublishedNestedGibbs", "pymc_nrm.published.PublishedNestedGibbs"),
     ],

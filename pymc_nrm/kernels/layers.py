@@ -23,7 +23,6 @@ IMPORTS = {
     "tree_families": (*_CHECKS, "kernels", "families"),
     "pymc_internals": (),
     "distributions": ("pymc_internals", *_CHECKS, "kernels", *_KINDS, "partitions", "nested", "tree_families"),
-    "elicitation": (*_CHECKS, "progress", "kernels", "measures"),
     "priors": ("checks", "kernels", "families", "tree_families", "distributions"),
     "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "nested", "tree_families", "distributions"),
     "itemwise": (*_CHECKS, "kernels", *_KINDS, "partitions", *_PYMC),
@@ -51,7 +50,6 @@ IMPORTS = {
     ),
     "testing": (*_CHECKS, "kernels", *_KINDS, "partitions", "trees", "tree_families", *_PYMC),
     "stats": ("checks", "marks", "progress", "kernels"),
-    "plots": ("checks", "elicitation", "stats"),
     "datasets": (),
     "predictions": (
         *_CHECKS,
@@ -67,8 +65,18 @@ IMPORTS = {
         "stats",
     ),
     "run": (*_CHECKS, "marks", "kernels", "partitions", *_PYMC, "itemwise", "samplers", "stats", "predictions"),
-    "recipes": ("checks", *_KINDS, "distributions", "model"),
-    "estimators": ("checks", "stats", "predictions", "run", "recipes"),
+    "recipes": (
+        *_CHECKS,
+        "progress",
+        "kernels",
+        *_KINDS,
+        "distributions",
+        "model",
+        "stats",
+        "predictions",
+        "run",
+    ),
+    "plots": ("checks", "stats", "recipes"),
 }
 
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.
