@@ -8,8 +8,6 @@ from pymc_nrm import datasets, plots, published, stats, steps, trees
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.distributions.nested_partition import NestedPartition
 from pymc_nrm.distributions.partition import Partition
-from pymc_nrm.elicitation import elicit, suggest_max_clusters
-from pymc_nrm.estimators import MixtureEstimator
 from pymc_nrm.families import (
     BernoulliBeta,
     CategoricalDirichlet,
@@ -42,6 +40,8 @@ from pymc_nrm.predictions import (
     sample_random_measure,
 )
 from pymc_nrm.recipes import gaussian_mixture, jitter_ties, mixture_model, table_data
+from pymc_nrm.recipes.elicitation import elicit, suggest_max_clusters
+from pymc_nrm.recipes.estimator import MixtureEstimator
 from pymc_nrm.run import resume, sample
 from pymc_nrm.stats import (
     add_diagnostics,
@@ -136,6 +136,8 @@ _RENAMED = {
     "priors": "the method learned of every family",
     "samplers": "steps",
     "tree_families": "families.diffusion",
+    "elicitation": "recipes.elicitation",
+    "estimators": "recipes.estimator",
 }
 
 if not TYPE_CHECKING:  # to type checkers, a module with this function has every attribute

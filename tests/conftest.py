@@ -17,7 +17,8 @@ SHARED = TESTS.parents[1] / "shared"
 # Files that use the same kernels run in one process, so no kernel is compiled twice at the same time.
 GROUPS = {
     "NormalGamma": (
-        "estimators",
+        "recipes/test_mixture_estimator.py",
+        "recipes/test_scikit_learn.py",
         "exact/test_steps.py",
         "exact/test_units.py",
         "pymc/test_model.py",

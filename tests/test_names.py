@@ -13,6 +13,8 @@ import pymc_nrm as nrm
         (nrm, "samplers", "steps"),
         (nrm, "priors", "the method learned of every family"),
         (nrm, "tree_families", "families.diffusion"),
+        (nrm, "elicitation", "recipes.elicitation"),
+        (nrm, "estimators", "recipes.estimator"),
     ],
 )
 def test_old_name(module, before, now):

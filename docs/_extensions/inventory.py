@@ -56,10 +56,10 @@ GROUPS = {
     ),
     "distributions": Group("Distributions", (), "The random variables of a model."),
     "elicitation": Group(
-        "Elicitation", ("pymc_nrm.elicitation",), "A prior from what is known about the number of clusters."
+        "Elicitation", ("pymc_nrm.recipes.elicitation",), "A prior from what is known about the number of clusters."
     ),
     "recipes": Group("Models in one call", ("pymc_nrm.recipes",), "A model of a matrix or a table."),
-    "estimators": Group("Estimators", ("pymc_nrm.estimators",), "The interface of scikit-learn."),
+    "estimators": Group("Estimators", ("pymc_nrm.recipes.estimator",), "The interface of scikit-learn."),
     "sampling": Group("Sampling", (), "Draws from the posterior."),
     "stats": Group("Statistics", ("pymc_nrm.stats",), "Summaries and diagnostics of draws of a partition."),
     "predictions": Group(

@@ -22,7 +22,6 @@ IMPORTS = {
     "trees": (*_CHECKS, "kernels", *_KINDS, "partitions", "moves"),
     "pymc_internals": (),
     "distributions": ("pymc_internals", *_CHECKS, "kernels", *_KINDS, "partitions", "nested"),
-    "elicitation": (*_CHECKS, "progress", "kernels", "measures"),
     "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "nested", "distributions"),
     "itemwise": (*_CHECKS, "kernels", *_KINDS, "partitions", *_PYMC),
     "steps": (
@@ -48,7 +47,6 @@ IMPORTS = {
     ),
     "testing": (*_CHECKS, "kernels", *_KINDS, "partitions", "trees", *_PYMC),
     "stats": ("checks", "marks", "progress", "kernels"),
-    "plots": ("checks", "elicitation", "stats"),
     "datasets": (),
     "predictions": (
         *_CHECKS,
@@ -62,8 +60,18 @@ IMPORTS = {
         "stats",
     ),
     "run": (*_CHECKS, "marks", "kernels", "partitions", *_PYMC, "itemwise", "steps", "stats", "predictions"),
-    "recipes": ("checks", *_KINDS, "distributions", "model"),
-    "estimators": ("checks", "stats", "predictions", "run", "recipes"),
+    "recipes": (
+        *_CHECKS,
+        "progress",
+        "kernels",
+        *_KINDS,
+        "distributions",
+        "model",
+        "stats",
+        "predictions",
+        "run",
+    ),
+    "plots": ("checks", "stats", "recipes"),
 }
 
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.

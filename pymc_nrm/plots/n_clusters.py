@@ -7,9 +7,9 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.checks import check_flag
-from pymc_nrm.elicitation import ElicitedPrior
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas, backend_marker
 from pymc_nrm.plots.visuals import bars, integer_ticks, points_dataset, whiskers
+from pymc_nrm.recipes.elicitation import ElicitedPrior
 from pymc_nrm.stats.convergence import sampling_diagnostic
 from pymc_nrm.stats.draws import partition_draws
 

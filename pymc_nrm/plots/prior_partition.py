@@ -8,11 +8,11 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.checks import check_count, random_generator
-from pymc_nrm.elicitation.elicit import ElicitedPrior
-from pymc_nrm.elicitation.laws import equal_tailed_interval, mean_and_sd
-from pymc_nrm.elicitation.prior_laws import drawn_measures, mean_pmf, sorted_sizes
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas
 from pymc_nrm.plots.visuals import bars, integer_ticks, set_yticks, whiskers
+from pymc_nrm.recipes.elicitation.elicit import ElicitedPrior
+from pymc_nrm.recipes.elicitation.laws import equal_tailed_interval, mean_and_sd
+from pymc_nrm.recipes.elicitation.prior_laws import drawn_measures, mean_pmf, sorted_sizes
 
 if TYPE_CHECKING:
     from arviz_plots.plot_collection import PlotCollection

@@ -1,5 +1,5 @@
 """Estimators with the interface of scikit-learn."""
 
-from pymc_nrm.estimators.mixture_estimator import MixtureEstimator
+from pymc_nrm.recipes.estimator.mixture_estimator import MixtureEstimator
 
 __all__ = ["MixtureEstimator"]

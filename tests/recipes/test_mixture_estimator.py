@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.estimators.inputs import as_matrix
+from pymc_nrm.recipes.estimator.inputs import as_matrix
 
 X = np.random.default_rng(1).normal(np.repeat([0.0, 8.0], 12))[:, None]
 NEW = np.array([[0.1], [8.2], [4000.0]])

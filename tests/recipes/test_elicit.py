@@ -10,8 +10,6 @@ import pytest
 from scipy import integrate, special, stats
 
 import pymc_nrm as nrm
-from pymc_nrm.elicitation.hyperpriors import BetaHyperprior, GammaHyperprior, HyperpriorLaw
-from pymc_nrm.elicitation.laws import equal_tailed_interval, mean_and_sd, n_clusters_pmf
 from pymc_nrm.measures import (
     DirichletProcess,
     MixtureOfFiniteMixtures,
@@ -20,6 +18,8 @@ from pymc_nrm.measures import (
     PitmanYorProcess,
 )
 from pymc_nrm.measures.base import Hyperparameter, n_clusters_log_pmf, random_measure
+from pymc_nrm.recipes.elicitation.hyperpriors import BetaHyperprior, GammaHyperprior, HyperpriorLaw
+from pymc_nrm.recipes.elicitation.laws import equal_tailed_interval, mean_and_sd, n_clusters_pmf
 
 
 @random_measure(hyperparameters={"a": Hyperparameter((), "positive"), "b": Hyperparameter((), "positive")})

@@ -4,8 +4,8 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
 
-from pymc_nrm.elicitation.laws import n_clusters_pmf
 from pymc_nrm.measures.base import check_measure_hyperparameters, draw_partition
+from pymc_nrm.recipes.elicitation.laws import n_clusters_pmf
 
 __all__ = ["drawn_measures", "mean_pmf", "sorted_sizes"]
 

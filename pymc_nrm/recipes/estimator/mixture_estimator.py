@@ -12,11 +12,11 @@ import pymc as pm
 import xarray as xr
 
 from pymc_nrm.checks import check_count, check_flag, random_generator
-from pymc_nrm.estimators.inputs import as_array, as_matrix, check_n_features, not_fitted
-from pymc_nrm.estimators.parameters import Parameters
 from pymc_nrm.predictions.fused_estimate import fused_estimate
 from pymc_nrm.predictions.log_predictive_density import log_predictive_density
 from pymc_nrm.predictions.new_labels import predict_labels
+from pymc_nrm.recipes.estimator.inputs import as_array, as_matrix, check_n_features, not_fitted
+from pymc_nrm.recipes.estimator.parameters import Parameters
 from pymc_nrm.recipes.gaussian_mixture import gaussian_mixture
 from pymc_nrm.recipes.mixture_model import mixture_model
 from pymc_nrm.recipes.table_data import table_data
