@@ -34,14 +34,7 @@ def dispersed_starts(n, rng):
 
 
 def timed_chains(model, starts, tune, draws):
-    """Draws of all chains, and CPU seconds since the start of a chain after each, tuning included.
-
-    Returns
-    -------
-    idata : DataTree
-    seconds : ndarray, shape (chains, tune + draws)
-        Compilation, which comes before the first draw, is left out.
-    """
+    """Draws of all chains, and CPU seconds since the start of a chain after each, tuning included."""
     stamps = [[] for _ in starts]
 
     def stamp(trace, draw):

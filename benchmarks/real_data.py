@@ -37,13 +37,7 @@ QUICK_SETS = ("iris", "votes")
 
 
 def on_all_items(data, method, seed=1):
-    """Agreement with the classes, calibration and time of one method on all items of a set.
-
-    Returns
-    -------
-    list of dict
-        One row, or two if the method has an estimate with components joined as well.
-    """
+    """Agreement with the classes, calibration and time of one method on all items of a set."""
     found = method(data, seed)
     row = {"clusters": len(np.unique(found.labels)), "seconds": found.seconds} | found.about
     if data.classes is not None:

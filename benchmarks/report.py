@@ -28,16 +28,7 @@ def read_results(folder, names=NAMES):
 
 
 def headline(results):
-    """The claims of all parts as a Markdown table, and the machine.
-
-    Parameters
-    ----------
-    results : list of Result
-
-    Returns
-    -------
-    str
-    """
+    """The claims of all parts as a Markdown table, and the machine."""
     lines = []
     for part, found in results:
         claims = part.headline(found["rows"]) if part.headline and found["rows"] else []

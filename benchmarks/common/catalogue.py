@@ -26,18 +26,7 @@ NAMES = (
 
 
 def load(name):
-    """The part that a script defines.
-
-    Parameters
-    ----------
-    name : str
-        Name of a script in the folder of the benchmarks.
-
-    Raises
-    ------
-    ValueError
-        If ``PART`` of the script is not a part with the script's name.
-    """
+    """The part that a script defines."""
     part = getattr(importlib.import_module(name), "PART", None)
     if not isinstance(part, Part) or part.name != name:
         raise ValueError(f"benchmarks/{name}.py must define PART = Part({name!r}, ...) on its top level")

@@ -31,26 +31,8 @@ class Chain(NamedTuple):
 
 
 def run_chain(step, state, point, rng, *, tune, seconds, tuning_seconds=np.inf):
-    """Run a step as ``pm.sample`` does, but with limits in CPU seconds.
-
-    ``pm.sample`` counts draws and takes no limit in seconds.  All kernels must be compiled beforehand.
-
-    Parameters
-    ----------
-    step : PyMC step
-    state
-        Its ``sampling_state`` when it was new, so that chains do not learn from each other.
-    point : dict
-        Where the chain starts.
-    rng : numpy.random.Generator
-    tune : int
-        Number of tuning draws.
-    seconds, tuning_seconds : float
-        CPU seconds after tuning, and the largest number for tuning.
-
-    Returns
-    -------
-    Chain
+    """Run a step as ``pm.sample`` does, but with limits in CPU seconds. ``pm.sample`` counts draws and takes no
+    limit in seconds. All kernels must be compiled beforehand.
     """
     step.sampling_state = state
     step.setup_chain(rng, tune, 1)
@@ -73,23 +55,8 @@ def run_chain(step, state, point, rng, *, tune, seconds, tuning_seconds=np.inf):
 
 
 def time_draws(step, point, target, repeats=3):
-    """CPU seconds per draw: several means over as many draws as fill a time; all kernels must be compiled beforehand.
-
-    Parameters
-    ----------
-    step : PyMC step
-    point : dict
-        Where the chain starts.
-    target : float
-        CPU seconds of each of the means; at least two draws are taken.
-    repeats : int
-        Number of means.
-
-    Returns
-    -------
-    times : list of float
-    stats : list
-        Statistics of the step at the last draw.
+    """CPU seconds per draw: several means over as many draws as fill a time; all kernels must be compiled
+    beforehand.
     """
     start = time.process_time()
     point, stats = step.step(point)

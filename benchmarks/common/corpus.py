@@ -5,15 +5,9 @@ from scipy import sparse
 
 
 def simulated_corpus(n=1500, n_words=12_419, n_topics=60, seed=1):
-    """Documents of about 1300 words, 370 of them different, each from one of several topics of unequal sizes.
-
-    Word frequencies decrease like 1/rank over the whole vocabulary.  Those of topics are Dirichlet distributed around
+    """Documents of about 1300 words, 370 of them different, each from one of several topics of unequal sizes. Word
+    frequencies decrease like 1/rank over the whole vocabulary. Those of topics are Dirichlet distributed around
     them, so topics share common words and differ in rare ones.
-
-    Returns
-    -------
-    scipy.sparse.csr_matrix of int64, shape (n, n_words)
-        Numbers of words.
     """
     rng = np.random.default_rng(seed)
     base = 1.0 / np.arange(1, n_words + 1)

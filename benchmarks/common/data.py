@@ -18,14 +18,7 @@ def plane(n=1000, seed=20261121):
 
 
 def gaussian_clusters(n, d, n_clusters, *, separation=6.0, seed=1):
-    """Gaussian clusters of unequal sizes and shapes; means are typically ``separation`` standard deviations apart.
-
-    Returns
-    -------
-    X : ndarray, shape (n, d)
-    labels : ndarray of int64, shape (n,)
-        The cluster of each item.
-    """
+    """Gaussian clusters of unequal sizes and shapes; means are typically ``separation`` standard deviations apart."""
     rng = np.random.default_rng(seed)
     means = rng.normal(0, separation / np.sqrt(2 * d), (n_clusters, d))
     labels = rng.choice(n_clusters, n, p=rng.dirichlet(np.full(n_clusters, 2.0)))

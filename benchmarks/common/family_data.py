@@ -7,14 +7,7 @@ import pymc_nrm as nrm
 
 
 def simulated_families(n, n_clusters, *, seed=1):
-    """Families with data of n items, all with the same true labels of ``n_clusters`` clusters.
-
-    Returns
-    -------
-    labels : ndarray of int64, shape (n,)
-    families : dict
-        From description to a pair of family and data, or to a pair of lists for a product.
-    """
+    """Families with data of n items, all with the same true labels of ``n_clusters`` clusters."""
     rng = np.random.default_rng(seed)
     labels = rng.choice(n_clusters, n, p=rng.dirichlet(np.full(n_clusters, 3.0)))
     labels[:n_clusters] = np.arange(n_clusters)

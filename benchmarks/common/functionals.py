@@ -64,18 +64,7 @@ def uncertain_pairs(draws, n_pairs, rng):
 
 
 def convergence(chains):
-    """Mean, Monte Carlo error, effective sample size and R-hat of functionals over several chains.
-
-    Parameters
-    ----------
-    chains : list of ndarray, shape (n_draws, p)
-        Chains of different lengths are cut to the last draws that the shortest one has.
-
-    Returns
-    -------
-    dict of {str : ndarray, shape (p,)}
-        ``mean``, ``mcse``, ``ess`` (bulk) and ``r_hat`` (rank-normalised); NaN below four draws or for a constant.
-    """
+    """Mean, Monte Carlo error, effective sample size and R-hat of functionals over several chains."""
     length = min(len(chain) for chain in chains)
     values = np.array([chain[len(chain) - length :] for chain in chains])
     if length < 4:

@@ -19,16 +19,7 @@ def small_data(family, n):
 
 
 def mixture(family, X, *, hyperpriors=False):
-    """Model of a partition under the NGG measure, with data X of one family.
-
-    Parameters
-    ----------
-    family : str
-        ``"NormalWishart"``, ``"BernoulliBeta"`` or ``"MultinomialDirichlet"``.
-    X : ndarray or SciPy sparse array, shape (n, d)
-    hyperpriors : bool
-        Whether two hyperparameters of the measure and one of the family are unknown and sampled by NUTS.
-    """
+    """Model of a partition under the NGG measure, with data X of one family."""
     d = X.shape[1]
     with pm.Model() as model:
         if hyperpriors:

@@ -84,19 +84,7 @@ class Part(NamedTuple):
 
 
 def rows_to_keep(name, quick, sets, methods, method_of=lambda row: row["method"]):
-    """Stored rows that are not measured again: all of other sets and methods, if only some of either are measured.
-
-    Parameters
-    ----------
-    name : str
-        Name of the part.
-    quick : bool
-        Whether the quick form is measured, which has results of its own.
-    sets, methods : sequence of str or None
-        What is measured; None is all.
-    method_of : callable, optional
-        ``method_of(row)`` is the method behind a row.
-    """
+    """Stored rows that are not measured again: all of other sets and methods, if only some of either are measured."""
     path = (QUICK_RESULTS if quick else RESULTS) / f"{name}.json"
     if not path.exists() or not (sets or methods):
         return []
@@ -105,13 +93,7 @@ def rows_to_keep(name, quick, sets, methods, method_of=lambda row: row["method"]
 
 
 def markdown(titles, lines):
-    """A Markdown table, with three digits for numbers and a dash for None.
-
-    Parameters
-    ----------
-    titles : sequence of str
-    lines : sequence of sequences
-    """
+    """A Markdown table, with three digits for numbers and a dash for None."""
     rows = [titles, ["---"] * len(titles), *[[_cell(value) for value in line] for line in lines]]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n"
 

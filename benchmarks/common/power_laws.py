@@ -10,18 +10,7 @@ LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def fit_power_law(x, y):
-    """Fit a line to log y against log x by least squares.
-
-    Parameters
-    ----------
-    x, y : sequence of positive float, shape (n,)
-        At least three points.
-
-    Returns
-    -------
-    exponent, error, factor : float
-        ``y`` is about ``factor * x**exponent``; ``error`` is the standard error of the exponent from the residuals.
-    """
+    """Fit a line to log y against log x by least squares."""
     log_x, log_y = np.log(x), np.log(y)
     centred = log_x - log_x.mean()
     exponent = centred @ log_y / (centred @ centred)
@@ -38,22 +27,7 @@ def exponent(row):
 
 
 def scaling_picture(rows, panels, folder, name="scaling_exponents.png"):
-    """Points and fitted lines on logarithmic axes, with the exponents in the legends.
-
-    Parameters
-    ----------
-    rows : list of dict
-        Points and fits, see ``scaling.py``.
-    panels : dict
-        Labels of the axes for each pair of varied quantity and unit; pairs without points get no panel.
-    folder : Path
-    name : str
-
-    Returns
-    -------
-    str
-        Name of the file.
-    """
+    """Points and fitted lines on logarithmic axes, with the exponents in the legends."""
     points = [row for row in rows if row["kind"] == "point"]
     shown = {key: labels for key, labels in panels.items() if any(_key(row) == key for row in points)}
     names = list(dict.fromkeys(row["what"] for row in points))

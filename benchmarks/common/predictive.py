@@ -21,22 +21,7 @@ def _add_densities(labels, family, data, n_items, alpha, values):
 
 
 def densities(family, alpha, X, labels, points):
-    """Density of one more item at each point given each partition, under a Dirichlet process.
-
-    Parameters
-    ----------
-    family : Family
-        With hyperparameters in their full shape.
-    alpha : float
-    X : ndarray, shape (n, d)
-    labels : ndarray of int64, shape (draws, n)
-        Canonical labels.
-    points : ndarray, shape (p, d)
-
-    Returns
-    -------
-    ndarray, shape (draws, p)
-    """
+    """Density of one more item at each point given each partition, under a Dirichlet process."""
     data = prepare_data(family, np.concatenate([X, points]))
     family = localise(family, data)
     values = np.zeros((len(labels), len(points)))

@@ -17,22 +17,7 @@ print(json.dumps(getattr(importlib.import_module(module), name)(**json.loads(arg
 
 
 def call(function, *, cache=None, **arguments):
-    """Call a function of a benchmark script in a new process, on one core unless the environment says otherwise.
-
-    Parameters
-    ----------
-    function : callable
-        Function at the top level of a script; its result must be JSON.
-    cache : dict, optional
-        Folders ``"numba"`` and ``"pytensor"`` in which these keep machine code, instead of the ordinary ones.
-    **arguments
-        Arguments of the function, which must be JSON.
-
-    Raises
-    ------
-    RuntimeError
-        If the function fails; the message has what the process printed.
-    """
+    """Call a function of a benchmark script in a new process, on one core unless the environment says otherwise."""
     script = Path(inspect.getfile(function)).resolve()
     paths = [str(script.parent), str(script.parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = ONE_CORE | os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}

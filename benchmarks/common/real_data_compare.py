@@ -21,25 +21,7 @@ TITLES = (
 
 
 def compare(families, sets, *, draws=500, tune=500, chains=2, with_density=True, seed=1):
-    """Fit sets under several priors, and print one table.
-
-    Parameters
-    ----------
-    families : dict of callable
-        Factories ``family(data)`` by name, called inside a model.
-    sets : sequence of str
-        Names in the catalogue.
-    draws, tune, chains : int
-        Of the fit to all items; held-out densities use one chain of half the length.
-    with_density : bool
-        Whether to measure the held-out density as well.
-    seed : int
-
-    Returns
-    -------
-    list of tuple
-        Lines of the table.
-    """
+    """Fit sets under several priors, and print one table."""
     lines = []
     for name, data in load_all(sets).items():
         for label, family in families.items():

@@ -108,17 +108,7 @@ def ecoli():
 
 
 def _joined(parts, *, rest, all_items):
-    """Put a class together from sets that tell one class from the rest.
-
-    Parameters
-    ----------
-    parts : dict of str
-        The set that tells a class.
-    rest : str
-        Class of items that no set tells.
-    all_items : str
-        A set that holds all items.
-    """
+    """Put a class together from sets that tell one class from the rest."""
     X, _ = keel(all_items, "imbalanced")
     items = pd.MultiIndex.from_frame(X)
     classes = np.full(len(X), rest, dtype=object)

@@ -47,21 +47,9 @@ def split(n, seed=1):
 
 
 def held_out(data, method, seed=1):
-    """Mean log predictive density of a third of the items, of which a method has seen the others.
-
-    Features of continuous data get back the noise that rounding has removed: without it, a component whose items agree
-    in a rounded feature has an unbounded density.
-
-    Parameters
-    ----------
-    data : DataSet
-    method : callable
-        ``method(data, seed)`` returns a fit with a density.
-    seed : int
-
-    Returns
-    -------
-    float
+    """Mean log predictive density of a third of the items, of which a method has seen the others. Features of
+    continuous data get back the noise that rounding has removed: without it, a component whose items agree in a
+    rounded feature has an unbounded density.
     """
     X = data.X
     if data.kind == "continuous":
@@ -109,13 +97,7 @@ def brier_score(similarity, classes):
 
 
 def reliability(similarity, classes):
-    """How often pairs of items are of one class, by the probability with which they share a cluster.
-
-    Returns
-    -------
-    list of dict
-        One for each of ten bins of probability: ``pairs``, their mean ``probability``, and the ``share`` of one class.
-    """
+    """How often pairs of items are of one class, by the probability with which they share a cluster."""
     pairs = np.triu_indices(len(classes), 1)
     probability, same = similarity[pairs], (classes[:, None] == classes)[pairs]
     bins = np.minimum((probability * N_BINS).astype(int), N_BINS - 1)

@@ -31,14 +31,7 @@ def short_path(data):
 
 
 def dirichlet_process(data, family):
-    """The same model with another prior of the family.
-
-    Parameters
-    ----------
-    data : DataSet
-    family : callable
-        ``family(data)``, see ``common.real_data_families``.
-    """
+    """The same model with another prior of the family."""
     with pm.Model() as model:
         alpha = pm.Gamma("alpha", 2, 1)
         z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=len(data.X))
@@ -47,19 +40,7 @@ def dirichlet_process(data, family):
 
 
 def fit(data, seed, *, family=None, draws=DRAWS, tune=TUNE, chains=CHAINS):
-    """Sample the model of a set; labels are the point estimate, and the density averages over draws.
-
-    Parameters
-    ----------
-    family : callable, optional
-        Prior of ``dirichlet_process``; by default the short path of the package.
-
-    Returns
-    -------
-    Fit
-        ``about`` has ``rhat``, the R-hat of the number of clusters; ``mean_clusters``, its posterior mean;
-        ``log_joint``, the mean log joint density of labels and data; and ``sampling_seconds``.
-    """
+    """Sample the model of a set; labels are the point estimate, and the density averages over draws."""
     start = time.process_time()
     model = short_path(data) if family is None else dirichlet_process(data, family)
     idata = quietly(draws, tune, chains, seed, model)

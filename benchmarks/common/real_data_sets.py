@@ -57,19 +57,7 @@ class Entry(NamedTuple):
 
 
 def names(kind=None, *, with_classes=None):
-    """Names of the sets in the catalogue.
-
-    Parameters
-    ----------
-    kind : str, optional
-        One of ``KINDS``.
-    with_classes : bool, optional
-        Only those with, or only those without, known classes.
-
-    Returns
-    -------
-    list of str
-    """
+    """Names of the sets in the catalogue."""
     if kind is not None and kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     found = [name for name, entry in CATALOGUE.items() if kind in (None, entry.kind)]
@@ -79,15 +67,7 @@ def names(kind=None, *, with_classes=None):
 
 
 def load(name):
-    """One set by name, with at most 2000 items: a sample of them, the same one each time, if the source has more.
-
-    Raises
-    ------
-    ValueError
-        If no set has this name.
-    ImportError, FileNotFoundError
-        If the package or the file that holds it is absent.
-    """
+    """One set by name, with at most 2000 items: a sample of them, the same one each time, if the source has more."""
     if name not in CATALOGUE:
         raise ValueError(f"name must be one of {', '.join(CATALOGUE)}, got {name!r}")
     entry = CATALOGUE[name]

@@ -34,13 +34,7 @@ def averages(found, methods):
 
 
 def behind(rows, method=OURS, margin=BEHIND):
-    """Sets on which a method's adjusted Rand index is behind the best peer's by more than a margin.
-
-    Returns
-    -------
-    list of tuple
-        Name of the set, value of the method, best value, and the peer that has it.
-    """
+    """Sets on which a method's adjusted Rand index is behind the best peer's by more than a margin."""
     lines = []
     for name, here in values(rows, "ari").items():
         peers = {peer: value for peer, value in here.items() if peer in PEERS}
@@ -52,14 +46,7 @@ def behind(rows, method=OURS, margin=BEHIND):
 
 
 def reliability_curves(rows, methods=(OURS, EM, VARIATIONAL)):
-    """Mean probability and share of pairs of one class in ten bins, averaged over the sets that all methods have.
-
-    Returns
-    -------
-    curves : dict of dict
-        For each method and bin, a list of the mean probability and the share; bins with few pairs are left out.
-    n_sets : int
-    """
+    """Mean probability and share of pairs of one class in ten bins, averaged over the sets that all methods have."""
     found = values(rows, "reliability")
     complete = [here for here in found.values() if all(method in here for method in methods)]
     curves = {}

@@ -27,17 +27,7 @@ class Chain(NamedTuple):
 
 
 def make_step(data, model, step_class, options):
-    """Make a step for a set, and compile all its kernels.
-
-    Parameters
-    ----------
-    data : common.sampler_sets.Set
-    model : pymc.Model
-        The model of all its items.
-    step_class : type
-    options : callable
-        ``options(n)`` gives keyword arguments of the step for n items.
-    """
+    """Make a step for a set, and compile all its kernels."""
     # One draw compiles what the constructor has not.  It uses few items, since a draw of all may take long.
     n = min(WARM_ITEMS, data.X.shape[0])
     small = _step(data.model(n), step_class, options(n))
@@ -53,17 +43,7 @@ def _step(model, step_class, options):
 
 
 def tune(step, labels, n_draws, seed, *, seconds=np.inf):
-    """Start a chain and make tuning draws, during which a step adapts; return the labels of the last one.
-
-    Parameters
-    ----------
-    step : PartitionStep
-    labels : ndarray of int64, shape (n,)
-        Where the chain starts.
-    n_draws, seed : int
-    seconds : float
-        CPU seconds after which tuning ends early.
-    """
+    """Start a chain and make tuning draws, during which a step adapts; return the labels of the last one."""
     step.setup_chain(np.random.default_rng(seed), n_draws, 1)
     point, end = {"z": labels}, time.process_time() + seconds
     for _ in range(n_draws):
@@ -80,25 +60,7 @@ def start(step, seed, n_tune=1000):
 
 
 def run(step, labels, seconds, *, pairs=None, keep=False, arrived=None):
-    """Make draws from given labels for a number of CPU seconds.
-
-    Parameters
-    ----------
-    step : PartitionStep
-    labels : ndarray of int64, shape (n,)
-    seconds : float
-    pairs : ndarray of int, shape (n_pairs, 2), optional
-        Pairs of items to watch.
-    keep : bool
-        Whether to keep labels, at even distances.
-    arrived : float, optional
-        Log joint density at which the chain has arrived.  It then stops after three times the time so far, and at least
-        half a second.
-
-    Returns
-    -------
-    Chain
-    """
+    """Make draws from given labels for a number of CPU seconds."""
     pairs = np.empty((0, 2), dtype=np.int64) if pairs is None else pairs
     point, elapsed, end, distance = {"z": labels}, 0.0, seconds, 1
     rows, together, kept = [], [], []

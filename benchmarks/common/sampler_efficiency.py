@@ -8,17 +8,7 @@ FEWEST_DRAWS = 50
 
 
 def effective(values):
-    """Effective sample size of a mean, from split chains.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n_chains, n_draws)
-
-    Returns
-    -------
-    float
-        0 if the chains did not move; NaN if there are too few draws.
-    """
+    """Effective sample size of a mean, from split chains."""
     if values.shape[1] < FEWEST_DRAWS:
         return np.nan
     if values.min() == values.max():
@@ -27,13 +17,7 @@ def effective(values):
 
 
 def mean_and_error(chains):
-    """Mean of the draws of several chains, its Monte Carlo standard error, and the effective sample size.
-
-    Parameters
-    ----------
-    chains : list of ndarray, shape (n_draws,)
-        The effective sample size is that of all chains, cut to the shortest, and accounts for their differences.
-    """
+    """Mean of the draws of several chains, its Monte Carlo standard error, and the effective sample size."""
     shortest = min(len(chain) for chain in chains)
     size = effective(np.array([chain[:shortest] for chain in chains], dtype=float))
     everything = np.concatenate(chains)
@@ -68,18 +52,7 @@ def expected_variation(reference, size):
 
 
 def uncertain_pairs(kept, n_pairs=50, seed=1):
-    """Pairs of items that share a cluster with probability between 0.05 and 0.95.
-
-    Parameters
-    ----------
-    kept : ndarray of int, shape (n_draws, n)
-        Labels of draws.
-
-    Returns
-    -------
-    ndarray of int64, shape (at most n_pairs, 2)
-        Pairs found among at most a million random ones.
-    """
+    """Pairs of items that share a cluster with probability between 0.05 and 0.95."""
     rng = np.random.default_rng(seed)
     n = kept.shape[1]
     found = np.empty((0, 2), dtype=np.int64)

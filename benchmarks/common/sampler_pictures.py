@@ -23,21 +23,7 @@ def styles(names):
 
 
 def trace_picture(traces, reference, path):
-    """Log joint density and number of clusters against CPU time, with a row of panels for each start.
-
-    Parameters
-    ----------
-    traces : list of dict
-        Rows with ``sampler``, ``start``, ``seconds``, ``log_joint`` and ``n_clusters``.
-    reference : dict
-        ``set``, ``log_joint``, ``margin`` and ``mean``, the posterior mean of the number of clusters.
-    path : pathlib.Path
-
-    Returns
-    -------
-    dict of str to str
-        Name of the file to caption; empty without traces.
-    """
+    """Log joint density and number of clusters against CPU time, with a row of panels for each start."""
     if not traces:
         return {}
     starts = [start for start in STARTS if any(trace["start"] == start for trace in traces)]

@@ -29,21 +29,7 @@ class Sampler(NamedTuple):
 
 
 def measure_set(set_name, data, samplers, note):
-    """Rows of one set: the reference, then every sampler from bad starts and stationary.
-
-    Parameters
-    ----------
-    set_name : str
-    data : common.sampler_sets.Set
-    samplers : dict of str to Sampler
-    note : callable
-
-    Returns
-    -------
-    list of dict
-        One row of kind ``reference``, and for each sampler rows of kinds ``trace`` and ``arrival`` for each start, and
-        one of kind ``stationary``.
-    """
+    """Rows of one set: the reference, then every sampler from bad starts and stationary."""
     model = data.model()
     needed = {TREE: Sampler(nrm.TreeGuided)} | samplers
     if two_references(data):

@@ -9,22 +9,7 @@ MARKERS = ("o", "s", "^", "D")
 
 
 def size_picture(rows, lines, folder, name="gibbs_sweep_sizes.png"):
-    """Nanoseconds per item against the number of clusters, with a panel for each dimension.
-
-    Parameters
-    ----------
-    rows : list of dict
-        Keys are n, d, true_clusters, program, median, least and most.
-    lines : dict
-        Line style of each program.
-    folder : Path
-    name : str
-
-    Returns
-    -------
-    str
-        Name of the file.
-    """
+    """Nanoseconds per item against the number of clusters, with a panel for each dimension."""
     dimensions = sorted({row["d"] for row in rows})
     sizes = sorted({row["n"] for row in rows})
     figure, axes = plt.subplots(

@@ -50,15 +50,8 @@ def gaussian_family(d):
 
 def spaced_clusters(n, d, n_clusters, *, nearest=5.0, seed=1):
     """Gaussian clusters, of which the median one is ``nearest`` standard deviations away from its nearest neighbour.
-
-    The typical distance between two means that just separates clusters depends on their number and on the dimension.
-    The distance to the nearest neighbour hardly does.
-
-    Returns
-    -------
-    X : ndarray, shape (n, d)
-    labels : ndarray of int64, shape (n,)
-        Canonical labels of the true clusters.
+    The typical distance between two means that just separates clusters depends on their number and on the
+    dimension. The distance to the nearest neighbour hardly does.
     """
     from scipy.spatial import KDTree
 

@@ -53,21 +53,7 @@ def diffused_means(truth, steps, d, rng):
 
 
 def diffusion(n, d=6, depth=3, alpha=1.0, steps=(40.0, 15.0, 6.0), seed=1):
-    """Data from the law that ``NormalDiffusion`` assumes, with equal variances, which suit methods of distances.
-
-    Parameters
-    ----------
-    n, d, depth : int
-    alpha : float
-        Concentration parameter of the tree.
-    steps : sequence of float, shape (depth,)
-        Variance of the step from level to level, relative to that of items about their leaf.
-    seed : int
-
-    Returns
-    -------
-    TreeData
-    """
+    """Data from the law that ``NormalDiffusion`` assumes, with equal variances, which suit methods of distances."""
     rng = np.random.default_rng([n, d, seed])
     truth = nested_restaurants(n, depth, alpha, rng)
     X = diffused_means(truth, steps, d, rng) + rng.normal(size=(n, d))
@@ -77,21 +63,7 @@ def diffusion(n, d=6, depth=3, alpha=1.0, steps=(40.0, 15.0, 6.0), seed=1):
 
 
 def balanced(n, d=6, branches=(4, 3, 3), steps=(40.0, 15.0, 6.0), seed=1):
-    """Normal data from a tree of equal branches with leaves of one size and shape.
-
-    Parameters
-    ----------
-    n, d : int
-    branches : sequence of int
-        Number of children of a node, level by level.
-    steps : sequence of float
-        As for :func:`diffusion`.
-    seed : int
-
-    Returns
-    -------
-    TreeData
-    """
+    """Normal data from a tree of equal branches with leaves of one size and shape."""
     rng = np.random.default_rng([n, d, seed, 3])
     truth = equal_branches(n, branches, rng)
     X = diffused_means(truth, steps, d, rng) + rng.normal(size=(n, d))

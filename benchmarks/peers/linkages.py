@@ -37,19 +37,7 @@ def hdbscan(data, seed, min_cluster_size=5):
 
 
 def condensed_levels(edges, n, depth):
-    """Labels of the items at each depth of a condensed tree, shape (depth, n).
-
-    Parameters
-    ----------
-    edges : structured ndarray
-        ``parent``, ``child``: items are 0 to n - 1, and clusters from n on, the root first.
-    n, depth : int
-
-    Returns
-    -------
-    ndarray of int64
-        An item that has left a cluster above a depth, while that cluster splits further, is alone at this depth.
-    """
+    """Labels of the items at each depth of a condensed tree, shape (depth, n)."""
     above = {int(child): int(parent) for parent, child in zip(edges["parent"], edges["child"], strict=True)}
     splits = {parent for child, parent in above.items() if child >= n}
     labels = np.empty((depth, n), dtype="int64")

@@ -6,13 +6,7 @@ import numpy as np
 
 
 def compiled(model):
-    """Compile the model with nutpie; return it and the seconds this took, including first evaluations.
-
-    Raises
-    ------
-    ImportError
-        If nutpie is not installed.
-    """
+    """Compile the model with nutpie; return it and the seconds this took, including first evaluations."""
     import nutpie
 
     start = time.perf_counter()
@@ -44,16 +38,7 @@ def _has_draws(trace):
 
 
 def run(program, *, tune, seconds, seed):
-    """Draws of one chain that is stopped after a number of CPU seconds, including tuning.
-
-    Returns
-    -------
-    points : list of dict
-        Values of the random variables for each draw after tuning; empty if tuning did not end.
-    seconds, tuning_seconds : float
-        CPU seconds, split between draws and tuning in proportion to the numbers of leapfrog steps.
-    n_tune, n_divergences : int
-    """
+    """Draws of one chain that is stopped after a number of CPU seconds, including tuning."""
     trace, elapsed = _trace(program, tune, seconds, seed)
     steps = float(trace.warmup_sample_stats.n_steps.sum())
     n_tune = trace.warmup_sample_stats.sizes["draw"]

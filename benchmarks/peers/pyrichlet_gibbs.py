@@ -7,16 +7,7 @@ from scipy.stats import multivariate_normal
 
 
 def follow(train, test, family, alpha, *, seconds, seed):
-    """Run the slice sampler for about ``seconds`` of CPU.
-
-    Returns
-    -------
-    times : ndarray, shape (draws,)
-        CPU seconds to the end of each draw, all taken to last as long.
-    clusters : ndarray, shape (draws,)
-    densities : ndarray, shape (draws, points)
-        Predictive density at the points of the test data.
-    """
+    """Run the slice sampler for about ``seconds`` of CPU."""
     draws, elapsed = _draws(train, family, alpha, seconds, seed)
     clusters = np.array([len(np.unique(draw["d"])) for draw in draws], dtype=float)
     times = elapsed * np.arange(1, len(draws) + 1) / len(draws)
@@ -25,13 +16,7 @@ def follow(train, test, family, alpha, *, seconds, seed):
 
 def fit(train, test, family, alpha, *, seconds, seed):
     """Run the slice sampler for about ``seconds`` of CPU, and average the predictive density over the second half.
-
     The density is computed here from the stored draws, since pyrichlet's own function always uses all draws.
-
-    Returns
-    -------
-    dict
-        As returned by :func:`peers.scikit_learn.variational`.
     """
     draws, elapsed = _draws(train, family, alpha, seconds, seed)
     draws = draws[len(draws) // 2 :]

@@ -9,16 +9,8 @@ from scipy.special import gammaln, logsumexp
 
 def variational(train, test, family, alpha, *, n_components, n_init, seed):
     """Variational Bayes with the same prior: mu, kappa, nu, Psi of the family, and stick-breaking with ``alpha``.
-
-    scikit-learn's ``covariance_prior`` is Psi itself, since ``covariances_`` are posterior Psi divided by the degrees
-    of freedom.
-
-    Returns
-    -------
-    dict
-        ``seconds`` of CPU to fit; ``ships``, the mean of ``score_samples``; ``student``, the mean log predictive
-        density under the same variational posterior; ``log_p``, these densities of the test items; ``converged``; and
-        ``clusters``, the number that hold an item.
+    scikit-learn's ``covariance_prior`` is Psi itself, since ``covariances_`` are posterior Psi divided by the
+    degrees of freedom.
     """
     prior = {
         "weight_concentration_prior": alpha,

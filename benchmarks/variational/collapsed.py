@@ -81,14 +81,7 @@ def expected_log_gamma(P, offset):
 
 
 def fit(components, prior, n_components, rng, *, n_sweeps=100, tolerance=1e-4):
-    """Coordinate ascent from a random start.
-
-    Returns
-    -------
-    log_bound : float
-    R : ndarray, shape (n, K)
-        Probabilities of assignments, with components in order of size.
-    """
+    """Coordinate ascent from a random start."""
     n = len(components.X)
     R = rng.dirichlet(np.full(n_components, 0.1), size=n)
     last = -np.inf
