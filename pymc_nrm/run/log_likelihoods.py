@@ -36,7 +36,7 @@ def add_log_likelihood(idata, model, names, progressbar):
         except (NotImplementedError, TypeError, ValueError) as error:
             _log.warning(f"log_likelihood of idata_kwargs: none for the items of {partition.name!r}, since {error}")
     if rest:
-        own = pm.compute_log_likelihood(
+        own = pm.stats.compute_log_likelihood(
             idata, var_names=rest, extend_inferencedata=False, model=model, progressbar=progressbar
         )
         found = idata["log_likelihood"].to_dataset() if "log_likelihood" in idata.children else xr.Dataset()

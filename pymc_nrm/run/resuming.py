@@ -9,12 +9,12 @@ import pymc as pm
 from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
 from xarray import DataTree
 
-from pymc_nrm.checks import check_count, check_flag
+from pymc_nrm.checks import check_count
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.pymc_internals import default_chains
-from pymc_nrm.run.checked_run import run_and_check, variables_with_labels
-from pymc_nrm.run.remote_chains import DEFAULT_CHAINS
+from pymc_nrm.run.checked_run import Report, run_and_check, variables_with_labels
 from pymc_nrm.run.run_folder import RunFolder
+from pymc_nrm.run.workers import DEFAULT_CHAINS
 
 _log = logging.getLogger(__name__)
 _information = logging.getLogger("pymc.nrm_chains")
@@ -124,9 +124,7 @@ def resume(
     """
     model = checked_model(model)
     _check_seconds(seconds_between_checkpoints)
-    check_flag("compute_convergence_checks", compute_convergence_checks)
-    check_flag("partition_diagnostics", partition_diagnostics)
-    check_flag("quiet", quiet)
+    report = Report(compute_convergence_checks, partition_diagnostics, quiet).checked()
     folder = RunFolder(checkpoint)
     folder.check(model)
     arguments = folder.arguments()
@@ -138,15 +136,9 @@ def resume(
             )
     _report(folder, folder.recover(arguments["chains"]), quiet)
     arguments["random_seed"] = random_generator_from_state(arguments["random_seed"])
+    arguments |= kwargs
     return run_and_check(
-        model,
-        arguments | kwargs,
-        client=client,
-        folder=folder,
-        seconds=seconds_between_checkpoints,
-        compute_convergence_checks=compute_convergence_checks,
-        partition_diagnostics=partition_diagnostics,
-        quiet=quiet,
+        model, arguments, client=client, folder=folder, seconds=seconds_between_checkpoints, report=report
     )
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import pymc as pm
 from xarray import DataTree
 
-from pymc_nrm.checks import check_count, check_flag, random_generator
+from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.model.rvs import checked_model, is_nested_partition, is_partition, n_items, value_of
-from pymc_nrm.run.checked_run import run_and_check, variables_with_labels
-from pymc_nrm.run.label_storage import LABEL_STORAGE
+from pymc_nrm.run.checked_run import Report, run_and_check, variables_with_labels
 from pymc_nrm.run.resuming import begin_run
 from pymc_nrm.run.run_folder import removed_if_nothing_was_drawn
+from pymc_nrm.run.storage import LABEL_STORAGE
 
 
 def sample(
@@ -131,9 +131,7 @@ def sample(
     partitions = variables_with_labels(model)
     if not isinstance(label_storage, str) or label_storage not in LABEL_STORAGE:
         raise ValueError(f"label_storage must be one of {', '.join(map(repr, LABEL_STORAGE))}; got {label_storage!r}")
-    check_flag("compute_convergence_checks", compute_convergence_checks)
-    check_flag("partition_diagnostics", partition_diagnostics)
-    check_flag("quiet", quiet)
+    report = Report(compute_convergence_checks, partition_diagnostics, quiet).checked()
     _check_arguments(draws, initvals, kwargs)
     check_count("thin", thin, 1, max(draws, 1))
     nuts_sampler = kwargs.get("nuts_sampler")
@@ -150,14 +148,7 @@ def sample(
     folder, arguments = begin_run(checkpoint, seconds_between_checkpoints, model, client, arguments)
     with removed_if_nothing_was_drawn(folder):
         return run_and_check(
-            model,
-            arguments,
-            client=client,
-            folder=folder,
-            seconds=seconds_between_checkpoints,
-            compute_convergence_checks=compute_convergence_checks,
-            partition_diagnostics=partition_diagnostics,
-            quiet=quiet,
+            model, arguments, client=client, folder=folder, seconds=seconds_between_checkpoints, report=report
         )
 
 

@@ -17,8 +17,9 @@ from pymc_nrm.marks import partition_number
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.run.convergence_report import convergence_report, pair_findings
 from pymc_nrm.stats import partition_names
-from pymc_nrm.stats.diagnostics import add_diagnostics, diagnose, partition_quantities
+from pymc_nrm.stats.diagnostics import add_diagnostics, diagnose
 from pymc_nrm.stats.partition_convergence import partition_convergence
+from pymc_nrm.stats.quantities import partition_quantities
 from pymc_nrm.stats.summary import summary
 
 DATA = {"z": np.array([0, 1, 9, 8, 30, 28]), "w": np.array([2, 3, 40, 38])}

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import pymc_nrm as nrm
-from pymc_nrm.run.label_storage import LabelArray
+from pymc_nrm.run.storage import write_rows
 
 COUNTS = np.array([0, 1, 8, 9, 20, 22])
 OPTIONS = {"tune": 20, "chains": 2, "cores": 1, "random_seed": 3, "progressbar": False}
@@ -147,17 +147,41 @@ def test_larger_labels_take_two_bytes():
     assert_same_values(compact, full)
 
 
-def test_label_array_grows_no_larger_than_it_must():
-    array = LabelArray(2, 2, (3,))
-    for chain, rows in ((0, [[0, 1, 255]]), (1, [[0, 1, 2]]), (1, [[0, 0, 0]])):
-        array.write(chain, 1 if rows == [[0, 0, 0]] else 0, np.array(rows))
-    assert array.values.dtype == np.uint8
-    array.write(0, 1, np.array([0, 1, 256]))
-    assert array.values.dtype == np.uint16
-    assert array.values.tolist() == [[[0, 1, 255], [0, 1, 256]], [[0, 1, 2], [0, 0, 0]]]
-    array.write(1, 1, np.array([0, 1, 70_000]))
-    assert array.values.dtype == np.uint32
-    assert array.values[0].tolist() == [[0, 1, 255], [0, 1, 256]]
+def test_labels_grow_no_larger_than_they_must():
+    arrays = {"z": np.zeros((2, 2, 3), dtype=np.uint8)}
+    write_rows(arrays, "z", (0, 0), np.array([0, 1, 255]))
+    write_rows(arrays, "z", 1, np.array([[0, 1, 2], [0, 0, 0]]))
+    assert arrays["z"].dtype == np.uint8
+    write_rows(arrays, "z", (0, 1), np.array([0, 1, 256]))
+    assert arrays["z"].dtype == np.uint16
+    assert arrays["z"].tolist() == [[[0, 1, 255], [0, 1, 256]], [[0, 1, 2], [0, 0, 0]]]
+    write_rows(arrays, "z", (1, 1), np.array([0, 1, 70_000]))
+    assert arrays["z"].dtype == np.uint32
+    assert arrays["z"][0].tolist() == [[0, 1, 255], [0, 1, 256]]
+
+
+def test_densities_and_what_else_pymc_puts_into_a_result():
+    options = {"idata_kwargs": {"log_prior": True, "include_transformed": True}}
+    found, compact = run(**options), run(label_storage="compact", thin=2, **options)
+    assert "alpha_log__" in found.posterior
+    assert set(found["log_prior"].data_vars) == {"alpha", "z"}
+    for group in ("log_prior", "posterior"):
+        for name, array in found[group].data_vars.items():
+            np.testing.assert_array_equal(compact[group][name], array[:, 1::2], err_msg=name)
+
+
+def test_callbacks_read_what_was_kept():
+    seen = []
+
+    def look(trace, draw):
+        if draw.draw_idx == 30:
+            seen.append((trace.get_values("z", thin=5), trace[-1]["alpha"], trace.get_sampler_stats("n_clusters")))
+
+    idata = run(callback=look)
+    for chain, (labels, alpha, n_clusters) in enumerate(seen):
+        np.testing.assert_array_equal(labels, idata.posterior["z"][chain, :11:5])
+        assert alpha == idata.posterior["alpha"][chain, 10]
+        np.testing.assert_array_equal(n_clusters, idata.sample_stats["n_clusters"][chain, :11])
 
 
 @pytest.mark.parametrize(
@@ -243,7 +267,7 @@ def test_labels_are_never_held_in_eight_bytes():
         ({"thin": 1.5}, "thin must be a whole number between 1 and 40; got 1.5"),
         ({"label_storage": "compact", "return_inferencedata": False}, "return_inferencedata must be True, its default"),
         ({"thin": 2, "trace": []}, "trace must be None, its default, with label_storage='full', thin=2"),
-        ({"thin": 2, "idata_kwargs": {"log_prior": True}}, "log_prior of idata_kwargs must be False"),
+        ({"label_storage": "none", "idata_kwargs": {"log_prior": True}}, "log_prior of idata_kwargs must be False"),
         ({"label_storage": "none", "var_names": ["z"]}, "label_storage='none' leaves none of var_names=.'z'. to keep"),
         (
             {"label_storage": "compact", "var_names": ["beta"]},

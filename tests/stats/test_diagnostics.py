@@ -8,8 +8,10 @@ import xarray as xr
 from scipy import stats
 
 from pymc_nrm.marks import partition_number
+from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.convergence import convergence_table, halves
-from pymc_nrm.stats.diagnostics import acceptance, add_diagnostics, cluster_sizes, diagnose, partition_quantities
+from pymc_nrm.stats.diagnostics import acceptance, add_diagnostics, diagnose
+from pymc_nrm.stats.quantities import partition_quantities
 
 SAMPLE = ("chain", "draw")
 

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from pymc_nrm.stats.diagnostics import add_diagnostics, partition_quantities
+from pymc_nrm.stats.diagnostics import add_diagnostics
 from pymc_nrm.stats.partition_convergence import partition_convergence
+from pymc_nrm.stats.quantities import partition_quantities
 from pymc_nrm.stats.summary import summary
 
 SAMPLE = ("chain", "draw")

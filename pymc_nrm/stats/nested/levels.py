@@ -8,7 +8,7 @@ import xarray as xr
 from pymc_nrm.checks import check_name
 from pymc_nrm.marks import NAME, NESTED, components_name
 from pymc_nrm.stats.contingency import as_labels
-from pymc_nrm.stats.draws import BLOCK, SAMPLE_DIMS, posterior_of
+from pymc_nrm.stats.draws import BLOCK, SAMPLE_DIMS, is_canonical, partition_draws, posterior_of
 
 __all__ = ["component_draws", "levels", "nested_names", "stack_levels"]
 
@@ -164,6 +164,17 @@ def components_of(idata, var_name):
     values = column.values
     labels = as_labels(_name(array), values.reshape(-1, values.shape[2])).astype(np.int64)
     return column.copy(data=labels.reshape(values.shape)).drop_attrs()
+
+
+def draws_of(idata, var_name):
+    """Draws of a partition as :func:`~pymc_nrm.stats.draws.partition_draws` reads them, or of a nested one as
+    :func:`levels` does.  Labels in order of appearance keep their type, which may be of one byte.
+    """
+    if var_name in nested_names(idata):
+        return levels(idata, var_name)
+    array = posterior_of(idata).get(var_name, xr.DataArray())
+    is_usual = array.dims[:2] == SAMPLE_DIMS and array.ndim == 3 and array.dtype.kind in "iu" and array.size > 0
+    return array if is_usual and is_canonical(array.values) else partition_draws(idata, var_name)
 
 
 def stack_levels(draws):

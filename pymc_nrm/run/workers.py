@@ -11,9 +11,9 @@ from pymc.util import get_random_generator, get_state_from_generator, random_gen
 from pymc_nrm.checks import check_count
 from pymc_nrm.kernels.compilation import same_bits_in_every_process
 from pymc_nrm.pymc_internals import ParallelSamplingError
-from pymc_nrm.run.label_storage import Storage
-from pymc_nrm.run.local_chains import run_chains
+from pymc_nrm.run.chains import run_chains
 from pymc_nrm.run.results import join_chains
+from pymc_nrm.run.storage import Storage
 
 # A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_chains")
