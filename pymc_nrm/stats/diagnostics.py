@@ -10,8 +10,7 @@ from scipy.special import xlogy
 from pymc_nrm.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.convergence import convergence_table
-from pymc_nrm.stats.draws import partition_draws, partition_names
-from pymc_nrm.stats.nested.levels import nested_names
+from pymc_nrm.stats.draws import nested_names, partition_draws, partition_names
 from pymc_nrm.stats.nested.quantities import nested_diagnostics_tree
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of
 from pymc_nrm.stats.step_statistics import (

@@ -6,11 +6,19 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.checks import check_count, check_name, random_generator
-from pymc_nrm.marks import ALL_SLOTS_USED, renamed_variables, slot_variables
+from pymc_nrm.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.convergence import as_number, suppress_division_warnings
 from pymc_nrm.stats.diagnostics import quantities_of
-from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names, posterior_of
-from pymc_nrm.stats.nested.levels import levels, nested_names
+from pymc_nrm.stats.draws import (
+    item_dimension,
+    nested_names,
+    partition_draws,
+    partition_names,
+    posterior_of,
+    renamed_variables,
+    slot_variables,
+)
+from pymc_nrm.stats.nested.levels import levels
 from pymc_nrm.stats.nested.quantities import by_level, convergence_of_levels, nested_quantities, pair_depths
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, pair_name
 from pymc_nrm.stats.step_statistics import warn_of_foreign_steps
@@ -99,10 +107,8 @@ def summary(
 
     check_count("n_sizes", n_sizes, 0)
     random_generator(random_seed)
-    posterior = posterior_of(idata)
+    posterior = posterior_of(idata, by_chain=True)
     warn_of_foreign_steps(idata)
-    if "chain" not in posterior.dims:
-        posterior = posterior.drop_vars("chain", errors="ignore").expand_dims("chain")
     partitions, nested = partition_names(idata), nested_names(idata)
     if var_names is None:
         derived = {f"{name}_n_clusters" for name in partitions} | renamed_variables(posterior)

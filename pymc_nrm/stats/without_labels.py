@@ -2,11 +2,9 @@
 
 import xarray as xr
 
-from pymc_nrm.marks import renamed_variables
 from pymc_nrm.stats.convergence import as_number
 from pymc_nrm.stats.diagnostics import SCALARS, quantities_of
-from pymc_nrm.stats.draws import partition_draws, partition_names, posterior_of
-from pymc_nrm.stats.nested.levels import nested_names
+from pymc_nrm.stats.draws import nested_names, partition_draws, partition_names, posterior_of, renamed_variables
 from pymc_nrm.stats.nested.quantities import NESTED_SCALARS, nested_quantities
 from pymc_nrm.stats.step_statistics import warn_of_foreign_steps
 
