@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.marks import ALL_SLOTS_USED, NESTED, renamed_variables
+from pymc_nrm.marks import ALL_SLOTS_USED, NESTED
 from pymc_nrm.stats.convergence import convergence_table
+from pymc_nrm.stats.draws import renamed_variables
 from pymc_nrm.stats.partition_convergence import largest_z_quantile, pair_name
 
 # The thresholds of Vehtari et al. (2021), which PyMC uses as well.  Chains that agree and have just the effective

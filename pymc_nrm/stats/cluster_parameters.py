@@ -6,8 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.checks import check_name
-from pymc_nrm.marks import slot_variables
-from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names, posterior_of
+from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names, posterior_of, slot_variables
 from pymc_nrm.stats.losses import check_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
 
@@ -75,9 +74,7 @@ def cluster_parameters(
     >>> parameters.slope.values.tolist(), parameters["size"].values.tolist()
     ([[[1.0, 5.0], [1.2, 5.2]]], [2, 1])
     """
-    posterior = posterior_of(idata)
-    if "chain" not in posterior.dims:
-        posterior = posterior.drop_vars("chain", errors="ignore").expand_dims("chain")
+    posterior = posterior_of(idata, by_chain=True)
     names, partition = _names(idata, posterior, var_names, var_name)
     draws = partition_draws(posterior, partition)
     if estimate is None:

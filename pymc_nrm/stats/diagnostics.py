@@ -8,8 +8,8 @@ import xarray as xr
 
 from pymc_nrm.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.convergence import convergence_table
-from pymc_nrm.stats.draws import SAMPLE_DIMS, partition_names, posterior_of
-from pymc_nrm.stats.nested.levels import draws_of, nested_names
+from pymc_nrm.stats.draws import SAMPLE_DIMS, nested_names, partition_names, posterior_of
+from pymc_nrm.stats.nested.levels import draws_of
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of
 from pymc_nrm.stats.quantities import own_statistics, quantities_of, scalars_of
 from pymc_nrm.stats.step_statistics import n_columns, own_column, reported_by, warn_of_foreign_steps

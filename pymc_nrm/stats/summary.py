@@ -6,10 +6,10 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.checks import check_count, check_name, random_generator
-from pymc_nrm.marks import ALL_SLOTS_USED, renamed_variables, slot_variables
+from pymc_nrm.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.convergence import as_number, suppress_division_warnings
-from pymc_nrm.stats.draws import partition_names, posterior_of
-from pymc_nrm.stats.nested.levels import draws_of, nested_names
+from pymc_nrm.stats.draws import nested_names, partition_names, posterior_of, renamed_variables, slot_variables
+from pymc_nrm.stats.nested.levels import draws_of
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, pair_depths, pair_name
 from pymc_nrm.stats.quantities import quantities_of, scalars_of
 from pymc_nrm.stats.step_statistics import warn_of_foreign_steps
@@ -98,10 +98,8 @@ def summary(
 
     check_count("n_sizes", n_sizes, 0)
     random_generator(random_seed)
-    posterior = posterior_of(idata)
+    posterior = posterior_of(idata, by_chain=True)
     warn_of_foreign_steps(idata)
-    if "chain" not in posterior.dims:
-        posterior = posterior.drop_vars("chain", errors="ignore").expand_dims("chain")
     partitions, nested = partition_names(idata), nested_names(idata)
     if var_names is None:
         derived = {f"{name}_n_clusters" for name in partitions} | renamed_variables(posterior)

@@ -2,10 +2,9 @@
 
 import xarray as xr
 
-from pymc_nrm.marks import renamed_variables
 from pymc_nrm.stats.convergence import as_number
-from pymc_nrm.stats.draws import partition_names, posterior_of
-from pymc_nrm.stats.nested.levels import draws_of, nested_names
+from pymc_nrm.stats.draws import nested_names, partition_names, posterior_of, renamed_variables
+from pymc_nrm.stats.nested.levels import draws_of
 from pymc_nrm.stats.quantities import SCALARS, quantities_of
 from pymc_nrm.stats.step_statistics import warn_of_foreign_steps
 
