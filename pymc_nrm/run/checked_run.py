@@ -127,13 +127,14 @@ def _sample(model, draws, label_storage, thin, client, folder, seconds, quiet, k
     """Draw and keep what was asked for; PyMC keeps by itself what it returns in another form or without labels."""
     partitions = variables_with_labels(model)
     if not partitions:
-        for asked, what in ((label_storage != "full", f"{label_storage=}"), (client is not None, "client")):
-            if asked:
-                raise ValueError(f"{what} is for models with a free partition; this model has none")
+        asked = {f"{label_storage=}": label_storage != "full", "client": client, "checkpoint": folder}
+        for what in (name for name, value in asked.items() if value):
+            raise ValueError(f"{what} is for models with a free partition; this model has none")
     reason = "a client" if client is not None else "checkpoint" if folder is not None else f"{label_storage=}, {thin=}"
     changed = client is not None or folder is not None or (label_storage, thin) != ("full", 1)
     taken = {"trace": None, "return_inferencedata": True}
     taken |= {} if client is None else dict.fromkeys(("cores", "mp_ctx", "callback", "progressbar_theme"))
+    taken |= {} if folder is None else {"nuts_sampler_kwargs": None}
     given = [name for name, allowed in taken.items() if kwargs.get(name, allowed) is not allowed]
     if given and changed:
         raise ValueError(f"{given[0]} must be {taken[given[0]]}, its default, with {reason}")

@@ -6,7 +6,14 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.checks import check_name
-from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names, posterior_of, slot_variables
+from pymc_nrm.stats.draws import (
+    item_dimension,
+    partition_draws,
+    partition_names,
+    posterior_of,
+    slot_variables,
+    variable_names,
+)
 from pymc_nrm.stats.losses import check_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
 
@@ -77,8 +84,7 @@ def cluster_parameters(
     posterior = posterior_of(idata, by_chain=True)
     names, partition = _names(idata, posterior, var_names, var_name)
     draws = partition_draws(posterior, partition)
-    if estimate is None:
-        estimate = point_estimate(draws, random_seed=0)
+    estimate = point_estimate(draws, random_seed=0) if estimate is None else estimate
     clusters = check_estimate(estimate, draws)
     given = np.asarray(estimate["labels"] if isinstance(estimate, xr.Dataset) else estimate)
     sizes = np.bincount(clusters)
@@ -98,13 +104,7 @@ def _names(idata, posterior, var_names, var_name):
     """Names of the variables, and of their partition."""
     marked = slot_variables(posterior)
     if var_names is not None:
-        names = [var_names] if isinstance(var_names, str) else var_names
-        if not isinstance(names, list | tuple) or not names:
-            raise TypeError(f"var_names must be a string or a list of at least one string; got {var_names!r}")
-        for name in names:
-            check_name("var_names", name, "a variable, or a list of names")
-            if name not in posterior.data_vars:
-                raise ValueError(f"var_names must be in the posterior, {list(posterior.data_vars)}; got {name!r}")
+        names = variable_names(var_names, posterior)
     if var_name is None:
         partitions = {marked[name] for name in (marked if var_names is None else names) if name in marked}
         partitions = sorted(partitions) or partition_names(idata)

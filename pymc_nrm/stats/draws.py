@@ -322,6 +322,18 @@ def _is_nested(name):
     )
 
 
+def variable_names(var_names, posterior):
+    """List names of variables from an argument ``var_names``, which must be in the posterior."""
+    names = [var_names] if isinstance(var_names, str) else var_names
+    if not isinstance(names, list | tuple) or not names:
+        raise TypeError(f"var_names must be a string or a list of at least one string; got {var_names!r}")
+    for name in names:
+        check_name("var_names", name, "a variable, or a list of names")
+        if name not in posterior.data_vars:
+            raise ValueError(f"var_names must be in the posterior, {list(posterior.data_vars)}; got {name!r}")
+    return list(names)
+
+
 def _integer_variables(idata, n_dims):
     """Variables of integers whose values have a number of dimensions, beside ``chain`` and ``draw``."""
     return {

@@ -5,10 +5,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count, check_name, random_generator
+from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.convergence import as_number, suppress_division_warnings
-from pymc_nrm.stats.draws import nested_names, partition_names, posterior_of, renamed_variables, slot_variables
+from pymc_nrm.stats.draws import (
+    nested_names,
+    partition_names,
+    posterior_of,
+    renamed_variables,
+    slot_variables,
+    variable_names,
+)
 from pymc_nrm.stats.nested.levels import draws_of
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, pair_depths, pair_name
 from pymc_nrm.stats.quantities import quantities_of, scalars_of
@@ -108,14 +115,7 @@ def summary(
         # What was asked first: the partitions, then scalars, then arrays, such as what priors of families learned.
         shown.sort(key=lambda name: (name not in {*partitions, *nested}, posterior[name].ndim))
     else:
-        shown = [var_names] if isinstance(var_names, str) else var_names
-        if not isinstance(shown, list | tuple) or not shown:
-            raise TypeError(f"var_names must be a string or a list of at least one string; got {var_names!r}")
-        for name in shown:
-            check_name("var_names", name, "a variable, or a list of names")
-        unknown = [name for name in shown if name not in posterior.data_vars]
-        if unknown:
-            raise ValueError(f"var_names must be in the posterior, {list(posterior.data_vars)}; got {unknown[0]!r}")
+        shown = variable_names(var_names, posterior)
     text = [name for name in shown if posterior[name].dtype.kind not in "biufc"]
     if text:
         raise TypeError(f"var_names must be of numbers; {text[0]!r} holds {posterior[text[0]].dtype}")
