@@ -9,7 +9,7 @@ from xarray import DataTree
 
 from pymc_nrm.checks import check_flag
 from pymc_nrm.kernels.compilation import same_bits_in_every_process, without_announcements
-from pymc_nrm.model.rvs import is_nested_partition, is_partition, value_of
+from pymc_nrm.model.rvs import partitions_of
 from pymc_nrm.pymc_internals import warn_divergences, warn_treedepth
 from pymc_nrm.run.chains import run_chains, run_pymc
 from pymc_nrm.run.checkpoint_step import Checkpoints
@@ -18,7 +18,7 @@ from pymc_nrm.run.gradient_beside import with_gradient_beside
 from pymc_nrm.run.interruption import interrupts_before_draws
 from pymc_nrm.run.log_likelihoods import add_log_likelihood, without_log_likelihood
 from pymc_nrm.run.renaming import changed_by_renaming
-from pymc_nrm.run.results import add_components, mark_partitions, to_datatree
+from pymc_nrm.run.results import add_flat_columns, mark_partitions, to_datatree
 from pymc_nrm.run.slot_parameters import slot_parameters
 from pymc_nrm.run.slot_steps import with_slot_nuts
 from pymc_nrm.run.storage import Storage
@@ -29,21 +29,6 @@ from pymc_nrm.stats.diagnostics import attach, diagnose, reported_quantities
 _log = logging.getLogger(__name__)
 # A child of PyMC's logger, which shows messages of level INFO.
 _information = logging.getLogger("pymc.nrm_chains")
-
-
-def partitions_of(model):
-    """Names of the free partitions of a model."""
-    return [rv.name for rv in model.free_RVs if is_partition(rv)]
-
-
-def nested_partitions_of(model):
-    """Depths of the free nested partitions of a model, by name."""
-    return {rv.name: rv.owner.op.depth for rv in model.free_RVs if is_nested_partition(rv)}
-
-
-def variables_with_labels(model):
-    """Names of the free variables whose values are labels: partitions and nested partitions."""
-    return [*partitions_of(model), *nested_partitions_of(model)]
 
 
 class Report(NamedTuple):
@@ -68,13 +53,13 @@ class Report(NamedTuple):
 @same_bits_in_every_process()
 def run_and_check(model, arguments, *, client, folder, seconds, report):
     """Sample, diagnose partitions, and log what a user must know."""
-    kwargs = with_slot_nuts(model, dict(arguments))
+    kinds, kwargs = partitions_of(model), with_slot_nuts(model, dict(arguments))
     draws, label_storage, thin = (kwargs.pop(name) for name in ("draws", "label_storage", "thin"))
     for name in ("log_likelihood", "log_prior"):
         if label_storage == "none" and (kwargs.get("idata_kwargs") or {}).get(name):
             raise ValueError(f"{name} of idata_kwargs must be False with label_storage='none': it needs labels")
     likelihoods, quiet = [], report.quiet
-    if variables_with_labels(model):
+    if kinds:
         kwargs, likelihoods = without_log_likelihood(model, kwargs)
     if client is None and not quiet:
         kwargs["callback"] = watched(model, draws, kwargs)
@@ -89,17 +74,16 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
         return idata
     slots = slot_parameters(model, posterior)
     renamed = changed_by_renaming(model, slots)
-    mark_partitions(idata, partitions_of(model), slots, nested_partitions_of(model), renamed)
-    with_weights = [rv.name for rv in model.free_RVs if is_nested_partition(rv) and value_of(rv).has_weights]
-    partitions = [*partitions_of(model), *add_components(idata, with_weights)]
+    mark_partitions(idata, kinds, slots, renamed)
+    names = [*(partition.name for partition in kinds), *add_flat_columns(idata, kinds)]
     if likelihoods:
         add_log_likelihood(idata, model, likelihoods, not quiet and kwargs.get("progressbar", True) is not False)
     diagnostics = {}
     if report.check or report.partition_diagnostics:
         # Draws of a variable are not kept if the argument var_names leaves it out.
-        kept = [name for name in (*partitions, *nested_partitions_of(model)) if name in posterior]
+        kept = [name for name in names if name in posterior]
         if label_storage == "none":
-            kept += [name for name in partitions if reported_quantities(idata, name) is not None]
+            kept += [name for name in names if reported_quantities(idata, name) is not None]
         diagnostics = {name: diagnose(idata, name) for name in kept}
         if label_storage == "none" and not quiet:
             _information.info("Labels were not kept: whether chains agree about pairs of items is not checked.")
@@ -125,7 +109,7 @@ def _log_report(idata, diagnostics, left_out):
 
 def _sample(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs):
     """Draw and keep what was asked for; PyMC keeps by itself what it returns in another form or without labels."""
-    partitions = variables_with_labels(model)
+    partitions = [partition.name for partition in partitions_of(model)]
     if not partitions:
         asked = {f"{label_storage=}": label_storage != "full", "client": client, "checkpoint": folder}
         for what in (name for name, value in asked.items() if value):

@@ -108,10 +108,10 @@ def _overflows(diagnostics):
             # A cluster for each item is no restriction.
             used = used & (tree["largest_cluster"].values > 1)
         if used.mean() >= _OVERFLOW:
-            n_slots = int(tree["n_clusters"].values[used].max())
+            max_clusters = int(tree["n_clusters"].values[used].max())
             yield (
-                f"{name} used all {n_slots} slots in {100 * used.mean():.3g}% of draws: this is the posterior given at "
-                f"most {n_slots} clusters. Raise max_clusters."
+                f"{name} used all {max_clusters} slots in {100 * used.mean():.3g}% of draws: this is the posterior "
+                f"given at most {max_clusters} clusters. Raise max_clusters."
             )
 
 

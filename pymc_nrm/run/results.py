@@ -5,7 +5,7 @@ import pymc as pm
 from pymc.util import drop_warning_stat, get_default_varnames
 from xarray import DataTree
 
-from pymc_nrm.marks import ALL_SLOTS_USED, NAME, NESTED, NUMBER, RENAMED, SLOTS_OF, components_name, partition_number
+from pymc_nrm.marks import ALL_SLOTS_USED, NAME, NUMBER, RENAMED, SLOTS_OF, partition_number
 from pymc_nrm.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
 from pymc_nrm.run.storage import write_rows
 from pymc_nrm.samplers.base import LabelStep
@@ -68,39 +68,36 @@ def _trace_of_statistics(record, model, number):
     return trace
 
 
-def mark_partitions(idata, partitions, slots, nested, renamed):
+def mark_partitions(idata, kinds, slots, renamed):
     """Mark the partitions in a result, their slots, and the partition to which each statistic belongs, in place."""
-    marks = {name: (NAME, name) for name in partitions}
-    marks |= {name: (SLOTS_OF, partition) for partition, names in slots.items() for name in names}
-    marks |= {name: (RENAMED, partition) for name, partition in renamed.items()}
-    marks |= {name: (NESTED, depth) for name, depth in nested.items()}
+    marks = {partition.name: kind.marks() for partition, kind in kinds.items()}
+    marks |= {name: {SLOTS_OF: partition} for partition, names in slots.items() for name in names}
+    marks |= {name: {RENAMED: partition} for name, partition in renamed.items()}
     for group in ("posterior", "warmup_posterior"):
-        for name, (mark, value) in marks.items():
-            if group in idata.children and name in idata[group].data_vars:
-                idata[group][name].attrs[mark] = value
-    names = [*partitions, *nested]
-    if len(names) > 1:
+        for name in marks if group in idata.children else ():
+            if name in idata[group].data_vars:
+                idata[group][name].attrs |= marks[name]
+    if len(kinds) > 1:
         for group in ("sample_stats", "warmup_sample_stats"):
             if group in idata.children and NUMBER in idata[group].data_vars:
+                names = [partition.name for partition in kinds]
                 idata[group] = DataTree(_with_names(idata[group].to_dataset(), names, slots))
 
 
-def add_components(idata, nested):
-    """Give the components of each nested partition with weights a name of their own, as a partition, in place.
-
-    The variable ``<name>_components`` is a view of the last column, unless the model has a variable of this name.
-    Returns names of the variables in the group ``posterior``.
+def add_flat_columns(idata, kinds):
+    """Give columns of values that are flat partitions names of their own, in place, unless the model uses these names.
+    Returns their names in the group ``posterior``.
     """
+    columns = [(rv.name, f"{rv.name}_{end}", k) for rv, kind in kinds.items() for end, k in kind.flat_columns.items()]
     added = []
     for group in ("warmup_posterior", "posterior"):
         present = idata[group].data_vars if group in idata.children else {}
-        added = [name for name in nested if name in present and components_name(name) not in present]
-        for name in added:
-            # Dimensions are chain, draw, item and column.
-            components = idata[group][name][..., -1].drop_vars(idata[group][name].dims[-1], errors="ignore")
-            mark = {NAME: components_name(name)}
-            idata[group][components_name(name)] = components.drop_attrs().assign_attrs(mark)
-    return [components_name(name) for name in added]
+        added = [column for column in columns if column[0] in present and column[1] not in present]
+        for name, column, place in added:
+            values = idata[group][name]
+            labels = values.isel({values.dims[-1]: place}, drop=True)
+            idata[group][column] = labels.drop_attrs().assign_attrs({NAME: column})
+    return [column for _, column, _ in added]
 
 
 def _with_names(stats, partitions, slots):

@@ -7,8 +7,8 @@ import pymc as pm
 from xarray import DataTree
 
 from pymc_nrm.checks import check_count, random_generator
-from pymc_nrm.model.rvs import checked_model, is_nested_partition, is_partition, n_items, value_of
-from pymc_nrm.run.checked_run import Report, run_and_check, variables_with_labels
+from pymc_nrm.model.rvs import checked_model, n_items, partitions_of
+from pymc_nrm.run.checked_run import Report, run_and_check
 from pymc_nrm.run.resuming import begin_run
 from pymc_nrm.run.run_folder import removed_if_nothing_was_drawn
 from pymc_nrm.run.storage import LABEL_STORAGE
@@ -128,7 +128,7 @@ def sample(
     ('uint8', (2, 50, 4))
     """
     model = checked_model(model)
-    partitions = variables_with_labels(model)
+    partitions = [partition.name for partition in partitions_of(model)]
     if not isinstance(label_storage, str) or label_storage not in LABEL_STORAGE:
         raise ValueError(f"label_storage must be one of {', '.join(map(repr, LABEL_STORAGE))}; got {label_storage!r}")
     report = Report(compute_convergence_checks, partition_diagnostics, quiet).checked()
@@ -169,13 +169,12 @@ def _with_canonical_labels(values, model):
     if values is None:
         return None
     known = {variable.name for variable in (*model.free_RVs, *model.value_vars)}
-    renamed = {}
+    renamed, kinds = {}, partitions_of(model)
     for name, value in values.items():
         if isinstance(name, str) and name not in known:
             raise ValueError(f"initvals must be of free variables of the model, {sorted(known)}; got {name!r}")
         variable = model.named_vars.get(name) if isinstance(name, str) else name
-        has_labels = variable in model.free_RVs and (is_partition(variable) or is_nested_partition(variable))
-        if has_labels and not isinstance(value, str):
-            value = value_of(variable).renamed(value, n_items(variable), f"initvals[{name!r}]")
+        if variable in kinds and not isinstance(value, str):
+            value = kinds[variable].renamed(value, n_items(variable), f"initvals[{name!r}]")
         renamed[name] = value
     return renamed

@@ -126,18 +126,18 @@ def _names(idata, posterior, var_names, var_name):
 def _shares(slots):
     """Shares of items in each slot, shape (S, K), of the slots (S, m) of m items."""
     n_draws, m = slots.shape
-    n_slots = int(slots.max()) + 1
-    places = (slots + n_slots * np.arange(n_draws)[:, None]).ravel()
-    return np.bincount(places, minlength=n_draws * n_slots).reshape(n_draws, n_slots) / m
+    max_clusters = int(slots.max()) + 1
+    places = (slots + max_clusters * np.arange(n_draws)[:, None]).ravel()
+    return np.bincount(places, minlength=n_draws * max_clusters).reshape(n_draws, max_clusters) / m
 
 
-def _means(array, shares, n_slots):
+def _means(array, shares, max_clusters):
     if array.dtype.kind not in "biuf":
         raise TypeError(f"var_names must be of numbers; {array.name!r} holds {array.dtype}")
-    if array.ndim < 3 or array.shape[2] < n_slots:
+    if array.ndim < 3 or array.shape[2] < max_clusters:
         raise ValueError(
             f"var_names must have an entry for each slot along their first dimension; {array.name!r} has dimensions "
-            f"{dict(array.sizes)}, and there are labels up to {n_slots - 1}"
+            f"{dict(array.sizes)}, and there are labels up to {max_clusters - 1}"
         )
     values = array.values.reshape(-1, *array.shape[2:])
     means = []

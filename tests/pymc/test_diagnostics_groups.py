@@ -138,6 +138,7 @@ def test_round_trips(idata, tmp_path, engine):
     with xr.open_datatree(path, engine=engine) as loaded:
         assert loaded["partition_stats"].equals(idata["partition_stats"])
         assert summary(loaded).sort_index().equals(summary(idata).sort_index())
+        assert add_diagnostics(loaded.load())["partition_stats"].equals(idata["partition_stats"])
 
 
 def test_summary(idata):
