@@ -24,7 +24,7 @@ from pymc_nrm.measures import (
     NormalizedInverseGaussian,
     PitmanYorProcess,
 )
-from pymc_nrm.nested.weights import HierarchicalDirichletProcess
+from pymc_nrm.partitions.nested_laws.weights import HierarchicalDirichletProcess
 from pymc_nrm.predictions import (
     compute_log_likelihood,
     fused_estimate,

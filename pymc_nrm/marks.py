@@ -1,4 +1,4 @@
-"""Marks in results: what is a partition, what are parameters of its slots, and whose a statistic of a step is."""
+"""Attributes by which results identify partitions, parameters of their slots, and statistics of their steps."""
 
 import zlib
 
@@ -11,8 +11,6 @@ __all__ = [
     "SLOTS_OF",
     "components_name",
     "partition_number",
-    "renamed_variables",
-    "slot_variables",
 ]
 
 # Attribute of posterior variables that are partitions: their own name, so that variables made from them are none.
@@ -39,14 +37,3 @@ def partition_number(name):
 def components_name(name):
     """Name of the variable with the components of a nested partition, a partition of its own."""
     return f"{name}_components"
-
-
-def slot_variables(posterior):
-    """Names of the variables that hold parameters of slots, with the names of their partitions."""
-    return {str(name): array.attrs[SLOTS_OF] for name, array in posterior.data_vars.items() if SLOTS_OF in array.attrs}
-
-
-def renamed_variables(posterior):
-    """Names of the variables that change when clusters are renamed: parameters of slots, and what is made of labels."""
-    changed = {str(name) for name, array in posterior.data_vars.items() if RENAMED in array.attrs}
-    return changed | set(slot_variables(posterior))

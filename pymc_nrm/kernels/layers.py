@@ -3,7 +3,7 @@
 __all__ = ["COMPOSED", "IMPORTS", "kernel_layers"]
 
 _CHECKS = ("checks", "supports", "hyperparameters")
-_KINDS = ("measures", "families")
+_LAWS = ("kernels", "measures", "families")
 _PYMC = ("pymc_internals", "distributions", "model")
 
 # The parts that each part may import besides itself, all of them earlier in this table.
@@ -16,66 +16,26 @@ IMPORTS = {
     "kernels": (),
     "measures": (*_CHECKS, "kernels"),
     "families": (*_CHECKS, "kernels"),
-    "partitions": (*_CHECKS, "kernels", *_KINDS),
-    "nested": (*_CHECKS, "kernels", *_KINDS, "partitions"),
-    "moves": (*_CHECKS, "kernels", *_KINDS, "partitions", "nested"),
-    "trees": (*_CHECKS, "kernels", *_KINDS, "partitions", "moves"),
+    "partitions": (*_CHECKS, "marks", *_LAWS),
+    "moves": (*_CHECKS, *_LAWS, "partitions"),
+    "trees": (*_CHECKS, *_LAWS, "partitions", "moves"),
     "pymc_internals": (),
-    "distributions": ("pymc_internals", *_CHECKS, "kernels", *_KINDS, "partitions", "nested"),
-    "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "nested", "distributions"),
-    "itemwise": (*_CHECKS, "kernels", *_KINDS, "partitions", *_PYMC),
-    "steps": (
-        *_CHECKS,
-        "kernels",
-        "marks",
-        *_KINDS,
-        "partitions",
-        "moves",
-        "nested",
-        *_PYMC,
-        "itemwise",
-    ),
-    "published": (
-        *_CHECKS,
-        "kernels",
-        *_KINDS,
-        "partitions",
-        "moves",
-        "nested",
-        *_PYMC,
-        "steps",
-    ),
-    "testing": (*_CHECKS, "kernels", *_KINDS, "partitions", "trees", *_PYMC),
+    "distributions": (*_CHECKS, *_LAWS, "partitions", "pymc_internals"),
+    "model": (*_CHECKS, *_LAWS, "partitions", "pymc_internals", "distributions"),
+    "itemwise": (*_CHECKS, *_LAWS, "partitions", *_PYMC),
+    "steps": (*_CHECKS, "marks", *_LAWS, "partitions", "moves", *_PYMC, "itemwise"),
+    "published": (*_CHECKS, *_LAWS, "partitions", "moves", *_PYMC, "steps"),
+    "testing": (*_CHECKS, *_LAWS, "partitions", "trees", *_PYMC),
     "stats": ("checks", "marks", "progress", "kernels"),
     "datasets": (),
-    "predictions": (
-        *_CHECKS,
-        "progress",
-        "kernels",
-        *_KINDS,
-        "partitions",
-        "nested",
-        *_PYMC,
-        "itemwise",
-        "stats",
-    ),
+    "predictions": (*_CHECKS, "marks", "progress", *_LAWS, "partitions", *_PYMC, "itemwise", "stats"),
     "run": (*_CHECKS, "marks", "kernels", "partitions", *_PYMC, "itemwise", "steps", "stats", "predictions"),
-    "recipes": (
-        *_CHECKS,
-        "progress",
-        "kernels",
-        *_KINDS,
-        "distributions",
-        "model",
-        "stats",
-        "predictions",
-        "run",
-    ),
+    "recipes": (*_CHECKS, "progress", *_LAWS, "distributions", "model", "stats", "predictions", "run"),
     "plots": ("checks", "stats", "recipes"),
 }
 
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.
-WITHOUT_KERNELS = frozenset({"marks", "progress", *_CHECKS, "pymc_internals", "model", "steps"})
+WITHOUT_KERNELS = frozenset({*_CHECKS, "marks", "progress", "pymc_internals", "model", "steps"})
 
 # Kernels of these modules mostly call others, so that they are optimised only as parts of those that Python calls.
 COMPOSED = tuple(f"pymc_nrm.{name}." for name in ("moves", "families.diffusion", "published"))

@@ -9,7 +9,7 @@ import xarray as xr
 from pymc_nrm.checks import check_count, check_flag, check_probability
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas
 from pymc_nrm.plots.visuals import integer_ticks, points_dataset, set_yticks, whiskers
-from pymc_nrm.stats.diagnostics import cluster_sizes
+from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.draws import partition_draws, stack_draws
 
 if TYPE_CHECKING:

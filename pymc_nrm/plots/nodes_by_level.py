@@ -10,7 +10,7 @@ from pymc_nrm.checks import check_flag, check_probability
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas, backend_marker
 from pymc_nrm.plots.visuals import integer_ticks, points_dataset, set_yticks, whiskers
 from pymc_nrm.stats.nested.levels import levels
-from pymc_nrm.stats.nested.quantities import quantities_of_levels
+from pymc_nrm.stats.quantities import label_quantities
 
 if TYPE_CHECKING:
     from arviz_plots.plot_collection import PlotCollection
@@ -97,7 +97,7 @@ def plot_nodes_by_level(
         from arviz_base import rcParams
 
         ci_prob = max(rcParams["stats.ci_prob"], 0.5)
-    counts = quantities_of_levels(draws)["n_nodes"].values
+    counts = label_quantities(draws)["n_nodes"].values
     numbers = np.arange(1, counts.shape[2] + 1)
     low, inner_low, median, inner_high, high = _quantiles(counts, ci_prob)
 
@@ -125,7 +125,7 @@ def plot_nodes_by_level(
         labels.append("mean of each chain")
         entries.append({"color": "black", "marker": "x", "linestyle": "none"})
     if prior_draws is not None:
-        low, _, median, _, high = _quantiles(quantities_of_levels(prior_draws)["n_nodes"].values, ci_prob)
+        low, _, median, _, high = _quantiles(label_quantities(prior_draws)["n_nodes"].values, ci_prob)
         ends = points_dataset(name, x=numbers + SHIFT, y_bottom=low, y_top=high)
         canvas.draw(whiskers, "prior", ends, color=PRIOR_COLOR, width=1.2)
         style = {"facecolor": "white", "edgecolor": PRIOR_COLOR, "size": 24, "width": 1.3}

@@ -7,7 +7,8 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas
-from pymc_nrm.stats.diagnostics import GROUP, SCALARS, partition_quantities
+from pymc_nrm.stats.diagnostics import GROUP
+from pymc_nrm.stats.quantities import SCALARS, partition_quantities
 
 if TYPE_CHECKING:
     from arviz_plots.plot_collection import PlotCollection

@@ -6,8 +6,8 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.model.parts import joint_data, joint_family
-from pymc_nrm.nested.forward import draw_further_nested
-from pymc_nrm.nested.known_paths import KnownPaths, canonical_paths
+from pymc_nrm.partitions.nested_laws.forward import draw_further_nested
+from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths, canonical_paths
 from pymc_nrm.predictions.nested_draws import NestedDraws
 from pymc_nrm.predictions.places import Places, component_weights, nodes_of_paths
 from pymc_nrm.predictions.tables import log_predictive_table
@@ -81,7 +81,7 @@ class GroupedDraws(NestedDraws):
 
     def __init__(self, idata, model, partition, new_paths=None):
         super().__init__(idata, model, partition)
-        nodes = self.model[self.partition].owner.op.nodes
+        nodes = self._value.nodes
         if new_paths is None:
             self.new_paths = np.empty((0, len(nodes)), dtype=np.int64)
         else:

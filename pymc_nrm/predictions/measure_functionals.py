@@ -19,7 +19,7 @@ from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.predictions.components import covariances_held
 from pymc_nrm.predictions.items import as_rows
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
-from pymc_nrm.predictions.partition_draws import posterior_of
+from pymc_nrm.stats.draws import posterior_of
 
 
 @kernel
@@ -201,7 +201,7 @@ class _MeasureDraws:
     """Weights and parameters of draws of a random measure, and a family with their shapes."""
 
     def __init__(self, measure_draws, model, needed, user):
-        self.dataset = posterior_of(measure_draws)
+        self.dataset = posterior_of(measure_draws, by_chain=True)
         name = self.dataset.attrs.get("variable")
         if name is None or "weight" not in self.dataset or "atom" not in self.dataset["weight"].dims:
             raise ValueError(

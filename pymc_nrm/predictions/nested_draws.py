@@ -7,7 +7,7 @@ import numpy as np
 from pymc_nrm.families.diffusion.predictive import log_predictive_at_places
 from pymc_nrm.model.parts import joint_data, joint_family
 from pymc_nrm.model.rvs import find_partition
-from pymc_nrm.nested.forward import draw_further_nested, draw_further_paths
+from pymc_nrm.partitions.nested_laws.forward import draw_further_nested, draw_further_paths
 from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.predictions.places import component_weights, places_of
 from pymc_nrm.predictions.tables import log_predictive_table

@@ -7,7 +7,7 @@ from pymc_nrm.families.diffusion.predictive import log_predictive_at_places
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.model.parts import joint_data, joint_family
-from pymc_nrm.nested.labels import rename_in_order
+from pymc_nrm.partitions.labels import rename_in_order
 from pymc_nrm.predictions.grouped_draws import GroupedDraw, leaf_weights
 from pymc_nrm.predictions.places import component_weights, places_of
 from pymc_nrm.predictions.tables import log_leave_one_out_table

@@ -13,7 +13,7 @@ from pymc_nrm.checks import check_name, random_generator
 from pymc_nrm.itemwise.terms import terms_of
 from pymc_nrm.model.dependents import mixtures_of
 from pymc_nrm.model.rvs import checked_model, dims_of, find_partition, n_slots
-from pymc_nrm.partitions.slot_labels import MOST_TRIES, failed_draw
+from pymc_nrm.partitions.slots import MOST_TRIES, Slots
 from pymc_nrm.predictions.prediction_rule import draw_new_labels, log_prediction_rule
 from pymc_nrm.predictions.slot_draws import SlotDensities, SlotDraws, data_of_items
 from pymc_nrm.predictions.slot_log_likelihood import by_slot, own_slots
@@ -195,7 +195,7 @@ def _draw_jointly(rng, measure, slots, n_slots, n_new):
         if labels.max() < n_slots:
             empty = np.setdiff1d(np.arange(n_slots), own)
             return np.concatenate([own, rng.permutation(empty)])[labels]
-    raise ValueError(failed_draw(n_slots))
+    raise ValueError(Slots(n_slots).failed_draw)
 
 
 def _check_shapes(draws, point):

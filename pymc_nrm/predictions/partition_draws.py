@@ -4,7 +4,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import xarray as xr
 
 from pymc_nrm.families.base import check_resolution
 from pymc_nrm.model.dependents import mixtures_of
@@ -15,6 +14,7 @@ from pymc_nrm.partitions.labels import canonical_labels, label_counts
 from pymc_nrm.predictions.prediction_rule import draw_new_labels, log_prediction_rule
 from pymc_nrm.predictions.same_model import check_same_model
 from pymc_nrm.predictions.tables import log_predictive_table
+from pymc_nrm.stats.draws import posterior_of, stacked
 
 _NEW_ITEMS = "New items are arguments of density, predict_labels and sample_posterior_predictive"
 
@@ -71,7 +71,7 @@ class PartitionDraws:
 
     def __init__(self, idata, model, partition=None):
         self.model = checked_model(model)
-        self.posterior = posterior_of(idata)
+        self.posterior = posterior_of(idata, by_chain=True)
         rv = self._find(self.model, partition)
         check_same_model(idata, self.model, rv)
         mixtures = mixtures_of(self.model, rv)
@@ -136,29 +136,3 @@ class PartitionDraws:
                     f"Mixture {name!r} has {X.shape[0]} rows of data, partition {self.partition!r} has {self.n_items} "
                     f"items: set the data with which the draws were made. {_NEW_ITEMS}"
                 )
-
-
-def stacked(posterior, name):
-    """Draws of a variable, shape (chains * draws, ...)."""
-    if name not in posterior:
-        raise ValueError(
-            f"the posterior has no draws of {name!r}, which the model needs; it has {sorted(map(str, posterior))}"
-        )
-    values = posterior[name].transpose("chain", "draw", ...).to_numpy()
-    n_chains, n_draws, *shape = values.shape
-    return values.reshape(n_chains * n_draws, *shape)
-
-
-def posterior_of(idata):
-    """The posterior draws of a DataTree, or a Dataset of draws as it is. Its dimensions are ``chain`` and ``draw``."""
-    if isinstance(idata, xr.DataTree):
-        if "posterior" in idata.children:
-            idata = idata["posterior"]
-        elif not idata.data_vars:
-            raise ValueError(f"idata must have the group posterior; it has {sorted(idata.children)}")
-        idata = idata.to_dataset()
-    if not isinstance(idata, xr.Dataset):
-        raise TypeError(f"idata must be a DataTree or a Dataset of posterior draws; got {type(idata).__name__}")
-    if not {"chain", "draw"} <= set(idata.dims) or not idata.sizes["chain"] * idata.sizes["draw"]:
-        raise ValueError(f"idata must have draws with dimensions chain and draw; got sizes {dict(idata.sizes)}")
-    return idata

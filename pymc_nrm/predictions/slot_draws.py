@@ -9,8 +9,8 @@ from pymc_nrm.itemwise.item_table import ItemTable
 from pymc_nrm.model.dependents import other_uses
 from pymc_nrm.model.rvs import find_partition, is_mixture, measure_of, n_items, n_slots
 from pymc_nrm.model.values import Values, in_value_space
-from pymc_nrm.predictions.partition_draws import posterior_of, stacked
 from pymc_nrm.predictions.same_model import check_same_model
+from pymc_nrm.stats.draws import posterior_of, stacked
 
 
 class SlotDraw(NamedTuple):
@@ -28,7 +28,7 @@ class SlotDraws:
     """An iterable of the posterior draws of a partition with ``max_clusters``, one :class:`SlotDraw` for each."""
 
     def __init__(self, idata, model, name, with_points=True, same_items=True):
-        self.model, self.posterior = model, posterior_of(idata)
+        self.model, self.posterior = model, posterior_of(idata, by_chain=True)
         self.partition = find_partition(model, name)
         if self.partition not in model.free_RVs:
             raise ValueError(f"partition {name!r} must be sampled, since its labels index parameters; it is observed")

@@ -2,142 +2,134 @@
 
 import logging
 from contextlib import nullcontext
+from typing import NamedTuple
 
 import pymc as pm
 from xarray import DataTree
 
+from pymc_nrm.checks import check_flag
 from pymc_nrm.kernels.compilation import same_bits_in_every_process, without_announcements
-from pymc_nrm.model.rvs import is_nested_partition, is_partition, value_of
-from pymc_nrm.pymc_internals import naming_dead_chains, warn_divergences, warn_treedepth
+from pymc_nrm.model.rvs import partitions_of
+from pymc_nrm.pymc_internals import warn_divergences, warn_treedepth
+from pymc_nrm.run.chains import run_chains, run_pymc
 from pymc_nrm.run.checkpoint_step import Checkpoints
 from pymc_nrm.run.convergence_report import convergence_report
-from pymc_nrm.run.diagnosis import diagnose_run
 from pymc_nrm.run.gradient_beside import with_gradient_beside
-from pymc_nrm.run.interruption import interrupts_before_draws, interrupts_outside_of_conversions
-from pymc_nrm.run.label_storage import Storage
-from pymc_nrm.run.local_chains import run_chains
+from pymc_nrm.run.interruption import interrupts_before_draws
 from pymc_nrm.run.log_likelihoods import add_log_likelihood, without_log_likelihood
-from pymc_nrm.run.remote_chains import sample_remotely
 from pymc_nrm.run.renaming import changed_by_renaming
-from pymc_nrm.run.results import add_components, mark_partitions, to_datatree
+from pymc_nrm.run.results import add_flat_columns, mark_partitions, to_datatree
 from pymc_nrm.run.slot_parameters import slot_parameters
 from pymc_nrm.run.slot_steps import with_slot_nuts
+from pymc_nrm.run.storage import Storage
 from pymc_nrm.run.watch import watched
-from pymc_nrm.stats.diagnostics import attach
+from pymc_nrm.run.workers import sample_remotely
+from pymc_nrm.stats.diagnostics import attach, diagnose, reported_quantities
 
 _log = logging.getLogger(__name__)
 # A child of PyMC's logger, which shows messages of level INFO.
 _information = logging.getLogger("pymc.nrm_chains")
 
 
-def partitions_of(model):
-    """Names of the free partitions of a model."""
-    return [rv.name for rv in model.free_RVs if is_partition(rv)]
+class Report(NamedTuple):
+    """What a user wants to know about a run."""
 
+    compute_convergence_checks: bool
+    partition_diagnostics: bool
+    quiet: bool
 
-def nested_partitions_of(model):
-    """Depths of the free nested partitions of a model, by name."""
-    return {rv.name: rv.owner.op.depth for rv in model.free_RVs if is_nested_partition(rv)}
+    def checked(self):
+        """Check that all are True or False."""
+        for name, value in self._asdict().items():
+            check_flag(name, value)
+        return self
 
-
-def variables_with_labels(model):
-    """Names of the free variables whose values are labels: partitions and nested partitions."""
-    return [*partitions_of(model), *nested_partitions_of(model)]
+    @property
+    def check(self):
+        """Whether to report on convergence."""
+        return self.compute_convergence_checks and not self.quiet
 
 
 @same_bits_in_every_process()
-def run_and_check(
-    model,
-    arguments,
-    *,
-    client,
-    folder,
-    seconds,
-    compute_convergence_checks,
-    partition_diagnostics,
-    quiet,
-):
+def run_and_check(model, arguments, *, client, folder, seconds, report):
     """Sample, diagnose partitions, and log what a user must know."""
-    partitions, kwargs = partitions_of(model), with_slot_nuts(model, dict(arguments))
+    kinds, kwargs = partitions_of(model), with_slot_nuts(model, dict(arguments))
     draws, label_storage, thin = (kwargs.pop(name) for name in ("draws", "label_storage", "thin"))
-    likelihoods = []
-    if variables_with_labels(model):
+    for name in ("log_likelihood", "log_prior"):
+        if label_storage == "none" and (kwargs.get("idata_kwargs") or {}).get(name):
+            raise ValueError(f"{name} of idata_kwargs must be False with label_storage='none': it needs labels")
+    likelihoods, quiet = [], report.quiet
+    if kinds:
         kwargs, likelihoods = without_log_likelihood(model, kwargs)
-    if likelihoods and label_storage == "none":
-        raise ValueError("log_likelihood of idata_kwargs must be False with label_storage='none': it needs labels")
     if client is None and not quiet:
         kwargs["callback"] = watched(model, draws, kwargs)
-    check = compute_convergence_checks and not quiet
-    if check or partition_diagnostics:
+    if report.check or report.partition_diagnostics:
         # This takes a second, which somebody who interrupts a run should not wait for.
         import arviz_stats  # noqa: F401
     beside = with_gradient_beside(model, kwargs) if client is None else nullcontext()
-    if label_storage == "full" and thin == 1 and client is None and folder is None:
-        with (
-            without_announcements(quiet),
-            interrupts_before_draws(None),
-            interrupts_outside_of_conversions(),
-            naming_dead_chains(),
-            beside,
-        ):
-            idata = pm.sample(draws, model=model, compute_convergence_checks=False, quiet=quiet, **kwargs)
-    else:
-        with without_announcements(quiet), interrupts_before_draws(folder), beside:
-            idata = _sample_and_store(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs)
+    with without_announcements(quiet), interrupts_before_draws(folder), beside:
+        idata = _sample(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:
         return idata
     slots = slot_parameters(model, posterior)
     renamed = changed_by_renaming(model, slots)
-    mark_partitions(idata, partitions, slots, nested_partitions_of(model), renamed)
-    with_weights = [rv.name for rv in model.free_RVs if is_nested_partition(rv) and value_of(rv).has_weights]
-    partitions = [*partitions, *add_components(idata, with_weights)]
+    mark_partitions(idata, kinds, slots, renamed)
+    names = [*(partition.name for partition in kinds), *add_flat_columns(idata, kinds)]
     if likelihoods:
         add_log_likelihood(idata, model, likelihoods, not quiet and kwargs.get("progressbar", True) is not False)
     diagnostics = {}
-    if check or partition_diagnostics:
+    if report.check or report.partition_diagnostics:
         # Draws of a variable are not kept if the argument var_names leaves it out.
-        wanted = partitions if label_storage == "none" else [name for name in partitions if name in posterior]
-        wanted = [*wanted, *(name for name in nested_partitions_of(model) if name in posterior)]
-        found = {name: diagnose_run(idata, name) for name in wanted}
-        diagnostics = {name: tree for name, tree in found.items() if tree is not None}
+        kept = [name for name in names if name in posterior]
+        if label_storage == "none":
+            kept += [name for name in names if reported_quantities(idata, name) is not None]
+        diagnostics = {name: diagnose(idata, name) for name in kept}
         if label_storage == "none" and not quiet:
             _information.info("Labels were not kept: whether chains agree about pairs of items is not checked.")
-    if partition_diagnostics:
+    if report.partition_diagnostics:
         attach(idata, diagnostics, replace_all=True)
-    if check:
-        nuts = [warning.message for warning in (*warn_divergences(idata), *warn_treedepth(idata))]
-        left_out = [name for name in renamed if name in posterior]
-        if left_out:
-            what = "it may change" if len(left_out) == 1 else "they may change"
-            _information.info(f"Convergence of {', '.join(left_out)} is not judged: {what} when clusters are renamed.")
-        report = convergence_report(idata, diagnostics, nuts)
-        if report:
-            _log.warning(report)
-        else:
-            sizes = posterior.sizes
-            _information.info(f"Convergence of {sizes['chain']} chains with {sizes['draw']} draws each: fine.")
+    if report.check:
+        _log_report(idata, diagnostics, [name for name in renamed if name in posterior])
     return idata
 
 
-def _sample_and_store(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs):
-    """Sample with a trace of this package instead of PyMC's."""
-    partitions = variables_with_labels(model)
-    reason = "a client" if client is not None else f"label_storage={label_storage!r}, thin={thin}"
-    reason = "checkpoint" if folder is not None and client is None else reason
-    if label_storage != "full" and not partitions:
-        raise ValueError(f"label_storage={label_storage!r} is for models with a free partition; this model has none")
+def _log_report(idata, diagnostics, left_out):
+    nuts = [warning.message for warning in (*warn_divergences(idata), *warn_treedepth(idata))]
+    if left_out:
+        what = "it may change" if len(left_out) == 1 else "they may change"
+        _information.info(f"Convergence of {', '.join(left_out)} is not judged: {what} when clusters are renamed.")
+    text = convergence_report(idata, diagnostics, nuts)
+    if text:
+        _log.warning(text)
+    else:
+        sizes = idata["posterior"].sizes
+        _information.info(f"Convergence of {sizes['chain']} chains with {sizes['draw']} draws each: fine.")
+
+
+def _sample(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs):
+    """Draw and keep what was asked for; PyMC keeps by itself what it returns in another form or without labels."""
+    partitions = [partition.name for partition in partitions_of(model)]
+    if not partitions:
+        asked = {f"{label_storage=}": label_storage != "full", "client": client, "checkpoint": folder}
+        for what in (name for name, value in asked.items() if value):
+            raise ValueError(f"{what} is for models with a free partition; this model has none")
+    reason = "a client" if client is not None else "checkpoint" if folder is not None else f"{label_storage=}, {thin=}"
+    changed = client is not None or folder is not None or (label_storage, thin) != ("full", 1)
     taken = {"trace": None, "return_inferencedata": True}
     taken |= {} if client is None else dict.fromkeys(("cores", "mp_ctx", "callback", "progressbar_theme"))
-    for name, allowed in taken.items():
-        if kwargs.pop(name, allowed) is not allowed:
-            raise ValueError(f"{name} must be {allowed}, its default, with {reason}")
-    idata_kwargs = kwargs.pop("idata_kwargs", None) or {}
-    for name in ("log_likelihood", "log_prior"):
-        if idata_kwargs.get(name):
-            raise ValueError(f"{name} of idata_kwargs must be False with {reason}; compute it from the result")
-    keep_warmup = not kwargs.pop("discard_tuned_samples", True)
+    taken |= {} if folder is None else {"nuts_sampler_kwargs": None}
+    given = [name for name, allowed in taken.items() if kwargs.get(name, allowed) is not allowed]
+    if given and changed:
+        raise ValueError(f"{given[0]} must be {taken[given[0]]}, its default, with {reason}")
+    if given or not (partitions or changed):
+        return run_pymc(draws, model, quiet=quiet, **kwargs)
+    kwargs = {name: value for name, value in kwargs.items() if name not in taken}
+    idata_kwargs = dict(kwargs.pop("idata_kwargs", None) or {})
+    save_warmup = idata_kwargs.pop("save_warmup", True)
+    keep_warmup = not kwargs.pop("discard_tuned_samples", True) and save_warmup
     keep_warning_stat = kwargs.pop("keep_warning_stat", False)
+    densities = {name: idata_kwargs.pop(name, False) for name in ("log_likelihood", "log_prior")}
     options = {
         "partitions": partitions,
         "draws": draws,
@@ -152,20 +144,13 @@ def _sample_and_store(model, draws, label_storage, thin, client, folder, seconds
     if client is None:
         record = run_chains(Storage(model, **options), quiet=quiet, **kwargs)
     else:
-        if not partitions:
-            raise ValueError("client is for models with a free partition; this model has none")
         record = sample_remotely(client, model, options, quiet=quiet, **kwargs)
-    if folder is not None and not quiet and _is_cut(record, draws // thin, kwargs["chains"]):
+    is_cut = folder is not None and (record.n_draw_rows < draws // thin or len(record.stats) < kwargs["chains"])
+    if is_cut and not quiet:
         _information.info(f"The run was interrupted; nrm.resume({str(folder.path)!r}) goes on with it.")
-    return to_datatree(
-        record,
-        model,
-        thin=thin,
-        keep_warmup=keep_warmup,
-        keep_warning_stat=keep_warning_stat,
-        idata_kwargs=idata_kwargs,
-    )
-
-
-def _is_cut(record, n_rows, n_chains):
-    return record.n_draw_rows < n_rows or len(record.chains) < n_chains
+    idata = to_datatree(record, model, thin=thin, keep_warning_stat=keep_warning_stat, **idata_kwargs)
+    for name, wanted in densities.items():
+        if wanted:
+            names = None if wanted is True else wanted
+            getattr(pm.stats, f"compute_{name}")(idata, var_names=names, model=model, progressbar=False)
+    return idata

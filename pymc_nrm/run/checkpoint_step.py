@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from pymc.step_methods import CompoundStep
 
+from pymc_nrm.partitions.labels import smallest_type
 from pymc_nrm.pymc_internals import end_with_parent, left_out_of_state, make_step, set_left_out
-from pymc_nrm.run.checkpoint_blocks import pack_block, unpack_block
 from pymc_nrm.run.checkpoint_files import ChainFiles
 from pymc_nrm.run.fingerprint import describe_steps, point_digest
-from pymc_nrm.run.label_storage import kept_row
+from pymc_nrm.run.storage import kept_row
 
 # Default seconds between checkpoints, and the largest share of the time that checkpoints may take.
 SECONDS_BETWEEN = 10.0
@@ -96,7 +96,7 @@ class CheckpointedStep(CompoundStep):
         self._chain, self._n_tune, self._n_iterations = chain, tune, tune + draws
         position, _ = self._files.recover()
         self._saved, self._n_saved = position.saved, position.n_iterations
-        self._replay = itertools.chain.from_iterable(map(unpack_block, self._files.blocks(position.log_size)))
+        self._replay = itertools.chain.from_iterable(self._files.blocks(position.log_size))
         self._iteration, self._stopped_at, self._start = 0, -1, None
         self._forget()
         self._seconds, self._last = self._checkpoints.seconds, time.monotonic()
@@ -136,13 +136,14 @@ class CheckpointedStep(CompoundStep):
 
     def _record(self, iteration, point, stats):
         kept = kept_row(iteration, self._n_tune, self._checkpoints.thin, self._checkpoints.keep_warmup) is not None
-        self._kept.append(kept)
-        self._stats.append(stats)
+        values = None
         if kept:
             # PyMC may write the next draw into the same memory.
             values = {name: np.array(value) for name, value in point.items()}
-            self._values.append(values)
+            for name in self._checkpoints.partitions:
+                values[name] = values[name].astype(smallest_type(values[name].max()))
             self._n_bytes += sum([value.nbytes for value in values.values()])
+        self._waiting.append((values, stats))
         is_last = iteration + 1 == self._n_iterations
         if is_last or time.monotonic() - self._last >= self._seconds:
             self._commit(iteration + 1, None if is_last else point)
@@ -151,12 +152,12 @@ class CheckpointedStep(CompoundStep):
 
     def _append(self, n_iterations):
         """Append the waiting draws to the log."""
-        block = pack_block(self._kept, self._values, self._stats, self._checkpoints.partitions)
-        self._files.append(n_iterations - len(self._kept), n_iterations, block)
+        self._files.append(n_iterations - len(self._waiting), n_iterations, self._waiting)
         self._forget()
 
     def _forget(self):
-        self._kept, self._values, self._stats, self._n_bytes = [], [], [], 0
+        # Values of each draw, None if they are not kept, and its statistics.
+        self._waiting, self._n_bytes = [], 0
 
     def _commit(self, n_iterations, point):
         """Write a checkpoint; ``point`` is None if the chain is done."""

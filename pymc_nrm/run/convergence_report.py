@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.marks import ALL_SLOTS_USED, NESTED, renamed_variables
+from pymc_nrm.marks import ALL_SLOTS_USED, NESTED
 from pymc_nrm.stats.convergence import convergence_table
+from pymc_nrm.stats.draws import renamed_variables
 from pymc_nrm.stats.partition_convergence import largest_z_quantile, pair_name
 
 # The thresholds of Vehtari et al. (2021), which PyMC uses as well.  Chains that agree and have just the effective
@@ -107,10 +108,10 @@ def _overflows(diagnostics):
             # A cluster for each item is no restriction.
             used = used & (tree["largest_cluster"].values > 1)
         if used.mean() >= _OVERFLOW:
-            n_slots = int(tree["n_clusters"].values[used].max())
+            max_clusters = int(tree["n_clusters"].values[used].max())
             yield (
-                f"{name} used all {n_slots} slots in {100 * used.mean():.3g}% of draws: this is the posterior given at "
-                f"most {n_slots} clusters. Raise max_clusters."
+                f"{name} used all {max_clusters} slots in {100 * used.mean():.3g}% of draws: this is the posterior "
+                f"given at most {max_clusters} clusters. Raise max_clusters."
             )
 
 

@@ -6,7 +6,7 @@ import pymc as pm
 import xarray as xr
 
 from pymc_nrm.model.dependents import mixtures_of, other_uses
-from pymc_nrm.model.rvs import is_nested_partition, is_partition
+from pymc_nrm.model.rvs import partitions_of
 from pymc_nrm.predictions.log_likelihood import compute_log_likelihood
 
 _log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ def without_log_likelihood(model, kwargs):
 def add_log_likelihood(idata, model, names, progressbar):
     """Add log-likelihoods of the items of each partition, and PyMC's of data without a partition, in place."""
     rest = list(names)
-    for partition in (rv for rv in model.free_RVs if is_partition(rv) or is_nested_partition(rv)):
+    for partition in partitions_of(model):
         uses = {rv.name for rv in (*mixtures_of(model, partition), *other_uses(model, partition))}
         if uses.isdisjoint(names):
             continue
@@ -36,7 +36,7 @@ def add_log_likelihood(idata, model, names, progressbar):
         except (NotImplementedError, TypeError, ValueError) as error:
             _log.warning(f"log_likelihood of idata_kwargs: none for the items of {partition.name!r}, since {error}")
     if rest:
-        own = pm.compute_log_likelihood(
+        own = pm.stats.compute_log_likelihood(
             idata, var_names=rest, extend_inferencedata=False, model=model, progressbar=progressbar
         )
         found = idata["log_likelihood"].to_dataset() if "log_likelihood" in idata.children else xr.Dataset()

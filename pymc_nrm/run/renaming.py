@@ -9,7 +9,7 @@ from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
 from pymc_nrm.itemwise.graphs import postorder
-from pymc_nrm.model.rvs import is_nested_partition, is_partition, n_slots
+from pymc_nrm.model.rvs import kind_of, partitions_of
 
 
 class Role(NamedTuple):
@@ -30,12 +30,12 @@ def changed_by_renaming(model, slots):
     # By induction over the graph, every variable is free of names; or its entries are labels, replaced by their new
     # names; or its first axis is that of slots, and its entries change places.  Parameters of slots picked by labels,
     # comparisons of labels, and sums over slots are free.  Whatever has no rule may change.
-    partitions = [rv for rv in model.free_RVs if is_partition(rv) or is_nested_partition(rv)]
+    partitions = partitions_of(model)
     known = dict.fromkeys(model.basic_RVs, _FREE)
     for partition in partitions:
-        known[partition] = Role("changed" if is_nested_partition(partition) else "labels", partition)
+        known[partition] = Role("labels" if partition.ndim == 1 else "changed", partition)
         known |= {model[name]: Role("slots", partition) for name in slots.get(partition.name, [])}
-    own = {f"{rv.name}_{quantity}" for rv in partitions for quantity in ("n_clusters", "n_nodes", "n_components")}
+    own = {f"{rv.name}_{end}" for rv, kind in partitions.items() for end in kind.deterministics(rv)}
     own |= {name for names in slots.values() for name in names}
     found = {}
     for variable in model.deterministics:
@@ -65,7 +65,8 @@ def _role(node, roles):
         if first.kind == "slots":
             return _FREE if 0 in axes else first
         # The largest of labels in order of appearance is the number of clusters less one.
-        is_number = isinstance(op.scalar_op, ScalarMaximum) and node.inputs[0] is first.of and n_slots(first.of) is None
+        is_largest = isinstance(op.scalar_op, ScalarMaximum) and node.inputs[0] is first.of
+        is_number = is_largest and kind_of(first.of).max_clusters is None
         return _FREE if is_number else changed
     if isinstance(op, DimShuffle):
         return first if first.kind == "labels" or op.new_order[:1] == (0,) else changed

@@ -2,101 +2,102 @@
 
 import numpy as np
 import pymc as pm
-from pymc.util import drop_warning_stat
-from xarray import Dataset, DataTree
+from pymc.util import drop_warning_stat, get_default_varnames
+from xarray import DataTree
 
-from pymc_nrm.marks import ALL_SLOTS_USED, NAME, NESTED, NUMBER, RENAMED, SLOTS_OF, components_name, partition_number
+from pymc_nrm.marks import ALL_SLOTS_USED, NAME, NUMBER, RENAMED, SLOTS_OF, partition_number
 from pymc_nrm.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
-from pymc_nrm.run.label_storage import LabelArray
+from pymc_nrm.run.storage import write_rows
 from pymc_nrm.steps.base import LabelStep
 
 
 def join_chains(records, n_chains):
-    """Join records of one chain each into one; the labels of a chain are freed once they are copied."""
-    chains, arrays, seconds = [None] * n_chains, {}, 0.0
+    """Join records of one chain each into one; the rows of a chain are freed once they are copied."""
+    stats, arrays, seconds = [None] * n_chains, {}, 0.0
     for chain, record in records:
-        [chains[chain]] = record.chains
+        [stats[chain]] = record.stats
         seconds = max(seconds, record.seconds)
-        for name in list(record.labels):
-            [rows] = record.labels.pop(name)
+        for name in list(record.values):
+            [rows] = record.values.pop(name)
             if name not in arrays:
-                # Another chain may need a wider type: the array then grows.
-                arrays[name] = LabelArray(n_chains, len(rows), rows.shape[1:], rows.dtype)
-            arrays[name].write(chain, 0, rows)
-        last = record
-    return last._replace(chains=chains, labels={name: array.values for name, array in arrays.items()}, seconds=seconds)
+                arrays[name] = np.empty((n_chains, *rows.shape), rows.dtype)
+            write_rows(arrays, name, chain, rows)
+    return record._replace(values=arrays, stats=stats, seconds=seconds)
 
 
-def to_datatree(record, model, *, thin, keep_warmup, keep_warning_stat, idata_kwargs):
-    """Make the result that ``pm.sample`` would return, with labels in the type in which they were kept.
-
-    Labels bypass PyMC's conversion, which would copy them twice.
-    """
+def to_datatree(record, model, *, thin, keep_warning_stat, include_transformed=False, coords=(), dims=(), **kwargs):
+    """Make the result that ``pm.sample`` would return; values keep their types and are not copied."""
     from arviz_base import dict_to_dataset  # slow to import
 
-    traces = [_as_ndarray_trace(chain, number, record, model) for number, chain in enumerate(record.chains)]
-    trace = MultiTrace(traces)
+    trace = MultiTrace([_trace_of_statistics(record, model, number) for number in range(len(record.stats))])
     trace.report._n_tune, trace.report._n_draws = record.n_tune, record.n_draw_rows
     trace.report._t_sampling = record.seconds
-    kwargs = {"save_warmup": keep_warmup} | idata_kwargs
-    idata = pm.to_inference_data(trace, model=model, **kwargs)
-    groups = {"posterior": slice(record.n_warmup_rows, None)} if record.n_draw_rows else {}
-    if kwargs["save_warmup"] and record.n_warmup_rows:
-        groups["warmup_posterior"] = slice(0, record.n_warmup_rows)
-    order = [variable.name for variable in model.unobserved_RVs]
-    coords, dims = coords_and_dims_for_inferencedata(model)
-    coords, dims = coords | kwargs.get("coords", {}), dims | kwargs.get("dims", {})
-    for group, rows in groups.items():
-        # PyMC makes no group without variables.
-        dataset = idata[group].to_dataset() if group in idata.children else Dataset()
-        if record.labels:
-            labels = {name: values[:, rows] for name, values in record.labels.items()}
-            found = dict_to_dataset(labels, coords=coords, dims=dims)
-            dataset = dataset.assign_coords(found.coords).assign(found.data_vars)
-        # PyMC's own order varies from process to process.
-        names = [name for name in order if name in dataset]
-        dataset = dataset[[*names, *(name for name in dataset.data_vars if name not in names)]]
-        idata[group] = DataTree(dataset)
+    of_model = coords_and_dims_for_inferencedata(model)
+    options = {"coords": of_model[0] | dict(coords), "dims": of_model[1] | dict(dims)}
+    rest = pm.to_inference_data(trace, model=model, save_warmup=True, **options, **kwargs)
+    # PyMC's own order varies from process to process.
+    order = {variable.name: place for place, variable in enumerate(model.unobserved_RVs)}
+    names = get_default_varnames(record.values, include_transformed)
+    names.sort(key=lambda name: order.get(name, len(order)))
+    attrs = {"sampling_time": record.seconds, "tuning_steps": record.n_tune}
+    groups = {}
+    for group, first, n_rows in (
+        ("warmup_posterior", 0, record.n_warmup_rows),
+        ("posterior", record.n_warmup_rows, record.n_draw_rows),
+    ):
+        if n_rows:
+            values = {name: record.values[name][:, first : first + n_rows] for name in names}
+            groups[group] = dict_to_dataset(values, inference_library=pm, attrs=attrs, **options)
+    groups |= {name: node.to_dataset() for name, node in rest.children.items() if name not in groups}
     if thin != 1:
-        for name in idata.children:
-            if {"chain", "draw"} <= set(idata[name].dims):
-                idata[name].attrs["thin"] = thin
+        groups = {
+            name: dataset.assign_attrs(thin=thin) if {"chain", "draw"} <= set(dataset.dims) else dataset
+            for name, dataset in groups.items()
+        }
+    idata = DataTree.from_dict(groups)
     return idata if keep_warning_stat else drop_warning_stat(idata)
 
 
-def mark_partitions(idata, partitions, slots, nested, renamed):
+def _trace_of_statistics(record, model, number):
+    """PyMC's own kind of trace, with the statistics of a chain and without variables."""
+    trace = NDArray(model=model, vars=[], fn=len, var_shapes={}, var_dtypes={})
+    trace.chain, trace.sampler_vars, trace._stats = number, record.sampler_vars, record.stats[number]
+    trace.draw_idx = record.n_warmup_rows + record.n_draw_rows
+    # A trace without any array has length 0.
+    trace.samples = {"row": np.arange(trace.draw_idx)}
+    return trace
+
+
+def mark_partitions(idata, kinds, slots, renamed):
     """Mark the partitions in a result, their slots, and the partition to which each statistic belongs, in place."""
-    marks = {name: (NAME, name) for name in partitions}
-    marks |= {name: (SLOTS_OF, partition) for partition, names in slots.items() for name in names}
-    marks |= {name: (RENAMED, partition) for name, partition in renamed.items()}
-    marks |= {name: (NESTED, depth) for name, depth in nested.items()}
+    marks = {partition.name: kind.marks() for partition, kind in kinds.items()}
+    marks |= {name: {SLOTS_OF: partition} for partition, names in slots.items() for name in names}
+    marks |= {name: {RENAMED: partition} for name, partition in renamed.items()}
     for group in ("posterior", "warmup_posterior"):
-        for name, (mark, value) in marks.items():
-            if group in idata.children and name in idata[group].data_vars:
-                idata[group][name].attrs[mark] = value
-    names = [*partitions, *nested]
-    if len(names) > 1:
+        for name in marks if group in idata.children else ():
+            if name in idata[group].data_vars:
+                idata[group][name].attrs |= marks[name]
+    if len(kinds) > 1:
         for group in ("sample_stats", "warmup_sample_stats"):
             if group in idata.children and NUMBER in idata[group].data_vars:
+                names = [partition.name for partition in kinds]
                 idata[group] = DataTree(_with_names(idata[group].to_dataset(), names, slots))
 
 
-def add_components(idata, nested):
-    """Give the components of each nested partition with weights a name of their own, as a partition, in place.
-
-    The variable ``<name>_components`` is a view of the last column, unless the model has a variable of this name.
-    Returns names of the variables in the group ``posterior``.
+def add_flat_columns(idata, kinds):
+    """Give columns of values that are flat partitions names of their own, in place, unless the model uses these names.
+    Returns their names in the group ``posterior``.
     """
+    columns = [(rv.name, f"{rv.name}_{end}", k) for rv, kind in kinds.items() for end, k in kind.flat_columns.items()]
     added = []
     for group in ("warmup_posterior", "posterior"):
         present = idata[group].data_vars if group in idata.children else {}
-        added = [name for name in nested if name in present and components_name(name) not in present]
-        for name in added:
-            # Dimensions are chain, draw, item and column.
-            components = idata[group][name][..., -1].drop_vars(idata[group][name].dims[-1], errors="ignore")
-            mark = {NAME: components_name(name)}
-            idata[group][components_name(name)] = components.drop_attrs().assign_attrs(mark)
-    return [components_name(name) for name in added]
+        added = [column for column in columns if column[0] in present and column[1] not in present]
+        for name, column, place in added:
+            values = idata[group][name]
+            labels = values.isel({values.dims[-1]: place}, drop=True)
+            idata[group][column] = labels.drop_attrs().assign_attrs({NAME: column})
+    return [column for _, column, _ in added]
 
 
 def _with_names(stats, partitions, slots):
@@ -128,13 +129,3 @@ def _reported_by_steps():
     for cls in classes:
         classes += cls.__subclasses__()
     return {name for cls in classes for name in getattr(cls, "stats_dtypes_shapes", {})}
-
-
-def _as_ndarray_trace(chain, number, record, model):
-    """Put existing rows into PyMC's own kind of trace."""
-    trace = NDArray(model=model, vars=[], fn=len, var_shapes={}, var_dtypes={})
-    trace.varnames = list(chain.samples)
-    trace.chain, trace.samples = number, chain.samples
-    trace.sampler_vars, trace._stats = chain.sampler_vars, chain.stats
-    trace.draw_idx = record.n_warmup_rows + record.n_draw_rows
-    return trace

@@ -9,19 +9,17 @@ import pymc as pm
 from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
 from xarray import DataTree
 
-from pymc_nrm.checks import check_count, check_flag
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.pymc_internals import default_chains
-from pymc_nrm.run.checked_run import run_and_check, variables_with_labels
-from pymc_nrm.run.remote_chains import DEFAULT_CHAINS
+from pymc_nrm.run.checked_run import Report, run_and_check
 from pymc_nrm.run.run_folder import RunFolder
+from pymc_nrm.run.workers import DEFAULT_CHAINS
 
 _log = logging.getLogger(__name__)
 _information = logging.getLogger("pymc.nrm_chains")
 
 # Arguments that may change when a run is resumed, since draws do not depend on them.
 _FREE = ("step", "cores", "blas_cores", "mp_ctx", "callback", "progressbar", "progressbar_theme")
-_REFUSED = {"trace": None, "return_inferencedata": True, "nuts_sampler_kwargs": None}
 
 
 def begin_run(checkpoint, seconds, model, client, arguments):
@@ -31,17 +29,9 @@ def begin_run(checkpoint, seconds, model, client, arguments):
             raise ValueError(f"seconds_between_checkpoints={seconds!r} needs checkpoint; got checkpoint=None")
         return None, arguments
     _check_seconds(seconds)
-    if not isinstance(checkpoint, str | os.PathLike) or not os.fspath(checkpoint):
-        raise TypeError(f"checkpoint must be the path of a folder; got {checkpoint!r}")
-    if not variables_with_labels(model):
-        raise ValueError("checkpoint is for models with a free partition; this model has none")
-    for name, allowed in _REFUSED.items():
-        if arguments.get(name, allowed) is not allowed:
-            raise ValueError(f"{name} must be {allowed}, its default, with checkpoint")
     arguments = dict(arguments)
     if arguments.get("chains") is None:
         arguments["chains"] = default_chains(arguments.get("cores")) if client is None else DEFAULT_CHAINS
-    check_count("chains", arguments["chains"], 1)
     rng = get_random_generator(arguments.pop("random_seed", None))
     kept = {name: value for name, value in arguments.items() if name not in _FREE}
     folder = RunFolder.create(checkpoint, model, kept | {"random_seed": get_state_from_generator(rng)})
@@ -124,9 +114,7 @@ def resume(
     """
     model = checked_model(model)
     _check_seconds(seconds_between_checkpoints)
-    check_flag("compute_convergence_checks", compute_convergence_checks)
-    check_flag("partition_diagnostics", partition_diagnostics)
-    check_flag("quiet", quiet)
+    report = Report(compute_convergence_checks, partition_diagnostics, quiet).checked()
     folder = RunFolder(checkpoint)
     folder.check(model)
     arguments = folder.arguments()
@@ -138,15 +126,9 @@ def resume(
             )
     _report(folder, folder.recover(arguments["chains"]), quiet)
     arguments["random_seed"] = random_generator_from_state(arguments["random_seed"])
+    arguments |= kwargs
     return run_and_check(
-        model,
-        arguments | kwargs,
-        client=client,
-        folder=folder,
-        seconds=seconds_between_checkpoints,
-        compute_convergence_checks=compute_convergence_checks,
-        partition_diagnostics=partition_diagnostics,
-        quiet=quiet,
+        model, arguments, client=client, folder=folder, seconds=seconds_between_checkpoints, report=report
     )
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import pymc as pm
 from xarray import DataTree
 
-from pymc_nrm.checks import check_count, check_flag, random_generator
-from pymc_nrm.model.rvs import checked_model, is_nested_partition, is_partition, n_items, value_of
-from pymc_nrm.run.checked_run import run_and_check, variables_with_labels
-from pymc_nrm.run.label_storage import LABEL_STORAGE
+from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.model.rvs import checked_model, n_items, partitions_of
+from pymc_nrm.run.checked_run import Report, run_and_check
 from pymc_nrm.run.resuming import begin_run
 from pymc_nrm.run.run_folder import removed_if_nothing_was_drawn
+from pymc_nrm.run.storage import LABEL_STORAGE
 
 
 def sample(
@@ -128,12 +128,10 @@ def sample(
     ('uint8', (2, 50, 4))
     """
     model = checked_model(model)
-    partitions = variables_with_labels(model)
+    partitions = [partition.name for partition in partitions_of(model)]
     if not isinstance(label_storage, str) or label_storage not in LABEL_STORAGE:
         raise ValueError(f"label_storage must be one of {', '.join(map(repr, LABEL_STORAGE))}; got {label_storage!r}")
-    check_flag("compute_convergence_checks", compute_convergence_checks)
-    check_flag("partition_diagnostics", partition_diagnostics)
-    check_flag("quiet", quiet)
+    report = Report(compute_convergence_checks, partition_diagnostics, quiet).checked()
     _check_arguments(draws, initvals, kwargs)
     check_count("thin", thin, 1, max(draws, 1))
     nuts_sampler = kwargs.get("nuts_sampler")
@@ -150,14 +148,7 @@ def sample(
     folder, arguments = begin_run(checkpoint, seconds_between_checkpoints, model, client, arguments)
     with removed_if_nothing_was_drawn(folder):
         return run_and_check(
-            model,
-            arguments,
-            client=client,
-            folder=folder,
-            seconds=seconds_between_checkpoints,
-            compute_convergence_checks=compute_convergence_checks,
-            partition_diagnostics=partition_diagnostics,
-            quiet=quiet,
+            model, arguments, client=client, folder=folder, seconds=seconds_between_checkpoints, report=report
         )
 
 
@@ -178,13 +169,12 @@ def _with_canonical_labels(values, model):
     if values is None:
         return None
     known = {variable.name for variable in (*model.free_RVs, *model.value_vars)}
-    renamed = {}
+    renamed, kinds = {}, partitions_of(model)
     for name, value in values.items():
         if isinstance(name, str) and name not in known:
             raise ValueError(f"initvals must be of free variables of the model, {sorted(known)}; got {name!r}")
         variable = model.named_vars.get(name) if isinstance(name, str) else name
-        has_labels = variable in model.free_RVs and (is_partition(variable) or is_nested_partition(variable))
-        if has_labels and not isinstance(value, str):
-            value = value_of(variable).renamed(value, n_items(variable), f"initvals[{name!r}]")
+        if variable in kinds and not isinstance(value, str):
+            value = kinds[variable].renamed(value, n_items(variable), f"initvals[{name!r}]")
         renamed[name] = value
     return renamed

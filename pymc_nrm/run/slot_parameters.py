@@ -3,7 +3,7 @@
 from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.itemwise.local_variables import local_variables
-from pymc_nrm.model.rvs import n_slots, slot_partitions
+from pymc_nrm.model.rvs import partitions_of
 
 
 def slot_parameters(model, posterior):
@@ -11,8 +11,10 @@ def slot_parameters(model, posterior):
     deterministics of as many entries that share their named dimension or are made from them alone.
     """
     found = {}
-    for partition in slot_partitions(model):
-        local = local_variables(model, partition, n_slots(partition), model.initial_point())
+    for partition, kind in partitions_of(model).items():
+        if kind.max_clusters is None:
+            continue
+        local = local_variables(model, partition, kind.max_clusters, model.initial_point())
         dims = {_first_dim(model, rv) for rv in local} - {None}
         others = set(model.basic_RVs) - set(local)
         found[partition.name] = [rv.name for rv in local]
@@ -20,7 +22,7 @@ def slot_parameters(model, posterior):
             dim = _first_dim(model, variable)
             used = set(ancestors([variable], blockers=model.basic_RVs))
             alone = not used.isdisjoint(local) and used.isdisjoint(others)
-            if dim in dims or (dim is None and alone and _length(posterior, variable) == n_slots(partition)):
+            if dim in dims or (dim is None and alone and _length(posterior, variable) == kind.max_clusters):
                 found[partition.name].append(variable.name)
     return found
 

@@ -1,6 +1,6 @@
 """The step for continuous variables of models whose labels index parameters."""
 
-from pymc_nrm.model.rvs import slot_partitions
+from pymc_nrm.model.rvs import partitions_of
 from pymc_nrm.pymc_internals import accept_in_nuts, flatten_steps, resolve_backend_compile_kwargs
 from pymc_nrm.steps import SlotNUTS
 
@@ -21,7 +21,7 @@ def with_slot_nuts(model, kwargs):
     """Add a :class:`~pymc_nrm.SlotNUTS` for all continuous variables that have no step, if the model needs one.
     ``nuts`` and ``target_accept`` become options of the step.
     """
-    if not slot_partitions(model):
+    if all(kind.max_clusters is None for kind in partitions_of(model).values()):
         return kwargs
     steps = given_steps(kwargs)
     rest = continuous_without_step(model, steps)

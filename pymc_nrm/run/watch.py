@@ -6,7 +6,7 @@ from collections import deque
 
 from rich.console import Console
 
-from pymc_nrm.model.rvs import is_nested_partition, is_partition, n_items
+from pymc_nrm.model.rvs import n_items, partitions_of
 from pymc_nrm.pymc_internals import default_chains
 
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -25,7 +25,7 @@ _LAST_DRAWS = 20
 def watched(model, draws, kwargs):
     """The callback in arguments of ``pm.sample``, one that also tells how long the run takes if it has many items."""
     callback = kwargs.get("callback")
-    items = {rv.name: n_items(rv) for rv in model.free_RVs if is_partition(rv) or is_nested_partition(rv)}
+    items = {partition.name: n_items(partition) for partition in partitions_of(model)}
     name = max(items, key=items.get, default=None)
     if name is None or items[name] <= MANY_ITEMS:
         return callback

@@ -6,8 +6,14 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.checks import check_name
-from pymc_nrm.marks import slot_variables
-from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names, posterior_of
+from pymc_nrm.stats.draws import (
+    item_dimension,
+    partition_draws,
+    partition_names,
+    posterior_of,
+    slot_variables,
+    variable_names,
+)
 from pymc_nrm.stats.losses import check_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
 
@@ -75,13 +81,10 @@ def cluster_parameters(
     >>> parameters.slope.values.tolist(), parameters["size"].values.tolist()
     ([[[1.0, 5.0], [1.2, 5.2]]], [2, 1])
     """
-    posterior = posterior_of(idata)
-    if "chain" not in posterior.dims:
-        posterior = posterior.drop_vars("chain", errors="ignore").expand_dims("chain")
+    posterior = posterior_of(idata, by_chain=True)
     names, partition = _names(idata, posterior, var_names, var_name)
     draws = partition_draws(posterior, partition)
-    if estimate is None:
-        estimate = point_estimate(draws, random_seed=0)
+    estimate = point_estimate(draws, random_seed=0) if estimate is None else estimate
     clusters = check_estimate(estimate, draws)
     given = np.asarray(estimate["labels"] if isinstance(estimate, xr.Dataset) else estimate)
     sizes = np.bincount(clusters)
@@ -101,13 +104,7 @@ def _names(idata, posterior, var_names, var_name):
     """Names of the variables, and of their partition."""
     marked = slot_variables(posterior)
     if var_names is not None:
-        names = [var_names] if isinstance(var_names, str) else var_names
-        if not isinstance(names, list | tuple) or not names:
-            raise TypeError(f"var_names must be a string or a list of at least one string; got {var_names!r}")
-        for name in names:
-            check_name("var_names", name, "a variable, or a list of names")
-            if name not in posterior.data_vars:
-                raise ValueError(f"var_names must be in the posterior, {list(posterior.data_vars)}; got {name!r}")
+        names = variable_names(var_names, posterior)
     if var_name is None:
         partitions = {marked[name] for name in (marked if var_names is None else names) if name in marked}
         partitions = sorted(partitions) or partition_names(idata)
@@ -129,18 +126,18 @@ def _names(idata, posterior, var_names, var_name):
 def _shares(slots):
     """Shares of items in each slot, shape (S, K), of the slots (S, m) of m items."""
     n_draws, m = slots.shape
-    n_slots = int(slots.max()) + 1
-    places = (slots + n_slots * np.arange(n_draws)[:, None]).ravel()
-    return np.bincount(places, minlength=n_draws * n_slots).reshape(n_draws, n_slots) / m
+    max_clusters = int(slots.max()) + 1
+    places = (slots + max_clusters * np.arange(n_draws)[:, None]).ravel()
+    return np.bincount(places, minlength=n_draws * max_clusters).reshape(n_draws, max_clusters) / m
 
 
-def _means(array, shares, n_slots):
+def _means(array, shares, max_clusters):
     if array.dtype.kind not in "biuf":
         raise TypeError(f"var_names must be of numbers; {array.name!r} holds {array.dtype}")
-    if array.ndim < 3 or array.shape[2] < n_slots:
+    if array.ndim < 3 or array.shape[2] < max_clusters:
         raise ValueError(
             f"var_names must have an entry for each slot along their first dimension; {array.name!r} has dimensions "
-            f"{dict(array.sizes)}, and there are labels up to {n_slots - 1}"
+            f"{dict(array.sizes)}, and there are labels up to {max_clusters - 1}"
         )
     values = array.values.reshape(-1, *array.shape[2:])
     means = []

@@ -8,8 +8,8 @@ import xarray as xr
 
 from pymc_nrm.checks import check_number
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
-from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses
-from pymc_nrm.stats.point_estimate import point_estimate
+from pymc_nrm.stats.losses import complete_costs, draw_losses
+from pymc_nrm.stats.point_estimate import labels_of_estimate
 
 __all__ = ["credible_ball"]
 
@@ -89,9 +89,8 @@ def credible_ball(
     costs = complete_costs(loss, costs)
     check_number("probability", probability, lambda p: 0 < p <= 1, "above 0 and at most 1")
     draws = partition_draws(idata, var_name)
-    if estimate is None:
-        estimate = point_estimate(draws, loss=loss, random_seed=random_seed, progressbar=progressbar, **costs)
-    center = check_estimate(estimate, draws)
+    options = {"loss": loss, "random_seed": random_seed, "progressbar": progressbar}
+    center = labels_of_estimate(estimate, draws, **options, **costs)
     distances = draw_losses(center, draws, loss, costs).values.ravel()
     partitions = draws.values.reshape(-1, draws.shape[2])
 

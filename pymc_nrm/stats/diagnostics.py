@@ -5,142 +5,16 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import xlogy
 
 from pymc_nrm.marks import ALL_SLOTS_USED
-from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.convergence import convergence_table
-from pymc_nrm.stats.draws import partition_draws, partition_names
-from pymc_nrm.stats.nested.levels import nested_names
-from pymc_nrm.stats.nested.quantities import nested_diagnostics_tree
+from pymc_nrm.stats.draws import SAMPLE_DIMS, nested_names, partition_names, posterior_of
+from pymc_nrm.stats.nested.levels import draws_of
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of
-from pymc_nrm.stats.step_statistics import (
-    columns_of,
-    n_columns,
-    own_column,
-    reported_by,
-    statistics_at,
-    warn_of_foreign_steps,
-)
-
-__all__ = ["add_diagnostics", "cluster_sizes", "diagnose", "partition_quantities"]
+from pymc_nrm.stats.quantities import own_statistics, quantities_of, scalars_of
+from pymc_nrm.stats.step_statistics import n_columns, own_column, reported_by, warn_of_foreign_steps
 
 GROUP = "partition_stats"
-
-# Scalars of each draw, in the order in which they are shown; the last one may be missing.
-SCALARS = ("n_clusters", "entropy", "largest_cluster", "log_joint")
-
-
-def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None = None) -> xr.Dataset:
-    """Quantities of each draw of a partition that do not depend on how clusters are named.
-
-    Parameters
-    ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
-    var_name : str, optional
-        Name of the partition; by default the only one.
-
-    Returns
-    -------
-    Dataset
-        Dimensions ``chain`` and ``draw``: ``n_clusters``, ``entropy`` of the cluster proportions (nats),
-        ``largest_cluster`` (its size), and ``log_joint``, the log density of data, partition and u given everything
-        else, from ``sample_stats``.  ``cluster_sizes`` has the further dimension ``rank``, 1 for the largest cluster;
-        draws with fewer clusters are padded with zeros.  For partitions with ``max_clusters``, ``all_slots_used`` says
-        whether a draw has as many clusters, from ``sample_stats``.
-
-        ``log_joint`` is left out unless it is known to belong to these draws of this partition; the attribute
-        ``log_joint`` then says why.
-
-    Raises
-    ------
-    ValueError
-        If there is no such partition, or several to choose from.
-
-    Notes
-    -----
-    PyMC stores statistics of the same name from several steps side by side.  The steps of this package report in
-    ``partition_number`` which partition they sample.  In results without it, the statistics of this partition are those
-    whose number of clusters and entropy match its labels in every draw; if none or several match, none are used.
-
-    Examples
-    --------
-    >>> import xarray as xr
-    >>> draws = xr.DataArray([[[0, 0, 1], [0, 1, 2]]], dims=("chain", "draw", "item"), name="z")
-    >>> quantities = partition_quantities(draws)
-    >>> quantities.n_clusters.values.tolist(), quantities.cluster_sizes.values.tolist()
-    ([[2, 3]], [[[2, 1, 0], [1, 1, 1]]])
-    """
-    return quantities_of(partition_draws(idata, var_name), idata)
-
-
-def quantities_of(draws, idata):
-    """:func:`partition_quantities` of draws that :func:`~pymc_nrm.stats.draws.partition_draws` has read."""
-    result = _label_quantities(draws)
-    stats, own, reason = _statistics_of(idata, result)
-    if stats is not None and n_columns(stats, ALL_SLOTS_USED) == n_columns(stats, "n_clusters"):
-        result = result.assign({ALL_SLOTS_USED: (("chain", "draw"), own_column(stats, ALL_SLOTS_USED, own))})
-    if stats is not None and n_columns(stats, "log_joint") != n_columns(stats, "n_clusters"):
-        # Steps of nested partitions report log_joint as well, but no number of clusters.
-        own = reported_by(stats, result.attrs["partition"], "log_joint")
-        if own is None:
-            reason = "left out: not every step that reports a number of clusters reports it"
-    if reason:
-        return result.assign_attrs(log_joint=reason)
-    return result.assign(log_joint=(("chain", "draw"), own_column(stats, "log_joint", own)))
-
-
-def _label_quantities(draws):
-    labels = draws.values
-    sizes = cluster_sizes(labels.reshape(-1, labels.shape[2])).reshape(*labels.shape[:2], -1)
-    proportions = sizes / labels.shape[2]
-    sample = ("chain", "draw")
-    return xr.Dataset(
-        {
-            "n_clusters": (sample, (sizes > 0).sum(axis=2)),
-            # The absolute value turns -0 into 0.  Steps round alike, so that equal entropies tie in ranks.
-            "entropy": (sample, np.abs(xlogy(proportions, proportions).sum(axis=2)).round(12)),
-            "largest_cluster": (sample, sizes[:, :, 0]),
-            "cluster_sizes": ((*sample, "rank"), sizes),
-        },
-        coords={dim: draws[dim].values for dim in sample if dim in draws.coords}
-        | {"rank": np.arange(1, sizes.shape[2] + 1)},
-        attrs={"partition": str(draws.name)},
-    )
-
-
-def _statistics_of(idata, quantities):
-    """Statistics of the steps at the given draws, and the step of the partition. ``reason`` says why the step could not
-    be found, and is empty if it was. Shapes: returns ``own`` (n_chains, n_draws, n_steps).
-    """
-    stats, reason = statistics_at(idata, quantities)
-    if stats is None:
-        return None, None, reason
-    if not {"n_clusters", "entropy"} <= set(stats.data_vars):
-        return None, None, "left out: sample_stats has no number of clusters and entropy"
-    own = reported_by(stats, quantities.attrs["partition"], "n_clusters")
-    if own is None:
-        fitting = _fitting_columns(stats, quantities)
-        if len(fitting) > 1:
-            return None, None, "left out: several steps report the same numbers of clusters and entropies"
-        own = np.zeros((*columns_of(stats, "n_clusters").shape,), dtype=bool)
-        own[:, :, fitting] = True
-    # Labels of some of the items, or of other draws, do not match what the step reported.
-    if not own.any() or not np.array_equal(own_column(stats, "n_clusters", own), quantities.n_clusters):
-        return None, None, "left out: the numbers of clusters in sample_stats are not those of the labels"
-    return stats, own, ""
-
-
-def _fitting_columns(stats, quantities):
-    """Steps whose numbers of clusters and entropies match those of a partition in every draw."""
-    n_clusters, entropy = columns_of(stats, "n_clusters"), columns_of(stats, "entropy")
-    return [
-        column
-        for column in range(min(n_clusters.shape[2], entropy.shape[2]))
-        if np.array_equal(n_clusters[:, :, column], quantities.n_clusters)
-        and np.allclose(entropy[:, :, column], quantities.entropy, rtol=0, atol=1e-9)
-    ]
 
 
 def acceptance(idata, quantities):
@@ -148,7 +22,7 @@ def acceptance(idata, quantities):
     and ``acceptance_rate`` by kind of move, and means such as ``n_moved_per_draw``.  The attribute ``left_out`` names
     statistics that may belong to another step.
     """
-    stats, own, reason = _statistics_of(idata, quantities)
+    stats, own, reason = own_statistics(idata, quantities)
     if reason:
         return xr.Dataset(attrs={"left_out": reason})
     n_steps = n_columns(stats, "n_clusters")
@@ -178,22 +52,41 @@ def acceptance(idata, quantities):
 
 
 def diagnose(idata, var_name=None, *, n_pairs=N_PAIRS, random_seed=0):
-    """Diagnostics of one partition as a tree; :func:`add_diagnostics` says what it holds."""
-    if var_name in nested_names(idata):
-        return nested_diagnostics_tree(idata, var_name, n_pairs, random_seed)
-    draws = partition_draws(idata, var_name)
-    return diagnostics_tree(idata, quantities_of(draws, idata), draws, n_pairs, random_seed)
+    """Diagnostics of one partition as a tree; :func:`add_diagnostics` says what it holds.
 
-
-def diagnostics_tree(idata, quantities, draws=None, n_pairs=N_PAIRS, random_seed=0):
-    """Make the tree of :func:`diagnose` from quantities of a partition; without draws it has no group ``pairs``."""
-    scalars = {name: quantities[name] for name in SCALARS if name in quantities}
+    If labels were not kept, the quantities are those that the step reported, and there is no group ``pairs``.
+    """
+    draws, quantities = None, None
+    if var_name is not None and var_name not in posterior_of(idata):
+        quantities = reported_quantities(idata, var_name)
+    if quantities is None:
+        draws = draws_of(idata, var_name)
+        quantities = quantities_of(draws, idata)
     tree = xr.DataTree(quantities)
-    tree["convergence"] = xr.DataTree(convergence_table(scalars))
+    tree["convergence"] = xr.DataTree(convergence_table(scalars_of(quantities)))
     if draws is not None:
         tree["pairs"] = xr.DataTree(convergence_of(draws, n_pairs, random_seed))
-    tree["acceptance"] = xr.DataTree(acceptance(idata, quantities))
+    if "n_clusters" in quantities:
+        tree["acceptance"] = xr.DataTree(acceptance(idata, quantities))
     return tree
+
+
+def reported_quantities(idata, name):
+    """Number of clusters, entropy and log joint density that the step of a partition reported, or None."""
+    if "sample_stats" not in idata.children:
+        return None
+    stats = idata["sample_stats"].to_dataset()
+    own = reported_by(stats, name, "n_clusters")
+    scalars = ["n_clusters", "entropy", "log_joint"]
+    if own is None or any(n_columns(stats, scalar) != own.shape[2] for scalar in scalars):
+        return None
+    if n_columns(stats, ALL_SLOTS_USED) == own.shape[2]:
+        scalars.append(ALL_SLOTS_USED)
+    return xr.Dataset(
+        {scalar: (SAMPLE_DIMS, own_column(stats, scalar, own)) for scalar in scalars},
+        coords={dim: stats[dim].values for dim in SAMPLE_DIMS},
+        attrs={"partition": name},
+    )
 
 
 def add_diagnostics(
@@ -221,7 +114,7 @@ def add_diagnostics(
 
         * its variables, with dimensions ``chain`` and ``draw``, are ``n_clusters``, ``entropy`` (nats),
           ``largest_cluster``, ``log_joint``, and ``cluster_sizes``, with the further dimension ``rank``; see
-          :func:`~pymc_nrm.stats.diagnostics.partition_quantities`,
+          :func:`~pymc_nrm.stats.quantities.partition_quantities`,
         * ``convergence``: R-hat, effective sample sizes and Monte Carlo standard errors of the scalars,
         * ``pairs``: the result of :func:`~pymc_nrm.stats.partition_convergence.partition_convergence`,
         * ``acceptance``: acceptance rates by kind of move.

@@ -1,5 +1,6 @@
-"""Draws of partitions in the results of sampling."""
+"""The one reader of results: which variables are partitions, their draws, and the names of their dimensions."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,24 @@ import xarray as xr
 from pymc_nrm.checks import check_name
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
-from pymc_nrm.marks import NAME, NESTED, NUMBER, partition_number
+from pymc_nrm.marks import NAME, NESTED, NUMBER, RENAMED, SLOTS_OF, partition_number
 
-__all__ = ["partition_draws", "partition_names", "stack_draws"]
+__all__ = [
+    "nested_names",
+    "partition_draws",
+    "partition_names",
+    "posterior_of",
+    "read_draws",
+    "renamed_variables",
+    "slot_variables",
+    "stack_draws",
+    "stacked",
+    "with_chains",
+]
 
 SAMPLE_DIMS = ("chain", "draw")
+# Names of the dimension along which the columns of a nested partition lie; others end in ``_column``.
+COLUMN_DIMS = ("level", "column")
 # Entries checked at a time, so that temporary arrays stay small compared with the draws.
 BLOCK = 2**22
 
@@ -46,14 +60,46 @@ def partition_names(idata: xr.DataTree | xr.Dataset) -> list[str]:
     >>> partition_names(posterior)
     ['z']
     """
-    posterior = posterior_of(idata)
-    arrays = {str(name): array for name, array in posterior.data_vars.items() if _may_be_partition(array)}
+    arrays = _integer_variables(idata, 1)
     marked = [name for name, array in arrays.items() if array.attrs.get(NAME) == name]
     if marked:
         return marked
     numbers = sampled_numbers(idata)
     sampled = [name for name in arrays if partition_number(name) in numbers]
     return sampled or [name for name, array in arrays.items() if _looks_like_partition(array)]
+
+
+def nested_names(idata: xr.DataTree | xr.Dataset) -> list[str]:
+    """Names of the posterior variables that are nested partitions.
+
+    Parameters
+    ----------
+    idata : DataTree or Dataset
+        Result of sampling, or its group ``posterior``.
+
+    Returns
+    -------
+    list of str
+        Variables with the attribute ``nested_partition``, which :func:`~pymc_nrm.sample` writes.  If there are none,
+        variables of integers with dimensions ``chain``, ``draw`` and two more, whose columns ``level_1``, ``level_2``,
+        ... have names.
+
+    Raises
+    ------
+    TypeError
+        If ``idata`` is neither a DataTree nor a Dataset.
+    ValueError
+        If a DataTree has no group ``posterior``, or there are no chains or draws.
+
+    Examples
+    --------
+    >>> h = xr.DataArray([[[[0, 0], [0, 1]]]], dims=("chain", "draw", "item", "column"), attrs={"nested_partition": 2})
+    >>> nested_names(xr.Dataset({"h": h}))
+    ['h']
+    """
+    arrays = _integer_variables(idata, 2)
+    marked = [name for name, array in arrays.items() if NESTED in array.attrs]
+    return marked or [name for name, array in arrays.items() if named_columns(array, column_dimension(array), "level")]
 
 
 def partition_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None = None) -> xr.DataArray:
@@ -92,25 +138,12 @@ def partition_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
     >>> partition_draws(posterior.isel(item=[1, 2]), "z").values.tolist()
     [[[0, 1], [0, 1]]]
     """
-    array = idata if isinstance(idata, xr.DataArray) else _variable(posterior_of(idata), var_name)
-    if isinstance(idata, xr.DataArray) and var_name is not None and idata.name not in (None, var_name):
-        raise ValueError(f"var_name must be the name of the DataArray, {idata.name!r}; got {var_name!r}")
-    name = array.name if array.name is not None else "draws"
-    if "chain" not in array.dims and "draw" in array.dims:
-        array = array.drop_vars("chain", errors="ignore").expand_dims("chain")
-    if not set(SAMPLE_DIMS) <= set(array.dims) or array.ndim != 3:
-        expected = f"{name} must have dimensions chain, draw and one of items; got {array.dims}"
-        raise ValueError(_is_nested(name) if NESTED in array.attrs else expected)
-    if not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(f"{name} must hold integers; got {array.dtype}")
-    if array.size == 0:
-        raise ValueError(f"{name} must have at least one draw and one item; got sizes {dict(array.sizes)}")
-    array = array.transpose(*SAMPLE_DIMS, ...)
+    array = read_draws(idata, var_name)
     values = np.ascontiguousarray(array.values, dtype=np.int64)
     if not is_canonical(values):
         least, largest, n = int(values.min()), int(values.max()), values.shape[2]
         if least < 0 or largest > 10 * n + 1000:
-            raise ValueError(f"labels of {name} must be from 0 to {10 * n + 1000}; got {least} to {largest}")
+            raise ValueError(f"labels of {title_of(array)} must be from 0 to {10 * n + 1000}; got {least} to {largest}")
         values = relabel_rows(values.reshape(-1, n), largest + 1).reshape(values.shape)
     return array.copy(data=values)
 
@@ -141,6 +174,59 @@ def stack_draws(draws: Any) -> np.ndarray:
     return np.ascontiguousarray(values.reshape(-1, values.shape[2]), dtype=np.int64)
 
 
+def read_draws(idata, var_name=None, *, nested=False):
+    """Draws of one partition as they are stored: integers with dimensions ``chain``, ``draw`` and those of a value,
+    that of the items and, for a nested partition, that of its columns.
+    """
+    if not isinstance(idata, xr.DataTree | xr.Dataset | xr.DataArray):
+        raise TypeError(f"idata must be a DataTree, a Dataset or a DataArray; got {type(idata).__name__}")
+    array = idata if isinstance(idata, xr.DataArray) else _variable(idata, var_name, nested)
+    if isinstance(idata, xr.DataArray) and var_name is not None and idata.name not in (None, var_name):
+        raise ValueError(f"var_name must be the name of the DataArray, {idata.name!r}; got {var_name!r}")
+    array, title = with_chains(array), title_of(array)
+    if not set(SAMPLE_DIMS) <= set(array.dims) or array.ndim != (4 if nested else 3):
+        if NESTED in array.attrs and not nested:
+            raise ValueError(_is_nested(title))
+        dims = "chain, draw, one of items and one of levels" if nested else "chain, draw and one of items"
+        raise ValueError(f"{title} must have dimensions {dims}; got {array.dims}")
+    if not np.issubdtype(array.dtype, np.integer):
+        raise TypeError(f"{title} must hold integers; got {array.dtype}")
+    if array.size == 0:
+        level = ", one item and one level" if nested else " and one item"
+        raise ValueError(f"{title} must have at least one draw{level}; got sizes {dict(array.sizes)}")
+    return array.transpose(*SAMPLE_DIMS, ...)
+
+
+def stacked(posterior, name):
+    """Draws of a variable that a model needs, one chain after the other, shape (chains * draws, ...)."""
+    if name not in posterior:
+        raise ValueError(
+            f"the posterior has no draws of {name!r}, which the model needs; it has {sorted(map(str, posterior))}"
+        )
+    values = posterior[name].transpose(*SAMPLE_DIMS, ...).to_numpy()
+    return values.reshape(-1, *values.shape[2:])
+
+
+def posterior_of(idata, *, by_chain=False):
+    """Posterior draws of a result of sampling; with ``by_chain``, they have dimensions ``chain`` and ``draw``."""
+    posterior = _group(idata)
+    sizes = {dim: posterior.sizes[dim] for dim in SAMPLE_DIMS if dim in posterior.sizes}
+    if 0 in sizes.values():
+        raise ValueError(f"idata must have at least one chain and one draw; got sizes {sizes}")
+    if not by_chain:
+        return posterior
+    if "draw" not in posterior.dims:
+        raise ValueError(f"idata must have draws with dimensions chain and draw; got sizes {dict(posterior.sizes)}")
+    return with_chains(posterior)
+
+
+def with_chains(draws):
+    """Count draws without the dimension ``chain``, as after a selection of a chain, as one chain."""
+    if "chain" in draws.dims or "draw" not in draws.dims:
+        return draws
+    return draws.drop_vars("chain", errors="ignore").expand_dims("chain")
+
+
 def item_dimension(draws):
     """Name of the dimension of the items of :func:`partition_draws`."""
     return next(dim for dim in draws.dims if dim not in SAMPLE_DIMS)
@@ -152,54 +238,34 @@ def item_coords(draws):
     return {name: coord for name, coord in draws.coords.items() if coord.dims == (dim,)}
 
 
-def posterior_of(idata):
-    """Posterior draws of a result of sampling; raises an error if there are no chains or no draws."""
-    posterior = _group(idata)
-    sizes = {dim: posterior.sizes[dim] for dim in SAMPLE_DIMS if dim in posterior.sizes}
-    if 0 in sizes.values():
-        raise ValueError(f"idata must have at least one chain and one draw; got sizes {sizes}")
-    return posterior
+def column_dimension(array):
+    """Name of the dimension of the columns of a nested partition, by default the last one."""
+    dims = [dim for dim in array.dims if dim not in SAMPLE_DIMS]
+    return next((dim for dim in dims if dim in COLUMN_DIMS or str(dim).endswith("_column")), dims[-1])
 
 
-def _group(idata):
-    if isinstance(idata, xr.Dataset):
-        return idata
-    if not isinstance(idata, xr.DataTree):
-        raise TypeError(f"idata must be a DataTree, a Dataset or a DataArray; got {type(idata).__name__}")
-    if "posterior" in idata.children:
-        return idata["posterior"].to_dataset()
-    if idata.data_vars:  # the group itself
-        return idata.to_dataset()
-    raise ValueError(f"idata must have a group posterior; got groups {', '.join(idata.children) or 'none'}")
+def named_columns(array, dim, kind):
+    """Positions of the columns that are called ``<kind>_<number>``, by their numbers."""
+    if dim not in array.coords:
+        return {}
+    names = [re.fullmatch(rf"{kind}_(\d+)", str(name)) for name in array[dim].values]
+    return {int(name[1]): place for place, name in enumerate(names) if name}
 
 
-def _variable(posterior, var_name):
-    if var_name is not None:
-        check_name("var_name", var_name, "one partition")
-        if var_name not in posterior.data_vars:
-            names = ", ".join(map(repr, partition_names(posterior))) or "none"
-            raise ValueError(f"var_name must be a variable of the posterior; got {var_name!r}; partitions are: {names}")
-        return posterior[var_name]
-    names = partition_names(posterior)
-    if len(names) == 1:
-        return posterior[names[0]]
-    if names:
-        raise ValueError(f"var_name must be given, one of {', '.join(map(repr, names))}: there are several partitions")
-    nested = [name for name, array in posterior.data_vars.items() if NESTED in array.attrs]
-    if nested:
-        raise ValueError(_is_nested(nested[0]))
-    variables = ", ".join(map(repr, posterior.data_vars)) or "none"
-    raise ValueError(
-        "idata has no partition: no variable of integers with dimensions chain, draw and one of items, and with the "
-        f"attribute partition or labels in order of appearance; variables are: {variables}"
-    )
+def title_of(array):
+    """Name of draws in messages."""
+    return array.name if array.name is not None else "draws"
 
 
-def _is_nested(name):
-    return (
-        f"{name} is a nested partition: consensus_tree and nested_point_estimate summarize trees, and "
-        f"levels(idata, {name!r}).sel(level=1) is the partition at a level"
-    )
+def slot_variables(posterior):
+    """Names of the variables that hold parameters of slots, with the names of their partitions."""
+    return {str(name): array.attrs[SLOTS_OF] for name, array in posterior.data_vars.items() if SLOTS_OF in array.attrs}
+
+
+def renamed_variables(posterior):
+    """Names of the variables that change when clusters are renamed: parameters of slots, and what is made of labels."""
+    changed = {str(name) for name, array in posterior.data_vars.items() if RENAMED in array.attrs}
+    return changed | set(slot_variables(posterior))
 
 
 def sampled_numbers(idata):
@@ -210,9 +276,74 @@ def sampled_numbers(idata):
     return set() if numbers is None else set(np.unique(numbers.values).tolist())
 
 
-def _may_be_partition(array):
-    dims = [dim for dim in array.dims if dim != "chain"]
-    return np.issubdtype(array.dtype, np.integer) and "draw" in dims and len(dims) == 2 and array.size > 0
+def _group(idata):
+    if isinstance(idata, xr.Dataset):
+        return idata
+    if not isinstance(idata, xr.DataTree):
+        raise TypeError(f"idata must be a DataTree or a Dataset; got {type(idata).__name__}")
+    if "posterior" in idata.children:
+        return idata["posterior"].to_dataset()
+    if idata.data_vars:  # the group itself
+        return idata.to_dataset()
+    raise ValueError(f"idata must have a group posterior; got groups {', '.join(idata.children) or 'none'}")
+
+
+def _variable(idata, var_name, nested):
+    posterior, what = posterior_of(idata), "nested partition" if nested else "partition"
+    names = nested_names(idata) if nested else partition_names(idata)
+    found = ", ".join(map(repr, names)) or "none"
+    if var_name is not None:
+        check_name("var_name", var_name, f"one {what}")
+        if var_name not in posterior.data_vars:
+            raise ValueError(f"var_name must be a variable of the posterior; got {var_name!r}; {what}s are: {found}")
+        return posterior[var_name]
+    if len(names) == 1:
+        return posterior[names[0]]
+    if names:
+        raise ValueError(f"var_name must be given, one of {found}: there are several {what}s")
+    others = [] if nested else [name for name, array in posterior.data_vars.items() if NESTED in array.attrs]
+    if others:
+        raise ValueError(_is_nested(others[0]))
+    variables = ", ".join(map(repr, posterior.data_vars)) or "none"
+    known = (
+        "nrm.sample marks nested partitions, and after pm.sample they are known by the columns that "
+        "NestedPartition(..., dims=...) names"
+        if nested
+        else "no variable of integers with dimensions chain, draw and one of items, and with the attribute partition "
+        "or labels in order of appearance"
+    )
+    raise ValueError(f"idata has no {what}: {known}; variables are: {variables}")
+
+
+def _is_nested(name):
+    return (
+        f"{name} is a nested partition: consensus_tree and nested_point_estimate summarize trees, and "
+        f"levels(idata, {name!r}).sel(level=1) is the partition at a level"
+    )
+
+
+def variable_names(var_names, posterior):
+    """List names of variables from an argument ``var_names``, which must be in the posterior."""
+    names = [var_names] if isinstance(var_names, str) else var_names
+    if not isinstance(names, list | tuple) or not names:
+        raise TypeError(f"var_names must be a string or a list of at least one string; got {var_names!r}")
+    for name in names:
+        check_name("var_names", name, "a variable, or a list of names")
+        if name not in posterior.data_vars:
+            raise ValueError(f"var_names must be in the posterior, {list(posterior.data_vars)}; got {name!r}")
+    return list(names)
+
+
+def _integer_variables(idata, n_dims):
+    """Variables of integers whose values have a number of dimensions, beside ``chain`` and ``draw``."""
+    return {
+        str(name): array
+        for name, array in posterior_of(idata).data_vars.items()
+        if np.issubdtype(array.dtype, np.integer)
+        and "draw" in array.dims
+        and len(set(array.dims) - set(SAMPLE_DIMS)) == n_dims
+        and array.size > 0
+    }
 
 
 def _looks_like_partition(array):

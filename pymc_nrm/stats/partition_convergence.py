@@ -9,16 +9,8 @@ from scipy import special
 
 from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.stats.convergence import halves, sampling_diagnostic
-from pymc_nrm.stats.draws import item_dimension, partition_draws
-
-__all__ = [
-    "expected_largest_z",
-    "extremes",
-    "pair_convergence",
-    "pair_coordinates",
-    "partition_convergence",
-    "random_pairs",
-]
+from pymc_nrm.stats.draws import partition_draws
+from pymc_nrm.stats.nested.levels import levels
 
 N_PAIRS = 500
 
@@ -75,7 +67,7 @@ def pair_convergence(together):
     nothing = np.full(n_pairs, np.nan)
     result = {"rhat": nothing, "ess": nothing, "mcse": nothing}
     result["discrepancy"] = means.max(axis=0) - means.min(axis=0)
-    result |= {"discrepancy_se": nothing, "z": nothing, "probability_by_part": means}
+    result |= {"discrepancy_se": nothing, "z": nothing, "by_part": means}
     varying = (values != values[:1, :1]).any(axis=(0, 1))
     if n_draws < 4 or not varying.any():
         return result
@@ -171,27 +163,80 @@ def partition_convergence(
     return convergence_of(partition_draws(idata, var_name), n_pairs, random_seed)
 
 
+def nested_convergence(
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
+    var_name: str | None = None,
+    *,
+    n_pairs: int = N_PAIRS,
+    random_seed: Any = 0,
+) -> xr.Dataset:
+    """Check whether chains agree about a tree, by how deep the lowest common node of two items is in each chain.
+
+    The pairs are chosen at random, without looking at the draws.
+
+    Parameters
+    ----------
+    idata : DataTree, Dataset or DataArray
+        Draws of a nested partition, as :func:`~pymc_nrm.stats.levels` reads them.
+    var_name : str, optional
+        Name of the nested partition; by default the only one.
+    n_pairs : int
+        Number of pairs; all are taken if there are no more.
+    random_seed : int, Generator or None
+        Seed of the choice of pairs; the default always gives the same ones.
+
+    Returns
+    -------
+    Dataset
+        As that of :func:`~pymc_nrm.stats.partition_convergence`, for the level of the lowest common node, from 0 (the
+        root) to L, instead of the indicator that two items share a cluster: ``common_depth`` is its posterior mean, and
+        ``common_depth_by_part`` the mean in each chain.
+
+    Raises
+    ------
+    ValueError
+        If there is no such nested partition, several to choose from, or ``n_pairs`` is not a whole number of at least
+        1.
+
+    See Also
+    --------
+    pymc_nrm.stats.partition_convergence : The same for one level, given ``levels(idata).sel(level=1)``.
+
+    Examples
+    --------
+    >>> paths = np.random.default_rng(1).integers(2, size=(2, 200, 3, 1))
+    >>> h = xr.DataArray(paths, dims=("chain", "draw", "item", "level"))
+    >>> result = nested_convergence(h)
+    >>> result.sizes["pair"], bool(result.max_rhat < 1.05)
+    (3, True)
+    """
+    return convergence_of(levels(idata, var_name), n_pairs, random_seed)
+
+
 def convergence_of(draws, n_pairs, random_seed):
-    """:func:`partition_convergence` of draws that :func:`~pymc_nrm.stats.draws.partition_draws` has read."""
-    labels = draws.values
-    pairs = random_pairs(labels.shape[2], n_pairs, random_seed)
-    together = _indicators(labels, pairs)
-    several = labels.shape[0] > 1
-    found = pair_convergence(together if several else halves(together))
-    parts = draws["chain"].values if several else np.arange(2)
+    """Convergence of draws that :func:`~pymc_nrm.stats.nested.levels.draws_of` has read."""
+    pairs = random_pairs(draws.shape[-1], n_pairs, random_seed)
+    depth = pair_depths(draws.values, pairs)
+    several, nested = len(depth) > 1, draws.ndim == 4
+    found = pair_convergence(depth if several else halves(depth))
+    name = "common_depth" if nested else "probability"
     result = xr.Dataset(
-        {"probability": ("pair", together.mean(axis=(0, 1)))}
-        | {name: ("pair", found[name]) for name in ("mcse", "rhat", "ess", "discrepancy", "discrepancy_se", "z")}
-        | {"probability_by_part": (("part", "pair"), found["probability_by_part"])},
-        coords={"part": parts} | pair_coordinates(draws, pairs),
-        attrs={"parts": "chains" if several else "halves"},
+        {name: ("pair", depth.mean(axis=(0, 1)))}
+        | {column: ("pair", found[column]) for column in ("mcse", "rhat", "ess", "discrepancy", "discrepancy_se", "z")}
+        | {f"{name}_by_part": (("part", "pair"), found["by_part"])},
+        coords={"part": draws["chain"].values if several else np.arange(2)} | pair_coordinates(draws, pairs),
+        attrs={"parts": "chains" if several else "halves"} | ({"n_levels": draws.shape[2]} if nested else {}),
     )
-    constant = int(result.probability.isin([0.0, 1.0]).sum())
-    return result.assign(extremes(result) | {"n_constant": constant})
+    constant = (depth == depth[:1, :1]).all(axis=(0, 1))
+    return result.assign(extremes(result) | {"n_constant": int(constant.sum())})
 
 
-def _indicators(labels, pairs):
-    """Whether the items of pairs share a cluster, shape (n_chains, n_draws, n_pairs)."""
+def pair_depths(labels, pairs):
+    """Whether the items of pairs share a cluster or, given labels by level, the level of their lowest common node.
+    Shapes: returns (n_chains, n_draws, n_pairs).
+    """
+    if labels.ndim == 4:
+        return sum(pair_depths(labels[:, :, level], pairs).astype(np.int16) for level in range(labels.shape[2]))
     together = np.empty((*labels.shape[:2], len(pairs)), dtype=bool)
     # The entries of a column are far apart in memory: rows are read one block at a time.
     step = max(1, 2**22 // max(labels.shape[2], 1))
@@ -204,7 +249,7 @@ def _indicators(labels, pairs):
 
 def pair_coordinates(draws, pairs):
     """Numbers of the items of pairs and, if the items have names that files can hold, their names."""
-    dim = item_dimension(draws)
+    dim = draws.dims[-1]
     coords = {"item": pairs[:, 0], "item_other": pairs[:, 1]}
     if dim in draws.coords:
         names = draws[dim].values

@@ -10,7 +10,14 @@ from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.progress import progress
 from pymc_nrm.stats.contingency import as_labels, cell_sums
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
-from pymc_nrm.stats.losses import complete_costs, draw_losses, loss_table, pair_losses, summarise_losses
+from pymc_nrm.stats.losses import (
+    check_estimate,
+    complete_costs,
+    draw_losses,
+    loss_table,
+    pair_losses,
+    summarise_losses,
+)
 from pymc_nrm.stats.search import ADJUSTED_RAND, LINEAR, NORMALIZED_INFORMATION, DrawTables, PairTable, search
 from pymc_nrm.stats.similarity import similarity_matrix
 
@@ -143,6 +150,13 @@ def point_estimate(
         n_clusters=int(labels.max()) + 1,
         restart_expected_loss=("restart", found),
     )
+
+
+def labels_of_estimate(estimate, draws, **options):
+    """Labels of an estimate, by default of the point estimate with the options."""
+    if estimate is None:
+        estimate = point_estimate(draws, **options)
+    return check_estimate(estimate, draws)
 
 
 def evenly_spaced(draws, max_draws):

@@ -108,7 +108,7 @@ def similarity(
     [[1.0, 0.0], [0.0, 1.0]]
     """
     draws = select_items(partition_draws(idata, var_name), items)
-    return _with_items(similarity_matrix(stack_draws(draws), progressbar=progressbar), draws, draws)
+    return with_items(similarity_matrix(stack_draws(draws), progressbar=progressbar), draws)
 
 
 def similarity_rows(
@@ -161,7 +161,7 @@ def _blocks(rows, draws, block_size):
         compact = np.ascontiguousarray(stack_draws(block).T.astype(columns.dtype))
         counts = np.empty((len(compact), len(columns)), dtype=np.int64)
         count_together(compact, columns, counts)
-        yield _with_items(counts / columns.shape[1], block, draws)
+        yield with_items(counts / columns.shape[1], draws, block)
 
 
 def select_items(draws, items):
@@ -186,10 +186,11 @@ def select_items(draws, items):
     return draws.sel({dim: items})
 
 
-def _with_items(matrix, rows, columns):
+def with_items(matrix, columns, rows=None, name="similarity"):
+    """A matrix over pairs of items, with the coordinates of the items of draws."""
     dim = item_dimension(columns)
     other = f"{dim}_other"
-    names = {name: f"{name}_other" for name in item_coords(columns)}
-    coords = {name: (dim, coord.values) for name, coord in item_coords(rows).items()}
-    coords |= {names[name]: (other, coord.values) for name, coord in item_coords(columns).items()}
-    return xr.DataArray(matrix, dims=(dim, other), coords=coords, name="similarity")
+    own = item_coords(columns if rows is None else rows)
+    coords = {key: (dim, coord.values) for key, coord in own.items()}
+    coords |= {f"{key}_other": (other, coord.values) for key, coord in item_coords(columns).items()}
+    return xr.DataArray(matrix, dims=(dim, other), coords=coords, name=name)

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.marks import NUMBER, partition_number
+from pymc_nrm.stats.draws import sampled_numbers, with_chains
 
 __all__ = ["columns_of", "n_columns", "own_column", "reported_by", "statistics_at", "warn_of_foreign_steps"]
 
@@ -44,9 +45,7 @@ def statistics_at(idata, quantities):
     """Statistics of the steps at given draws. Also returns the reason why there are none, or an empty string."""
     if not isinstance(idata, xr.DataTree) or "sample_stats" not in idata.children:
         return None, "left out: there is no group sample_stats"
-    stats = idata["sample_stats"].to_dataset()
-    if "chain" not in stats.dims:  # one chain was selected
-        stats = stats.drop_vars("chain", errors="ignore").expand_dims("chain")
+    stats = with_chains(idata["sample_stats"].to_dataset())
     for dim in ("chain", "draw"):
         if dim in stats.indexes and dim in quantities.indexes:
             wanted, there = quantities.indexes[dim], stats.indexes[dim]
@@ -66,7 +65,7 @@ def warn_of_foreign_steps(idata):
     if not isinstance(idata, xr.DataTree) or not {"posterior", "sample_stats"} <= set(idata.children):
         return
     posterior, stats = idata["posterior"], idata["sample_stats"]
-    numbers = set(np.unique(stats[NUMBER].values).tolist()) if NUMBER in stats.data_vars else set()
+    numbers = sampled_numbers(idata)
     if posterior.attrs.get("inference_library") != "pymc" or not stats.data_vars:
         return
     for name, array in posterior.data_vars.items():

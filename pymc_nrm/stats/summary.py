@@ -5,14 +5,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count, check_name, random_generator
-from pymc_nrm.marks import ALL_SLOTS_USED, renamed_variables, slot_variables
+from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.convergence import as_number, suppress_division_warnings
-from pymc_nrm.stats.diagnostics import quantities_of
-from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names, posterior_of
-from pymc_nrm.stats.nested.levels import levels, nested_names
-from pymc_nrm.stats.nested.quantities import by_level, convergence_of_levels, nested_quantities, pair_depths
-from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, pair_name
+from pymc_nrm.stats.draws import (
+    nested_names,
+    partition_names,
+    posterior_of,
+    renamed_variables,
+    slot_variables,
+    variable_names,
+)
+from pymc_nrm.stats.nested.levels import draws_of
+from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, pair_depths, pair_name
+from pymc_nrm.stats.quantities import quantities_of, scalars_of
 from pymc_nrm.stats.step_statistics import warn_of_foreign_steps
 
 if TYPE_CHECKING:
@@ -99,10 +105,8 @@ def summary(
 
     check_count("n_sizes", n_sizes, 0)
     random_generator(random_seed)
-    posterior = posterior_of(idata)
+    posterior = posterior_of(idata, by_chain=True)
     warn_of_foreign_steps(idata)
-    if "chain" not in posterior.dims:
-        posterior = posterior.drop_vars("chain", errors="ignore").expand_dims("chain")
     partitions, nested = partition_names(idata), nested_names(idata)
     if var_names is None:
         derived = {f"{name}_n_clusters" for name in partitions} | renamed_variables(posterior)
@@ -111,26 +115,16 @@ def summary(
         # What was asked first: the partitions, then scalars, then arrays, such as what priors of families learned.
         shown.sort(key=lambda name: (name not in {*partitions, *nested}, posterior[name].ndim))
     else:
-        shown = [var_names] if isinstance(var_names, str) else var_names
-        if not isinstance(shown, list | tuple) or not shown:
-            raise TypeError(f"var_names must be a string or a list of at least one string; got {var_names!r}")
-        for name in shown:
-            check_name("var_names", name, "a variable, or a list of names")
-        unknown = [name for name in shown if name not in posterior.data_vars]
-        if unknown:
-            raise ValueError(f"var_names must be in the posterior, {list(posterior.data_vars)}; got {unknown[0]!r}")
+        shown = variable_names(var_names, posterior)
     text = [name for name in shown if posterior[name].dtype.kind not in "biufc"]
     if text:
         raise TypeError(f"var_names must be of numbers; {text[0]!r} holds {posterior[text[0]].dtype}")
     table = posterior[[]]
     for name in shown:
-        if name in partitions:
-            rows = _rows(idata, name, n_sizes, n_pairs, random_seed)
-        elif name in nested:
-            rows = _nested_rows(idata, name, n_pairs, random_seed)
-        else:
+        if name not in {*partitions, *nested}:
             table = table.assign({name: as_number(posterior[name])})
             continue
+        rows = _rows(idata, name, n_sizes, n_pairs, random_seed)
         table = table.assign({f"{name}[{row}]": array for row, array in rows.items()})
     if not any(array.size for array in table.data_vars.values()):
         raise ValueError(f"idata must have variables to summarise; got {sorted(map(str, shown))} of no entries")
@@ -140,30 +134,17 @@ def summary(
 
 def _rows(idata, name, n_sizes, n_pairs, random_seed):
     """Scalars of each draw of a partition, keyed by the names of their rows."""
-    draws = partition_draws(idata, name)
+    draws = draws_of(idata, name)
     quantities = quantities_of(draws, idata)
-    rows = {
-        quantity: quantities[quantity] for quantity in ("n_clusters", "entropy", "log_joint") if quantity in quantities
-    }
+    rows = {row: array for row, array in scalars_of(quantities).items() if row != "largest_cluster"}
     # Statistics have this for all partitions if one of them has slots.
     has_slots = name in slot_variables(posterior_of(idata)).values()
     if ALL_SLOTS_USED in quantities and (has_slots or quantities[ALL_SLOTS_USED].any()):
         rows["all slots used"] = quantities[ALL_SLOTS_USED].astype("float64")
-    sizes = quantities["cluster_sizes"]
-    rows |= {f"size {rank}": sizes.sel(rank=rank, drop=True) for rank in sizes["rank"].values[:n_sizes]}
-    pairs = convergence_of(draws, n_pairs, random_seed)
-    dim = item_dimension(draws)
-    for title, worst in _worst_pairs(pairs):
-        first, second = (draws.isel({dim: int(worst[place])}, drop=True) for place in ("item", "item_other"))
-        rows[f"{title}: {pair_name(worst)}"] = (first == second).astype("float64")
-    return rows
-
-
-def _nested_rows(idata, name, n_pairs, random_seed):
-    """Scalars of each draw of a nested partition, keyed by the names of their rows."""
-    draws = levels(idata, name)
-    rows = by_level(nested_quantities(idata, name))
-    for title, worst in _worst_pairs(convergence_of_levels(draws, n_pairs, random_seed)):
+    if "cluster_sizes" in quantities:
+        sizes = quantities["cluster_sizes"]
+        rows |= {f"size {rank}": sizes.sel(rank=rank, drop=True) for rank in sizes["rank"].values[:n_sizes]}
+    for title, worst in _worst_pairs(convergence_of(draws, n_pairs, random_seed)):
         pair = np.array([[int(worst["item"]), int(worst["item_other"])]])
         depth = pair_depths(draws.values, pair)[:, :, 0]
         rows[f"{title}: {pair_name(worst)}"] = xr.DataArray(depth.astype("float64"), dims=("chain", "draw"))

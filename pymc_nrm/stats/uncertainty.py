@@ -9,8 +9,7 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.stats.contingency import order_by_cluster
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
-from pymc_nrm.stats.losses import check_estimate
-from pymc_nrm.stats.point_estimate import point_estimate
+from pymc_nrm.stats.point_estimate import labels_of_estimate
 
 __all__ = ["assignment_uncertainty"]
 
@@ -92,9 +91,8 @@ def assignment_uncertainty(
     [0.25, 0.25, 0.5]
     """
     draws = partition_draws(idata, var_name)
-    if estimate is None:
-        estimate = point_estimate(draws, loss=loss, random_seed=random_seed, progressbar=progressbar, **costs)
-    labels = check_estimate(estimate, draws)
+    options = {"loss": loss, "random_seed": random_seed, "progressbar": progressbar}
+    labels = labels_of_estimate(estimate, draws, **options, **costs)
     partitions = draws.values.reshape(-1, draws.shape[2])
     kept, accompanied = companions(labels, partitions)
     others = np.bincount(labels)[labels] - 1

@@ -2,12 +2,10 @@
 
 import xarray as xr
 
-from pymc_nrm.marks import renamed_variables
 from pymc_nrm.stats.convergence import as_number
-from pymc_nrm.stats.diagnostics import SCALARS, quantities_of
-from pymc_nrm.stats.draws import partition_draws, partition_names, posterior_of
-from pymc_nrm.stats.nested.levels import nested_names
-from pymc_nrm.stats.nested.quantities import NESTED_SCALARS, nested_quantities
+from pymc_nrm.stats.draws import nested_names, partition_names, posterior_of, renamed_variables
+from pymc_nrm.stats.nested.levels import draws_of
+from pymc_nrm.stats.quantities import SCALARS, quantities_of
 from pymc_nrm.stats.step_statistics import warn_of_foreign_steps
 
 __all__ = ["without_labels"]
@@ -31,7 +29,7 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
     DataTree or Dataset
         A copy that shares its arrays with ``idata``; truth values become numbers, which ArviZ needs.  Instead of a
         partition ``z``, its posterior has ``z_n_clusters``, ``z_entropy`` (nats), ``z_largest_cluster`` and, if
-        ``sample_stats`` has it, ``z_log_joint``; see :func:`~pymc_nrm.stats.diagnostics.partition_quantities`.
+        ``sample_stats`` has it, ``z_log_joint``; see :func:`~pymc_nrm.stats.quantities.partition_quantities`.
         Instead of a nested partition ``h``, it has ``h_n_nodes`` and ``h_entropy`` by level, ``h_mean_common_depth``
         and others of :func:`~pymc_nrm.stats.nested_quantities`.
 
@@ -55,20 +53,20 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
     >>> list(without_labels(posterior))
     ['x', 'z_n_clusters', 'z_entropy', 'z_largest_cluster']
     """
-    posterior, names = posterior_of(idata), partition_names(idata)
-    nested = nested_names(idata)
+    posterior, names = posterior_of(idata), [*partition_names(idata), *nested_names(idata)]
     warn_of_foreign_steps(idata)
     shown, renamed = {}, renamed_variables(posterior)
     for name, array in posterior.data_vars.items():
         if name in renamed:
             continue
-        if name in nested:
-            shown |= _of_draws(posterior, name, nested_quantities(idata, name), NESTED_SCALARS)
-            continue
         if name not in names:
             shown[name] = as_number(array)
             continue
-        shown |= _of_draws(posterior, name, quantities_of(partition_draws(idata, name), idata), SCALARS)
+        quantities = quantities_of(draws_of(idata, name), idata)
+        for quantity in SCALARS:
+            if quantity in quantities and f"{name}_{quantity}" not in posterior:
+                values = quantities[quantity] if "chain" in posterior.dims else quantities[quantity].isel(chain=0)
+                shown[f"{name}_{quantity}"] = values.drop_vars(("chain", "draw"), errors="ignore")
     scalars = xr.Dataset(shown, attrs=posterior.attrs)
     if isinstance(idata, xr.Dataset):
         return scalars
@@ -78,15 +76,5 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
     result["posterior"] = xr.DataTree(scalars)
     if "warmup_posterior" in result.children:
         warmup = idata["warmup_posterior"].to_dataset()
-        result["warmup_posterior"] = xr.DataTree(warmup.drop_vars([*names, *nested, *renamed], errors="ignore"))
+        result["warmup_posterior"] = xr.DataTree(warmup.drop_vars([*names, *renamed], errors="ignore"))
     return result
-
-
-def _of_draws(posterior, name, quantities, wanted):
-    """Quantities of the draws of a partition under names that begin with its own, unless the posterior has them."""
-    found = {}
-    for quantity in wanted:
-        if quantity in quantities and f"{name}_{quantity}" not in posterior:
-            values = quantities[quantity] if "chain" in posterior.dims else quantities[quantity].isel(chain=0)
-            found[f"{name}_{quantity}"] = values.drop_vars(("chain", "draw"), errors="ignore")
-    return found

@@ -122,7 +122,7 @@ def test_model(function, bad):
         lambda seed, model: trees.IncrementalClustering(FAMILY, MEASURE, random_seed=seed),
     ],
 )
-@pytest.mark.parametrize("seed", [1.5, "auto", -1, True])
+@pytest.mark.parametrize("seed", ["auto", -1, True])
 def test_seed(function, seed, model):
     message = "random_seed must be None, a whole number of at least 0, a sequence of them or a Generator; got"
     with pytest.raises((TypeError, ValueError), match=message):
@@ -133,7 +133,6 @@ def test_seed(function, seed, model):
     ("call", "message"),
     [
         (lambda: nrm.summary(IDATA, [["z"]]), r"var_names must be a string, .* got \['z'\]"),
-        (lambda: nrm.summary(IDATA, 3), "var_names must be a string or a list"),
         (lambda: nrm.summary(IDATA, []), "var_names must be a string or a list of at least one"),
         (lambda: nrm.point_estimate(IDATA, loss=["binder"]), "loss must be one of"),
         (lambda: nrm.credible_ball(IDATA, probability=True), "probability must be above 0 and at most 1; got True"),
@@ -143,57 +142,23 @@ def test_seed(function, seed, model):
         (lambda: plots.plot_cluster_sizes(IDATA, ci_prob="a"), "ci_prob must be between 0.5 and 1; got 'a'"),
         (lambda: plots.plot_distance(IDATA, costs=3), "costs must be a mapping"),
         (lambda: plots.plot_n_clusters(IDATA, backend=["x"]), "backend must be one of matplotlib, .*; got .'x'"),
-        (
-            lambda: plots.plot_clusters(IDATA, X, probability=None, backend="none"),
-            "probability must be between 0 and 1",
-        ),
-        (
-            lambda: plots.plot_cluster_sizes(IDATA, log=np.zeros((2, 2)), backend="none"),
-            r"log must be True or False; got array\(",
-        ),
+        (lambda: plots.plot_clusters(IDATA, X, probability=None, backend="none"), "probability must be between 0"),
+        (lambda: plots.plot_cluster_sizes(IDATA, log=np.zeros((2, 2)), backend="none"), "log must be True or False"),
         (lambda: plots.plot_n_clusters(IDATA, by_chain="no", backend="none"), "by_chain must be True or False; got 'n"),
-        (lambda: nrm.credible_ball(IDATA, probability=None), "probability must be above 0 and at most 1; got None"),
-        (lambda: nrm.assignment_uncertainty(IDATA, loss=["z"]), r"loss must be one of .* got \['z'\]"),
-        (lambda: plots.plot_n_clusters(IDATA, visuals=3), "visuals must be a mapping of names to arguments; got 3"),
-        (
-            lambda: plots.plot_similarity(IDATA, order=np.arange(4)),
-            r"order must be estimate or dendrogram; got array\(\[0, 1, 2, 3\]\)",
-        ),
-        (lambda: nrm.summary(IDATA, -1), "var_names must be a string or a list of at least one string; got -1"),
+        (lambda: plots.plot_similarity(IDATA, order=np.arange(4)), "order must be estimate or dendrogram; got"),
         (lambda: nrm.summary(POSTERIOR.astype(str)), "var_names must be of numbers; 'alpha' holds <U"),
         (lambda: trees.bhc(np.nan, FAMILY, MEASURE), r"X must have shape \(n, d\) or \(n,\); got shape \(\)"),
-        (lambda: trees.bhc(1.5, FAMILY, MEASURE), r"X must have shape \(n, d\) or \(n,\); got shape \(\)"),
-        (lambda: trees.bhc(X, FAMILY, MEASURE, u=np.nan), "u must be a finite number above 0; got nan"),
         (lambda: trees.bhc(X, FAMILY, MEASURE, u=2**1025), "u must be a finite number above 0; got 3"),
         (lambda: trees.bhc(X, nrm.NormalGamma(0, 1, 1e9, 1), MEASURE), "alpha of NormalGamma must be at most 1e.08"),
-        (
-            lambda: trees.bhc(X, nrm.NormalWishart(0, 1, np.eye(2), 1e9), MEASURE),
-            "nu of NormalWishart must be at most 1e.08, .* got 1e.09. Divide both nu and Psi by 10",
-        ),
+        (lambda: trees.bhc(X, nrm.NormalWishart(0, 1, np.eye(2), 1e9), MEASURE), "nu of NormalWishart must be at"),
         (lambda: trees.bhc(X * 1e155, FAMILY, MEASURE), "X: item .* overflow.  Give the data in larger units"),
-        (
-            lambda: trees.bhc(np.full((3, 2), 1e154), FAMILY, MEASURE),
-            "X: feature 0 has the median 1e.154; squares .* overflow.  Give the data in larger units",
-        ),
-        (
-            lambda: trees.ibhc(X, FAMILY._replace(mu=1e300), MEASURE),
-            "mu of NormalGamma must be within 1e.140 .*got 1e.300",
-        ),
-        (
-            lambda: trees.ibhc(X, FAMILY, MEASURE, n_passes=2**63),
-            "n_passes must be a whole number between 1 and 4611686018427387904; got 9223372036854775808",
-        ),
-        (
-            lambda: trees.bhc([[10**10]], nrm.PoissonGamma(1.0, 1.0), MEASURE),
-            "^X: data of PoissonGamma .* at most 1e.09",
-        ),
+        (lambda: trees.bhc(np.full((3, 2), 1e154), FAMILY, MEASURE), "X: feature 0 has the median 1e.154; squares"),
+        (lambda: trees.ibhc(X, FAMILY._replace(mu=1e300), MEASURE), "mu of NormalGamma must be within 1e.140 .*got"),
+        (lambda: trees.ibhc(X, FAMILY, MEASURE, n_passes=2**63), "n_passes must be a whole number between 1 and"),
+        (lambda: trees.bhc([[10**10]], nrm.PoissonGamma(1.0, 1.0), MEASURE), "^X: data of PoissonGamma .* at most"),
         (lambda: nrm.NormalGamma.from_data(X * 1e155), "X must have variances from .* Give the data in other units"),
-        (
-            lambda: nrm.similarity(IDATA, items=[True, False, True, False]),
-            "items must be values of 'item'; got booleans",
-        ),
+        (lambda: nrm.similarity(IDATA, items=[True, False, True, False]), "items must be values of 'item'; got"),
         (lambda: plots.plot_similarity(IDATA, names=3), "names must have one entry for each of the 4 items; got 3"),
-        (lambda: plots.plot_n_clusters(IDATA, backend="x"), "backend must be one of matplotlib, .*; got 'x'"),
         (lambda: plots.plot_n_clusters(IDATA, visuals=["a"]), "visuals must be a mapping"),
         (lambda: plots.plot_n_clusters(IDATA, plot_collection=3), "plot_collection must be a PlotCollection; got 3"),
         (lambda: plots.plot_dendrogram(None), "dendrogram must be a Dendrogram, .* got NoneType"),
@@ -206,42 +171,21 @@ def test_seed(function, seed, model):
         (lambda: trees.bhc(X, [FAMILY, FAMILY], MEASURE), "X must be a list of 2 data sets, .*; got ndarray"),
         (lambda: trees.bhc([X, X[:2]], [FAMILY, FAMILY], MEASURE), r"X must have the same items; got \[4, 2\] rows"),
         (lambda: trees.IncrementalClustering(None, MEASURE), "family must be a family .*; got None"),
-        (
-            lambda: trees.optimize_hyperparameters(X, FAMILY, MEASURE, tolerance="a"),
-            "tolerance must be a finite number of at least 0; got 'a'",
-        ),
-        (
-            lambda: trees.optimize_hyperparameters(X, FAMILY, MEASURE, algorithm="bhc"),
-            "algorithm must be a function such as bhc; got 'bhc'",
-        ),
-        (
-            lambda: trees.optimize_hyperparameters(X, FAMILY, MEASURE, family_names="kappa"),
-            "family_names must be a list of names of hyperparameters; got 'kappa'",
-        ),
-        (
-            lambda: trees.optimize_hyperparameters(X, FAMILY, MEASURE, measure_names=["q"]),
-            "measure_names must be hyperparameters of DirichletProcess that vary, .* got 'q'",
-        ),
+        (lambda: trees.optimize_hyperparameters(X, FAMILY, MEASURE, tolerance="a"), "tolerance must be a finite"),
+        (lambda: trees.optimize_hyperparameters(X, FAMILY, MEASURE, algorithm="bhc"), "algorithm must be a function"),
+        (lambda: trees.optimize_hyperparameters(X, FAMILY, MEASURE, family_names="kappa"), "family_names must be a"),
+        (lambda: trees.optimize_hyperparameters(X, FAMILY, MEASURE, measure_names=["q"]), "measure_names must be"),
         (lambda: testing.log_evidence(np.zeros((12, 1)), FAMILY, MEASURE), "X must have at most 10 items; got 12"),
-        (lambda: testing.exact_posterior(MEASURE, FAMILY, np.zeros((12, 1))), "X must have at most 10 items; got 12"),
         (lambda: testing.exact_posterior(None, FAMILY, X), "measure must be a measure"),
         (lambda: testing.geweke(None), "model must be a pymc.Model; got None"),
         (lambda: testing.total_variation([1.0], [0.5, 0.5]), r"p and q must have the same shape .* \(1,\) and \(2,\)"),
-        (lambda: testing.total_variation(1.0, 1.0), r"p and q must have the same shape \(m,\)"),
         (lambda: testing.total_variation(["a"], [1.0]), "p must be real numbers; got text"),
         (lambda: testing.mean_and_error(3), r"values must have shape \(chains, draws, ...\), .* got shape \(\)"),
-        (lambda: testing.mean_and_error(np.zeros((2, 1))), r"values must have shape .* got shape \(2, 1\)"),
         (lambda: testing.mean_and_error("a"), "values must be real numbers; got text such as 'a'"),
         (lambda: testing.z_scores(DRAWS, [[0, 0]], [1.0]), r"labels must have shape \(..., n\) with n = 2"),
         (lambda: testing.z_scores(DRAWS, 3, [1.0]), r"partitions must have shape .* got shape \(\)"),
-        (
-            lambda: testing.z_scores(DRAWS, all_partitions(4), [1.0]),
-            r"probabilities must be 15 numbers .* shape \(1,\)",
-        ),
-        (
-            lambda: testing.z_scores(DRAWS[0], all_partitions(4), np.ones(15) / 15),
-            r"labels must have shape \(chains, draws, n\); got shape \(2, 4\)",
-        ),
+        (lambda: testing.z_scores(DRAWS, all_partitions(4), [1.0]), "probabilities must be 15 numbers .* shape"),
+        (lambda: testing.z_scores(DRAWS[0], all_partitions(4), np.ones(15) / 15), "labels must have shape"),
     ],
 )
 def test_argument(call, message):
@@ -253,7 +197,6 @@ def test_argument(call, message):
     ("arguments", "message"),
     [
         ({"draws": 1.5}, "draws must be a whole number of at least 0; got 1.5"),
-        ({"draws": "a"}, "draws must be a whole number"),
         ({"tune": -1}, "tune must be a whole number of at least 0; got -1"),
         ({"chains": 0}, "chains must be a whole number of at least 1; got 0"),
         ({"cores": 0}, "cores must be a whole number of at least 1; got 0"),
@@ -277,42 +220,22 @@ def test_arguments_of_sample(arguments, message, model):
     ("call", "message"),
     [
         (lambda model: nrm.sample_posterior_predictive(IDATA, model, var_names=[["x"]]), "var_names must be a string"),
-        (lambda model: nrm.sample_posterior_predictive(IDATA, model, var_names=3), "var_names must be a string"),
         (lambda model: nrm.sample_random_measure(IDATA, model, tail_mass="a"), "tail_mass must be between 0 and 1"),
         (lambda model: nrm.sample_components(IDATA, model, to_items=None), "to_items must be True or False; got None"),
-        (
-            lambda model: nrm.compute_log_likelihood(IDATA, model, extend_inferencedata="x"),
-            "extend_inferencedata must be True or False; got 'x'",
-        ),
-        (
-            lambda model: nrm.predictive_density(IDATA, model, np.full((1, 2), np.inf)),
-            "^grid: data of NormalGamma must be finite",
-        ),
-        (
-            lambda model: nrm.predictive_density(IDATA, model, [["a", "b"]]),
-            "^grid must be real numbers; got text such as 'a'",
-        ),
-        (
-            lambda model: nrm.predict_labels(IDATA, model, np.full((1, 2), np.inf), [0, 0, 1, 1]),
-            "^X_new of 'x': data of NormalGamma must be finite",
-        ),
+        (lambda model: nrm.compute_log_likelihood(IDATA, model, extend_inferencedata="x"), "extend_inferencedata"),
+        (lambda model: nrm.predictive_density(IDATA, model, np.full((1, 2), np.inf)), "^grid: data of NormalGamma"),
+        (lambda model: nrm.predictive_density(IDATA, model, [["a", "b"]]), "^grid must be real numbers; got text"),
+        (lambda model: nrm.predict_labels(IDATA, model, np.full((1, 2), np.inf), [0, 0, 1, 1]), "^X_new of 'x':"),
         (lambda model: nrm.predict_labels(IDATA, model, X, ["a"] * 4), "estimate must be real numbers; got text"),
         (lambda model: nrm.predict_labels(IDATA, model, xr.Dataset()), "X_new"),
         (lambda model: nrm.predict_labels(POSTERIOR.isel(item=[]), model, X), "draws of 'z' have 0 items"),
         (lambda model: nrm.TreeGuided(model["z"], moves=[1], model=model), "moves must be a mapping"),
-        (
-            lambda model: nrm.SplitMerge([model["z"]], proposal=np.zeros((2, 2)), model=model),
-            r"proposal must be 'sequential' or 'restricted_gibbs'; got array\(",
-        ),
+        (lambda model: nrm.SplitMerge([model["z"]], proposal=np.zeros((2, 2)), model=model), "proposal must be"),
         (lambda model: nrm.MarginalGibbs(["z"], model=model), r"vars must be a free Partition .* got \['z'\]"),
         (lambda model: nrm.MarginalGibbs([model["x"]], model=model), r"vars must be a free Partition .* got \[x\]"),
         (lambda model: nrm.MarginalGibbs([model["alpha"]], model=model), "vars must be partitions; 'alpha' is not"),
-        (lambda model: nrm.MarginalGibbs([], model=model), r"vars must be a free Partition .* got \[\]"),
         (lambda model: nrm.MarginalGibbs([model["z"]], model=3), "model must be a pymc.Model: .* got 3"),
-        (
-            lambda model: nrm.MarginalGibbs([model["z"]], model=model, rng=1.5),
-            "rng must be None, a whole number .* got 1.5",
-        ),
+        (lambda model: nrm.MarginalGibbs([model["z"]], model=model, rng=1.5), "rng must be None, a whole number"),
     ],
 )
 def test_argument_with_a_model(call, message, model):
@@ -323,11 +246,7 @@ def test_argument_with_a_model(call, message, model):
 @pytest.mark.parametrize(
     ("observed", "dims", "message"),
     [
-        (
-            None,
-            ("item", "absent"),
-            r"dims of Mixture 'x' must be dimensions of the model, \['feature', 'item'\]; got 'abs",
-        ),
+        (None, ("item", "absent"), r"dims of Mixture 'x' must be dimensions of the model, \['feature', 'item'\]"),
         (None, (), "dims of Mixture 'x' must be one name for a vector, two for a matrix; got"),
         (X, "item", r"dims of Mixture 'x' must be one name .* got 'item' for shape \(4, 2\)"),
         (X, ("item", 3), "dims of Mixture 'x' must be a name, or a tuple of names; got"),

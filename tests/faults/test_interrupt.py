@@ -147,21 +147,19 @@ def test_an_interrupt_during_compilation_does_not_wait():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@pytest.mark.parametrize("storage", ["full", "compact"])
-def test_an_interrupt_while_a_run_tunes(storage):
+def test_an_interrupt_while_a_run_tunes():
     def stop(trace, draw):
         raise KeyboardInterrupt
 
     with pm.Model():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
-        options = {"step": nrm.MarginalGibbs([z]), "chains": 1, "cores": 1, "quiet": True, "label_storage": storage}
+        options = {"step": nrm.MarginalGibbs([z]), "chains": 1, "cores": 1, "quiet": True}
         with pytest.raises(KeyboardInterrupt, match="interrupted before its first draw"):
             nrm.sample(10, tune=10, callback=stop, **options)
 
 
-@pytest.mark.parametrize("storage", ["full", "compact"])
-def test_chains_that_have_not_begun_are_left_out(storage):
+def test_chains_that_have_not_begun_are_left_out():
     """``pm.sample`` begins the next chain, so that somebody who wants to stop four chains needs four signals."""
     begun = []
 
@@ -173,7 +171,7 @@ def test_chains_that_have_not_begun_are_left_out(storage):
     with pm.Model():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
-        options = {"cores": 1, "quiet": True, "label_storage": storage, "random_seed": 1}
+        options = {"cores": 1, "quiet": True, "random_seed": 1}
         idata = nrm.sample(10, tune=1, chains=3, callback=stop, **options)
         assert begun == [0] * 6
         assert idata["posterior"].sizes["chain"] == 1 and idata["posterior"].sizes["draw"] == 5

@@ -30,15 +30,14 @@ def kill(chain, number):
 
 
 @pytest.mark.parametrize("chain", [0, 1])
-@pytest.mark.parametrize("label_storage", ["full", "compact"])
-def test_a_killed_process_names_its_chain(fixed, chain, label_storage):
+def test_a_killed_process_names_its_chain(fixed, chain):
     def kill_at_10(trace, draw):
         if (draw.chain, draw.draw_idx) == (0, 10):
             kill(chain, signal.SIGKILL)
 
     message = f"Chain {chain} failed: its process was ended by SIGKILL, as happens when memory is exhausted"
     with pytest.raises(ParallelSamplingError, match=message):
-        nrm.sample(500, tune=500, chains=2, cores=2, label_storage=label_storage, callback=kill_at_10, **QUIET, **fixed)
+        nrm.sample(500, tune=500, chains=2, cores=2, callback=kill_at_10, **QUIET, **fixed)
 
 
 def test_errors_of_others_are_left_alone(fixed):

@@ -208,9 +208,9 @@ def test_wrong_arguments(model, posterior):
         PartitionDraws(posterior, model, "q")
     with pytest.raises(ValueError, match="several of kind Mixture"):
         sample_components(posterior, model)
-    with pytest.raises(TypeError, match="idata must be a DataTree or a Dataset of posterior draws; got dict"):
+    with pytest.raises(TypeError, match="idata must be a DataTree or a Dataset; got dict"):
         PartitionDraws({}, model, "z")
-    with pytest.raises(ValueError, match=r"must have the group posterior; it has \['prior'\]"):
+    with pytest.raises(ValueError, match=r"must have a group posterior; got groups prior"):
         PartitionDraws(xr.DataTree.from_dict({"prior": posterior}), model, "z")
     with pytest.raises(ValueError, match="dimensions chain and draw"):
         PartitionDraws(posterior.isel(draw=0), model, "z")

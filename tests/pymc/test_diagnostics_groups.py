@@ -17,8 +17,9 @@ from pymc_nrm.marks import partition_number
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.run.convergence_report import convergence_report, pair_findings
 from pymc_nrm.stats import partition_names
-from pymc_nrm.stats.diagnostics import add_diagnostics, diagnose, partition_quantities
+from pymc_nrm.stats.diagnostics import add_diagnostics, diagnose
 from pymc_nrm.stats.partition_convergence import partition_convergence
+from pymc_nrm.stats.quantities import partition_quantities
 from pymc_nrm.stats.summary import summary
 
 DATA = {"z": np.array([0, 1, 9, 8, 30, 28]), "w": np.array([2, 3, 40, 38])}
@@ -137,6 +138,7 @@ def test_round_trips(idata, tmp_path, engine):
     with xr.open_datatree(path, engine=engine) as loaded:
         assert loaded["partition_stats"].equals(idata["partition_stats"])
         assert summary(loaded).sort_index().equals(summary(idata).sort_index())
+        assert add_diagnostics(loaded.load())["partition_stats"].equals(idata["partition_stats"])
 
 
 def test_summary(idata):

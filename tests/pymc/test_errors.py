@@ -40,43 +40,6 @@ def test_data(family, observed, message):
             nrm.Mixture("x", z, family, observed=observed)
 
 
-@pytest.mark.parametrize(
-    ("family", "message"),
-    [
-        (normal._replace(kappa=0.0), "kappa of NormalGamma.*above 0; got 0.0"),
-        (normal._replace(kappa=[1.0, -2.0]), "kappa of NormalGamma"),
-        (normal._replace(mu=np.nan), "mu of NormalGamma.*finite"),
-        (normal._replace(beta=np.inf), "beta of NormalGamma"),
-        (normal._replace(alpha="a"), "alpha of NormalGamma"),
-        (normal._replace(mu=[0.0, 0.0, 0.0]), "mu of NormalGamma|broadcast"),
-        (wishart._replace(nu=1.0), "nu of NormalWishart"),
-        (wishart._replace(Psi=-np.eye(2)), "Psi of NormalWishart.*positive definite"),
-        (wishart._replace(Psi=[[1.0, 0.5], [0.0, 1.0]]), "Psi of NormalWishart.*symmetric"),
-        (wishart._replace(Psi=np.eye(3)), "Psi|broadcast"),
-    ],
-)
-def test_hyperparameters_of_a_family(family, message):
-    with pm.Model():
-        z = nrm.Partition("z", measure, n=3)
-        with pytest.raises(ValueError, match=message):
-            nrm.Mixture("x", z, family, observed=X)
-
-
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        (nrm.DirichletProcess(0.0), "alpha of DirichletProcess.*above 0; got 0.0"),
-        (nrm.NormalizedInverseGaussian(np.nan), "alpha of NormalizedInverseGaussian"),
-        (nrm.NormalizedGeneralizedGamma(1.0, 1.0), r"sigma of NormalizedGeneralizedGamma.*\[0, 1\)"),
-        (nrm.NormalizedGeneralizedGamma(1.0, -0.1), "sigma of NormalizedGeneralizedGamma"),
-        (nrm.DirichletProcess([1.0, 2.0]), "scalar"),
-    ],
-)
-def test_hyperparameters_of_a_measure(bad, message):
-    with pm.Model(), pytest.raises(ValueError, match=message):
-        nrm.Partition("z", bad, n=3)
-
-
 def test_kinds():
     with pm.Model():
         z = nrm.Partition("z", measure, n=3)
@@ -114,42 +77,20 @@ def sample(**kwargs):
     return pm.sample(5, tune=5, chains=1, cores=1, progressbar=False, quiet=True, **kwargs)
 
 
-def test_labels_in_an_ordinary_likelihood():
+@pytest.mark.parametrize(
+    ("use", "name"),
+    [
+        (lambda z: pm.Normal("y", pm.Normal("mu", shape=3)[z], 1.0, observed=[0.0, 1.0, 2.0]), "y"),
+        (lambda z: pm.Potential("bonus", pt.eq(z[0], z[1]).astype("float64")), "bonus"),
+        (lambda z: pm.Normal("effect", z.max(), 1.0), "effect"),
+        (lambda z: nrm.Mixture("x", z, normal._replace(beta=1.0 + z.max()), observed=X), "x"),
+        (lambda z: pm.Poisson("y", pm.Deterministic("k", z.max() + 1.0), observed=2), "y"),
+    ],
+)
+def test_uses_of_labels_other_than_by_a_mixture(use, name):
     with pm.Model():
-        z = nrm.Partition("z", measure, n=3)
-        mu = pm.Normal("mu", shape=3)
-        pm.Normal("y", mu[z], 1.0, observed=[0.0, 1.0, 2.0])
-        with pytest.raises(ValueError, match="'y' depends on the labels of partition 'z'"):
-            sample()
-
-
-def test_labels_in_a_potential_or_in_a_prior():
-    with pm.Model():
-        z = nrm.Partition("z", measure, n=3)
-        pm.Potential("bonus", pt.eq(z[0], z[1]).astype("float64"))
-        with pytest.raises(ValueError, match="'bonus' depends on the labels"):
-            sample()
-    with pm.Model():
-        z = nrm.Partition("z", measure, n=3)
-        pm.Normal("effect", z.max(), 1.0)
-        with pytest.raises(ValueError, match="'effect' depends on the labels"):
-            sample()
-
-
-def test_labels_in_the_hyperparameters_of_a_mixture():
-    with pm.Model():
-        z = nrm.Partition("z", measure, n=3)
-        nrm.Mixture("x", z, normal._replace(beta=1.0 + z.max()), observed=X)
-        with pytest.raises(ValueError, match="'x' depends on the labels"):
-            sample()
-
-
-def test_labels_in_a_deterministic_below_a_likelihood():
-    with pm.Model():
-        z = nrm.Partition("z", measure, n=3)
-        k = pm.Deterministic("k", z.max() + 1.0)
-        pm.Poisson("y", k, observed=2)
-        with pytest.raises(ValueError, match="'y' depends on the labels"):
+        use(nrm.Partition("z", measure, n=3))
+        with pytest.raises(ValueError, match=f"'{name}' depends on the labels of partition 'z'"):
             sample()
 
 
@@ -214,10 +155,7 @@ def test_latent_mixture_without_a_number_of_levels():
     ("initvals", "message"),
     [
         ({"alpha": -1.0}, "alpha of DirichletProcess .* above 0; got nan"),
-        (
-            {"rate": -2.0},
-            "alpha of PoissonGamma must be finite and above 0 where the sampling of 'x' starts; got .*nan",
-        ),
+        ({"rate": -2.0}, "alpha of PoissonGamma must be finite and above 0 where the sampling of 'x' starts; got"),
     ],
 )
 def test_start_outside_a_support(initvals, message):

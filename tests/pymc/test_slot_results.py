@@ -7,7 +7,8 @@ import xarray as xr
 
 import pymc_nrm as nrm
 from pymc_nrm.run.convergence_report import convergence_report
-from pymc_nrm.stats.diagnostics import add_diagnostics, partition_quantities
+from pymc_nrm.stats.diagnostics import add_diagnostics
+from pymc_nrm.stats.quantities import partition_quantities
 
 SAMPLE = ("chain", "draw")
 

@@ -8,8 +8,10 @@ import xarray as xr
 from scipy import stats
 
 from pymc_nrm.marks import partition_number
+from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.convergence import convergence_table, halves
-from pymc_nrm.stats.diagnostics import acceptance, add_diagnostics, cluster_sizes, diagnose, partition_quantities
+from pymc_nrm.stats.diagnostics import acceptance, add_diagnostics, diagnose
+from pymc_nrm.stats.quantities import partition_quantities
 
 SAMPLE = ("chain", "draw")
 
@@ -277,20 +279,3 @@ def test_wrong_arguments(two):
         add_diagnostics(idata, "nothing")
     with pytest.raises(ValueError, match="z"):
         partition_quantities(idata)
-
-
-@pytest.mark.parametrize("engine", ["zarr", "h5netcdf"])
-@pytest.mark.filterwarnings("ignore:Consolidated metadata")
-def test_round_trips(two, tmp_path, engine):
-    pytest.importorskip(engine)
-    idata, _ = two
-    add_diagnostics(idata)
-    path = str(tmp_path / "result")
-    if engine == "zarr":
-        idata.to_zarr(path)
-    else:
-        idata.to_netcdf(path, engine=engine)
-    with xr.open_datatree(path, engine=engine) as loaded:
-        assert loaded["partition_stats"].equals(idata["partition_stats"])
-        again = add_diagnostics(loaded.load())
-        assert again["partition_stats"].equals(idata["partition_stats"])

@@ -94,7 +94,7 @@ def test_law_of_the_largest_score(rng):
 def test_values_by_hand():
     together = np.array([[1, 1, 1, 0], [0, 1, 0, 0]], dtype=bool)[:, :, None]
     result = pair_convergence(together)
-    assert result["probability_by_part"][:, 0].tolist() == [0.75, 0.25]
+    assert result["by_part"][:, 0].tolist() == [0.75, 0.25]
     assert result["discrepancy"].tolist() == [0.5]
     assert result["z"] == pytest.approx(0.5 / result["discrepancy_se"])
 

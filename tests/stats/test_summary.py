@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from pymc_nrm.stats.diagnostics import add_diagnostics, partition_quantities
+from pymc_nrm.stats.diagnostics import add_diagnostics
 from pymc_nrm.stats.partition_convergence import partition_convergence
+from pymc_nrm.stats.quantities import partition_quantities
 from pymc_nrm.stats.summary import summary
 
 SAMPLE = ("chain", "draw")
@@ -99,18 +100,3 @@ def test_constant_partitions_and_few_draws():
     assert rows == ["z[n_clusters]", "z[entropy]", "z[size 1]"]
     few = summary(make_idata(n_chains=1, n_draws=3))
     assert "z[n_clusters]" in few.index
-
-
-@pytest.mark.parametrize("engine", ["zarr", "h5netcdf"])
-@pytest.mark.filterwarnings("ignore:Consolidated metadata")
-def test_loaded_results(tmp_path, engine):
-    pytest.importorskip(engine)
-    idata = add_diagnostics(make_idata())
-    path = str(tmp_path / "result")
-    if engine == "zarr":
-        idata.to_zarr(path)
-    else:
-        idata.to_netcdf(path, engine=engine)
-    with xr.open_datatree(path, engine=engine) as loaded:
-        # Files may hold variables in another order.
-        assert summary(loaded).sort_index().equals(summary(idata).sort_index())

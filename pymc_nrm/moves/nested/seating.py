@@ -16,8 +16,8 @@ from pymc_nrm.moves.nested.blocks_of_items import (
 )
 from pymc_nrm.moves.nested.franchise import remove_customer, seat_customer
 from pymc_nrm.moves.nested.weights_of_places import draw_seat, predictive_weights, relative_weights
-from pymc_nrm.nested.forward import members
 from pymc_nrm.partitions.clusters import grow, open_slot
+from pymc_nrm.partitions.nested_laws.forward import members
 
 
 @kernel

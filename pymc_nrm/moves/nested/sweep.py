@@ -15,9 +15,9 @@ from pymc_nrm.moves.nested.places import franchise_without_items
 from pymc_nrm.moves.nested.seating import seating_gibbs
 from pymc_nrm.moves.nested.table_arrangement import redraw_tables
 from pymc_nrm.moves.nested.table_gibbs import table_gibbs
-from pymc_nrm.nested.known_paths import KnownPaths
-from pymc_nrm.nested.levels import Levels
 from pymc_nrm.partitions.clusters import State, build_state
+from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
+from pymc_nrm.partitions.nested_laws.levels import Levels
 
 
 class Sweep(NamedTuple):

@@ -25,8 +25,8 @@ from pymc_nrm.moves.nested.weights_of_places import (
     predictive_weights,
     relative_weights,
 )
-from pymc_nrm.nested.forward import members
 from pymc_nrm.partitions.clusters import grow, open_slot
+from pymc_nrm.partitions.nested_laws.forward import members
 
 
 @kernel

@@ -9,9 +9,9 @@ from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.moves.gibbs import random_items
 from pymc_nrm.moves.nested.franchise import build_franchise
 from pymc_nrm.moves.nested.sweep import log_density
-from pymc_nrm.nested.forward import members
-from pymc_nrm.nested.labels import canonical_columns
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
+from pymc_nrm.partitions.labels import canonical_columns
+from pymc_nrm.partitions.nested_laws.forward import members
 from pymc_nrm.published.huang.item_moves import move_item
 from pymc_nrm.published.huang.node_measures import (
     customer_counts,

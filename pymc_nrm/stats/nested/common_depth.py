@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.stats.nested.levels import levels
-from pymc_nrm.stats.similarity import similarity_matrix
+from pymc_nrm.stats.nested.levels import levels, stack_levels
+from pymc_nrm.stats.similarity import similarity_matrix, with_items
 
 __all__ = ["common_depth", "common_depth_linkage"]
 
@@ -53,16 +53,9 @@ def common_depth(
     [[2.0, 1.5, 0.5], [1.5, 2.0, 0.5], [0.5, 0.5, 2.0]]
     """
     draws = levels(idata, var_name)
-    labels = draws.values
-    n = labels.shape[3]
-    total = np.zeros((n, n))
-    for level in range(labels.shape[2]):
-        total += similarity_matrix(labels[:, :, level].reshape(-1, n), progressbar=progressbar)
-    dim = draws.dims[3]
-    coords = {}
-    if dim in draws.coords:
-        coords = {dim: draws[dim].values, f"{dim}_other": draws[dim].values}
-    return xr.DataArray(total, dims=(dim, f"{dim}_other"), coords=coords, name="common_depth")
+    rows = stack_levels(draws)
+    total = sum(similarity_matrix(rows[:, level], progressbar=progressbar) for level in range(rows.shape[1]))
+    return with_items(total, draws.isel(level=0, drop=True), name="common_depth")
 
 
 def common_depth_linkage(depth: Any, n_levels: int | None = None) -> np.ndarray:

@@ -1,58 +1,23 @@
-"""Draws of nested partitions: what is one in a result, and its levels."""
-
-import re
+"""Levels and components of the draws of a nested partition."""
 
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_name
 from pymc_nrm.marks import NAME, NESTED, components_name
 from pymc_nrm.stats.contingency import as_labels
-from pymc_nrm.stats.draws import BLOCK, SAMPLE_DIMS, posterior_of
+from pymc_nrm.stats.draws import (
+    BLOCK,
+    SAMPLE_DIMS,
+    column_dimension,
+    is_canonical,
+    named_columns,
+    nested_names,
+    partition_draws,
+    read_draws,
+    title_of,
+)
 
-__all__ = ["component_draws", "levels", "nested_names", "stack_levels"]
-
-# Names of the dimension along which the columns of a nested partition lie; others end in ``_column``.
-COLUMN_DIMS = ("level", "column")
-
-
-def nested_names(idata: xr.DataTree | xr.Dataset) -> list[str]:
-    """Names of the posterior variables that are nested partitions.
-
-    Parameters
-    ----------
-    idata : DataTree or Dataset
-        Result of sampling, or its group ``posterior``.
-
-    Returns
-    -------
-    list of str
-        Variables with the attribute ``nested_partition``, which :func:`~pymc_nrm.sample` writes.  If there are none,
-        variables of integers with dimensions ``chain``, ``draw`` and two more, whose columns ``level_1``, ``level_2``,
-        ... have names.
-
-    Raises
-    ------
-    TypeError
-        If ``idata`` is neither a DataTree nor a Dataset.
-    ValueError
-        If a DataTree has no group ``posterior``, or there are no chains or draws.
-
-    Examples
-    --------
-    >>> h = xr.DataArray([[[[0, 0], [0, 1]]]], dims=("chain", "draw", "item", "column"), attrs={"nested_partition": 2})
-    >>> nested_names(xr.Dataset({"h": h}))
-    ['h']
-    """
-    arrays = {str(name): array for name, array in posterior_of(idata).data_vars.items()}
-    arrays = {name: array for name, array in arrays.items() if _may_be_nested(array)}
-    marked = [name for name, array in arrays.items() if NESTED in array.attrs]
-    return marked or [name for name, array in arrays.items() if _named_columns(array, column_dimension(array), "level")]
-
-
-def _may_be_nested(array):
-    dims = [dim for dim in array.dims if dim not in SAMPLE_DIMS]
-    return "draw" in array.dims and len(dims) == 2 and np.issubdtype(array.dtype, np.integer)
+__all__ = ["component_draws", "levels", "stack_levels"]
 
 
 def levels(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None = None) -> xr.DataArray:
@@ -97,12 +62,13 @@ def levels(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None 
     >>> levels(h).sel(level=1).values.tolist(), levels(h).sel(level=2).values.tolist()
     ([[[0, 0, 1]]], [[[0, 1, 2]]])
     """
-    array, dim = _columns_of_draws(idata, var_name)
+    array = read_draws(idata, var_name, nested=True)
+    dim = column_dimension(array)
     chosen = _level_columns(array, dim)
     array = array.isel({dim: chosen}).transpose(*SAMPLE_DIMS, dim, ...)
     values = array.values
     n = values.shape[3]
-    labels = as_labels(_name(array), values.reshape(-1, n)).astype(np.int64).reshape(values.shape)
+    labels = as_labels(title_of(array), values.reshape(-1, n)).astype(np.int64).reshape(values.shape)
     _check_nested(labels, array)
     kept = {name: coord for name, coord in array.coords.items() if dim not in coord.dims}
     result = xr.DataArray(
@@ -156,14 +122,25 @@ def component_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
 
 def components_of(idata, var_name):
     """:func:`component_draws`, or None if there are no weights."""
-    array, dim = _columns_of_draws(idata, var_name)
+    array = read_draws(idata, var_name, nested=True)
+    dim = column_dimension(array)
     place = _component_column(array, dim)
     if place is None:
         return None
     column = array.isel({dim: place}, drop=True).transpose(*SAMPLE_DIMS, ...)
     values = column.values
-    labels = as_labels(_name(array), values.reshape(-1, values.shape[2])).astype(np.int64)
+    labels = as_labels(title_of(array), values.reshape(-1, values.shape[2])).astype(np.int64)
     return column.copy(data=labels.reshape(values.shape)).drop_attrs()
+
+
+def draws_of(idata, var_name):
+    """Draws of a partition as :func:`~pymc_nrm.stats.draws.partition_draws` reads them, or of a nested one as
+    :func:`levels` does.  Labels in order of appearance keep their type, which may be of one byte.
+    """
+    if var_name in nested_names(idata):
+        return levels(idata, var_name)
+    draws = read_draws(idata, var_name)
+    return draws if is_canonical(draws.values) else partition_draws(draws)
 
 
 def stack_levels(draws):
@@ -171,68 +148,9 @@ def stack_levels(draws):
     return draws.values.reshape(-1, *draws.shape[2:])
 
 
-def column_dimension(array):
-    """Name of the dimension of the columns: ``level``, ``column`` or ``..._column``, or else the last one."""
-    dims = [dim for dim in array.dims if dim not in SAMPLE_DIMS]
-    return next((dim for dim in dims if dim in COLUMN_DIMS or str(dim).endswith("_column")), dims[-1])
-
-
-def _columns_of_draws(idata, var_name):
-    array = idata if isinstance(idata, xr.DataArray) else _variable(idata, var_name)
-    if isinstance(idata, xr.DataArray) and var_name is not None and idata.name not in (None, var_name):
-        raise ValueError(f"var_name must be the name of the DataArray, {idata.name!r}; got {var_name!r}")
-    if "chain" not in array.dims and "draw" in array.dims:
-        array = array.drop_vars("chain", errors="ignore").expand_dims("chain")
-    if not set(SAMPLE_DIMS) <= set(array.dims) or array.ndim != 4:
-        raise ValueError(
-            f"{_name(array)} must have dimensions chain, draw, one of items and one of levels; got {array.dims}"
-        )
-    if not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(f"{_name(array)} must hold integers; got {array.dtype}")
-    if array.size == 0:
-        raise ValueError(
-            f"{_name(array)} must have at least one draw, one item and one level; got sizes {dict(array.sizes)}"
-        )
-    return array, column_dimension(array)
-
-
-def _variable(idata, var_name):
-    posterior = posterior_of(idata)
-    names = nested_names(idata)
-    found = ", ".join(map(repr, names)) or "none"
-    if var_name is not None:
-        check_name("var_name", var_name, "one nested partition")
-        if var_name not in posterior.data_vars:
-            raise ValueError(
-                f"var_name must be a variable of the posterior; got {var_name!r}; nested partitions are: {found}"
-            )
-        return posterior[var_name]
-    if len(names) == 1:
-        return posterior[names[0]]
-    if names:
-        raise ValueError(f"var_name must be given, one of {found}: there are several nested partitions")
-    variables = ", ".join(map(repr, posterior.data_vars)) or "none"
-    raise ValueError(
-        f"idata has no nested partition; variables are: {variables}. nrm.sample marks nested partitions, and after "
-        "pm.sample they are known by the columns that NestedPartition(..., dims=...) names"
-    )
-
-
-def _name(array):
-    return array.name if array.name is not None else "draws"
-
-
-def _named_columns(array, dim, kind):
-    """Positions of the columns that are called ``<kind>_<number>``, by their numbers."""
-    if dim not in array.coords:
-        return {}
-    names = [re.fullmatch(rf"{kind}_(\d+)", str(name)) for name in array[dim].values]
-    return {int(name[1]): place for place, name in enumerate(names) if name}
-
-
 def _level_columns(array, dim):
     """Positions of the levels along the dimension of the columns, level 1 first."""
-    named = _named_columns(array, dim, "level")
+    named = named_columns(array, dim, "level")
     if named:
         return [named[number] for number in sorted(named)]
     return list(range(int(array.attrs.get(NESTED, array.sizes[dim]))))[: array.sizes[dim]]
@@ -240,8 +158,8 @@ def _level_columns(array, dim):
 
 def _component_column(array, dim):
     """Position of the column of components, or None if there are no weights."""
-    named = _named_columns(array, dim, "table")
-    if named or _named_columns(array, dim, "level") or NESTED not in array.attrs:
+    named = named_columns(array, dim, "table")
+    if named or named_columns(array, dim, "level") or NESTED not in array.attrs:
         return named.get(0)
     # Without names of columns, their number says whether tables follow the levels.
     n_columns = array.sizes[dim]
@@ -266,6 +184,6 @@ def _check_nested(labels, array):
                 chain, draw = divmod(start + int(s), n_draws)
                 pair = " and ".join(str(k) for k in sorted((int(i), int(other[s, i]))))
                 raise ValueError(
-                    f"{_name(array)} must be nested, with level 1 first: in draw {draw} of chain {chain} the items "
+                    f"{title_of(array)} must be nested, with level 1 first: in draw {draw} of chain {chain} the items "
                     f"{pair} share a node of level {level + 1} but not of level {level}"
                 )

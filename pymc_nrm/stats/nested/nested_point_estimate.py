@@ -8,12 +8,12 @@ import xarray as xr
 
 from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.progress import progress
-from pymc_nrm.stats.losses import complete_costs, draw_losses, pair_losses, summarise_losses
+from pymc_nrm.stats.losses import complete_costs, draw_losses, summarise_losses
 from pymc_nrm.stats.nested.clades import chain_tree, item_names
 from pymc_nrm.stats.nested.item_tree import ItemTree
 from pymc_nrm.stats.nested.levels import levels, stack_levels
 from pymc_nrm.stats.nested.nested_search import NestedSearch
-from pymc_nrm.stats.point_estimate import N_REFERENCES, evenly_spaced, make_tables
+from pymc_nrm.stats.point_estimate import N_REFERENCES, evenly_spaced, make_tables, mean_losses
 
 __all__ = ["nested_point_estimate"]
 
@@ -138,13 +138,5 @@ def reference_draws(labels, rng):
 
 def chain_losses(chains, draws, loss, costs):
     """Expected sum over levels of the losses of nested partitions (m, L, n) for draws (S, L, n), shape (m,)."""
-    by_level = draws.transpose(1, 0, 2).astype(np.int32)
-    return np.array(
-        [
-            sum(
-                pair_losses(row[None].astype(np.int32), some, loss, costs).mean()
-                for row, some in zip(one, by_level, strict=True)
-            )
-            for one in chains
-        ]
-    )
+    chains, draws = chains.astype(np.int32), draws.astype(np.int32)
+    return sum(mean_losses(chains[:, level], draws[:, level], loss, costs) for level in range(draws.shape[1]))

@@ -9,7 +9,6 @@ from nested_cases import canonical_levels, random_draws
 
 from pymc_nrm.marks import partition_number
 from pymc_nrm.run.convergence_report import convergence_report, pair_findings
-from pymc_nrm.run.diagnosis import diagnose_run
 from pymc_nrm.stats import (
     add_diagnostics,
     common_depth,
@@ -26,6 +25,7 @@ from pymc_nrm.stats import (
     summary,
     without_labels,
 )
+from pymc_nrm.stats.diagnostics import diagnose
 
 
 def result(draws, **groups):
@@ -80,7 +80,7 @@ def test_errors(rng):
         levels(draws.astype(float))
     with pytest.raises(ValueError, match="at least one draw, one item and one level"):
         levels(draws.isel(animal=[]))
-    with pytest.raises(ValueError, match="idata has no nested partition; variables are: 'x'"):
+    with pytest.raises(ValueError, match="idata has no nested partition.*variables are: 'x'"):
         levels(xr.Dataset({"x": (("chain", "draw"), [[1]])}))
     with pytest.raises(ValueError, match="var_name must be given, one of 'a', 'b'"):
         levels(xr.Dataset({"a": draws, "b": draws}))
@@ -191,10 +191,10 @@ def test_summary_diagnostics_and_results_without_labels(rng):
 def test_report_of_chains_that_disagree(rng):
     """The report of a run names the pair whose depth differs, in levels."""
     draws = random_draws(rng, n=4, n_levels=2, n_draws=200)
-    diagnostics = {"h": diagnose_run(result(draws), "h")}
+    diagnostics = {"h": diagnose(result(draws), "h")}
     assert pair_findings(diagnostics["h"]["pairs"].to_dataset(), "h", 2) == []
     draws[1, :, 1] = draws[1, :, 0]  # always together in the second chain
-    diagnostics = {"h": diagnose_run(result(draws), "h")}
+    diagnostics = {"h": diagnose(result(draws), "h")}
     [finding] = pair_findings(diagnostics["h"]["pairs"].to_dataset(), "h", 2)
     together = nested_convergence(draws).common_depth_by_part[:, 0].values
     assert finding.quantity == "items animal 0, animal 1 of h" and finding.disagree

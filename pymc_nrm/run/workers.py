@@ -8,12 +8,11 @@ import time
 import cloudpickle
 from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
 
-from pymc_nrm.checks import check_count
 from pymc_nrm.kernels.compilation import same_bits_in_every_process
 from pymc_nrm.pymc_internals import ParallelSamplingError
-from pymc_nrm.run.label_storage import Storage
-from pymc_nrm.run.local_chains import run_chains
+from pymc_nrm.run.chains import run_chains
 from pymc_nrm.run.results import join_chains
+from pymc_nrm.run.storage import Storage
 
 # A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_chains")
@@ -44,7 +43,6 @@ def sample_remotely(
     # after it has spawned those of all earlier chains, so that it spawns that of the worker's chain next.
     _check_client(client)
     chains = DEFAULT_CHAINS if chains is None else chains
-    check_count("chains", chains, 1)
     if initvals is not None and not isinstance(initvals, dict) and len(initvals) != chains:
         raise ValueError(f"initvals must be one dict or one for each of the {chains} chains; got {len(initvals)}")
     rng = get_random_generator(random_seed)

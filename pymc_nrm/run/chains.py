@@ -1,4 +1,4 @@
-"""Chains on this machine."""
+"""Chains on this machine, through ``pm.sample``."""
 
 import warnings
 
@@ -7,25 +7,30 @@ import pymc as pm
 from pymc_nrm.pymc_internals import naming_dead_chains
 from pymc_nrm.run.checkpoint_step import checkpointed_step
 from pymc_nrm.run.interruption import interrupts_outside_of_conversions
-from pymc_nrm.run.label_storage import ThinnedTrace
+from pymc_nrm.run.storage import ChainTrace
+
+
+def run_pymc(draws, model, **kwargs):
+    """Run ``pm.sample`` so that Ctrl-C loses no draws, and so that a dead process is named."""
+    with interrupts_outside_of_conversions(), naming_dead_chains():
+        return pm.sample(draws, model=model, compute_convergence_checks=False, **kwargs)
 
 
 def run_chains(storage, checkpoints=None, **kwargs):
-    """Sample chains on this machine."""
+    """Sample chains on this machine, and return the record of what they kept."""
     step = None
     if checkpoints is not None:
         step, kwargs = checkpointed_step(checkpoints, storage.model, kwargs)
     try:
-        with warnings.catch_warnings(), interrupts_outside_of_conversions(), naming_dead_chains():
+        with warnings.catch_warnings():
             # PyMC's own trace tells which chains are complete after an interruption; users do not see it.
             warnings.filterwarnings("ignore", ".*return_inferencedata", FutureWarning)
             warnings.filterwarnings("ignore", "Tuning samples will be included", UserWarning)
-            trace = pm.sample(
+            trace = run_pymc(
                 storage.draws,
-                model=storage.model,
-                trace=ThinnedTrace(storage),
+                storage.model,
+                trace=ChainTrace(storage),
                 return_inferencedata=False,
-                compute_convergence_checks=False,
                 discard_tuned_samples=not storage.keep_warmup,
                 **kwargs,
             )

@@ -1,0 +1,196 @@
+"""Quantities of each draw of a partition that do not depend on how clusters are named."""
+
+import numpy as np
+import xarray as xr
+from scipy.special import xlogy
+
+from pymc_nrm.marks import ALL_SLOTS_USED
+from pymc_nrm.stats.contingency import cluster_sizes
+from pymc_nrm.stats.draws import SAMPLE_DIMS, partition_draws
+from pymc_nrm.stats.nested.levels import components_of, levels
+from pymc_nrm.stats.step_statistics import columns_of, n_columns, own_column, reported_by, statistics_at
+
+# Numbers of each draw, in the order in which they are shown, where they are known.
+SCALARS = (
+    "n_clusters",
+    "n_nodes",
+    "entropy",
+    "largest_cluster",
+    "mean_common_depth",
+    "n_components",
+    "log_joint",
+)
+
+
+def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None = None) -> xr.Dataset:
+    """Quantities of each draw of a partition that do not depend on how clusters are named.
+
+    Parameters
+    ----------
+    idata : DataTree, Dataset or DataArray
+        Draws of a partition.
+    var_name : str, optional
+        Name of the partition; by default the only one.
+
+    Returns
+    -------
+    Dataset
+        Dimensions ``chain`` and ``draw``: ``n_clusters``, ``entropy`` of the cluster proportions (nats),
+        ``largest_cluster`` (its size), and ``log_joint``, the log density of data, partition and u given everything
+        else, from ``sample_stats``.  ``cluster_sizes`` has the further dimension ``rank``, 1 for the largest cluster;
+        draws with fewer clusters are padded with zeros.  For partitions with ``max_clusters``, ``all_slots_used`` says
+        whether a draw has as many clusters, from ``sample_stats``.
+
+        ``log_joint`` is left out unless it is known to belong to these draws of this partition; the attribute
+        ``log_joint`` then says why.
+
+    Raises
+    ------
+    ValueError
+        If there is no such partition, or several to choose from.
+
+    Notes
+    -----
+    PyMC stores statistics of the same name from several steps side by side.  The steps of this package report in
+    ``partition_number`` which partition they sample.  In results without it, the statistics of this partition are those
+    whose number of clusters and entropy match its labels in every draw; if none or several match, none are used.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> draws = xr.DataArray([[[0, 0, 1], [0, 1, 2]]], dims=("chain", "draw", "item"), name="z")
+    >>> quantities = partition_quantities(draws)
+    >>> quantities.n_clusters.values.tolist(), quantities.cluster_sizes.values.tolist()
+    ([[2, 3]], [[[2, 1, 0], [1, 1, 1]]])
+    """
+    return quantities_of(partition_draws(idata, var_name), idata)
+
+
+def nested_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None = None) -> xr.Dataset:
+    """Quantities of each draw of a nested partition that do not depend on how nodes are named.
+
+    Parameters
+    ----------
+    idata : DataTree, Dataset or DataArray
+        Draws of a nested partition, as :func:`~pymc_nrm.stats.levels` reads them.
+    var_name : str, optional
+        Name of the nested partition; by default the only one.
+
+    Returns
+    -------
+    Dataset
+        Dimensions ``chain``, ``draw`` and ``level``: ``n_nodes``, and ``entropy`` of the proportions of the nodes
+        (nats).  Dimensions ``chain`` and ``draw``: ``mean_common_depth``, the level of the lowest node that two items
+        share, from 0 to L, on average over all pairs of items; ``n_components``, if there are weights; and
+        ``log_joint``, if ``sample_stats`` has that of this nested partition.
+
+    Raises
+    ------
+    ValueError
+        If there is no such nested partition, or several to choose from.
+
+    Examples
+    --------
+    >>> paths = [[0, 0], [0, 1], [1, 2]]
+    >>> h = xr.DataArray([[paths]], dims=("chain", "draw", "item", "level"))
+    >>> quantities = nested_quantities(h)
+    >>> quantities.n_nodes.values.tolist(), quantities.mean_common_depth.round(3).values.tolist()
+    ([[[2, 3]]], [[0.333]])
+    """
+    return quantities_of(levels(idata, var_name), idata)
+
+
+def quantities_of(draws, idata):
+    """Quantities of draws that :func:`~pymc_nrm.stats.nested.levels.draws_of` has read."""
+    result = label_quantities(draws)
+    if draws.ndim == 3:
+        return _with_statistics(result, idata)
+    components = components_of(idata, draws.name)
+    if components is not None:
+        result = result.assign(n_components=(SAMPLE_DIMS, components.values.max(axis=2) + 1))
+    stats, _ = statistics_at(idata, result)
+    own = None if stats is None else reported_by(stats, result.attrs["partition"], "log_joint")
+    return result if own is None else result.assign(log_joint=(SAMPLE_DIMS, own_column(stats, "log_joint", own)))
+
+
+def label_quantities(draws):
+    """What follows from labels alone; with a dimension ``level``, that of nodes."""
+    labels, dims = draws.values, draws.dims[:-1]
+    n = labels.shape[-1]
+    sizes = cluster_sizes(labels.reshape(-1, n)).reshape(*labels.shape[:-1], -1)
+    proportions = sizes / n
+    number = (dims, (sizes > 0).sum(axis=-1))
+    # The absolute value turns -0 into 0.  Steps round alike, so that equal entropies tie in ranks.
+    entropy = (dims, np.abs(xlogy(proportions, proportions).sum(axis=-1)).round(12))
+    coords = {dim: draws[dim].values for dim in dims if dim in draws.coords}
+    if draws.ndim == 4:
+        joined = (sizes * (sizes - 1)).sum(axis=(2, 3))
+        depth = (SAMPLE_DIMS, joined / max(n * (n - 1), 1))
+        variables = {"n_nodes": number, "entropy": entropy, "mean_common_depth": depth}
+    else:
+        variables = {"n_clusters": number, "entropy": entropy, "largest_cluster": (dims, sizes[:, :, 0])}
+        variables["cluster_sizes"] = ((*dims, "rank"), sizes)
+        coords["rank"] = np.arange(1, sizes.shape[2] + 1)
+    return xr.Dataset(variables, coords, attrs={"partition": str(draws.name)})
+
+
+def scalars_of(quantities):
+    """Scalars of each draw by their names, those of levels as ``n_nodes level 1``, ``n_nodes level 2``, ...."""
+    scalars = {}
+    for name in SCALARS:
+        if name not in quantities:
+            continue
+        array = quantities[name]
+        if "level" in array.dims:
+            scalars |= {f"{name} level {level}": array.sel(level=level, drop=True) for level in array["level"].values}
+        else:
+            scalars[name] = array
+    return scalars
+
+
+def _with_statistics(result, idata):
+    """Add what the step of a partition reported to quantities of its labels."""
+    stats, own, reason = own_statistics(idata, result)
+    if stats is not None and n_columns(stats, ALL_SLOTS_USED) == n_columns(stats, "n_clusters"):
+        result = result.assign({ALL_SLOTS_USED: (SAMPLE_DIMS, own_column(stats, ALL_SLOTS_USED, own))})
+    if stats is not None and n_columns(stats, "log_joint") != n_columns(stats, "n_clusters"):
+        # Steps of nested partitions report log_joint as well, but no number of clusters.
+        own = reported_by(stats, result.attrs["partition"], "log_joint")
+        if own is None:
+            reason = "left out: not every step that reports a number of clusters reports it"
+    if reason:
+        return result.assign_attrs(log_joint=reason)
+    return result.assign(log_joint=(SAMPLE_DIMS, own_column(stats, "log_joint", own)))
+
+
+def own_statistics(idata, quantities):
+    """Statistics of the steps at the given draws, and the step of the partition. ``reason`` says why the step could not
+    be found, and is empty if it was. Shapes: returns ``own`` (n_chains, n_draws, n_steps).
+    """
+    stats, reason = statistics_at(idata, quantities)
+    if stats is None:
+        return None, None, reason
+    if not {"n_clusters", "entropy"} <= set(stats.data_vars):
+        return None, None, "left out: sample_stats has no number of clusters and entropy"
+    own = reported_by(stats, quantities.attrs["partition"], "n_clusters")
+    if own is None:
+        fitting = _fitting_columns(stats, quantities)
+        if len(fitting) > 1:
+            return None, None, "left out: several steps report the same numbers of clusters and entropies"
+        own = np.zeros((*columns_of(stats, "n_clusters").shape,), dtype=bool)
+        own[:, :, fitting] = True
+    # Labels of some of the items, or of other draws, do not match what the step reported.
+    if not own.any() or not np.array_equal(own_column(stats, "n_clusters", own), quantities.n_clusters):
+        return None, None, "left out: the numbers of clusters in sample_stats are not those of the labels"
+    return stats, own, ""
+
+
+def _fitting_columns(stats, quantities):
+    """Steps whose numbers of clusters and entropies match those of a partition in every draw."""
+    n_clusters, entropy = columns_of(stats, "n_clusters"), columns_of(stats, "entropy")
+    return [
+        column
+        for column in range(min(n_clusters.shape[2], entropy.shape[2]))
+        if np.array_equal(n_clusters[:, :, column], quantities.n_clusters)
+        and np.allclose(entropy[:, :, column], quantities.entropy, rtol=0, atol=1e-9)
+    ]
