@@ -12,10 +12,15 @@ def log_marginal(family, statistics):
     raise NotImplementedError
 
 
-@generic
 def parameter_shapes(family):
-    """Names and shapes of the parameters of one cluster, in the order in which :func:`draw_parameters` writes them."""
-    raise NotImplementedError
+    """Names and shapes of the parameters of one cluster, in the order in which :func:`draw_parameters` writes them.
+
+    Lengths of the axes that a family declares are those of hyperparameters of full shape.
+    """
+    sizes = {}
+    for name, value in family._asdict().items():
+        sizes.update(zip(family.hyperparameters[name].core, np.shape(value), strict=True))
+    return {name: tuple(sizes[axis] for axis in axes) for name, axes in family.parameters.items()}
 
 
 @generic
@@ -38,19 +43,7 @@ def draw_item(family, parameters, rng, item, values):
 
 @generic
 def restore_parameters(family, data, parameters):
-    """Component parameters in the coordinates of the user, from those that :func:`draw_parameters` wrote.
-
-    Parameters
-    ----------
-    family : Family
-    data : NamedTuple of arrays
-        From :func:`~pymc_nrm.families.base.prepare_data`.
-    parameters : ndarray, shape (..., parameters_size)
-
-    Returns
-    -------
-    ndarray, shape (..., parameters_size)
-    """
+    """Rows (..., parameters_size) that :func:`draw_parameters` wrote, in the coordinates of the user."""
     return parameters
 
 

@@ -107,9 +107,7 @@ def check_location(title, mu, data, largest=LARGEST_DISTANCE):
 
 
 def symbolic_shrinkage(kappa, counts):
-    """Weight ``kappa / (kappa + n)`` of the prior mean after n items, which rewrites of a graph cannot make
-    overflow.
-    """
+    """Weight ``kappa / (kappa + n)`` of the prior mean after n items, which no rewrite of a graph makes overflow."""
     # As a quotient, it would be merged with its factors: kappa times a squared distance need not be finite.
     return pt.sigmoid(pt.log(kappa) - pt.log(counts))
 

@@ -8,7 +8,6 @@ import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
 from scipy.special import ndtr
 
-from pymc_nrm.checks import naming
 from pymc_nrm.families.affinities import diagonal_gaussian_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, conjugate_family, segment_sum
@@ -25,7 +24,7 @@ from pymc_nrm.families.moments import (
     sample_location,
     symbolic_shrinkage,
 )
-from pymc_nrm.families.sample_covariance import check_variances
+from pymc_nrm.families.sample_covariance import feature_moments
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES, log_above_one
 from pymc_nrm.kernels.pairs import split_at, split_product
@@ -44,6 +43,7 @@ _LEAST_SHARE_LEFT = 1e-6
         "alpha": Hyperparameter(("d",), "positive"),
         "beta": Hyperparameter(("d",), "positive"),
     },
+    parameters={"mean": ("d",), "variance": ("d",)},
     continuous=True,
     missing_allowed=True,
 )
@@ -118,21 +118,8 @@ class NormalGamma(NamedTuple):
         >>> NormalGamma.from_data([[0.0], [2.0], [4.0]]).beta
         array([1.])
         """
-        with naming("X"):
-            values = check_matrix(cls, X)
-        few = np.flatnonzero((~np.isnan(values)).sum(axis=0) < 2)
-        if len(few):
-            raise ValueError(f"X must have at least two values in every column; got fewer in columns {few.tolist()}")
-        still = np.flatnonzero(np.nanmin(values, axis=0) == np.nanmax(values, axis=0))
-        if len(still):
-            raise ValueError(
-                f"X must have columns that vary; columns {still.tolist()} are constant. Leave them out: a constant "
-                "column says nothing about clusters"
-            )
-        with np.errstate(over="ignore", invalid="ignore"):
-            variance = np.nanvar(values, axis=0, ddof=1)
-        check_variances(variance)
-        return cls(mu=np.nanmean(values, axis=0), kappa=0.1, alpha=2.0, beta=variance / 4)
+        mean, variance = feature_moments(cls, X)
+        return cls(mu=mean, kappa=0.1, alpha=2.0, beta=variance / 4)
 
     @classmethod
     @learned_text(", or a feature has no positive variance")
@@ -337,10 +324,6 @@ class NormalGamma(NamedTuple):
     def restore_parameters(self, data, parameters):
         return restore_location(data, parameters)
 
-    def parameter_shapes(self):
-        d = self.mu.shape[0]
-        return {"mean": (d,), "variance": (d,)}
-
     def parameters_size(self):
         return 2 * self.mu.shape[0]
 
@@ -358,18 +341,6 @@ class NormalGamma(NamedTuple):
         d = values.shape[0]
         for j in range(d):
             values[j] = parameters[j] + math.sqrt(parameters[d + j]) * rng.standard_normal()
-
-    def log_component_density(self, parameters, points, log_values):
-        n, d = points.values.shape
-        for i in range(n):
-            log_values[i] = 0.0
-        for j in range(d):
-            mean, variance = parameters[j], parameters[d + j]
-            constant, scale = -0.5 * (_LOG_2_PI + math.log(variance)), -0.5 / variance
-            for i in range(n):
-                x = points.values[i, j]
-                if not math.isnan(x):
-                    log_values[i] += constant + scale * (x - mean) ** 2
 
     def component_panel(self, n_columns):
         return np.empty((3 * self.mu.shape[0], n_columns))

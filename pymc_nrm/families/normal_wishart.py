@@ -50,6 +50,7 @@ _LOG_2_PI = math.log(2.0 * math.pi)
         "Psi": Hyperparameter(("d", "d"), "positive definite"),
         "nu": Hyperparameter((), "greater than d - 1"),
     },
+    parameters={"mean": ("d",), "covariance": ("d", "d")},
     continuous=True,
     missing_allowed=False,
 )
@@ -370,10 +371,6 @@ class NormalWishart(NamedTuple):
     def restore_parameters(self, data, parameters):
         return restore_location(data, parameters)
 
-    def parameter_shapes(self):
-        d = len(self.mu)
-        return {"mean": (d,), "covariance": (d, d)}
-
     def parameters_size(self):
         d = self.mu.shape[0]
         return d + d * d
@@ -393,23 +390,6 @@ class NormalWishart(NamedTuple):
             noise = rng.standard_normal()
             for i in range(j, d):
                 values[i] += factor[i, j] * noise
-
-    def log_component_density(self, parameters, points, log_values):
-        n, d = points.values.shape
-        factor = np.linalg.cholesky(parameters[d:].copy().reshape((d, d)))
-        constant = -0.5 * d * _LOG_2_PI
-        for j in range(d):
-            constant -= math.log(factor[j, j])
-        y = np.empty(d)
-        for i in range(n):
-            distance = 0.0
-            for j in range(d):
-                total = points.values[i, j] - parameters[j]
-                for k in range(j):
-                    total -= factor[j, k] * y[k]
-                y[j] = total / factor[j, j]
-                distance += y[j] * y[j]
-            log_values[i] = constant - 0.5 * distance
 
     def component_panel(self, n_columns):
         d = self.mu.shape[0]
@@ -464,11 +444,7 @@ _LEAST_DETERMINANT_SHARE = 1e-6
 
 
 class NormalPanel(NamedTuple):
-    """Components as :func:`~pymc_nrm.kernels.lanes.squared_lengths` reads them, their constants, and memory for the
-    lengths.
-
-    With F the Cholesky factor of the covariance, W is the inverse of F, and b is minus W times the mean.
-    """
+    """Components as ``squared_lengths`` reads them (with b = -W mean, W W' = precision), constants, and memory."""
 
     lanes: Any
     constants: Any

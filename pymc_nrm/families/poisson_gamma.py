@@ -20,6 +20,7 @@ from pymc_nrm.kernels.special import digamma, log_gamma_ratio, symbolic_log_risi
 
 @conjugate_family(
     hyperparameters={"alpha": Hyperparameter(("d",), "positive"), "beta": Hyperparameter(("d",), "positive")},
+    parameters={"rate": ("d",)},
     continuous=False,
     missing_allowed=False,
 )
@@ -81,9 +82,6 @@ class PoissonGamma(NamedTuple):
     def prepare_data(self, X):
         values = check_matrix(self, X, integer=True, lower=0, upper=LARGEST_COUNT)
         return Counts(values, gammaln(values + 1).sum(axis=1))
-
-    def parameter_shapes(self):
-        return {"rate": (self.alpha.shape[0],)}
 
     def log_likelihood(self, X, labels):
         alpha, beta = self
@@ -240,17 +238,6 @@ class PoissonGamma(NamedTuple):
     def draw_item(self, parameters, rng, item, values):
         for j in range(values.shape[0]):
             values[j] = rng.poisson(parameters[j])
-
-    def log_component_density(self, parameters, points, log_values):
-        n, d = points.values.shape
-        for i in range(n):
-            log_values[i] = -points.log_factorials[i]
-        for j in range(d):
-            # A gamma variable of small shape may underflow, which gives a rate of 0.
-            log_rate = math.log(parameters[j]) if parameters[j] > 0.0 else -math.inf
-            for i in range(n):
-                x = points.values[i, j]
-                log_values[i] += (x * log_rate if x > 0.0 else 0.0) - parameters[j]
 
     def component_panel(self, n_columns):
         return np.empty((self.alpha.shape[0] + 1, n_columns))
