@@ -91,11 +91,8 @@ def check_resolution(family, data, title):
 
 @generic
 def localise(family, data):
-    """Move hyperparameters that are locations into the coordinates of :class:`Centred` data, once before any kernel.
-
-    Kernels then read ``mu - center``, and write parameters of clusters relative to the centre.
-    """
-    return family
+    """Move the hyperparameter mu into the coordinates of :class:`Centred` data, once before any kernel runs."""
+    return family._replace(mu=family.mu - data.center) if isinstance(data, Centred) else family
 
 
 @generic

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pymc_nrm.families.base import Centred
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.special import draw_log_gamma
 
@@ -43,8 +44,12 @@ def draw_item(family, parameters, rng, item, values):
 
 @generic
 def restore_parameters(family, data, parameters):
-    """Rows (..., parameters_size) that :func:`draw_parameters` wrote, in the coordinates of the user."""
-    return parameters
+    """Rows of :func:`draw_parameters` in the coordinates of the user; those for centred data begin with a location."""
+    if not isinstance(data, Centred):
+        return parameters
+    restored = np.array(parameters)
+    restored[..., : len(data.center)] += data.center
+    return restored
 
 
 @kernel

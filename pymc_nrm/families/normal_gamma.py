@@ -20,8 +20,8 @@ from pymc_nrm.families.moments import (
     check_ratio,
     check_shape,
     product_grid,
-    restore_location,
     sample_location,
+    symbolic_log_growth,
     symbolic_shrinkage,
 )
 from pymc_nrm.families.sample_covariance import feature_moments
@@ -161,9 +161,6 @@ class NormalGamma(NamedTuple):
         check_ratio(data, np.sqrt(self.beta), "beta", title)
         check_location("mu of NormalGamma", self.mu, data)
 
-    def localise(self, data):
-        return self._replace(mu=self.mu - data.center)
-
     def log_likelihood(self, X, labels):
         mu, kappa, alpha, beta = self
         n_clusters = labels.max() + 1
@@ -179,13 +176,10 @@ class NormalGamma(NamedTuple):
         scatter = segment_sum(residuals**2, labels, n_clusters)
         kappa_n = kappa + counts
         added = scatter / 2 + counts / 2 * symbolic_shrinkage(kappa, counts) * (means + (centers - mu)) ** 2
-        log_beta_n = pt.log(beta + added)
-        # This is log(beta_n / beta), without a difference that cancels or a quotient that overflows.
-        log_growth = pt.switch(added < beta, pt.log1p(added / pt.maximum(added, beta)), log_beta_n - pt.log(beta))
         return (
             symbolic_log_rising_factorial(alpha, counts / 2)
-            - alpha * log_growth
-            - counts / 2 * log_beta_n
+            - alpha * symbolic_log_growth(beta, added)
+            - counts / 2 * pt.log(beta + added)
             + (pt.log(kappa) - pt.log(kappa_n)) / 2
             - counts / 2 * np.log(2 * np.pi)
         ).sum()
@@ -320,9 +314,6 @@ class NormalGamma(NamedTuple):
             for k in range(width // LANES * LANES):
                 distance = x - mean[k]
                 values[k] += constant[k] - power[k] * log_above_one(1.0 + scale[k] * distance * distance)
-
-    def restore_parameters(self, data, parameters):
-        return restore_location(data, parameters)
 
     def parameters_size(self):
         return 2 * self.mu.shape[0]

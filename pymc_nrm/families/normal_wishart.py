@@ -19,7 +19,6 @@ from pymc_nrm.families.moments import (
     check_location,
     check_ratio,
     check_shape,
-    restore_location,
     symbolic_shrinkage,
 )
 from pymc_nrm.families.sample_covariance import sample_moments
@@ -175,9 +174,6 @@ class NormalWishart(NamedTuple):
         weight = self.kappa / (1.0 + self.kappa / max(n, 1))
         largest = LARGEST_RATIO * width / np.sqrt(weight) if d > 1 else LARGEST_DISTANCE
         check_location("mu of NormalWishart", self.mu, data, largest)
-
-    def localise(self, data):
-        return self._replace(mu=self.mu - data.center)
 
     def log_likelihood(self, X, labels):
         mu, kappa, Psi, nu = self
@@ -367,9 +363,6 @@ class NormalWishart(NamedTuple):
         squared_lengths(lanes[0], data.values[item], width // LANES, lengths)
         for k in range(width // LANES * LANES):
             values[k] += rows[0, k] - rows[1, k] * log_above_one(1.0 + rows[2, k] * lengths[k])
-
-    def restore_parameters(self, data, parameters):
-        return restore_location(data, parameters)
 
     def parameters_size(self):
         d = self.mu.shape[0]

@@ -13,6 +13,7 @@ from pymc_nrm.families.components import write_logarithms
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import add_log_rising_factorials, add_logarithms, multiply_rising_factorial
 from pymc_nrm.families.learned import Hyperpriors, learned_text
+from pymc_nrm.families.moments import symbolic_log_growth
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import digamma, log_gamma_ratio, symbolic_log_rising_factorial
@@ -89,11 +90,8 @@ class PoissonGamma(NamedTuple):
         X = X.astype("float64")
         counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)[:, None]
         sums = segment_sum(X, labels, n_clusters)
-        log_beta_n = pt.log(beta + counts)
-        # This is log(beta_n / beta), without a difference that cancels or a quotient that overflows.
-        above = pt.maximum(beta, counts)
-        log_growth = pt.switch(beta < counts, log_beta_n - pt.log(beta), pt.log1p(counts / above))
-        terms = symbolic_log_rising_factorial(alpha, sums) - sums * log_beta_n - alpha * log_growth
+        terms = symbolic_log_rising_factorial(alpha, sums) - sums * pt.log(beta + counts)
+        terms -= alpha * symbolic_log_growth(beta, counts)
         return terms.sum() - pt.gammaln(X + 1).sum()
 
     # A row of statistics: sums (d), count, sum of log x!.

@@ -14,12 +14,7 @@ from pymc_nrm.families.base import (
     statistics_size,
 )
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
-from pymc_nrm.families.conjugate import (
-    draw_parameters,
-    log_marginal,
-    parameters_size,
-    restore_parameters,
-)
+from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size, restore_parameters
 from pymc_nrm.families.fast import (
     add_log_predictives,
     log_predictive_without,

@@ -14,8 +14,6 @@ from pytensor.graph.basic import Apply
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp, symbolic_pullback
 
-__all__ = ["CovarianceGradient", "RandomCovariance", "random_covariance", "symbolic_covariance"]
-
 
 @kernel
 def _root(scale, squares, below):

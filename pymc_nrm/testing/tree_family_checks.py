@@ -32,7 +32,6 @@ __all__ = ["check_tree_family"]
 # What every tree family must define.
 TREE_FAMILY = (
     prepare_data,
-    localise,
     symbolic_log_likelihood,
     new_scatter,
     add_square,

@@ -16,12 +16,7 @@ from pymc_nrm.families.base import (
     refresh_cache,
     statistics_size,
 )
-from pymc_nrm.families.conjugate import (
-    draw_parameters,
-    log_marginal,
-    parameters_size,
-    restore_parameters,
-)
+from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size, restore_parameters
 from pymc_nrm.families.fast import panel_shape, update_cache
 from pymc_nrm.families.product import Product, product, product_data
 from pymc_nrm.kernels.generic import kernel

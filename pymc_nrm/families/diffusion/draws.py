@@ -9,8 +9,6 @@ from pymc_nrm.families.diffusion.messages import residual_scatter
 from pymc_nrm.families.diffusion.node_tree import build_node_tree
 from pymc_nrm.kernels.generic import kernel
 
-__all__ = ["draw_data", "draw_given_data", "draw_node_means"]
-
 
 @kernel
 def _draw_whitened_means(tree, rng):

@@ -135,9 +135,6 @@ class IndependentNormalDiffusion(NamedTuple):
         check_shape("alpha of IndependentNormalDiffusion", self.alpha, "variance", "beta")
         check_ratio(data, np.sqrt(self.beta), "beta", title)
 
-    def localise(self, data):
-        return self._replace(mu=self.mu - data.center)
-
     def symbolic_log_likelihood(self, paths, X):
         mu, tau, alpha, beta = self
         n, d = X.shape[0], X.shape[1]

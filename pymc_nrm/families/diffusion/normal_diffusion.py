@@ -144,9 +144,6 @@ class NormalDiffusion(NamedTuple):
         # The width of a leaf in each feature given all others.
         check_ratio(data, np.sqrt(1.0 / np.diag(np.linalg.pinv(self.Psi))), "Psi", title)
 
-    def localise(self, data):
-        return self._replace(mu=self.mu - data.center)
-
     def symbolic_log_likelihood(self, paths, X):
         mu, tau, Psi, nu = self
         n, d = X.shape[0], X.shape[1]

@@ -15,8 +15,6 @@ from pymc_nrm.families.diffusion.node_tree import build_node_tree
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp, symbolic_pullback
 
-__all__ = ["symbolic_scatter"]
-
 
 @kernel
 def _centred_tree(mu, tau, paths, X):
