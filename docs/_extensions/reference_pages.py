@@ -12,11 +12,9 @@ from sphinx.ext.napoleon import NumpyDocstring
 
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import statistics_size
-from pymc_nrm.families.conjugate import parameter_shapes
 from pymc_nrm.measures.base import n_clusters_mean
 
 _N, _D, _L = 5, 3, 4  # sizes of an example, all different, from which shapes are read
-_AXES = {_N: "n", _D: "d", _L: "l"}
 
 
 def setup(app):
@@ -148,10 +146,9 @@ def _measure_facts(cls):
 
 def _family_facts(cls):
     full = broadcast_hyperparameters(cls(**{name: _example(cls, name) for name in cls._fields}), _N, _D)
-    shapes = {name: _shape([_AXES[size] for size in shape]) for name, shape in parameter_shapes(full).items()}
     return {
         "hyperparameters": _hyperparameters(cls, _shape),
-        "shapes": shapes,
+        "shapes": {name: _shape(axes) for name, axes in cls.parameters.items()},
         "statistics": _comment(cls, "A row of statistics: "),
         "size": (int(statistics_size(full)), _D, _L if any("l" in h.core for h in cls.hyperparameters.values()) else 0),
         "continuous": cls.continuous,

@@ -10,9 +10,7 @@ _BLOCK = 2**22
 
 @generic
 def log_affinities(family, parameters):
-    """Log of the Bhattacharyya coefficient, the integral of ``sqrt(f g)``, for all pairs of components. They are at
-    most 0, and 0 on the diagonal. Shapes: ``parameters`` (K, ...); returns (K, K).
-    """
+    """Log of the integral of ``sqrt(f g)`` for all pairs of components with parameters (K, ...), shape (K, K)."""
     raise NotImplementedError(f"{type(family).__name__} has no affinity in closed form, which fused_estimate needs")
 
 

@@ -1,7 +1,7 @@
 """What every family must define, and the rows that hold the data of a cluster.
 
-A family is a ``NamedTuple`` of hyperparameters, described by :func:`conjugate_family`, and registers an implementation
-for the functions of these files:
+A family is a ``NamedTuple`` of hyperparameters, described by :func:`conjugate_family`, whose methods have the names of
+functions of these files:
 
 - ``base.py``: data, rows, the predictive density and the symbolic log-likelihood, which every family must define;
 - ``conjugate.py``: the log marginal of a cluster and draws of its parameters, which most moves and predictions need;
@@ -29,45 +29,27 @@ class Family(Protocol):
     """Class attributes of every family."""
 
     hyperparameters: ClassVar[dict[str, Hyperparameter]]
+    parameters: ClassVar[dict[str, tuple[str, ...]]]
     continuous: ClassVar[bool]
     missing_allowed: ClassVar[bool]
 
 
 def conjugate_family[T](
-    *, hyperparameters: dict[str, Hyperparameter], continuous: bool, missing_allowed: bool
+    *,
+    hyperparameters: dict[str, Hyperparameter],
+    parameters: dict[str, tuple[str, ...]] | None = None,
+    continuous: bool,
+    missing_allowed: bool,
 ) -> Callable[[type[T]], type[T]]:
-    """Give the ``NamedTuple`` of a family the class attributes of :class:`Family`: a decorator.
+    """Decorator that gives the ``NamedTuple`` of a family the class attributes of :class:`Family`.
 
-    Parameters
-    ----------
-    hyperparameters : dict of str to Hyperparameter
-        One for each field.
-    continuous : bool
-        Whether data are real numbers; otherwise they are whole numbers.
-    missing_allowed : bool
-        Whether NaN in the data means missing.
-
-    Returns
-    -------
-    callable
-        Takes the class and returns it.
-
-    Raises
-    ------
-    ValueError
-        If the names of the hyperparameters are not those of the fields.
-
-    Examples
-    --------
-    >>> @conjugate_family(
-    ...     hyperparameters={"rate": Hyperparameter(("d",), "positive")}, continuous=True, missing_allowed=False
-    ... )
-    ... class Waiting(NamedTuple):
-    ...     rate: Any = 1.0
-    >>> Waiting.continuous, Waiting.missing_allowed
-    (True, False)
+    ``hyperparameters`` describes every field, ``parameters`` has the axes of the parameters of a cluster by name, in
+    the order in which ``draw_parameters`` writes them: "d" for features, and axes of hyperparameters.  Data are real
+    numbers if ``continuous``, otherwise whole numbers; NaN means missing if ``missing_allowed``.
     """
-    return describe_fields(hyperparameters, continuous=continuous, missing_allowed=missing_allowed)
+    return describe_fields(
+        hyperparameters, parameters=parameters or {}, continuous=continuous, missing_allowed=missing_allowed
+    )
 
 
 class Dense(NamedTuple):
@@ -77,10 +59,7 @@ class Dense(NamedTuple):
 
 
 class Centred(NamedTuple):
-    """Data of a kernel: values minus the centre, shape (n, d), and the centre, shape (d,); float64.
-
-    ``grid``, for families that need it, says how sums are split into exact parts (``families/moments.py``).
-    """
+    """Data of a kernel: values minus the centre (n, d), the centre (d,), and the grid of ``families/moments.py``."""
 
     values: Any
     center: Any
@@ -89,119 +68,38 @@ class Centred(NamedTuple):
 
 @generic
 def complete(family, X):
-    """Fill hyperparameters that were left out from the data, for example the number of levels.
-
-    Parameters
-    ----------
-    family : Family
-    X : array or sparse matrix, shape (n, d)
-
-    Returns
-    -------
-    Family
-    """
+    """Fill hyperparameters that were left out from the data (n, d), for example the number of levels."""
     return family
 
 
 @generic
 def canonical(family):
-    """Replace shorthand for hyperparameters whose shape depends on more than n and d.
-
-    Called by :func:`~pymc_nrm.families.arguments.broadcast_hyperparameters`; without an implementation the family is
-    its own canonical form.
-
-    Parameters
-    ----------
-    family : Family
-
-    Returns
-    -------
-    Family
-        Fields broadcast against their core dimensions; only what the data alone determine is still None.
-    """
+    """Broadcast hyperparameters whose shape depends on more than n and d; what only data determine stays None."""
     return family
 
 
 @generic
 def prepare_data(family, X):
-    """Check data and put them into the form that the kernels of the family read.
-
-    Parameters
-    ----------
-    family : Family
-    X : array or sparse matrix, shape (n, d)
-
-    Returns
-    -------
-    NamedTuple of arrays
-
-    Raises
-    ------
-    ValueError
-        If a value is outside the support of the family.
-    """
+    """Check data, an array or sparse matrix (n, d), and put them into a NamedTuple that kernels read."""
     raise NotImplementedError
 
 
 @generic
 def check_resolution(family, data, title):
-    """Check that doubles resolve a cluster among these data, under these hyperparameters.
-
-    Parameters
-    ----------
-    family : Family
-        From :func:`localise`.
-    data : NamedTuple of arrays
-        From :func:`prepare_data`.
-    title : str
-        Name of the data in messages.
-
-    Raises
-    ------
-    ValueError
-        If they do not; the message names the item with the largest value and says what to do.
-    """
+    """Raise a ValueError that names the data by ``title`` if doubles do not resolve a cluster among them."""
 
 
 @generic
 def localise(family, data):
-    """Move hyperparameters that are locations into the coordinates of the prepared data.
-
-    Second moments of large coordinates lose digits, so location families prepare :class:`Centred` data.  Callers of
-    kernels apply this once to the family of full shape: kernels then read ``mu - center`` and write
-    component parameters relative to the centre, which
-    :func:`~pymc_nrm.families.conjugate.restore_parameters` undoes.
-
-    Parameters
-    ----------
-    family : Family
-        Numbers and arrays of full shape.
-    data : NamedTuple of arrays
-        From :func:`prepare_data`.
-
-    Returns
-    -------
-    Family
-    """
-    return family
+    """Move the hyperparameter mu into the coordinates of :class:`Centred` data, once before any kernel runs."""
+    return family._replace(mu=family.mu - data.center) if isinstance(data, Centred) else family
 
 
 @generic
 def log_likelihood(family, X, labels):
-    """Symbolic log density of the data given the partition, component parameters integrated out.
+    """Symbolic log density of the data (n, d) given labels (n,) without gaps: the sum of the marginals of clusters.
 
-    Parameters
-    ----------
-    family : Family
-        Its fields are tensors of full shape.
-    X : tensor, shape (n, d)
-    labels : integer tensor, shape (n,)
-        0-based labels without gaps.
-
-    Returns
-    -------
-    scalar tensor
-        The sum of the log marginals of the clusters, differentiable in hyperparameters and continuous data.
+    It is differentiable in hyperparameters, which have full shape, and in continuous data.
     """
     raise NotImplementedError
 
@@ -237,17 +135,6 @@ def log_predictive(family, cache, data, item):
 
 
 def segment_sum(x, labels, n_clusters):
-    """Symbolic sums of the rows of ``x`` with equal labels.
-
-    Parameters
-    ----------
-    x : tensor, shape (n, ...)
-    labels : integer tensor, shape (n,)
-    n_clusters : scalar tensor
-
-    Returns
-    -------
-    tensor, shape (n_clusters, ...)
-    """
+    """Symbolic sums of the rows of ``x`` (n, ...) with equal labels (n,), shape (n_clusters, ...)."""
     zeros = pt.zeros((n_clusters, *[x.shape[axis] for axis in range(1, x.ndim)]), dtype=x.dtype)
     return zeros[labels].inc(x)

@@ -17,6 +17,7 @@ from pymc_nrm.kernels.special import digamma, log_rising_factorial, symbolic_log
 
 @conjugate_family(
     hyperparameters={"alpha": Hyperparameter(("d",), "positive"), "beta": Hyperparameter(("d",), "positive")},
+    parameters={"probability": ("d",)},
     continuous=False,
     missing_allowed=True,
 )
@@ -80,9 +81,6 @@ class BernoulliBeta(NamedTuple):
         if (values > 1).any():
             raise ValueError(f"data of BernoulliBeta must be 0, 1 or NaN; got {np.nanmax(values)}")
         return Dense(values)
-
-    def parameter_shapes(self):
-        return {"probability": (self.alpha.shape[0],)}
 
     def log_likelihood(self, X, labels):
         n_clusters = labels.max() + 1
@@ -188,21 +186,6 @@ class BernoulliBeta(NamedTuple):
     def draw_item(self, parameters, rng, item, values):
         for j in range(values.shape[0]):
             values[j] = 1.0 if rng.random() < parameters[j] else 0.0
-
-    def log_component_density(self, parameters, points, log_values):
-        n, d = points.values.shape
-        for i in range(n):
-            log_values[i] = 0.0
-        for j in range(d):
-            p = parameters[j]
-            log_one = math.log(p) if p > 0.0 else -math.inf
-            log_zero = math.log1p(-p) if p < 1.0 else -math.inf
-            for i in range(n):
-                x = points.values[i, j]
-                if x == 1.0:
-                    log_values[i] += log_one
-                elif x == 0.0:
-                    log_values[i] += log_zero
 
     def component_panel(self, n_columns):
         return np.empty((2 * self.alpha.shape[0], n_columns))

@@ -27,6 +27,7 @@ from pymc_nrm.kernels.special import log_gamma_ratio, log_rising_factorial, symb
         "alpha": Hyperparameter(("d", "l"), "weights"),
         "n_levels": Hyperparameter(("d",), "positive whole"),
     },
+    parameters={"probability": ("d", "l")},
     continuous=False,
     missing_allowed=True,
 )
@@ -127,9 +128,6 @@ class CategoricalDirichlet(NamedTuple):
                 f"feature {feature}, which has {np.broadcast_to(n_levels, values.shape[1])[feature]} levels"
             )
         return Levels(np.where(np.isnan(values), -1, values).astype("int64"))
-
-    def parameter_shapes(self):
-        return {"probability": self.alpha.shape}
 
     def log_likelihood(self, X, labels):
         alpha = self.alpha
@@ -254,18 +252,6 @@ class CategoricalDirichlet(NamedTuple):
                     remaining -= p
                     if remaining < 0.0:
                         break
-
-    def log_component_density(self, parameters, points, log_values):
-        n, d = points.values.shape
-        width = parameters.shape[0] // d
-        for i in range(n):
-            total = 0.0
-            for j in range(d):
-                x = points.values[i, j]
-                if x >= 0:
-                    p = parameters[j * width + x]
-                    total += math.log(p) if p > 0.0 else -math.inf
-            log_values[i] = total
 
     def component_panel(self, n_columns):
         return np.empty((self.alpha.size, n_columns))

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pymc_nrm.families.base import Centred
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.special import draw_log_gamma
 
@@ -12,10 +13,15 @@ def log_marginal(family, statistics):
     raise NotImplementedError
 
 
-@generic
 def parameter_shapes(family):
-    """Names and shapes of the parameters of one cluster, in the order in which :func:`draw_parameters` writes them."""
-    raise NotImplementedError
+    """Names and shapes of the parameters of one cluster, in the order in which :func:`draw_parameters` writes them.
+
+    Lengths of the axes that a family declares are those of hyperparameters of full shape.
+    """
+    sizes = {}
+    for name, value in family._asdict().items():
+        sizes.update(zip(family.hyperparameters[name].core, np.shape(value), strict=True))
+    return {name: tuple(sizes[axis] for axis in axes) for name, axes in family.parameters.items()}
 
 
 @generic
@@ -38,20 +44,12 @@ def draw_item(family, parameters, rng, item, values):
 
 @generic
 def restore_parameters(family, data, parameters):
-    """Component parameters in the coordinates of the user, from those that :func:`draw_parameters` wrote.
-
-    Parameters
-    ----------
-    family : Family
-    data : NamedTuple of arrays
-        From :func:`~pymc_nrm.families.base.prepare_data`.
-    parameters : ndarray, shape (..., parameters_size)
-
-    Returns
-    -------
-    ndarray, shape (..., parameters_size)
-    """
-    return parameters
+    """Rows of :func:`draw_parameters` in the coordinates of the user; those for centred data begin with a location."""
+    if not isinstance(data, Centred):
+        return parameters
+    restored = np.array(parameters)
+    restored[..., : len(data.center)] += data.center
+    return restored
 
 
 @kernel

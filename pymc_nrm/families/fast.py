@@ -10,11 +10,7 @@ from pymc_nrm.kernels.special import log_rising_factorial
 
 @generic
 def update_cache(family, statistics, cache, data, item, sign):
-    """Add or subtract one item and bring the cache up to date, in place.
-
-    ``statistics`` and ``cache`` must belong together beforehand.  Families override this if changing the cache
-    costs less than computing it again.
-    """
+    """Add or subtract one item and bring the cache up to date, in place; both rows belong together beforehand."""
     add_item(family, statistics, data, item, sign)
     refresh_cache(family, statistics, cache)
 
@@ -23,30 +19,17 @@ def update_cache(family, statistics, cache, data, item, sign):
 def log_predictive_without(family, statistics, cache, data, item):
     """Log density of an item of a cluster of several given the other items, from rows that hold it as well.
 
-    Families override this if it costs less than a removal.  The value is nan if the family has no formula, or if the
-    formula would lose digits: the caller must then remove the item.
+    It is nan if there is no formula, or if it would lose digits: the caller must then remove the item.
     """
     return math.nan
 
 
 @generic
 def log_marginals_with_gradient(family, statistics, gradient):
-    """Sum of the log marginals of several clusters; adds its derivatives in the hyperparameters to a row.
+    """Sum of the log marginals of clusters, (n_clusters, statistics_size), whose derivatives are added to a row.
 
-    With it NUTS needs a single kernel for the log-likelihood of observed data and its gradient; for families without
-    it, the derivatives are those of ``log_likelihood``.
-
-    Parameters
-    ----------
-    family : Family
-    statistics : ndarray, shape (n_clusters, statistics_size)
-    gradient : ndarray
-        The entries of all fields, in their order, arrays in C order, and those of a symmetric matrix as if each were
-        free.
-
-    Returns
-    -------
-    float
+    The row has the entries of all fields in their order, those of a symmetric matrix as if each were free.  NUTS then
+    needs a single kernel for the log-likelihood of observed data and its gradient.
     """
     raise NotImplementedError
 
@@ -64,20 +47,14 @@ def panel_shape(family):
 
 @generic
 def write_panel(family, cache, rows, lanes, column):
-    """Write the cache row of a cluster into a column of a panel, in place.
-
-    The rows are the transposed cache unless a family overrides this.
-    """
+    """Write the cache row of a cluster into a column of a panel, by default the transposed cache."""
     for i in range(panel_shape(family)[0]):
         rows[i, column] = cache[i]
 
 
 @generic
 def update_panel(family, cache, rows, lanes, column, data, item):
-    """Bring a column of a panel up to date, in place, after one item has joined or left its cluster.
-
-    Families override this if that costs less than writing the column again.
-    """
+    """Bring a column of a panel up to date, in place, after one item has joined or left its cluster."""
     write_panel(family, cache, rows, lanes, column)
 
 
@@ -85,18 +62,7 @@ def update_panel(family, cache, rows, lanes, column, data, item):
 def add_log_predictives(family, rows, lanes, data, item, width, values):
     """Add the log predictive density of an item, for the first ``width`` columns of a panel, to ``values``.
 
-    Families override this and :func:`panel_shape` if weighing many clusters at once costs less than one by one.
-
-    Parameters
-    ----------
-    family : Family
-    rows, lanes : ndarray
-        The panel; rows that the family does not read may serve as memory.
-    data : NamedTuple of arrays
-    item : int
-    width : int
-        A multiple of LANES.
-    values : ndarray, shape (at least width,)
+    The width is a multiple of LANES; rows of the panel that the family does not read may serve as memory.
     """
 
 
@@ -109,21 +75,9 @@ def add_row(row, width, values):
 
 @kernel
 def multiply_rising_factorial(total, product, a, x):
-    """Multiply ``exp(total) product`` by ``Gamma(a + x) / Gamma(a)``, a product of x factors; return total and product.
+    """Multiply ``exp(total) product`` by ``Gamma(a + x) / Gamma(a)`` for whole x; return total and product.
 
     One logarithm then serves many small counts.
-
-    Parameters
-    ----------
-    total : float
-    product : positive float
-    a : positive float
-    x : float
-        A whole number of at least 0.
-
-    Returns
-    -------
-    total, product : float
     """
     if x > 8.0:
         return total + log_rising_factorial(a, x), product
@@ -142,25 +96,9 @@ _LARGEST_COUNT, _LARGEST_START = 64.0, 1e15
 
 @kernel
 def add_log_rising_factorials(log_a, a, x, n_factors, product, width, values):
-    """Add ``log Gamma(a + x) / Gamma(a)`` of each column to values and a product, whose logarithm is to be added later.
+    """Add ``log Gamma(a + x) / Gamma(a)`` of each column, whole x > 0, to values and a product of at least 1.
 
-    Parameters
-    ----------
-    log_a, a : ndarray, shape (at least width,)
-        A positive hyperparameter plus the counts of each column, and their logarithms.
-    x : float
-        A whole number of at least 1.
-    n_factors : int
-        Number of factors in the product so far.
-    product : ndarray, shape (at least width,)
-        Numbers of at least 1, whose logarithms :func:`add_logarithms` adds at the end.
-    width : int
-    values : ndarray, shape (at least width,)
-
-    Returns
-    -------
-    int
-        Number of factors in the product.
+    :func:`add_logarithms` adds the logarithm of the product at the end; it has ``n_factors`` so far, which is returned.
     """
     add_row(log_a, width, values)
     # Columns differ by sums of counts, so that any of them tells whether the hyperparameter is large.

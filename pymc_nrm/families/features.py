@@ -9,21 +9,11 @@ from pymc_nrm.kernels.generic import generic
 
 @generic
 def features(data, rng):
-    """Coordinates of the items in which Euclidean distances make sense.
+    """Coordinates (n, k) of the items of prepared data in which Euclidean distances make sense.
 
     Real and binary features are scaled to unit variance, and their missing values replaced by the mean.  Counts are
     replaced by their square roots, vectors of counts by the square roots of their proportions (Hellinger distances),
-    and categories by one column for each level.  Several data sets are put side by side with equal total variances.
-
-    Parameters
-    ----------
-    data : NamedTuple of arrays
-        From ``prepare_data``.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray, shape (n, k)
+    and categories by one column for each level.  Several data sets stand side by side with equal total variances.
     """
     return _standardise(np.asarray(data.values, dtype="float64"))
 

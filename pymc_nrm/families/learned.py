@@ -90,9 +90,8 @@ class Hyperpriors:
         return self.variable(label, "LogNormal", mu, sigma, dims=dims)
 
     def concentrations(self):
-        """Add how alike clusters are in each feature: prior numbers of observations behind their common frequencies.
-
-        Below 1 most clusters have one value nearly always; far above 1 all clusters have the same frequencies.
+        """Add prior numbers of observations behind the common frequencies: below 1 most clusters have one value nearly
+        always, far above 1 all clusters are alike.
         """
         return self.log_normal("concentration", 0.0, 1.0, dims=self.features())
 

@@ -53,15 +53,6 @@ def centred(values):
     return Centred(shifted, center, grid)
 
 
-def restore_location(data, parameters):
-    """Parameters in the units of the data, from those of centred data, which begin with a location. Shapes:
-    ``parameters`` (..., parameters_size); returns (..., parameters_size).
-    """
-    restored = np.array(parameters)
-    restored[..., : len(data.center)] += data.center
-    return restored
-
-
 def check_ratio(data, scale, advice, title):
     """Refuse values whose squares overflow, or that are too large for doubles to resolve the width of a cluster."""
     distance = np.nan_to_num(np.abs(data.values), nan=0.0)
@@ -107,11 +98,15 @@ def check_location(title, mu, data, largest=LARGEST_DISTANCE):
 
 
 def symbolic_shrinkage(kappa, counts):
-    """Weight ``kappa / (kappa + n)`` of the prior mean after n items, which rewrites of a graph cannot make
-    overflow.
-    """
+    """Weight ``kappa / (kappa + n)`` of the prior mean after n items, which no rewrite of a graph makes overflow."""
     # As a quotient, it would be merged with its factors: kappa times a squared distance need not be finite.
     return pt.sigmoid(pt.log(kappa) - pt.log(counts))
+
+
+def symbolic_log_growth(beta, added):
+    """``log((beta + added) / beta)``, without a difference that cancels or a quotient that overflows."""
+    larger = pt.maximum(beta, added)
+    return pt.switch(beta < added, pt.log(beta + added) - pt.log(beta), pt.log1p(added / larger))
 
 
 def check_shape(title, values, known, scale):

@@ -28,6 +28,7 @@ _MOST_COLUMNS = 128
         "alpha": Hyperparameter(("d",), "positive"),
         "total": Hyperparameter(("n",), "non-negative whole"),
     },
+    parameters={"probability": ("d",)},
     continuous=False,
     missing_allowed=False,
 )
@@ -110,9 +111,6 @@ class MultinomialDirichlet(NamedTuple):
         return SparseCounts(
             rows.indptr.astype("int64"), rows.indices.astype("int64"), rows.data, totals, log_coefficients
         )
-
-    def parameter_shapes(self):
-        return {"probability": (self.alpha.shape[0],)}
 
     def log_likelihood(self, X, labels):
         alpha = self.alpha
@@ -256,14 +254,6 @@ class MultinomialDirichlet(NamedTuple):
             values[j] = rng.binomial(remaining, p) if j < values.shape[0] - 1 else remaining
             remaining -= int(values[j])
             mass -= parameters[j]
-
-    def log_component_density(self, parameters, points, log_values):
-        for i in range(points.totals.shape[0]):
-            total = points.log_coefficients[i]
-            for k in range(points.indptr[i], points.indptr[i + 1]):
-                p = parameters[points.indices[k]]
-                total += points.values[k] * math.log(p) if p > 0.0 else -math.inf
-            log_values[i] = total
 
     def component_panel(self, n_columns):
         return np.empty((self.alpha.shape[0], n_columns))

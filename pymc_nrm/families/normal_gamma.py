@@ -8,7 +8,6 @@ import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
 from scipy.special import ndtr
 
-from pymc_nrm.checks import naming
 from pymc_nrm.families.affinities import diagonal_gaussian_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, conjugate_family, segment_sum
@@ -21,11 +20,11 @@ from pymc_nrm.families.moments import (
     check_ratio,
     check_shape,
     product_grid,
-    restore_location,
     sample_location,
+    symbolic_log_growth,
     symbolic_shrinkage,
 )
-from pymc_nrm.families.sample_covariance import check_variances
+from pymc_nrm.families.sample_covariance import feature_moments
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES, log_above_one
 from pymc_nrm.kernels.pairs import split_at, split_product
@@ -44,6 +43,7 @@ _LEAST_SHARE_LEFT = 1e-6
         "alpha": Hyperparameter(("d",), "positive"),
         "beta": Hyperparameter(("d",), "positive"),
     },
+    parameters={"mean": ("d",), "variance": ("d",)},
     continuous=True,
     missing_allowed=True,
 )
@@ -118,21 +118,8 @@ class NormalGamma(NamedTuple):
         >>> NormalGamma.from_data([[0.0], [2.0], [4.0]]).beta
         array([1.])
         """
-        with naming("X"):
-            values = check_matrix(cls, X)
-        few = np.flatnonzero((~np.isnan(values)).sum(axis=0) < 2)
-        if len(few):
-            raise ValueError(f"X must have at least two values in every column; got fewer in columns {few.tolist()}")
-        still = np.flatnonzero(np.nanmin(values, axis=0) == np.nanmax(values, axis=0))
-        if len(still):
-            raise ValueError(
-                f"X must have columns that vary; columns {still.tolist()} are constant. Leave them out: a constant "
-                "column says nothing about clusters"
-            )
-        with np.errstate(over="ignore", invalid="ignore"):
-            variance = np.nanvar(values, axis=0, ddof=1)
-        check_variances(variance)
-        return cls(mu=np.nanmean(values, axis=0), kappa=0.1, alpha=2.0, beta=variance / 4)
+        mean, variance = feature_moments(cls, X)
+        return cls(mu=mean, kappa=0.1, alpha=2.0, beta=variance / 4)
 
     @classmethod
     @learned_text(", or a feature has no positive variance")
@@ -174,9 +161,6 @@ class NormalGamma(NamedTuple):
         check_ratio(data, np.sqrt(self.beta), "beta", title)
         check_location("mu of NormalGamma", self.mu, data)
 
-    def localise(self, data):
-        return self._replace(mu=self.mu - data.center)
-
     def log_likelihood(self, X, labels):
         mu, kappa, alpha, beta = self
         n_clusters = labels.max() + 1
@@ -192,13 +176,10 @@ class NormalGamma(NamedTuple):
         scatter = segment_sum(residuals**2, labels, n_clusters)
         kappa_n = kappa + counts
         added = scatter / 2 + counts / 2 * symbolic_shrinkage(kappa, counts) * (means + (centers - mu)) ** 2
-        log_beta_n = pt.log(beta + added)
-        # This is log(beta_n / beta), without a difference that cancels or a quotient that overflows.
-        log_growth = pt.switch(added < beta, pt.log1p(added / pt.maximum(added, beta)), log_beta_n - pt.log(beta))
         return (
             symbolic_log_rising_factorial(alpha, counts / 2)
-            - alpha * log_growth
-            - counts / 2 * log_beta_n
+            - alpha * symbolic_log_growth(beta, added)
+            - counts / 2 * pt.log(beta + added)
             + (pt.log(kappa) - pt.log(kappa_n)) / 2
             - counts / 2 * np.log(2 * np.pi)
         ).sum()
@@ -334,13 +315,6 @@ class NormalGamma(NamedTuple):
                 distance = x - mean[k]
                 values[k] += constant[k] - power[k] * log_above_one(1.0 + scale[k] * distance * distance)
 
-    def restore_parameters(self, data, parameters):
-        return restore_location(data, parameters)
-
-    def parameter_shapes(self):
-        d = self.mu.shape[0]
-        return {"mean": (d,), "variance": (d,)}
-
     def parameters_size(self):
         return 2 * self.mu.shape[0]
 
@@ -358,18 +332,6 @@ class NormalGamma(NamedTuple):
         d = values.shape[0]
         for j in range(d):
             values[j] = parameters[j] + math.sqrt(parameters[d + j]) * rng.standard_normal()
-
-    def log_component_density(self, parameters, points, log_values):
-        n, d = points.values.shape
-        for i in range(n):
-            log_values[i] = 0.0
-        for j in range(d):
-            mean, variance = parameters[j], parameters[d + j]
-            constant, scale = -0.5 * (_LOG_2_PI + math.log(variance)), -0.5 / variance
-            for i in range(n):
-                x = points.values[i, j]
-                if not math.isnan(x):
-                    log_values[i] += constant + scale * (x - mean) ** 2
 
     def component_panel(self, n_columns):
         return np.empty((3 * self.mu.shape[0], n_columns))

@@ -19,7 +19,6 @@ from pymc_nrm.families.moments import (
     check_location,
     check_ratio,
     check_shape,
-    restore_location,
     symbolic_shrinkage,
 )
 from pymc_nrm.families.sample_covariance import sample_moments
@@ -50,6 +49,7 @@ _LOG_2_PI = math.log(2.0 * math.pi)
         "Psi": Hyperparameter(("d", "d"), "positive definite"),
         "nu": Hyperparameter((), "greater than d - 1"),
     },
+    parameters={"mean": ("d",), "covariance": ("d", "d")},
     continuous=True,
     missing_allowed=False,
 )
@@ -174,9 +174,6 @@ class NormalWishart(NamedTuple):
         weight = self.kappa / (1.0 + self.kappa / max(n, 1))
         largest = LARGEST_RATIO * width / np.sqrt(weight) if d > 1 else LARGEST_DISTANCE
         check_location("mu of NormalWishart", self.mu, data, largest)
-
-    def localise(self, data):
-        return self._replace(mu=self.mu - data.center)
 
     def log_likelihood(self, X, labels):
         mu, kappa, Psi, nu = self
@@ -367,13 +364,6 @@ class NormalWishart(NamedTuple):
         for k in range(width // LANES * LANES):
             values[k] += rows[0, k] - rows[1, k] * log_above_one(1.0 + rows[2, k] * lengths[k])
 
-    def restore_parameters(self, data, parameters):
-        return restore_location(data, parameters)
-
-    def parameter_shapes(self):
-        d = len(self.mu)
-        return {"mean": (d,), "covariance": (d, d)}
-
     def parameters_size(self):
         d = self.mu.shape[0]
         return d + d * d
@@ -393,23 +383,6 @@ class NormalWishart(NamedTuple):
             noise = rng.standard_normal()
             for i in range(j, d):
                 values[i] += factor[i, j] * noise
-
-    def log_component_density(self, parameters, points, log_values):
-        n, d = points.values.shape
-        factor = np.linalg.cholesky(parameters[d:].copy().reshape((d, d)))
-        constant = -0.5 * d * _LOG_2_PI
-        for j in range(d):
-            constant -= math.log(factor[j, j])
-        y = np.empty(d)
-        for i in range(n):
-            distance = 0.0
-            for j in range(d):
-                total = points.values[i, j] - parameters[j]
-                for k in range(j):
-                    total -= factor[j, k] * y[k]
-                y[j] = total / factor[j, j]
-                distance += y[j] * y[j]
-            log_values[i] = constant - 0.5 * distance
 
     def component_panel(self, n_columns):
         d = self.mu.shape[0]
@@ -464,11 +437,7 @@ _LEAST_DETERMINANT_SHARE = 1e-6
 
 
 class NormalPanel(NamedTuple):
-    """Components as :func:`~pymc_nrm.kernels.lanes.squared_lengths` reads them, their constants, and memory for the
-    lengths.
-
-    With F the Cholesky factor of the covariance, W is the inverse of F, and b is minus W times the mean.
-    """
+    """Components as ``squared_lengths`` reads them (with b = -W mean, W W' = precision), constants, and memory."""
 
     lanes: Any
     constants: Any

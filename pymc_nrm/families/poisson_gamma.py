@@ -13,6 +13,7 @@ from pymc_nrm.families.components import write_logarithms
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import add_log_rising_factorials, add_logarithms, multiply_rising_factorial
 from pymc_nrm.families.learned import Hyperpriors, learned_text
+from pymc_nrm.families.moments import symbolic_log_growth
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import digamma, log_gamma_ratio, symbolic_log_rising_factorial
@@ -20,6 +21,7 @@ from pymc_nrm.kernels.special import digamma, log_gamma_ratio, symbolic_log_risi
 
 @conjugate_family(
     hyperparameters={"alpha": Hyperparameter(("d",), "positive"), "beta": Hyperparameter(("d",), "positive")},
+    parameters={"rate": ("d",)},
     continuous=False,
     missing_allowed=False,
 )
@@ -82,20 +84,14 @@ class PoissonGamma(NamedTuple):
         values = check_matrix(self, X, integer=True, lower=0, upper=LARGEST_COUNT)
         return Counts(values, gammaln(values + 1).sum(axis=1))
 
-    def parameter_shapes(self):
-        return {"rate": (self.alpha.shape[0],)}
-
     def log_likelihood(self, X, labels):
         alpha, beta = self
         n_clusters = labels.max() + 1
         X = X.astype("float64")
         counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)[:, None]
         sums = segment_sum(X, labels, n_clusters)
-        log_beta_n = pt.log(beta + counts)
-        # This is log(beta_n / beta), without a difference that cancels or a quotient that overflows.
-        above = pt.maximum(beta, counts)
-        log_growth = pt.switch(beta < counts, log_beta_n - pt.log(beta), pt.log1p(counts / above))
-        terms = symbolic_log_rising_factorial(alpha, sums) - sums * log_beta_n - alpha * log_growth
+        terms = symbolic_log_rising_factorial(alpha, sums) - sums * pt.log(beta + counts)
+        terms -= alpha * symbolic_log_growth(beta, counts)
         return terms.sum() - pt.gammaln(X + 1).sum()
 
     # A row of statistics: sums (d), count, sum of log x!.
@@ -240,17 +236,6 @@ class PoissonGamma(NamedTuple):
     def draw_item(self, parameters, rng, item, values):
         for j in range(values.shape[0]):
             values[j] = rng.poisson(parameters[j])
-
-    def log_component_density(self, parameters, points, log_values):
-        n, d = points.values.shape
-        for i in range(n):
-            log_values[i] = -points.log_factorials[i]
-        for j in range(d):
-            # A gamma variable of small shape may underflow, which gives a rate of 0.
-            log_rate = math.log(parameters[j]) if parameters[j] > 0.0 else -math.inf
-            for i in range(n):
-                x = points.values[i, j]
-                log_values[i] += (x * log_rate if x > 0.0 else 0.0) - parameters[j]
 
     def component_panel(self, n_columns):
         return np.empty((self.alpha.shape[0] + 1, n_columns))

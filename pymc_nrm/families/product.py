@@ -14,13 +14,7 @@ from pymc_nrm.families.base import (
     statistics_size,
 )
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
-from pymc_nrm.families.conjugate import (
-    draw_parameters,
-    log_marginal,
-    parameter_shapes,
-    parameters_size,
-    restore_parameters,
-)
+from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size, restore_parameters
 from pymc_nrm.families.fast import (
     add_log_predictives,
     log_predictive_without,
@@ -53,12 +47,6 @@ class Product(NamedTuple):
         first = restore_parameters(self.first, data.first, parameters[..., :size])
         second = restore_parameters(self.second, data.second, parameters[..., size:])
         return np.concatenate([first, second], axis=-1)
-
-    def parameter_shapes(self):
-        first, second = parameter_shapes(self.first), parameter_shapes(self.second)
-        return {f"first.{name}": shape for name, shape in first.items()} | {
-            f"second.{name}": shape for name, shape in second.items()
-        }
 
     def statistics_size(self):
         return statistics_size(self.first) + statistics_size(self.second)

@@ -14,8 +14,6 @@ from pytensor.graph.basic import Apply
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp, symbolic_pullback
 
-__all__ = ["CovarianceGradient", "RandomCovariance", "random_covariance", "symbolic_covariance"]
-
 
 @kernel
 def _root(scale, squares, below):
@@ -116,9 +114,5 @@ class RandomCovariance(KernelOp):
 
 
 def random_covariance(scale, squares, below):
-    """Return ``L T T' L'`` for lower triangular matrices L and T.
-
-    With ``T_ii^2 ~ chi-squared(m - i)`` and standard normal entries below the diagonal it has the law of ``Wishart(m, L
-    L')`` (Bartlett). Shapes: ``scale`` (d, d), ``squares`` (d,), ``below`` (d * (d - 1) / 2,); returns (d, d).
-    """
+    """``L T T' L'``, given L, the squared diagonal of T (d,), and the d (d - 1) / 2 entries below it, by rows."""
     return RandomCovariance()(scale, squares, below)

@@ -1,4 +1,4 @@
-"""The sample mean and covariance of data from which hyperparameters are taken, with checks."""
+"""Sample moments of data from which hyperparameters are taken, with checks."""
 
 import numpy as np
 
@@ -23,15 +23,36 @@ def sample_moments(family_class, X):
     return values.mean(axis=0), covariance
 
 
+def feature_moments(family_class, X):
+    """Mean and variance of each feature, missing values left out. Shapes: ``X`` (n, d); returns (d,) each."""
+    with naming("X"):
+        values = check_matrix(family_class, X)
+    few = np.flatnonzero((~np.isnan(values)).sum(axis=0) < 2)
+    if len(few):
+        raise ValueError(f"X must have at least two values in every column; got fewer in columns {few.tolist()}")
+    check_columns_vary(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance = np.nanvar(values, axis=0, ddof=1)
+    check_variances(variance)
+    return np.nanmean(values, axis=0), variance
+
+
+def check_columns_vary(values):
+    """Refuse constant columns, which say nothing about clusters. Shapes: ``values`` (n, d)."""
+    still = np.flatnonzero(np.nanmin(values, axis=0) == np.nanmax(values, axis=0))
+    if len(still):
+        raise ValueError(
+            f"X must have columns that vary; columns {still.tolist()} are constant. Leave them out: a constant column "
+            "says nothing about clusters"
+        )
+
+
 def check_full_rank(X):
     """Check that a covariance can be estimated from data. Shapes: ``X`` (n, d)."""
     n, d = X.shape
     if n <= d:
         raise ValueError(f"X must have more items than features; got n = {n}, d = {d}. {_REMEDY}")
-    low, high = X.min(axis=0), X.max(axis=0)
-    still = np.flatnonzero(low == high)
-    if len(still):
-        raise ValueError(f"X must have columns that vary; columns {still.tolist()} are constant. Leave them out")
+    check_columns_vary(X)
     dependent = dependent_columns(X)
     if len(dependent):
         raise ValueError(

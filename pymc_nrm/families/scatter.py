@@ -7,28 +7,10 @@ import pytensor.tensor as pt
 from pytensor.gradient import disconnected_type
 from pytensor.graph.basic import Apply
 
+from pymc_nrm.families.factors import factor_in_place, invert_factored
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp
 from pymc_nrm.kernels.special import cholesky_update
-
-# A pivot below this share of its diagonal entry has fewer than about ten digits.
-_LEAST_PIVOT = 1e-6
-
-
-@kernel
-def _cholesky(A):
-    """Overwrite the lower triangle with the Cholesky factor; return False if a pivot loses digits."""
-    right = True
-    for i in range(A.shape[0]):
-        diagonal = A[i, i]
-        for j in range(i + 1):
-            total = A[i, j]
-            for m in range(j):
-                total -= A[i, m] * A[j, m]
-            if i == j:
-                right &= total > _LEAST_PIVOT * diagonal
-            A[i, j] = math.sqrt(total) if i == j else total / A[j, j]
-    return right
 
 
 @kernel
@@ -45,11 +27,11 @@ def _cluster_factors(Psi, rows, labels, n_clusters):
                 sums[i, j] += rows[r, i] * rows[r, j]
     right = np.ones(n_clusters, dtype=np.bool_)
     for k in range(n_clusters):
-        right[k] = _cholesky(factors[k])
+        right[k] = factor_in_place(factors[k])
     if not right.all():
         # A sum cannot hold a matrix that is much longer in one direction than in the others, but its factor can.
         prior = Psi.copy()
-        _cholesky(prior)
+        factor_in_place(prior)
         for k in range(n_clusters):
             if not right[k]:
                 factors[k] = prior
@@ -72,24 +54,9 @@ def _log_determinants(Psi, rows, labels, n_clusters):
 @kernel
 def _inverses(Psi, rows, labels, n_clusters):
     factors = _cluster_factors(Psi, rows, labels, n_clusters.item())
-    d = rows.shape[1]
     inverses = np.zeros_like(factors)
-    W = np.zeros((d, d))
     for k in range(factors.shape[0]):
-        factor = factors[k]
-        for i in range(d):
-            W[i, i] = 1.0 / factor[i, i]
-            for j in range(i):
-                total = 0.0
-                for m in range(j, i):
-                    total -= factor[i, m] * W[m, j]
-                W[i, j] = total * W[i, i]
-        for i in range(d):
-            for j in range(i + 1):
-                total = 0.0
-                for m in range(i, d):
-                    total += W[m, i] * W[m, j]
-                inverses[k, i, j] = inverses[k, j, i] = total
+        invert_factored(factors[k], inverses[k])
     return inverses
 
 
@@ -173,7 +140,5 @@ class Inverses(_ScatterOp):
 
 
 def log_determinants(Psi, rows, labels, n_clusters):
-    """Log determinants of ``Psi`` plus the sums of outer products of the rows with equal labels. Shapes: ``Psi`` (d,
-    d), ``rows`` (n, d), ``labels`` (n,); returns (n_clusters,).
-    """
+    """Log determinants (n_clusters,) of Psi (d, d) plus the outer products of the rows (n, d) with each label (n,)."""
     return LogDeterminants()(Psi, rows, labels, n_clusters)

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from pymc_nrm.families.factors import draw_inverse_wishart, invert_factored
 from pymc_nrm.families.moments import centred_product, sample_location
 from pymc_nrm.kernels.generic import exact_kernel, kernel
 from pymc_nrm.kernels.pairs import add_pairs, divide_pairs, multiply_pairs, split_at, split_product
@@ -56,12 +57,12 @@ def factor_scatter(family, statistics, work):
     for i in range(d):
         for j in range(i + 1):
             work[i, j] += family.Psi[i, j]
-    if not factor_in_place(work, inverse):
+    if not factor_ldl(work, inverse):
         factor_in_pairs(family, statistics, work)
 
 
 @kernel
-def factor_in_place(work, inverse):
+def factor_ldl(work, inverse):
     """Factor a matrix as :func:`factor_scatter` describes; return False if a pivot loses digits."""
     right = True
     for i in range(inverse.shape[0]):
@@ -122,36 +123,6 @@ def posterior_factor(family, statistics, mean, work):
 
 
 @kernel
-def invert_factor(work, inverse):
-    """Write the inverse of A from its Cholesky factor in the first rows of a workspace; return its log determinant.
-
-    Row d of the workspace holds the reciprocals of the diagonal of the factor.
-    """
-    d = inverse.shape[0]
-    log_determinant = 0.0
-    # First the inverse of the factor, in the lower triangle.
-    for i in range(d):
-        log_determinant += 2.0 * math.log(work[i, i])
-        inverse[i, i] = work[d, i]
-        for j in range(i):
-            total = 0.0
-            for m in range(j, i):
-                total += work[i, m] * inverse[m, j]
-            inverse[i, j] = -total * work[d, i]
-    # Entry (i, j) of the product needs row i from column j on, and the rows below.
-    for i in range(d):
-        for j in range(i + 1):
-            total = 0.0
-            for m in range(i, d):
-                total += inverse[m, i] * inverse[m, j]
-            inverse[i, j] = total
-    for i in range(d):
-        for j in range(i):
-            inverse[j, i] = inverse[i, j]
-    return log_determinant
-
-
-@kernel
 def log_determinant(family, statistics):
     """Log determinant of Psi_n; NaN if a pivot is lost numerically."""
     d = family.mu.shape[0]
@@ -196,7 +167,7 @@ def prior_log_determinant(family):
     for i in range(d):
         for j in range(i + 1):
             work[i, j] = family.Psi[i, j]
-    factor_in_place(work, work[d])
+    factor_ldl(work, work[d])
     return factored_log_determinant(work, 0.0)
 
 
@@ -333,7 +304,7 @@ def add_marginal_gradients(family, statistics, gradient):
     work, inverse, z = new_workspace(d), np.empty((d, d)), np.empty(d)
     of_Psi, in_nu = gradient[d + 1 : d + 1 + d * d].reshape((d, d)), d + 1 + d * d
     posterior_factor(family, np.zeros(statistics.shape[1]), z, work)
-    prior_log_determinant = invert_factor(work, inverse)
+    prior_log_determinant = invert_factored(work, inverse)
     of_Psi += 0.5 * nu * statistics.shape[0] * inverse
     total = 0.0
     for k in range(statistics.shape[0]):
@@ -341,7 +312,7 @@ def add_marginal_gradients(family, statistics, gradient):
         # Psi_n is A + w s s'.  With z = inverse(A) s, its determinant is |A| (1 + w s'z), and its inverse is
         # inverse(A) - w z z' / (1 + w s'z).
         weight = posterior_factor(family, statistics[k], z, work)
-        log_determinant = invert_factor(work, inverse)
+        log_determinant = invert_factored(work, inverse)
         shift, distance = work[d + 3], 0.0
         for i in range(d):
             z[i] = 0.0
@@ -366,24 +337,12 @@ def add_marginal_gradients(family, statistics, gradient):
 @kernel
 def draw_mean_and_covariance(family, statistics, rng, parameters):
     """Draw the mean and covariance of a cluster given its statistics and write them into a row."""
-    # Bartlett decomposition: Lambda = inverse(F)' A A' inverse(F), with F the factor of Psi_n, so that F inverse(A)' is
-    # a square root of the covariance.
     d = family.mu.shape[0]
     factor, bartlett, root = new_workspace(d), np.zeros((d, d)), np.zeros((d, d))
     weight = posterior_factor(family, statistics, parameters[:d], factor)
     cholesky_update(factor, math.sqrt(weight) * factor[d + 3])
     nu_n, kappa_n = family.nu + statistics[0], family.kappa + statistics[0]
-    for i in range(d):
-        bartlett[i, i] = math.sqrt(rng.chisquare(nu_n - i))
-        for j in range(i):
-            bartlett[i, j] = rng.standard_normal()
-    # Solve root A' = F row by row; A' is upper triangular.
-    for i in range(d):
-        for j in range(d):
-            total = factor[i, j] if j <= i else 0.0
-            for m in range(j):
-                total -= root[i, m] * bartlett[j, m]
-            root[i, j] = total / bartlett[j, j]
+    draw_inverse_wishart(factor, nu_n, rng, bartlett, root)
     for i in range(d):
         for j in range(d):
             total = 0.0

@@ -44,25 +44,22 @@ class MixtureLayout:
         """Slices, shapes and dimensions of the parameters of one cluster. Axes of length one for the single feature of
         a vector are left out.
         """
-        letters = {letter for spec in self.family_class.hyperparameters.values() for letter in spec.core}
-        d = self.n_features(family)
         layout, start = {}, 0
         for name, shape in parameter_shapes(family).items():
-            dims = []
-            for axis, length in enumerate(shape):
-                if axis == 0 and length == d:
-                    dims.append(self.feature_dim)
-                elif axis == 1 and "l" in letters:
-                    dims.append("level")
-                elif axis == 1 and length == d:
-                    dims.append(f"{self.feature_dim}_other" if self.feature_dim else None)
-                else:
-                    dims.append(f"{name}_dim_{axis}")
+            axes = self.family_class.parameters[name]
+            kept = [(n, dim) for n, dim in zip(shape, self._dims(name, axes), strict=True) if dim is not None]
             size = int(np.prod(shape))
-            kept = [(length, dim) for length, dim in zip(shape, dims, strict=True) if dim is not None]
             layout[name] = (slice(start, start + size), tuple(n for n, _ in kept), tuple(dim for _, dim in kept))
             start += size
         return layout
+
+    def _dims(self, name, axes):
+        """Dimensions for the axes that a family declares: features, features again, levels, or others."""
+        for k, axis in enumerate(axes):
+            if axis == "d":
+                yield f"{self.feature_dim}_other" if self.feature_dim and "d" in axes[:k] else self.feature_dim
+            else:
+                yield "level" if axis == "l" else f"{name}_dim_{k}"
 
 
 def draws_dataset(posterior, variables, coords, attrs=None):

@@ -10,11 +10,18 @@ from pymc.model import Model
 from pymc_nrm.checks import check_count, naming, numeric_array
 from pymc_nrm.distributions.mixture import kernel_family
 from pymc_nrm.families.base import Centred, prepare_data
-from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
+from pymc_nrm.families.components import (
+    add_component_densities,
+    component_cdf,
+    component_mean,
+    component_panel,
+    write_component,
+)
 from pymc_nrm.families.conjugate import parameter_shapes
-from pymc_nrm.families.needs import PARAMETERS, check_needs
+from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.predictions.components import covariances_held
 from pymc_nrm.predictions.items import as_rows
@@ -25,12 +32,18 @@ from pymc_nrm.stats.draws import posterior_of
 @kernel
 def mixture_density(family, weights, rows, points, n_points):
     """Density of items under a discrete measure, shape (n_points,): ``sum_h weights[h] p(x | rows[h])``."""
-    total, log_values = np.zeros(n_points), np.empty(n_points)
-    for h in range(weights.shape[0]):
+    n_atoms = weights.shape[0]
+    width = (n_atoms + LANES - 1) // LANES * LANES
+    panel, log_values = component_panel(family, width), np.empty(width)
+    for h in range(n_atoms):
+        write_component(family, rows[h], panel, h)
+    total = np.zeros(n_points)
+    for i in range(n_points):
         check_signals()
-        log_component_density(family, rows[h], points, log_values)
-        for i in range(n_points):
-            total[i] += weights[h] * math.exp(log_values[i])
+        log_values[:] = 0.0
+        add_component_densities(family, panel, points, i, width, log_values)
+        for h in range(n_atoms):
+            total[i] += weights[h] * math.exp(log_values[h])
     return total
 
 
@@ -78,7 +91,7 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
     >>> measure_density(measures, model, np.arange(1000)).density.sum("point").values.round(6).tolist()
     [[1.0, 1.0]]
     """
-    draws = _MeasureDraws(measure_draws, model, log_component_density, "measure_density")
+    draws = _MeasureDraws(measure_draws, model, COMPONENT_PANEL, "measure_density")
     layout, d = draws.layout, draws.n_features
     rows = as_rows(grid, d, "grid", layout.feature_names())
     with naming("grid"):
@@ -136,7 +149,7 @@ def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: 
     >>> measure_cdf(measures, model, [-1e9, 1e9]).cdf.values.round(3).tolist()
     [[[0.0, 1.0], [0.0, 1.0]]]
     """
-    draws = _MeasureDraws(measure_draws, model, component_cdf, "measure_cdf")
+    draws = _MeasureDraws(measure_draws, model, [component_cdf], "measure_cdf")
     x = numeric_array("grid", grid)
     if x.ndim != 1 or not x.size or np.isnan(x).any():
         raise ValueError(f"grid must be a vector of numbers, shape (m,), without NaN; got shape {x.shape}")
@@ -186,7 +199,7 @@ def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
     >>> measure_mean(measures, model)["mean"].shape
     (1, 2)
     """
-    draws = _MeasureDraws(measure_draws, model, component_mean, "measure_mean")
+    draws = _MeasureDraws(measure_draws, model, [component_mean], "measure_mean")
     values = np.empty((len(draws.weights), draws.n_features))
     for s, weights in enumerate(draws.weights):
         kept = weights > 0.0
@@ -215,7 +228,7 @@ class _MeasureDraws:
                 f"{int(empty.sum())} of {empty.size} draws have none"
             )
         self.layout = MixtureLayout(checked_model(model), name)
-        check_needs(self.layout.family_class, [needed, *PARAMETERS], user)
+        check_needs(self.layout.family_class, [*needed, *PARAMETERS], user)
         self.n_features = 1 if self.layout.univariate else self.dataset.sizes[self.layout.feature_dim]
         self.family = self._family()
         self.weights = self._stacked("weight", ())

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families.diffusion.predictive import log_predictive_at_places
+from pymc_nrm.families.diffusion.messages import log_predictive_at_places
 from pymc_nrm.model.parts import joint_data, joint_family
 from pymc_nrm.model.rvs import find_partition
 from pymc_nrm.partitions.nested_laws.forward import draw_further_nested, draw_further_paths

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_nrm.families.base import Centred
-from pymc_nrm.families.diffusion.predictive import log_predictive_at_places
+from pymc_nrm.families.diffusion.messages import log_predictive_at_places
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.model.parts import joint_data, joint_family

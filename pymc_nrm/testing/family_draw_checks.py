@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from pymc_nrm.families.base import Centred, localise, prepare_data
-from pymc_nrm.families.components import component_cdf, component_mean, log_component_density
+from pymc_nrm.families.components import component_cdf, component_mean
 from pymc_nrm.families.conjugate import parameter_shapes, parameters_size, restore_parameters
 from pymc_nrm.families.needs import COMPONENT_PANEL
 from pymc_nrm.kernels.generic import lacking
@@ -30,11 +30,8 @@ def check_draws(case, rng, n_draws):
     messages = [_law_differences(one, other) for one, other in itertools.pairwise(draws)]
     message = next(filter(None, messages), None)
     blamed = "draw_parameters or draw_item"
-    if not lacking(case.owner, [log_component_density]):
-        _check_component_density(case, draws[2], message is None)
-        blamed = "draw_item"
     if not lacking(case.owner, COMPONENT_PANEL):
-        _check_component_panel(case, draws[2], message is None or blamed == "draw_item")
+        _check_component_densities(case, draws[2], message is None)
         blamed = "draw_item"
     if message:
         raise CheckError(f"{blamed} of {case.owner.__name__} is wrong: {message}")
@@ -107,31 +104,17 @@ def _law_differences(one, other):
     )
 
 
-def _check_component_density(case, draws, items_fit):
+def _check_component_densities(case, draws, items_fit):
     """Check that the density of an item, averaged over draws of the parameters, is its predictive density."""
     points = prepare_data(case.full, case.X)
     if isinstance(points, Centred):
         points = points._replace(values=np.array(case.X, dtype="float64", order="C"), center=np.zeros(case.X.shape[1]))
-    rows = np.ascontiguousarray(restore_parameters(case.local, case.data, draws.rows))
     # Only items of the cluster: densities of distant items have heavy tails.
-    n = len(draws.items)
-    log_p = case.run(kernels.component_log_densities)(case.local, rows, points, case.n)[:, :n]
-    blamed = "log_component_density or restore_parameters" if items_fit else "draw_parameters"
-    _compare_with_predictive(case, draws, log_p, blamed)
-
-
-def _check_component_panel(case, draws, items_fit):
-    """Check the densities of items under many components at once in the same way."""
     n, n_rows = len(draws.items), draws.n_draws // LANES * LANES
-    log_p = case.run(kernels.panel_log_densities)(case.local, draws.rows[:n_rows], case.data, n)
-    blamed = "write_component or add_component_densities" if items_fit else "draw_parameters"
-    _compare_with_predictive(case, draws, log_p, blamed)
-
-
-def _compare_with_predictive(case, draws, log_p, blamed):
-    """Check the means of densities under drawn parameters, given logarithms, shape (n_draws, n)."""
-    n = log_p.shape[1]
+    rows = np.ascontiguousarray(restore_parameters(case.local, case.data, draws.rows[:n_rows]))
+    log_p = case.run(kernels.panel_log_densities)(case.local, rows, points, n)
     predictive = case.run(kernels.fresh_predictives)(case.local, draws.statistics, case.data, case.n)[:n]
+    blamed = "write_component, add_component_densities or restore_parameters" if items_fit else "draw_parameters"
     what = "the density of an item under drawn parameters over that of log_predictive, less 1,"
     assert_zero(blamed, case.owner, what, np.expm1(log_p - predictive))
 

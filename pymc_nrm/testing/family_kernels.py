@@ -6,7 +6,6 @@ from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh
 from pymc_nrm.families.components import (
     add_component_densities,
     component_panel,
-    log_component_density,
     write_component,
 )
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal
@@ -134,15 +133,6 @@ def pair_log_densities(family, statistics, data, n_pairs):
         add_item(family, row, data, 2 * k, 1.0)
         refresh_cache(family, row, pair)
         values[0, k] = values[1, k] + log_predictive(family, pair, data, 2 * k + 1)
-    return values
-
-
-@kernel
-def component_log_densities(family, rows, points, n):
-    """Log density of n items under each row of parameters, shape (n_rows, n)."""
-    values = np.empty((rows.shape[0], n))
-    for k in range(rows.shape[0]):
-        log_component_density(family, rows[k], points, values[k])
     return values
 
 

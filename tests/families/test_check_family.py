@@ -109,11 +109,6 @@ def parameters_size(family):
     return family.alpha.shape[0] + 1
 
 
-def log_component_density(family, parameters, points, log_values):
-    right(components.log_component_density, PoissonGamma)(family, parameters, points, log_values)
-    log_values += 0.1
-
-
 def write_component(family, parameters, panel, column):
     right(components.write_component, PoissonGamma)(family, 1.1 * parameters, panel, column)
 
@@ -159,12 +154,8 @@ WRONG = [
     ([(conjugate.draw_item, draw_item)], "draw_item of Wrong is wrong: draws of pairs"),
     ([(conjugate.parameters_size, parameters_size)], "parameters_size of Wrong is wrong: it is 3.0, not 2.0"),
     (
-        [(components.log_component_density, log_component_density)],
-        "log_component_density or restore_parameters of Wrong is wrong: the density of an item",
-    ),
-    (
         [(components.write_component, write_component)],
-        "write_component or add_component_densities of Wrong is wrong: the density of an item",
+        "write_component, add_component_densities or restore_parameters of Wrong is wrong: the density of an item",
     ),
     ([(components.component_mean, component_mean)], "component_mean of Wrong is wrong: a drawn item"),
     ([(components.component_cdf, component_cdf)], "component_cdf of Wrong is wrong: whether feature 0"),
@@ -197,7 +188,7 @@ def shifted(family, data, parameters):
 
 def test_parameters_in_the_wrong_place_are_noticed():
     family_class = family_with([(conjugate.restore_parameters, shifted)], NormalGamma)
-    with pytest.raises(CheckError, match="log_component_density or restore_parameters of Wrong is wrong"):
+    with pytest.raises(CheckError, match="add_component_densities or restore_parameters of Wrong is wrong"):
         check_family(family_class(0.0, 0.3, 2.0, 1.0), POINTS, compiled=False)
 
 
@@ -221,7 +212,6 @@ def test_a_factor_that_all_densities_share_is_noticed():
         # Without the functions that would notice it first.
         (fast.log_predictive_without, right(fast.log_predictive_without, object)),
         (fast.panel_shape, right(fast.panel_shape, object)),
-        (components.log_component_density, right(components.log_component_density, object)),
         (components.component_panel, right(components.component_panel, object)),
     ]
     with pytest.raises(CheckError, match="draw_item or log_predictive of Wrong is wrong: the share"):
@@ -241,7 +231,6 @@ def test_a_factor_that_all_densities_of_real_numbers_share_is_noticed():
         (conjugate.log_marginal, right(conjugate.log_marginal, object)),
         (fast.log_predictive_without, right(fast.log_predictive_without, object)),
         (fast.panel_shape, right(fast.panel_shape, object)),
-        (components.log_component_density, right(components.log_component_density, object)),
         (components.component_panel, right(components.component_panel, object)),
     ]
     with pytest.raises(CheckError, match="log_predictive of Wrong is wrong: its mass in a box"):

@@ -44,10 +44,6 @@ def draw_whitening_of_other_scale(family, scatter, n, rng):
     return right(base.draw_whitening)(family, 1.2 * scatter + 1.0, n, rng)
 
 
-def expected_covariance(family, scatter, n):
-    return 1.2 * right(base.expected_covariance)(family, scatter, n)
-
-
 WRONG = [
     (
         base.symbolic_log_likelihood,
@@ -63,7 +59,6 @@ WRONG = [
     (base.scatter_log_likelihood, scatter_log_likelihood, "symbolic_log_likelihood or scatter_log_likelihood of Wrong"),
     (base.draw_whitening, draw_whitening, "draw_whitening of Wrong is wrong: the product of the matrix"),
     (base.draw_whitening, draw_whitening_of_other_scale, "draw_whitening or scatter_log_likelihood of Wrong is wrong"),
-    (base.expected_covariance, expected_covariance, "draw_whitening or expected_covariance of Wrong is wrong"),
 ]
 
 

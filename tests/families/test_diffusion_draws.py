@@ -5,7 +5,9 @@ import pytest
 from dense_trees import families, item_covariance, random_paths
 
 from pymc_nrm.families.base import localise, prepare_data
-from pymc_nrm.families.diffusion.draws import draw_data, draw_node_means, node_means
+from pymc_nrm.families.diffusion.draws import draw_data, draw_node_means
+from pymc_nrm.families.diffusion.messages import node_moments
+from pymc_nrm.families.diffusion.node_tree import build_node_tree
 from pymc_nrm.kernels.generic import kernel
 
 N, D, DEPTH = 5, 2, 2
@@ -52,10 +54,11 @@ def test_data_have_the_mean_and_covariance_of_the_law(kind):
 
 
 def dense_node_means(family, paths, X):
-    """Node means given the data by the normal rule for joint covariances, nodes in the order of ``node_means``."""
+    """Levels and labels of all nodes, and their means and variances by the normal rule for joint covariances."""
     n, depth = paths.shape
     columns = np.column_stack([np.zeros(n, dtype="int64"), paths]).T
-    nodes = [np.unique(column)[:, None] == column for column in columns]
+    names = [np.unique(column) for column in columns]
+    nodes = [own[:, None] == column for own, column in zip(names, columns, strict=True)]
     membership = np.concatenate(nodes)
     levels = np.repeat(np.arange(depth + 1), [len(rows) for rows in nodes])
     below = (membership[:, None, :] <= membership[None, :, :]).all(axis=2)
@@ -64,7 +67,12 @@ def dense_node_means(family, paths, X):
     shared = (above * family.tau[levels]) @ above.T
     with_items = (above * family.tau[levels]) @ membership
     weights = np.linalg.solve(item_covariance(paths, family.tau), with_items.T).T
-    return levels, family.mu + weights @ (X - family.mu), np.diag(shared - weights @ with_items.T)
+    return (
+        levels,
+        np.concatenate(names),
+        family.mu + weights @ (X - family.mu),
+        np.diag(shared - weights @ with_items.T),
+    )
 
 
 @pytest.mark.parametrize("kind", ["full", pytest.param("independent", marks=pytest.mark.slow)])
@@ -75,19 +83,18 @@ def test_node_means_given_the_data(kind):
     X = 50.0 + rng.normal(size=(N, D))
     data = prepare_data(family, X)
     local = localise(family, data)
-    nodes = node_means(local, paths, data)
-    levels, means, variances = dense_node_means(family, paths, X)
-    np.testing.assert_array_equal(nodes.levels, levels)
-    np.testing.assert_allclose(nodes.means, means, rtol=1e-9)
-    np.testing.assert_allclose(nodes.variances, variances, rtol=1e-9)
+    levels, labels, means, variances = dense_node_means(family, paths, X)
+    tree = build_node_tree(paths, data.values - local.mu, local.tau)
+    found, spread = (values[levels, labels] for values in node_moments(tree))
+    np.testing.assert_allclose(found + family.mu, means, rtol=1e-9)
+    np.testing.assert_allclose(spread, variances, rtol=1e-9)
     R = X - family.mu
     Q = R.T @ np.linalg.solve(item_covariance(paths, family.tau), R)
     if kind == "full":
         S = (family.Psi + Q) / (family.nu + N - D - 1.0)
     else:
         S = np.diag((family.beta + np.diag(Q) / 2.0) / (family.alpha + N / 2.0 - 1.0))
-    np.testing.assert_allclose(nodes.covariance, S, rtol=1e-9)
-    draws = many_node_means(local, paths, data, np.random.default_rng(4), 40_000)[:, nodes.levels, nodes.labels]
+    draws = many_node_means(local, paths, data, np.random.default_rng(4), 40_000)[:, levels, labels]
     error = draws.std(axis=0) / np.sqrt(len(draws))
     assert (np.abs(draws.mean(axis=0) - means) < 5.0 * error).all()
     products = (draws - means)[:, :, :, None] * (draws - means)[:, :, None, :]

@@ -24,10 +24,7 @@ from pymc_nrm.supports import Hyperparameter
 
 
 def tree_family[T](hyperparameters: dict[str, Hyperparameter]) -> Callable[[type[T]], type[T]]:
-    """Give the ``NamedTuple`` of a tree family its class attributes: a decorator.
-
-    Data are real numbers without missing values.
-    """
+    """Decorator for the ``NamedTuple`` of a tree family, whose data are real numbers without missing values."""
     return describe_fields(hyperparameters, continuous=True, missing_allowed=False)
 
 
@@ -78,9 +75,7 @@ def learned_steps(prior, depth):
 
 @generic
 def symbolic_log_likelihood(family, paths, X):
-    """Symbolic log density of the data given the tree, with node means and the covariance of items integrated out. It
-    is differentiable in hyperparameters and data. Shapes: ``paths`` (n, depth), ``X`` (n, d).
-    """
+    """Symbolic log density of data (n, d) given paths (n, depth), differentiable in hyperparameters and data."""
     raise NotImplementedError
 
 
@@ -104,20 +99,11 @@ def scatter_log_likelihood(family, scatter, log_determinant, n):
 
 @generic
 def draw_whitening(family, scatter, n, rng):
-    """Draw the covariance S of items given the tree and the data, and return what whitens rows of data. It is a W with
-    ``W S W' = I``; it is returned with its inverse, in a form that :func:`transform_row` reads. Shapes: returns (2,
-    ...).
-    """
+    """Draw the covariance S of items given sums of squares; return W with ``W S W' = I`` and its inverse, (2, ...)."""
     raise NotImplementedError
 
 
 @generic
 def transform_row(family, matrix, row, work):
     """Replace a row of features x by ``matrix x``, in place; ``work`` is memory of its length."""
-    raise NotImplementedError
-
-
-@generic
-def expected_covariance(family, scatter, n):
-    """Posterior mean of S, shape (d, d); infinite or NaN where it does not exist."""
     raise NotImplementedError

@@ -1,16 +1,13 @@
-"""Data drawn given a tree, and the means of the nodes given the tree and the data."""
+"""Draws given a tree: of data, and of the means of the nodes given the data."""
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families.diffusion.base import draw_whitening, expected_covariance, new_scatter, transform_row
-from pymc_nrm.families.diffusion.messages import node_moments, residual_scatter
+from pymc_nrm.families.diffusion.base import draw_whitening, new_scatter, transform_row
+from pymc_nrm.families.diffusion.messages import residual_scatter
 from pymc_nrm.families.diffusion.node_tree import build_node_tree
 from pymc_nrm.kernels.generic import kernel
-
-__all__ = ["NodeMeans", "draw_data", "draw_given_data", "draw_node_means", "node_means"]
 
 
 @kernel
@@ -110,42 +107,3 @@ def draw_given_data(family, paths, data, rng):
         transform_row(family, root, step, work)
         values[item] = means[depth, parent] + step
     return values
-
-
-class NodeMeans(NamedTuple):
-    """Posterior means and covariances of the means of the nodes of a tree, level by level from the root."""
-
-    # levels, labels: Which node each row is; the root has level 0 and label 0; int64 of shape (n_nodes,).
-    levels: Any
-    labels: Any
-    # In the units of the data; shape (n_nodes, d).
-    means: Any
-    # The covariance matrix of the mean of a node is this times `covariance`; shape (n_nodes,).
-    variances: Any
-    # Posterior mean of the covariance S of items about the mean of their leaf; shape (d, d).
-    covariance: Any
-
-
-@kernel
-def _moments(family, paths, data):
-    values = data.values - family.mu
-    tree = build_node_tree(paths, values, family.tau)
-    scatter, _ = residual_scatter(family, tree, values)
-    means, variances = node_moments(tree)
-    return means, variances, expected_covariance(family, scatter, paths.shape[0])
-
-
-def node_means(family, paths, data):
-    """Posterior laws of the means of the nodes given the tree, with the covariance S of items integrated out.
-
-    Given S the means have the expectation ``means``, whatever S is, and covariances ``variances S``: both follow from
-    one pass up and one down the tree. Shapes: ``paths`` (n, depth).
-    """
-    means, variances, covariance = _moments(family, paths, data)
-    depth = paths.shape[1]
-    per_level = [np.zeros(1, dtype="int64"), *[np.unique(paths[:, level]) for level in range(depth)]]
-    levels = np.repeat(np.arange(depth + 1), [len(labels) for labels in per_level])
-    labels = np.concatenate(per_level)
-    return NodeMeans(
-        levels, labels, means[levels, labels] + family.mu + data.center, variances[levels, labels], covariance
-    )

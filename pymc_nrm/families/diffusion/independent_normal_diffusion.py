@@ -6,13 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_nrm.checks import naming
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.diffusion.base import falling_steps, learned_steps, tree_family
 from pymc_nrm.families.diffusion.symbolic_scatter import symbolic_scatter
 from pymc_nrm.families.learned import Hyperpriors, learned_text
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
-from pymc_nrm.families.sample_covariance import check_variances
+from pymc_nrm.families.sample_covariance import feature_moments
 from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
 from pymc_nrm.supports import Hyperparameter
 
@@ -92,18 +91,9 @@ class IndependentNormalDiffusion(NamedTuple):
         >>> IndependentNormalDiffusion.from_data([[0.0], [5.0], [10.0]], depth=2).beta
         array([1.])
         """
-        with naming("X"):
-            values = check_matrix(cls, X)
-        if len(values) < 2:
-            raise ValueError(f"X must have at least two items; got {len(values)}")
-        still = np.flatnonzero(values.min(axis=0) == values.max(axis=0))
-        if len(still):
-            raise ValueError(f"X must have columns that vary; columns {still.tolist()} are constant. Leave them out")
-        with np.errstate(over="ignore", invalid="ignore"):
-            variance = values.var(axis=0, ddof=1)
-        check_variances(variance)
+        mean, variance = feature_moments(cls, X)
         tau = falling_steps(depth)
-        return cls(mu=values.mean(axis=0), tau=tau, alpha=2.0, beta=variance / (1.0 + tau[0]))
+        return cls(mu=mean, tau=tau, alpha=2.0, beta=variance / (1.0 + tau[0]))
 
     @classmethod
     @learned_text(", or a feature has no positive variance")
@@ -145,9 +135,6 @@ class IndependentNormalDiffusion(NamedTuple):
         check_shape("alpha of IndependentNormalDiffusion", self.alpha, "variance", "beta")
         check_ratio(data, np.sqrt(self.beta), "beta", title)
 
-    def localise(self, data):
-        return self._replace(mu=self.mu - data.center)
-
     def symbolic_log_likelihood(self, paths, X):
         mu, tau, alpha, beta = self
         n, d = X.shape[0], X.shape[1]
@@ -186,9 +173,3 @@ class IndependentNormalDiffusion(NamedTuple):
     def transform_row(self, matrix, row, work):
         for j in range(row.shape[0]):
             row[j] *= matrix[j]
-
-    def expected_covariance(self, scatter, n):
-        covariance = np.zeros((scatter.shape[0], scatter.shape[0]))
-        for j in range(scatter.shape[0]):
-            covariance[j, j] = (self.beta[j] + 0.5 * scatter[j]) / max(self.alpha[j] + 0.5 * n - 1.0, 0.0)
-        return covariance

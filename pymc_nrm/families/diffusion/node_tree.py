@@ -6,8 +6,6 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
 
-__all__ = ["NodeTree", "add_message", "build_node_tree", "close_node", "open_node"]
-
 
 class NodeTree(NamedTuple):
     """Nodes by level and slot, with whitened data (S = I) or in the units of the data.

@@ -9,6 +9,7 @@ import pytensor.tensor as pt
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.diffusion.base import falling_steps, learned_steps, tree_family
 from pymc_nrm.families.diffusion.symbolic_scatter import symbolic_scatter
+from pymc_nrm.families.factors import draw_inverse_wishart, factor_in_place
 from pymc_nrm.families.learned import Hyperpriors, learned_text
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import sample_moments
@@ -143,9 +144,6 @@ class NormalDiffusion(NamedTuple):
         # The width of a leaf in each feature given all others.
         check_ratio(data, np.sqrt(1.0 / np.diag(np.linalg.pinv(self.Psi))), "Psi", title)
 
-    def localise(self, data):
-        return self._replace(mu=self.mu - data.center)
-
     def symbolic_log_likelihood(self, paths, X):
         mu, tau, Psi, nu = self
         n, d = X.shape[0], X.shape[1]
@@ -181,28 +179,18 @@ class NormalDiffusion(NamedTuple):
         return total
 
     def draw_whitening(self, scatter, n, rng):
-        # inverse(S) ~ Wishart(nu_n, inverse(Psi_n)).  With Psi_n = F F' and A the Bartlett factor of Wishart(nu_n, I),
-        # inverse(S) = inverse(F)' A A' inverse(F) = W' W with W = A' inverse(F).
+        # With F the factor of Psi_n and A that of a draw, inverse(S) = W' W with W = A' inverse(F).
         factor = _factor(self.Psi, scatter)
         d = factor.shape[0]
-        bartlett = np.zeros((d, d))
-        for i in range(d):
-            bartlett[i, i] = math.sqrt(rng.chisquare(self.nu + n - i))
-            for j in range(i):
-                bartlett[i, j] = rng.standard_normal()
-        whitening = np.zeros((2, d, d))
-        # Solve W F = A' and R A' = F, with R = inverse(W).
+        bartlett, whitening = np.zeros((d, d)), np.zeros((2, d, d))
+        draw_inverse_wishart(factor, self.nu + n, rng, bartlett, whitening[1])
+        # Solve W F = A'.
         for i in range(d):
             for j in range(d - 1, -1, -1):
                 total = bartlett[j, i]
                 for m in range(j + 1, d):
                     total -= whitening[0, i, m] * factor[m, j]
                 whitening[0, i, j] = total / factor[j, j]
-            for j in range(d):
-                total = factor[i, j]
-                for m in range(j):
-                    total -= whitening[1, i, m] * bartlett[j, m]
-                whitening[1, i, j] = total / bartlett[j, j]
         return whitening
 
     def transform_row(self, matrix, row, work):
@@ -215,21 +203,10 @@ class NormalDiffusion(NamedTuple):
                 total += matrix[i, j] * work[j]
             row[i] = total
 
-    def expected_covariance(self, scatter, n):
-        factor = _factor(self.Psi, scatter)
-        return factor @ factor.T / max(self.nu + n - factor.shape[0] - 1.0, 0.0)
-
 
 @kernel
 def _factor(Psi, scatter):
     """Lower Cholesky factor of Psi plus sums of squares, of which only the lower triangle is there."""
-    # Numba takes many times as long to compile the function of NumPy.
-    d = Psi.shape[0]
-    factor = np.zeros((d, d))
-    for i in range(d):
-        for j in range(i + 1):
-            total = Psi[i, j] + scatter[i, j]
-            for m in range(j):
-                total -= factor[i, m] * factor[j, m]
-            factor[i, j] = math.sqrt(total) if i == j else total / factor[j, j]
+    factor = Psi + scatter
+    factor_in_place(factor)
     return factor

@@ -15,8 +15,6 @@ from pymc_nrm.families.diffusion.node_tree import build_node_tree
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp, symbolic_pullback
 
-__all__ = ["symbolic_scatter"]
-
 
 @kernel
 def _centred_tree(mu, tau, paths, X):
@@ -221,11 +219,6 @@ class Scatter(KernelOp):
 
 
 def symbolic_scatter(mu, tau, paths, X, *, is_full):
-    """``(X - mu)' inverse(C) (X - mu)``, or its diagonal, and the log determinant of C.
-
-    C is the covariance matrix of the items in one feature for S = I, see
-    :func:`residual_rows`. Shapes: ``mu`` (d,), ``tau`` (depth + 1,), ``paths`` (n,
-    depth), ``X`` (n, d); returns ``scatter`` (d, d) or (d,).
-    """
+    """``(X - mu)' inverse(C) (X - mu)`` (d, d), or its diagonal (d,), and ``log |C|``, see :func:`residual_rows`."""
     scatter, log_determinant = Scatter()(mu, tau, paths, X, mu.shape[0] if is_full else 1)
     return (scatter if is_full else scatter[:, 0]), log_determinant
