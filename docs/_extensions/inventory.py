@@ -5,6 +5,7 @@ import inspect
 import re
 from typing import NamedTuple
 
+from pymc_nrm.steps import Move
 from pymc_nrm.steps.base import LabelStep, PartitionStep
 
 
@@ -144,6 +145,7 @@ def entries():
                 found.setdefault(id(thing), Entry(short or f"{module_name}.{name}", thing, group))
     for name, thing in exports("pymc_nrm"):
         found.setdefault(id(thing), Entry(f"pymc_nrm.{name}", thing, _group_of_class(thing)))
+    found[id(Move)] = Entry("pymc_nrm.steps.Move", Move, "extending")
     found[id(PartitionStep)] = Entry("pymc_nrm.steps.base.PartitionStep", PartitionStep, "extending")
     return list(found.values())
 

@@ -57,14 +57,15 @@ def accept(rng, tally, merging, log_ratio):
     return accepted
 
 
-def split_merge_statistics(tally):
-    """Compute the statistics of ``SPLIT_MERGE_STATS`` from a tally."""
-    n_moves, n_ratios = tally.proposed.sum(), tally.n_ratios[0]
-    return {
-        "n_splits_proposed": tally.proposed[SPLIT],
-        "n_splits_accepted": tally.accepted[SPLIT],
-        "n_merges_proposed": tally.proposed[MERGE],
-        "n_merges_accepted": tally.accepted[MERGE],
-        "acceptance_rate": tally.accepted.sum() / n_moves if n_moves else np.nan,
-        "log_acceptance_ratio": tally.log_ratio[0] / n_ratios if n_ratios else np.nan,
+def split_merge_statistics(totals):
+    """Statistics of a draw from the summed fields of its kernels' counts, those of a tally among them."""
+    proposed, accepted, log_ratio, n_ratios = (totals.pop(name) for name in Tally._fields)
+    n_moves = proposed.sum()
+    return totals | {
+        "n_splits_proposed": proposed[SPLIT],
+        "n_splits_accepted": accepted[SPLIT],
+        "n_merges_proposed": proposed[MERGE],
+        "n_merges_accepted": accepted[MERGE],
+        "acceptance_rate": accepted.sum() / n_moves if n_moves else np.nan,
+        "log_acceptance_ratio": log_ratio[0] / n_ratios[0] if n_ratios[0] else np.nan,
     }

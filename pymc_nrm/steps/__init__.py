@@ -6,10 +6,11 @@ from pymc_nrm.steps.slice_sampler import SliceSampler
 from pymc_nrm.steps.slots.gibbs import SlotGibbs
 from pymc_nrm.steps.slots.nuts import SlotNUTS
 from pymc_nrm.steps.split_merge import SplitMerge
-from pymc_nrm.steps.tree_guided import TreeGuided
+from pymc_nrm.steps.tree_guided import Move, TreeGuided
 
 __all__ = [
     "MarginalGibbs",
+    "Move",
     "NestedGibbs",
     "SliceSampler",
     "SlotGibbs",

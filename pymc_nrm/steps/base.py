@@ -95,10 +95,12 @@ class PartitionStep(LabelStep):
     distribution invariant.  Draws pass on only the labels in the point.  Every step sums the statistics from the data
     again, so that rounding errors do not accumulate and a chain can continue from any draw.
 
-    Subclasses define ``name``, ``stats_dtypes_shapes`` and the methods ``check_options(n)``,
-    ``precompile_moves(state, table, family, data)`` and ``moves(state, table, family, data)``, which returns the new
-    state and a dict of statistics.  If the moves call functions that not every family implements, the subclass adds
-    them to ``needs``.
+    Subclasses define ``name``, ``stats_dtypes_shapes`` and ``calls(rng, n, table, family, data)``, which yields the
+    kernel and the options of each call of a draw.  A kernel takes ``rng, state, weights, family, data, options`` and
+    returns the new state and its statistics: a named tuple, whose fields are summed over the calls of a draw, or the
+    number of items that it moved.  What is compiled in advance follows from these calls.  If kernels call functions
+    that not every family implements, the subclass adds them to ``needs``.  It may also replace ``check_options(n)``,
+    ``check_weights(measure, table, at_start)``, ``start(rng, table, family, data)`` and ``statistics(totals)``.
     """
 
     # Whether the step is for partitions whose labels index parameters.
@@ -117,7 +119,9 @@ class PartitionStep(LabelStep):
         NUMBER: (np.int64, []),
     }
 
-    def __init__(self, vars, *, options, model=None, rng=None, initial_point=None, compile_kwargs=None, blocked=False):
+    def __init__(
+        self, vars, *, options, needs=(), model=None, rng=None, initial_point=None, compile_kwargs=None, blocked=False
+    ):
         model = checked_model(model)
         partition = self.variable_of(vars, model)
         if not is_partition(partition):
@@ -133,7 +137,7 @@ class PartitionStep(LabelStep):
             )
         families = [type(family_of(mixture)) for mixture in mixtures_of(model, partition)]
         for family_class in families:
-            check_needs(family_class, self.needs, type(self).__name__, self._steps_without(family_class))
+            check_needs(family_class, (*self.needs, *needs), type(self).__name__, self._steps_without(family_class))
         self._has_marginals = not any(lacking(family_class, [log_marginal]) for family_class in families)
         self.partition = value_of(partition)
         self.options = options
@@ -152,18 +156,54 @@ class PartitionStep(LabelStep):
         self.check_options(len(labels))
         precompile(draw_weights, self.rng, measure, len(labels), 1)
         table, _, _ = self._draw_weights(np.random.default_rng(0), measure, labels)
+        self.check_weights(measure, table, at_start=True)
         state = build_state(labels, family, data)
         self.partition.write(point, state)
         self._precompile_log_target(state, table, family, data)
         if self._has_marginals and is_default_start(point[partition.name]):
-            self.precompile_start(table, family, data)
+            self.start(np.random.default_rng(0), weights_of_two(table), family, data)
         self.precompile_moves(state, table, family, data)
+
+    def precompile_moves(self, state, table, family, data):
+        """Compile the kernels of a draw; what leads to their options, such as guide trees, runs on two items."""
+        rng = np.random.default_rng(0)
+        for kernel, options in self.calls(rng, len(state.labels), weights_of_two(table), family, data):
+            precompile(kernel, rng, state, table, family, data, options)
+
+    def check_options(self, n):
+        """Check the options against the number of items."""
+
+    def check_weights(self, measure, table, at_start):
+        """Check the weights of clusters that were drawn, at construction and in each draw."""
+
+    def start(self, rng, table, family, data):
+        """Labels to start from: the clusters that incremental clustering finds, or one if marginals are unknown."""
+        if self._has_marginals:
+            return cut_tree(guide_tree(rng, table, family, data))
+        return np.zeros(len(table.moment) - 1, dtype=np.int64)
+
+    def moves(self, state, table, family, data):
+        """Make the calls of a draw; return the new state and their statistics."""
+        totals = {}
+        for kernel, options in self.calls(self.rng, len(state.labels), table, family, data):
+            state, counts = kernel(self.rng, state, table, family, data, options)
+            for name, count in counts._asdict().items() if isinstance(counts, tuple) else [("n_moved", counts)]:
+                totals[name] = totals.get(name, 0) + count
+        return state, self.statistics(totals)
+
+    # From sums over the calls of a draw to the statistics that the step reports.
+    statistics = staticmethod(dict)
 
     def _precompile_log_target(self, state, table, family, data):
         if self._has_marginals:
             precompile(log_target, state, table, family)
         else:
             precompile(log_target_by_items, state, table, family, data)
+
+    def _log_target(self, state, table, family, data):
+        if self._has_marginals:
+            return log_target(state, table, family)
+        return log_target_by_items(state, table, family, data)
 
     def _draw_weights(self, rng, measure, labels):
         return draw_weights(rng, measure, len(labels), int(self.partition.n_clusters(labels)))
@@ -172,13 +212,15 @@ class PartitionStep(LabelStep):
         labels = self.partition.read(point)
         measure, family, data = self.target.at(point)
         table, log_u, u_term = self._draw_weights(self.rng, measure, labels)
+        at_start = self._n_draws == 0
+        self.check_weights(measure, table, at_start)
         state = build_state(labels, family, data)
-        if self._n_draws == 0:
+        if at_start:
             # pm.set_data may have changed the data since the step was made.
             self.check_options(len(labels))
             self._check_start(point, table, u_term, self._log_target(state, table, family, data))
             if is_default_start(point[self.partition.name]):
-                state = build_state(self.start(table, family, data), family, data)
+                state = build_state(self.start(self.rng, table, family, data), family, data)
         try:
             state, stats = self.moves(state, table, family, data)
         except ValueError as error:
@@ -191,21 +233,6 @@ class PartitionStep(LabelStep):
         self._n_draws += 1
         counts = state.counts[state.active[: state.size[0]]]
         return point, [stats | common_statistics(counts, log_u, log_joint, self._number)]
-
-    def precompile_start(self, table, family, data):
-        """Compile what :meth:`start` calls."""
-        cut_tree(guide_tree(np.random.default_rng(0), weights_of_two(table), family, data))
-
-    def start(self, table, family, data):
-        """Labels to start from: the clusters that incremental clustering finds, or one if marginals are unknown."""
-        if self._has_marginals:
-            return cut_tree(guide_tree(self.rng, table, family, data))
-        return np.zeros(len(table.moment) - 1, dtype=np.int64)
-
-    def _log_target(self, state, table, family, data):
-        if self._has_marginals:
-            return log_target(state, table, family)
-        return log_target_by_items(state, table, family, data)
 
     def _check_start(self, point, table, u_term, value):
         if not np.isfinite(u_term + value):

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from pymc_nrm.checks import check_count
-from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.moves.gibbs import gibbs_sweep, scan_order
 from pymc_nrm.steps.base import PartitionStep
 
@@ -56,14 +55,6 @@ class MarginalGibbs(PartitionStep):
         if self.options["n_items"] is not None:
             check_count("n_items", self.options["n_items"], 1, n)
 
-    def precompile_moves(self, state, table, family, data):
-        """Compile the kernels for the types of the arguments."""
-        precompile(scan_order, self.rng, 2, 1)
-        precompile(gibbs_sweep, self.rng, state, table, family, data, state.labels)
-
-    def moves(self, state, table, family, data):
-        """Do one sweep; return the new state and the statistics of the moves."""
-        n = len(state.labels)
-        items = scan_order(self.rng, n, self.options["n_items"] or n)
-        state, n_moved = gibbs_sweep(self.rng, state, table, family, data, items)
-        return state, {"n_moved": n_moved}
+    def calls(self, rng, n, table, family, data):
+        """One sweep."""
+        yield gibbs_sweep, scan_order(rng, n, self.options["n_items"] or n)

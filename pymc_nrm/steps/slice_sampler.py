@@ -7,7 +7,6 @@ from pymc.exceptions import SamplingError
 
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.families.needs import COMPONENT_PANEL
-from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.moves.slice_jumps import largest_deviation
 from pymc_nrm.moves.slice_labels import SliceOptions, expected_large_jumps, slice_move
 from pymc_nrm.steps.base import PartitionStep
@@ -91,26 +90,14 @@ class SliceSampler(PartitionStep):
     def __init__(self, vars: Any = None, **kwargs: Any) -> None:
         super().__init__(vars, options={}, **kwargs)
 
-    def check_options(self, n):
-        """There are no options."""
-
-    def precompile_moves(self, state, table, family, data):
-        """Compile the kernels for the types of the arguments."""
-        precompile(slice_move, self.rng, state, table, family, data, _options(family, len(state.labels)))
-
-    def moves(self, state, table, family, data):
-        """Draw all labels; return the new state and the statistics of the move."""
-        state, counts = slice_move(self.rng, state, table, family, data, _options(family, len(state.labels)))
-        return state, counts._asdict()
-
-    def _draw_weights(self, rng, measure, labels):
-        drawn = super()._draw_weights(rng, measure, labels)
-        if self._n_draws == 0 and not largest_deviation(drawn[0]) < _LARGEST_DEVIATION:
+    def check_weights(self, measure, table, at_start):
+        """Check that the measure is of Gibbs type, and that not too many jumps are expected."""
+        if at_start and not largest_deviation(table) < _LARGEST_DEVIATION:
             raise NotImplementedError(
                 f"{type(measure).__name__} does not weigh clusters by their size minus a constant, as priors of Gibbs "
                 "type do, which SliceSampler needs; MarginalGibbs, SplitMerge and TreeGuided do not"
             )
-        expected = expected_large_jumps(drawn[0])
+        expected = expected_large_jumps(table)
         if not expected <= _MOST_JUMPS:
             raise SamplingError(
                 f"SliceSampler would draw about {expected:.3g} jumps of the random measure of partition "
@@ -118,9 +105,8 @@ class SliceSampler(PartitionStep):
                 "TreeGuided or MarginalGibbs, whose cost does not depend on jumps, or a prior that keeps these "
                 "hyperparameters smaller"
             )
-        return drawn
 
-
-def _options(family, n):
-    most = max(_LEAST_LIMIT, _LIMIT_PER_ITEM * n)
-    return SliceOptions(float(min(most, _MOST_NUMBERS // max(parameters_size(family), 1))))
+    def calls(self, rng, n, table, family, data):
+        """One draw of all labels."""
+        most = min(max(_LEAST_LIMIT, _LIMIT_PER_ITEM * n), _MOST_NUMBERS // max(parameters_size(family), 1))
+        yield slice_move, SliceOptions(float(most))

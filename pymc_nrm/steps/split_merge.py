@@ -6,10 +6,9 @@ import numpy as np
 
 from pymc_nrm.checks import check_count
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.moves.gibbs import gibbs_sweep, scan_order
 from pymc_nrm.moves.split_merge import SplitMergeOptions, split_merge_moves
-from pymc_nrm.moves.tally import SPLIT_MERGE_STATS, empty_tally, split_merge_statistics
+from pymc_nrm.moves.tally import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.steps.base import PartitionStep
 
 
@@ -77,7 +76,6 @@ class SplitMerge(PartitionStep):
         check_count("n_moves", n_moves, 0)
         check_count("n_scans", n_scans, 0)
         options = {"n_moves": n_moves, "proposal": proposal, "n_scans": n_scans, "n_items": n_items}
-        self._kernel_options = SplitMergeOptions(n_moves, proposal == "sequential", n_scans)
         super().__init__(vars, options=options, **kwargs)
 
     def check_options(self, n):
@@ -85,18 +83,11 @@ class SplitMerge(PartitionStep):
         if self.options["n_items"] is not None:
             check_count("n_items", self.options["n_items"], 1, n)
 
-    def precompile_moves(self, state, table, family, data):
-        """Compile the kernels for the types of the arguments."""
-        precompile(scan_order, self.rng, 2, 1)
-        precompile(split_merge_moves, self.rng, state, table, family, data, self._kernel_options)
-        precompile(gibbs_sweep, self.rng, state, table, family, data, state.labels)
+    statistics = staticmethod(split_merge_statistics)
 
-    def moves(self, state, table, family, data):
-        """Make split-merge moves and a Gibbs sweep; return the new state and the statistics of the moves."""
-        n = len(state.labels)
-        tally = empty_tally()
-        if n > 1:
-            state, tally = split_merge_moves(self.rng, state, table, family, data, self._kernel_options)
-        items = scan_order(self.rng, n, self.options["n_items"] or n)
-        state, n_moved = gibbs_sweep(self.rng, state, table, family, data, items)
-        return state, {"n_moved": n_moved, **split_merge_statistics(tally)}
+    def calls(self, rng, n, table, family, data):
+        """Split-merge moves, then a Gibbs sweep."""
+        n_moves = self.options["n_moves"] if n > 1 else 0
+        is_sequential = self.options["proposal"] == "sequential"
+        yield split_merge_moves, SplitMergeOptions(n_moves, is_sequential, self.options["n_scans"])
+        yield gibbs_sweep, scan_order(rng, n, self.options["n_items"] or n)

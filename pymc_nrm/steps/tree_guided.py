@@ -1,44 +1,71 @@
 """Tree-guided sampling of a partition: exact moves of whole blocks of a guide tree."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from pymc_nrm.checks import check_count
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.kernels.generic import kernel, precompile
-from pymc_nrm.moves.gibbs import gibbs_sweep, scan_order
+from pymc_nrm.kernels.fingerprints import function_fingerprint
+from pymc_nrm.kernels.generic import Kernel
+from pymc_nrm.moves.gibbs import scan_order
 from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
 from pymc_nrm.moves.guide_trees.tree import cut_tree
-from pymc_nrm.moves.tally import SPLIT_MERGE_STATS, empty_tally, split_merge_statistics
-from pymc_nrm.moves.tree_guided.block_gibbs import subtree_gibbs
+from pymc_nrm.moves.tally import SPLIT_MERGE_STATS, split_merge_statistics
+from pymc_nrm.moves.tree_guided.cycle import Cycle, MovesPerCycle, tree_guided_cycle
 from pymc_nrm.moves.tree_guided.guide_tables import block_statistics, make_guide
-from pymc_nrm.moves.tree_guided.tree_split_merge import tree_split_merge_moves
-from pymc_nrm.moves.weights import weights_of_two
 from pymc_nrm.pymc_internals import Competence, dataclass_state
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState
-from pymc_nrm.steps.move_schedule import MovesPerCycle, number_of_cycles, numbers_of_moves
 
 # Fractions of tuning after which guide trees are regrown, at the hyperparameters of that time.
 _REBUILDS = (0.1, 0.25, 0.5)
 
+# A cycle updates this share of the items, but at least `_MANY_ITEMS` of them, or all if there are fewer.
+_MANY_ITEMS, _SHARE = 20_000, 0.25
 
-@kernel
-def tree_guided_cycle(rng, state, weights, family, data, guide, n_moves, items, tally):
-    """Make one cycle: ``n_moves`` moves of each kind along the guide tree, then Gibbs updates of ``items``.
+# A draw makes so many cycles that it visits this many items, but at most `_MOST_CYCLES`.
+_VISITS, _MOST_CYCLES = 1000, 3
 
-    The cycle is one kernel, since each call from Python costs some ten microseconds.  It leaves the target given u
-    invariant, and is irreducible if it includes Gibbs moves of any kind.  Splits and merges are added to ``tally``.
-    Returns the numbers of blocks and of items that changed their cluster in Gibbs moves.
+
+@dataclass(frozen=True)
+class Move:
+    """A move of your own, for ``moves`` of :class:`~pymc_nrm.TreeGuided`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A function made with :func:`~pymc_nrm.kernels.generic.kernel` that takes ``rng, state, weights, family, data,
+        number``, makes that many moves, and returns the state and the number of items that changed their cluster.  It
+        must leave the target given u invariant.
+    number : int or float
+        Number of moves per cycle; a float is a share of the number of items.
+    needs : sequence of generic functions
+        What the kernel calls of a family, beyond what every family defines.
+
+    Raises
+    ------
+    TypeError
+        If ``kernel`` is not made with ``kernel``.
+
+    Examples
+    --------
+    >>> from pymc_nrm.kernels.generic import kernel
+    >>> @kernel
+    ... def stay(rng, state, weights, family, data, number):
+    ...     return state, 0
+    >>> Move(stay, number=2).number
+    2
     """
-    n, m = n_moves.informed_split_merge, n_moves.tree_split_merge
-    state = tree_split_merge_moves(rng, state, weights, family, data, guide, n, True, tally)
-    state = tree_split_merge_moves(rng, state, weights, family, data, guide, m, False, tally)
-    state, n_blocks = subtree_gibbs(rng, state, weights, family, data, guide, n_moves.subtree_gibbs)
-    state, n_items = gibbs_sweep(rng, state, weights, family, data, items)
-    return state, n_blocks, n_items
+
+    kernel: Kernel
+    number: float = 1
+    needs: tuple = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise TypeError(f"kernel of a Move must be a function made with kernel; got {self.kernel!r}")
 
 
 @dataclass_state
@@ -63,13 +90,14 @@ class TreeGuided(PartitionStep):
     updates make it irreducible.  A bad tree makes the sampler slower, not wrong.
 
     Merges of clusters that fit together, and the splits that undo them, are made during tuning only: they bring a chain
-    to the bulk of the posterior, and earn nothing there.
+    to the bulk of the posterior, where they cost more than they gain.
 
     Parameters
     ----------
     vars : list of Partition
-    moves : dict of str to int or float, optional
-        Number of moves of each kind per cycle.  The kinds are ``"informed_split_merge"``, ``"tree_split_merge"``,
+    moves : dict of str to int, float or Move, optional
+        Number of moves of each kind per cycle, and under other names moves of your own, which a cycle makes after all
+        others (:class:`~pymc_nrm.steps.Move`).  The kinds are ``"informed_split_merge"``, ``"tree_split_merge"``,
         ``"subtree_gibbs"`` and ``"marginal_gibbs"``.  A float is a share of the number of items.  For
         ``"marginal_gibbs"`` it is the number of items to update, at most all of them; each item is updated once, in
         random order, before any is updated again.  Kinds that are left out keep their default number: 6, 4 and 5, and
@@ -123,20 +151,27 @@ class TreeGuided(PartitionStep):
         self,
         vars: Any = None,
         *,
-        moves: Mapping[str, float] | None = None,
+        moves: Mapping[str, float | Move] | None = None,
         n_trees: int = 2,
         n_cycles: int | None = None,
         **kwargs: Any,
     ) -> None:
         if not isinstance(moves, Mapping | None):
             raise TypeError(f"moves must be a mapping of names of moves to numbers; got {moves!r}")
-        moves = {} if moves is None else dict(moves)
-        _check_moves(moves)
+        own = {name: move for name, move in (moves or {}).items() if isinstance(move, Move)}
+        numbers = {name: own[name].number if name in own else number for name, number in (moves or {}).items()}
+        _check_moves(numbers, own)
         check_count("n_trees", n_trees, 1)
         if n_cycles is not None:
             check_count("n_cycles", n_cycles, 1)
+        self.own_moves = own
         self._reset(0)
-        super().__init__(vars, options={"moves": moves, "n_trees": n_trees, "n_cycles": n_cycles}, **kwargs)
+        # Resumed chains must make the same moves.
+        sources = {name: function_fingerprint(move.kernel)[:16] for name, move in own.items()}
+        options = {"moves": numbers, "own_moves": sources, "n_trees": n_trees, "n_cycles": n_cycles}
+        needs = [function for move in own.values() for function in move.needs]
+        super().__init__(vars, options=options, needs=needs, **kwargs)
+        self._reset(0)
 
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)
@@ -154,40 +189,25 @@ class TreeGuided(PartitionStep):
         count = self.options["moves"].get("marginal_gibbs", 0)
         if not isinstance(count, float):
             check_count("marginal_gibbs in moves", count, 0, n)
-        self._n = n
 
-    def precompile_moves(self, state, table, family, data):
-        """Compile the kernels for the types of the arguments, on a tree of two items."""
-        rng = np.random.default_rng(0)
-        guide = make_guide(guide_tree(rng, weights_of_two(table), family, data), family, data)
-        n_moves, tally = MovesPerCycle(0, 0, 0, 0), empty_tally()
-        precompile(tree_guided_cycle, self.rng, state, table, family, data, guide, n_moves, state.labels, tally)
-        precompile(block_statistics, guide, family, data)
-        precompile(scan_order, self.rng, 2, 1)
-
-    def moves(self, state, table, family, data):
-        """Make the cycles of a draw; return the new state and the statistics of the moves."""
+    def calls(self, rng, n, table, family, data):
+        """The cycles of a draw; moves of the user's own follow each of them."""
         if self._trees_are_due():
-            self._grow_guides(table, family, data)
+            self._grow_guides(rng, table, family, data)
         self.n_steps += 1
-        n_moves = numbers_of_moves(self._n, self.options["moves"], tuning=self.tuning)
-        tally, n_blocks_moved, n_moved = empty_tally(), 0, 0
-        for _ in range(self.options["n_cycles"] or number_of_cycles(self._n)):
-            guide = self.guides[int(self.rng.integers(len(self.guides)))]
+        numbers = numbers_of_moves(n, self.options["moves"], tuning=self.tuning)
+        n_moves = MovesPerCycle(**{name: numbers.pop(name) for name in MovesPerCycle._fields})
+        for _ in range(self.options["n_cycles"] or number_of_cycles(n)):
+            guide = self.guides[int(rng.integers(len(self.guides)))]
             if not self.target.data_are_fixed:
                 guide = guide._replace(statistics=block_statistics(guide, family, data))
-            items = self._next_items(n_moves.marginal_gibbs)
-            state, n_blocks, n_items = tree_guided_cycle(
-                self.rng, state, table, family, data, guide, n_moves, items, tally
-            )
-            n_blocks_moved += n_blocks
-            n_moved += n_items
-        return state, {"n_moved": n_moved, "n_blocks_moved": n_blocks_moved, **split_merge_statistics(tally)}
+            yield tree_guided_cycle, Cycle(guide, n_moves, self._next_items(rng, n, n_moves.marginal_gibbs))
+            yield from ((self.own_moves[name].kernel, number) for name, number in numbers.items() if number)
 
-    def _next_items(self, count):
+    def _next_items(self, rng, n, count):
         """Return the next items of a random order of all, so that every item gets its turn."""
         while len(self.waiting) < count:
-            self.waiting = np.concatenate([self.waiting, scan_order(self.rng, self._n, self._n)])
+            self.waiting = np.concatenate([self.waiting, scan_order(rng, n, n)])
         items, self.waiting = self.waiting[:count], self.waiting[count:]
         return items
 
@@ -196,26 +216,59 @@ class TreeGuided(PartitionStep):
             return True
         return self.tuning and self.n_steps in {int(fraction * self.n_tune) for fraction in _REBUILDS} - {0}
 
-    def start(self, table, family, data):
+    def start(self, rng, table, family, data):
         """Labels to start from: those of the first guide tree."""
-        self._grow_guides(table, family, data)
+        self._grow_guides(rng, table, family, data)
         return cut_tree(self.guides[0].tree)
 
-    def _grow_guides(self, table, family, data):
+    def _grow_guides(self, rng, table, family, data):
         n_trees = self.options["n_trees"]
-        self.guides = [make_guide(guide_tree(self.rng, table, family, data), family, data) for _ in range(n_trees)]
+        self.guides = [make_guide(guide_tree(rng, table, family, data), family, data) for _ in range(n_trees)]
+
+    statistics = staticmethod(split_merge_statistics)
 
 
-def _check_moves(moves):
-    for name, count in moves.items():
-        if name not in MovesPerCycle._fields:
-            raise ValueError(f"moves has the unknown name {name!r}; allowed are {', '.join(MovesPerCycle._fields)}")
+def number_of_cycles(n):
+    """Choose the number of cycles per draw.
+
+    Beside a cycle of few items, the draw of the hyperparameters by NUTS takes most of the time, and yet it is the
+    partition that mixes slowly.
+    """
+    return max(1, min(_MOST_CYCLES, _VISITS // n))
+
+
+def numbers_of_moves(n, chosen, *, tuning):
+    """Choose the number of moves of each kind per cycle.
+
+    Informed splits and merges bring a chain to the bulk of the posterior, and cost more than they gain after tuning.
+    """
+    defaults = {
+        "informed_split_merge": 6 if tuning else 0,
+        "tree_split_merge": 4,
+        "subtree_gibbs": 5,
+        "marginal_gibbs": min(n, max(_MANY_ITEMS, round(_SHARE * n))),
+    }
+    counts = {
+        name: round(count * n) if isinstance(count, float) else count for name, count in (defaults | chosen).items()
+    }
+    if n == 1:
+        counts |= dict.fromkeys([name for name in counts if name != "marginal_gibbs"], 0)
+    return counts
+
+
+def _check_moves(numbers, own):
+    for name, count in numbers.items():
+        if (name in MovesPerCycle._fields) == (name in own):
+            raise ValueError(
+                f"moves has the unknown name {name!r}; allowed are numbers of {', '.join(MovesPerCycle._fields)}, and "
+                "a Move under any other name"
+            )
         if not isinstance(count, float):
             check_count(f"{name} in moves", count, 0)
         elif not 0.0 <= count < np.inf or (name == "marginal_gibbs" and count > 1.0):
             raise ValueError(f"{name} in moves must be a share of the items, at least 0; got {count}")
     irreducible = ("subtree_gibbs", "marginal_gibbs")
-    if all(moves.get(name, 1) == 0 for name in irreducible):
+    if all(numbers.get(name, 1) == 0 for name in irreducible):
         raise ValueError(
             f"moves must leave one of {', '.join(irreducible)} above 0, or some partitions cannot be reached"
         )

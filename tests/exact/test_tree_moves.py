@@ -12,11 +12,10 @@ from models import make_model, run
 from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees.tree import build_tree
-from pymc_nrm.moves.tally import empty_tally
+from pymc_nrm.moves.tree_guided.cycle import Cycle, MovesPerCycle, tree_guided_cycle
 from pymc_nrm.moves.tree_guided.guide_tables import make_guide
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
-from pymc_nrm.steps.move_schedule import MovesPerCycle
-from pymc_nrm.steps.tree_guided import TreeGuided, tree_guided_cycle
+from pymc_nrm.steps.tree_guided import TreeGuided
 from pymc_nrm.testing import largest_z, total_variation, z_scores
 
 U = 2.5
@@ -32,7 +31,7 @@ def move_once(rng, start, weights, family, data, guide, move, n_moves):
     """Labels after moves of one kind, by the kernel of the step."""
     counts = MovesPerCycle(0, 0, 0, 0)._replace(**{move: n_moves})
     state = build_state(start, family, data)
-    state, *_ = tree_guided_cycle(rng, state, weights, family, data, guide, counts, start[:0], empty_tally())
+    state, _ = tree_guided_cycle(rng, state, weights, family, data, Cycle(guide, counts, start[:0]))
     return ordered_labels(state)
 
 

@@ -7,8 +7,9 @@ import pymc as pm
 import pytest
 
 import pymc_nrm as nrm
+from pymc_nrm.moves.tree_guided.cycle import MovesPerCycle
 from pymc_nrm.partitions.labels import is_canonical
-from pymc_nrm.steps.move_schedule import MovesPerCycle, numbers_of_moves
+from pymc_nrm.steps.tree_guided import numbers_of_moves
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 
@@ -115,13 +116,13 @@ def test_informed_splits_and_merges_end_with_tuning():
 def test_chosen_numbers_of_moves_stay_after_tuning():
     chosen = {"informed_split_merge": 3, "tree_split_merge": 0.5}
     for tuning in (True, False):
-        assert numbers_of_moves(40, chosen, tuning=tuning)[:3] == (3, 20, 5)
+        assert list(numbers_of_moves(40, chosen, tuning=tuning).values())[:3] == [3, 20, 5]
 
 
 def test_all_items_take_their_turn():
     step = make_step(make_model(groups()), moves={"marginal_gibbs": 15})
     step.setup_chain(np.random.default_rng(0), 0, 8)
-    items = np.concatenate([step._next_items(15) for _ in range(8)])
+    items = np.concatenate([step._next_items(step.rng, 40, 15) for _ in range(8)])
     for turn in items.reshape(3, 40):
         assert sorted(turn) == list(range(40))
 

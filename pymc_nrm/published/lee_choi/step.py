@@ -139,9 +139,10 @@ class PublishedTreeGuided(PartitionStep):
         check_count("n_levels", n_levels, 0)
         if not canonical:
             warnings.warn(_WARNING, UserWarning, stacklevel=2)
-        self._reset(0)
         options = {"n_global": n_global, "n_levels": n_levels, "canonical": bool(canonical)}
+        self._reset(0)
         super().__init__(vars, options=options, **kwargs)
+        self._reset(0)
 
     def _reset(self, tune):
         self.forest, self.tree = None, None
@@ -154,10 +155,6 @@ class PublishedTreeGuided(PartitionStep):
     def stop_tuning(self):
         self.tuning = False
 
-    def check_options(self, n):
-        """Accept all options, since they do not depend on the number of items."""
-        self._n = n
-
     def precompile_moves(self, state, table, family, data):
         """Compile the kernels for the types of the arguments, on trees of at most two items."""
         rng = np.random.default_rng(0)
@@ -168,24 +165,20 @@ class PublishedTreeGuided(PartitionStep):
             precompile(canonical_items, self.rng, tree, 1)
             precompile(gibbs_sweep, self.rng, state, table, family, data, state.labels)
             return
-        forest = grow_forest(rng, small, family, data, min(self._n, 2))
+        forest = grow_forest(rng, small, family, data, len(small.moment) - 1)
         precompile(plant_forest, self.rng, state.labels, table, family, data)
         precompile(refresh_forest, forest, table, family, data)
         precompile(published_cycle, self.rng, forest, table, family, data, 1, 1)
         precompile(forest_labels, forest)
 
-    def precompile_start(self, table, family, data):
-        """Leave it to :meth:`precompile_moves`, since moves need the same trees."""
-        if self.options["canonical"]:
-            super().precompile_start(table, family, data)
-
-    def start(self, table, family, data):
+    def start(self, rng, table, family, data):
         """Labels to start from: those of the guide tree, or of the trees of clusters."""
         if self.options["canonical"]:
-            self.tree = guide_tree(self.rng, table, family, data)
+            self.tree = guide_tree(rng, table, family, data)
             return cut_tree(self.tree)
+        n = len(table.moment) - 1
         # This depth is never reached, so the trees are the published ones.
-        self.forest = grow_forest(self.rng, table, family, data, self._n, balance_depth=self._n)
+        self.forest = grow_forest(rng, table, family, data, n, balance_depth=n)
         return canonical_labels(forest_labels(self.forest))
 
     def moves(self, state, table, family, data):
@@ -193,7 +186,7 @@ class PublishedTreeGuided(PartitionStep):
         cycle = self._canonical_cycle if self.options["canonical"] else self._published_cycle
         state, tally, n_moved = cycle(state, table, family, data)
         self.n_steps += 1
-        return state, {"n_moved": n_moved, **split_merge_statistics(tally)}
+        return state, split_merge_statistics({"n_moved": n_moved, **tally._asdict()})
 
     def _published_cycle(self, state, table, family, data):
         if self.forest is not None and np.array_equal(canonical_labels(forest_labels(self.forest)), state.labels):
