@@ -28,6 +28,7 @@ GROUPS = {
         "trees",
     ),
     "PoissonGamma": (
+        "exact/test_own_moves.py",
         "exact/test_published.py",
         "pymc/test_dask_chains.py",
         "pymc/test_diagnostics_groups.py",

@@ -5,7 +5,7 @@ import pytest
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.moves.panel import draw_column
+from pymc_nrm.moves.gibbs import draw_column
 
 N_DRAWS = 40_000
 

@@ -102,6 +102,16 @@ def log_weight(weights, family, count, row):
 
 
 @kernel
+def cluster_weights(weights, family, state):
+    """Log of L = kappa(size, u) p(X) of the cluster in each occupied slot, shape (capacity,)."""
+    values = np.zeros(state.counts.shape[0])
+    for k in range(state.size[0]):
+        slot = state.active[k]
+        values[slot] = log_weight(weights, family, state.counts[slot], state.statistics[slot])
+    return values
+
+
+@kernel
 def log_target_ratio(weights, family, sides):
     """Log of L(a) L(b) / L(a + b) for the two sides a and b."""
     counts, rows = sides.counts, sides.statistics

@@ -10,7 +10,7 @@ from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.moves.panel import draw_column
+from pymc_nrm.moves.gibbs import draw_column
 from pymc_nrm.moves.slice_jumps import expected_proposals, jump_law, jumps_above, least_level
 from pymc_nrm.partitions.clusters import build_state
 
@@ -24,12 +24,6 @@ _LEAST_LIMIT, _LIMIT_PER_ITEM = 10_000, 10
 _MOST_NUMBERS = 25_000_000
 
 
-class SliceOptions(NamedTuple):
-    """Options of the kernel: the largest number of further jumps that a draw may expect."""
-
-    most_jumps: float
-
-
 class SliceCounts(NamedTuple):
     """Numbers of items that changed their cluster and that had to stay, and of jumps besides those of clusters."""
 
@@ -39,7 +33,7 @@ class SliceCounts(NamedTuple):
 
 
 @kernel(inner_loop=True)
-def slice_labels(rng, state, weights, family, data, options):
+def slice_labels(rng, state, weights, family, data, most_jumps):
     """Draw the labels of all items given new jumps, parameters and slices.
 
     It leaves the target given u invariant and is irreducible.  Given the partition, it draws the jumps J and the
@@ -48,7 +42,7 @@ def slice_labels(rng, state, weights, family, data, options):
     each is one of the jumps above the slice of the item, with probability proportional to the density of its data
     (Walker 2007 for the Dirichlet process; Griffin & Walker 2011 for normalized random measures).
 
-    Slices so low that more than ``options.most_jumps`` further jumps are expected above them are left alone: their
+    Slices so low that more than ``most_jumps`` further jumps are expected above them are left alone: their
     items keep their labels.  Which these are depends on u and on slices, given which all labels are drawn, so that the
     target is still invariant. The labels are canonical.
     """
@@ -64,14 +58,14 @@ def slice_labels(rng, state, weights, family, data, options):
     for item in range(n):
         slices[item] = cluster_jumps[state.labels[item]] * rng.random()
         lowest = min(lowest, slices[item])
-    least = least_level(law, lowest, options.most_jumps)
+    least = least_level(law, lowest, most_jumps)
     level = np.inf
     for item in range(n):
         if slices[item] >= least:
             level = min(level, slices[item])
     others = jumps_above(rng, law, level) if level < np.inf else np.empty(0)
     n_columns = n_clusters + others.shape[0]
-    jumps, column_of, panel = _components(rng, state, family, cluster_jumps, others)
+    falling, column_of, panel = _components(rng, state, family, cluster_jumps, others)
     values = np.empty((n_columns + LANES - 1) // LANES * LANES)
     names = np.full(n_columns, -1, dtype=np.int64)
     labels = np.empty(n, dtype=np.int64)
@@ -84,7 +78,7 @@ def slice_labels(rng, state, weights, family, data, options):
         if slices[item] < least:
             n_kept += 1
         else:
-            n_above = _n_above(jumps, slices[item])
+            n_above = np.searchsorted(falling, -slices[item])
             if n_above > 1:
                 width = (n_above + LANES - 1) // LANES * LANES
                 for k in range(n_above):
@@ -103,8 +97,8 @@ def slice_labels(rng, state, weights, family, data, options):
 
 @kernel(inner_loop=True)
 def _components(rng, state, family, cluster_jumps, others):
-    """Draw parameters of all components into a panel, in decreasing order of their jumps. Jumps are in decreasing
-    order; ``column_of`` has the column of the cluster in each slot.
+    """Draw parameters of all components into a panel, in decreasing order of their jumps, and return minus the jumps
+    in that order; ``column_of`` has the column of the cluster in each slot.
     """
     n_clusters, n_components = state.size[0], state.size[0] + others.shape[0]
     jumps = np.empty(n_components)
@@ -127,26 +121,13 @@ def _components(rng, state, family, cluster_jumps, others):
         else:
             draw_parameters(family, no_data, rng, parameters)
         write_component(family, parameters, panel, column)
-    return jumps[order], column_of, panel
-
-
-@kernel(inner_loop=True)
-def _n_above(jumps, level):
-    """Number of jumps above a level; jumps are in decreasing order."""
-    low, high = 0, jumps.shape[0]
-    while low < high:
-        middle = (low + high) // 2
-        if jumps[middle] > level:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return -jumps[order], column_of, panel
 
 
 @kernel
-def slice_move(rng, state, weights, family, data, options):
+def slice_move(rng, state, weights, family, data, most_jumps):
     """Draw all labels by :func:`slice_labels`; return a new state and :class:`SliceCounts`."""
-    labels, counts = slice_labels(rng, state, weights, family, data, options)
+    labels, counts = slice_labels(rng, state, weights, family, data, most_jumps)
     return build_state(labels, family, data), counts
 
 

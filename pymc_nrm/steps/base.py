@@ -154,12 +154,11 @@ class PartitionStep(LabelStep):
         labels = self.partition.read(point)
         measure, family, data = self.target.at(point)
         self.check_options(len(labels))
-        precompile(draw_weights, self.rng, measure, len(labels), 1)
         table, _, _ = self._draw_weights(np.random.default_rng(0), measure, labels)
         self.check_weights(measure, table, at_start=True)
         state = build_state(labels, family, data)
         self.partition.write(point, state)
-        self._precompile_log_target(state, table, family, data)
+        self._log_target(state, table, family, data)
         if self._has_marginals and is_default_start(point[partition.name]):
             self.start(np.random.default_rng(0), weights_of_two(table), family, data)
         self.precompile_moves(state, table, family, data)
@@ -193,12 +192,6 @@ class PartitionStep(LabelStep):
 
     # From sums over the calls of a draw to the statistics that the step reports.
     statistics = staticmethod(dict)
-
-    def _precompile_log_target(self, state, table, family, data):
-        if self._has_marginals:
-            precompile(log_target, state, table, family)
-        else:
-            precompile(log_target_by_items, state, table, family, data)
 
     def _log_target(self, state, table, family, data):
         if self._has_marginals:
@@ -252,7 +245,7 @@ class PartitionStep(LabelStep):
         """Names of the registered steps for such partitions whose needs a family meets."""
         steps = [step for step in STEP_METHODS if issubclass(step, PartitionStep)]
         steps = [step for step in steps if step.samples_slots == cls.samples_slots]
-        return [step.__name__ for step in steps if not lacking(family_class, step.needs)]
+        return [step.__name__ for step in steps if step is not cls and not lacking(family_class, step.needs)]
 
     @classmethod
     def competence(cls, var, has_grad):

@@ -8,7 +8,7 @@ from pymc.exceptions import SamplingError
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.families.needs import COMPONENT_PANEL
 from pymc_nrm.moves.slice_jumps import largest_deviation
-from pymc_nrm.moves.slice_labels import SliceOptions, expected_large_jumps, slice_move
+from pymc_nrm.moves.slice_labels import expected_large_jumps, slice_move
 from pymc_nrm.steps.base import PartitionStep
 
 # A prior with more jumps than this above 1, in units of 1 / (1 + u), puts nearly all items into clusters of their own.
@@ -109,4 +109,4 @@ class SliceSampler(PartitionStep):
     def calls(self, rng, n, table, family, data):
         """One draw of all labels."""
         most = min(max(_LEAST_LIMIT, _LIMIT_PER_ITEM * n), _MOST_NUMBERS // max(parameters_size(family), 1))
-        yield slice_move, SliceOptions(float(most))
+        yield slice_move, float(most)

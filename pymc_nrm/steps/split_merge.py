@@ -6,10 +6,10 @@ import numpy as np
 
 from pymc_nrm.checks import check_count
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.moves.gibbs import gibbs_sweep, scan_order
 from pymc_nrm.moves.split_merge import SplitMergeOptions, split_merge_moves
 from pymc_nrm.moves.tally import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.steps.base import PartitionStep
+from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
 
 
 class SplitMerge(PartitionStep):
@@ -78,11 +78,7 @@ class SplitMerge(PartitionStep):
         options = {"n_moves": n_moves, "proposal": proposal, "n_scans": n_scans, "n_items": n_items}
         super().__init__(vars, options=options, **kwargs)
 
-    def check_options(self, n):
-        """Check the options against the number of items."""
-        if self.options["n_items"] is not None:
-            check_count("n_items", self.options["n_items"], 1, n)
-
+    check_options = MarginalGibbs.check_options
     statistics = staticmethod(split_merge_statistics)
 
     def calls(self, rng, n, table, family, data):
@@ -90,4 +86,4 @@ class SplitMerge(PartitionStep):
         n_moves = self.options["n_moves"] if n > 1 else 0
         is_sequential = self.options["proposal"] == "sequential"
         yield split_merge_moves, SplitMergeOptions(n_moves, is_sequential, self.options["n_scans"])
-        yield gibbs_sweep, scan_order(rng, n, self.options["n_items"] or n)
+        yield from MarginalGibbs.calls(self, rng, n, table, family, data)

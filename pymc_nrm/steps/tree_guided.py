@@ -11,11 +11,10 @@ from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.fingerprints import function_fingerprint
 from pymc_nrm.kernels.generic import Kernel
 from pymc_nrm.moves.gibbs import scan_order
-from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
+from pymc_nrm.moves.guide_trees.guide_tree import block_statistics, guide_tree, make_guide
 from pymc_nrm.moves.guide_trees.tree import cut_tree
 from pymc_nrm.moves.tally import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.moves.tree_guided.cycle import Cycle, MovesPerCycle, tree_guided_cycle
-from pymc_nrm.moves.tree_guided.guide_tables import block_statistics, make_guide
 from pymc_nrm.pymc_internals import Competence, dataclass_state
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState
 
@@ -229,11 +228,9 @@ class TreeGuided(PartitionStep):
 
 
 def number_of_cycles(n):
-    """Choose the number of cycles per draw.
-
-    Beside a cycle of few items, the draw of the hyperparameters by NUTS takes most of the time, and yet it is the
-    partition that mixes slowly.
-    """
+    """Choose the number of cycles per draw."""
+    # Beside a cycle of few items, the draw of the hyperparameters by NUTS takes most of the time, and yet it is the
+    # partition that mixes slowly.
     return max(1, min(_MOST_CYCLES, _VISITS // n))
 
 

@@ -6,9 +6,8 @@ import numpy as np
 
 from pymc_nrm.checks import check_count, check_number, random_generator
 from pymc_nrm.measures.base import draw_log_auxiliary, weights
-from pymc_nrm.moves.guide_trees.greedy import item_units, join_units
+from pymc_nrm.moves.guide_trees.greedy import item_units, join_forest, join_units
 from pymc_nrm.moves.guide_trees.incremental import BALANCE_DEPTH, grow_forest
-from pymc_nrm.moves.guide_trees.join_forest import join_forest
 from pymc_nrm.moves.guide_trees.tree import build_tree
 from pymc_nrm.trees.clustering_result import Dendrogram, make_dendrogram
 from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers, select_items

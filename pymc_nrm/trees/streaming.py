@@ -7,8 +7,8 @@ from scipy import sparse
 
 from pymc_nrm.checks import random_generator
 from pymc_nrm.measures.base import draw_log_auxiliary, weights
+from pymc_nrm.moves.guide_trees.greedy import join_forest
 from pymc_nrm.moves.guide_trees.incremental import BALANCE_DEPTH, extend_forest, grow_forest
-from pymc_nrm.moves.guide_trees.join_forest import join_forest
 from pymc_nrm.trees.clustering import checked_depth, checked_log_u, pilot_log_u
 from pymc_nrm.trees.clustering_result import Dendrogram, make_dendrogram
 from pymc_nrm.trees.inputs import as_rows, check_numeric_family, family_and_data, measure_of_numbers

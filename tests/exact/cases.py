@@ -21,49 +21,34 @@ from pymc_nrm.measures import (
     NormalizedInverseGaussian,
     PitmanYorProcess,
 )
-from pymc_nrm.moves.split_merge import SplitMergeOptions
 from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
 from pymc_nrm.steps.slice_sampler import SliceSampler
 from pymc_nrm.steps.split_merge import SplitMerge
+from pymc_nrm.steps.tree_guided import TreeGuided
 
+# The kinds of moves along a guide tree.
+TREE_MOVES = ("informed_split_merge", "tree_split_merge", "subtree_gibbs")
 
-class Sampler(NamedTuple):
-    """One configuration of a step.
+# No moves of TreeGuided but one item of Gibbs updates.
+QUIET = dict.fromkeys(TREE_MOVES, 0) | {"marginal_gibbs": 1}
 
-    Parameters
-    ----------
-    step : type
-        Step of PyMC.
-    options : dict
-        Its options by name.
-    split_merge : SplitMergeOptions, optional
-        What its kernel of split-merge moves gets; no moves for a Gibbs sampler.  Without it, tests run the step alone
-        and not the kernels of ``chains.py``.
-    n_items : int or None
-        Items of the Gibbs update; None for all.
-    """
-
-    step: type
-    options: dict
-    split_merge: SplitMergeOptions | None = None
-    n_items: int | None = None
-
-
+# Steps and their options.
 SAMPLERS = {
-    "gibbs": Sampler(MarginalGibbs, {}, SplitMergeOptions(0, True, 0), None),
-    "gibbs of 2 items": Sampler(MarginalGibbs, {"n_items": 2}, SplitMergeOptions(0, True, 0), 2),
-    "sequential": Sampler(SplitMerge, {"n_moves": 2}, SplitMergeOptions(2, True, 5), None),
-    "sequential, gibbs of 1 item": Sampler(SplitMerge, {"n_moves": 3, "n_items": 1}, SplitMergeOptions(3, True, 5), 1),
+    "gibbs": (MarginalGibbs, {}),
+    "gibbs of 2 items": (MarginalGibbs, {"n_items": 2}),
+    "sequential": (SplitMerge, {"n_moves": 2}),
+    "sequential, gibbs of 1 item": (SplitMerge, {"n_moves": 3, "n_items": 1}),
     **{
-        f"{n_scans} scans": Sampler(
+        f"{n_scans} scans": (
             SplitMerge,
             {"n_moves": 2, "proposal": "restricted_gibbs", "n_scans": n_scans, "n_items": 1},
-            SplitMergeOptions(2, False, n_scans),
-            1,
         )
         for n_scans in (0, 1, 3)
     },
-    "slice": Sampler(SliceSampler, {}),
+    "slice": (SliceSampler, {}),
+    "tree": (TreeGuided, {}),
+    "tree, three cycles": (TreeGuided, {"n_cycles": 3}),
+    **{f"tree, {name}": (TreeGuided, {"moves": QUIET | {name: 4}, "n_cycles": 1}) for name in TREE_MOVES},
 }
 
 MEASURES = {

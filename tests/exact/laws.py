@@ -4,15 +4,28 @@ import functools
 
 import numpy as np
 from cases import FAMILIES, MEASURES
-from chains import draw_tables
 
-from pymc_nrm.kernels.generic import lacking
-from pymc_nrm.measures.base import log_eppf, weights
+from pymc_nrm.kernels.generic import kernel, lacking
+from pymc_nrm.measures.base import Weights, log_eppf, weights
 from pymc_nrm.measures.levy import log_tilted_moment
+from pymc_nrm.moves.weights import draw_weights
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.testing import exact_posterior, kernel_inputs, largest_z, z_scores
 
-CHAINS, DRAWS = 4, 5_000
+CHAINS = 4
+
+
+@kernel
+def draw_tables(rng, measure, n, n_tables):
+    """Weights given 1, ..., n clusters, with a new u for each table: two arrays of shape (n, n_tables, n + 1)."""
+    join = np.empty((n, n_tables, n + 1))
+    moment = np.empty((n, n_tables, n + 1))
+    for k in range(n):
+        for t in range(n_tables):
+            table, _, _ = draw_weights(rng, measure, n, k + 1)
+            join[k, t] = table.join
+            moment[k, t] = table.moment
+    return Weights(join, moment)
 
 
 @functools.cache
@@ -25,13 +38,6 @@ def inputs(family):
 def posterior(measure, family):
     """All partitions and their exact probabilities, by names."""
     return exact_posterior(MEASURES[measure], *FAMILIES[family])
-
-
-@functools.cache
-def tables(measure, n):
-    """Weights for every number of clusters and every draw of every chain."""
-    rng = np.random.default_rng([7, n, *measure.encode()])
-    return [draw_tables(rng, MEASURES[measure], n, DRAWS) for _ in range(CHAINS)]
 
 
 @functools.cache

@@ -5,7 +5,7 @@ import zlib
 
 import numpy as np
 import pymc as pm
-from cases import FAMILIES, MEASURES, SAMPLERS
+from cases import FAMILIES, MEASURES
 from laws import assert_law, posterior
 
 from pymc_nrm.distributions.mixture import Mixture
@@ -28,14 +28,14 @@ def make_model(measure, family):
     return model
 
 
-def run(step, n, rng):
-    """Labels of several chains of one step, shape (CHAINS, DRAWS, n), and its statistics."""
+def run(step, n, rng, n_draws=DRAWS):
+    """Labels of several chains of one step, shape (CHAINS, n_draws, n), and its statistics."""
     chains, statistics = [], []
     for start in (np.zeros(n, dtype=np.int64), np.arange(n)):
-        step.setup_chain(rng.spawn(1)[0], 0, DRAWS)
+        step.setup_chain(rng.spawn(1)[0], 0, n_draws)
         point = {"z": start}
         draws = []
-        for _ in range(DRAWS):
+        for _ in range(n_draws):
             point, [stats] = step.step(point)
             draws.append(point["z"])
             statistics.append(stats)
@@ -43,14 +43,13 @@ def run(step, n, rng):
     return np.array(chains), statistics
 
 
-def check_step(measure, family, sampler):
+def check_step(measure, family, step_class, **options):
     """Assert that a step draws partitions and u from their posterior; return the draws and its statistics."""
     model = make_model(measure, family)
     partitions, probabilities = posterior(measure, family)
-    row = SAMPLERS[sampler]
     with model:
-        step = row.step([model["z"]], rng=1, **row.options)
-    rng = np.random.default_rng(zlib.crc32(f"{measure} {family} {sampler}".encode()))
+        step = step_class([model["z"]], rng=1, **options)
+    rng = np.random.default_rng(zlib.crc32(f"{measure} {family} {step.name} {options.keys()}".encode()))
     labels, statistics = run(step, partitions.shape[1], rng)
     assert_law(labels, partitions, probabilities)
     # Every draw of u is given the partition before the moves, so its law is also that of u given the data.
@@ -59,6 +58,7 @@ def check_step(measure, family, sampler):
     expected = probabilities @ [share_of_u(measure, n, labels.max() + 1) for labels in partitions]
     mean, error, _ = mean_and_error(u / (1.0 + u))
     assert abs(mean - expected) < largest_z(labels.shape, 1) * error
+    assert all(set(stats) == set(step_class.stats_dtypes_shapes) for stats in statistics)
     return labels, statistics
 
 

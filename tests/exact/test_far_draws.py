@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from laws import assert_law
+from models import run
 
 from pymc_nrm import DirichletProcess, MarginalGibbs, Mixture, NormalGamma, NormalWishart, Partition
 from pymc_nrm.testing import exact_posterior
@@ -12,29 +13,20 @@ MEASURE = DirichletProcess(1.0)
 BULK = np.random.default_rng(3).normal(size=12)
 
 
-def chains(family, X, n_draws, n_chains=4):
-    """Labels, shape (chains, draws, n), and log joint densities."""
-    with pm.Model() as model:
+def draws(family, X, n_draws):
+    """Labels, shape (chains, draws, n), and statistics."""
+    with pm.Model():
         z = Partition("z", MEASURE, n=len(X))
         Mixture("x", z, family, observed=X)
         step = MarginalGibbs([z], rng=1)
-    draws, log_joint = [], []
-    for rng in np.random.default_rng(7).spawn(n_chains):
-        step.setup_chain(rng, 0, n_draws)
-        point = model.initial_point()
-        draws.append([])
-        for _ in range(n_draws):
-            point, [stats] = step.step(point)
-            draws[-1].append(point["z"])
-            log_joint.append(stats["log_joint"])
-    return np.array(draws), np.array(log_joint)
+    return run(step, len(X), np.random.default_rng(7), n_draws)
 
 
 @pytest.mark.slow
 def test_draws_with_an_outlier_have_the_posterior_law():
     X = np.append(BULK[:5], 1e9)
     family = NormalGamma(mu=0.0, kappa=0.1, alpha=2.0, beta=1.0)
-    labels, _ = chains(family, X, 5000)
+    labels, _ = draws(family, X, 10_000)
     partitions, probabilities = exact_posterior(MEASURE, family, X)
     assert_law(labels, partitions, probabilities)
 
@@ -46,8 +38,8 @@ def test_far_groups_are_never_mixed(distance, d):
     X[:, -1] = BULK[::-1]
     X += distance * (np.arange(12) % 2)[:, None]
     family = NormalGamma(0.0, 0.1, 2.0, 1.0) if d == 1 else NormalWishart(np.zeros(2), 0.1, np.eye(2), 6.0)
-    labels, log_joint = chains(family, X, 200)
-    assert np.isfinite(log_joint).all()
+    labels, statistics = draws(family, X, 200)
+    assert np.isfinite([stats["log_joint"] for stats in statistics]).all()
     settled = labels[:, 20:]
     for first in range(0, 12, 2):
         assert (settled[..., first, None] != settled[..., 1::2]).all()

@@ -2,9 +2,10 @@
 
 import math
 
+import numpy as np
 import pytest
-from models import make_model, run
-from test_tree_moves import QUIET, check, rng_of
+from cases import QUIET
+from models import check_step, make_model, run
 
 import pymc_nrm as nrm
 from pymc_nrm.families.components import component_mean
@@ -55,16 +56,18 @@ def exchange_at_random(rng, state, weights, family, data, number):
 
 
 def test_own_move_leaves_the_posterior_invariant(measure):
-    check(measure, FAMILY, QUIET | {"exchange": Move(exchange, 3, needs=[log_marginal])})
+    moves = QUIET | {"exchange": Move(exchange, 3, needs=[log_marginal])}
+    check_step(measure, FAMILY, nrm.TreeGuided, moves=moves, n_cycles=1)
 
 
 def test_own_move_beside_the_default_moves():
-    check("NGG", FAMILY, {"exchange": Move(exchange, 0.5)}, n_cycles=2)
+    check_step("NGG", FAMILY, nrm.TreeGuided, moves={"exchange": Move(exchange, 0.5)}, n_cycles=2)
 
 
 def test_a_wrong_move_is_found():
+    moves = QUIET | {"exchange": Move(exchange_at_random, 3)}
     with pytest.raises(AssertionError):
-        check("NGG", FAMILY, QUIET | {"exchange": Move(exchange_at_random, 3)})
+        check_step("NGG", FAMILY, nrm.TreeGuided, moves=moves, n_cycles=1)
 
 
 def test_own_move_is_made_and_counted():
@@ -72,7 +75,7 @@ def test_own_move_is_made_and_counted():
     with model:
         moves = dict.fromkeys(QUIET, 0) | {"subtree_gibbs": 1, "exchange": Move(exchange, 50)}
         step = nrm.TreeGuided([model["z"]], moves=moves, n_cycles=1)
-    _, statistics = run(step, 4, rng_of("counts"))
+    _, statistics = run(step, 4, np.random.default_rng(1))
     assert max(stats["n_moved"] for stats in statistics) > 4
 
 

@@ -7,8 +7,7 @@ import zlib
 import numpy as np
 import pytest
 from cases import FAMILIES, MEASURES, Data
-from chains import draw_tables
-from laws import CHAINS, assert_law
+from laws import CHAINS, assert_law, draw_tables
 from models import make_model, run
 
 from pymc_nrm.families import PoissonGamma

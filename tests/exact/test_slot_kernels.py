@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from cases import MEASURES
-from chains import draw_tables
-from laws import CHAINS, assert_law
+from laws import CHAINS, assert_law, draw_tables
 from scipy.special import logsumexp
 from scipy.stats import chisquare
 

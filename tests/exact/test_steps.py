@@ -3,7 +3,7 @@
 import numpy as np
 import pymc as pm
 import pytest
-from cases import MEASURES, SAMPLERS, rows
+from cases import MEASURES, SAMPLERS, TREE_MOVES, rows
 from laws import assert_law, posterior
 from models import check_step, make_model, run
 
@@ -13,18 +13,21 @@ from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.steps.split_merge import SplitMerge
 
 # Options of the fast tests; other options run the same kernels.
-STEPS = ("gibbs", "sequential", "3 scans", "slice")
-
-# Without data their kernels have to be compiled again.
-MOVERS = ("sequential", "3 scans")
+FAST = ("gibbs", "sequential", "3 scans", "slice", "tree", *(f"tree, {name}" for name in TREE_MOVES))
 
 
-@pytest.mark.parametrize("sampler", rows(SAMPLERS, STEPS))
+@pytest.mark.parametrize("sampler", rows(SAMPLERS, FAST))
 def test_step_has_the_posterior_law(sampler, measure):
-    labels, statistics = check_step(measure, "NormalGamma, missing", sampler)
+    step, options = SAMPLERS[sampler]
+    labels, statistics = check_step(measure, "NormalGamma, missing", step, **options)
     n_clusters = [stats["n_clusters"] for stats in statistics]
     np.testing.assert_array_equal(n_clusters, labels.max(axis=-1).ravel() + 1)
-    assert all(set(stats) == set(SAMPLERS[sampler].step.stats_dtypes_shapes) for stats in statistics)
+
+
+@pytest.mark.parametrize("sampler", ["sequential", "slice", "tree"])
+def test_step_has_the_posterior_law_of_every_family(sampler, family):
+    step, options = SAMPLERS[sampler]
+    check_step("NGG", family, step, **options)
 
 
 def test_log_probability_of_the_model_is_the_enumerated_one(family, measure):
@@ -35,19 +38,20 @@ def test_log_probability_of_the_model_is_the_enumerated_one(family, measure):
     np.testing.assert_allclose(np.exp(log_p - np.logaddexp.reduce(log_p)), probabilities, rtol=1e-8)
 
 
-@pytest.mark.parametrize(
-    "sampler", ["gibbs", "slice", *(pytest.param(name, marks=pytest.mark.slow) for name in MOVERS)]
-)
-def test_step_has_the_prior_law_without_data(sampler, measure):
-    row = SAMPLERS[sampler]
+# Without data kernels have to be compiled again.
+@pytest.mark.parametrize("sampler", rows(("gibbs", "slice", "sequential", "3 scans", "tree"), ("gibbs", "slice")))
+@pytest.mark.parametrize("n", rows((1, 2, 4), (4,)))
+def test_step_has_the_prior_law_without_data(sampler, n, measure):
+    step_class, options = SAMPLERS[sampler]
     with pm.Model():
-        z = Partition("z", MEASURES[measure], n=4)
-        step = row.step([z], rng=1, **row.options)
-    labels, _ = run(step, 4, np.random.default_rng(5))
-    partitions = all_partitions(4)
+        z = Partition("z", MEASURES[measure], n=n)
+        step = step_class([z], rng=1, **options)
+    labels, _ = run(step, n, np.random.default_rng(5))
+    partitions = all_partitions(n)
     probabilities = np.exp([log_eppf(MEASURES[measure], label_counts(labels)) for labels in partitions])
     assert probabilities.sum() == pytest.approx(1.0)
-    assert_law(labels, partitions, probabilities)
+    if n > 1:
+        assert_law(labels, partitions, probabilities)
 
 
 def test_log_joint_is_that_of_the_draw_and_its_u(measure):

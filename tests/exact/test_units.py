@@ -8,9 +8,9 @@ import pytest
 from pymc_nrm.families import NormalGamma
 from pymc_nrm.measures import NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
+from pymc_nrm.moves.guide_trees.guide_tree import draw_level, make_guide, n_separating_levels
 from pymc_nrm.moves.guide_trees.tree import build_tree, leaves, lowest_common_ancestor
 from pymc_nrm.moves.sides import allocate_items, start_sides
-from pymc_nrm.moves.tree_guided.guide_tables import draw_level, make_guide, n_separating_levels
 from pymc_nrm.moves.tree_guided.tree_split_merge import allocate_units
 from pymc_nrm.moves.tree_guided.units import (
     find_traces,

@@ -17,7 +17,7 @@ from tree_reference import (
 )
 
 from pymc_nrm.measures.base import log_joint_term, weights
-from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals, tree_log_marginals, tree_log_potential
+from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals, tree_log_marginals, tree_potentials
 from pymc_nrm.moves.guide_trees.tree import build_tree, check_tree
 from pymc_nrm.trees import bhc, ibhc
 
@@ -58,7 +58,7 @@ def test_potential_is_a_lower_bound(measure, family, rng):
             a, b = (nodes.pop(rng.integers(len(nodes))) for _ in range(2))
             merges.append([a, b])
             nodes.append(n + k)
-        found.append(tree_log_potential(build_tree(merges), table, kernel_family, data))
+        found.append(tree_potentials(build_tree(merges), table, kernel_family, data).log_potential[-1])
         assert max(found) < exact
         assert log_joint_term(MEASURES[measure], n, math.log(u)) + max(found) < math.inf
 

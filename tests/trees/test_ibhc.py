@@ -8,10 +8,9 @@ from tree_reference import MEASURES, adjusted_rand
 from pymc_nrm.families import MultinomialDirichlet, NormalGamma, NormalWishart
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
-from pymc_nrm.moves.guide_trees import join_forest as join
-from pymc_nrm.moves.guide_trees.forest import empty_forest, post_order
-from pymc_nrm.moves.guide_trees.incremental import extend_forest, grow_forest, insert_items
-from pymc_nrm.moves.guide_trees.join_forest import join_forest
+from pymc_nrm.moves.guide_trees import greedy
+from pymc_nrm.moves.guide_trees.greedy import join_forest
+from pymc_nrm.moves.guide_trees.incremental import empty_forest, extend_forest, grow_forest, insert_items, post_order
 from pymc_nrm.moves.guide_trees.potentials import tree_potentials
 from pymc_nrm.moves.guide_trees.tree import check_tree, cut_tree
 from pymc_nrm.trees import IncrementalClustering, ibhc
@@ -129,7 +128,7 @@ def test_new_u_takes_nodes_apart():
 
 
 def test_many_roots_are_joined_in_groups(monkeypatch):
-    monkeypatch.setattr(join, "MOST_UNITS", 20)
+    monkeypatch.setattr(greedy, "MOST_UNITS", 20)
     family, X, measure, u, depth = CASES["all apart"]
     family, data, n = family_and_data(family, X)
     table = weights(measure, n, np.log(u))

@@ -1,4 +1,4 @@
-"""Greedy Bayesian hierarchical clustering (Heller & Ghahramani 2005) for any measure."""
+"""Greedy Bayesian hierarchical clustering (Heller & Ghahramani 2005) for any measure, of items or of trees."""
 
 from typing import Any, NamedTuple
 
@@ -8,8 +8,10 @@ from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
-from pymc_nrm.kernels.special import copy_row
+from pymc_nrm.kernels.special import copy_row, sum_rows
+from pymc_nrm.moves.guide_trees.incremental import inner_merges
 from pymc_nrm.moves.guide_trees.potentials import log_dissimilarity, log_potential
+from pymc_nrm.moves.guide_trees.tree import build_tree
 
 
 class Units(NamedTuple):
@@ -39,8 +41,7 @@ def item_units(weights, family, data, items):
 @kernel
 def _unit_log_d(units, moment, family, a, b, work):
     """Log d of two trees."""
-    for k in range(work.shape[0]):
-        work[k] = units.statistics[a, k] + units.statistics[b, k]
+    sum_rows(work, units.statistics[a], units.statistics[b])
     together = moment[units.size[a] + units.size[b]] + log_marginal(family, work)
     return log_dissimilarity(units.log_potential[a] + units.log_potential[b], together)
 
@@ -92,11 +93,13 @@ def join_units(units, weights, family, log_d):
         merge_log_d[step] = log_d[a, b]
         units.log_potential[a] = log_potential(units.log_potential[a] + units.log_potential[b], log_d[a, b])
         units.size[a] += units.size[b]
-        for j in range(work.shape[0]):
-            work[j] = units.statistics[a, j] + units.statistics[b, j]
-        copy_row(units.statistics[a], work)
+        sum_rows(units.statistics[a], units.statistics[a], units.statistics[b])
         node[a] = k + step
-        n_active = _remove(active, n_active, b)
+        # The others keep their order, so that the smaller number wins ties.
+        place = np.searchsorted(active[:n_active], b)
+        n_active -= 1
+        for j in range(place, n_active):
+            active[j] = active[j + 1]
         for j in range(n_active):
             c = active[j]
             if c != a:
@@ -110,12 +113,82 @@ def join_units(units, weights, family, log_d):
     return merges, merge_log_d, active[0]
 
 
+# Greedy clustering needs a matrix of all pairs, so more roots than this are joined in groups around seeds.
+MOST_UNITS = 1000
+
+
+def join_forest(rng, forest, weights, family, data):
+    """Join the trees of a forest, which do not change, into one tree over all items, by greedy clustering.
+
+    More than 1000 roots are joined in groups around random seeds first, so that memory stays linear.
+    """
+    merges, log_d, tops = inner_merges(forest, len(forest.roots))
+    units = _root_units(forest, family, data)
+    upper, upper_log_d = _join_all(rng, units, tops, len(forest.roots) + len(merges), weights, family)
+    return build_tree(np.concatenate([merges, upper]), np.concatenate([log_d, upper_log_d]))
+
+
 @kernel
-def _remove(active, n_active, b):
-    """Remove an entry and keep the order of the others, so that the smaller number wins ties."""
-    k = 0
-    while active[k] != b:
-        k += 1
-    for j in range(k, n_active - 1):
-        active[j] = active[j + 1]
-    return n_active - 1
+def _root_units(forest, family, data):
+    """Size, log potential and statistics of the roots."""
+    n, n_roots = forest.roots.shape[0], forest.n_roots[0]
+    statistics = np.zeros((n_roots, forest.statistics.shape[1]))
+    log_phi = np.empty(n_roots)
+    size = np.empty(n_roots, dtype=np.int64)
+    for k in range(n_roots):
+        v = forest.roots[k]
+        size[k], log_phi[k] = forest.size[v], forest.log_potential[v]
+        if v < n:
+            add_item(family, statistics[k], data, v, 1.0)
+        else:
+            copy_row(statistics[k], forest.statistics[forest.row[v]])
+    return Units(size, log_phi, statistics)
+
+
+def _join_all(rng, units, tops, next_node, weights, family):
+    """Merges that join units into one tree, and their log d; ``tops`` are the numbers of the units in the tree."""
+    merges, log_d = [np.zeros((0, 2), dtype="int64")], [np.zeros(0)]
+    while len(tops) > 1:
+        survivors = []
+        for group in _groups(rng, units, weights, family):
+            part = Units(*(field[group] for field in units))
+            rows, values, last = join_units(part, weights, family, np.empty((len(group), len(group))))
+            numbers = np.concatenate([tops[group], next_node + np.arange(len(rows))])
+            next_node += len(rows)
+            merges.append(numbers[rows])
+            log_d.append(values)
+            survivors.append((part.size[last], part.log_potential[last], part.statistics[last], numbers[-1]))
+        size, log_phi, statistics, tops = (np.array(field) for field in zip(*survivors, strict=True))
+        units = Units(size, log_phi, statistics)
+    return np.concatenate(merges), np.concatenate(log_d)
+
+
+def _groups(rng, units, weights, family):
+    """Lists of at most ``MOST_UNITS`` units; a single list if all units fit into it."""
+    k = len(units.size)
+    if k <= MOST_UNITS:
+        return [np.arange(k)]
+    seeds = rng.choice(k, size=min(MOST_UNITS, -(-4 * k // MOST_UNITS)), replace=False)
+    nearest = _nearest_seeds(units, seeds, weights.moment, family)
+    order = np.argsort(nearest, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(nearest[order])) + 1)
+    return [group[i : i + MOST_UNITS] for group in groups for i in range(0, len(group), MOST_UNITS)]
+
+
+@kernel
+def _nearest_seeds(units, seeds, moment, family):
+    """The seed with the smallest d to each unit; a seed belongs to itself."""
+    k = units.size.shape[0]
+    nearest, work = np.zeros(k, dtype=np.int64), np.empty(units.statistics.shape[1])
+    for a in range(k):
+        check_signals()
+        best = np.inf
+        for j in range(seeds.shape[0]):
+            b = seeds[j]
+            if a == b:
+                nearest[a] = j
+                break
+            log_d = _unit_log_d(units, moment, family, a, b, work)
+            if log_d < best:
+                best, nearest[a] = log_d, j
+    return nearest

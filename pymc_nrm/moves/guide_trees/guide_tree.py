@@ -1,14 +1,19 @@
-"""Guide trees of the samplers: binary trees over all items that do not depend on the state of a chain."""
+"""Guide trees of the samplers, and the tables of them that moves read; they never depend on the state of a chain."""
 
+import math
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.features import features
 from pymc_nrm.families.no_data import NoRows
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.special import sum_rows
+from pymc_nrm.moves.guide_trees.greedy import join_forest
 from pymc_nrm.moves.guide_trees.incremental import grow_forest
-from pymc_nrm.moves.guide_trees.join_forest import join_forest
 from pymc_nrm.moves.guide_trees.potentials import tree_potentials
 from pymc_nrm.moves.guide_trees.tree import Tree, build_tree
 
@@ -79,7 +84,7 @@ def ward_merges(rng, points):
     n = len(points)
     if n <= MOST_WARD_ITEMS:
         return _ward(points)
-    from scipy.cluster.vq import kmeans2  # slow to import
+    from scipy.cluster.vq import kmeans2, vq  # slow to import
 
     n_cells = int(np.sqrt(n))
     sample = points[rng.choice(n, size=min(n, 20 * n_cells), replace=False)]
@@ -87,7 +92,7 @@ def ward_merges(rng, points):
         # Empty cells do no harm.
         warnings.simplefilter("ignore", UserWarning)
         centres, _ = kmeans2(sample, sample[:n_cells], iter=10, minit="matrix", check_finite=False)
-    cell = _nearest(points, centres)
+    cell, _ = vq(points, centres)
     members = np.split(np.argsort(cell, kind="stable"), np.cumsum(np.bincount(cell, minlength=n_cells))[:-1])
     # Many equal points would share a cell, so link large cells in parts.
     parts = [m[i : i + MOST_WARD_ITEMS] for m in members for i in range(0, len(m), MOST_WARD_ITEMS)]
@@ -111,8 +116,104 @@ def _ward(points):
     return linkage(points, method="ward")[:, :2].astype("int64")
 
 
-def _nearest(points, centres):
-    """Nearest centre of every point, computed for some thousand points at a time."""
-    squares = (centres**2).sum(axis=1)
-    chunks = np.array_split(points, 1 + len(points) // 4096)
-    return np.concatenate([(squares - 2.0 * chunk @ centres.T).argmin(axis=1) for chunk in chunks])
+class Guide(NamedTuple):
+    """A guide tree over n items with the tables that moves need.
+
+    The *blocks* of a level are the largest nodes whose number of leaves is at most the granularity of the level.  They
+    form a partition of the items.
+    """
+
+    tree: Any
+    # The place of each item in the `order` of the leaves; int64 of shape (n,).
+    position: Any
+    # 1, 4, 16, ... below n; only 1 if there is one item. Int64 of shape (levels,).
+    granularity: Any
+    # The block of each level that contains each place in leaf order; int64 of shape (levels, n).
+    block: Any
+    # Cumulative probabilities with which internal nodes are drawn for split-merge moves; shape (n - 1,).
+    cumulative: Any
+    # The row of `statistics` of each block with more than one leaf, -1 for all other nodes; int64 of shape (2n - 1,).
+    row: Any
+    # Sums over the leaves of blocks; shape (n_rows, s).
+    statistics: Any
+
+
+@kernel
+def block_statistics(guide, family, data):
+    """Sum the statistics of blocks, shape (n_rows, s), level by level from the sums of the next finer level."""
+    tree, block, row = guide.tree, guide.block, guide.row
+    statistics = np.zeros((row.max() + 1, statistics_size(family)))
+    done = np.zeros(statistics.shape[0], dtype=np.bool_)
+    for level in range(1, block.shape[0]):
+        p = 0
+        while p < block.shape[1]:
+            check_signals()
+            node = block[level, p]
+            end = tree.first[node] + tree.size[node]
+            if row[node] < 0 or done[row[node]]:
+                p = end
+                continue
+            total = statistics[row[node]]
+            done[row[node]] = True
+            while p < end:
+                part = block[level - 1, p]
+                if row[part] < 0:
+                    add_item(family, total, data, tree.order[p], 1.0)
+                else:
+                    sum_rows(total, total, statistics[row[part]])
+                p += tree.size[part]
+    return statistics
+
+
+def make_guide(tree, family, data):
+    """Make the tables of a guide tree."""
+    # Split-merge moves draw half of their nodes uniformly and half in proportion to `1 / (1 + |log d| / 5)`, where d is
+    # the dissimilarity of the children: if log d is close to 0, it is uncertain whether they belong together.
+    n, size = len(tree.order), tree.size
+    levels = max(1, math.ceil(math.log(n, 4) - 1e-9)) if n > 1 else 1
+    granularity = 4 ** np.arange(levels, dtype=np.int64)
+    position, block = np.empty(n, dtype=np.int64), np.empty((levels, n), dtype=np.int64)
+    position[tree.order] = np.arange(n)
+    for level, most in enumerate(granularity):
+        # A node is a block if it is small enough and its parent is not.
+        nodes = np.flatnonzero((size <= most) & ((tree.parent < 0) | (size[tree.parent] > most)))
+        at = np.full(n, -1)
+        at[tree.first[nodes]] = nodes
+        block[level] = np.repeat(at[at >= 0], size[at[at >= 0]])
+    row, inner = np.full(len(size), -1, dtype=np.int64), np.unique(block)
+    inner = inner[size[inner] > 1]
+    row[inner] = np.arange(len(inner))
+    weights = 1.0 / (1.0 + np.abs(tree.log_dissimilarity[n:]) / 5.0)
+    probabilities = 0.5 / max(n - 1, 1) + 0.5 * weights / max(weights.sum(), 1e-300)
+    cumulative = np.cumsum(probabilities)
+    if n > 1:
+        cumulative /= cumulative[-1]
+    guide = Guide(tree, position, granularity, block, cumulative, row, np.empty((len(inner), 0)))
+    return guide._replace(statistics=block_statistics(guide, family, data))
+
+
+@kernel
+def draw_internal_node(rng, guide):
+    """Draw an internal node with the probabilities of the guide."""
+    n = guide.tree.order.shape[0]
+    return n + min(np.searchsorted(guide.cumulative, rng.random(), side="right"), n - 2)
+
+
+@kernel
+def draw_leaf(rng, guide, node):
+    """Draw a leaf below a node uniformly."""
+    return guide.tree.order[guide.tree.first[node] + int(rng.random() * guide.tree.size[node])]
+
+
+@kernel
+def n_separating_levels(guide, node):
+    """Number of levels whose granularity is below the size of a node."""
+    return np.searchsorted(guide.granularity, guide.tree.size[node])
+
+
+@kernel
+def draw_level(rng, guide, node):
+    """Draw a level whose granularity is below the size of a node, each twice as likely as the next finer one."""
+    # A level has about four times as many units as the next coarser one, so the finest still takes most of the time.
+    n_levels = n_separating_levels(guide, node)
+    return min(int(math.log2(1.0 + rng.random() * (2.0**n_levels - 1.0))), n_levels - 1)

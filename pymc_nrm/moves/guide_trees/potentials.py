@@ -17,9 +17,9 @@ from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
-from pymc_nrm.kernels.special import softplus
+from pymc_nrm.kernels.special import softplus, sum_rows
 
-__all__ = ["Potentials", "log_dissimilarity", "log_potential", "tree_log_potential", "tree_potentials"]
+__all__ = ["Potentials", "log_dissimilarity", "log_potential", "tree_potentials"]
 
 
 class Potentials(NamedTuple):
@@ -48,41 +48,25 @@ def log_potential(log_apart, log_d):
 
 @kernel
 def tree_log_marginals(tree, family, data):
-    """Log marginals of the leaves below every node, shape (2n - 1,).
-
-    A node takes over the row of a child, so there are at most n/2 + 1 rows of statistics.
-    """
+    """Log marginals of the leaves below every node, shape (2n - 1,)."""
     n = tree.order.shape[0]
     log_p = np.empty(2 * n - 1)
-    rows = np.zeros((n // 2 + 1, statistics_size(family)))
-    row = np.full(2 * n - 1, -1, dtype=np.int64)
-    free = np.arange(rows.shape[0])[::-1].copy()
-    n_free = free.shape[0]
+    # Those of internal nodes; the last row is for leaves.
+    rows = np.zeros((n, statistics_size(family)))
     for v in range(2 * n - 1):
         check_signals()
+        row = rows[v - n] if v >= n else rows[n - 1]
         if v < n:
-            statistics = rows[free[n_free - 1]]
-            statistics[:] = 0.0
-            add_item(family, statistics, data, v, 1.0)
-            log_p[v] = log_marginal(family, statistics)
-            continue
-        a, b = tree.left[v], tree.right[v]
-        if row[a] < 0:
-            a, b = b, a
-        if row[a] < 0:
-            n_free -= 1
-            row[a] = free[n_free]
-            rows[row[a], :] = 0.0
-            add_item(family, rows[row[a]], data, a, 1.0)
-        statistics = rows[row[a]]
-        if b < n:
-            add_item(family, statistics, data, b, 1.0)
+            row[:] = 0.0
+            add_item(family, row, data, v, 1.0)
         else:
-            statistics += rows[row[b]]
-            free[n_free] = row[b]
-            n_free += 1
-        row[v] = row[a]
-        log_p[v] = log_marginal(family, statistics)
+            for child in (tree.left[v], tree.right[v]):
+                if child >= n:
+                    sum_rows(row, row, rows[child - n])
+            for child in (tree.left[v], tree.right[v]):
+                if child < n:
+                    add_item(family, row, data, child, 1.0)
+        log_p[v] = log_marginal(family, row)
     return log_p
 
 
@@ -107,12 +91,3 @@ def potentials_from_marginals(tree, moment, log_p):
             log_d[v] = log_dissimilarity(apart, together)
             log_phi[v] = log_potential(apart, log_d[v])
     return Potentials(log_p, log_phi, log_d)
-
-
-def tree_log_potential(tree, weights, family, data):
-    """Log potential of a whole tree given u.
-
-    Plus ``log_joint_term`` of the measure, it is a lower bound of the log joint density of data and u: the joint
-    density summed over the partitions that are consistent with the tree.
-    """
-    return float(tree_potentials(tree, weights, family, data).log_potential[-1])

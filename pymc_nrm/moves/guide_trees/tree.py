@@ -7,7 +7,7 @@ import numpy as np
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.partitions.labels import canonical_labels
 
-__all__ = ["Tree", "build_tree", "check_tree", "cut_tree", "leaves", "lowest_common_ancestor", "mean_depth"]
+__all__ = ["Tree", "build_tree", "check_tree", "cut_tree", "leaves", "lowest_common_ancestor"]
 
 
 class Tree(NamedTuple):
@@ -109,20 +109,6 @@ def lowest_common_ancestor(tree, i, j):
 
 
 @kernel
-def node_depths(tree):
-    """Number of edges between every node and the root, shape (2n - 1,)."""
-    depth = np.zeros(tree.parent.shape[0], dtype=np.int64)
-    for v in range(depth.shape[0] - 2, -1, -1):
-        depth[v] = depth[tree.parent[v]] + 1
-    return depth
-
-
-def mean_depth(tree):
-    """Mean depth of the leaves, which is the cost of a loop from a random leaf to the root."""
-    return float(node_depths(tree)[: len(tree.order)].mean())
-
-
-@kernel
 def _cut_tree_kernel(tree, log_threshold):
     n = tree.order.shape[0]
     top = np.arange(2 * n - 1)
@@ -137,11 +123,9 @@ def _cut_tree_kernel(tree, log_threshold):
 
 
 def cut_tree(tree, log_threshold=0.0):
-    """Labels of the largest subtrees whose log d is at most a threshold, whatever the log d of the nodes below.
-
-    At d = 1 a subtree is one cluster with probability 1/2, given that the partition is consistent with the tree and
-    joins the subtree with no other items (Heller & Ghahramani 2005, section 2).
-    """
+    """Labels of the largest subtrees whose log d is at most a threshold, whatever the log d of the nodes below."""
+    # At d = 1 a subtree is one cluster with probability 1/2, given that the partition is consistent with the tree and
+    # joins the subtree with no other items (Heller & Ghahramani 2005, section 2).
     return canonical_labels(_cut_tree_kernel(tree, float(log_threshold)))
 
 

@@ -1,1 +1,1 @@
-"""Samplers of partitions whose labels index parameters, and of these parameters."""
+"""Moves of partitions whose labels index parameters."""

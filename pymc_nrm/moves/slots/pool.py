@@ -12,7 +12,7 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import copy_row
-from pymc_nrm.moves.panel import draw_column
+from pymc_nrm.moves.gibbs import draw_column
 
 
 class Pool(NamedTuple):

@@ -1,1 +1,1 @@
-"""The tree-guided sampler: its step, the tables of a guide tree, and the moves that read them."""
+"""Moves along a guide tree, and a cycle of them."""

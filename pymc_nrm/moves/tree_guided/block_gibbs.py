@@ -3,64 +3,40 @@
 import numpy as np
 
 from pymc_nrm.families.base import add_item, log_predictive, refresh_cache
-from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.special import draw_categorical, sum_rows
-from pymc_nrm.moves.tree_guided.guide_tables import draw_leaf
+from pymc_nrm.moves.guide_trees.guide_tree import draw_leaf
+from pymc_nrm.moves.sides import cluster_weights, log_weight
 from pymc_nrm.partitions.clusters import close_slot, grow, open_slot
 
 
 @kernel
-def log_marginals(family, state):
-    """Log marginal of the cluster in each slot, or 0 if the slot is empty, shape (capacity,)."""
-    values = np.zeros(state.counts.shape[0])
-    for k in range(state.size[0]):
-        values[state.active[k]] = log_marginal(family, state.statistics[state.active[k]])
-    return values
-
-
-@kernel
-def block_weight(weights, family, data, state, marginals, slot, items, block, scratch):
+def block_weight(weights, family, data, state, log_weights, slot, items, block, scratch):
     """Log of L(c + b) / L(c) for a block b and a cluster c that does not contain it and may be empty."""
     size, count = items.shape[0], state.counts[slot]
     if size == 1:
         return weights.join[count] + log_predictive(family, state.cache[slot], data, items[0])
     sum_rows(scratch, state.statistics[slot], block)
-    return weights.moment[count + size] - weights.moment[count] + log_marginal(family, scratch) - marginals[slot]
+    return log_weight(weights, family, count + size, scratch) - log_weights[slot]
 
 
 @kernel
-def take_block(state, family, data, marginals, slot, items, block):
-    """Remove a block from its cluster, and close the cluster if nothing is left."""
-    state.counts[slot] -= items.shape[0]
+def change_cluster(state, weights, family, data, log_weights, slot, items, block, sign):
+    """Add a block to a cluster, or take it away; close the cluster if nothing is left."""
+    state.counts[slot] += sign * items.shape[0]
     if state.counts[slot] == 0:
         close_slot(state, slot)
-        marginals[slot] = 0.0
+        log_weights[slot] = 0.0
         return
     if items.shape[0] == 1:
-        update_cache(family, state.statistics[slot], state.cache[slot], data, items[0], -1.0)
+        update_cache(family, state.statistics[slot], state.cache[slot], data, items[0], float(sign))
     else:
         for k in range(block.shape[0]):
-            state.statistics[slot, k] -= block[k]
+            state.statistics[slot, k] += sign * block[k]
         refresh_cache(family, state.statistics[slot], state.cache[slot])
-    marginals[slot] = log_marginal(family, state.statistics[slot])
-
-
-@kernel
-def put_block(state, family, data, marginals, slot, items, block):
-    """Add a block that is in no cluster to a slot."""
-    if items.shape[0] == 1:
-        update_cache(family, state.statistics[slot], state.cache[slot], data, items[0], 1.0)
-    else:
-        for k in range(block.shape[0]):
-            state.statistics[slot, k] += block[k]
-        refresh_cache(family, state.statistics[slot], state.cache[slot])
-    marginals[slot] = log_marginal(family, state.statistics[slot])
-    state.counts[slot] += items.shape[0]
-    for item in items:
-        state.labels[item] = slot
+    log_weights[slot] = log_weight(weights, family, state.counts[slot], state.statistics[slot])
 
 
 @kernel
@@ -81,19 +57,21 @@ def find_block(state, guide, node, anchor, marks, stamp):
 
 
 @kernel
-def redraw_block(rng, state, weights, family, data, marginals, items, block, slots):
+def redraw_block(rng, state, weights, family, data, log_weights, items, block, slots):
     """Draw a slot among those given for a block that is in no cluster, put it there, and return the slot.
 
     An empty slot among them stands for a new cluster.
     """
     scratch = np.empty(block.shape[0])
-    log_weights = np.empty(slots.shape[0])
+    values = np.empty(slots.shape[0])
     for k in range(slots.shape[0]):
-        log_weights[k] = block_weight(weights, family, data, state, marginals, slots[k], items, block, scratch)
-    chosen = slots[draw_categorical(rng, log_weights)]
+        values[k] = block_weight(weights, family, data, state, log_weights, slots[k], items, block, scratch)
+    chosen = slots[draw_categorical(rng, values)]
     if state.counts[chosen] == 0:
         open_slot(state)
-    put_block(state, family, data, marginals, chosen, items, block)
+    change_cluster(state, weights, family, data, log_weights, chosen, items, block, 1)
+    for item in items:
+        state.labels[item] = chosen
     return chosen
 
 
@@ -126,13 +104,13 @@ def subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
     """
     n_moved = 0
     block = np.empty(state.statistics.shape[1])
-    marks, marginals = np.empty(0, dtype=np.int64), np.empty(0)
+    marks, log_weights = np.empty(0, dtype=np.int64), np.empty(0)
     for move in range(n_moves):
         check_signals()
         state = grow(state, family)
         if marks.shape[0] < state.counts.shape[0]:
             marks = np.full(state.counts.shape[0], -1, dtype=np.int64)
-            marginals = log_marginals(family, state)
+            log_weights = cluster_weights(weights, family, state)
         node = int(rng.random() * guide.tree.size.shape[0])
         anchor = draw_leaf(rng, guide, node)
         old = state.labels[anchor]
@@ -147,9 +125,9 @@ def subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
                 slots[n_candidates] = slot
                 n_candidates += 1
         sum_block(family, data, items, block)
-        take_block(state, family, data, marginals, old, items, block)
+        change_cluster(state, weights, family, data, log_weights, old, items, block, -1)
         slots[n_candidates] = state.active[state.size[0]]
         n_moved += old != redraw_block(
-            rng, state, weights, family, data, marginals, items, block, slots[: n_candidates + 1]
+            rng, state, weights, family, data, log_weights, items, block, slots[: n_candidates + 1]
         )
     return state, n_moved

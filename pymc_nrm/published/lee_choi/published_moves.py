@@ -13,7 +13,7 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.special import copy_row, draw_categorical, draw_index, log_sum_exp, softplus
 from pymc_nrm.moves.gibbs import random_items
-from pymc_nrm.moves.guide_trees.forest import (
+from pymc_nrm.moves.guide_trees.incremental import (
     absorb,
     add_root,
     attach,

@@ -130,7 +130,7 @@ class SlotGibbs(PartitionStep):
         precompile(pool_sweep, self.rng, pool, table, family, data, values, self._log_truncation, labels)
         sum_of_items(values, pool.columns)
         if self.target.has_mixtures:
-            self._precompile_log_target(build_state(canonical_labels(labels), family, data), table, family, data)
+            self._log_target(build_state(canonical_labels(labels), family, data), table, family, data)
 
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)

@@ -1,0 +1,125 @@
+"""Every move of a flat partition by itself, for every family, against the enumerated law given u."""
+
+import zlib
+
+import numpy as np
+import pytest
+from cases import MEASURES, TREE_MOVES
+from laws import CHAINS, assert_law, inputs, law_given_u, posterior
+
+from pymc_nrm.measures.base import weights
+from pymc_nrm.moves.gibbs import gibbs_sweep, scan_order
+from pymc_nrm.moves.guide_trees.guide_tree import make_guide
+from pymc_nrm.moves.guide_trees.tree import build_tree
+from pymc_nrm.moves.slice_labels import slice_move
+from pymc_nrm.moves.split_merge import SplitMergeOptions, split_merge_moves
+from pymc_nrm.moves.tree_guided.cycle import Cycle, MovesPerCycle, tree_guided_cycle
+from pymc_nrm.partitions.clusters import build_state, ordered_labels
+from pymc_nrm.testing import largest_z, total_variation, z_scores
+
+U = 2.5
+N_STARTS, N_DRAWS = 24_000, 8_000
+
+
+def random_guide(rng, n, family, data):
+    """Moves are exact with any tree, which only decides how fast they mix."""
+    roots, merges = list(range(n)), []
+    for k in range(n - 1):
+        i, j = rng.choice(len(roots), size=2, replace=False)
+        merges.append((roots[i], roots[j]))
+        roots = [root for position, root in enumerate(roots) if position not in (i, j)] + [n + k]
+    return make_guide(build_tree(merges, rng.normal(size=n - 1)), family, data)
+
+
+def tree_move(name, n_moves):
+    counts = MovesPerCycle(0, 0, 0, 0)._replace(**{name: n_moves})
+    return tree_guided_cycle, lambda rng, guide: Cycle(guide, counts, np.empty(0, dtype=np.int64))
+
+
+def fixed(options):
+    return lambda rng, guide: options
+
+
+def items(n_items):
+    return lambda rng, guide: scan_order(rng, len(guide.tree.order), n_items or len(guide.tree.order))
+
+
+# A kernel, and what gives its options.
+MOVES = {
+    "gibbs": (gibbs_sweep, items(None)),
+    "gibbs of 2 items": (gibbs_sweep, items(2)),
+    "sequential": (split_merge_moves, fixed(SplitMergeOptions(1, True, 0))),
+    "three sequential": (split_merge_moves, fixed(SplitMergeOptions(3, True, 0))),
+    **{f"{n} scans": (split_merge_moves, fixed(SplitMergeOptions(1, False, n))) for n in (0, 1, 3)},
+    "slice": (slice_move, fixed(1e6)),
+    **{name: tree_move(name, 3) for name in TREE_MOVES},
+    "one tree_split_merge": tree_move("tree_split_merge", 1),
+}
+
+
+def rng_of(*names):
+    return np.random.default_rng(zlib.crc32(" ".join(map(str, names)).encode()))
+
+
+def move_once(rng, start, table, family, data, guide, move):
+    """Labels after one call of a kernel."""
+    kernel, options = MOVES[move]
+    state, _ = kernel(rng, build_state(start, family, data), table, family, data, options(rng, guide))
+    return ordered_labels(state)
+
+
+def test_posterior_is_spread_out(family, measure):
+    _, probabilities = posterior(measure, family)
+    assert probabilities.max() < 0.4
+    assert probabilities.min() > 1e-6
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_move_leaves_the_law_given_u_invariant(family, move):
+    partitions, probabilities = law_given_u("NGG", family, U)
+    n, rng = partitions.shape[1], rng_of(family, move)
+    starts = partitions[rng.choice(len(partitions), size=N_STARTS, p=probabilities)]
+    table = weights(MEASURES["NGG"], n, np.log(U))
+    ends = []
+    for part in np.split(starts, CHAINS):
+        guide = random_guide(rng, n, *inputs(family))
+        ends.append([move_once(rng, start, table, *inputs(family), guide, move) for start in part])
+    assert (np.reshape(ends, starts.shape) != starts).any(axis=1).mean() > 0.02
+    assert_law(np.array(ends), partitions, probabilities)
+
+
+@pytest.mark.parametrize("move", ["gibbs", "subtree_gibbs"])
+def test_gibbs_moves_alone_reach_the_law_given_u(measure, move):
+    family = "NormalGamma, missing"
+    partitions, probabilities = law_given_u(measure, family, U)
+    n = partitions.shape[1]
+    table = weights(MEASURES[measure], n, np.log(U))
+    draws = []
+    for labels, rng in zip((np.zeros(n, dtype=np.int64), np.arange(n)), rng_of(measure, move).spawn(2), strict=True):
+        guide, chain = random_guide(rng, n, *inputs(family)), []
+        for _ in range(N_DRAWS):
+            labels = move_once(rng, labels, table, *inputs(family), guide, move)
+            chain.append(labels)
+        draws.append(chain[20:])
+    assert_law(np.array(draws), partitions, probabilities)
+
+
+@pytest.mark.slow
+def test_test_has_power():
+    """A guide tree that depends on the partition biases the moves, and the z-scores detect it."""
+    family, n = "NormalWishart", 5
+    partitions, probabilities = law_given_u("NGG", family, U)
+    table = weights(MEASURES["NGG"], n, np.log(U))
+    rng = np.random.default_rng(3)
+    labels, draws = np.zeros(n, dtype=np.int64), []
+    for _ in range(20_000):
+        # Join the items of the current clusters first.
+        order = sorted(range(n), key=lambda i: labels[i])
+        merges = [(order[0], order[1])] + [(n + k - 1, order[k + 1]) for k in range(1, n - 1)]
+        guide = make_guide(build_tree(merges, np.zeros(n - 1)), *inputs(family))
+        labels = move_once(rng, labels, table, *inputs(family), guide, "subtree_gibbs")
+        draws.append(labels)
+    scores = z_scores(np.array(draws)[None], partitions, probabilities)
+    assert np.abs(scores).max() > largest_z((1, len(draws), n), scores.size)
+    frequencies = [(np.array(draws) == row).all(axis=1).mean() for row in partitions]
+    assert total_variation(np.array(frequencies), probabilities) > 0.02
