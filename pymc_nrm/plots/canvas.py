@@ -1,4 +1,4 @@
-"""What all plots share: a PlotCollection, the requested visuals, colours."""
+"""What all plots share: a PlotCollection, the requested visuals, legends, axes."""
 
 import importlib
 import importlib.util
@@ -7,30 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-__all__ = [
-    "CLUSTER_COLORS",
-    "GREY",
-    "MARKERS",
-    "SMALL_CLUSTER_COLORS",
-    "Canvas",
-    "backend_marker",
-    "import_arviz_plots",
-]
-
-# Eight of Paul Tol's "muted" colours, which people with colour vision deficiency can tell apart, even as thin lines.
-CLUSTER_COLORS = ("#332288", "#cc6677", "#117733", "#88ccee", "#882255", "#999933", "#44aa99", "#aa4499")
-# For clusters after the eighth, which are small: such that no two of sixteen look alike.
-SMALL_CLUSTER_COLORS = ("#ee7733", "#0077bb", "#ddcc77", "#7f4f24", "#f7a8c4", "#000000", "#66cc33", "#b58df0")
-GREY = "#8c8c8c"
-# Markers of clusters, which survive printing without colours.
-MARKERS = ("o", "s", "^", "D")
-MARKER_NAMES = {
-    "plotly": {"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "x": "x-thin-open"},
-    "bokeh": {"o": "circle", "s": "square", "^": "triangle", "D": "diamond", "x": "x"},
-}
-
-
-BACKENDS = ("matplotlib", "plotly", "bokeh", "none")
+from pymc_nrm.plots.options import BACKENDS
+from pymc_nrm.plots.styles import backend_marker, legend_key
+from pymc_nrm.plots.visuals import panel_text, points_dataset, set_yticks
 
 
 def _missing(plot, library):
@@ -38,86 +17,93 @@ def _missing(plot, library):
     return f'{plot} requires {library}, which is not installed. Install it with `pip install "{extra}"`'
 
 
-def import_arviz_plots(plot):
-    """The module arviz_plots."""
-    try:
-        return importlib.import_module("arviz_plots")
-    except ImportError as error:
-        raise ImportError(_missing(plot, "arviz-plots")) from error
-
-
-def backend_marker(marker, backend):
-    """Name in a backend of a marker of matplotlib."""
-    return MARKER_NAMES.get(backend, {}).get(marker, marker)
-
-
 def check_names(names, n):
     """Check the argument ``names`` of a plot: None, or one name for each of n items."""
     if names is None:
         return
-    if isinstance(names, str) or not hasattr(names, "__len__") or len(names) != n:
-        got = len(names) if hasattr(names, "__len__") and not isinstance(names, str) else repr(names)
+    counted = hasattr(names, "__len__") and not isinstance(names, str)
+    if not counted or len(names) != n:
+        got = len(names) if counted else repr(names)
         raise ValueError(f"names must have one entry for each of the {n} items; got {got}")
 
 
 class Canvas:
-    """A PlotCollection on which a function draws those of its visuals that the caller wants."""
+    """A PlotCollection on which a plot draws those of its visuals that the caller wants.
 
-    def __init__(self, plot, known, visuals, plot_collection, backend, backends=None):
-        self._requested = {} if visuals is None else visuals
+    Data of a visual are by default those of :meth:`create`, and a dict stands for points of its variable.
+    """
+
+    def __init__(self, plot, options, backends=None):
+        options = dict(options)
+        self.collection, backend, visuals = (
+            options.pop(name, None) for name in ("plot_collection", "backend", "visuals")
+        )
+        self._pc_kwargs, self._requested = options, {} if visuals is None else visuals
+        self.entries = []
         if not isinstance(self._requested, Mapping):
             raise TypeError(f"visuals must be a mapping of names to arguments; got {visuals!r}")
-        unknown = sorted(set(self._requested) - set(known))
+        unknown = sorted(set(self._requested) - set(plot.visuals))
         if unknown:
-            raise ValueError(f"visuals must be among {', '.join(known)}; got {', '.join(unknown)}")
-        self._known = known
-        self._arviz_plots = import_arviz_plots(plot)
+            raise ValueError(f"visuals must be among {', '.join(plot.visuals)}; got {', '.join(unknown)}")
+        try:
+            self._arviz_plots = importlib.import_module("arviz_plots")
+        except ImportError as error:
+            raise ImportError(_missing(plot.__name__, "arviz-plots")) from error
         self.visuals = self._arviz_plots.visuals
-        self.collection = plot_collection
-        if plot_collection is not None:
-            if not isinstance(plot_collection, self._arviz_plots.PlotCollection):
-                raise TypeError(f"plot_collection must be a PlotCollection; got {plot_collection!r}")
-            if backend not in (None, plot_collection.backend):
-                raise ValueError(f"backend must be that of plot_collection, {plot_collection.backend}; got {backend}")
-            self.backend = plot_collection.backend
-        elif backend is None:
+        self.backend = self._backend(plot.__name__, backend)
+        backends = plot.backends if backends is None else backends
+        if self.backend not in backends:
+            raise ValueError(f"{plot.__name__} can be drawn on the backends {', '.join(backends)}; got {self.backend}")
+
+    def _backend(self, plot, backend):
+        """Name of the backend, which is installed."""
+        if self.collection is not None:
+            if not isinstance(self.collection, self._arviz_plots.PlotCollection):
+                raise TypeError(f"plot_collection must be a PlotCollection; got {self.collection!r}")
+            if backend not in (None, self.collection.backend):
+                raise ValueError(f"backend must be that of plot_collection, {self.collection.backend}; got {backend}")
+            return self.collection.backend
+        if backend is None:
             from arviz_base import rcParams
 
-            self.backend = rcParams["plot.backend"]
             # arviz-base falls back on "none" if no plotting library is installed.
-            if self.backend == "none" and importlib.util.find_spec("matplotlib") is None:
+            if rcParams["plot.backend"] == "none" and importlib.util.find_spec("matplotlib") is None:
                 raise ImportError(_missing(plot, "matplotlib") + ' or give backend="none"')
-        else:
-            self.backend = backend
-            if backend not in BACKENDS:
-                raise ValueError(f"backend must be one of {', '.join(BACKENDS)}; got {backend!r}")
-            if backend != "none" and importlib.util.find_spec(backend) is None:
-                raise ImportError(_missing(plot, backend))
-        if backends is not None and self.backend not in backends:
-            raise ValueError(f"{plot} can be drawn on the backends {', '.join(backends)}; got {self.backend}")
+            return rcParams["plot.backend"]
+        if backend not in BACKENDS:
+            raise ValueError(f"backend must be one of {', '.join(BACKENDS)}; got {backend!r}")
+        if backend != "none" and importlib.util.find_spec(backend) is None:
+            raise ImportError(_missing(plot, backend))
+        return backend
 
     @property
     def module(self):
         """Functions of the backend."""
         return importlib.import_module(f"arviz_plots.backend.{self.backend}")
 
-    def create(self, data, pc_kwargs, *, width=1.5, height=3, **layout):
-        """Make the PlotCollection, unless the caller gave one."""
+    def create(self, data, *, width=1.2, height=2.2, **layout):
+        """Make the PlotCollection of the data, unless the caller gave one."""
+        self.data = data
         if self.collection is not None:
-            if pc_kwargs:
-                given = ", ".join(sorted(pc_kwargs))
+            if self._pc_kwargs:
+                given = ", ".join(sorted(self._pc_kwargs))
                 raise ValueError(f"plot_collection must be None with arguments for a new one; got {given}")
             return
-        figure_kwargs = layout.pop("figure_kwargs", {}) | dict(pc_kwargs.get("figure_kwargs", {}))
+        figure_kwargs = layout.pop("figure_kwargs", {}) | dict(self._pc_kwargs.get("figure_kwargs", {}))
         figure_kwargs["figsize"] = self.module.scale_fig_size(
             figure_kwargs.get("figsize"), rows=height, cols=width, figsize_units=figure_kwargs.get("figsize_units")
         )
         figure_kwargs["figsize_units"] = "dots"
         if self.backend == "matplotlib":
             figure_kwargs.setdefault("layout", "constrained")  # others cut off long names
-        arguments = layout | dict(pc_kwargs) | {"figure_kwargs": figure_kwargs}
+        arguments = layout | self._pc_kwargs | {"figure_kwargs": figure_kwargs}
         method = "wrap" if "col_wrap" in arguments else "grid"
         self.collection = getattr(self._arviz_plots.PlotCollection, method)(data, backend=self.backend, **arguments)
+
+    def _dataset(self, data):
+        if data is None:
+            return self.data
+        return points_dataset(next(iter(self.data.data_vars)), **data) if isinstance(data, dict) else data
 
     def wants(self, name):
         """Whether to draw a visual."""
@@ -128,34 +114,66 @@ class Canvas:
         requested = self._requested.get(name, {})
         return defaults | ({} if requested in (True, False) else dict(requested))
 
-    def draw(self, function, name, data, *, aes=(), coords=None, store=True, artist_dims=None, **defaults):
-        """Draw a visual, if it is wanted."""
+    def draw(
+        self, function, name, data=None, *, aes=(), coords=None, store=True, artist_dims=None, entry=None, **defaults
+    ):
+        """Draw a visual, of arviz-plots by its name, if it is wanted; its entry is a line of the legend."""
         if not self.wants(name):
             return
+        arguments = self.arguments(name, **defaults)
+        if entry is not None:
+            self.entries.append((entry, legend_key(arguments)))
+        if "marker" in arguments:
+            arguments["marker"] = backend_marker(arguments["marker"], self.backend)
         self.collection.map(
-            function,
+            getattr(self.visuals, function) if isinstance(function, str) else function,
             name,
-            data=data,
+            data=self._dataset(data),
             coords=coords,
             ignore_aes=self.collection.aes_set - set(aes),
             store_artist=store,
             artist_dims=artist_dims,
-            **self.arguments(name, **defaults),
+            **arguments,
         )
 
-    def set(self, function, data, *, coords=None, **arguments):
-        """Set limits, scales or ticks of the plots of the data."""
+    def ticks(self, function, name, values, labels, **defaults):
+        """Draw names of ticks, if they are wanted."""
+        store = self.backend == "none"  # other backends return nothing or a list of unknown length
+        self.draw(function, name, store=store, values=values, labels=labels, **defaults)
+
+    def label(self, name, text, data=None, *, coords=None, by=(), **defaults):
+        """Write a title or the name of an axis; the visual begins with ``title``, ``xlabel`` or ``ylabel``.
+
+        With dimensions of plots, ``by``, texts are those of their coordinates.
+        """
+        kind = name.split("_")[0]
+        if by:
+            self.draw(panel_text, name, data, coords=coords, texts=text, dims=by, kind=kind, **defaults)
+        else:
+            self.draw(f"labelled_{kind[0]}", name, data, coords=coords, text=text, **defaults)
+
+    def set(self, function, data=None, *, coords=None, **arguments):
+        """Set something of the plots of the data."""
+        function = getattr(self.visuals, function) if isinstance(function, str) else function
+        data = self._dataset(data)
         self.collection.map(function, data=data, coords=coords, ignore_aes="all", store_artist=False, **arguments)
 
-    def label(self, name, text, data, *, coords=None, **defaults):
-        """Write the name of an axis; the visual is called ``xlabel`` or ``ylabel``, or begins with either and ``_``."""
-        axis = {"xlabel": "labelled_x", "ylabel": "labelled_y"}[name.split("_")[0]]
-        self.draw(getattr(self.visuals, axis), name, data, coords=coords, text=text, **defaults)
+    def axes(self, data=None, *, coords=None, **settings):
+        """Set ``xlim``, ``ylim``, ``yscale``, and ``xticks`` or ``yticks``, alone or with their names."""
+        for name, value in settings.items():
+            function = set_yticks if name == "yticks" else f"set_{name}"
+            if name.endswith("ticks"):
+                values, labels = value if isinstance(value, tuple) else (value, [str(tick) for tick in value])
+                arguments = {"values": values, "labels": labels}
+            else:
+                arguments = {"scale" if name.endswith("scale") else "limits": value}
+            self.set(function, data, coords=coords, **arguments)
 
-    def legend(self, labels, properties, *, title=None, **defaults):
-        """Draw a legend beside the plots, if it is wanted."""
-        if not self.wants("legend") or not labels:
+    def legend(self, *, title=None, **defaults):
+        """Draw the entries as a legend beside the plots, if it is wanted and there are any."""
+        if not self.wants("legend") or not self.entries:
             return
+        labels, properties = [label for label, _ in self.entries], [key for _, key in self.entries]
         if self.backend == "matplotlib":
             defaults = {"frameon": False} | defaults
         else:  # their legends show only lines, at a fixed place
@@ -175,6 +193,10 @@ class Canvas:
         """Align the names of the axes of plots that are above each other."""
         if self.backend == "matplotlib":
             self.collection.viz["figure"].item().align_labels()
+
+    def level(self, zorder):
+        """Place of a visual among the others, for matplotlib, which has its own idea of it."""
+        return {"zorder": zorder} if self.backend == "matplotlib" else {}
 
     def dashes(self, k=1):
         """Name of the k-th line style of the backend; 0 is solid."""

@@ -1,29 +1,33 @@
 """Picture of the parameters of the clusters of a point estimate."""
 
-from collections.abc import Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count, check_probability
-from pymc_nrm.plots.canvas import GREY, Canvas
-from pymc_nrm.plots.cluster_points import Groups, grouped_points, panel_text
-from pymc_nrm.plots.ellipses import grouped_lines
-from pymc_nrm.plots.estimates import cluster_style
+from pymc_nrm.checks import check_count
+from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.cluster_axes import INNER, OUTER, interval_entries, interval_probability, interval_tails
+from pymc_nrm.plots.cluster_points import Groups, grouped_points
+from pymc_nrm.plots.options import LEGEND, LINE, PlotCollection, options_of_plots
+from pymc_nrm.plots.styles import GREY, cluster_style
+from pymc_nrm.plots.visuals import grouped_lines
 from pymc_nrm.stats.cluster_parameters import cluster_parameters
 
-if TYPE_CHECKING:
-    from arviz_plots.plot_collection import PlotCollection
-
-__all__ = ["plot_cluster_parameters"]
-
-VISUALS = ("interval", "inner_interval", "median", "xlabel", "ylabel", "legend")
 MAX_PANELS = 30
 MAX_CLUSTERS = 32
 
 
+@options_of_plots(
+    {
+        "interval, inner_interval": LINE,
+        "median": "``scatter`` of the backend",
+        "xlabel, ylabel": "functions of the backend with these names",
+        **LEGEND,
+    },
+    method="wrap",
+)
 def plot_cluster_parameters(
     idata: xr.DataTree | xr.Dataset,
     *,
@@ -32,11 +36,8 @@ def plot_cluster_parameters(
     var_name: str | None = None,
     ci_prob: Any = None,
     min_size: int = 1,
-    plot_collection: "PlotCollection | None" = None,
-    backend: str | None = None,
-    visuals: Mapping[str, Any] | None = None,
-    **pc_kwargs: Any,
-) -> "PlotCollection":
+    **options: Any,
+) -> PlotCollection:
     """Plot the posterior distribution of each parameter in each cluster of a point estimate, where labels are indices.
 
     Parameters
@@ -45,24 +46,11 @@ def plot_cluster_parameters(
         Result of sampling, or its group ``posterior``.
     estimate, var_names, var_name
         As for :func:`~pymc_nrm.cluster_parameters`.
-    ci_prob : float, optional
-        Probability of the outer intervals, between 0.5 and 1; by default ``arviz_base.rcParams["stats.ci_prob"]``.
-        The inner ones have probability 0.5.
+    ci_prob
     min_size : int
         Smallest size of the clusters to show.
-    plot_collection : PlotCollection, optional
-        Where to draw; by default a new one.
-    backend : {"matplotlib", "bokeh", "plotly", "none"}, optional
-        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.
-    visuals : mapping of {str : mapping or False}, optional
-        Arguments of each visual, or False to leave it out:
-
-        * interval, inner_interval -> ``line`` of the backend
-        * median -> ``scatter`` of the backend
-        * xlabel, ylabel -> ``xlabel``, ``ylabel`` of the backend
-        * legend -> ``legend`` of the backend
-    **pc_kwargs
-        Passed to :meth:`arviz_plots.PlotCollection.wrap`.
+    **options
+        Options of all plots.
 
     Returns
     -------
@@ -71,8 +59,6 @@ def plot_cluster_parameters(
 
     Raises
     ------
-    ImportError
-        If arviz-plots is not installed.
     ValueError
         If there are more than 30 parameters, no cluster is as large as ``min_size``, an argument does not fit the
         draws, or a visual is unknown.
@@ -95,8 +81,8 @@ def plot_cluster_parameters(
     [[1.1], [5.1]]
     """
     check_count("min_size", min_size, 1)
-    if ci_prob is not None:
-        check_probability(ci_prob, 0.5, name="ci_prob")
+    canvas = Canvas(plot_cluster_parameters, options)
+    ci_prob = interval_probability(ci_prob)
     parameters = cluster_parameters(idata, estimate, var_names, var_name=var_name)
     sizes = parameters["size"].values
     n_shown = min(int((sizes >= min_size).sum()), MAX_CLUSTERS)
@@ -107,54 +93,33 @@ def plot_cluster_parameters(
         raise ValueError(
             f"var_names must name at most {MAX_PANELS} parameters to plot; got {len(draws)}: {list(draws)}"
         )
-    canvas = Canvas("plot_cluster_parameters", VISUALS, visuals, plot_collection, backend)
-    if ci_prob is None:
-        from arviz_base import rcParams
-
-        ci_prob = max(rcParams["stats.ci_prob"], 0.5)
-    tails = [(1 - ci_prob) / 2, 0.25, 0.5, 0.75, (1 + ci_prob) / 2]
-    quantiles = np.stack([np.quantile(values, tails, axis=0) for values in draws.values()])
-
+    # Along the axes: tail, parameter, cluster.
+    quantiles = np.stack([np.quantile(values, interval_tails(ci_prob), axis=0) for values in draws.values()], axis=1)
     names, places = list(draws), np.arange(n_shown)
     n_columns = min(len(names), 3)
-    data = _dataset(names, [quantiles[:, 2]], places).isel(corner=0)
+
     canvas.create(
-        data,
-        pc_kwargs,
+        _dataset(names, quantiles[[2]], places).isel(corner=0),
         width=0.4 + 0.5 * n_columns,
         height=0.5 + 1.5 * -(-len(names) // n_columns),
         figure_kwargs={"sharex": True},
         cols=["parameter"],
         col_wrap=n_columns,
     )
-    styles = [cluster_style(k)[0] for k in range(n_shown)]
-    for name, low, high, width, alpha in (("interval", 0, 4, 1.2, 1.0), ("inner_interval", 1, 3, 4.0, 0.45)):
-        ends = _dataset(names, [quantiles[:, low], quantiles[:, high]], places)
-        line = {"styles": styles, "width": width, "alpha": alpha}
-        canvas.draw(grouped_lines, name, ends, artist_dims={"cluster": n_shown}, **line)
-    points = data.rename(cluster="item")
-    canvas.draw(
-        grouped_points, "median", points, artist_dims={"group": n_shown}, groups=Groups(places, n_shown), size=40
-    )
+    styles, artists = [cluster_style(k)[0] for k in range(n_shown)], {"cluster": n_shown}
+    for name, ends, style in (("interval", [0, 4], OUTER), ("inner_interval", [1, 3], INNER)):
+        lines = _dataset(names, quantiles[ends], places)
+        canvas.draw(grouped_lines, name, lines, artist_dims=artists, styles=styles, **{"alpha": 1.0, **style})
+    points = {"data": canvas.data.rename(cluster="item"), "groups": Groups(places, n_shown), "size": 40}
+    canvas.draw(grouped_points, "median", artist_dims={"group": n_shown}, **points)
+    interval_entries(canvas, {"color": GREY, "marker": "o", "linestyle": "none"}, GREY, ci_prob)
     text = "label and size of the cluster"
-    across = {(name,): text for name in names[(len(names) - 1) // n_columns * n_columns :]}
-    across[(names[-1],)] = text + _left_out(sizes[n_shown:])
-    canvas.draw(panel_text, "xlabel", data, texts=across, dims=("parameter",), kind="xlabel")
-    upwards = {(name,): name for name in names}
-    canvas.draw(panel_text, "ylabel", data, texts=upwards, dims=("parameter",), kind="ylabel")
-    canvas.legend(
-        ["median", "50 % interval", f"{100 * ci_prob:.4g} % interval"],
-        [
-            {"color": GREY, "marker": "o", "linestyle": "none"},
-            {"color": GREY, "width": 4.0, "alpha": 0.45},
-            {"color": GREY, "width": 1.2},
-        ],
-        loc="outside upper center",
-        ncols=3,
-    )
+    across = dict.fromkeys(names[(len(names) - 1) // n_columns * n_columns :], text)
+    canvas.label("xlabel", across | {names[-1]: text + _left_out(sizes[n_shown:])}, by=["parameter"])
+    canvas.label("ylabel", {name: name for name in names}, by=["parameter"])
+    canvas.legend(loc="outside upper center", ncols=3)
     ticks = [f"{label}\n{size}" for label, size in zip(parameters["cluster"].values, sizes[:n_shown], strict=False)]
-    canvas.set(canvas.visuals.set_xticks, data, values=places, labels=ticks)
-    canvas.set(canvas.visuals.set_xlim, data, limits=(-0.6, n_shown - 0.4))
+    canvas.axes(xticks=(places, ticks), xlim=(-0.6, n_shown - 0.4))
     return canvas.collection
 
 
@@ -172,11 +137,11 @@ def _panels(parameters):
 
 
 def _dataset(names, heights, places):
-    """Points above the places of clusters, dims (parameter, cluster, plot_axis, corner)."""
-    y = np.stack(heights, axis=-1)
+    """Points above the places of clusters, dims (parameter, cluster, plot_axis, corner), given heights of corners."""
+    y = np.moveaxis(heights, 0, -1)
     x = np.broadcast_to(places[:, None], y.shape)
-    coords = {"parameter": names, "plot_axis": ["x", "y"]}
-    return xr.Dataset({"value": (("parameter", "cluster", "plot_axis", "corner"), np.stack([x, y], axis=2))}, coords)
+    dims = ("parameter", "cluster", "plot_axis", "corner")
+    return xr.Dataset({"value": (dims, np.stack([x, y], axis=2))}, {"parameter": names, "plot_axis": ["x", "y"]})
 
 
 def _left_out(sizes):

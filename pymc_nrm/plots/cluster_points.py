@@ -9,10 +9,8 @@ import pandas as pd
 import xarray as xr
 
 from pymc_nrm.checks import numeric_array
-from pymc_nrm.plots.canvas import CLUSTER_COLORS, MARKERS, backend_marker
-from pymc_nrm.plots.estimates import cluster_style
-
-__all__ = ["Groups", "columns_of_text", "feature_matrix", "group_clusters", "grouped_points", "panel_text"]
+from pymc_nrm.plots.styles import CLUSTER_COLORS, MARKERS, backend_marker, cluster_style
+from pymc_nrm.plots.visuals import backend_of
 
 OTHERS_COLOR = "#595959"
 MAX_GROUPS = len(CLUSTER_COLORS) * len(MARKERS)
@@ -129,17 +127,14 @@ def group_clusters(labels, min_size, numbers=None):
 
 
 def grouped_points(da, target, *, groups, alpha=None, size=22, **kwargs):
-    """Visual: points in the colour and with the marker of their group. The result is None for a group without
-    points.
-    """
-    from arviz_plots.plot_collection import backend_from_object
-
-    backend = backend_from_object(target)
-    backend_name = backend_from_object(target, return_module=False)
+    """Points in the colour and with the marker of their group. The result is None for a group without points."""
+    backend = backend_of(target)
+    backend_name = backend.__name__.rsplit(".", 1)[-1]
     x, y = da.sel(plot_axis="x").values, da.sel(plot_axis="y").values
+    shown = np.isfinite(x) & np.isfinite(y)
     drawn = np.empty(groups.n_groups, dtype=object)
     for group in range(groups.n_groups):
-        members = np.flatnonzero((groups.labels == group) & np.isfinite(x) & np.isfinite(y))
+        members = np.flatnonzero((groups.labels == group) & shown)
         if len(members) == 0:
             continue
         color, marker = groups.style(group)
@@ -148,11 +143,3 @@ def grouped_points(da, target, *, groups, alpha=None, size=22, **kwargs):
             style["alpha"] = alpha[members]
         drawn[group] = backend.scatter(x[members], y[members], target, **{"size": size, **style, **kwargs})
     return drawn
-
-
-def panel_text(da, target, *, texts, dims=(), kind, **kwargs):
-    """Visual: name of an axis or title of a plot among several."""
-    from arviz_plots.plot_collection import backend_from_object
-
-    text = texts.get(tuple(da[dim].item() for dim in dims))
-    return None if text is None else getattr(backend_from_object(target), kind)(text, target, **kwargs)

@@ -1,7 +1,6 @@
 """Plot of data in the colours of the clusters of a point estimate."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -9,26 +8,30 @@ from scipy.special import ndtri
 
 from pymc_nrm.checks import check_count, check_probability, numeric_array
 from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.cluster_points import columns_of_text, feature_matrix, group_clusters, grouped_points, panel_text
-from pymc_nrm.plots.ellipses import component_moments, ellipse_dataset, empirical_moments, grouped_lines
+from pymc_nrm.plots.cluster_points import columns_of_text, feature_matrix, group_clusters, grouped_points
+from pymc_nrm.plots.ellipses import component_moments, ellipse_dataset, empirical_moments
 from pymc_nrm.plots.estimates import by_size, estimate_labels, label_numbers
-from pymc_nrm.plots.visuals import set_yticks
+from pymc_nrm.plots.options import LEGEND, PlotCollection, options_of_plots
+from pymc_nrm.plots.visuals import grouped_lines, set_yticks
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.uncertainty import assignment_uncertainty
 
-if TYPE_CHECKING:
-    from arviz_plots.plot_collection import PlotCollection
-
-__all__ = ["plot_clusters"]
-
-VISUALS = ("points", "components", "xlabel", "ylabel", "yticks", "legend")
 MAX_FEATURES = 6
 PALEST = 0.2
 # A legend names at most so many columns that are not shown.
 MAX_NAMES = 6
 
 
+@options_of_plots(
+    {
+        "points": "``scatter`` of the backend, once for each cluster",
+        "components": "``line`` of the backend, once for each cluster",
+        "xlabel, ylabel, yticks": "functions of the backend with these names",
+        **LEGEND,
+    },
+    backends=("matplotlib", "plotly", "none"),
+)
 def plot_clusters(
     idata: xr.DataTree | xr.Dataset | xr.DataArray | None,
     X: Any,
@@ -40,11 +43,8 @@ def plot_clusters(
     features: Any = None,
     min_size: Any = None,
     probability: float = 0.9,
-    plot_collection: "PlotCollection | None" = None,
-    backend: str | None = None,
-    visuals: Mapping[str, Any] | None = None,
-    **pc_kwargs: Any,
-) -> "PlotCollection":
+    **options: Any,
+) -> PlotCollection:
     """Plot data in the colours of the clusters of a point estimate, pale where the assignment is uncertain.
 
     One feature gives a row of points for each cluster, two give a scatter plot, and more give a scatter plot for each
@@ -75,20 +75,8 @@ def plot_clusters(
     probability : float
         Probability of the region of a normal distribution whose boundary is drawn: an ellipse, or an interval for one
         feature.
-    plot_collection : PlotCollection, optional
-        Where to draw; by default a new one.  Your own needs dimensions ``row`` and ``column``, except for one or two
-        features.
-    backend : {"matplotlib", "plotly", "none"}, optional
-        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.
-    visuals : mapping of {str : mapping or False}, optional
-        Arguments of each visual, or False to leave it out:
-
-        * points -> ``scatter`` of the backend, once for each cluster
-        * components -> ``line`` of the backend, once for each cluster
-        * xlabel, ylabel, yticks -> functions of the backend with these names
-        * legend -> ``legend`` of the backend
-    **pc_kwargs
-        Passed to :meth:`arviz_plots.PlotCollection.grid`.
+    **options
+        Options of all plots.
 
     Returns
     -------
@@ -97,13 +85,13 @@ def plot_clusters(
 
     Raises
     ------
-    ImportError
-        If arviz-plots is not installed.
     ValueError
         If there are more than 6 features, or an argument does not fit the draws or the data.
 
     Notes
     -----
+    A plot collection of your own needs dimensions ``row`` and ``column``, except for one or two features.
+
     Clusters are ordered by size; the legend has their labels in the estimate.  There are 16 colours, and with their
     markers 32 styles, so clusters after the 32nd are drawn as small ones.  The opacity of an item is 1 minus 0.8 times
     its uncertainty.  Small clusters have no lines and, without `components`, neither do clusters of fewer than 3 d
@@ -117,6 +105,7 @@ def plot_clusters(
     >>> [len(points["x"]) for points in pc.viz["points"]["X"].values.ravel()]
     [3, 1]
     """
+    canvas = Canvas(plot_clusters, options)
     draws = None if idata is None else partition_draws(idata, var_name)
     if draws is None and (estimate is None or uncertainty is True):
         raise ValueError("idata must be given unless there are an estimate and uncertainty=False or numbers")
@@ -128,7 +117,6 @@ def plot_clusters(
     check_probability(probability)
     if min_size is not None:
         check_count("min_size", min_size, 1)
-    canvas = Canvas("plot_clusters", VISUALS, visuals, plot_collection, backend, ("matplotlib", "plotly", "none"))
     if estimate is None:
         estimate = point_estimate(draws, random_seed=0)
     given = estimate_labels(estimate, n, draws)
@@ -142,20 +130,23 @@ def plot_clusters(
     else:
         moments = component_moments(components, groups.labels, groups.n_groups, d)
     means, covariances = moments[0][:own], moments[1][:own]
-    styles = [groups.style(k)[0] for k in range(own)]
 
     draw = _draw_strips if d == 1 else _draw_pairs
-    draw(canvas, values, names, groups, opacity, (means, covariances, styles, probability), pc_kwargs)
-    labels, entries = groups.names(), groups.entries()
+    area, lines = draw(canvas, values, names, groups, means, covariances, probability)
+    points = {"groups": groups, "alpha": opacity, "size": area}
+    canvas.draw(grouped_points, "points", artist_dims={"group": groups.n_groups}, **points)
+    canvas.entries = list(zip(groups.names(), groups.entries(), strict=True))
+    if own:
+        styles = [groups.style(k)[0] for k in range(own)]
+        canvas.draw(grouped_lines, "components", lines, artist_dims={"cluster": own}, styles=styles, width=1.3)
     if canvas.wants("components") and np.isfinite(covariances).any():
-        labels.append(f"{100 * probability:.4g} % of a normal")
-        entries.append({"color": "#595959", "width": 1.2})
+        canvas.entries.append((f"{100 * probability:.4g} % of a normal", {"color": "#595959", "width": 1.2}))
     title = "clusters" if opacity is None else "clusters\n(pale: uncertain)"
     absent = columns_of_text(X) if features is None else []
     if absent:
         more = ", ..." if len(absent) > MAX_NAMES else ""
         title += "\n(text, not shown:\n" + ",\n".join(absent[:MAX_NAMES]) + f"{more})"
-    canvas.legend(labels, entries, title=title, loc="outside right upper", fontsize="small")
+    canvas.legend(title=title, loc="outside right upper", fontsize="small")
     return canvas.collection
 
 
@@ -174,10 +165,9 @@ def item_opacity(draws, labels, uncertainty, n):
     return 1.0 - (1.0 - PALEST) * np.minimum(uncertainty, 1.0)
 
 
-def _draw_pairs(canvas, values, names, groups, opacity, components, pc_kwargs):
-    """Scatter plots of the lower triangle of pairs: feature i + 1 against feature j in row i and column j."""
+def _draw_pairs(canvas, values, names, groups, means, covariances, probability):
+    """Axes of the lower triangle of pairs: feature i + 1 against feature j in row i and column j; area, ellipses."""
     d = values.shape[1]
-    means, covariances, styles, probability = components
     pairs = np.full((d - 1, d - 1, 2), -1)
     points = np.full((d - 1, d - 1, len(values), 2), np.nan)
     for row, column in zip(*np.tril_indices(d - 1), strict=True):
@@ -186,33 +176,26 @@ def _draw_pairs(canvas, values, names, groups, opacity, components, pc_kwargs):
     coords = {"row": np.arange(d - 1), "column": np.arange(d - 1), "plot_axis": ["x", "y"]}
     data = xr.Dataset({"X": (("row", "column", "item", "plot_axis"), points)}, coords=coords)
     lines = ellipse_dataset("X", means, covariances, pairs, probability)
-    figure_kwargs = {"sharex": "col", "sharey": "row"} if d > 2 else {}
-    size = {"width": 1.2, "height": 2.6} if d == 2 else {"width": 0.42 * d, "height": 1.4 * (d - 1)}
-    facets = {"rows": ["row"], "cols": ["column"]} if d > 2 else {}
-    canvas.create(data, pc_kwargs, figure_kwargs=figure_kwargs, **facets, **size)
+    area = float(np.clip(5000 / len(values), 6, 24))
     if d == 2:
-        data, lines = data.isel(row=0, column=0), lines.isel(row=0, column=0)
-    area = float(np.clip(5000 / len(values), 6, 24)) / (1 if d == 2 else 1.5)
-    marks = {"groups": groups, "alpha": opacity, "size": area}
-    canvas.draw(grouped_points, "points", data, artist_dims={"group": groups.n_groups}, **marks)
-    if styles:
-        artists = {"cluster": len(styles)}
-        canvas.draw(grouped_lines, "components", lines, artist_dims=artists, styles=styles, width=1.3)
-    dims = ("row", "column")
-    across = {(d - 2, j): names[j] for j in range(d - 1)}
-    canvas.draw(panel_text, "xlabel", data, texts=across, dims=dims, kind="xlabel")
-    upwards = {(i, 0): names[i + 1] for i in range(d - 1)}
-    canvas.draw(panel_text, "ylabel", data, texts=upwards, dims=dims, kind="ylabel")
-    if d > 2 and canvas.collection.facet_dims >= {"row", "column"}:
+        lines = lines.isel(row=0, column=0)
+        canvas.create(data.isel(row=0, column=0), height=2.6)
+        canvas.label("xlabel", names[0])
+        canvas.label("ylabel", names[1])
+        return area, lines
+    facets = {"rows": ["row"], "cols": ["column"], "figure_kwargs": {"sharex": "col", "sharey": "row"}}
+    canvas.create(data, width=0.42 * d, height=1.4 * (d - 1), **facets)
+    canvas.label("xlabel", {(d - 2, j): names[j] for j in range(d - 1)}, by=["row", "column"])
+    canvas.label("ylabel", {(i, 0): names[i + 1] for i in range(d - 1)}, by=["row", "column"])
+    if canvas.collection.facet_dims >= {"row", "column"}:
         empty = xr.zeros_like(data.isel(item=0, plot_axis=0, drop=True))
-        above = empty["row"] < empty["column"]
-        canvas.set(canvas.visuals.remove_axis, empty.where(above), axis="both")
+        canvas.set("remove_axis", empty.where(empty["row"] < empty["column"]), axis="both")
         canvas.align_labels()
+    return area / 1.5, lines
 
 
-def _draw_strips(canvas, values, names, groups, opacity, components, pc_kwargs):
-    """One row of points for each group, with the smallest mean at the bottom."""
-    means, covariances, styles, probability = components
+def _draw_strips(canvas, values, names, groups, means, covariances, probability):
+    """Axes of one row of points for each group, with the smallest mean at the bottom; area, intervals."""
     x = values[:, 0]
     finite = np.isfinite(x)
     sums = np.bincount(groups.labels[finite], x[finite], groups.n_groups)
@@ -223,19 +206,12 @@ def _draw_strips(canvas, values, names, groups, opacity, components, pc_kwargs):
     height[np.argsort(centres, kind="stable")] = np.arange(groups.n_groups)
     coords = {"plot_axis": ["x", "y"]}
     points = np.stack([x, height[groups.labels]], axis=1)
-    data = xr.Dataset({"X": (("item", "plot_axis"), points)}, coords=coords)
-    canvas.create(data, pc_kwargs, width=1.2, height=1.6 + 0.12 * groups.n_groups)
-    marks = {"groups": groups, "alpha": opacity, "size": 36}
-    canvas.draw(grouped_points, "points", data, artist_dims={"group": groups.n_groups}, **marks)
-    if styles:
-        half = ndtri((1 + probability) / 2) * np.sqrt(covariances[:, 0, 0])
-        ends = means[:, [0]] + half[:, None] * np.array([-1.0, 1.0])
-        lines = np.stack([ends, np.repeat(height[: len(styles), None], 2, axis=1)], axis=1)
-        lines = xr.Dataset({"X": (("cluster", "plot_axis", "corner"), lines)}, coords=coords)
-        artists = {"cluster": len(styles)}
-        canvas.draw(grouped_lines, "components", lines, artist_dims=artists, styles=styles, width=1.3)
-    canvas.label("xlabel", names[0], data)
-    canvas.label("ylabel", "cluster, by mean", data)
-    store = canvas.backend == "none"
-    canvas.draw(set_yticks, "yticks", data, store=store, values=[], labels=[])
-    canvas.set(canvas.visuals.set_ylim, data, limits=(-0.7, groups.n_groups - 0.3))
+    canvas.create(xr.Dataset({"X": (("item", "plot_axis"), points)}, coords), height=1.6 + 0.12 * groups.n_groups)
+    half = ndtri((1 + probability) / 2) * np.sqrt(covariances[:, 0, 0])
+    ends = means[:, [0]] + half[:, None] * np.array([-1.0, 1.0])
+    lines = np.stack([ends, np.repeat(height[: len(means), None], 2, axis=1)], axis=1)
+    canvas.label("xlabel", names[0])
+    canvas.label("ylabel", "cluster, by mean")
+    canvas.ticks(set_yticks, "yticks", [], [])
+    canvas.axes(ylim=(-0.7, groups.n_groups - 0.3))
+    return 36, xr.Dataset({"X": (("cluster", "plot_axis", "corner"), lines)}, coords)

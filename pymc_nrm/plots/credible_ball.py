@@ -1,22 +1,16 @@
 """Plot of a point estimate and the bounds of its credible ball."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.cluster_points import Groups, feature_matrix, grouped_points, panel_text
+from pymc_nrm.plots.cluster_points import Groups, feature_matrix, grouped_points
 from pymc_nrm.plots.estimates import by_size, distance_unit, matched_labels
+from pymc_nrm.plots.options import BACKENDS, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, image
 
-if TYPE_CHECKING:
-    from arviz_plots.plot_collection import PlotCollection
-
-__all__ = ["plot_credible_ball"]
-
-VISUALS = ("points", "image", "title", "xlabel", "ylabel")
 BOUNDS = {
     "horizontal": "horizontal bound",
     "upper_vertical": "upper vertical bound",
@@ -25,16 +19,15 @@ BOUNDS = {
 MAX_ITEMS = 2000
 
 
-def plot_credible_ball(
-    ball: xr.Dataset,
-    X: Any = None,
-    *,
-    features: Any = None,
-    plot_collection: "PlotCollection | None" = None,
-    backend: str | None = None,
-    visuals: Mapping[str, Any] | None = None,
-    **pc_kwargs: Any,
-) -> "PlotCollection":
+@options_of_plots(
+    {
+        "points": "``scatter`` of the backend, once for each cluster",
+        "image": ":meth:`matplotlib.axes.Axes.imshow`",
+        "title, xlabel, ylabel": "functions of the backend with these names",
+    },
+    method="wrap",
+)
+def plot_credible_ball(ball: xr.Dataset, X: Any = None, *, features: Any = None, **options: Any) -> PlotCollection:
     """Plot a point estimate beside the horizontal, upper and lower vertical bounds of its credible ball.
 
     Parameters
@@ -46,19 +39,8 @@ def plot_credible_ball(
         matrix shows which pairs of items are in the same cluster.
     features : sequence of int or str, optional
         One or two columns of X, by position or name.
-    plot_collection : PlotCollection, optional
-        Where to draw; by default a new one.  Your own needs the dimension ``partition``.
-    backend : {"matplotlib", "bokeh", "plotly", "none"}, optional
-        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.  Without X it must be
-        matplotlib or none.
-    visuals : mapping of {str : mapping or False}, optional
-        Arguments of each visual, or False to leave it out:
-
-        * points -> ``scatter`` of the backend, once for each cluster
-        * image -> :meth:`matplotlib.axes.Axes.imshow`
-        * title, xlabel, ylabel -> functions of the backend with these names
-    **pc_kwargs
-        Passed to :meth:`arviz_plots.PlotCollection.wrap`.
+    **options
+        Options of all plots.
 
     Returns
     -------
@@ -67,8 +49,6 @@ def plot_credible_ball(
 
     Raises
     ------
-    ImportError
-        If arviz-plots is not installed.
     ValueError
         If `ball` lacks a partition, X has other items or more than two features, there are more than 2000 items for a
         matrix of pairs, or the backend cannot draw it.
@@ -76,6 +56,8 @@ def plot_credible_ball(
     Notes
     -----
     Clusters of a bound have the colour of the cluster of the estimate with which they share items, matched one to one.
+    Matrices can be drawn on matplotlib alone.  A plot collection of your own needs the dimension ``partition``.
+
     All four matrices have the items in the same order: by cluster of the estimate, then by cluster of the bounds.
 
     The horizontal bound is the partition in the ball that is furthest from the estimate.  The upper vertical bound has
@@ -91,47 +73,40 @@ def plot_credible_ball(
     >>> pc.viz["image"]["ball"].sel(partition="lower vertical bound").item()["image"].tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
+    canvas = Canvas(plot_credible_ball, options, IMAGE_BACKENDS if X is None else BACKENDS)
     partitions, titles = ball_partitions(ball)
-    n = len(partitions["estimate"])
-    values = None
-    if X is not None:
-        values, names = feature_matrix(X, n, features)
-        if values.shape[1] > 2:
-            raise ValueError(f"X must have one or two features; got {values.shape[1]}: choose them with features")
-    elif n > MAX_ITEMS:
-        raise ValueError(f"ball must have at most {MAX_ITEMS} items for a picture of all pairs; got {n}: give X")
-    backends = IMAGE_BACKENDS if X is None else None
-    canvas = Canvas("plot_credible_ball", VISUALS, visuals, plot_collection, backend, backends)
-    facets = {"cols": ["partition"], "col_wrap": 2}
-    keys = list(partitions)
-    if values is None:
+    n, keys = len(partitions["estimate"]), list(partitions)
+    facets, coords = {"cols": ["partition"], "col_wrap": 2, "height": 4.2}, {"partition": keys}
+    if X is None:
+        if n > MAX_ITEMS:
+            raise ValueError(f"ball must have at most {MAX_ITEMS} items for a picture of all pairs; got {n}: give X")
         place = np.lexsort([partitions[key] for key in reversed(keys)])
         tables = np.stack([(labels[place, None] == labels[place]).astype("float64") for labels in partitions.values()])
-        data = xr.Dataset({"ball": (("partition", "row", "column"), tables)}, coords={"partition": keys})
-        canvas.create(data, pc_kwargs, width=1.1, height=4.2, **facets)
-        canvas.draw(image, "image", data)
-        across = up = f"{n} items"
-        canvas.set(canvas.visuals.remove_ticks, data, axis="both")
-    else:
-        points = [ball_points(values, labels) for labels in partitions.values()]
-        data = xr.Dataset(
-            {"ball": (("partition", "item", "plot_axis"), np.stack(points))},
-            coords={"partition": keys, "plot_axis": ["x", "y"]},
+        canvas.create(
+            xr.Dataset({"ball": (("partition", "row", "column"), tables)}, {"partition": keys}), width=1.1, **facets
         )
-        figure_kwargs = {"sharex": True, "sharey": values.shape[1] == 2}
-        canvas.create(data, pc_kwargs, width=1.2, height=4.2, figure_kwargs=figure_kwargs, **facets)
+        canvas.draw(image, "image")
+        across = up = f"{n} items"
+        canvas.set("remove_ticks", axis="both")
+    else:
+        values, names = feature_matrix(X, n, features)
+        single = values.shape[1] == 1
+        if values.shape[1] > 2:
+            raise ValueError(f"X must have one or two features; got {values.shape[1]}: choose them with features")
+        points = np.stack([ball_points(values, labels) for labels in partitions.values()])
+        coords |= {"plot_axis": ["x", "y"]}
+        data = xr.Dataset({"ball": (("partition", "item", "plot_axis"), points)}, coords)
+        canvas.create(data, figure_kwargs={"sharex": True, "sharey": not single}, **facets)
         n_groups = 1 + max(int(labels.max()) for labels in partitions.values())
         groups = {key: Groups(labels, n_groups) for key, labels in partitions.items()}
         area = float(np.clip(4000 / n, 5, 18))
-        canvas.draw(ball_scatter, "points", data, artist_dims={"group": n_groups}, groups=groups, size=area)
-        across, up = names[0], names[1] if values.shape[1] == 2 else "cluster, by mean"
-        if values.shape[1] == 1:
-            canvas.set(canvas.visuals.remove_ticks, data, axis="y")
-    texts = {"title": titles, "xlabel": dict.fromkeys(keys[2:], across), "ylabel": dict.fromkeys(keys[::2], up)}
-    for kind, by_key in texts.items():
-        by_plot = {(key,): text for key, text in by_key.items()}
-        size = {"size": 9} if kind == "title" else {}
-        canvas.draw(panel_text, kind, data, texts=by_plot, dims=("partition",), kind=kind, **size)
+        canvas.draw(ball_scatter, "points", artist_dims={"group": n_groups}, groups=groups, size=area)
+        across, up = names[0], "cluster, by mean" if single else names[1]
+        if single:
+            canvas.set("remove_ticks", axis="y")
+    canvas.label("title", titles, by=["partition"], size=9)
+    canvas.label("xlabel", dict.fromkeys(keys[2:], across), by=["partition"])
+    canvas.label("ylabel", dict.fromkeys(keys[::2], up), by=["partition"])
     return canvas.collection
 
 
@@ -181,5 +156,5 @@ def ball_points(values, labels):
 
 
 def ball_scatter(da, target, *, groups, **kwargs):
-    """Visual: points of one of the partitions; see :func:`~pymc_nrm.plots.cluster_points.grouped_points`."""
+    """Points of one of the partitions; see :func:`~pymc_nrm.plots.cluster_points.grouped_points`."""
     return grouped_points(da, target, groups=groups[da["partition"].item()], **kwargs)

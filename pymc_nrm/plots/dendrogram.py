@@ -1,24 +1,19 @@
 """Plot of a tree over the items and of the clusters into which it is cut."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from scipy.special import expit
 
 from pymc_nrm.checks import check_flag
-from pymc_nrm.plots.canvas import CLUSTER_COLORS, GREY, Canvas, check_names
-from pymc_nrm.plots.visuals import points_dataset
-
-if TYPE_CHECKING:
-    from arviz_plots.plot_collection import PlotCollection
-
-__all__ = ["plot_dendrogram"]
+from pymc_nrm.plots.canvas import Canvas, check_names
+from pymc_nrm.plots.options import BACKENDS, LINE, SCATTER, PlotCollection, options_of_plots
+from pymc_nrm.plots.styles import CLUSTER_COLORS, GREY
+from pymc_nrm.plots.visuals import backend_of
 
 ABOVE_COLOR = GREY
 MAX_NAMES = 50
-VISUALS = ("branches", "gains", "cut", "cut_label", "ylabel", "leaves", "legend")
 # Widths show classes of merge probabilities; d = 1 has probability 1/2.
 CLASS_EDGES = (0.05, 0.5, 0.95)
 CLASS_WIDTHS = (0.6, 1.2, 2.2, 3.6)
@@ -51,11 +46,6 @@ def branch_coordinates(dendrogram):
     return corners, cluster[n:]
 
 
-def color_groups(cluster):
-    """Colour of each merge, as a number in the cycle; -1, which comes before all others, above the cut."""
-    return np.where(cluster < 0, -1, cluster % len(CLUSTER_COLORS))
-
-
 def merge_nodes(dendrogram):
     """Node of the tree that each row of ``dendrogram.to_linkage()`` makes, shape (n - 1,)."""
     children = dendrogram.to_linkage()[:, 0].astype("int64")
@@ -66,39 +56,39 @@ def merge_nodes(dendrogram):
     return node[n:]
 
 
-def branches(da, target, *, colors=CLUSTER_COLORS, above_color=ABOVE_COLOR, width=1.5, widths=None, **kwargs):
-    """Visual: the brackets of a dendrogram, one line with gaps for each colour and width."""
-    from arviz_plots.plot_collection import backend_from_object
+def line_kinds(cluster, width_class):
+    """Kinds of lines and that of each merge; -1, above the cut, comes before the colours of the cycle."""
+    group = np.where(cluster < 0, -1, cluster % len(CLUSTER_COLORS))
+    return np.unique(np.stack([group, width_class], axis=1), axis=0, return_inverse=True)
 
-    backend = backend_from_object(target)
-    kinds = line_kinds(da["cluster"].values, da["width_class"].values)
-    present, kind = np.unique(kinds, axis=0, return_inverse=True)
+
+def branches(da, target, *, colors=CLUSTER_COLORS, above_color=ABOVE_COLOR, width=1.5, widths=None, **kwargs):
+    """The brackets of a dendrogram, one line with gaps for each colour and width."""
+    present, kind = line_kinds(da["cluster"].values, da["width_class"].values)
     lines = np.empty(len(present), dtype=object)
     for k, (group, width_class) in enumerate(present):
         corners = da.values[kind == k]
         x, y = np.pad(corners, [(0, 0), (0, 0), (0, 1)], constant_values=np.nan).transpose(1, 0, 2).reshape(2, -1)
         color = above_color if group < 0 else colors[group % len(colors)]
         line_width = width if widths is None else widths[width_class]
-        lines[k] = backend.line(x, y, target, color=color, width=line_width, **kwargs)
+        lines[k] = backend_of(target).line(x, y, target, color=color, width=line_width, **kwargs)
     return lines
 
 
-def line_kinds(cluster, width_class):
-    """Colour group and width class of each merge, shape (n - 1, 2)."""
-    return np.stack([color_groups(cluster), width_class], axis=1)
-
-
+@options_of_plots(
+    {
+        "branches": f"{LINE}; also ``colors``, the cycle, ``above_color`` and, with `probabilities`, ``widths``",
+        "gains": SCATTER,
+        "cut": ":func:`arviz_plots.visuals.hline`",
+        "cut_label": ":func:`arviz_plots.visuals.annotate_xy`",
+        "ylabel": ":func:`arviz_plots.visuals.labelled_y`",
+        "leaves": ":func:`arviz_plots.visuals.set_xticks`",
+        "legend": "``legend`` of the backend, for `probabilities` and `gains`",
+    }
+)
 def plot_dendrogram(
-    dendrogram: Any,
-    *,
-    names: Any = None,
-    probabilities: bool = False,
-    gains: Any = None,
-    plot_collection: "PlotCollection | None" = None,
-    backend: str | None = None,
-    visuals: Mapping[str, Any] | None = None,
-    **pc_kwargs: Any,
-) -> "PlotCollection":
+    dendrogram: Any, *, names: Any = None, probabilities: bool = False, gains: Any = None, **options: Any
+) -> PlotCollection:
     """Plot a dendrogram with branches coloured by cluster.
 
     Branches within cluster k have colour k of a cycle of eight that is safe for colour blindness; branches above the
@@ -117,24 +107,8 @@ def plot_dendrogram(
         A number of at least 0 for each node of the tree, such as ``node_gains`` of
         :func:`~pymc_nrm.trees.alternative_trees`, which show where the hierarchy is uncertain.  Merges are marked with
         areas in proportion; entries of items are not drawn.
-    plot_collection : PlotCollection, optional
-        Where to draw; by default a new one.
-    backend : {"matplotlib", "bokeh", "plotly", "none"}, optional
-        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.  It cannot be bokeh with
-        `gains`, since bokeh draws all points in one size.
-    visuals : mapping of {str : mapping or False}, optional
-        Arguments of each visual, or False to leave it out:
-
-        * branches -> ``line`` of the backend; also ``colors``, the cycle, ``above_color`` and, with `probabilities`,
-          ``widths``
-        * gains -> :func:`arviz_plots.visuals.scatter_xy`
-        * cut -> :func:`arviz_plots.visuals.hline`
-        * cut_label -> :func:`arviz_plots.visuals.annotate_xy`
-        * ylabel -> :func:`arviz_plots.visuals.labelled_y`
-        * leaves -> :func:`arviz_plots.visuals.set_xticks`
-        * legend -> ``legend`` of the backend, for `probabilities` and `gains`
-    **pc_kwargs
-        Passed to :meth:`arviz_plots.PlotCollection.grid`.
+    **options
+        Options of all plots.
 
     Returns
     -------
@@ -143,8 +117,6 @@ def plot_dendrogram(
 
     Raises
     ------
-    ImportError
-        If arviz-plots is not installed; it comes with ``pip install "pymc-nrm[plots]"``.
     ValueError
         If the number of names is not that of items, `gains` is not as described above, or a visual is unknown.
 
@@ -154,6 +126,8 @@ def plot_dendrogram(
 
     Notes
     -----
+    A picture with `gains` cannot be drawn on bokeh, which draws all points in one size.
+
     Heights are those of :meth:`~pymc_nrm.trees.Dendrogram.to_linkage`, since log d itself may be negative and need not
     grow towards the root.  Trees may have any depth.
 
@@ -183,64 +157,48 @@ def plot_dendrogram(
     n = len(dendrogram.labels)
     check_names(names, n)
     gains = None if gains is None else _checked_gains(gains, n)
-    backends = None if gains is None else ("matplotlib", "plotly", "none")
-    canvas = Canvas("plot_dendrogram", VISUALS, visuals, plot_collection, backend, backends)
+    # Bokeh draws all points in one size.
+    canvas = Canvas(plot_dendrogram, options, BACKENDS if gains is None else ("matplotlib", "plotly", "none"))
 
     corners, cluster = branch_coordinates(dendrogram)
-    nodes = merge_nodes(dendrogram)
+    nodes, cut = merge_nodes(dendrogram), dendrogram.cut_height
     width_class = np.zeros(n - 1, dtype="int64")
     if probabilities:
         width_class = np.digitize(expit(-dendrogram.dissimilarity[nodes]), CLASS_EDGES)
-    cut = dendrogram.cut_height
     data = xr.Dataset(
         {"dendrogram": (("merge", "plot_axis", "corner"), corners)},
         coords={"plot_axis": ["x", "y"], "cluster": ("merge", cluster), "width_class": ("merge", width_class)},
     )
-    cut_data = xr.Dataset({"dendrogram": cut})
-    canvas.create(data, pc_kwargs)
-
-    # Leave room for the name of the cut on the right, where no branch can cross it.
-    left, right = -0.02 * n - 0.5, 1.08 * n - 0.5
-    artists = {"line": len(np.unique(line_kinds(cluster, width_class), axis=0))}
+    canvas.create(data, width=1.5, height=3)
+    artists = {"line": len(line_kinds(cluster, width_class)[0])}
     widths = {"widths": CLASS_WIDTHS} if probabilities else {"width": 1.5 if n <= 4 * MAX_NAMES else 0.8}
-    canvas.draw(branches, "branches", data, artist_dims=artists, **widths)
-    labels, entries = [], []
+    canvas.draw(branches, "branches", artist_dims=artists, **widths)
     if probabilities and n > 1:
-        present = np.unique(width_class)[::-1]
-        labels += [f"merge probability {CLASS_NAMES[k]}" for k in present]
         shown = canvas.arguments("branches", **widths)["widths"]
-        entries += [{"color": "black", "width": shown[k]} for k in present]
+        canvas.entries = [
+            (f"merge probability {CLASS_NAMES[k]}", {"color": "black", "width": shown[k]})
+            for k in np.unique(width_class)[::-1]
+        ]
     if gains is not None and (gains[n:] > 0).any():
         gain = gains[nodes]
-        middle, top = corners[gain > 0, 0].mean(axis=1), corners[gain > 0, 1].max(axis=1)
-        marks = points_dataset("dendrogram", x=middle, y=top)
+        marked = gain > 0
+        middle, top = corners[marked, 0].mean(axis=1), corners[marked, 1].max(axis=1)
         style = {"facecolor": GAIN_COLOR, "edgecolor": "white", "alpha": 0.8, "width": 0.5}
-        area = GAIN_AREA * gain[gain > 0] / gain.max()
-        canvas.draw(canvas.visuals.scatter_xy, "gains", marks, size=area, **style)
-        labels.append(f"gain (largest: {gain.max():.3g})")
-        entries.append({"color": GAIN_COLOR, "marker": "o", "linestyle": "none"})
-    canvas.draw(canvas.visuals.hline, "cut", cut_data, color="black", linestyle=canvas.dashes(), width=1.0)
-    canvas.draw(
-        canvas.visuals.annotate_xy,
-        "cut_label",
-        cut_data,
-        text="d = 1 ",
-        x=right,
-        y=cut,
-        horizontal_align="right",
-        vertical_align="bottom",
-        color="black",
-    )
+        text, area = f"gain (largest: {gain.max():.3g})", GAIN_AREA * gain[marked] / gain.max()
+        canvas.draw("scatter_xy", "gains", {"x": middle, "y": top}, entry=text, size=area, **style)
+    # Leave room for the name of the cut on the right, where no branch can cross it.
+    left, right = -0.02 * n - 0.5, 1.08 * n - 0.5
+    cut_data = xr.Dataset({"dendrogram": cut})
+    canvas.draw("hline", "cut", cut_data, color="black", linestyle=canvas.dashes(), width=1.0)
+    place = {"x": right, "y": cut, "horizontal_align": "right", "vertical_align": "bottom"}
+    canvas.draw("annotate_xy", "cut_label", cut_data, text="d = 1 ", color="black", **place)
     canvas.label("ylabel", "height, asinh(log d) made monotone", cut_data)
-    show_names = names is not None and n <= MAX_NAMES
-    ticks = np.arange(n) if show_names else []
-    texts = [str(names[i]) for i in dendrogram.tree.order] if show_names else []
-    store = canvas.backend == "none"  # other backends return nothing or a list of unknown length
-    canvas.draw(canvas.visuals.set_xticks, "leaves", cut_data, store=store, values=ticks, labels=texts, rotation=90)
-    canvas.legend(labels, entries, loc="outside upper center", ncols=2)
-    canvas.set(canvas.visuals.set_xlim, cut_data, limits=(left, right))
+    shown = names is not None and n <= MAX_NAMES
+    ticks = (np.arange(n), [str(names[i]) for i in dendrogram.tree.order]) if shown else ([], [])
+    canvas.ticks("set_xticks", "leaves", *ticks, data=cut_data, rotation=90)
+    canvas.legend(loc="outside upper center", ncols=2)
     highest = max(cut, corners[:, 1].max(initial=0.0))
-    canvas.set(canvas.visuals.set_ylim, cut_data, limits=(0.0, 1.05 * highest))
+    canvas.axes(cut_data, xlim=(left, right), ylim=(0.0, 1.05 * highest))
     return canvas.collection
 
 

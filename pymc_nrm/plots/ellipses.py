@@ -3,8 +3,6 @@
 import numpy as np
 import xarray as xr
 
-__all__ = ["component_moments", "ellipse", "ellipse_dataset", "empirical_moments", "grouped_lines"]
-
 N_CORNERS = 73
 
 
@@ -59,19 +57,6 @@ def ellipse(mean, covariance, probability):
     values, vectors = np.linalg.eigh(covariance)
     circle = np.stack([np.cos(angle), np.sin(angle)]) * np.sqrt(-2.0 * np.log1p(-probability))
     return mean[:, None] + vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * circle)
-
-
-def grouped_lines(da, target, *, styles, **kwargs):
-    """Visual: one line for each cluster, in its colour. The result is None for a cluster without a line."""
-    from arviz_plots.plot_collection import backend_from_object
-
-    backend = backend_from_object(target)
-    drawn = np.empty(len(styles), dtype=object)
-    corners = da.transpose("cluster", "plot_axis", "corner").values
-    for k, (x, y) in enumerate(corners):
-        if np.isfinite(x).any():
-            drawn[k] = backend.line(x, y, target, **{"color": styles[k], **kwargs})
-    return drawn
 
 
 def ellipse_dataset(name, means, covariances, pairs, probability):

@@ -3,18 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.plots.canvas import CLUSTER_COLORS, MARKERS, SMALL_CLUSTER_COLORS
 from pymc_nrm.stats.losses import check_estimate
-
-__all__ = [
-    "by_size",
-    "cluster_style",
-    "contingency",
-    "distance_unit",
-    "estimate_labels",
-    "label_numbers",
-    "matched_labels",
-]
 
 
 def estimate_labels(estimate, n, draws=None):
@@ -52,20 +41,15 @@ def by_size(labels):
     return rank[labels]
 
 
-def contingency(a, b):
-    """Numbers of items shared by every cluster of one partition and every cluster of another, shape (K_a, K_b)."""
-    n_b = int(b.max()) + 1
-    return np.bincount(a * n_b + b, minlength=(int(a.max()) + 1) * n_b).reshape(-1, n_b)
-
-
 def matched_labels(labels, reference):
     """Rename labels so that clusters get the name of the cluster of another partition that they overlap with. As many
     items as possible keep their label in `reference`.  Clusters without a match get the labels that follow, the largest
     first.
     """
-    table = contingency(labels, reference)
     from scipy.optimize import linear_sum_assignment  # slow to import
 
+    shape = int(labels.max()) + 1, int(reference.max()) + 1
+    table = np.bincount(labels * shape[1] + reference, minlength=shape[0] * shape[1]).reshape(shape)
     rows, columns = linear_sum_assignment(-table)
     name = np.full(len(table), -1)
     overlapping = table[rows, columns] > 0
@@ -76,7 +60,8 @@ def matched_labels(labels, reference):
     return name[labels]
 
 
-def cluster_style(k):
-    """Colour and marker of the k-th cluster; the first 16 differ in colour, and the first 32 in one of both."""
-    colors = CLUSTER_COLORS + SMALL_CLUSTER_COLORS
-    return colors[k % len(colors)], MARKERS[(k + k // len(colors)) % len(MARKERS)]
+def prior_draws(prior, read, name):
+    """Read prior draws: those of the group ``prior`` if there is one."""
+    if isinstance(prior, xr.DataTree) and "prior" in prior.children:
+        prior = prior["prior"].to_dataset()
+    return read(prior, None if isinstance(prior, xr.DataArray) else name)

@@ -1,21 +1,16 @@
 """Trace plots of partitions, by quantities that do not depend on the names of clusters."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas
-from pymc_nrm.stats.diagnostics import GROUP
+from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.options import LEGEND, PlotCollection, options_of_plots
+from pymc_nrm.plots.styles import CLUSTER_COLORS
+from pymc_nrm.stats.diagnostics import GROUP, SCALARS, partition_quantities
 from pymc_nrm.stats.quantities import SCALARS, partition_quantities
 
-if TYPE_CHECKING:
-    from arviz_plots.plot_collection import PlotCollection
-
-__all__ = ["plot_partition_trace"]
-
-VISUALS = ("trace", "distribution", "xlabel", "xlabel_distribution", "ylabel", "legend")
 NAMES = {
     "n_clusters": "number of\nclusters",
     "entropy": "entropy\n(nats)",
@@ -25,15 +20,17 @@ NAMES = {
 N_BINS = 30
 
 
+@options_of_plots(
+    {
+        "trace": ":func:`arviz_plots.visuals.line`",
+        "distribution": ":func:`arviz_plots.visuals.line_xy`",
+        "xlabel, xlabel_distribution, ylabel": ":func:`arviz_plots.visuals.labelled_x`, ``labelled_y``",
+        **LEGEND,
+    }
+)
 def plot_partition_trace(
-    idata: xr.DataTree | xr.Dataset | xr.DataArray,
-    *,
-    var_name: str | None = None,
-    plot_collection: "PlotCollection | None" = None,
-    backend: str | None = None,
-    visuals: Mapping[str, Any] | None = None,
-    **pc_kwargs: Any,
-) -> "PlotCollection":
+    idata: xr.DataTree | xr.Dataset | xr.DataArray, *, var_name: str | None = None, **options: Any
+) -> PlotCollection:
     """Plot traces of a partition: quantities of each draw, and their distribution in each chain.
 
     The rows are the number of clusters, the entropy of their proportions, the size of the largest one and, if the
@@ -45,20 +42,8 @@ def plot_partition_trace(
         Draws of a partition.
     var_name : str, optional
         Name of the partition; by default the only one.
-    plot_collection : PlotCollection, optional
-        Where to draw; by default a new one.  Your own needs the dimension ``column`` (trace, distribution) as columns,
-        variables as rows and an aesthetic mapped to ``chain``.
-    backend : {"matplotlib", "bokeh", "plotly", "none"}, optional
-        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.
-    visuals : mapping of {str : mapping or False}, optional
-        Arguments of each visual, or False to leave it out:
-
-        * trace -> :func:`arviz_plots.visuals.line`
-        * distribution -> :func:`arviz_plots.visuals.line_xy`
-        * xlabel, xlabel_distribution, ylabel -> :func:`arviz_plots.visuals.labelled_x`, ``labelled_y``
-        * legend -> ``legend`` of the backend
-    **pc_kwargs
-        Passed to :meth:`arviz_plots.PlotCollection.grid`, for example ``color``, the colours of chains.
+    **options
+        Options of all plots.
 
     Returns
     -------
@@ -67,8 +52,6 @@ def plot_partition_trace(
 
     Raises
     ------
-    ImportError
-        If arviz-plots is not installed.
     ValueError
         If there is no such partition or a visual is unknown.
 
@@ -78,6 +61,9 @@ def plot_partition_trace(
 
     Notes
     -----
+    A plot collection of your own needs the dimension ``column`` (trace, distribution) as columns, variables as rows and
+    an aesthetic mapped to ``chain``; the argument ``color`` of a new one has the colours of chains.
+
     The distributions on the right are histograms on the same axis as the traces.  All chains share the same bins, and
     the highest bin of a row sets the scale.
 
@@ -90,65 +76,49 @@ def plot_partition_trace(
     >>> [line["y"].tolist() for line in pc.viz["trace"]["n_clusters"].values]
     [[2, 3], [2, 2]]
     """
+    canvas = Canvas(plot_partition_trace, options)
     data = trace_quantities(idata, var_name)
-    canvas = Canvas("plot_partition_trace", VISUALS, visuals, plot_collection, backend)
-    n_chains = data.sizes["chain"]
-    figure_kwargs = {"sharex": "col", "sharey": "row", "width_ratios": [4, 1]}
     canvas.create(
         data.expand_dims(column=["trace", "distribution"]),
-        pc_kwargs,
         width=1.25,
         height=0.9 * len(data),
-        figure_kwargs=figure_kwargs,
+        figure_kwargs={"sharex": "col", "sharey": "row", "width_ratios": [4, 1]},
         rows=["__variable__"],
         cols=["column"],
-        **({} if "aes" in pc_kwargs else {"aes": {"color": ["chain"]}, "color": CLUSTER_COLORS}),
+        **({} if "aes" in options else {"aes": {"color": ["chain"]}, "color": CLUSTER_COLORS}),
     )
-    colors = {} if "color" in canvas.collection.aes_set else {"color": CLUSTER_COLORS[0]}
-    left, right = {"column": "trace"}, {"column": "distribution"}
-    aes = canvas.collection.aes_set
-    width = 0.9 if data.sizes["draw"] <= 1000 else 0.5
-    canvas.draw(
-        canvas.visuals.line, "trace", data, aes=aes, coords=left, xname="draw", width=width, alpha=0.8, **colors
-    )
+    aes, left, right = canvas.collection.aes_set, {"column": "trace"}, {"column": "distribution"}
+    colors = {} if "color" in aes else {"color": CLUSTER_COLORS[0]}
+    style = {"width": 0.9 if data.sizes["draw"] <= 1000 else 0.5, "alpha": 0.8, **colors}
+    canvas.draw("line", "trace", data, aes=aes, coords=left, xname="draw", **style)
     outlines = xr.Dataset({name: outline(values) for name, values in data.items()})
-    canvas.draw(canvas.visuals.line_xy, "distribution", outlines, aes=aes, coords=right, width=1.2, **colors)
+    canvas.draw("line_xy", "distribution", outlines, aes=aes, coords=right, width=1.2, **colors)
     for name in data:
         canvas.label("ylabel", NAMES[name], data[[name]], coords=left)
-    last = data[[list(data)[-1]]]
-    canvas.label("xlabel", "draw", last, coords=left)
-    canvas.label("xlabel_distribution", "frequency", last, coords=right)
+    canvas.label("xlabel", "draw", data[[name]], coords=left)
+    canvas.label("xlabel_distribution", "frequency", data[[name]], coords=right)
     canvas.align_labels()
-    canvas.set(canvas.visuals.remove_ticks, data, coords=right, axis="x")
-    if n_chains > 1 and not colors:
-        chains = [str(chain) for chain in data["chain"].values]
-        properties = [
-            canvas.collection.get_aes_kwargs(["color"], "mapping", {"chain": chain}) for chain in data["chain"].values
-        ]
-        canvas.legend(chains, properties, title="chain", loc="outside right upper")
+    canvas.set("remove_ticks", data, coords=right, axis="x")
+    chains = data["chain"].values
+    if len(chains) > 1 and not colors:
+        color_of = canvas.collection.get_aes_kwargs
+        canvas.entries = [(str(chain), color_of(["color"], "mapping", {"chain": chain})) for chain in chains]
+        canvas.legend(title="chain", loc="outside right upper")
     return canvas.collection
 
 
 def trace_quantities(idata, var_name):
     """Dataset of the scalar quantities of each draw, dims (chain, draw), in the order of the rows."""
     quantities = partition_quantities(idata, var_name)
-    stored = stored_quantities(idata, quantities.attrs["partition"])
-    if (
-        "log_joint" not in quantities
-        and "log_joint" in stored
-        and np.array_equal(stored["n_clusters"].values, quantities["n_clusters"].values)
-    ):
-        quantities["log_joint"] = (("chain", "draw"), stored["log_joint"].values)
+    # The log joint density may be known from the diagnostics of a result, if they are those of these draws.
+    group = f"/{GROUP}/{quantities.attrs['partition']}"
+    if isinstance(idata, xr.DataTree) and "log_joint" not in quantities and group in idata.groups:
+        stored = idata[group]
+        if "log_joint" in stored and np.array_equal(stored["n_clusters"], quantities["n_clusters"]):
+            quantities["log_joint"] = (("chain", "draw"), stored["log_joint"].values)
     data = quantities[[name for name in SCALARS if name in quantities]].drop_attrs()
     missing = {dim: np.arange(data.sizes[dim]) for dim in ("chain", "draw") if dim not in data.coords}
     return data.assign_coords(missing)
-
-
-def stored_quantities(idata, name):
-    """The quantities that :func:`~pymc_nrm.stats.diagnostics.add_diagnostics` put into a result, if any."""
-    if not isinstance(idata, xr.DataTree) or GROUP not in idata.children or name not in idata[GROUP].children:
-        return xr.Dataset()
-    return idata[GROUP][name].to_dataset()
 
 
 def outline(values):

@@ -1,7 +1,6 @@
 """Plot of the posterior probabilities that two items belong together."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -9,23 +8,28 @@ import xarray as xr
 from pymc_nrm.checks import check_count
 from pymc_nrm.plots.canvas import Canvas, check_names
 from pymc_nrm.plots.estimates import by_size, estimate_labels
-from pymc_nrm.plots.visuals import IMAGE_BACKENDS, color_bar, image, set_yticks
+from pymc_nrm.plots.options import LABELS, PlotCollection, options_of_plots
+from pymc_nrm.plots.visuals import IMAGE_BACKENDS, color_bar, image, set_yticks, with_gaps
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.nested.levels import levels
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.similarity import similarity
 
-if TYPE_CHECKING:
-    from arviz_plots.plot_collection import PlotCollection
-
-__all__ = ["plot_similarity"]
-
-VISUALS = ("image", "color_bar", "clusters", "xticks", "yticks", "xlabel", "ylabel")
 MAX_NAMES = 50
 MAX_ITEMS = 5000
 CLUSTER_EDGES = "#d55e00"
 
 
+@options_of_plots(
+    {
+        "image": ":meth:`matplotlib.axes.Axes.imshow`",
+        "color_bar": ":meth:`matplotlib.figure.Figure.colorbar`",
+        "clusters": ":func:`arviz_plots.visuals.line_xy`",
+        "xticks, yticks": ":func:`arviz_plots.visuals.set_xticks`, and the same for y",
+        **LABELS,
+    },
+    backends=IMAGE_BACKENDS,
+)
 def plot_similarity(
     idata: xr.DataTree | xr.Dataset | xr.DataArray,
     *,
@@ -34,11 +38,8 @@ def plot_similarity(
     order: Any = "estimate",
     estimate: Any = None,
     names: Any = None,
-    plot_collection: "PlotCollection | None" = None,
-    backend: str | None = None,
-    visuals: Mapping[str, Any] | None = None,
-    **pc_kwargs: Any,
-) -> "PlotCollection":
+    **options: Any,
+) -> PlotCollection:
     """Plot the matrix of posterior probabilities that two items are in the same cluster.
 
     Parameters
@@ -57,20 +58,8 @@ def plot_similarity(
         ``random_seed=0``, or none if ``order="dendrogram"``.
     names : sequence of str, shape (n,), optional
         Names of the items, shown if there are at most 50; by default the coordinate of the items.
-    plot_collection : PlotCollection, optional
-        Where to draw; by default a new one.
-    backend : {"matplotlib", "none"}, optional
-        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.
-    visuals : mapping of {str : mapping or False}, optional
-        Arguments of each visual, or False to leave it out:
-
-        * image -> :meth:`matplotlib.axes.Axes.imshow`
-        * color_bar -> :meth:`matplotlib.figure.Figure.colorbar`
-        * clusters -> :func:`arviz_plots.visuals.line_xy`
-        * xticks -> :func:`arviz_plots.visuals.set_xticks`; yticks likewise
-        * xlabel, ylabel -> :func:`arviz_plots.visuals.labelled_x`, ``labelled_y``
-    **pc_kwargs
-        Passed to :meth:`arviz_plots.PlotCollection.grid`.
+    **options
+        Options of all plots.
 
     Returns
     -------
@@ -79,8 +68,6 @@ def plot_similarity(
 
     Raises
     ------
-    ImportError
-        If arviz-plots is not installed.
     ValueError
         If there is no such partition or level, there are more than 5000 items, an argument is not one of those above,
         or the backend cannot draw images.
@@ -107,42 +94,35 @@ def plot_similarity(
     """
     if not isinstance(order, str) or order not in ("estimate", "dendrogram"):
         raise ValueError(f"order must be estimate or dendrogram; got {order!r}")
+    canvas = Canvas(plot_similarity, options)
     draws = partition_draws(idata, var_name) if level is None else draws_of_level(idata, var_name, level)
     name, n = draws.name or "partition", draws.shape[2]
     if n > MAX_ITEMS:
         raise ValueError(f"idata must have at most {MAX_ITEMS} items for a picture of all pairs; got {n}: select some")
     check_names(names, n)
-    canvas = Canvas("plot_similarity", VISUALS, visuals, plot_collection, backend, IMAGE_BACKENDS)
     if estimate is None and order == "estimate":
         estimate = point_estimate(draws, random_seed=0)
     labels = None if estimate is None else by_size(estimate_labels(estimate, n, draws))
     matrix = similarity(draws).values
     place = linkage_order(matrix) if order == "dendrogram" else cluster_order(matrix, labels)
-    if names is None:
-        names = draws[draws.dims[2]].values
 
-    data = xr.Dataset({name: (("row", "column"), matrix[np.ix_(place, place)])})
-    canvas.create(data, pc_kwargs, width=1.05, height=3.3)
-    canvas.draw(image, "image", data, aspect="auto")  # the colour bar is then as high as the image
+    canvas.create(xr.Dataset({name: (("row", "column"), matrix[np.ix_(place, place)])}), width=1.05, height=3.3)
+    canvas.draw(image, "image", aspect="auto")  # the colour bar is then as high as the image
     if canvas.wants("image"):
-        mappable = canvas.collection.viz["image"][name].item()
         same = "being in the same cluster" if level is None else f"sharing a node of level {level}"
-        text = f"posterior probability of {same}"
-        canvas.draw(color_bar, "color_bar", data, mappable=mappable, label=text)
+        mappable = canvas.collection.viz["image"][name].item()
+        canvas.draw(color_bar, "color_bar", mappable=mappable, label=f"posterior probability of {same}")
     if labels is not None:
-        frames = cluster_frames(labels[place], name)
-        canvas.draw(canvas.visuals.line_xy, "clusters", frames, color=CLUSTER_EDGES, width=1.2)
-    shown = n <= MAX_NAMES
-    ticks = {"values": np.arange(n) if shown else [], "labels": [str(names[i]) for i in place] if shown else []}
-    store = canvas.backend == "none"  # other backends return a list of unknown length
-    size = {} if n <= 25 or not shown else {"size": 7}
-    canvas.draw(canvas.visuals.set_xticks, "xticks", data, store=store, rotation=90, **ticks, **size)
-    canvas.draw(set_yticks, "yticks", data, store=store, **ticks, **size)
+        canvas.draw("line_xy", "clusters", cluster_frames(labels[place]), color=CLUSTER_EDGES, width=1.2)
+    names = draws[draws.dims[2]].values if names is None else names
+    ticks = (np.arange(n), [str(names[i]) for i in place]) if n <= MAX_NAMES else ([], [])
+    size = {"size": 7} if 25 < n <= MAX_NAMES else {}
+    canvas.ticks("set_xticks", "xticks", *ticks, rotation=90, **size)
+    canvas.ticks(set_yticks, "yticks", *ticks, **size)
     what = "cluster of the point estimate" if order == "estimate" else "average linkage"
-    canvas.label("xlabel", f"{n} items, ordered by {what}", data)
-    canvas.label("ylabel", "items in the same order", data)
-    canvas.set(canvas.visuals.set_xlim, data, limits=(-0.5, n - 0.5))
-    canvas.set(canvas.visuals.set_ylim, data, limits=(n - 0.5, -0.5))
+    canvas.label("xlabel", f"{n} items, ordered by {what}")
+    canvas.label("ylabel", "items in the same order")
+    canvas.axes(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5))
     return canvas.collection
 
 
@@ -173,12 +153,8 @@ def linkage_order(matrix):
     return leaves_list(linkage(squareform(distance, checks=False), "average"))
 
 
-def cluster_frames(labels, name):
+def cluster_frames(labels):
     """Squares around runs of equal labels on the diagonal, as one line with gaps."""
-    n = len(labels)
     cuts = np.flatnonzero(np.diff(labels)) + 1
-    low, high = np.concatenate([[0], cuts]) - 0.5, np.concatenate([cuts, [n]]) - 0.5
-    gap = np.full(len(low), np.nan)
-    x = np.stack([low, high, high, low, low, gap], axis=1).ravel()
-    y = np.stack([low, low, high, high, low, gap], axis=1).ravel()
-    return xr.Dataset({name: (("plot_axis", "point"), np.stack([x, y]))}, coords={"plot_axis": ["x", "y"]})
+    low, high = np.array([0, *cuts]) - 0.5, np.array([*cuts, len(labels)]) - 0.5
+    return {"x": with_gaps(low, high, high, low, low), "y": with_gaps(low, low, high, high, low)}

@@ -1,43 +1,42 @@
 """Picture of a tree over items, as an estimate from draws of a nested partition."""
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from pymc_nrm.checks import check_flag
-from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas, check_names
-from pymc_nrm.plots.tree_layout import collapsed_layout, tree_layout
-from pymc_nrm.plots.tree_visuals import node_images, only_below, pies, right_names, summarise_names, texts
-from pymc_nrm.plots.visuals import IMAGE_BACKENDS, points_dataset
+from pymc_nrm.plots.canvas import Canvas, check_names
+from pymc_nrm.plots.options import LABELS, SCATTER, PlotCollection, options_of_plots
+from pymc_nrm.plots.styles import CLUSTER_COLORS
+from pymc_nrm.plots.tree_layout import tree_layout
+from pymc_nrm.plots.visuals import IMAGE_BACKENDS, node_images, only_below, pies, right_names, texts
 from pymc_nrm.stats.nested.clades import consensus_tree
 from pymc_nrm.stats.nested.item_tree import ItemTree
 
-if TYPE_CHECKING:
-    from arviz_plots.plot_collection import PlotCollection
-
-__all__ = ["plot_tree"]
-
-VISUALS = (
-    "branches",
-    "items",
-    "nodes",
-    "composition",
-    "images",
-    "probabilities",
-    "names",
-    "xlabel",
-    "ylabel",
-    "legend",
-)
 MAX_NAMES = 80
+# A row for several items names so many of them at most.
+MAX_SHOWN = 3
 BRANCH_COLOR, ITEM_COLOR = "#4d4d4d", "#c4c4c4"
 # Area of the root in square points, and the least area of a node.
 ROOT_AREA, LEAST_AREA = 700.0, 10.0
-NAME = "tree"
 
 
+@options_of_plots(
+    {
+        "branches, items": ":func:`arviz_plots.visuals.line_xy`",
+        "nodes": SCATTER,
+        "composition": ":meth:`matplotlib.axes.Axes.scatter`; also ``colors``",
+        "images": ":class:`matplotlib.offsetbox.OffsetImage`; also ``width``, in points",
+        "probabilities": "``text`` of the backend",
+        "names": ":meth:`matplotlib.axes.Axes.set_yticklabels`",
+        **LABELS,
+        "legend": "``legend`` of the backend, for classes",
+    },
+    backends=IMAGE_BACKENDS,
+)
 def plot_tree(
     tree: ItemTree | xr.DataTree | xr.Dataset | xr.DataArray,
     *,
@@ -46,11 +45,8 @@ def plot_tree(
     composition: Any = None,
     images: Any = None,
     collapse: bool = False,
-    plot_collection: "PlotCollection | None" = None,
-    backend: str | None = None,
-    visuals: Mapping[str, Any] | None = None,
-    **pc_kwargs: Any,
-) -> "PlotCollection":
+    **options: Any,
+) -> PlotCollection:
     """Plot a tree over items from left to right: nodes with their posterior probabilities, items as leaves.
 
     The area of a node is in proportion to its number of items, and the number before it is the posterior probability
@@ -73,23 +69,8 @@ def plot_tree(
     collapse : bool
         Whether all items in no child of a node share one row, whose text has the most frequent names and their numbers.
         Otherwise each item has a row.
-    plot_collection : PlotCollection, optional
-        Where to draw; by default a new one.
-    backend : {"matplotlib", "none"}, optional
-        By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.
-    visuals : mapping of {str : mapping or False}, optional
-        Arguments of each visual, or False to leave it out:
-
-        * branches, items -> :func:`arviz_plots.visuals.line_xy`
-        * nodes -> :func:`arviz_plots.visuals.scatter_xy`
-        * composition -> :meth:`matplotlib.axes.Axes.scatter`; also ``colors``
-        * images -> :class:`matplotlib.offsetbox.OffsetImage`; also ``width``, in points
-        * probabilities -> ``text`` of the backend
-        * names -> :meth:`matplotlib.axes.Axes.set_yticklabels`
-        * xlabel, ylabel -> :func:`arviz_plots.visuals.labelled_x`, ``labelled_y``
-        * legend -> ``legend`` of the backend, for classes
-    **pc_kwargs
-        Passed to :meth:`arviz_plots.PlotCollection.grid`.
+    **options
+        Options of all plots.
 
     Returns
     -------
@@ -98,8 +79,6 @@ def plot_tree(
 
     Raises
     ------
-    ImportError
-        If arviz-plots is not installed.
     TypeError
         If `collapse` is not True or False.
     ValueError
@@ -127,64 +106,71 @@ def plot_tree(
     check_names(names, tree.n_items)
     shares, classes = (None, []) if composition is None else composition_of(composition, tree)
     pictures = {} if images is None else images_of(images, tree)
-    canvas = Canvas("plot_tree", VISUALS, visuals, plot_collection, backend, IMAGE_BACKENDS)
+    canvas = Canvas(plot_tree, options)
 
-    layout = collapsed_layout(tree) if collapse else tree_layout(tree)
+    layout = tree_layout(tree, collapse)
     n_rows = len(layout.rows)
-    shown = n_rows <= MAX_NAMES
     # Images need more room than names.
     row_height = 0.21 if collapse and pictures else 0.115
-    height = 2.2 + row_height * (n_rows if shown else 0.6 * MAX_NAMES)
-    canvas.create(xr.Dataset({NAME: 0.0}), pc_kwargs, width=1.35, height=height)
+    height = 2.2 + row_height * (n_rows if n_rows <= MAX_NAMES else 0.6 * MAX_NAMES)
+    canvas.create(xr.Dataset({"tree": 0.0}), width=1.35, height=height)
     wide = n_rows <= 3 * MAX_NAMES
-    if layout.items.size:
-        lines = points_dataset(NAME, x=layout.items[0], y=layout.items[1])
-        canvas.draw(canvas.visuals.line_xy, "items", lines, color=ITEM_COLOR, width=0.9 if wide else 0.4)
-    if layout.branches.size:
-        lines = points_dataset(NAME, x=layout.branches[0], y=layout.branches[1])
-        canvas.draw(canvas.visuals.line_xy, "branches", lines, color=BRANCH_COLOR, width=1.2 if wide else 0.7)
+    for name, lines, color, width in (
+        ("items", layout.items, ITEM_COLOR, 0.9 if wide else 0.4),
+        ("branches", layout.branches, BRANCH_COLOR, 1.2 if wide else 0.7),
+    ):
+        if lines.size:
+            canvas.draw("line_xy", name, dict(zip("xy", lines, strict=True)), color=color, width=width)
+
+    def at(nodes):
+        return {"x": layout.x[nodes], "y": layout.y[nodes]}
+
     area = np.maximum(ROOT_AREA * tree.size / tree.n_items, LEAST_AREA)
     drawn = ~np.isin(np.arange(tree.n_nodes), list(pictures))
-    points = points_dataset(NAME, x=layout.x[drawn], y=layout.y[drawn])
     if shares is None:
         style = {"facecolor": CLUSTER_COLORS[0], "edgecolor": "white", "width": 0.6}
-        canvas.draw(canvas.visuals.scatter_xy, "nodes", points, size=area[drawn], zorder=3, **style)
+        canvas.draw("scatter_xy", "nodes", at(drawn), size=area[drawn], zorder=3, **style)
     else:
         colors = canvas.arguments("composition", colors=CLUSTER_COLORS)["colors"]
         style = {"shares": shares[drawn], "sizes": area[drawn], "colors": colors, "linewidths": 0.0, "zorder": 3}
-        canvas.draw(pies, "composition", points, artist_dims={"node": int(drawn.sum())}, **style)
-        entries = [{"color": color, "marker": "o", "linestyle": "none"} for color in colors[: len(classes)]]
-        canvas.legend(classes, entries, loc="outside upper center", ncols=min(len(classes), 5))
+        canvas.draw(pies, "composition", at(drawn), artist_dims={"node": int(drawn.sum())}, **style)
+        point = {"marker": "o", "linestyle": "none"}
+        canvas.entries = [(name, {"color": color, **point}) for name, color in zip(classes, colors, strict=False)]
+        canvas.legend(loc="outside upper center", ncols=min(len(classes), 5))
     if pictures:
         nodes = np.array(sorted(pictures))
-        points = points_dataset(NAME, x=layout.x[nodes], y=layout.y[nodes])
         style = {"images": [pictures[node] for node in nodes], "width": 26.0, "cmap": "Greys"}
-        canvas.draw(node_images, "images", points, artist_dims={"node": len(nodes)}, **style)
+        canvas.draw(node_images, "images", at(nodes), artist_dims={"node": len(nodes)}, **style)
     labelled = np.flatnonzero(np.isfinite(tree.probability) & (tree.size > 1) & (np.arange(tree.n_nodes) > 0))
     if len(labelled):
         # Above the branch, to the left of the node: the radius of a node is at most a sixth of a level.
-        radius = np.sqrt(area[labelled] / area.max()) * 0.17 if not pictures else 0.14
-        places = points_dataset(NAME, x=layout.x[labelled] - radius - 0.02, y=layout.y[labelled] - 0.12)
+        radius = 0.14 if pictures else np.sqrt(area[labelled] / area.max()) * 0.17
+        places = {"x": layout.x[labelled] - radius - 0.02, "y": layout.y[labelled] - 0.12}
         style = {"horizontal_align": "right", "vertical_align": "bottom", "size": 7.5, "color": "black"}
         labels = [f"{p:.2f}" for p in tree.probability[labelled]]
         canvas.draw(texts, "probabilities", places, artist_dims={"node": len(labels)}, labels=labels, **style)
     written = [str(name) for name in (tree.names if names is None else names)]
-    ticks = {"values": np.arange(n_rows) if shown else []}
-    ticks["labels"] = [summarise_names([written[i] for i in row]) for row in layout.rows] if shown else []
-    data = xr.Dataset({NAME: 0.0})
-    canvas.set(only_below, data)
-    store = canvas.backend == "none"  # matplotlib returns a list of unknown length
-    canvas.draw(right_names, "names", data, store=store, fontsize=9 if n_rows <= 40 else 7, **ticks)
+    rows = [summarise_names([written[i] for i in row]) for row in layout.rows]
+    canvas.set(only_below)
+    ticks = (np.arange(n_rows), rows) if n_rows <= MAX_NAMES else ([], [])
+    canvas.ticks(right_names, "names", *ticks, fontsize=9 if n_rows <= 40 else 7)
     meanings = [] if pictures and not drawn[1:].any() else ["area of a node: number of items"]
-    if len(labelled) and (visuals or {}).get("probabilities") is not False:
+    if len(labelled) and canvas.wants("probabilities"):
         meanings.append("number: posterior probability of a node")
-    canvas.label("xlabel", f"level ({', '.join(meanings)})" if meanings else "level", data)
-    canvas.label("ylabel", f"{tree.n_items} items", data)
-    depth = int(layout.bottom) - 1
-    canvas.set(canvas.visuals.set_xticks, data, values=np.arange(depth + 1), labels=[str(k) for k in range(depth + 1)])
-    canvas.set(canvas.visuals.set_xlim, data, limits=(-0.35, layout.bottom))
-    canvas.set(canvas.visuals.set_ylim, data, limits=(n_rows - 0.4, -0.6))
+    canvas.label("xlabel", f"level ({', '.join(meanings)})" if meanings else "level")
+    canvas.label("ylabel", f"{tree.n_items} items")
+    levels, limits = np.arange(int(layout.bottom)), (-0.35, layout.bottom)
+    canvas.axes(xticks=levels, xlim=limits, ylim=(n_rows - 0.4, -0.6))
     return canvas.collection
+
+
+def summarise_names(names):
+    """The most frequent of some names, with their numbers if they repeat, as one text."""
+    counts = Counter(names).most_common()
+    repeated = counts[0][1] > 1
+    text = ", ".join(f"{name} ({count})" if repeated else name for name, count in counts[:MAX_SHOWN])
+    n_more = sum(count for _, count in counts[MAX_SHOWN:])
+    return f"{text} and {n_more} more" if n_more else text
 
 
 def composition_of(composition, tree):

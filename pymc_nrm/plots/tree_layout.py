@@ -4,8 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["TreeLayout", "collapsed_layout", "tree_layout"]
-
 
 class TreeLayout(NamedTuple):
     """Coordinates of a tree from left to right."""
@@ -23,19 +21,12 @@ class TreeLayout(NamedTuple):
     items: np.ndarray
 
 
-def tree_layout(tree):
-    """Place the nodes of a tree: children from top to bottom, the largest first, then items in no child."""
-    return _layout(tree, [[np.array([item]) for item in tree.own_items(node)] for node in range(tree.n_nodes)])
-
-
-def collapsed_layout(tree):
-    """Place the nodes of a tree with one row for all items in no child of a node."""
+def tree_layout(tree, collapse=False):
+    """Place the nodes of a tree: children from top to bottom, the largest first, then items in no child, each in a row
+    of its own or all in one.
+    """
     own = [tree.own_items(node) for node in range(tree.n_nodes)]
-    return _layout(tree, [[some] if len(some) else [] for some in own])
-
-
-def _layout(tree, own):
-    """Layout with the given rows of items in no child, for each node a list."""
+    own = [[some] * (len(some) > 0) if collapse else list(some[:, None]) for some in own]
     size = tree.size
     children = [sorted(tree.children(node).tolist(), key=lambda k: -size[k]) for node in range(tree.n_nodes)]
     rows, first, pending = [], np.zeros(tree.n_nodes, dtype="int64"), [0]
@@ -61,12 +52,5 @@ def _layout(tree, own):
             branches += [(x[node], min(heights)), (x[node], max(heights)), gap]
         for height in ends:
             items += [(x[node], height), (bottom, height), gap]
-    shape = (-1, 2)
-    return TreeLayout(
-        rows,
-        x,
-        y,
-        bottom,
-        np.reshape(branches, shape).T.astype("float64"),
-        np.reshape(items, shape).T.astype("float64"),
-    )
+    lines = [np.reshape(points, (-1, 2)).T.astype("float64") for points in (branches, items)]
+    return TreeLayout(rows, x, y, bottom, *lines)

@@ -1,17 +1,25 @@
-"""Visuals that arviz-plots lacks; like its own, they are called with a DataArray and a plot."""
+"""Visuals that arviz-plots lacks; like its own, they are called with a DataArray and a plot.
+
+On the backend that draws nothing, a plot is a list of what was drawn.
+"""
 
 import numpy as np
 import xarray as xr
 
-__all__ = ["IMAGE_BACKENDS", "bars", "color_bar", "image", "integer_ticks", "points_dataset", "set_yticks", "whiskers"]
-
 IMAGE_BACKENDS = ("matplotlib", "none")
 
 
-def _backend(target):
+def backend_of(target):
+    """The module of functions of the backend of a plot."""
     from arviz_plots.plot_collection import backend_from_object
 
     return backend_from_object(target)
+
+
+def recorded(target, function, **arguments):
+    """What the backend that draws nothing keeps of a visual."""
+    target.append({"function": function, **arguments})
+    return target[-1]
 
 
 def points_dataset(name, **axes):
@@ -20,28 +28,37 @@ def points_dataset(name, **axes):
     return xr.Dataset({name: (("plot_axis", "point"), arrays)}, coords={"plot_axis": list(axes)})
 
 
+def bins_dataset(name, heights, edges):
+    """A histogram in the form that visuals take."""
+    axes = {"histogram": heights, "left_edges": edges[:-1], "right_edges": edges[1:]}
+    return points_dataset(name, **axes)
+
+
+def with_gaps(*corners):
+    """One coordinate of several lines as one line with gaps, from that of their first corners, their second, ..."""
+    return np.stack([*np.broadcast_arrays(*corners), np.full(np.shape(corners[0]), np.nan)], axis=-1).ravel()
+
+
 def image(da, target, *, cmap="Greys", vmin=0.0, vmax=1.0, **kwargs):
     """A matrix as an image, with its first row at the top and entry (i, j) at x = j, y = i. Shapes: ``da`` (rows,
     columns).
     """
     kwargs = {"cmap": cmap, "vmin": vmin, "vmax": vmax, **kwargs}
     if isinstance(target, list):
-        target.append({"function": "image", "image": da.values, **kwargs})
-        return target[-1]
+        return recorded(target, "image", image=da.values, **kwargs)
     return target.imshow(da.values, **{"aspect": "equal", "origin": "upper", **kwargs})
 
 
 def color_bar(da, target, *, mappable, label, **kwargs):
     """The colour scale of an image, beside its plot."""
     if isinstance(target, list):
-        target.append({"function": "color_bar", "label": label, **kwargs})
-        return target[-1]
+        return recorded(target, "color_bar", label=label, **kwargs)
     return target.figure.colorbar(mappable, label=label, **{"ax": target, **kwargs})
 
 
 def bars(da, target, *, width=0.8, **kwargs):
     """Bars of given heights with gaps between them."""
-    backend = _backend(target)
+    backend = backend_of(target)
     drawn = np.empty(da.size, dtype=object)
     for i, (middle, height) in enumerate(zip(da[da.dims[0]].values, da.values, strict=True)):
         edges = np.array([middle - width / 2]), np.array([middle + width / 2])
@@ -52,16 +69,46 @@ def bars(da, target, *, width=0.8, **kwargs):
 def whiskers(da, target, **kwargs):
     """Vertical lines between two heights, drawn as one line with gaps."""
     x, bottom, top = (da.sel(plot_axis=name).values for name in ("x", "y_bottom", "y_top"))
-    gap = np.full(len(x), np.nan)
-    x, y = np.stack([x, x, gap], axis=1).ravel(), np.stack([bottom, top, gap], axis=1).ravel()
     if hasattr(target, "add_line"):  # matplotlib by default draws wide lines beyond their ends
         kwargs.setdefault("solid_capstyle", "butt")
-    return _backend(target).line(x, y, target, **kwargs)
+    return backend_of(target).line(with_gaps(x, x), with_gaps(bottom, top), target, **kwargs)
+
+
+def band(da, target, **kwargs):
+    """The area between two curves, from x, y_bottom and y_top along ``plot_axis``."""
+    x, low, high = (da.sel(plot_axis=name).values for name in ("x", "y_bottom", "y_top"))
+    return backend_of(target).fill_between_y(x, low, high, target, **kwargs)
+
+
+def contour(da, target, *, levels, color, **kwargs):
+    """Contours of a table over its coordinates ``x`` and ``y``, with a colour for each level."""
+    draw, arrays = backend_of(target).contour, (da["x"].values, da["y"].values, da.values)
+    if isinstance(target, list) or hasattr(target, "add_line"):
+        return draw(*arrays, target, levels=levels, color=color, **kwargs)
+    for level, one in zip(levels, color, strict=True):  # other backends take one colour
+        draw(*arrays, target, levels=[level], color=one, **kwargs)
+    return None
+
+
+def grouped_lines(da, target, *, styles, **kwargs):
+    """One line for each cluster, in its colour. The result is None for a cluster without a line."""
+    drawn = np.empty(len(styles), dtype=object)
+    for k, (x, y) in enumerate(da.transpose("cluster", "plot_axis", "corner").values):
+        if np.isfinite(x).any():
+            drawn[k] = backend_of(target).line(x, y, target, **{"color": styles[k], **kwargs})
+    return drawn
+
+
+def panel_text(da, target, *, texts, dims, kind, **kwargs):
+    """Name of an axis or title of a plot among several, by its coordinates."""
+    key = tuple(da[dim].item() for dim in dims)
+    text = texts.get(key if len(dims) > 1 else key[0])
+    return None if text is None else getattr(backend_of(target), kind)(text, target, **kwargs)
 
 
 def set_yticks(da, target, *, values, labels, **kwargs):
     """Set positions and names of the ticks of the y axis."""
-    return _backend(target).yticks(values, labels, target, **kwargs)
+    return backend_of(target).yticks(values, labels, target, **kwargs)
 
 
 def integer_ticks(low, high, most=12):
@@ -71,3 +118,65 @@ def integer_ticks(low, high, most=12):
         leading = int(str(step)[0])
         step = step * 5 // 2 if leading == 2 else step * 2
     return np.arange(int(np.ceil(low / step)), int(np.floor(high / step)) + 1) * step
+
+
+def texts(da, target, *, labels, **kwargs):
+    """One text at each point."""
+    drawn = np.empty(len(labels), dtype=object)
+    for k, (x, y, label) in enumerate(zip(*da.values, labels, strict=True)):
+        drawn[k] = backend_of(target).text(x, y, label, target, **kwargs)
+    return drawn
+
+
+def only_below(da, target):
+    """Leave of the frame of a plot the x axis only; for matplotlib."""
+    if not isinstance(target, list):
+        target.spines[["left", "top", "right"]].set_visible(False)
+        target.set_yticks([])
+
+
+def right_names(da, target, *, values, labels, **kwargs):
+    """Names at the right end of the y axis, without ticks."""
+    if isinstance(target, list):
+        return recorded(target, "right_names", values=values, labels=labels, **kwargs)
+    target.yaxis.tick_right()
+    target.tick_params(axis="y", length=0)
+    target.set_yticks(values)
+    return target.set_yticklabels(labels, **kwargs)
+
+
+def pies(da, target, *, shares, sizes, colors, **kwargs):
+    """A pie at each point. Shapes: ``shares`` (m, K), ``sizes`` (m,); returns (m,)."""
+    points = da.values.T
+    drawn = np.empty(len(points), dtype=object)
+    for k, (x, y) in enumerate(points):
+        if isinstance(target, list):
+            drawn[k] = recorded(target, "pie", x=x, y=y, shares=shares[k], size=sizes[k], **kwargs)
+            continue
+        drawn[k], ends = [], np.concatenate([[0.0], np.cumsum(shares[k])])
+        for slice_, color in enumerate(colors[: shares.shape[1]]):
+            if ends[slice_ + 1] - ends[slice_] < 1e-9:
+                continue
+            angle = np.pi / 2 - 2 * np.pi * np.linspace(ends[slice_], ends[slice_ + 1], 64)
+            corners = np.column_stack([np.cos(angle), np.sin(angle)])
+            if shares[k, slice_] < 1 - 1e-9:
+                corners = np.concatenate([[[0.0, 0.0]], corners])
+            # Markers are scaled to their largest coordinate.
+            area = sizes[k] * np.abs(corners).max() ** 2
+            drawn[k].append(target.scatter([x], [y], marker=corners, s=area, color=color, **kwargs))
+    return drawn
+
+
+def node_images(da, target, *, images, width, **kwargs):
+    """An image at each point. Shapes: ``images`` (height, width) or (height, width, channels)."""
+    drawn = np.empty(len(images), dtype=object)
+    for k, ((x, y), pixels) in enumerate(zip(da.values.T, images, strict=True)):
+        if isinstance(target, list):
+            drawn[k] = recorded(target, "node_image", x=x, y=y, image=pixels, **kwargs)
+            continue
+        from matplotlib.offsetbox import AnnotationBbox, OffsetImage
+
+        inner = OffsetImage(pixels, zoom=width / max(np.shape(pixels)[:2]), **kwargs)
+        drawn[k] = AnnotationBbox(inner, (x, y), pad=0.1, bboxprops={"linewidth": 0.6, "edgecolor": "#4d4d4d"})
+        target.add_artist(drawn[k])
+    return drawn

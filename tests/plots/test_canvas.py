@@ -1,10 +1,14 @@
 """What all plots share, and that pictures are imported late."""
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 import xarray as xr
 from plot_cases import TRUE, make_data, make_draws, make_nested_draws, make_slot_draws
 
+from pymc_nrm import plots
 from pymc_nrm.measures import DirichletProcess, NormalizedInverseGaussian
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
@@ -56,6 +60,17 @@ def test_every_visual_can_be_left_out(plot):
         plot(backend="none", visuals={"nonsense": False})
 
 
+@pytest.mark.parametrize("name", plots.__all__)
+def test_options_are_those_of_all_plots(name):
+    plot = getattr(plots, name)
+    parameters, text = inspect.signature(plot).parameters, plot.__doc__
+    assert list(parameters)[-4:] == ["plot_collection", "backend", "visuals", "pc_kwargs"]
+    assert all(f"\n{parameter} : " in text or f", {parameter}" in text for parameter in list(parameters)[1:-1])
+    assert "\n**pc_kwargs\n" in text and "**options" not in text and "If arviz-plots is not installed." in text
+    listed = re.findall(r"^    \* (.*) -> ", text, re.MULTILINE)
+    assert ", ".join(listed).split(", ") == list(plot.visuals)
+
+
 @pytest.mark.parametrize("plot", [PLOTS["n_clusters"], PLOTS["cluster_sizes"], PLOTS["similarity"]])
 def test_into_a_plot_collection_of_the_caller(plot):
     whole = azp.PlotCollection.grid(xr.Dataset({"z": 0.0}), backend="none")
@@ -71,8 +86,8 @@ def test_arguments_of_the_caller_come_first():
     pc = plot_n_clusters(make_draws(), backend="none", visuals={"bars": {"color": "red"}, "xlabel": {"text": "K"}})
     assert {bar["facecolor"] for bar in pc.viz["bars"]["z"].values} == {"red"}
     assert pc.viz["xlabel"]["z"].item()["string"] == "K"
-    canvas = Canvas("plot", ["line"], {"line": True}, None, "none")
-    assert canvas.wants("line") and canvas.arguments("line", width=1) == {"width": 1}
+    canvas = Canvas(plot_n_clusters, {"visuals": {"prior": True}, "backend": "none"})
+    assert canvas.wants("prior") and canvas.arguments("prior", width=1) == {"width": 1}
 
 
 def test_size_of_the_figure():

@@ -6,7 +6,6 @@ import xarray as xr
 from plot_cases import TRUE, make_data, smoke
 from scipy.stats import multivariate_normal
 
-from pymc_nrm.plots.canvas import CLUSTER_COLORS, MARKERS
 from pymc_nrm.plots.cluster_points import OTHERS_COLOR, feature_matrix, group_clusters
 from pymc_nrm.plots.clusters import plot_clusters
 from pymc_nrm.plots.credible_ball import plot_credible_ball
@@ -14,6 +13,7 @@ from pymc_nrm.plots.density import plot_density
 from pymc_nrm.plots.distance import plot_distance
 from pymc_nrm.plots.ellipses import component_moments, ellipse, empirical_moments
 from pymc_nrm.plots.estimates import by_size, estimate_labels, matched_labels
+from pymc_nrm.plots.styles import CLUSTER_COLORS, MARKERS
 from pymc_nrm.stats import credible_ball
 
 pytest.importorskip("arviz_plots")

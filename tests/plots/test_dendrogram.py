@@ -14,12 +14,12 @@ from pymc_nrm.plots import plot_dendrogram
 from pymc_nrm.plots.dendrogram import (
     ABOVE_COLOR,
     CLASS_WIDTHS,
-    CLUSTER_COLORS,
     GAIN_AREA,
     MAX_NAMES,
     branch_coordinates,
     merge_nodes,
 )
+from pymc_nrm.plots.styles import CLUSTER_COLORS
 from pymc_nrm.trees import bhc
 from pymc_nrm.trees.clustering_result import Dendrogram
 

@@ -5,13 +5,13 @@ import pytest
 import xarray as xr
 from plot_cases import TRUE, make_draws, make_slot_draws, result, smoke
 
-from pymc_nrm.plots.canvas import CLUSTER_COLORS
 from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
 from pymc_nrm.plots.distance import plot_distance
 from pymc_nrm.plots.n_clusters import plot_n_clusters
 from pymc_nrm.plots.partition_trace import plot_partition_trace
 from pymc_nrm.plots.similarity import plot_similarity
+from pymc_nrm.plots.styles import CLUSTER_COLORS
 from pymc_nrm.stats import cluster_parameters
 
 pytest.importorskip("arviz_plots")

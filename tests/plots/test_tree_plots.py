@@ -7,7 +7,7 @@ from plot_cases import TRUE, make_draws, make_nested_draws, smoke
 
 from pymc_nrm.plots import plot_nodes_by_level, plot_similarity, plot_tree
 from pymc_nrm.plots.tree import LEAST_AREA, MAX_NAMES, ROOT_AREA
-from pymc_nrm.plots.tree_layout import collapsed_layout, tree_layout
+from pymc_nrm.plots.tree_layout import tree_layout
 from pymc_nrm.stats import ItemTree, consensus_tree, levels, nested_point_estimate, nested_quantities, similarity
 
 pytest.importorskip("arviz_plots")
@@ -43,8 +43,8 @@ def test_layout(tree):
     np.testing.assert_array_equal(ends[:, 0, 0], layout.x[node])
 
 
-def test_collapsed_layout(tree):
-    layout = collapsed_layout(tree)
+def test_tree_layout(tree, collapse=True):
+    layout = tree_layout(tree, collapse=True)
     owners = [node for node in range(tree.n_nodes) if len(tree.own_items(node))]
     assert len(layout.rows) == len(owners) < N
     assert sorted(np.concatenate(layout.rows).tolist()) == list(range(N))

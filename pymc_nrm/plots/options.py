@@ -1,0 +1,76 @@
+"""The options of all plots, and the text about them, written once."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from arviz_plots.plot_collection import PlotCollection
+else:  # imported with the first plot
+    PlotCollection = "PlotCollection"
+
+
+BACKENDS = ("matplotlib", "bokeh", "plotly", "none")
+
+# What draws visuals that many plots have.
+LINE, SCATTER = "``line`` of the backend", ":func:`arviz_plots.visuals.scatter_xy`"
+LABELS = {"xlabel, ylabel": ":func:`arviz_plots.visuals.labelled_x`, ``labelled_y``"}
+LEGEND = {"legend": "``legend`` of the backend"}
+
+_TEXT = """\
+plot_collection : PlotCollection, optional
+    Where to draw; by default a new one.
+backend : {{{backends}}}, optional
+    By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.
+visuals : mapping of {{str : mapping or False}}, optional
+    Arguments of each visual, or False to leave it out:
+
+{visuals}
+**pc_kwargs
+    Passed to :meth:`arviz_plots.PlotCollection.{method}`.
+"""
+_ERRORS = """\
+Raises
+------
+ImportError
+    If arviz-plots is not installed.
+"""
+_CI_PROB = """\
+ci_prob : float, optional
+    Probability of the outer intervals, between 0.5 and 1; by default ``arviz_base.rcParams["stats.ci_prob"]``.
+    The inner ones have probability 0.5.
+"""
+F = TypeVar("F")
+
+
+def _options(
+    *,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs: Any,
+): ...
+
+
+def options_of_plots(
+    visuals: Mapping[str, str], *, backends: Sequence[str] = BACKENDS, method: str = "grid"
+) -> Callable[[F], F]:
+    """Put the options of all plots in place of ``**options`` of a function, in its signature and its docstring.
+
+    ``visuals`` says what draws each of its visuals, or several whose names have a comma between them.
+    """
+
+    def document(function: F) -> F:
+        listed = "\n".join(f"    * {names} -> {text}" for names, text in visuals.items())
+        text = _TEXT.format(backends=", ".join(f'"{name}"' for name in backends), visuals=listed, method=method)
+        doc = re.sub(r"\*\*options\n(?:    .*\n)+", lambda match: text, inspect.cleandoc(function.__doc__))
+        function.__doc__ = doc.replace("Raises\n------\n", _ERRORS).replace("\nci_prob\n", "\n" + _CI_PROB)
+        own, shared = (inspect.signature(one).parameters.values() for one in (function, _options))
+        kept = [one for one in own if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        function.__signature__ = inspect.signature(function).replace(parameters=[*kept, *shared])
+        function.visuals = tuple(name for names in visuals for name in names.split(", "))
+        function.backends = backends
+        return function
+
+    return document
