@@ -227,8 +227,6 @@ def _run_all(rng, starts, tables, limits, advance):
 
 
 def _run(rng, start, tables, limits):
-    if isinstance(tables, DrawTables):
-        tables = tables._replace(cells=np.zeros_like(tables.cells))
     return as_labels("labels", search(rng, start, tables, *limits))[0]
 
 
