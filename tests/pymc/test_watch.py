@@ -49,10 +49,7 @@ def test_chains_at_a_time_share_the_run(clock, caplog):
 def test_a_line_every_half_minute(clock, caplog):
     caplog.set_level(logging.INFO)
     run(Watch(None, "z has 30,000 items", 100, lines=True), clock, [1.0] * 100)
-    assert lines_of(caplog)[2:] == [
-        "38 of 100 draws; about 62 s left.",
-        "69 of 100 draws; about 31 s left.",
-    ]
+    assert lines_of(caplog)[2:] == ["38 of 100 draws; about 62 s left.", "69 of 100 draws; about 31 s left."]
 
 
 def test_quick_draws_need_no_line(clock, caplog):

@@ -113,12 +113,7 @@ def test_each_partition_has_its_own_log_joint(two, name):
 
 @pytest.mark.parametrize(
     "select",
-    [
-        {"draw": slice(10, 40)},
-        {"draw": slice(None, None, 7)},
-        {"chain": [1]},
-        {"draw": [5, 2, 9], "chain": [1, 0]},
-    ],
+    [{"draw": slice(10, 40)}, {"draw": slice(None, None, 7)}, {"chain": [1]}, {"draw": [5, 2, 9], "chain": [1, 0]}],
     ids=str,
 )
 def test_log_joint_of_selected_draws(two, select):
