@@ -74,7 +74,7 @@ def plot_partition_trace(
 
     See Also
     --------
-    pymc_nrm.stats.diagnostics.partition_quantities : The quantities, and when the log joint density is known.
+    pymc_nrm.stats.quantities.partition_quantities : The quantities, and when the log joint density is known.
 
     Notes
     -----
