@@ -10,6 +10,7 @@ import signal
 import numpy as np
 import pymc as pm
 import pytest
+from same_results import assert_same
 
 import pymc_nrm as nrm
 from pymc_nrm.run import checkpoint_files, fingerprint
@@ -45,25 +46,6 @@ def stop_at(chain, iteration):
             raise KeyboardInterrupt
 
     return stop
-
-
-def values_of(idata):
-    """Every array that does not depend on time, by group and name."""
-    return {
-        f"{group}/{name}": array.values
-        for group in ("posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats")
-        if group in idata.children
-        for name, array in idata[group].data_vars.items()
-        if array.dtype.kind in "iufb" and not name.startswith(("perf_counter", "process_time"))
-    }
-
-
-def assert_same(found, expected):
-    found, expected = values_of(found), values_of(expected)
-    assert set(found) == set(expected)
-    for path in expected:
-        assert found[path].dtype == expected[path].dtype
-        np.testing.assert_array_equal(found[path], expected[path], err_msg=path)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
+from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.stats.partition_convergence import (
     expected_largest_z,
     largest_z_quantile,
@@ -18,18 +19,9 @@ from pymc_nrm.stats.partition_convergence import (
 )
 
 
-def canonical(labels):
-    """Labels of each row of an array, numbered in order of appearance."""
-    flat = np.asarray(labels).reshape(-1, np.shape(labels)[-1])
-    rows = np.empty_like(flat)
-    for row, values in zip(rows, flat, strict=True):
-        _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-        row[:] = np.argsort(np.argsort(first))[inverse]
-    return rows.reshape(np.shape(labels))
-
-
 def as_draws(labels):
-    return xr.DataArray(canonical(labels), dims=("chain", "draw", "item"), name="z")
+    rows = np.apply_along_axis(canonical_labels, -1, labels)
+    return xr.DataArray(rows, dims=("chain", "draw", "item"), name="z")
 
 
 def noisy(rng, center, n_draws, probability=0.2):
