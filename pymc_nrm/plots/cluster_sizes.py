@@ -18,7 +18,6 @@ from pymc_nrm.plots.cluster_axes import (
 from pymc_nrm.plots.options import LABELS, LEGEND, LINE, SCATTER, PlotCollection, options_of_plots
 from pymc_nrm.plots.styles import CLUSTER_COLORS
 from pymc_nrm.stats.contingency import cluster_sizes
-from pymc_nrm.stats.diagnostics import cluster_sizes
 from pymc_nrm.stats.draws import partition_draws, stack_draws
 
 

@@ -17,9 +17,8 @@ from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.run.gradient_beside import with_gradient_beside
 from pymc_nrm.run.interruption import interrupts_before_draws
 from pymc_nrm.run.log_likelihoods import add_log_likelihood, without_log_likelihood
-from pymc_nrm.run.renaming import changed_by_renaming
+from pymc_nrm.run.renaming import changed_by_renaming, slot_parameters
 from pymc_nrm.run.results import add_flat_columns, mark_partitions, to_datatree
-from pymc_nrm.run.slot_parameters import slot_parameters
 from pymc_nrm.run.slot_steps import with_slot_nuts
 from pymc_nrm.run.storage import Storage
 from pymc_nrm.run.watch import watched
@@ -29,6 +28,8 @@ from pymc_nrm.stats.diagnostics import attach, diagnose, reported_quantities
 _log = logging.getLogger(__name__)
 # A child of PyMC's logger, which shows messages of level INFO.
 _information = logging.getLogger("pymc.nrm_chains")
+# Arguments of ``pm.sample`` that mean nothing where a client runs the chains.
+_OF_THIS_MACHINE = ("cores", "mp_ctx", "callback", "progressbar_theme")
 
 
 class Report(NamedTuple):
@@ -107,24 +108,30 @@ def _log_report(idata, diagnostics, left_out):
         _information.info(f"Convergence of {sizes['chain']} chains with {sizes['draw']} draws each: fine.")
 
 
-def _sample(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs):
-    """Draw and keep what was asked for; PyMC keeps by itself what it returns in another form or without labels."""
-    partitions = [partition.name for partition in partitions_of(model)]
+def _is_left_to_pymc(partitions, label_storage, thin, client, folder, kwargs):
+    """Whether PyMC keeps the draws itself: those of models without labels, and what it returns in another form."""
     if not partitions:
         asked = {f"{label_storage=}": label_storage != "full", "client": client, "checkpoint": folder}
         for what in (name for name, value in asked.items() if value):
             raise ValueError(f"{what} is for models with a free partition; this model has none")
     reason = "a client" if client is not None else "checkpoint" if folder is not None else f"{label_storage=}, {thin=}"
     changed = client is not None or folder is not None or (label_storage, thin) != ("full", 1)
-    taken = {"trace": None, "return_inferencedata": True}
-    taken |= {} if client is None else dict.fromkeys(("cores", "mp_ctx", "callback", "progressbar_theme"))
-    taken |= {} if folder is None else {"nuts_sampler_kwargs": None}
-    given = [name for name, allowed in taken.items() if kwargs.get(name, allowed) is not allowed]
+    allowed = {"trace": None, "return_inferencedata": True}
+    allowed |= {} if client is None else dict.fromkeys(_OF_THIS_MACHINE)
+    allowed |= {} if folder is None else {"nuts_sampler_kwargs": None}
+    given = [name for name, default in allowed.items() if kwargs.get(name, default) is not default]
     if given and changed:
-        raise ValueError(f"{given[0]} must be {taken[given[0]]}, its default, with {reason}")
-    if given or not (partitions or changed):
+        raise ValueError(f"{given[0]} must be {allowed[given[0]]}, its default, with {reason}")
+    return bool(given) or not (partitions or changed)
+
+
+def _sample(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs):
+    """Draw, and keep what was asked for."""
+    partitions = [partition.name for partition in partitions_of(model)]
+    if _is_left_to_pymc(partitions, label_storage, thin, client, folder, kwargs):
         return run_pymc(draws, model, quiet=quiet, **kwargs)
-    kwargs = {name: value for name, value in kwargs.items() if name not in taken}
+    for name in ("trace", "return_inferencedata", *(() if client is None else _OF_THIS_MACHINE)):
+        kwargs.pop(name, None)
     idata_kwargs = dict(kwargs.pop("idata_kwargs", None) or {})
     save_warmup = idata_kwargs.pop("save_warmup", True)
     keep_warmup = not kwargs.pop("discard_tuned_samples", True) and save_warmup

@@ -76,6 +76,14 @@ def read_frame(file):
     return Frame(first, second, content, file.tell())
 
 
+def frame_of(path):
+    """Read the only frame of a file; None if it is missing or damaged."""
+    if not path.is_file():
+        return None
+    with open(path, "rb") as file:
+        return read_frame(file)
+
+
 def write_file(path, content):
     """Write a file so that a crash leaves the whole new file or what was there before."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.new")
@@ -125,22 +133,18 @@ class ChainFiles:
         known = max(ends.values())
         # A crash during the first commit leaves one block without a position; with more, the positions are gone.
         found, damaged = [], len(ends) > 2 and not any(place.exists() for place in self._places)
-        for place in self._places:
-            if not place.exists():
-                continue
-            with open(place, "rb") as file:
-                frame = read_frame(file)
-            if frame is not None:
-                known = max(known, frame.first)
+        for place in filter(pathlib.Path.exists, self._places):
+            frame = frame_of(place)
+            known = known if frame is None else max(known, frame.first)
             if frame is not None and ends.get(frame.second) == frame.first:
-                found.append((frame.first, frame.second, place, frame))
+                found.append((frame, place))
             else:
                 place.unlink()
                 damaged = True
         position = Position(0, 0, None)
         if found:
-            n_iterations, log_size, place, frame = max(found, key=lambda entry: entry[:2])
-            position = Position(n_iterations, log_size, frame.load())
+            frame, place = max(found, key=lambda entry: entry[0][:2])
+            position = Position(frame.first, frame.second, frame.load())
             # The next commit writes to the other place.
             self._places.sort(key=lambda other: other == place)
         with open(self._log_path, "ab") as log:

@@ -9,7 +9,7 @@ import tempfile
 
 import cloudpickle
 
-from pymc_nrm.run.checkpoint_files import ChainFiles, frame_bytes, read_frame, write_file
+from pymc_nrm.run.checkpoint_files import ChainFiles, frame_bytes, frame_of, write_file
 from pymc_nrm.run.fingerprint import describe_model, first_difference, versions
 
 _RUN, _ARGUMENTS, _STEPS = "run.json", "arguments", "steps"
@@ -99,19 +99,15 @@ class RunFolder:
         """
         found = []
         for chain in range(n_chains):
-            files = ChainFiles(self.path, chain)
-            try:
+            with contextlib.closing(ChainFiles(self.path, chain)) as files:
                 position, n_damaged = files.recover()
-            finally:
-                files.close()
             found.append((position.n_iterations, n_damaged))
         return found
 
     def _load(self, name):
         if not (self.path / name).is_file():
             raise FileNotFoundError(self._lost(name, "missing"))
-        with open(self.path / name, "rb") as file:
-            frame = read_frame(file)
+        frame = frame_of(self.path / name)
         if frame is None:
             raise ValueError(self._lost(name, "damaged"))
         return frame.load()

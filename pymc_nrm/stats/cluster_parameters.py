@@ -21,11 +21,7 @@ __all__ = ["cluster_parameters"]
 
 
 def cluster_parameters(
-    idata: xr.DataTree | xr.Dataset,
-    estimate: Any = None,
-    var_names: Any = None,
-    *,
-    var_name: str | None = None,
+    idata: xr.DataTree | xr.Dataset, estimate: Any = None, var_names: Any = None, *, var_name: str | None = None
 ) -> xr.Dataset:
     """Draws of the parameters of the clusters of a point estimate, where labels index parameters as in ``slope[z]``.
 

@@ -90,7 +90,7 @@ def reported_quantities(idata, name):
 
 
 def add_diagnostics(
-    idata: xr.DataTree, var_name: str | None = None, *, n_pairs: int = N_PAIRS, random_seed: Any = 0
+    idata: xr.DataTree, var_name: str | None = None, *, n_pairs: int = N_PAIRS, random_seed: Any = None
 ) -> xr.DataTree:
     """Put diagnostics of partitions into a result, in place.
 

@@ -77,10 +77,12 @@ def pair_convergence(together):
     error = np.sqrt(2 * within.mean(axis=0) / (centred / n_parts))
     with np.errstate(divide="ignore"):
         z = result["discrepancy"][varying] / error
+    ess = sampling_diagnostic("ess", values, method="mean")
     found = {
         "rhat": sampling_diagnostic("rhat", values, method="split"),
-        "ess": sampling_diagnostic("ess", values, method="mean"),
-        "mcse": sampling_diagnostic("mcse", values, method="mean"),
+        "ess": ess,
+        # As ArviZ does it, which would compute the effective sample size once more.
+        "mcse": values.std(axis=(0, 1), ddof=1) / np.sqrt(ess),
         "discrepancy_se": error,
         "z": z,
     }
@@ -95,7 +97,7 @@ def partition_convergence(
     var_name: str | None = None,
     *,
     n_pairs: int = N_PAIRS,
-    random_seed: Any = 0,
+    random_seed: Any = None,
 ) -> xr.Dataset:
     """Check whether chains agree about a partition, by how often pairs of items share a cluster in each chain.
 
@@ -112,7 +114,7 @@ def partition_convergence(
     n_pairs : int
         Number of pairs; all are taken if there are no more.
     random_seed : int, Generator or None
-        Seed of the choice of pairs; the default always gives the same ones.
+        Seed of the choice of pairs.
 
     Returns
     -------
@@ -168,7 +170,7 @@ def nested_convergence(
     var_name: str | None = None,
     *,
     n_pairs: int = N_PAIRS,
-    random_seed: Any = 0,
+    random_seed: Any = None,
 ) -> xr.Dataset:
     """Check whether chains agree about a tree, by how deep the lowest common node of two items is in each chain.
 
@@ -183,7 +185,7 @@ def nested_convergence(
     n_pairs : int
         Number of pairs; all are taken if there are no more.
     random_seed : int, Generator or None
-        Seed of the choice of pairs; the default always gives the same ones.
+        Seed of the choice of pairs.
 
     Returns
     -------

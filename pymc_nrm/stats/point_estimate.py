@@ -10,14 +10,7 @@ from pymc_nrm.checks import check_count, random_generator
 from pymc_nrm.progress import progress
 from pymc_nrm.stats.contingency import as_labels, cell_sums
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
-from pymc_nrm.stats.losses import (
-    check_estimate,
-    complete_costs,
-    draw_losses,
-    loss_table,
-    pair_losses,
-    summarise_losses,
-)
+from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses, loss_table, pair_losses, summarise_losses
 from pymc_nrm.stats.search import ADJUSTED_RAND, LINEAR, NORMALIZED_INFORMATION, DrawTables, PairTable, search
 from pymc_nrm.stats.similarity import similarity_matrix
 
@@ -227,8 +220,6 @@ def _run_all(rng, starts, tables, limits, advance):
 
 
 def _run(rng, start, tables, limits):
-    if isinstance(tables, DrawTables):
-        tables = tables._replace(cells=np.zeros_like(tables.cells))
     return as_labels("labels", search(rng, start, tables, *limits))[0]
 
 
@@ -251,10 +242,7 @@ def make_tables(partitions, loss, costs, pairs=True):
     if pairs and loss == "binder_loss" and n * n <= MAX_PAIRS:
         # Joining a pair costs (1 - p) times one cost, splitting it costs p times the other one.
         return PairTable((scale * (cost_join - both * similarity_matrix(partitions))).astype(np.float32))
-    ratios = {
-        "normalized_variation_of_information": NORMALIZED_INFORMATION,
-        "one_minus_adjusted_rand": ADJUSTED_RAND,
-    }
+    ratios = {"normalized_variation_of_information": NORMALIZED_INFORMATION, "one_minus_adjusted_rand": ADJUSTED_RAND}
     n_clusters = partitions.max(axis=1) + 1
     rows = partitions + (np.cumsum(n_clusters) - n_clusters)[:, None]
     n_rows = int(n_clusters.sum())

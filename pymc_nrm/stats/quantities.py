@@ -11,15 +11,7 @@ from pymc_nrm.stats.nested.levels import components_of, levels
 from pymc_nrm.stats.step_statistics import columns_of, n_columns, own_column, reported_by, statistics_at
 
 # Numbers of each draw, in the order in which they are shown, where they are known.
-SCALARS = (
-    "n_clusters",
-    "n_nodes",
-    "entropy",
-    "largest_cluster",
-    "mean_common_depth",
-    "n_components",
-    "log_joint",
-)
+SCALARS = ("n_clusters", "n_nodes", "entropy", "largest_cluster", "mean_common_depth", "n_components", "log_joint")
 
 
 def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None = None) -> xr.Dataset:

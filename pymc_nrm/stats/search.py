@@ -390,13 +390,21 @@ def place(tables, candidate, labels):
     return tables
 
 
-def search(rng, labels, tables, max_clusters, max_sweeps, max_zealous):
-    """Search locally, from a partition or from scratch. Labels are in any order."""
+def started(tables, labels):
+    """Tables and a candidate with every item in the slot of its label, or left out if that is -1."""
     n = len(labels)
     candidate = Candidate(np.full(n, -1), np.zeros(n + 2, dtype=np.int64), np.zeros(2, dtype=np.int64))
-    costs = np.zeros(n + 2)
+    if isinstance(tables, DrawTables):
+        # All other arrays that change are replaced by larger ones first.
+        tables = tables._replace(cells=np.zeros_like(tables.cells))
+    return place(tables, candidate, labels), candidate
+
+
+def search(rng, labels, tables, max_clusters, max_sweeps, max_zealous):
+    """Search locally, from a partition or from scratch. Labels are in any order."""
+    costs = np.zeros(len(labels) + 2)
     # These calls stay in Python: one kernel around them would take as long to compile as all the others.
-    tables = place(tables, candidate, labels)
+    tables, candidate = started(tables, labels)
     tables = allocate(tables, candidate, rng.permutation(np.flatnonzero(labels < 0)), costs, max_clusters)
     tables = sweep(rng, tables, candidate, costs, max_clusters, max_sweeps)
     for _ in range(max_zealous):

@@ -33,7 +33,7 @@ def summary(
     *,
     n_sizes: int = 3,
     n_pairs: int = N_PAIRS,
-    random_seed: Any = 0,
+    random_seed: Any = None,
     **kwargs: Any,
 ) -> "pd.DataFrame":
     """Summarise a result in one table: rows for each partition, then ``az.summary`` of the parameters.

@@ -35,17 +35,8 @@ def make_model(family=normal, data=X, measure=None, second=None):
 def sample(model, n_draws=3, chains=1, cores=1, **kwargs):
     with model:
         step = nrm.MarginalGibbs([model["z"]])
-        return nrm.sample(
-            n_draws,
-            tune=0,
-            chains=chains,
-            cores=cores,
-            step=step,
-            random_seed=1,
-            quiet=True,
-            progressbar=False,
-            **kwargs,
-        )
+        options = {"step": step, "random_seed": 1, "quiet": True, "progressbar": False}
+        return nrm.sample(n_draws, tune=0, chains=chains, cores=cores, **options, **kwargs)
 
 
 # Its alpha + beta overflows.

@@ -10,6 +10,7 @@ import signal
 import numpy as np
 import pymc as pm
 import pytest
+from same_results import assert_same
 
 import pymc_nrm as nrm
 from pymc_nrm.run import checkpoint_files, fingerprint
@@ -45,25 +46,6 @@ def stop_at(chain, iteration):
             raise KeyboardInterrupt
 
     return stop
-
-
-def values_of(idata):
-    """Every array that does not depend on time, by group and name."""
-    return {
-        f"{group}/{name}": array.values
-        for group in ("posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats")
-        if group in idata.children
-        for name, array in idata[group].data_vars.items()
-        if array.dtype.kind in "iufb" and not name.startswith(("perf_counter", "process_time"))
-    }
-
-
-def assert_same(found, expected):
-    found, expected = values_of(found), values_of(expected)
-    assert set(found) == set(expected)
-    for path in expected:
-        assert found[path].dtype == expected[path].dtype
-        np.testing.assert_array_equal(found[path], expected[path], err_msg=path)
 
 
 @pytest.fixture(scope="module")
@@ -275,21 +257,19 @@ def test_two_processes_do_not_sample_one_chain(half_done, fixed, monkeypatch):
 def test_wrong_arguments(half_done, fixed, tmp_path):
     with pytest.raises(ValueError, match="leave out draws, which stays as it was when the run began; got draws=60"):
         nrm.resume(half_done, draws=60, **AGAIN, **fixed)
-    with pytest.raises(FileExistsError, match=r"is there already: nrm.resume\(.* goes on with its run"):
-        nrm.sample(N_DRAWS, checkpoint=half_done, **OPTIONS, **AGAIN, **fixed)
     with pytest.raises(FileNotFoundError, match="holds no run; it is made by nrm.sample"):
         nrm.resume(tmp_path / "nothing", model=fixed["model"])
-    new = {"checkpoint": tmp_path / "new", **AGAIN, **fixed}
-    with pytest.raises(ValueError, match="return_inferencedata must be True, its default, with checkpoint"):
-        nrm.sample(N_DRAWS, return_inferencedata=False, **new)
-    with pytest.raises(ValueError, match="var_names must be variables of the model"):
-        nrm.sample(N_DRAWS, var_names=["beta"], **new)
-    with pytest.raises(ValueError, match="seconds_between_checkpoints must be a number of at least 0; got -1"):
-        nrm.sample(N_DRAWS, seconds_between_checkpoints=-1, **new)
-    with pytest.raises(ValueError, match="seconds_between_checkpoints=5 needs checkpoint"):
-        nrm.sample(N_DRAWS, seconds_between_checkpoints=5, **AGAIN, **fixed)
-    with pytest.raises(TypeError, match="checkpoint must be the path of a folder; got 3"):
-        nrm.sample(N_DRAWS, checkpoint=3, **AGAIN, **fixed)
+    new = {"checkpoint": tmp_path / "new"}
+    for arguments, error, message in (
+        ({"checkpoint": half_done}, FileExistsError, r"is there already: nrm.resume\(.* goes on with its run"),
+        (new | {"return_inferencedata": False}, ValueError, "return_inferencedata must be True, .* with checkpoint"),
+        (new | {"var_names": ["beta"]}, ValueError, "var_names must be variables of the model"),
+        (new | {"seconds_between_checkpoints": -1}, ValueError, "seconds_between_checkpoints must be"),
+        ({"seconds_between_checkpoints": 5}, ValueError, "seconds_between_checkpoints=5 needs checkpoint"),
+        ({"checkpoint": 3}, TypeError, "checkpoint must be the path of a folder; got 3"),
+    ):
+        with pytest.raises(error, match=message):
+            nrm.sample(N_DRAWS, **OPTIONS, **AGAIN, **fixed, **arguments)
     # A run that never began leaves nothing behind.
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 

@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pymc as pm
 import pytest
+from same_results import assert_same, values_of
 
 import pymc_nrm as nrm
 
@@ -40,17 +41,6 @@ def make_run(step, with_nuts, options):
     return options, again
 
 
-def digest(idata):
-    """All numbers of a result that do not depend on time."""
-    return {
-        f"{group}.{name}": array.values
-        for group in ("posterior", "sample_stats", "warmup_posterior")
-        if group in idata.children
-        for name, array in idata[group].data_vars.items()
-        if array.dtype.kind in "iufb" and not name.startswith(("perf_counter", "process_time"))
-    }
-
-
 def live(folder, options, again, seconds, started):
     """Begin a run or go on with it; a result is written if it is whole."""
 
@@ -63,7 +53,7 @@ def live(folder, options, again, seconds, started):
         idata = nrm.resume(folder / "run", **again)
     else:
         idata = nrm.sample(**{**options, **again}, checkpoint=folder / "run")
-    arrays = digest(idata)
+    arrays = values_of(idata)
     n_draws = N_DRAWS // options.get("thin", 1)
     if idata.posterior.sizes["chain"] == options["chains"] and idata.posterior.sizes["draw"] == n_draws:
         np.savez(folder / "new.npz", **arrays)
@@ -93,7 +83,7 @@ def live_until_killed(rng, number, n_draws, *arguments):
 def test_kills_at_random_moments(tmp_path):
     rng = np.random.default_rng(5)
     runs = [make_run(*kind) for kind in KINDS]
-    expected = [digest(nrm.sample(**{**options, **again})) for options, again in runs]
+    expected = [values_of(nrm.sample(**{**options, **again})) for options, again in runs]
     n_kills = n_interrupts = n_runs = 0
     while n_kills < N_KILLS:
         kind = n_runs % len(KINDS)
@@ -111,9 +101,7 @@ def test_kills_at_random_moments(tmp_path):
             n_lives += 1
             assert n_lives < 100
         with np.load(folder / "result.npz") as found:
-            assert set(found) == set(expected[kind])
-            for name, values in expected[kind].items():
-                np.testing.assert_array_equal(found[name], values, err_msg=f"{name} of run {n_runs}, kind {kind}")
+            assert_same(dict(found), expected[kind])
         n_runs += 1
     print(f"{n_kills} kills and {n_interrupts} interruptions in {n_runs} runs, all of them identical")
 
@@ -191,11 +179,8 @@ def test_steps_of_pymc(tmp_path):
             raise KeyboardInterrupt
 
     options = {"draws": 200, "tune": 150, "chains": 1, "random_seed": 2}
-    expected = digest(nrm.sample(**options, **make_model()))
+    expected = nrm.sample(**options, **make_model())
     again = {"seconds_between_checkpoints": 0}
     with pytest.raises(KeyboardInterrupt, match="before its first draw; nrm.resume"):
         nrm.sample(**options, **again, **make_model(), checkpoint=tmp_path / "run", callback=stop)
-    found = digest(nrm.resume(tmp_path / "run", **make_model()))
-    assert set(found) == set(expected)
-    for name, values in expected.items():
-        np.testing.assert_array_equal(found[name], values, err_msg=name)
+    assert_same(nrm.resume(tmp_path / "run", **make_model()), expected)

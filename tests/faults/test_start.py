@@ -26,24 +26,10 @@ def make_model(**kwargs):
 
 def starts(sample, model, initvals, cores, **kwargs):
     """Whether the chains started from one cluster, two, or the four of the tree."""
+    options = {"tune": 0, "chains": 2, "random_seed": 1, "progressbar": False, "quiet": True}
     with model:
-        idata = sample(
-            1,
-            tune=0,
-            chains=2,
-            cores=cores,
-            initvals=initvals,
-            random_seed=1,
-            progressbar=False,
-            quiet=True,
-            compute_convergence_checks=False,
-            **kwargs,
-        )
-    found = []
-    for labels in idata.posterior["z"].values[:, 0]:
-        counts = np.bincount(labels)
-        found.append(int((counts > 1).sum()))
-    return found
+        idata = sample(1, cores=cores, initvals=initvals, compute_convergence_checks=False, **options, **kwargs)
+    return [int((np.bincount(labels) > 1).sum()) for labels in idata.posterior["z"].values[:, 0]]
 
 
 @pytest.mark.parametrize("cores", [1, 2])
@@ -96,23 +82,6 @@ def test_every_step_starts_from_clusters(step):
 def test_initial_value_of_the_variable_is_kept():
     assert starts(pm.sample, make_model(initval=ONE), None, 1, tree_guided=OPTIONS) == [1, 1]
     assert starts(pm.sample, make_model(initval=ONE), {"z": "support_point"}, 1, tree_guided=OPTIONS) == [4, 4]
-
-
-@pytest.mark.parametrize("label_storage", ["compact", "none"])
-def test_compact_labels(label_storage):
-    with make_model():
-        idata = nrm.sample(
-            1,
-            tune=0,
-            chains=1,
-            cores=1,
-            label_storage=label_storage,
-            initvals={"z": ONE},
-            random_seed=1,
-            quiet=True,
-            tree_guided=OPTIONS,
-        )
-    assert int(idata.posterior["z_n_clusters"][0, 0]) <= 2
 
 
 def test_mark_survives_copies_and_processes():

@@ -29,6 +29,12 @@ def assert_means(values, expected):
         assert abs(mean - expected[name]) / error < largest_z(shape, len(values)), (name, mean, expected[name], error)
 
 
+def assert_law(labels, partitions, probabilities, **options):
+    """Assert that partitions have their probabilities, from labels of shape (chains, draws, n)."""
+    scores = z_scores(labels, partitions, probabilities, **options)
+    assert np.abs(scores).max() < largest_z(labels.shape[:2], max(scores.size, 1))
+
+
 def marginal_likelihoods(family, X):
     """Partitions, and the likelihood of each up to a common factor."""
     partitions, probabilities = exact_posterior(nrm.DirichletProcess(1.0), family, X)
@@ -92,8 +98,7 @@ def test_hyperparameters_of_a_measure_by_nuts_have_their_marginal_posterior(meas
         "alpha and n_clusters": draws["alpha"].values * k,
     }
     assert_means(values, expected)
-    scores = z_scores(draws["z"].values, partitions, partition_law, least=0.01)
-    assert np.abs(scores).max() < largest_z(k.shape, scores.size)
+    assert_law(draws["z"].values, partitions, partition_law, least=0.01)
 
 
 @pytest.mark.slow
@@ -166,9 +171,7 @@ def test_latent_mixture_has_its_exact_posterior():
         effect = nrm.Mixture("effect", z, family, shape=(3,))
         pm.Normal("y", effect, noise, observed=y)
         draws = pm.sample(1500, tune=500, chains=4, random_seed=3, **QUIET).posterior
-    labels = draws["z"].values
-    scores = z_scores(labels, partitions, law)
-    assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
+    assert_law(draws["z"].values, partitions, law)
     assert_means({i: draws["effect"].values[..., i] for i in range(3)}, {i: law @ effects[:, i] for i in range(3)})
 
 
@@ -181,8 +184,7 @@ def test_two_mixtures_on_one_partition():
         for name, family, X in zip("xy", families, data, strict=True):
             nrm.Mixture(name, z, family, observed=X)
         labels = pm.sample(1500, tune=20, chains=4, random_seed=3, **QUIET).posterior["z"].values
-    scores = z_scores(labels, partitions, probabilities)
-    assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
+    assert_law(labels, partitions, probabilities)
 
 
 @pytest.mark.slow
@@ -211,9 +213,7 @@ def test_two_partitions_that_share_a_hyperparameter():
         draws = pm.sample(1000, tune=400, chains=4, random_seed=5, **QUIET).posterior
     assert_means({"alpha": draws["alpha"].values}, {"alpha": weights @ grid})
     for name, partitions, law in (("z", first, law_1), ("w", second, law_2)):
-        labels = draws[name].values
-        scores = z_scores(labels, partitions, law, least=0.01)
-        assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
+        assert_law(draws[name].values, partitions, law, least=0.01)
 
 
 @pytest.mark.slow
@@ -231,8 +231,7 @@ def test_a_partition_alone_has_its_prior(measure):
         labels = pm.sample(1500, tune=0, chains=4, random_seed=3, **QUIET).posterior["z"].values
         forward = pm.draw(z, 20_000, random_seed=1)
     for draws in (labels, forward.reshape(4, -1, 4)):
-        scores = z_scores(draws, partitions, probabilities)
-        assert np.abs(scores).max() < largest_z(draws.shape, scores.size)
+        assert_law(draws, partitions, probabilities)
 
 
 @pytest.mark.parametrize("n", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3))])
@@ -244,8 +243,7 @@ def test_few_items(n):
             z = nrm.Partition("z", nrm.NormalizedInverseGaussian(1.0), n=n)
             nrm.Mixture("x", z, galaxy_family, observed=x)
             labels = pm.sample(1000, tune=0, chains=2, step=step([z]), random_seed=4, **QUIET).posterior["z"].values
-        scores = z_scores(labels, partitions, probabilities)
-        assert np.abs(scores).max() < largest_z(labels.shape, max(scores.size, 1))
+        assert_law(labels, partitions, probabilities)
 
 
 def test_start_with_every_item_alone():

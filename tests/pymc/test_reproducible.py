@@ -60,13 +60,22 @@ SCRIPT = """
     import pymc_nrm as nrm
 
     if __name__ == "__main__":
+        cores, context, kind = int(sys.argv[1]), *sys.argv[2:]
+        X = np.random.default_rng(1).normal(size=(20, 2))
         with pm.Model():
-            alpha = pm.Gamma("alpha", 2, 1)
-            z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=4)
-            nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
-            cores, context = int(sys.argv[1]), sys.argv[2]
-            draws = pm.sample(
-                20, tune=20, chains=2, cores=cores, mp_ctx=context, random_seed=3, progressbar=False, quiet=True,
+            measure = nrm.DirichletProcess(pm.Gamma("alpha", 2, 2))
+            if kind == "tree":
+                z = nrm.NestedPartition("z", measure, n=20, depth=2)
+                nrm.Mixture("x", z, nrm.NormalDiffusion.learned("x", X, 2), observed=X)
+            elif kind == "slots":
+                z = nrm.Partition("z", measure, n=20, max_clusters=5)
+                mu, tau, sd = pm.Normal("mu", shape=(5, 2)), pm.HalfNormal("tau"), pm.HalfNormal("sd", shape=2)
+                pm.Normal("x", mu[z] * tau / (tau + 1.0), sd, observed=X)
+            else:
+                z = nrm.Partition("z", measure, n=4)
+                nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+            draws = nrm.sample(
+                30, tune=30, chains=2, cores=cores, mp_ctx=context, random_seed=3, progressbar=False, quiet=True,
                 compute_convergence_checks=False,
             )
         print(draws.posterior["z"].values.ravel().tolist(), draws.posterior["alpha"].values.sum().hex())
@@ -74,62 +83,25 @@ SCRIPT = """
 
 
 @pytest.mark.slow
-def test_every_way_to_start_processes(tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "starts"),
+    [
+        ("flat", (("1", "fork"), ("2", "fork"), ("2", "spawn"), ("2", "forkserver"))),
+        ("tree", (("1", "fork"), ("1", "fork"), ("2", "spawn"))),
+        ("slots", (("1", "fork"), ("1", "fork"), ("2", "spawn"))),
+    ],
+)
+def test_every_way_to_start_processes(tmp_path, kind, starts):
+    """With PyTensor's fast mathematics, the first of them, which compiles, differed from the others, which load."""
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SCRIPT))
     paths = [str(pathlib.Path(nrm.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    outputs = {}
-    for start in (("1", "fork"), ("2", "fork"), ("2", "spawn"), ("2", "forkserver")):
-        done = subprocess.run([sys.executable, script, *start], capture_output=True, text=True, env=environment)
-        assert done.returncode == 0, done.stderr
-        outputs[start] = done.stdout
-    assert len(set(outputs.values())) == 1, outputs
-
-
-LEARNED = """
-    import sys
-    import numpy as np
-    import pymc as pm
-    import pymc_nrm as nrm
-
-    if __name__ == "__main__":
-        X = np.random.default_rng(1).normal(size=(20, 2))
-        with pm.Model():
-            measure = nrm.DirichletProcess(pm.Gamma("alpha", 2, 2))
-            if sys.argv[3] == "tree":
-                h = nrm.NestedPartition("h", measure, n=20, depth=2)
-                nrm.Mixture("x", h, nrm.NormalDiffusion.learned("x", X, 2), observed=X)
-            else:
-                h = nrm.Partition("h", measure, n=20, max_clusters=5)
-                mu, tau, sd = pm.Normal("mu", shape=(5, 2)), pm.HalfNormal("tau"), pm.HalfNormal("sd", shape=2)
-                pm.Normal("x", mu[h] * tau / (tau + 1.0), sd, observed=X)
-            cores, context = int(sys.argv[1]), sys.argv[2]
-            draws = nrm.sample(
-                30, tune=30, chains=2, cores=cores, mp_ctx=context, random_seed=3, progressbar=False, quiet=True,
-                compute_convergence_checks=False,
-            )
-        print(draws.posterior["h"].values.ravel().tolist(), draws.posterior["alpha"].values.sum().hex())
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", ["tree", "slots"])
-def test_processes_that_compile_and_load_draw_the_same(tmp_path, model):
-    """With PyTensor's fast mathematics, the first of them differed from the others."""
-    script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(LEARNED))
-    paths = [str(pathlib.Path(nrm.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     flags = ",".join(filter(None, [os.environ.get("PYTENSOR_FLAGS"), f"base_compiledir={tmp_path}"]))
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(paths),
-        "PYTENSOR_FLAGS": flags,
-        "NUMBA_CACHE_DIR": str(tmp_path),
-    }
+    folders = {"PYTHONPATH": os.pathsep.join(paths), "PYTENSOR_FLAGS": flags, "NUMBA_CACHE_DIR": str(tmp_path)}
     outputs = []
-    for start in (("1", "fork"), ("1", "fork"), ("2", "spawn")):
-        command = [sys.executable, script, *start, model]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    for start in starts:
+        command = [sys.executable, script, *start, kind]
+        done = subprocess.run(command, capture_output=True, text=True, env=os.environ | folders)
         assert done.returncode == 0, done.stderr
         outputs.append(done.stdout)
     assert len(set(outputs)) == 1, outputs

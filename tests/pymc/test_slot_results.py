@@ -31,16 +31,8 @@ def result():
         pm.Normal("x", mean[z] + other.sum(), scale[z], observed=np.arange(5.0), dims="site")
         pm.Normal("y", level[w], 1, observed=np.arange(3.0))
         steps = [nrm.SlotGibbs([w]), nrm.MarginalGibbs([v]), nrm.SlotGibbs([z])]
-        idata = nrm.sample(
-            40,
-            tune=20,
-            chains=2,
-            cores=1,
-            step=steps,
-            random_seed=1,
-            progressbar=False,
-            compute_convergence_checks=False,
-        )
+        options = {"tune": 20, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False}
+        idata = nrm.sample(40, step=steps, compute_convergence_checks=False, **options)
     return model, idata
 
 

@@ -49,10 +49,7 @@ def test_chains_at_a_time_share_the_run(clock, caplog):
 def test_a_line_every_half_minute(clock, caplog):
     caplog.set_level(logging.INFO)
     run(Watch(None, "z has 30,000 items", 100, lines=True), clock, [1.0] * 100)
-    assert lines_of(caplog)[2:] == [
-        "38 of 100 draws; about 62 s left.",
-        "69 of 100 draws; about 31 s left.",
-    ]
+    assert lines_of(caplog)[2:] == ["38 of 100 draws; about 62 s left.", "69 of 100 draws; about 31 s left."]
 
 
 def test_quick_draws_need_no_line(clock, caplog):
@@ -61,15 +58,7 @@ def test_quick_draws_need_no_line(clock, caplog):
     assert len(lines_of(caplog)) == 1
 
 
-def test_the_given_callback_is_called(clock):
-    seen = []
-    watcher = Watch(lambda trace, draw: seen.append((trace, draw)), "z", 2, lines=False)
-    watcher(trace=1, draw=SimpleNamespace(chain=0))
-    assert [trace for trace, _ in seen] == [1]
-
-
-@pytest.mark.parametrize("label_storage", ["full", "compact"])
-def test_a_run_over_many_items_is_watched(monkeypatch, caplog, label_storage):
+def test_a_run_over_many_items_is_watched(monkeypatch, caplog):
     monkeypatch.setattr(watch, "MANY_ITEMS", 3)
     caplog.set_level(logging.INFO)
     seen = []
@@ -78,7 +67,7 @@ def test_a_run_over_many_items_is_watched(monkeypatch, caplog, label_storage):
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
         assert watched(model, 1, {"callback": 3, "quiet": True}).__class__ is Watch
         caplog.clear()
-        options = {"chains": 1, "cores": 1, "progressbar": False, "label_storage": label_storage}
+        options = {"chains": 1, "cores": 1, "progressbar": False}
         nrm.sample(4, tune=2, callback=lambda trace, draw: seen.append(draw.draw_idx), **options)
     assert seen == [0, 1, 2, 3, 4, 5]
     assert lines_of(caplog) == [

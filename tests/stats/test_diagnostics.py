@@ -8,6 +8,7 @@ import xarray as xr
 from scipy import stats
 
 from pymc_nrm.marks import partition_number
+from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.convergence import convergence_table, halves
 from pymc_nrm.stats.diagnostics import acceptance, add_diagnostics, diagnose
@@ -17,9 +18,7 @@ SAMPLE = ("chain", "draw")
 
 
 def canonical(labels):
-    flat = labels.reshape(-1, labels.shape[-1])
-    rows = [np.unique(row, return_index=True, return_inverse=True) for row in flat]
-    return np.array([np.argsort(np.argsort(first))[inverse] for _, first, inverse in rows]).reshape(labels.shape)
+    return np.apply_along_axis(canonical_labels, -1, labels)
 
 
 def make_labels(seed, n_chains=2, n_draws=60, n=6, k=4):
@@ -113,12 +112,7 @@ def test_each_partition_has_its_own_log_joint(two, name):
 
 @pytest.mark.parametrize(
     "select",
-    [
-        {"draw": slice(10, 40)},
-        {"draw": slice(None, None, 7)},
-        {"chain": [1]},
-        {"draw": [5, 2, 9], "chain": [1, 0]},
-    ],
+    [{"draw": slice(10, 40)}, {"draw": slice(None, None, 7)}, {"chain": [1]}, {"draw": [5, 2, 9], "chain": [1, 0]}],
     ids=str,
 )
 def test_log_joint_of_selected_draws(two, select):

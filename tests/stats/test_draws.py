@@ -9,7 +9,6 @@ from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.stats import (
     assignment_uncertainty,
     credible_ball,
-    expected_loss,
     partition_draws,
     partition_names,
     point_estimate,
@@ -138,14 +137,6 @@ def test_files(idata, through, tmp_path):
     for function in (similarity, point_estimate, credible_ball, assignment_uncertainty):
         kwargs = {} if function is similarity else {"random_seed": 1}
         xr.testing.assert_equal(function(loaded, var_name="z", **kwargs), function(idata, var_name="z", **kwargs))
-
-
-def test_results_of_one_partition_of_several(idata):
-    estimate = point_estimate(idata, var_name="counts", random_seed=1)
-    assert estimate.labels.dims == ("site",)
-    assert expected_loss(estimate, idata, var_name="counts").expected_loss == estimate.expected_loss
-    assert similarity(idata, var_name="counts").dims == ("site", "site_other")
-    for function in (similarity, point_estimate, credible_ball, assignment_uncertainty):
         with pytest.raises(ValueError, match="var_name must be given, one of 'z', 'counts': there are several"):
             function(idata)
 
@@ -153,12 +144,7 @@ def test_results_of_one_partition_of_several(idata):
 def test_errors(idata):
     posterior = idata["posterior"].to_dataset()
     cases = [
-        (
-            idata,
-            "w",
-            ValueError,
-            "var_name must be a variable of the posterior; got 'w'; partitions are: 'z', 'counts'",
-        ),
+        (idata, "w", ValueError, "var_name must be a variable .*; got 'w'; partitions are: 'z', 'counts'"),
         (idata, "theta", TypeError, "theta must hold integers; got float64"),
         (idata, "z_n_clusters", ValueError, "z_n_clusters must have dimensions chain, draw and one of items"),
         (posterior[["theta"]], None, ValueError, "idata has no partition: .*variables are: 'theta'"),

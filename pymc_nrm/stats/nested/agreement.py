@@ -265,7 +265,7 @@ def dendrogram_purity(tree: ItemTree, classes: Any) -> float:
     return float((lowest * counts / tree.size[:, None]).sum() / pairs[0].sum())
 
 
-def triplet_accuracy(tree: ItemTree, truth: ItemTree, *, n_triplets: int = 100_000, random_seed: Any = 0) -> float:
+def triplet_accuracy(tree: ItemTree, truth: ItemTree, *, n_triplets: int = 100_000, random_seed: Any = None) -> float:
     """Share of the triplets of items in which tree and truth agree about which two belong together most closely.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy as np
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.stats.contingency import as_labels
-from pymc_nrm.stats.search import TOLERANCE, Candidate, join_costs, place, put, take, total_loss, with_room
+from pymc_nrm.stats.search import TOLERANCE, join_costs, put, started, take, total_loss, with_room
 
 __all__ = ["NestedSearch"]
 
@@ -63,17 +63,13 @@ def loss_of(tables, candidate):
 
 
 @kernel
-def take_all(tables, candidate, items):
-    """Leave items out."""
+def move_all(tables, candidate, items, slot):
+    """Put items that are left out into a slot; leave them out if it is -1."""
     for item in items:
-        take(tables, candidate, item)
-
-
-@kernel
-def put_all(tables, candidate, items, slot):
-    """Put items that are left out into a slot."""
-    for item in items:
-        put(tables, candidate, item, slot)
+        if slot < 0:
+            take(tables, candidate, item)
+        else:
+            put(tables, candidate, item, slot)
 
 
 class NestedSearch:
@@ -82,18 +78,9 @@ class NestedSearch:
     def __init__(self, tables, rows):
         n_levels, n = rows.shape
         self.n, self.n_levels = n, n_levels
-        self._candidates, self._tables, self._marks = [], [], []
-        for level, row in enumerate(rows):
-            own = tables[level]
-            own = own._replace(
-                counts=np.zeros((len(own.counts), 0), dtype=np.int32),
-                gains=np.zeros((len(own.counts), 0)),
-                cells=np.zeros_like(own.cells),
-            )
-            candidate = Candidate(np.full(n, -1), np.zeros(n + 2, dtype=np.int64), np.zeros(2, dtype=np.int64))
-            self._tables.append(place(own, candidate, row))
-            self._candidates.append(candidate)
-            self._marks.append(np.zeros(len(own.counts), dtype=np.int32))
+        placed = [started(own, row) for own, row in zip(tables, rows, strict=True)]
+        self._tables, self._candidates = map(list, zip(*placed, strict=True))
+        self._marks = [np.zeros(len(own.counts), dtype=np.int32) for own in tables]
         self._costs = np.zeros(n + 2)
 
     def labels(self):
@@ -165,7 +152,7 @@ class NestedSearch:
 
     def _take(self, items, n_levels):
         for level in range(n_levels):
-            take_all(self._tables[level], self._candidates[level], items)
+            move_all(self._tables[level], self._candidates[level], items, -1)
 
     def _put(self, items, path):
         """Put items that are left out into the slots of a path, -1 for an empty one."""
@@ -174,7 +161,7 @@ class NestedSearch:
             if slot < 0:
                 slot = int(np.flatnonzero(candidate.sizes == 0)[0])
             self._tables[level] = with_room(self._tables[level], slot + 2)
-            put_all(self._tables[level], candidate, items, slot)
+            move_all(self._tables[level], candidate, items, slot)
 
     def _weigh(self, items, own):
         """The best path for items, its cost, and the cost of their own path.

@@ -68,28 +68,28 @@ def test_columns_of_tables_are_left_out(rng):
         component_draws(draws)
 
 
-def test_errors(rng):
-    draws = random_draws(rng)
-    with pytest.raises(
-        ValueError, match="h must be nested, .* in draw 0 of chain 0 the items .* share a node of level 2"
-    ):
-        levels(draws.isel(column=[2, 0]).assign_coords(column=[0, 1]))
-    with pytest.raises(ValueError, match="h must have dimensions chain, draw, one of items and one of levels"):
-        levels(draws.isel(column=0))
-    with pytest.raises(TypeError, match="h must hold integers; got float64"):
-        levels(draws.astype(float))
-    with pytest.raises(ValueError, match="at least one draw, one item and one level"):
-        levels(draws.isel(animal=[]))
-    with pytest.raises(ValueError, match="idata has no nested partition.*variables are: 'x'"):
-        levels(xr.Dataset({"x": (("chain", "draw"), [[1]])}))
-    with pytest.raises(ValueError, match="var_name must be given, one of 'a', 'b'"):
-        levels(xr.Dataset({"a": draws, "b": draws}))
-    with pytest.raises(ValueError, match="var_name must be a variable of the posterior; got 'y'"):
-        levels(result(draws), "y")
-    with pytest.raises(ValueError, match="var_name must be the name of the DataArray, 'h'; got 'y'"):
-        levels(draws, "y")
-    with pytest.raises(TypeError, match="idata must be a DataTree"):
-        levels([[0]])
+@pytest.mark.parametrize(
+    ("change", "name", "error", "message"),
+    [
+        (
+            lambda h: h.isel(column=[2, 0]).assign_coords(column=[0, 1]),
+            None,
+            ValueError,
+            "h must be nested, .* in draw 0",
+        ),
+        (lambda h: h.isel(column=0), None, ValueError, "h must have dimensions chain, draw, one of items and one of"),
+        (lambda h: h.astype(float), None, TypeError, "h must hold integers; got float64"),
+        (lambda h: h.isel(animal=[]), None, ValueError, "at least one draw, one item and one level"),
+        (lambda h: xr.Dataset({"x": (("chain", "draw"), [[1]])}), None, ValueError, "idata has no nested partition"),
+        (lambda h: xr.Dataset({"a": h, "b": h}), None, ValueError, "var_name must be given, one of 'a', 'b'"),
+        (result, "y", ValueError, "var_name must be a variable of the posterior; got 'y'"),
+        (lambda h: h, "y", ValueError, "var_name must be the name of the DataArray, 'h'; got 'y'"),
+        (lambda h: [[0]], None, TypeError, "idata must be a DataTree"),
+    ],
+)
+def test_errors(rng, change, name, error, message):
+    with pytest.raises(error, match=message):
+        levels(change(random_draws(rng)), name)
 
 
 def test_functions_for_partitions_point_to_those_for_trees(rng):

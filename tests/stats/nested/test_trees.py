@@ -7,13 +7,7 @@ import pytest
 import xarray as xr
 from nested_cases import all_chains, canonical_levels, noisy_draws, random_draws, sets_of
 
-from pymc_nrm.stats import (
-    ItemTree,
-    clade_probability,
-    consensus_tree,
-    maximum_clade_credibility,
-    nested_point_estimate,
-)
+from pymc_nrm.stats import ItemTree, clade_probability, consensus_tree, maximum_clade_credibility, nested_point_estimate
 from pymc_nrm.stats.nested.nested_point_estimate import chain_losses, minimise_nested
 from pymc_nrm.stats.nested.nested_search import NestedSearch
 from pymc_nrm.stats.point_estimate import make_tables
@@ -84,8 +78,6 @@ def test_pruned_trees_keep_the_large_nodes(rng):
         expected = {frozenset(tree.positions(node).tolist()): tree.level[node] for node in large}
         found = {frozenset(pruned.positions(node).tolist()): pruned.level[node] for node in range(pruned.n_nodes)}
         assert found == expected
-    with pytest.raises(ValueError, match="min_size must be"):
-        tree.pruned(0)
 
 
 def test_newick_reads_back():
@@ -146,22 +138,22 @@ def test_linkage(rng):
         assert {cluster for cluster in clusters if len(cluster) > 1} <= clades_of(tree)
 
 
-def test_errors_of_trees():
-    with pytest.raises(ValueError, match="labels must be nested: label 0 of row 1 is in several clusters of row 0"):
-        ItemTree.from_levels([[0, 0, 1], [0, 1, 0]])
-    with pytest.raises(ValueError, match=r"labels must have shape \(L, n\); got shape \(3,\)"):
-        ItemTree.from_levels([0, 0, 1])
-    with pytest.raises(ValueError, match="names must have one entry for each of the 3 items"):
-        ItemTree.from_levels([[0, 0, 1]], names=["a"])
-    with pytest.raises(ValueError, match=r"linkage must have shape \(n - 1, 4\)"):
-        ItemTree.from_linkage([[0, 1]])
-    tree = ItemTree.from_levels([[0, 0, 1]])
-    with pytest.raises(ValueError, match="node must be a whole number between 0 and 2; got 5"):
-        tree.items(5)
-    with pytest.raises(ValueError, match="item must be the name of one item; got 'x', the name of 0"):
-        tree.path("x")
-    with pytest.raises(ValueError, match="level must be a whole number of at least 0"):
-        tree.labels(-1)
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda tree: ItemTree.from_levels([[0, 0, 1], [0, 1, 0]]), "labels must be nested: label 0 of row 1 is in"),
+        (lambda tree: ItemTree.from_levels([0, 0, 1]), r"labels must have shape \(L, n\); got shape \(3,\)"),
+        (lambda tree: ItemTree.from_levels([[0, 0, 1]], names=["a"]), "names must have one entry for each of the 3"),
+        (lambda tree: ItemTree.from_linkage([[0, 1]]), r"linkage must have shape \(n - 1, 4\)"),
+        (lambda tree: tree.items(5), "node must be a whole number between 0 and 2; got 5"),
+        (lambda tree: tree.path("x"), "item must be the name of one item; got 'x', the name of 0"),
+        (lambda tree: tree.labels(-1), "level must be a whole number of at least 0"),
+        (lambda tree: tree.pruned(0), "min_size must be"),
+    ],
+)
+def test_errors_of_trees(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(ItemTree.from_levels([[0, 0, 1]]))
 
 
 @pytest.mark.parametrize("least", [0.5, 0.8])
@@ -294,11 +286,9 @@ def test_point_estimate_of_more_items(rng):
     assert sum(tree.information["expected_loss_by_level"]) == pytest.approx(tree.information["expected_loss"])
     again = nested_point_estimate(draws, random_seed=1)
     np.testing.assert_array_equal(again.parent, tree.parent)
-    for argument, wrong in (("n_restarts", 0), ("max_sweeps", 0), ("max_draws", 0)):
-        with pytest.raises(ValueError, match=f"{argument} must be a whole number of at least 1"):
+    for argument, wrong in {"n_restarts": 0, "max_sweeps": 0, "max_draws": 0, "loss": "x"}.items():
+        with pytest.raises(ValueError, match=f"{argument} must be"):
             nested_point_estimate(draws, **{argument: wrong})
-    with pytest.raises(ValueError, match="loss must be one of 'variation_of_information', 'binder_loss'; got 'x'"):
-        nested_point_estimate(draws, loss="x")
 
 
 def test_single_item(rng):

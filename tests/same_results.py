@@ -1,0 +1,24 @@
+"""Whether two results of runs hold the same numbers."""
+
+import numpy as np
+
+
+def values_of(idata):
+    """Every array of numbers that does not depend on time, by group and name."""
+    return {
+        f"{node.path}/{name}": array.values
+        for node in idata.subtree
+        for name, array in node.data_vars.items()
+        if array.dtype.kind in "iufb" and not name.startswith(("perf_counter", "process_time"))
+    }
+
+
+def assert_same(found, expected, *, of_types=True):
+    """Compare results, or values of results; types of labels may differ unless ``of_types``."""
+    found, expected = (one if isinstance(one, dict) else values_of(one) for one in (found, expected))
+    assert set(found) == set(expected)
+    for path, values in expected.items():
+        assert found[path].dtype == values.dtype or not of_types
+        # Steps and diagnostics add up the entropy in different orders.
+        tolerance = 1e-14 if "entropy" in path else 0.0
+        np.testing.assert_allclose(found[path], values, rtol=tolerance, err_msg=path)
