@@ -212,7 +212,8 @@ def _check_kinds(partition, family):
     if for_trees and not op.kind.takes_trees:
         raise TypeError(
             f"partition must be a NestedPartition without weights, since the means of {type(family).__name__} diffuse "
-            f"down a tree; got {partition.name!r}, a {op.kind.description}"
+            f"down a tree; got {partition.name!r}, a {op.kind.title} "
+            f"{op.kind.description}"
         )
     needed = tree_families.symbolic_log_likelihood if for_trees else log_likelihood
     check_needs(type(family), (prepare_data, needed), "Mixture")

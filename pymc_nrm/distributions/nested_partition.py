@@ -6,10 +6,10 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_nrm.distributions.item_counts import count_value
 from pymc_nrm.distributions.partition import (
     PartitionRV,
     add_deterministics,
+    check_number,
     check_options,
     measure_in_model,
     number_of_items,
@@ -132,11 +132,11 @@ class NestedPartition(pm.Discrete):
         model = pm.modelcontext(None)
         kind = _kind(title, measure, depth, weights, paths)
         measure = measure_in_model(measure)
-        given = observed if paths is None else paths
+        given = observed if paths is None else kind.known_paths
         if n is None and given is not None and (dims is None or (paths is not None and dims[0] not in model.coords)):
             n = len(given)
         n = number_of_items("NestedPartition", name, n, dims, model)
-        _check_number(title, paths, n)
+        check_number(title, kind, n)
         initval = renamed(initval, n, f"initval of {title}", kind)
         observed = renamed(observed, n, f"observed of {title}", kind)
         if dims is not None:
@@ -168,8 +168,7 @@ class NestedPartition(pm.Discrete):
             )
         kind = _kind("a NestedPartition", measure, depth, weights, paths)
         if paths is not None:
-            _check_number("a NestedPartition", paths, n)
-            n, measure = len(kind.known_paths), KnownPaths(pt.constant(kind.known_paths))
+            n, measure = kind.n_items if n is None else n, KnownPaths(pt.constant(kind.known_paths))
         elif not isinstance(measure, tuple) or lacking(type(measure), [levels_of]):
             raise TypeError(
                 f"measure of a NestedPartition must be DirichletProcess(...) or PitmanYorProcess(...); got {measure!r}"
@@ -193,10 +192,3 @@ def _kind(title, measure, depth, weights, paths):
             "random; got None"
         )
     return KnownTree(paths, f"paths of {title}")
-
-
-def _check_number(title, paths, n):
-    if paths is not None and n is not None and count_value(n) != len(paths):
-        raise ValueError(
-            f"paths of {title} must have one row for each of the {count_value(n)} items; got {len(paths)} rows"
-        )

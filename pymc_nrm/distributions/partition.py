@@ -20,7 +20,11 @@ from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import check_measure_hyperparameters, symbolic_log_eppf
 from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.partitions.slots import Slots
+from pymc_nrm.partitions.together import Together
 from pymc_nrm.pymc_internals import logprob, support_point
+
+# Kinds of flat partitions by the options of a Partition.
+_KINDS = {"max_clusters": Slots, "together": Together}
 
 
 class PartitionRV(RandomVariable):
@@ -85,9 +89,10 @@ class PartitionRV(RandomVariable):
     def make(cls, measure_class, n, kind, fields, rng, return_next_rng):
         """Make a variable, from fields of measure and further priors that have been checked."""
         register_numba(cls, cls.draw_source)
+        check_number(f"a {kind.title}", kind, n)
         n = pt.as_tensor(checked_count(f"n of a {kind.title}", n), dtype="int64")
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
-        next_rng, labels = cls(measure_class, kind)(n, *fields, rng=rng, return_next_rng=True)
+        next_rng, labels = cls(measure_class, kind)(n, *fields, *kind.further_fields(), rng=rng, return_next_rng=True)
         return (next_rng, labels) if return_next_rng else labels
 
 
@@ -113,6 +118,10 @@ class Partition(pm.Discrete):
         Number of slots K, or the name of the dimension of the model that has this length: labels are then from 0 to
         K - 1, and variables of length K hold the parameters of clusters.  Choose more than you expect, for example with
         :func:`suggest_max_clusters`; the cost of sampling hardly depends on K.
+    together : array_like of int or str, shape (n,), optional
+        Groups of items that always share a cluster, such as twins or repeated measurements of a person, and for other
+        items a label of their own.  The measure is then the law of the partition of the groups, of which each counts
+        once.
     initval : array_like of int, shape (n,), optional
         Start of the sampler; any integer labels, which are renamed in order of appearance, or slots, which stay as they
         are.  One cluster by default, except that :class:`TreeGuided` then starts from a clustering of the data.
@@ -125,8 +134,9 @@ class Partition(pm.Discrete):
         If ``measure`` is not a measure.
     ValueError
         If neither ``n`` nor ``dims`` is given, they disagree, n is not a whole number from 1 to 1e9, a hyperparameter
-        is outside its range, there is not one label for each item, or ``max_clusters`` is neither a positive whole
-        number nor a dimension of the model.
+        is outside its range, there is not one label for each item, labels put items of a group in several clusters,
+        ``max_clusters`` is neither a positive whole number nor a dimension of the model, or it is given besides
+        ``together``.
 
     Notes
     -----
@@ -142,6 +152,10 @@ class Partition(pm.Discrete):
     slots.  Priors that differ between slots are allowed; labels then carry meaning.  Forward draws are repeated until
     there are at most K clusters, so that with random hyperparameters their law is not quite that of the model if K is
     small.
+
+    With ``together``, labels that separate items of a group have probability zero.  The law of the partition of the
+    groups is that of the measure: items of a group are one decision, which says once how clusters grow.  New items are
+    groups of their own.  All steps for partitions without slots take such a partition.
 
     ``pm.sample`` and :func:`pymc_nrm.sample` sample the partition.  ``pm.find_MAP`` leaves it at its start without a
     warning.  Generic steps such as ``pm.Metropolis``, ``pm.sample_smc``, ``pm.fit`` and samplers other than those of
@@ -165,24 +179,26 @@ class Partition(pm.Discrete):
         *,
         dims: Any = None,
         max_clusters: Any = None,
+        together: Any = None,
         initval: Any = None,
         observed: Any = None,
         **kwargs: Any,
     ) -> TensorVariable:
         check_options("Partition", kwargs)
         dims = (dims,) if isinstance(dims, str) else dims
-        if n is None and dims is None and observed is not None:
-            n = np.size(observed)
+        given = observed if together is None else together
+        if n is None and dims is None and given is not None:
+            n = np.size(given)
         model = pm.modelcontext(None)
         measure = measure_in_model(measure)
         n = number_of_items("Partition", name, n, dims, model)
         max_clusters = _number_of_slots(name, max_clusters, model)
-        kind = _kind(f"Partition {name!r}", max_clusters)
+        kind = _kind(f"Partition {name!r}", max_clusters=max_clusters, together=together)
+        check_number(f"Partition {name!r}", kind, n)
         initval = renamed(initval, n, f"initval of Partition {name!r}", kind)
         observed = renamed(observed, n, f"observed of Partition {name!r}", kind)
-        labels = super().__new__(
-            cls, name, measure, n, max_clusters=max_clusters, dims=dims, initval=initval, observed=observed, **kwargs
-        )
+        options = {"max_clusters": max_clusters, "together": together, "dims": dims}
+        labels = super().__new__(cls, name, measure, n, initval=initval, observed=observed, **options, **kwargs)
         add_deterministics(name, kind, labels)
         return labels
 
@@ -193,6 +209,7 @@ class Partition(pm.Discrete):
         n: Any,
         *,
         max_clusters: int | None = None,
+        together: Any = None,
         shape: Any = None,
         rng: Any = None,
         return_next_rng: bool = False,
@@ -206,12 +223,27 @@ class Partition(pm.Discrete):
         # Make a number a float64 constant, which PyMC prints as a number, unlike the cast of a smaller type.
         values = [value if isinstance(value, Variable) else np.float64(value) for value in measure]
         fields = [pt.as_tensor(value).astype("float64") for value in values]
-        kind = _kind("a Partition", max_clusters)
+        kind = _kind("a Partition", max_clusters=max_clusters, together=together)
         return PartitionRV.make(type(measure), n, kind, fields, rng, return_next_rng)
 
 
-def _kind(title, max_clusters):
-    return Ordered() if max_clusters is None else Slots(max_clusters, f"max_clusters of {title}")
+def _kind(title, **options):
+    """The kind of a flat partition, from the option that is given."""
+    given = {option: value for option, value in options.items() if value is not None}
+    if len(given) > 1:
+        raise ValueError(f"{' and '.join(given)} of {title} must not both be given; got {given}")
+    for option, value in given.items():
+        return _KINDS[option](value, f"{option} of {title}")
+    return Ordered()
+
+
+def check_number(title, kind, n):
+    """Check that a variable has as many items as its kind, if that knows the number."""
+    if kind.n_items is not None and n is not None and count_value(n) != kind.n_items:
+        raise ValueError(
+            f"{kind.argument} of {title} must have one row for each of the {count_value(n)} items; got {kind.n_items} "
+            "rows"
+        )
 
 
 def measure_in_model(measure):

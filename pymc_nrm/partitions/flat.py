@@ -57,6 +57,7 @@ class Ordered(Flat):
         "partition {name!r}, which has no slots: give it max_clusters to index parameters with its labels, or use a "
         "Mixture"
     )
+    description, sampled_by = "without max_clusters", "such as TreeGuided samples"
     draw = staticmethod(_draw_labels)
 
     def read(self, point):

@@ -27,8 +27,9 @@ class Kind:
     # Name of the kind for users, and in the graph.
     title: ClassVar[str] = "Partition"
     rv_name: ClassVar[str] = "partition"
-    # What messages call it where they tell it from other kinds.
-    description: ClassVar[str] = "Partition"
+    # What messages call it, after its title, where they tell it from other kinds, and who samples it.
+    description: ClassVar[str] = ""
+    sampled_by: ClassVar[str] = ""
     # Shape of a value and of a hyperparameter of the measure, as in signatures of PyTensor.
     value_core: ClassVar[str] = "(n)"
     field_core: ClassVar[str] = "()"
@@ -46,6 +47,9 @@ class Kind:
     progress: ClassVar[tuple[str, str]] = ("n_clusters", "Clusters")
     # Columns of the value that are flat partitions in their own right: the end of their name, and their place.
     flat_columns: ClassVar[dict[str, int]] = {}
+    # Number of items, and the argument that tells it, if the kind knows.
+    n_items: int | None = None
+    argument: ClassVar[str | None] = None
     # Name of the variable; see `kind_of`.
     name: str | None = None
 
@@ -112,6 +116,10 @@ class Kind:
         """Forward draw of a value: a kernel."""
         raise NotImplementedError
 
+    def further_fields(self):
+        """Fields of the further priors that the kind itself tells, as tensors."""
+        return []
+
     # What kernels that draw read after the priors.
     draw_options: tuple[Any, ...] = ()
     # Message if a forward draw has failed, which then begins with -1; None for draws that never fail.
@@ -127,6 +135,10 @@ class Kind:
         """Sizes of the clusters of canonical labels of all items, as the measure counts them."""
         return np.bincount(labels).astype(np.int64)
 
+    def known_without(self, labels):
+        """Whether the other items tell the cluster of an item, for each item, given their canonical labels."""
+        return np.zeros(len(labels), dtype=bool)
+
     # Results
 
     def deterministics(self, labels):
@@ -136,6 +148,10 @@ class Kind:
     def marks(self):
         """Attributes by which results know draws of this kind."""
         return {NAME: self.name}
+
+    def random_columns(self):
+        """Places of labels that vary in an array of draws, by the name of their column, which may be empty."""
+        return {"": ...}
 
     # Mixtures
 

@@ -16,10 +16,16 @@ class KnownTree(WeightedNested):
     """
 
     field_core = "(n,l)"
+    argument = "paths"
 
     def __init__(self, paths, title="paths of a NestedPartition"):
         self.known_paths, self.nodes = canonical_paths(title, paths)
+        self.n_items = len(self.known_paths)
         super().__init__(self.known_paths.shape[1], key=(self.known_paths.tobytes(), repr(self.nodes).encode()))
+
+    def random_columns(self):
+        # Known paths are the same in every draw.
+        return dict(list(super().random_columns().items())[self.depth :])
 
     def renamed(self, labels, n, argument):
         values = super().renamed(labels, n, argument)

@@ -39,7 +39,7 @@ class Nested(Kind):
 
     title, rv_name = "NestedPartition", "nested_partition"
     value_core, field_core = "(n,m)", "(l)"
-    description = "NestedPartition without weights"
+    description = "without weights"
     takes_trees = True
     only_mixtures = "nested partition {name!r}, which only a Mixture may use"
     progress = ("n_nodes", "Nodes")
@@ -79,6 +79,9 @@ class Nested(Kind):
 
     def marks(self):
         return {NESTED: self.depth}
+
+    def random_columns(self):
+        return {column: (..., place) for place, column in enumerate(self.columns)}
 
     def renamed(self, labels, n, argument):
         array = numeric_array(argument, labels)
@@ -121,7 +124,7 @@ class WeightedNested(Nested):
     """
 
     further_priors = {HierarchicalDirichletProcess: ("(l)", "()")}
-    description = "NestedPartition with weights"
+    description = "with weights"
     takes_trees = False
     flat_columns = {"components": -1}
     draw = staticmethod(_draw_tables)

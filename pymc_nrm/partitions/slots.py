@@ -41,6 +41,7 @@ class Slots(Flat):
         labels   3  0  0  3  5        clusters {0, 3}, {1, 2}, {4} in slots 3, 0, 5 of 6; slots 1, 2 and 4 are empty
     """
 
+    description, sampled_by = "with max_clusters", "for SlotGibbs, which nrm.sample chooses"
     draw = staticmethod(_draw_slots)
 
     def __init__(self, max_clusters, title="max_clusters of a Partition"):

@@ -18,11 +18,12 @@ from pymc_nrm.kernels.generic import lacking, precompile
 from pymc_nrm.kernels.interrupts import Interrupted
 from pymc_nrm.marks import NUMBER, partition_number
 from pymc_nrm.model.dependents import mixtures_of
-from pymc_nrm.model.rvs import checked_model, family_of, is_partition, n_slots, value_of
+from pymc_nrm.model.rvs import checked_model, family_of, kind_of
 from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
 from pymc_nrm.moves.guide_trees.tree import cut_tree
 from pymc_nrm.moves.weights import draw_weights, weights_of_two
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
+from pymc_nrm.partitions.flat import Flat, Ordered
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.pymc_internals import Competence, StepMethodState, dataclass_state
 from pymc_nrm.steps.finite import check_against_graph, not_finite
@@ -103,8 +104,8 @@ class PartitionStep(LabelStep):
     ``check_weights(measure, table, at_start)``, ``start(rng, table, family, data)`` and ``statistics(totals)``.
     """
 
-    # Whether the step is for partitions whose labels index parameters.
-    samples_slots = False
+    # Kinds of partitions that the step samples, and those built on them.
+    kinds = (Ordered,)
     # How well the step suits those partitions that it can sample.
     _competence_for_partitions = Competence.COMPATIBLE
     # Generic functions that a family must implement.
@@ -124,22 +125,20 @@ class PartitionStep(LabelStep):
     ):
         model = checked_model(model)
         partition = self.variable_of(vars, model)
-        if not is_partition(partition):
+        if not isinstance(kind_of(partition), Flat):
             raise TypeError(
                 f"vars must be partitions; {partition.name!r} is not a Partition, which {type(self).__name__} samples"
             )
-        if (n_slots(partition) is not None) != self.samples_slots:
-            allowed = "with" if self.samples_slots else "without"
-            other = "such as TreeGuided samples" if self.samples_slots else "for SlotGibbs, which nrm.sample chooses"
+        if not isinstance(kind_of(partition), self.kinds):
             raise ValueError(
-                f"vars of {type(self).__name__} must be a Partition {allowed} max_clusters; {partition.name!r} is one "
-                f"{other}"
+                f"vars of {type(self).__name__} must be a Partition {self.kinds[0].description}; {partition.name!r} is "
+                f"one {kind_of(partition).sampled_by}"
             )
         families = [type(family_of(mixture)) for mixture in mixtures_of(model, partition)]
         for family_class in families:
             check_needs(family_class, (*self.needs, *needs), type(self).__name__, self._steps_without(family_class))
         self._has_marginals = not any(lacking(family_class, [log_marginal]) for family_class in families)
-        self.partition = value_of(partition)
+        self.partition = kind_of(partition)
         self.options = options
         self._number = partition_number(partition.name)
         self._n_draws = 0
@@ -224,7 +223,7 @@ class PartitionStep(LabelStep):
         if not np.isfinite(log_joint):
             raise self._not_finite(point, log_joint)
         self._n_draws += 1
-        counts = state.counts[state.active[: state.size[0]]]
+        counts = np.bincount(point[self.partition.name])
         return point, [stats | common_statistics(counts, log_u, log_joint, self._number)]
 
     def _check_start(self, point, table, u_term, value):
@@ -233,24 +232,23 @@ class PartitionStep(LabelStep):
         labels = self.partition.read(point)
         _, mixtures = self.target.parts(point)
         log_prior = table.moment[label_counts(labels)].sum()
-        check_against_graph(self.partition.name, mixtures, labels, value - log_prior)
+        check_against_graph(self.partition.name, mixtures, self.partition.of_items(labels), value - log_prior)
 
     def _not_finite(self, point, value):
         when = f"in draw {self._n_draws + 1}" if self._n_draws else "where a chain starts"
         labels = self.partition.read(point)
-        return not_finite(self.partition.name, *self.target.parts(point), labels, value, when)
+        return not_finite(self.partition, *self.target.parts(point), labels, value, when)
 
     @classmethod
     def _steps_without(cls, family_class):
         """Names of the registered steps for such partitions whose needs a family meets."""
         steps = [step for step in STEP_METHODS if issubclass(step, PartitionStep)]
-        steps = [step for step in steps if step.samples_slots == cls.samples_slots]
+        steps = [step for step in steps if step.kinds == cls.kinds]
         return [step.__name__ for step in steps if step is not cls and not lacking(family_class, step.needs)]
 
     @classmethod
     def competence(cls, var, has_grad):
-        suits = is_partition(var) and (n_slots(var) is not None) == cls.samples_slots
-        return cls._competence_for_partitions if suits else Competence.INCOMPATIBLE
+        return cls._competence_for_partitions if isinstance(kind_of(var), cls.kinds) else Competence.INCOMPATIBLE
 
     @staticmethod
     def _progressbar_config(n_chains=1):

@@ -65,11 +65,11 @@ def check_against_graph(partition, mixtures, labels, log_density):
     )
 
 
-def not_finite(partition, measure, mixtures, labels, value, when):
+def not_finite(kind, measure, mixtures, labels, value, when):
     """The error for a log density that is not finite; it names the part that is not, and all values it depends on."""
     log_prior = log_eppf(measure, label_counts(labels))
-    parts = [graph_log_likelihood(family, X, labels) for _, family, X in mixtures]
-    return error_of_parts(f"partition {partition!r}", f"with {measure}", log_prior, mixtures, parts, value, when)
+    parts = [graph_log_likelihood(family, X, kind.of_items(labels)) for _, family, X in mixtures]
+    return error_of_parts(f"partition {kind.name!r}", f"with {measure}", log_prior, mixtures, parts, value, when)
 
 
 def error_of_parts(title, prior, log_prior, mixtures, parts, value, when):

@@ -10,6 +10,7 @@ from pymc_nrm.hyperparameters import check_values
 from pymc_nrm.measures.base import check_measure_hyperparameters
 from pymc_nrm.model.dependents import check_uses, mixtures_of
 from pymc_nrm.model.parts import PartitionParts, joint_data, joint_family
+from pymc_nrm.model.rvs import kind_of
 from pymc_nrm.model.values import Values
 
 
@@ -19,6 +20,7 @@ class Target:
     def __init__(self, model, partition, point, compile_kwargs=None):
         check_uses(model, partition)
         self._partition, self.mixtures = partition, mixtures_of(model, partition)
+        self._kind = kind_of(partition)
         evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
         self._parts = PartitionParts(partition, self.mixtures, evaluate)
         self._checked = False
@@ -44,7 +46,7 @@ class Target:
         if not self._checked:
             self._check(point)
         measure, families, data = self._parts.prepared(point)
-        return measure, joint_family(families), joint_data(data)
+        return measure, *self._kind.kernel_parts(joint_family(families), joint_data(data))
 
     @staticmethod
     def _check_prior(measure):

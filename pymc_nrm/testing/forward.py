@@ -14,7 +14,8 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.checks import random_generator
 from pymc_nrm.model.dependents import other_uses
-from pymc_nrm.model.rvs import has_known_paths, is_mixture, is_nested_partition, is_partition, value_of
+from pymc_nrm.model.rvs import is_mixture, kind_of, partitions_of
+from pymc_nrm.partitions.flat import Flat
 from pymc_nrm.pymc_internals import StepMethodState, dataclass_state
 from pymc_nrm.testing.scores import mean_and_error
 
@@ -164,7 +165,7 @@ def _latent_data(model):
     """Latent mixtures, and latent variables that depend on labels and on which nothing depends."""
     found = [rv for rv in model.free_RVs if is_mixture(rv)]
     everything = [*model.basic_RVs, *model.potentials]
-    for partition in filter(is_partition, model.free_RVs):
+    for partition in partitions_of(model, Flat):
         for rv in other_uses(model, partition):
             is_used = any(rv in set(ancestors([other])) for other in everything if other is not rv)
             if rv in model.free_RVs and rv not in found and not is_used:
@@ -176,18 +177,11 @@ def _default_functionals(model):
     functionals, data = {}, _latent_data(model)
     for rv in model.free_RVs:
         name = rv.name
-        if is_partition(rv):
-            value = value_of(rv)
-            functionals[f"{name}: n_clusters"] = lambda draws, value=value: value.n_clusters(draws[value.name].values)
-            functionals[f"{name}: entropy"] = lambda draws, name=name: _entropies(draws[name].values)
-        elif is_nested_partition(rv):
-            value = value_of(rv)
-            # Known paths are the same in every draw.
-            n_known = value.depth if has_known_paths(rv) else 0
-            for k, column in list(enumerate(value.columns))[n_known:]:
-                of_column = partial(_of_column, name=name, column=k)
-                functionals[f"{name}: {column}"] = partial(of_column, lambda labels: labels.max(axis=-1) + 1)
-                functionals[f"{name}: {column}, entropy"] = partial(of_column, _entropies)
+        if kind_of(rv):
+            for column, place in kind_of(rv).random_columns().items():
+                of_column = partial(_of_column, name=name, place=place)
+                functionals[f"{name}: {column or 'n_clusters'}"] = partial(of_column, _n_labels)
+                functionals[f"{name}: {', '.join(filter(None, [column, 'entropy']))}"] = partial(of_column, _entropies)
         elif rv in data:
             functionals[f"{name}: size"] = lambda draws, name=name: _mean_size(draws[name].values)
         elif rv.ndim == 0:
@@ -196,8 +190,12 @@ def _default_functionals(model):
     return functionals
 
 
-def _of_column(functional, draws, name, column):
-    return functional(draws[name].values[..., column])
+def _of_column(functional, draws, name, place):
+    return functional(draws[name].values[place])
+
+
+def _n_labels(labels):
+    return (np.diff(np.sort(labels, axis=-1), axis=-1) > 0).sum(axis=-1) + 1
 
 
 def _entropies(labels):

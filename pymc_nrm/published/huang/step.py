@@ -12,7 +12,9 @@ from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.families.needs import COMPONENT_PANEL
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.model.dependents import mixtures_of
-from pymc_nrm.model.rvs import family_of, has_known_paths, is_nested_partition, value_of
+from pymc_nrm.model.rvs import family_of, kind_of
+from pymc_nrm.partitions.known_tree import KnownTree
+from pymc_nrm.partitions.nested import WeightedNested
 from pymc_nrm.published.huang.published_sweep import Repairs, published_sweep
 from pymc_nrm.pymc_internals import Competence
 from pymc_nrm.steps.nested.base import NestedStep
@@ -135,13 +137,13 @@ class PublishedNestedGibbs(NestedStep):
     def check_variable(self, model, partition):
         """Raise an error unless the nested partition has weights and all hyperparameters are fixed."""
         name = type(self).__name__
-        if not self.value.further_priors:
+        if not isinstance(self.value, WeightedNested):
             raise ValueError(
                 f"vars of {name} must be a NestedPartition with weights; {partition.name!r} has none. NestedGibbs "
                 "samples it"
             )
         op = partition.owner.op
-        if has_known_paths(partition):
+        if isinstance(self.value, KnownTree):
             raise ValueError(
                 f"vars of {name} must be a NestedPartition with a random tree; that of {partition.name!r} is known. "
                 "NestedGibbs samples it"
@@ -171,8 +173,8 @@ class PublishedNestedGibbs(NestedStep):
 
     @classmethod
     def competence(cls, var, has_grad):
-        suits = is_nested_partition(var) and value_of(var).further_priors and not has_known_paths(var)
-        return Competence.COMPATIBLE if suits else Competence.INCOMPATIBLE
+        # Not those with a known tree, which are built on these.
+        return Competence.COMPATIBLE if type(kind_of(var)) is WeightedNested else Competence.INCOMPATIBLE
 
 
 def _free_variables(model, value):

@@ -14,8 +14,9 @@ from pymc_nrm.families.needs import PREDICTIVE, check_needs
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.marks import NUMBER, partition_number
-from pymc_nrm.model.rvs import checked_model, family_of, is_nested_partition, value_of
+from pymc_nrm.model.rvs import checked_model, family_of, kind_of
 from pymc_nrm.moves.nested.sweep import log_density, sequential_start
+from pymc_nrm.partitions.nested import Nested
 from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
 from pymc_nrm.partitions.nested_laws.prior import log_nested_prior, log_path_prior
 from pymc_nrm.pymc_internals import Competence
@@ -34,6 +35,8 @@ class NestedStep(LabelStep):
     """
 
     samples = "NestedPartition"
+    # Kinds of partitions that the step samples, and those built on them.
+    kinds = (Nested,)
     # Generic functions that a family of components must implement.
     needs = (*PREDICTIVE, log_marginal)
     # How well the step suits those nested partitions that it can sample.
@@ -58,13 +61,13 @@ class NestedStep(LabelStep):
     ) -> None:
         model = checked_model(model)
         partition = self.variable_of(vars, model)
-        if not is_nested_partition(partition):
+        if not isinstance(kind_of(partition), Nested):
             raise TypeError(
                 f"vars must be nested partitions; {partition.name!r} is not a NestedPartition, which "
                 f"{type(self).__name__} samples"
             )
         self.options = options
-        self.value = value_of(partition)
+        self.value = kind_of(partition)
         self.check_variable(model, partition)
         if not self.value.further_priors:
             self.stats_dtypes_shapes = {
@@ -166,7 +169,7 @@ class NestedStep(LabelStep):
 
     @classmethod
     def competence(cls, var, has_grad):
-        return cls._competence_for_partitions if is_nested_partition(var) else Competence.INCOMPATIBLE
+        return cls._competence_for_partitions if isinstance(kind_of(var), cls.kinds) else Competence.INCOMPATIBLE
 
     @staticmethod
     def _progressbar_config(n_chains=1):

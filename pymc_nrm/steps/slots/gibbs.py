@@ -15,14 +15,15 @@ from pymc_nrm.itemwise.local_variables import local_variables
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.marks import ALL_SLOTS_USED
-from pymc_nrm.model.rvs import checked_model, n_slots
+from pymc_nrm.model.rvs import checked_model, kind_of
 from pymc_nrm.moves.gibbs import scan_order
 from pymc_nrm.moves.slots.pool import build_pool, draw_pool, log_truncation, pool_sweep, sum_of_items
 from pymc_nrm.moves.weights import draw_weights
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
+from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.pymc_internals import Competence, dataclass_state
-from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics
+from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics, draw_weights
 from pymc_nrm.steps.slots.nuts import MODELS_WITH_SLOT_NUTS
 
 _log = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ class SlotGibbs(PartitionStep):
     name = "slot_gibbs"
     stats_dtypes_shapes = {**PartitionStep.common_stats, "n_moved": (np.int64, []), ALL_SLOTS_USED: (bool, [])}
     _state_class = SlotGibbsState
-    samples_slots = True
+    kinds = (Slots,)
     _competence_for_partitions = Competence.IDEAL
 
     def __init__(self, vars: Any = None, *, n_sweeps: int = 5, mean_empty: float = 4.0, **kwargs: Any) -> None:
@@ -108,7 +109,7 @@ class SlotGibbs(PartitionStep):
         self.empty_slots.state = states
 
     def _compile(self, model, partition, point, compile_kwargs):
-        self.max_clusters = n_slots(partition)
+        self.max_clusters = kind_of(partition).max_clusters
         self.check_options(len(point[self.partition.name]))
         self._log_truncation = log_truncation(self.max_clusters, self.options["mean_empty"])
         self.table = ItemTable(model, partition, self.max_clusters, point, compile_kwargs)

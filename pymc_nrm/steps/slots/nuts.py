@@ -13,7 +13,8 @@ from pytensor.graph.traversal import graph_inputs
 
 from pymc_nrm.itemwise.empty_slots import EmptySlots
 from pymc_nrm.itemwise.local_variables import local_variables
-from pymc_nrm.model.rvs import checked_model, n_slots, slot_partitions, value_of
+from pymc_nrm.model.rvs import checked_model, kind_of, partitions_of
+from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.pymc_internals import BaseHMCState, ValueGradFunction, dataclass_state
 from pymc_nrm.steps.slots.metric import SlotMetric
 
@@ -73,12 +74,12 @@ class SlotNUTS(pm.NUTS):
         values = model.continuous_value_vars if vars is None else get_value_vars_from_user_vars(vars, model)
         # Clusters of one item have hardly more than their prior, which is wider than what the metric expects.
         kwargs.setdefault("target_accept", 0.9)
-        partitions = slot_partitions(model)
+        partitions = list(partitions_of(model, Slots))
         if not partitions:
             raise ValueError("vars must be variables of a model that has a Partition with max_clusters; it has none")
         self._slots = []
         for partition in partitions:
-            local = local_variables(model, partition, n_slots(partition), point)
+            local = local_variables(model, partition, kind_of(partition).max_clusters, point)
             local = [rv for rv in local if model.rvs_to_values[rv] in values]
             self._slots.append((partition, local, EmptySlots(model, local, compile_kwargs)))
         function = _logp_dlogp_function(model, values, self._slots, point, compile_kwargs)
@@ -113,7 +114,7 @@ class SlotNUTS(pm.NUTS):
             empty.reseed(self.rng)
 
     def step(self, point):
-        counts = [np.bincount(point[rv.name], minlength=n_slots(rv)) for rv, _, _ in self._slots]
+        counts = [np.bincount(point[rv.name], minlength=kind_of(rv).max_clusters) for rv, _, _ in self._slots]
         self.potential.prepare(counts)
         point, stats = super().step(point)
         for m, (_, _, empty) in zip(counts, self._slots, strict=True):
@@ -126,7 +127,7 @@ def _logp_dlogp_function(model, values, slots, point, compile_kwargs):
     occupied = {}
     for partition, local, _ in slots:
         labels = model.rvs_to_values[partition]
-        counts = value_of(partition).symbolic_counts(labels)
+        counts = kind_of(partition).symbolic_counts(labels)
         occupied.update(dict.fromkeys(local, counts > 0))
     terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
     total = 0.0
@@ -151,7 +152,7 @@ def _metric(model, values, slots, point):
         n += np.size(point[value.name])
     places = []
     for partition, local, _ in slots:
-        rows = [np.empty((0, n_slots(partition)), dtype=np.int64)]
+        rows = [np.empty((0, kind_of(partition).max_clusters), dtype=np.int64)]
         for rv in local:
             value = model.rvs_to_values[rv]
             shape = np.shape(point[value.name])
