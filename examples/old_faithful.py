@@ -54,7 +54,7 @@ def main():
 
     estimate = nrm.stats.point_estimate(idata, random_seed=1)
     uncertain = nrm.stats.assignment_uncertainty(idata, estimate) > 0.1
-    components = nrm.sample_components(idata, model, random_seed=1)
+    components = nrm.sample_cluster_parameters(idata, model, random_seed=1)
     thinned = idata.sel(draw=slice(None, None, 30))
     grid = np.stack(np.meshgrid(np.linspace(0.8, 6, 80), np.linspace(35, 105, 80), indexing="ij"), axis=-1)
     density = nrm.predictive_density(thinned, model, grid.reshape(-1, 2))

@@ -10,6 +10,8 @@ import pymc_nrm as nrm
     [
         (nrm, "density", "predictive_density"),
         (nrm, "log_density", "log_predictive_density"),
+        (nrm, "predict_labels", "cluster_probabilities"),
+        (nrm, "sample_components", "sample_cluster_parameters"),
         (nrm.samplers, "PublishedTreeGuided", "pymc_nrm.published.PublishedTreeGuided"),
         (nrm.samplers, "PublishedNestedGibbs", "pymc_nrm.published.PublishedNestedGibbs"),
     ],

@@ -16,9 +16,10 @@ from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.model.rvs import checked_model
-from pymc_nrm.predictions.components import covariances_held
-from pymc_nrm.predictions.items import as_rows
+from pymc_nrm.predictions.docstrings import documented
+from pymc_nrm.predictions.drawing import covariances_held
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
+from pymc_nrm.predictions.new_items import as_rows
 from pymc_nrm.stats.draws import posterior_of
 
 
@@ -34,23 +35,22 @@ def mixture_density(family, weights, rows, points, n_points):
     return total
 
 
+@documented
 def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Dataset:
     """Density of the data of one item under each draw of the random measure: ``sum_h weight_h p(x | theta_h)``.
 
     Parameters
     ----------
-    measure_draws : Dataset
-        Result of :func:`~pymc_nrm.predictions.random_measure.sample_random_measure`; draws may be selected or thinned.
-    model : pymc.Model
-        The model that was sampled.
+    %(measure_draws)s
+    %(model)s
     grid : array_like, sparse matrix, DataArray or Dataset, shape (m, d), or (m,) for one feature
-        Points in the units of the data, as in :func:`~pymc_nrm.predictions.predictive_density`.
+        Points in the units of the data, as in :func:`~pymc_nrm.predictive_density`.
 
     Returns
     -------
     Dataset
         ``density``, dims (chain, draw, point), per unit of the data and not in logs, or a probability for discrete
-        families.  Points have the coordinates of :func:`~pymc_nrm.predictions.predictive_density`.
+        families.  Points have the coordinates of :func:`~pymc_nrm.predictive_density`.
 
     Raises
     ------
@@ -69,13 +69,12 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
     >>> import pymc as pm
     >>> import xarray as xr
     >>> import pymc_nrm as nrm
-    >>> from pymc_nrm.predictions.random_measure import sample_random_measure
     >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
-    >>> measures = sample_random_measure(posterior, model, random_seed=1)
-    >>> measure_density(measures, model, np.arange(1000)).density.sum("point").values.round(6).tolist()
+    >>> measures = nrm.sample_random_measure(posterior, model, random_seed=1)
+    >>> nrm.measure_density(measures, model, np.arange(1000)).density.sum("point").values.round(6).tolist()
     [[1.0, 1.0]]
     """
     draws = _MeasureDraws(measure_draws, model, log_component_density, "measure_density")
@@ -90,20 +89,17 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
         kept = weights > 0.0
         with covariances_held(f"the density of {layout.name!r} cannot be computed"):
             values[s] = mixture_density(draws.family, weights[kept], draws.rows(s, kept), points, rows.shape[0])
-    kind = "density" if layout.family_class.continuous else "probability"
-    attrs = {"variable": layout.name, "kind": kind}
-    return draws_dataset(draws.dataset, {"density": (("point",), values)}, point_coords(rows), attrs)
+    return draws_dataset(draws.dataset, {"density": (("point",), values)}, point_coords(rows), layout.density_attrs())
 
 
+@documented
 def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: int = 0) -> xr.Dataset:
     """Marginal distribution function of one feature under each draw of the random measure.
 
     Parameters
     ----------
-    measure_draws : Dataset
-        Result of :func:`~pymc_nrm.predictions.random_measure.sample_random_measure`.
-    model : pymc.Model
-        The model that was sampled.
+    %(measure_draws)s
+    %(model)s
     grid : array_like, shape (m,)
         Values of the feature.
     feature : int
@@ -127,13 +123,12 @@ def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: 
     >>> import pymc as pm
     >>> import xarray as xr
     >>> import pymc_nrm as nrm
-    >>> from pymc_nrm.predictions.random_measure import sample_random_measure
     >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.NormalGamma(0.0, 1.0, 2.0, 1.0), observed=[-1.0, 0.0, 9.0])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
-    >>> measures = sample_random_measure(posterior, model, random_seed=1)
-    >>> measure_cdf(measures, model, [-1e9, 1e9]).cdf.values.round(3).tolist()
+    >>> measures = nrm.sample_random_measure(posterior, model, random_seed=1)
+    >>> nrm.measure_cdf(measures, model, [-1e9, 1e9]).cdf.values.round(3).tolist()
     [[[0.0, 1.0], [0.0, 1.0]]]
     """
     draws = _MeasureDraws(measure_draws, model, component_cdf, "measure_cdf")
@@ -150,15 +145,14 @@ def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: 
     return draws_dataset(draws.dataset, {"cdf": (("point",), values)}, {"point": x}, attrs)
 
 
+@documented
 def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
     """Mean of the data of one item under each draw of the random measure.
 
     Parameters
     ----------
-    measure_draws : Dataset
-        Result of :func:`~pymc_nrm.predictions.random_measure.sample_random_measure`.
-    model : pymc.Model
-        The model that was sampled.
+    %(measure_draws)s
+    %(model)s
 
     Returns
     -------
@@ -177,13 +171,12 @@ def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
     >>> import pymc as pm
     >>> import xarray as xr
     >>> import pymc_nrm as nrm
-    >>> from pymc_nrm.predictions.random_measure import sample_random_measure
     >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
-    >>> measures = sample_random_measure(posterior, model, random_seed=1)
-    >>> measure_mean(measures, model)["mean"].shape
+    >>> measures = nrm.sample_random_measure(posterior, model, random_seed=1)
+    >>> nrm.measure_mean(measures, model)["mean"].shape
     (1, 2)
     """
     draws = _MeasureDraws(measure_draws, model, component_mean, "measure_mean")

@@ -1,240 +1,59 @@
-"""Labels of new items where labels index parameters, from which PyMC predicts all else."""
-
-from typing import Any
+"""New items whose data the model holds in place of those of the old ones, and whose labels are slots."""
 
 import numpy as np
-import xarray as xr
-from pymc.model import Model
-from pymc.util import get_random_generator
-from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import ancestors
 
-from pymc_nrm.checks import check_name, random_generator
 from pymc_nrm.itemwise.terms import terms_of
-from pymc_nrm.model.dependents import mixtures_of
-from pymc_nrm.model.rvs import checked_model, dims_of, find_partition, n_slots
-from pymc_nrm.partitions.slot_labels import MOST_TRIES, failed_draw
-from pymc_nrm.predictions.prediction_rule import draw_new_labels, log_prediction_rule
-from pymc_nrm.predictions.slot_draws import SlotDensities, SlotDraws, data_of_items
-from pymc_nrm.predictions.slot_log_likelihood import by_slot, own_slots
+from pymc_nrm.model.rvs import dims_of
 from pymc_nrm.predictions.tables import log_sum_rows
 from pymc_nrm.progress import tracked
 
-
-def sample_new_labels(
-    idata: xr.DataTree | xr.Dataset,
-    model: Model,
-    *,
-    var_name: str | None = None,
-    known: Any = None,
-    random_seed: Any = None,
-    progressbar: bool = True,
-) -> xr.DataTree:
-    """Draw the labels of new items, which ``pm.set_data`` has put into a model whose labels index parameters.
-
-    ``pm.sample_posterior_predictive`` takes the result and predicts the data of the new items.
-
-    Parameters
-    ----------
-    idata : DataTree or Dataset
-        Posterior draws.
-    model : pymc.Model
-        The model that was sampled, with the data of the new items in place of those of the old ones.
-    var_name : str, optional
-        Name of the partition; by default the only one of the model.
-    known : list of str, optional
-        Names of the observed variables whose values for the new items are known; by default all that depend on the
-        labels.  With an empty list, labels are drawn before any data are seen, and observed values are not read.
-    random_seed : int or numpy.random.Generator, optional
-    progressbar : bool
-        Whether to show a bar if it takes longer than two seconds.
-
-    Returns
-    -------
-    DataTree
-        The group ``posterior`` has the draws of the free variables of ``idata``, but the labels of the new items in
-        place of those of the old ones, and without variables that have a dimension of the items: PyMC draws these from
-        their prior.  The group ``constant_data`` has the present data of the model, so that PyMC knows that the labels
-        belong to them.
-
-    Raises
-    ------
-    TypeError
-        If ``known`` is not a list of strings.
-    ValueError
-        If the partition has no ``max_clusters``, a ``Mixture`` depends on it, a name is not that of data with labels as
-        an index, or data depend on a variable that has one value for each old item.
-
-    Notes
-    -----
-    In a draw, a new item joins the slot s of n_s old items with the probability ``P(join s)`` of the prediction rule, u
-    integrated out, and each of the K - k empty slots with ``P(new) / (K - k)``; a draw that uses all slots has no
-    room for new ones.  If data y of an item are known, all its rows, the probabilities are proportional to these times
-    ``p(y | theta_s)``.  Empty slots have parameters from their prior in every draw.
-
-    Without data, labels are drawn jointly: new items may share a new cluster.  Given data, each item is drawn by itself
-    given the old ones.  Draws of the other variables stay those given the old data: what new items say about parameters
-    or about each other is not used.
-
-    To predict further rows of items of which some rows are known, set the known rows, draw labels, then set the rows to
-    be predicted and call ``pm.sample_posterior_predictive``.
-
-    Examples
-    --------
-    >>> import pymc as pm
-    >>> import pymc_nrm as nrm
-    >>> with pm.Model(coords={"subject": ["a", "b", "c"]}) as model:
-    ...     x = pm.Data("x", [1.0, 2.0, 1.0])
-    ...     y = pm.Data("y_data", [1.1, 1.9, -5.0])
-    ...     subject = pm.Data("row_subject", [0, 1, 2])
-    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), dims="subject", max_clusters=4)
-    ...     slope = pm.Normal("slope", 0, 5, shape=4)
-    ...     likelihood = pm.Normal("y", slope[z][subject] * x, 0.1, observed=y)
-    >>> sample = ("chain", "draw")
-    >>> posterior = xr.Dataset({
-    ...     "z": ((*sample, "subject"), [[[2, 2, 0]] * 3]),
-    ...     "slope": ((*sample, "slot"), [[[-5.0, 9.0, 1.0, -9.0]] * 3]),
-    ... })
-    >>> model.set_dim("subject", 2, coord_values=["d", "e"])
-    >>> new = {"x": [1.0, 3.0, 2.0], "y_data": [-5.1, -14.9, 2.0], "row_subject": [0, 0, 1]}
-    >>> pm.set_data(new, model=model)
-    >>> result = sample_new_labels(posterior, model, random_seed=1)
-    >>> result["posterior"]["z"].values.tolist()
-    [[[0, 2], [0, 2], [0, 2]]]
-    >>> pm.set_data({"x": [10.0], "row_subject": [1], "y_data": [0.0]}, model=model)
-    >>> predicted = pm.sample_posterior_predictive(result, model=model, predictions=True, progressbar=False)
-    >>> predicted["predictions"]["y"].round(0).values.tolist()
-    [[[10.0], [10.0], [10.0]]]
-    """
-    model = checked_model(model)
-    partition = find_partition(model, var_name)
-    if n_slots(partition) is None:
-        raise ValueError(
-            f"var_name must be that of a Partition with max_clusters; {partition.name!r} has none: give the data of "
-            "new items to predict_labels, or new_items to sample_posterior_predictive"
-        )
-    names = _known(known, data_of_items(model, partition))
-    draws = SlotDraws(idata, model, partition.name, with_points=bool(names), same_items=False)
-    rng = get_random_generator(random_generator(random_seed))
-    labels = np.empty((len(draws), draws.n_items), dtype=np.int64)
-    items = NewSlots(draws, names)
-    with tracked(items, "Drawing labels", progressbar) as progressing:
-        for s, (draw, table) in enumerate(progressing):
-            if names:
-                cumulative = np.cumsum(np.exp(table), axis=1)
-                places = rng.random(len(cumulative)) * cumulative[:, -1]
-                labels[s] = (cumulative <= places[:, None]).sum(axis=1)
-            else:
-                labels[s] = _draw_jointly(rng, draw.measure, draw.slots, draws.n_slots, draws.n_items)
-    return _result(draws, labels)
+__all__ = ["NewSlots"]
 
 
 class NewSlots:
-    """An iterable of posterior draws with the probabilities of the slots of new items."""
+    """New items, each taken by itself, with data of the given names."""
 
     def __init__(self, draws, names):
         self._draws, self._names = draws, names
-        for mixture in mixtures_of(draws.model, draws.partition):
-            raise ValueError(
-                f"labels of new items cannot be drawn, since Mixture {mixture.name!r} depends on the partition "
-                f"{draws.partition.name!r}: its clusters need the old data, which are no longer in the model"
-            )
+        dim = dims_of(draws.model, draws.rv)[0]
+        values = draws.model.coords.get(dim)
+        self.dim, self.coords = f"new_{dim}", {} if values is None else {f"new_{dim}": np.asarray(values)}
 
-    def __len__(self):
-        return len(self._draws)
+    @staticmethod
+    def places(draw):
+        """Where the items of a draw are, as indices of the columns of a table."""
+        return draw.value
 
-    def __iter__(self):
-        draws, densities = self._draws, None
-        n, name = draws.n_items, draws.partition.name
-        for draw in draws:
-            weights = _log_weights(draw.measure, draw.slots, draws.n_slots)
-            if not self._names:
-                yield draw, np.repeat(weights[None], n, axis=0)
-                continue
-            point = {**draw.point, name: np.zeros(n, dtype=np.int64)}
-            if densities is None:
-                _check_shapes(draws, point)
-                densities = SlotDensities(draws, self._names, point)
-            table = densities(point) + weights
-            total = log_sum_rows(table)
-            if not np.isfinite(total).all():
-                raise ValueError(
-                    f"data of new item {int(np.argmin(np.isfinite(total)))} of partition {name!r} have log density "
-                    f"{total[np.argmin(np.isfinite(total))]} given a draw: they are impossible in every slot"
-                )
-            yield draw, table - total[:, None]
-
-
-def _known(known, data):
-    if known is None:
-        return data
-    if not isinstance(known, list | tuple):
-        raise TypeError(f"known must be a list of names of observed variables, or None for all; got {known!r}")
-    for name in known:
-        check_name("known", name, "an observed variable, or a list of names")
-        if name not in data:
-            raise ValueError(f"known must be observed variables that depend on the labels, of {data}; got {name!r}")
-    return list(dict.fromkeys(known))
-
-
-def _log_weights(measure, slots, n_slots):
-    """Log probabilities of the slot of one more item."""
-    own, counts = own_slots(slots)
-    rule = log_prediction_rule(measure, counts)
-    n_free = n_slots - len(own)
-    rule[-1] = rule[-1] - np.log(n_free) if n_free else -np.inf
-    weights = by_slot(rule[None], own, n_slots)
-    return (weights - log_sum_rows(weights)[:, None])[0]
-
-
-def _draw_jointly(rng, measure, slots, n_slots, n_new):
-    """Draw the slots of new items one after another, given that there are at most ``n_slots`` clusters."""
-    own, counts = own_slots(slots)
-    for _ in range(MOST_TRIES):
-        labels = draw_new_labels(measure, counts, n_new, rng)
-        if labels.max() < n_slots:
-            empty = np.setdiff1d(np.arange(n_slots), own)
-            return np.concatenate([own, rng.permutation(empty)])[labels]
-    raise ValueError(failed_draw(n_slots))
+    def tables(self, description, progressbar):
+        """Iterate over the draws, with log probabilities of the slots of every new item, shape (m, max_clusters)."""
+        draws, name = self._draws, self._draws.partition
+        with tracked(draws, description, progressbar) as progressing:
+            for draw in progressing:
+                point = {**draws.point(draw), name: np.zeros(draws.n_items, dtype=np.int64)}
+                if draw.index == 0:
+                    _check_shapes(draws, point)
+                table = draws.log_densities(point, self._names) + draws.log_weights_of_new(draw)
+                total = log_sum_rows(table)
+                if not np.isfinite(total).all():
+                    item = int(np.argmin(np.isfinite(total)))
+                    raise ValueError(
+                        f"data of new item {item} of partition {name!r} have log density {total[item]} given a draw: "
+                        "they are impossible in every slot"
+                    )
+                yield draw, table - total[:, None]
 
 
 def _check_shapes(draws, point):
     """Check that draws of the variables that the data depend on have the shapes that new data need."""
     model = draws.model
-    used = set(ancestors([term.graph for term in terms_of(model, draws.partition)]))
+    used = set(ancestors([term.graph for term in terms_of(model, draws.rv)]))
     shapes = model.eval_rv_shapes()
     for rv in model.free_RVs:
         value = model.rvs_to_values[rv]
-        if value in used and rv is not draws.partition and np.shape(point[value.name]) != tuple(shapes[value.name]):
+        if value in used and rv is not draws.rv and np.shape(point[value.name]) != tuple(shapes[value.name]):
             raise ValueError(
                 f"known must be [], since the data of new items depend on {rv.name!r}, of which there are values for "
                 f"the old items only: its draws have shape {np.shape(point[value.name])}, the model needs "
                 f"{tuple(map(int, shapes[value.name]))}"
             )
-
-
-def _result(draws, labels):
-    model, partition = draws.model, draws.partition
-    dim = dims_of(model, partition)[0]
-    posterior = draws.posterior
-    shapes = model.eval_rv_shapes()
-    kept = {}
-    for rv in model.free_RVs:
-        if rv is not partition and rv.name in posterior and dim not in dims_of(model, rv):
-            array = posterior[rv.name].transpose("chain", "draw", ...)
-            if array.shape[2:] == tuple(shapes[rv.name]):
-                kept[rv.name] = array
-    values = labels.reshape(posterior.sizes["chain"], posterior.sizes["draw"], -1)
-    coords = model.coords.get(dim)
-    coords = np.arange(values.shape[2]) if coords is None else np.asarray(coords)
-    found = xr.Dataset(kept).drop_vars(dim, errors="ignore").assign_attrs(posterior.attrs)
-    found[partition.name] = (("chain", "draw", dim), values, posterior[partition.name].attrs)
-    found = found.assign_coords({dim: coords})
-    constant = {
-        variable.name: (dims_of(model, variable), variable.get_value())
-        for variable in model.data_vars
-        if isinstance(variable, SharedVariable)
-    }
-    used = {name: np.asarray(values) for name, values in model.coords.items() if values is not None}
-    used = {name: values for name, values in used.items() if any(name in dims for dims, _ in constant.values())}
-    return xr.DataTree.from_dict({"posterior": found, "constant_data": xr.Dataset(constant, used)})

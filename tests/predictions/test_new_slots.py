@@ -66,7 +66,7 @@ def probabilities(measure, draw, subject, names):
 def test_probabilities_of_clusters(measure):
     model = make_model(MEASURES[measure])
     set_new(model)
-    predicted = nrm.predict_labels(make_draws(), model, estimate=[5, 5, 7])
+    predicted = nrm.cluster_probabilities(make_draws(), model, estimate=[5, 5, 7])
     assert predicted["new_subject"].values.tolist() == ["d", "e"]
     assert predicted["cluster"].values.tolist() == [5, 7]
     for subject in range(2):
@@ -191,14 +191,14 @@ def test_errors():
         with pytest.raises(error, match=message):
             nrm.sample_new_labels(make_draws(), model, known=known)
     with pytest.raises(ValueError, match="X_new must be None, since 'y' depends on the labels of 'z'"):
-        nrm.predict_labels(make_draws(), model, X)
+        nrm.cluster_probabilities(make_draws(), model, X)
     with pm.Model() as mixture:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
     with pytest.raises(ValueError, match="var_name must be that of a Partition with max_clusters; 'z' has none"):
         nrm.sample_new_labels(make_draws(), mixture)
     with pytest.raises(ValueError, match="X_new must be given for the partition 'z'"):
-        nrm.predict_labels(make_draws(), mixture)
+        nrm.cluster_probabilities(make_draws(), mixture)
     with model:
         nrm.Mixture("more", model["z"], nrm.PoissonGamma(1.0, 0.5), observed=[1, 0])
     with pytest.raises(ValueError, match="since Mixture 'more' depends on the partition 'z'"):

@@ -13,10 +13,10 @@ from scipy.stats import norm
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import label_counts
-from pymc_nrm.predictions.components import draw_component_rows
+from pymc_nrm.predictions.any_draws import draws_of as posterior_draws
+from pymc_nrm.predictions.drawing import draw_cluster_rows
 from pymc_nrm.predictions.measure_functionals import measure_cdf, measure_density, measure_mean, mixture_density
 from pymc_nrm.predictions.measure_jumps import draw_jumps
-from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.predictions.prediction_rule import log_prediction_rule
 from pymc_nrm.predictions.predictive_density import predictive_density
 from pymc_nrm.predictions.random_measure import sample_random_measure
@@ -150,10 +150,10 @@ def test_densities_given_parameters_average_to_the_predictive_density(name):
     """The mean of p(x | theta) over the posterior of a cluster, and over the base measure."""
     case = CASES[name]
     model, idata = make_model(MEASURES["DP"], case), draws_of([LABELS])
-    draw = next(iter(PartitionDraws(idata, model)))
-    family, data = draw.family, draw.family_data
+    draw = next(iter(posterior_draws(idata, model)))
+    [family], [data] = draw.families, draw.data
     n_draws, rng, labels = 4000, np.random.default_rng(3), np.zeros(4, dtype=np.int64)
-    rows = np.stack([draw_component_rows(rng, labels, family, data, 1) for _ in range(n_draws)])
+    rows = np.stack([draw_cluster_rows(rng, labels, family, data, 1) for _ in range(n_draws)])
     expected = np.exp(log_predictive_table(labels, family, data, data, 4))
     for k in range(2):
         values = [mixture_density(family, np.ones(1), rows[s, k : k + 1], data, 4) for s in range(n_draws)]

@@ -38,9 +38,9 @@ def draws_of(model, kind="flat"):
 
 
 FUNCTIONS = {
-    "predict_labels": lambda idata, model: nrm.predict_labels(idata, model, X),
+    "cluster_probabilities": lambda idata, model: nrm.cluster_probabilities(idata, model, X),
     "density": lambda idata, model: nrm.predictive_density(idata, model, X[:1]),
-    "sample_components": lambda idata, model: nrm.sample_components(idata, model),
+    "sample_cluster_parameters": lambda idata, model: nrm.sample_cluster_parameters(idata, model),
     "compute_log_likelihood": lambda idata, model: nrm.compute_log_likelihood(idata, model=model),
     "sample_posterior_predictive": lambda idata, model: nrm.sample_posterior_predictive(idata, model),
     "fused_estimate": lambda idata, model: nrm.fused_estimate(idata, model=model),

@@ -14,7 +14,7 @@ import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.model.values import Values
 from pymc_nrm.predictions import compute_log_likelihood
-from pymc_nrm.predictions.slot_draws import SlotDraws
+from pymc_nrm.predictions.any_draws import draws_of
 
 MEASURES = {"DP": nrm.DirichletProcess(0.8), "NGG": nrm.NormalizedGeneralizedGamma(0.6, 0.35)}
 LEVELS, PRIOR = np.array([-1.5, 0.3, 2.0]), np.array([0.5, 0.3, 0.2])
@@ -159,9 +159,10 @@ def test_points_are_the_draws_in_other_coordinates():
         pm.Normal("x", level[z] * weights[0], 1, observed=X)
     prior = pm.sample_prior_predictive(5, model=model, random_seed=1)["prior"].to_dataset()
     back = Values.at_points(model, [z, upper, level, weights])
-    for s, draw in enumerate(SlotDraws(prior, model, "z")):
+    points = draws_of(prior, model, "z")
+    for s, draw in enumerate(points):
         expected = [prior[name].values[0, s] for name in ("z", "upper", "level", "weights")]
-        for found, value in zip(back(draw.point), expected, strict=True):
+        for found, value in zip(back(points.point(draw)), expected, strict=True):
             np.testing.assert_allclose(found, value)
 
 
