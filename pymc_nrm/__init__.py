@@ -33,7 +33,7 @@ from pymc_nrm.measures import (
     NormalizedInverseGaussian,
     PitmanYorProcess,
 )
-from pymc_nrm.nested.weights import HierarchicalDirichletProcess
+from pymc_nrm.partitions.nested_laws.weights import HierarchicalDirichletProcess
 from pymc_nrm.predictions import (
     cluster_probabilities,
     compute_log_likelihood,

@@ -24,8 +24,8 @@ from pymc_nrm.partitions.clusters import (
     open_slot,
     ordered_labels,
 )
+from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels, is_canonical, label_counts
-from pymc_nrm.partitions.value import FlatLabels
 from pymc_nrm.testing import kernel_inputs
 
 BELL = [1, 1, 2, 5, 15, 52, 203, 877, 4140, 21147]
@@ -178,7 +178,7 @@ def test_items_of_a_cluster_share_their_parameters(poisson):
 def test_the_graph_tells_which_labels_are_a_value():
     """For every vector of labels, in and out of range, the same as renaming does."""
     labels = pt.lvector("labels")
-    sizes, valid = FlatLabels.symbolic_sizes(labels, 4)
+    sizes, valid = Ordered().symbolic_sizes(labels, 4)
     check = pytensor.function([labels], [sizes, valid], mode=Mode(linker="py", optimizer="minimum_compile"))
     for values in itertools.product(range(-1, 5), repeat=4):
         counted, is_value = check(np.array(values))
@@ -191,7 +191,7 @@ def test_the_graph_tells_which_labels_are_a_value():
 
 def test_points_are_read_and_written_in_canonical_form():
     family, data = kernel_inputs(PoissonGamma(1.0, 1.0), [0, 1, 8, 9])
-    value = FlatLabels("z")
+    value = Ordered().named("z")
     point = {"z": np.array([7, 3, 3, 0]), "alpha": np.array(1.0)}
     labels = value.read(point)
     assert (labels.tolist(), value.n_clusters(labels)) == ([0, 1, 1, 2], 3)

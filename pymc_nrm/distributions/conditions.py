@@ -8,8 +8,10 @@ def with_conditions(log_probability, parameters, d=None):
     ``ParameterValueError``, or is minus infinity if PyMC asks for that.
     """
     conditions, messages = [], []
-    for name, value in parameters._asdict().items():
-        support = parameters.hyperparameters[name].support.given(parameters)
-        conditions.append(support.condition(value, d))
+    for name, specification in getattr(parameters, "hyperparameters", {}).items():
+        support = specification.support.given(parameters)
+        conditions.append(support.condition(getattr(parameters, name), d))
         messages.append(f"{name} {support.description}")
+    if not conditions:
+        return log_probability
     return check_parameters(log_probability, *conditions, msg=", ".join(messages))

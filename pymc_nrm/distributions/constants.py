@@ -1,5 +1,6 @@
-"""Values of graphs that do not depend on random variables."""
+"""Values of graphs that do not depend on random variables, and values in the types that kernels expect."""
 
+import numpy as np
 import pytensor
 from pytensor.compile.builders import infer_shape
 from pytensor.compile.mode import Mode
@@ -33,3 +34,16 @@ def with_present_shape(value):
     if not all(isinstance(one, Constant | SharedVariable) and not isinstance(one.type, RandomType) for one in origins):
         return value
     return value.type.clone(shape=[int(constant_value(length)) for length in lengths])(value.name)
+
+
+def kernel_values(values):
+    """Return values in the types that kernels expect: floats, and contiguous arrays of float64 or int64."""
+    # Copy, since constants of a graph may be read-only arrays, for which numba would compile kernels again.
+    types = ["int64" if np.asarray(value).dtype.kind == "i" else "float64" for value in values]
+    arrays = [np.array(value, dtype=dtype, order="C") for value, dtype in zip(values, types, strict=True)]
+    return [float(array) if array.ndim == 0 else array for array in arrays]
+
+
+def kernel_family(family_class, hyperparameters):
+    """Return a family with the types of fields that kernels expect."""
+    return family_class(*kernel_values([np.asarray(value, dtype="float64") for value in hyperparameters]))

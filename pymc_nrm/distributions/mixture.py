@@ -14,10 +14,9 @@ from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.checks import check_count, naming
 from pymc_nrm.distributions.conditions import with_conditions
-from pymc_nrm.distributions.constants import with_present_shape
+from pymc_nrm.distributions.constants import kernel_family, with_present_shape
 from pymc_nrm.distributions.item_counts import count_value, rows_message
 from pymc_nrm.distributions.marginal_likelihood import has_marginal_likelihood, marginal_likelihood
-from pymc_nrm.distributions.nested_partition import NestedPartitionRV
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.observed import as_observed, numeric_data, sparse_origin
 from pymc_nrm.distributions.partition import PartitionRV
@@ -29,7 +28,6 @@ from pymc_nrm.families.needs import ITEMS, check_needs, is_family
 from pymc_nrm.hyperparameters import check_values, plain_values
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.partitions.clusters import draw_data
-from pymc_nrm.partitions.slot_labels import labels_of
 from pymc_nrm.pymc_internals import logprob, support_point
 from pymc_nrm.tree_families import base as tree_families
 
@@ -37,10 +35,10 @@ from pymc_nrm.tree_families import base as tree_families
 class MixtureRV(RandomVariable):
     """Data of a mixture; its inputs are the labels and the hyperparameters of the family in their full shape."""
 
-    __props__ = ("name", "signature", "dtype", "inplace", "family_class", "univariate", "max_clusters")
+    __props__ = ("name", "signature", "dtype", "inplace", "family_class", "univariate", "kind")
 
-    def __init__(self, family_class, univariate, max_clusters=None, **kwargs):
-        self.family_class, self.max_clusters = family_class, max_clusters
+    def __init__(self, family_class, univariate, kind, **kwargs):
+        self.family_class, self.kind = family_class, kind
         kwargs["name"], self._print_name = printed_names("mixture", family_class)
         self.univariate = univariate
         cores = [spec.core for spec in family_class.hyperparameters.values()]
@@ -68,14 +66,6 @@ class MixtureRV(RandomVariable):
         family = kernel_family(self.family_class, hyperparameters)
         values = draw_data(family, np.asarray(labels), rng, np.shape(hyperparameters[i])[axis])
         return (values[:, 0] if self.univariate else values).astype(self.dtype)
-
-
-def kernel_family(family_class, hyperparameters):
-    """Return the family with the field types that kernels expect: floats and contiguous float64 arrays."""
-    # Copy, since constants of a graph may be read-only arrays, for which numba would compile kernels again.
-    return family_class(
-        *[float(h) if np.ndim(h) == 0 else np.array(h, dtype="float64", order="C") for h in hyperparameters]
-    )
 
 
 class Mixture(Distribution):
@@ -181,71 +171,59 @@ class Mixture(Distribution):
         """Create data outside a model, for example for ``pm.draw``; arguments as in :class:`Mixture`."""
         _check_kinds(partition, family)
         family = plain_values(family)
+        op, kind = partition.owner.op, partition.owner.op.kind
         n_items, n_columns = _checked_shape(partition, shape)
-        if not is_tree_family(family):
+        if not kind.takes_trees:
             check_values(type(family)(*map(with_present_shape, family)), n_items, n_columns)
         n_features = _n_features(family, shape)
         if any(value is None for value in canonical(family)):
             missing = [name for name, value in canonical(family)._asdict().items() if value is None]
             raise ValueError(f"{type(family).__name__} without observed data needs {', '.join(missing)}; got None")
         univariate = n_features is None or (shape is not None and len(shape) == 1)
-        n = partition.owner.op.n_items(partition.owner)
+        n = op.n_items(partition.owner)
         full = _full_shape(partition, family, n, 1 if n_features is None else n_features)
-        if is_tree_family(family):
-            rng = pt.random.shared_rng(seed=None) if rng is None else rng
+        rng = pt.random.shared_rng(seed=None) if rng is None else rng
+        if kind.takes_trees:
             next_rng, values = tree_mixture(partition, full, univariate, rng)
             return (next_rng, values) if return_next_rng else values
         dtype = dtype or ("float64" if family.continuous else "int64")
-        rng = pt.random.shared_rng(seed=None) if rng is None else rng
         register_numba(MixtureRV, _numba_draw)
-        next_rng, values = MixtureRV(type(family), univariate, partition.owner.op.max_clusters, dtype=dtype)(
-            _labels(partition), *[pt.as_tensor(value) for value in full], rng=rng, return_next_rng=True
+        next_rng, values = MixtureRV(type(family), univariate, kind, dtype=dtype)(
+            kind.cluster_labels(partition), *[pt.as_tensor(value) for value in full], rng=rng, return_next_rng=True
         )
         return (next_rng, values) if return_next_rng else values
 
 
 def _check_kinds(partition, family):
     op = partition.owner.op if isinstance(partition, Variable) and partition.owner else None
-    if not isinstance(op, PartitionRV | NestedPartitionRV):
+    if not isinstance(op, PartitionRV):
         raise TypeError(
             f"partition must be a Partition or a NestedPartition; got {partition!r} of type {type(partition).__name__}"
         )
     if not is_family(family):
         raise TypeError(f"family must be a family such as NormalWishart(...); got {family!r}")
-    is_tree = isinstance(op, NestedPartitionRV) and not op.has_weights
-    if is_tree and not is_tree_family(family):
+    for_trees = not lacking(type(family), [tree_families.symbolic_log_likelihood])
+    if op.kind.takes_trees and not for_trees:
         raise TypeError(
-            f"family must be a tree family such as NormalDiffusion(...), or NestedPartition {partition.name!r} needs "
+            f"family must be a tree family such as NormalDiffusion(...), or {op.kind.title} {partition.name!r} needs "
             f"weights=HierarchicalDirichletProcess(...), since {type(family).__name__} is for components; got "
             "a NestedPartition without weights"
         )
-    if is_tree_family(family) and not is_tree:
+    if for_trees and not op.kind.takes_trees:
         raise TypeError(
             f"partition must be a NestedPartition without weights, since the means of {type(family).__name__} diffuse "
-            f"down a tree; got {partition.name!r}, a "
-            f"{'NestedPartition with weights' if isinstance(op, NestedPartitionRV) else 'Partition'}"
+            f"down a tree; got {partition.name!r}, a {op.kind.description}"
         )
-    if is_tree_family(family):
-        check_needs(type(family), (prepare_data, tree_families.symbolic_log_likelihood), "Mixture")
-    else:
-        check_needs(type(family), (prepare_data, log_likelihood), "Mixture")
-
-
-def is_tree_family(family):
-    """Return whether a family is for the leaves of a tree."""
-    return not lacking(type(family), [tree_families.symbolic_log_likelihood])
+    needed = tree_families.symbolic_log_likelihood if for_trees else log_likelihood
+    check_needs(type(family), (prepare_data, needed), "Mixture")
 
 
 def _full_shape(partition, family, n, d):
     """The family with hyperparameters of full shape."""
-    if is_tree_family(family):
-        return tree_families.broadcast_hyperparameters(family, n, d, partition.owner.op.depth)
+    kind = partition.owner.op.kind
+    if kind.takes_trees:
+        return tree_families.broadcast_hyperparameters(family, n, d, kind.depth)
     return broadcast_hyperparameters(family, n, d)
-
-
-def _labels(partition):
-    """Labels of the clusters of a partition, or of the components of a nested one."""
-    return partition[:, -1] if isinstance(partition.owner.op, NestedPartitionRV) else partition
 
 
 def _checked_dims(name, dims, shape, model):
@@ -309,7 +287,7 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     if value.type.shape[0] is None or value.type.shape[0] != labels.type.shape[0]:
         # Without this check, kernels of the graph may read beyond the end of an array.
         labels = CheckAndRaise(ValueError, rows_message(value, labels))(labels, pt.eq(labels.shape[0], X.shape[0]))
-    indices, _ = labels_of("labels", op.max_clusters).symbolic_indices(labels, labels.shape[0])
+    indices, _ = op.kind.symbolic_indices(labels, labels.shape[0])
     if has_marginal_likelihood(op.family_class, value):
         log_probability = marginal_likelihood(family, value.data.reshape(len(value.data), -1), indices)
     else:

@@ -9,68 +9,86 @@ from pytensor.graph.basic import Variable
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_nrm.checks import check_count
 from pymc_nrm.distributions.conditions import with_conditions
+from pymc_nrm.distributions.constants import kernel_values
 from pymc_nrm.distributions.item_counts import checked_count, count_value
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.own_step import of_own_step
 from pymc_nrm.distributions.printing import printed_names
 from pymc_nrm.distributions.start import DefaultStart
 from pymc_nrm.kernels.generic import lacking
-from pymc_nrm.measures.base import check_measure_hyperparameters, draw_partition, symbolic_log_eppf
-from pymc_nrm.partitions.slot_labels import draw_slot_labels, failed_draw, labels_of
+from pymc_nrm.measures.base import check_measure_hyperparameters, symbolic_log_eppf
+from pymc_nrm.partitions.flat import Ordered
+from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.pymc_internals import logprob, support_point
-
-# Steps keep some numbers for each slot.
-_MOST_SLOTS = 10**6
 
 
 class PartitionRV(RandomVariable):
-    """Labels of a random partition; its inputs are the number of items and the hyperparameters of the measure."""
+    """Labels of a random partition of some kind; its inputs are the number of items and the parameters of its law."""
 
     dtype = "int64"
-    __props__ = ("name", "signature", "dtype", "inplace", "measure_class", "max_clusters")
+    __props__ = ("name", "signature", "dtype", "inplace", "measure_class", "kind")
 
-    def __init__(self, measure_class, max_clusters=None, **kwargs):
-        self.measure_class, self.max_clusters = measure_class, max_clusters
-        kwargs["name"], self._print_name = printed_names("partition", measure_class)
-        kwargs["signature"] = ",".join(["()"] * (1 + len(measure_class._fields))) + "->(n)"
+    def __init__(self, measure_class, kind, **kwargs):
+        self.measure_class, self.kind = measure_class, kind
+        self._prior_classes = (measure_class, *kind.further_priors)
+        self._cores = [kind.field_core] * len(measure_class._fields)
+        self._cores += [core for cores in kind.further_priors.values() for core in cores]
+        kwargs["name"], self._print_name = printed_names(kind.rv_name, measure_class)
+        kwargs["signature"] = f"{','.join(['()', *self._cores])}->{kind.value_core}"
         super().__init__(**kwargs)
 
     def n_items(self, node):
         """Return the symbolic number of items of a variable, given its node."""
         return self.dist_params(node)[0]
 
-    def measure(self, node):
-        """Return the measure of a variable, given its node; the fields are tensors."""
-        return self.measure_class(*self.dist_params(node)[1:])
-
     def prior_inputs(self, node):
         """Return the tensors that the law of a variable depends on besides its number of items."""
         return self.dist_params(node)[1:]
 
-    def numeric_prior(self, values):
-        """Return the law as kernels read it, here the measure, from values of :meth:`prior_inputs`."""
-        return self.measure_class(*[float(value) for value in values])
+    def priors(self, parameters):
+        """Return the measure and what else the law needs, from :meth:`prior_inputs` or their values."""
+        remaining = iter(parameters)
+        return [one(*[next(remaining) for _ in one._fields]) for one in self._prior_classes]
 
-    def value(self, name):
-        """Return the type of the values of a variable with this name."""
-        return labels_of(name, self.max_clusters)
+    def kernel_prior(self, values):
+        """Return the law as kernels of steps read it, from values of :meth:`prior_inputs`."""
+        return self.kind.kernel_prior(self.priors(kernel_values(values)))
+
+    def draw_source(self):
+        """Return the source of a function that draws a value, and the names that it uses, for numba."""
+        environment = {self.kind.draw.__name__: self.kind.draw}
+        environment |= {f"prior_{k}": one for k, one in enumerate(self._prior_classes)}
+        fields = [name for one in self._prior_classes for name in one._fields]
+        arguments = [f"float({name})" if core == "()" else name for name, core in zip(fields, self._cores, strict=True)]
+        priors = [f"prior_{k}({', '.join(one)})" for k, one in enumerate(self.priors(arguments))]
+        call = ", ".join(["rng", "n", *priors, *map(repr, self.kind.draw_options)])
+        source = f"def draw(rng, n, {', '.join(fields)}):\n    labels = {self.kind.draw.__name__}({call})\n"
+        if self.kind.failed_draw is not None:
+            source += f"    if labels[0] < 0:\n        raise ValueError({self.kind.failed_draw!r})\n"
+        return f"{source}    return labels\n", environment, self.measure_class
 
     def _supp_shape_from_params(self, dist_params, param_shapes=None):
-        return [dist_params[0]]
+        return [pt.as_tensor(length) for length in self.kind.shape(dist_params[0])]
 
-    def rng_fn(self, rng, n, *hyperparameters_and_size):
-        *hyperparameters, size = hyperparameters_and_size
+    def rng_fn(self, rng, n, *parameters_and_size):
+        *parameters, size = parameters_and_size
         if size:
             raise NotImplementedError("batches of partitions are drawn by the numba backend only")
-        measure = self.measure_class(*[float(value) for value in hyperparameters])
-        if self.max_clusters is None:
-            return draw_partition(measure, int(n), rng)
-        labels = draw_slot_labels(measure, int(n), self.max_clusters, rng)
-        if labels[0] < 0:
-            raise ValueError(failed_draw(self.max_clusters))
+        priors = self.priors(kernel_values(parameters))
+        labels = self.kind.draw(rng, int(n), *priors, *self.kind.draw_options)
+        if self.kind.failed_draw is not None and labels[0] < 0:
+            raise ValueError(self.kind.failed_draw)
         return labels
+
+    @classmethod
+    def make(cls, measure_class, n, kind, fields, rng, return_next_rng):
+        """Make a variable, from fields of measure and further priors that have been checked."""
+        register_numba(cls, cls.draw_source)
+        n = pt.as_tensor(checked_count(f"n of a {kind.title}", n), dtype="int64")
+        rng = pt.random.shared_rng(seed=None) if rng is None else rng
+        next_rng, labels = cls(measure_class, kind)(n, *fields, rng=rng, return_next_rng=True)
+        return (next_rng, labels) if return_next_rng else labels
 
 
 class Partition(pm.Discrete):
@@ -159,13 +177,13 @@ class Partition(pm.Discrete):
         measure = measure_in_model(measure)
         n = number_of_items("Partition", name, n, dims, model)
         max_clusters = _number_of_slots(name, max_clusters, model)
-        value = labels_of(name, max_clusters)
-        initval = renamed(initval, n, f"initval of Partition {name!r}", value)
-        observed = renamed(observed, n, f"observed of Partition {name!r}", value)
+        kind = _kind(f"Partition {name!r}", max_clusters)
+        initval = renamed(initval, n, f"initval of Partition {name!r}", kind)
+        observed = renamed(observed, n, f"observed of Partition {name!r}", kind)
         labels = super().__new__(
             cls, name, measure, n, max_clusters=max_clusters, dims=dims, initval=initval, observed=observed, **kwargs
         )
-        pm.Deterministic(f"{name}_n_clusters", value.n_clusters(labels))
+        add_deterministics(name, kind, labels)
         return labels
 
     @classmethod
@@ -183,19 +201,17 @@ class Partition(pm.Discrete):
         if lacking(type(measure), [symbolic_log_eppf]):
             raise TypeError(f"measure must be a measure such as DirichletProcess(alpha); got {measure!r}")
         measure = check_measure_hyperparameters(measure)
-        n = pt.as_tensor(checked_count("n of a Partition", n), dtype="int64")
         if shape is not None and np.ndim(shape) == 1 and len(shape) != 1:
             raise ValueError(f"shape of a Partition must have one entry, its number of items; got {shape}")
-        register_numba(PartitionRV, _numba_draw)
         # Make a number a float64 constant, which PyMC prints as a number, unlike the cast of a smaller type.
         values = [value if isinstance(value, Variable) else np.float64(value) for value in measure]
-        hyperparameters = [pt.as_tensor(value).astype("float64") for value in values]
-        rng = pt.random.shared_rng(seed=None) if rng is None else rng
-        if max_clusters is not None:
-            check_count("max_clusters of a Partition", max_clusters, 1, _MOST_SLOTS)
-            max_clusters = int(max_clusters)
-        next_rng, labels = PartitionRV(type(measure), max_clusters)(n, *hyperparameters, rng=rng, return_next_rng=True)
-        return (next_rng, labels) if return_next_rng else labels
+        fields = [pt.as_tensor(value).astype("float64") for value in values]
+        kind = _kind("a Partition", max_clusters)
+        return PartitionRV.make(type(measure), n, kind, fields, rng, return_next_rng)
+
+
+def _kind(title, max_clusters):
+    return Ordered() if max_clusters is None else Slots(max_clusters, f"max_clusters of {title}")
 
 
 def measure_in_model(measure):
@@ -233,56 +249,40 @@ def number_of_items(kind, name, n, dims, model):
     return n
 
 
+def add_deterministics(name, kind, labels):
+    """Add to a model what results always have of a partition."""
+    for ending, graph in kind.deterministics(labels).items():
+        pm.Deterministic(f"{name}_{ending}", graph)
+
+
 def _number_of_slots(name, max_clusters, model):
-    title = f"max_clusters of Partition {name!r}"
-    if isinstance(max_clusters, str):
-        if max_clusters not in model.dim_lengths:
-            raise ValueError(
-                f"{title} must be a whole number or a dimension of the model, {sorted(model.dim_lengths)}; got "
-                f"{max_clusters!r}"
-            )
-        return count_value(model.dim_lengths[max_clusters])
-    if max_clusters is not None:
-        check_count(title, max_clusters, 1, _MOST_SLOTS)
-    return max_clusters
+    if not isinstance(max_clusters, str):
+        return max_clusters
+    if max_clusters not in model.dim_lengths:
+        raise ValueError(
+            f"max_clusters of Partition {name!r} must be a whole number or a dimension of the model, "
+            f"{sorted(model.dim_lengths)}; got {max_clusters!r}"
+        )
+    return count_value(model.dim_lengths[max_clusters])
 
 
-def renamed(labels, n, argument, value):
+def renamed(labels, n, argument, kind):
     """Labels from a user in canonical form; None and names of starts stay as they are."""
     if labels is None or isinstance(labels, str):
         return labels
-    return value.renamed(labels, count_value(n), argument)
+    return kind.renamed(labels, count_value(n), argument)
 
 
 @logprob.register(PartitionRV)
-def _partition_logp(op, values, rng, size, n, *hyperparameters, **kwargs):
+def _partition_logp(op, values, rng, size, n, *parameters, **kwargs):
     [labels] = values
-    measure = op.measure_class(*hyperparameters)
-    value = op.value("labels")
-    sizes, valid = value.symbolic_sizes(of_own_step(labels), n)
-    log_probability = symbolic_log_eppf(measure, pt.maximum(sizes, 1)) + value.log_share_of_names(sizes.shape[0])
-    return with_conditions(pt.switch(valid, log_probability, -np.inf), measure)
+    priors = op.priors(parameters)
+    log_probability = op.kind.log_density(priors, of_own_step(labels), n)
+    for prior in priors:
+        log_probability = with_conditions(log_probability, prior)
+    return log_probability
 
 
 @support_point.register(PartitionRV)
 def _partition_support_point(op, rv, *inputs):
-    return DefaultStart()(pt.zeros_like(rv))
-
-
-def _numba_draw(op):
-    hyperparameters = ", ".join(op.measure_class._fields)
-    environment = {"measure": op.measure_class, "draw_partition": draw_partition}
-    if op.max_clusters is None:
-        source = (
-            f"def draw(rng, n, {hyperparameters}):\n    return draw_partition(measure({hyperparameters}), n, rng)\n"
-        )
-        return source, environment, op.measure_class
-    environment["draw_slot_labels"] = draw_slot_labels
-    source = (
-        f"def draw(rng, n, {hyperparameters}):\n"
-        f"    labels = draw_slot_labels(measure({hyperparameters}), n, {op.max_clusters}, rng)\n"
-        "    if labels[0] < 0:\n"
-        f"        raise ValueError({failed_draw(op.max_clusters)!r})\n"
-        "    return labels\n"
-    )
-    return source, environment, op.measure_class
+    return DefaultStart()(op.kind.default_start(pt.zeros_like(rv), op.priors(op.prior_inputs(rv.owner))))

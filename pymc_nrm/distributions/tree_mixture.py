@@ -6,6 +6,7 @@ from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_nrm.distributions.conditions import with_conditions
+from pymc_nrm.distributions.constants import kernel_family
 from pymc_nrm.distributions.item_counts import rows_message
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.printing import printed_names
@@ -19,8 +20,6 @@ class TreeMixtureRV(RandomVariable):
 
     __props__ = ("name", "signature", "dtype", "inplace", "family_class", "univariate", "depth")
     dtype = "float64"
-    # Number of slots of a partition whose labels index parameters.
-    max_clusters = None
 
     def __init__(self, family_class, univariate, depth, **kwargs):
         self.family_class, self.univariate, self.depth = family_class, univariate, depth
@@ -44,8 +43,7 @@ class TreeMixtureRV(RandomVariable):
         *hyperparameters, size = hyperparameters_and_size
         if size:
             raise NotImplementedError("batches of data are drawn by the numba backend only")
-        fields = [float(h) if np.ndim(h) == 0 else np.array(h, dtype="float64", order="C") for h in hyperparameters]
-        values = draw_data(self.family_class(*fields), np.ascontiguousarray(paths), rng)
+        values = draw_data(kernel_family(self.family_class, hyperparameters), np.ascontiguousarray(paths), rng)
         return values[:, 0] if self.univariate else values
 
 
@@ -56,7 +54,7 @@ def _cores(family_class):
 def tree_mixture(partition, family, univariate, rng):
     """Make the random variable."""
     register_numba(TreeMixtureRV, _numba_draw)
-    op = TreeMixtureRV(type(family), univariate, partition.owner.op.depth)
+    op = TreeMixtureRV(type(family), univariate, partition.owner.op.kind.depth)
     return op(partition, *[pt.as_tensor(value) for value in family], rng=rng, return_next_rng=True)
 
 

@@ -2,7 +2,7 @@
 
 from pytensor.graph.traversal import ancestors
 
-from pymc_nrm.model.rvs import family_of, is_mixture, is_nested_partition, partition_of
+from pymc_nrm.model.rvs import family_of, is_mixture, kind_of, partition_of
 
 
 def mixtures_of(model, partition):
@@ -23,16 +23,12 @@ def other_uses(model, partition):
 
 
 def check_uses(model, partition):
-    """Check that nothing except the data of mixtures depends on a partition."""
-    for variable in other_uses(model, partition):
-        if is_nested_partition(partition):
-            raise ValueError(
-                f"{variable.name!r} depends on the labels of nested partition {partition.name!r}, which only a Mixture "
-                "may use. Deterministics may use the labels"
-            )
+    """Check that nothing except the data of mixtures depends on a partition, if its kind says so."""
+    remedy = kind_of(partition).only_mixtures
+    for variable in other_uses(model, partition) if remedy else []:
         raise ValueError(
-            f"{variable.name!r} depends on the labels of partition {partition.name!r}, which has no slots: give it "
-            "max_clusters to index parameters with its labels, or use a Mixture. Deterministics may use the labels"
+            f"{variable.name!r} depends on the labels of {remedy.format(name=partition.name)}. Deterministics may use "
+            "the labels"
         )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_nrm.distributions.mixture import kernel_family
+from pymc_nrm.distributions.constants import kernel_family
 from pymc_nrm.families.base import localise, prepare_data
 from pymc_nrm.families.no_data import NoData, NoRows
 from pymc_nrm.families.product import product, product_data
@@ -17,7 +17,7 @@ class PartitionParts:
 
     def __init__(self, partition, mixtures, evaluate):
         op, families = partition.owner.op, [family_of(rv) for rv in mixtures]
-        self._measure, self._family_classes = op.numeric_prior, [type(family) for family in families]
+        self._measure, self._family_classes = op.kernel_prior, [type(family) for family in families]
         self._names = [rv.name for rv in mixtures]
         parts = [
             list(op.prior_inputs(partition.owner)),

@@ -7,21 +7,37 @@ import numpy as np
 from pymc_nrm.checks import numeric_array
 from pymc_nrm.kernels.generic import kernel
 
-__all__ = ["all_partitions", "canonical_labels", "is_canonical", "label_counts"]
+__all__ = [
+    "all_partitions",
+    "canonical_columns",
+    "canonical_labels",
+    "is_canonical",
+    "label_counts",
+    "rename_in_order",
+    "smallest_type",
+]
+
+_TYPES = (np.uint8, np.uint16, np.uint32)
 
 
 @kernel
-def _relabel(labels, offset, n_values):
-    seen = np.full(n_values, -1, dtype=np.int64)
-    canonical = np.empty(labels.shape[0], dtype=np.int64)
-    n_clusters = 0
+def rename_in_order(labels, n_labels):
+    """Rename labels from 0 to ``n_labels - 1`` in order of appearance, in place; return how many there are."""
+    names = np.full(n_labels, -1, dtype=np.int64)
+    n_names = 0
     for i in range(labels.shape[0]):
-        value = labels[i] - offset
-        if seen[value] < 0:
-            seen[value] = n_clusters
-            n_clusters += 1
-        canonical[i] = seen[value]
-    return canonical
+        if names[labels[i]] < 0:
+            names[labels[i]] = n_names
+            n_names += 1
+        labels[i] = names[labels[i]]
+    return n_names
+
+
+@kernel
+def canonical_columns(values, n_labels):
+    """Rename the labels of each column, from 0 to ``n_labels - 1``, in order of appearance, in place."""
+    for column in range(values.shape[1]):
+        rename_in_order(values[:, column], n_labels)
 
 
 def canonical_labels(labels: Any, argument: str = "labels") -> np.ndarray:
@@ -61,7 +77,9 @@ def canonical_labels(labels: Any, argument: str = "labels") -> np.ndarray:
     if int(whole.max()) - least > 10 * whole.size + 1000:
         whole = np.unique(whole, return_inverse=True)[1].astype(np.int64)
         least = 0
-    return _relabel(np.ascontiguousarray(whole), least, int(whole.max()) - least + 1)
+    canonical = whole - least
+    rename_in_order(canonical, int(canonical.max()) + 1)
+    return canonical
 
 
 def _label_array(labels, argument):
@@ -145,3 +163,8 @@ def all_partitions(n: Any) -> np.ndarray:
         rows, highest = rows[parents], np.maximum(highest[parents], value)
         rows[:, i] = value
     return rows
+
+
+def smallest_type(largest):
+    """Return the smallest unsigned integer type that holds labels from 0 to ``largest``."""
+    return next(dtype for dtype in _TYPES if largest <= np.iinfo(dtype).max)

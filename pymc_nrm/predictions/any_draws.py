@@ -1,21 +1,30 @@
 """The draws of a partition of any kind."""
 
-from pymc_nrm.model.rvs import find_partition, has_known_paths, is_nested_partition, n_slots, value_of
-from pymc_nrm.predictions.flat_draws import FlatDraws
+from pymc_nrm.model.rvs import find_partition, kind_of
+from pymc_nrm.partitions.flat import Flat
+from pymc_nrm.partitions.known_tree import KnownTree
+from pymc_nrm.partitions.nested import Nested, WeightedNested
+from pymc_nrm.partitions.slots import Slots
+from pymc_nrm.predictions.draws import Draws
 from pymc_nrm.predictions.known_tree_draws import KnownTreeDraws
 from pymc_nrm.predictions.slot_draws import SlotDraws
 from pymc_nrm.predictions.tree_draws import TreeDraws, WeightedTreeDraws
 
 __all__ = ["draws_class", "draws_of"]
 
+# The draws of each kind of partition; a kind that is not here has those of the kind that it is made from.
+_CLASSES = {
+    Flat: Draws,
+    Slots: SlotDraws,
+    Nested: TreeDraws,
+    WeightedNested: WeightedTreeDraws,
+    KnownTree: KnownTreeDraws,
+}
+
 
 def draws_class(rv):
     """The class of draws of a partition."""
-    if has_known_paths(rv):
-        return KnownTreeDraws
-    if is_nested_partition(rv):
-        return WeightedTreeDraws if value_of(rv).has_weights else TreeDraws
-    return FlatDraws if n_slots(rv) is None else SlotDraws
+    return next(_CLASSES[kind] for kind in type(kind_of(rv)).__mro__ if kind in _CLASSES)
 
 
 def draws_of(idata, model, name=None, new_paths=None):

@@ -10,9 +10,10 @@ from pymc_nrm.families.base import check_resolution
 from pymc_nrm.families.needs import ITEMS
 from pymc_nrm.model.dependents import mixtures_of
 from pymc_nrm.model.parts import PartitionParts, joint_data, joint_family
-from pymc_nrm.model.rvs import dims_of, n_items, value_of
+from pymc_nrm.model.rvs import dims_of, kind_of, n_items
 from pymc_nrm.model.values import Values
 from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.partitions.prediction_rule import draw_new_labels, log_join_without, log_prediction_rule
 from pymc_nrm.predictions.drawing import draw_data_of_clusters
 from pymc_nrm.predictions.estimate_clusters import probabilities_of_clusters
 from pymc_nrm.predictions.new_items import NewItems
@@ -51,8 +52,8 @@ class Draws:
     Hyperparameters and latent mixtures are functions of the other variables in the posterior; what depends on none of
     them is evaluated once.  Data are read from the model, as ``pm.set_data`` left them.
 
-    Each kind says where one more item may go: ``log_join``, ``log_join_others`` and ``labels_with_new``.  What is here
-    holds wherever the item joins one of the clusters or opens a new one.
+    What is here holds where the measure's prediction rule says which cluster a new item joins.  Classes for other kinds
+    override ``log_join``, ``log_join_others`` and ``labels_with_new``, or what is made of them.
     """
 
     # Name and dimensions of the probability of what a new item may open.
@@ -63,7 +64,7 @@ class Draws:
 
     def __init__(self, idata, model, rv, *, same_items=True):
         self.model, self.rv, self.partition = model, rv, rv.name
-        self.posterior, self.kind = posterior_of(idata, by_chain=True), value_of(rv)
+        self.posterior, self.kind = posterior_of(idata, by_chain=True), kind_of(rv)
         mixtures = mixtures_of(model, rv)
         self.mixtures, self.n_items = [mixture.name for mixture in mixtures], n_items(rv)
         # Items of the draws; new items may be in the model in place of these.
@@ -106,7 +107,7 @@ class Draws:
             if s == 0:
                 self._check_items(given)
             if value is None or self._value.varies[0]:
-                value = self.kind.read({self.partition: self._value(given)[0]})
+                value = self.kind.of_items(self.kind.read({self.partition: self._value(given)[0]}))
                 labels = self.clusters(value)
             prior, families, data = self._parts.prepared(given)
             for name, family, rows, varies in zip(self.mixtures, families, data, self._parts.data_vary, strict=True):
@@ -123,7 +124,7 @@ class Draws:
 
     def clusters(self, value):
         """Clusters of the items in a value, in order of appearance."""
-        return canonical_labels(value)
+        return canonical_labels(self.kind.cluster_labels(value))
 
     def take_new_paths(self, new_paths):
         """Take the groups of new items, as the user writes them."""
@@ -140,15 +141,20 @@ class Draws:
         """Log probabilities that a new item joins each cluster or, in the last column, a new one, before its data are
         seen. Shapes: returns (n_new, n_clusters + 1), or one row for all.
         """
-        raise NotImplementedError
+        return log_prediction_rule(draw.prior, self.kind.counts(draw.labels))[None]
 
     def log_join_others(self, draw):
         """The same for each item, left out of the clusters of the others, shape (n, n_clusters + 1)."""
-        raise NotImplementedError
+        join = log_join_without(draw.prior, self.kind.counts(draw.labels))[draw.labels]
+        known = self.kind.known_without(draw.labels)
+        join[known] = -np.inf
+        join[known, draw.labels[known]] = 0.0
+        return join
 
     def labels_with_new(self, draw, n_new, rng):
         """Value of the items followed by new ones, which are drawn one after another from their predictive law."""
-        raise NotImplementedError
+        new = draw_new_labels(draw.prior, self.kind.counts(draw.labels), n_new, rng)
+        return np.concatenate([draw.labels, new])
 
     def log_weights(self, draw, families, data, points, n_points):
         """Log joint weights of where a new item goes and of its data there, shape (n_points, number of places)."""
@@ -166,10 +172,6 @@ class Draws:
         return log_sum_rows(table + self.log_join_others(draw))
 
     # Data
-
-    def columns(self):
-        """Dimensions of a value after that of the items: the end of their names, and coordinates."""
-        return {"column": self.kind.columns} if len(self.kind.shape(self.n_items)) > 1 else {}
 
     def names_of_data(self):
         """Names of the variables that are data of the items: mixtures, and what else depends on labels."""

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.nested.labels import NestedLabels
+from pymc_nrm.partitions.nested import Nested
 from pymc_nrm.predictions.tables import log_sum_rows
 from pymc_nrm.stats.nested.item_tree import ItemTree
 from pymc_nrm.stats.nested.nested_point_estimate import nested_point_estimate
@@ -66,7 +66,7 @@ def _estimate_paths(estimate, draws):
         stored = draws.posterior[draws.partition].isel({draws.dims[1]: slice(0, depth)})
         estimate = nested_point_estimate(stored, random_seed=0)
     if not isinstance(estimate, ItemTree):
-        return NestedLabels(draws.partition, depth, False).renamed(estimate, n, "estimate")
+        return Nested(depth).renamed(estimate, n, "estimate")
     if estimate.information.get("method") == "majority_rule":
         raise ValueError(
             "estimate must have the levels of the draws, as nested_point_estimate and maximum_clade_credibility have "

@@ -218,9 +218,7 @@ def _closeness(draws, components, rng, progressbar):
 
 def _named(family, rows):
     """Columns of rows of parameters by their names, in the coordinates of the family: distances need no shift."""
-    result, start = {}, 0
-    for name, shape in parameter_shapes(family).items():
-        size = int(np.prod(shape))
-        result[name] = rows[:, start : start + size].reshape(-1, *shape)
-        start += size
-    return result
+    shapes = parameter_shapes(family)
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])
+    parts = np.split(rows, ends[:-1], axis=1)
+    return {name: part.reshape(-1, *shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}

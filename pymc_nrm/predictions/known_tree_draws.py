@@ -4,11 +4,11 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
-from pymc_nrm.nested.forward import draw_further_nested
-from pymc_nrm.nested.known_paths import KnownPaths, canonical_paths
-from pymc_nrm.nested.labels import canonical_columns
+from pymc_nrm.partitions.labels import canonical_columns
+from pymc_nrm.partitions.nested_laws.forward import draw_further_nested
+from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths, canonical_paths
+from pymc_nrm.partitions.nested_laws.next_item import Places, component_weights, nodes_of_paths
 from pymc_nrm.predictions.draws import Draws
-from pymc_nrm.predictions.places import Places, component_weights, nodes_of_paths
 from pymc_nrm.predictions.tree_draws import without_item
 
 __all__ = ["KnownTreeDraws"]
@@ -24,7 +24,7 @@ class KnownTreeDraws(Draws):
 
     def take_new_paths(self, new_paths):
         if new_paths is not None:
-            self.new_paths, _ = canonical_paths("new_paths", new_paths, self.rv.owner.op.nodes)
+            self.new_paths, _ = canonical_paths("new_paths", new_paths, self.kind.nodes)
 
     def _check_new_paths(self, n_new):
         if not len(self.new_paths):
@@ -39,27 +39,19 @@ class KnownTreeDraws(Draws):
         if len(self.new_paths) != 1:
             raise ValueError(f"new_paths must have one row, the group of the item; got {len(self.new_paths)} rows")
 
-    def clusters(self, value):
-        return np.ascontiguousarray(value[:, -1])
-
-    def paths(self, draw):
-        """Nodes of the items at levels 1 to depth, shape (n, depth)."""
-        return np.ascontiguousarray(draw.value[:, : self.kind.depth])
-
     def log_join(self, draw, n_new):
         self._check_new_paths(n_new)
-        longer = np.vstack([self.paths(draw), self.new_paths])
-        n_components = int(draw.labels.max()) + 1
-        weights, leaves = _leaf_weights(longer, draw.prior[1], draw.value, draw.labels, n_components)
+        longer = np.vstack([self.kind.known_paths, self.new_paths])
+        weights, leaves = _leaf_weights(longer, draw.prior[1], draw.value, draw.labels, int(draw.labels.max()) + 1)
         return np.log(weights[leaves[len(draw.labels) :]])
 
     def log_join_others(self, draw):
-        n_components = int(draw.labels.max()) + 1
+        paths, n_components = self.kind.known_paths, int(draw.labels.max()) + 1
         with np.errstate(divide="ignore"):
-            return np.log(_weights_left_out(self.paths(draw), draw.prior[1], draw.value, draw.labels, n_components))
+            return np.log(_weights_left_out(paths, draw.prior[1], draw.value, draw.labels, n_components))
 
     def labels_with_new(self, draw, n_new, rng):
-        paths = self.paths(draw)
+        paths = self.kind.known_paths
         if n_new:
             self._check_new_paths(n_new)
             paths = np.vstack([paths, np.broadcast_to(self.new_paths, (n_new, paths.shape[1]))])

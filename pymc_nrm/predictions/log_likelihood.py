@@ -8,7 +8,7 @@ from pymc.model import Model
 
 from pymc_nrm.checks import check_flag
 from pymc_nrm.model.dependents import mixtures_of, other_uses
-from pymc_nrm.model.rvs import checked_model, is_mixture, is_nested_partition, is_partition, partition_of
+from pymc_nrm.model.rvs import checked_model, is_mixture, kind_of, partition_of
 from pymc_nrm.predictions.any_draws import draws_of
 from pymc_nrm.predictions.docstrings import documented
 from pymc_nrm.predictions.layout import draws_dataset, partition_coords
@@ -140,16 +140,13 @@ def compute_log_likelihood(
 def _partition_name(model, var_name):
     """Name of the partition, given its own name or that of its only data."""
     rv = next((rv for rv in model.basic_RVs if rv.name == var_name), None)
-    if rv is None or is_partition(rv) or is_nested_partition(rv):
+    if rv is None or kind_of(rv) is not None:
         return var_name
-    partitions = [rv for rv in model.basic_RVs if is_partition(rv) or is_nested_partition(rv)]
-    if is_mixture(rv):
-        partition = partition_of(rv)
-    else:
-        found = [partition for partition in partitions if rv in other_uses(model, partition)]
-        if len(found) != 1:
-            return var_name
-        [partition] = found
+    partitions = [one for one in model.basic_RVs if kind_of(one) is not None]
+    found = [partition_of(rv)] if is_mixture(rv) else [one for one in partitions if rv in other_uses(model, one)]
+    if len(found) != 1:
+        return var_name
+    [partition] = found
     others = [
         other.name for other in (*mixtures_of(model, partition), *other_uses(model, partition)) if other is not rv
     ]

@@ -20,7 +20,7 @@ from pymc_nrm.predictions.docstrings import documented
 from pymc_nrm.predictions.drawing import covariances_held
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
 from pymc_nrm.predictions.new_items import as_rows
-from pymc_nrm.stats.draws import posterior_of
+from pymc_nrm.stats.draws import posterior_of, stacked
 
 
 @kernel
@@ -84,12 +84,13 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
         points = prepare_data(draws.family, rows)
     if isinstance(points, Centred):
         points = points._replace(values=np.array(rows, dtype="float64", order="C"), center=np.zeros(d))
-    values = np.empty((len(draws.weights), rows.shape[0]))
-    for s, weights in enumerate(draws.weights):
-        kept = weights > 0.0
-        with covariances_held(f"the density of {layout.name!r} cannot be computed"):
-            values[s] = mixture_density(draws.family, weights[kept], draws.rows(s, kept), points, rows.shape[0])
-    return draws_dataset(draws.dataset, {"density": (("point",), values)}, point_coords(rows), layout.density_attrs())
+    values = []
+    with covariances_held(f"the density of {layout.name!r} cannot be computed"):
+        for weights, atoms in draws:
+            table = np.concatenate([one.reshape(len(weights), -1) for one in atoms.values()], axis=1)
+            values.append(mixture_density(draws.family, weights, table, points, rows.shape[0]))
+    density = {"density": (("point",), np.array(values))}
+    return draws_dataset(draws.dataset, density, point_coords(rows), layout.density_attrs())
 
 
 @documented
@@ -137,10 +138,7 @@ def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: 
         raise ValueError(f"grid must be a vector of numbers, shape (m,), without NaN; got shape {x.shape}")
     check_count("feature", feature, 0, draws.n_features - 1)
     x = x.astype("float64")
-    values = np.empty((len(draws.weights), len(x)))
-    for s, weights in enumerate(draws.weights):
-        kept = weights > 0.0
-        values[s] = weights[kept] @ component_cdf(draws.family, draws.parameters(s, kept), feature, x)
+    values = np.array([weights @ component_cdf(draws.family, atoms, feature, x) for weights, atoms in draws])
     attrs = {"variable": draws.layout.name, "feature": feature}
     return draws_dataset(draws.dataset, {"cdf": (("point",), values)}, {"point": x}, attrs)
 
@@ -180,10 +178,7 @@ def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
     (1, 2)
     """
     draws = _MeasureDraws(measure_draws, model, component_mean, "measure_mean")
-    values = np.empty((len(draws.weights), draws.n_features))
-    for s, weights in enumerate(draws.weights):
-        kept = weights > 0.0
-        values[s] = weights[kept] @ component_mean(draws.family, draws.parameters(s, kept))
+    values = np.array([weights @ component_mean(draws.family, atoms) for weights, atoms in draws])
     layout = draws.layout
     dims = () if layout.univariate else (layout.feature_dim,)
     variable = (dims, values[:, 0] if layout.univariate else values)
@@ -191,7 +186,7 @@ def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
 
 
 class _MeasureDraws:
-    """Weights and parameters of draws of a random measure, and a family with their shapes."""
+    """An iterable of the weights and the parameters, by name, of the atoms of each draw of a random measure."""
 
     def __init__(self, measure_draws, model, needed, user):
         self.dataset = posterior_of(measure_draws, by_chain=True)
@@ -201,6 +196,7 @@ class _MeasureDraws:
                 "measure_draws must come from sample_random_measure, with the variable weight and the attribute "
                 f"variable; got variables {sorted(map(str, self.dataset.data_vars))}"
             )
+        self.dataset = self.dataset.transpose("chain", "draw", "atom", ...)
         empty = ~(self.dataset["weight"] > 0.0).any("atom")
         if empty.any():
             raise ValueError(
@@ -211,9 +207,17 @@ class _MeasureDraws:
         check_needs(self.layout.family_class, [needed, *PARAMETERS], user)
         self.n_features = 1 if self.layout.univariate else self.dataset.sizes[self.layout.feature_dim]
         self.family = self._family()
-        self.weights = self._stacked("weight", ())
-        shapes = parameter_shapes(self.family)
-        self._parameters = {name: self._stacked(name, shape) for name, shape in shapes.items()}
+        self._weights = stacked(self.dataset, "weight")
+        shape = self._weights.shape
+        self._parameters = {
+            name: stacked(self.dataset, name).reshape(*shape, *own)
+            for name, own in parameter_shapes(self.family).items()
+        }
+
+    def __iter__(self):
+        for s, weights in enumerate(self._weights):
+            kept = weights > 0.0
+            yield weights[kept], {name: values[s, kept] for name, values in self._parameters.items()}
 
     def _family(self):
         """A family of full shape; given parameters, items do not depend on the values of its hyperparameters."""
@@ -221,18 +225,3 @@ class _MeasureDraws:
         cores = [spec.core for spec in self.layout.family_class.hyperparameters.values()]
         fields = [np.full([sizes[axis] for axis in core], float(sizes["l"])) for core in cores]
         return kernel_family(self.layout.family_class, fields)
-
-    def _stacked(self, name, shape):
-        if name not in self.dataset:
-            raise ValueError(f"measure_draws lack the variable {name!r}; they have {sorted(map(str, self.dataset))}")
-        values = self.dataset[name].transpose("chain", "draw", "atom", ...).to_numpy()
-        return values.reshape(-1, self.dataset.sizes["atom"], *shape)
-
-    def parameters(self, s, kept):
-        """Parameters of the kept atoms of draw s, by name."""
-        return {name: values[s, kept] for name, values in self._parameters.items()}
-
-    def rows(self, s, kept):
-        """Parameters of the kept atoms of draw s, one row each."""
-        parts = [values.reshape(kept.sum(), -1) for values in self.parameters(s, kept).values()]
-        return np.concatenate(parts, axis=1)

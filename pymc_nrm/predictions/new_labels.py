@@ -12,7 +12,7 @@ from pymc_nrm.checks import check_name, random_generator
 from pymc_nrm.model.rvs import checked_model, dims_of, find_partition
 from pymc_nrm.predictions.any_draws import draws_class
 from pymc_nrm.predictions.docstrings import documented
-from pymc_nrm.predictions.new_slots import NewSlots
+from pymc_nrm.predictions.slot_draws import NewSlots
 from pymc_nrm.progress import tracked
 
 

@@ -103,7 +103,7 @@ def sample_posterior_predictive(
             check_needs(layout.family_class, draws.needs_of_data, "sample_posterior_predictive")
         new_dim = f"new_{draws.item_dim}"
         labels, results = _draw(draws, group, new_items, rng, progressbar)
-        columns = {f"{draws.partition}_{dim}": names for dim, names in draws.columns().items()}
+        columns = {f"{draws.partition}_{dim}": names for dim, names in draws.kind.coords().items()}
         predicted[draws.partition] = ((new_dim, *columns), labels)
         new_coords |= columns
         for layout in group:

@@ -12,12 +12,12 @@ from pymc_nrm.checks import check_count, check_number, random_generator
 from pymc_nrm.families.conjugate import restore_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.special import log_sum_exp
+from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.predictions.any_draws import draws_of
 from pymc_nrm.predictions.docstrings import documented
 from pymc_nrm.predictions.drawing import draw_cluster_rows
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded
-from pymc_nrm.predictions.measure_jumps import draw_jumps
 from pymc_nrm.progress import tracked
 
 

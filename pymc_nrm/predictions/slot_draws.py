@@ -6,20 +6,21 @@ import numpy as np
 from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.itemwise.item_table import ItemTable
+from pymc_nrm.itemwise.terms import terms_of
 from pymc_nrm.model.dependents import other_uses
 from pymc_nrm.model.parts import joint_data, joint_family
-from pymc_nrm.model.rvs import is_mixture
+from pymc_nrm.model.rvs import dims_of, is_mixture
 from pymc_nrm.model.values import Values, in_value_space
-from pymc_nrm.partitions.slot_labels import MOST_TRIES, failed_draw
-from pymc_nrm.predictions.flat_draws import FlatDraws
-from pymc_nrm.predictions.new_slots import NewSlots
+from pymc_nrm.partitions.slots import MOST_TRIES
+from pymc_nrm.predictions.draws import Draws
 from pymc_nrm.predictions.tables import log_leave_one_out_table, log_sum_rows
+from pymc_nrm.progress import tracked
 from pymc_nrm.stats.draws import stacked
 
-__all__ = ["SlotDraws", "log_slot_weights"]
+__all__ = ["NewSlots", "SlotDraws"]
 
 
-class SlotDraws(FlatDraws):
+class SlotDraws(Draws):
     """Draws of a partition with ``max_clusters``, whose values are the slots of the items.
 
     Its data may be mixtures, or other variables given parameters of the slots, which are a part of every draw.
@@ -110,26 +111,26 @@ class SlotDraws(FlatDraws):
             table += self.log_densities(self.point(draw), self.indexed)
         if self.mixtures:
             of_clusters = log_leave_one_out_table(draw.labels, joint_family(draw.families), joint_data(draw.data))
-            table += by_slot(of_clusters, _own_slots(draw), self.max_clusters)
-        weights = log_slot_weights(self.log_join_others(draw), _own_slots(draw), self.max_clusters)
+            table += by_slot(of_clusters, _slots_in_use(draw), self.max_clusters)
+        weights = log_slot_weights(self.log_join_others(draw), _slots_in_use(draw), self.max_clusters)
         return log_sum_rows(table + weights)
 
     def log_weights_of_new(self, draw):
         """Log probabilities of the slot of one more item, before its data are seen, shape (1, max_clusters)."""
-        return log_slot_weights(self.log_join(draw, 1), _own_slots(draw), self.max_clusters)
+        return log_slot_weights(self.log_join(draw, 1), _slots_in_use(draw), self.max_clusters)
 
     def draw_new_slots(self, draw, rng):
         """Draw the slots of the new items one after another, given that there are at most ``max_clusters`` clusters."""
-        own, n_old = _own_slots(draw), len(draw.labels)
+        own, n_old = _slots_in_use(draw), len(draw.labels)
         for _ in range(MOST_TRIES):
             labels = self.labels_with_new(draw, self.n_items, rng)[n_old:]
             if labels.max() < self.max_clusters:
                 empty = np.setdiff1d(np.arange(self.max_clusters), own)
                 return np.concatenate([own, rng.permutation(empty)])[labels]
-        raise ValueError(failed_draw(self.max_clusters))
+        raise ValueError(self.kind.failed_draw)
 
 
-def _own_slots(draw):
+def _slots_in_use(draw):
     """The slot of each cluster, in the order of their labels."""
     return draw.value[np.unique(draw.labels, return_index=True)[1]]
 
@@ -182,3 +183,51 @@ def data_of_items(model, partition):
                         "its data; use a likelihood with the latent variable integrated out"
                     )
     return names
+
+
+class NewSlots:
+    """New items, each taken by itself, with data of the given names."""
+
+    def __init__(self, draws, names):
+        self._draws, self._names = draws, names
+        dim = dims_of(draws.model, draws.rv)[0]
+        values = draws.model.coords.get(dim)
+        self.dim, self.coords = f"new_{dim}", {} if values is None else {f"new_{dim}": np.asarray(values)}
+
+    @staticmethod
+    def places(draw):
+        """Where the items of a draw are, as indices of the columns of a table."""
+        return draw.value
+
+    def tables(self, description, progressbar):
+        """Iterate over the draws, with log probabilities of the slots of every new item, shape (m, max_clusters)."""
+        draws, name = self._draws, self._draws.partition
+        with tracked(draws, description, progressbar) as progressing:
+            for draw in progressing:
+                point = {**draws.point(draw), name: np.zeros(draws.n_items, dtype=np.int64)}
+                if draw.index == 0:
+                    _check_shapes(draws, point)
+                table = draws.log_densities(point, self._names) + draws.log_weights_of_new(draw)
+                total = log_sum_rows(table)
+                if not np.isfinite(total).all():
+                    item = int(np.argmin(np.isfinite(total)))
+                    raise ValueError(
+                        f"data of new item {item} of partition {name!r} have log density {total[item]} given a draw: "
+                        "they are impossible in every slot"
+                    )
+                yield draw, table - total[:, None]
+
+
+def _check_shapes(draws, point):
+    """Check that draws of the variables that the data depend on have the shapes that new data need."""
+    model = draws.model
+    used = set(ancestors([term.graph for term in terms_of(model, draws.rv)]))
+    shapes = model.eval_rv_shapes()
+    for rv in model.free_RVs:
+        value = model.rvs_to_values[rv]
+        if value in used and rv is not draws.rv and np.shape(point[value.name]) != tuple(shapes[value.name]):
+            raise ValueError(
+                f"known must be [], since the data of new items depend on {rv.name!r}, of which there are values for "
+                f"the old items only: its draws have shape {np.shape(point[value.name])}, the model needs "
+                f"{tuple(map(int, shapes[value.name]))}"
+            )

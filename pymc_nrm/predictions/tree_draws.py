@@ -7,11 +7,11 @@ from pymc_nrm.families.needs import ITEMS
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.model.parts import joint_data, joint_family
-from pymc_nrm.nested.forward import draw_further_nested, draw_further_paths
-from pymc_nrm.nested.labels import rename_in_order
+from pymc_nrm.partitions.labels import rename_in_order
+from pymc_nrm.partitions.nested_laws.forward import draw_further_nested, draw_further_paths
+from pymc_nrm.partitions.nested_laws.next_item import component_weights, places_of
 from pymc_nrm.predictions.draws import Draws
 from pymc_nrm.predictions.estimate_nodes import probabilities_of_nodes
-from pymc_nrm.predictions.places import component_weights, places_of
 from pymc_nrm.predictions.tables import log_leave_one_out_table, log_predictive_table
 from pymc_nrm.tree_families.draws import draw_given_data
 from pymc_nrm.tree_families.predictive import log_predictive_at_places
@@ -71,10 +71,7 @@ class WeightedTreeDraws(TreeDraws):
     """Draws of a nested partition with weights: data come from a component, by the weights of the node."""
 
     needs_of_data = ITEMS
-    draw_data = Draws.draw_data
-
-    def clusters(self, value):
-        return np.ascontiguousarray(value[:, -1])
+    clusters, draw_data = Draws.clusters, Draws.draw_data
 
     def _log_densities(self, draw, places, families, data, points, n_points):
         n_components = int(draw.labels.max()) + 1

@@ -37,7 +37,7 @@ def partitions_of(model):
 
 def nested_partitions_of(model):
     """Depths of the free nested partitions of a model, by name."""
-    return {rv.name: rv.owner.op.depth for rv in model.free_RVs if is_nested_partition(rv)}
+    return {rv.name: value_of(rv).depth for rv in model.free_RVs if is_nested_partition(rv)}
 
 
 def variables_with_labels(model):
@@ -90,7 +90,7 @@ def run_and_check(
     slots = slot_parameters(model, posterior)
     renamed = changed_by_renaming(model, slots)
     mark_partitions(idata, partitions, slots, nested_partitions_of(model), renamed)
-    with_weights = [rv.name for rv in model.free_RVs if is_nested_partition(rv) and value_of(rv).has_weights]
+    with_weights = [rv.name for rv in model.free_RVs if is_nested_partition(rv) and value_of(rv).further_priors]
     partitions = [*partitions, *add_components(idata, with_weights)]
     if likelihoods:
         add_log_likelihood(idata, model, likelihoods, not quiet and kwargs.get("progressbar", True) is not False)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_nrm.partitions.value import smallest_type
+from pymc_nrm.partitions.labels import smallest_type
 
 _NUMBERS = (bool, int, float, np.generic)
 

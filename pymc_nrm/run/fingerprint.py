@@ -16,6 +16,7 @@ from pytensor.graph.type import Type
 from pytensor.tensor.random.type import RandomType
 
 from pymc_nrm.kernels.fingerprints import class_fingerprint, source_fingerprint
+from pymc_nrm.partitions.kind import Kind
 from pymc_nrm.pymc_internals import NOT_SETTINGS, SETTINGS, flatten_steps
 
 _PACKAGES = ("pymc", "pytensor", "numba", "numpy", "scipy")
@@ -141,6 +142,8 @@ def _describe(value):
         return str(value)
     if isinstance(value, Op):
         return _describe_op(value)
+    if isinstance(value, Kind):
+        return f"{_describe(type(value))}{_describe(value.key)}"
     return _describe(type(value))
 
 

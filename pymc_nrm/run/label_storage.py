@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.partitions.value import smallest_type
+from pymc_nrm.partitions.labels import smallest_type
 from pymc_nrm.pymc_internals import BaseTrace
 
 # How labels may be kept.

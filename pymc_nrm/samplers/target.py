@@ -10,7 +10,6 @@ from pymc_nrm.hyperparameters import check_values
 from pymc_nrm.measures.base import check_measure_hyperparameters
 from pymc_nrm.model.dependents import check_uses, mixtures_of
 from pymc_nrm.model.parts import PartitionParts, joint_data, joint_family
-from pymc_nrm.model.rvs import n_slots
 from pymc_nrm.model.values import Values
 
 
@@ -18,8 +17,7 @@ class Target:
     """The part of a model's log-probability that depends on one partition, in the form that kernels read."""
 
     def __init__(self, model, partition, point, compile_kwargs=None):
-        if n_slots(partition) is None:
-            check_uses(model, partition)
+        check_uses(model, partition)
         self._partition, self.mixtures = partition, mixtures_of(model, partition)
         evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
         self._parts = PartitionParts(partition, self.mixtures, evaluate)

@@ -9,8 +9,8 @@ from pymc_nrm.families import BernoulliBeta, NormalWishart
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.nested.levels import Levels
-from pymc_nrm.nested.prior import log_nested_prior
+from pymc_nrm.partitions.nested_laws.levels import Levels
+from pymc_nrm.partitions.nested_laws.prior import log_nested_prior
 from pymc_nrm.samplers.nested.sweep import Sweep, sweep
 from pymc_nrm.testing import kernel_inputs, largest_z, z_scores
 

@@ -11,8 +11,8 @@ from enumeration import all_values
 import pymc_nrm as nrm
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.nested.known_paths import KnownPaths, canonical_paths
-from pymc_nrm.nested.prior import log_nested_prior
+from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths, canonical_paths
+from pymc_nrm.partitions.nested_laws.prior import log_nested_prior
 from pymc_nrm.testing import kernel_inputs, mean_and_error
 
 X = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0]])

@@ -20,10 +20,10 @@ from enumerated_posterior import (
 from enumeration import all_values
 from pytensor.compile.mode import Mode
 
-from pymc_nrm.nested.forward import draw_further_nested, draw_nested
-from pymc_nrm.nested.known_paths import KnownPaths, canonical_paths
-from pymc_nrm.nested.labels import NestedLabels
-from pymc_nrm.nested.prior import log_nested_prior, log_path_prior, symbolic_log_nested_prior
+from pymc_nrm.partitions.nested import WeightedNested
+from pymc_nrm.partitions.nested_laws.forward import draw_further_nested, draw_nested
+from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths, canonical_paths
+from pymc_nrm.partitions.nested_laws.prior import log_nested_prior, log_path_prior, symbolic_log_nested_prior
 from pymc_nrm.samplers.nested.sweep import Sweep, sequential_start
 
 PATHS = {
@@ -73,7 +73,7 @@ def test_law_of_tables_given_paths(case):
     conditional = [log_nested_prior(own, gammas, value) - log_path_prior(own, value) for value in values]
     np.testing.assert_allclose(log_p, conditional, atol=1e-12)
     gamma, labels = pt.dvector("gamma"), pt.lmatrix("labels")
-    value, n = NestedLabels("h", len(gammas) - 1, True), pt.constant(len(known.paths))
+    value, n = WeightedNested(len(gammas) - 1), pt.constant(len(known.paths))
     graph = symbolic_log_nested_prior(value, KnownPaths(pt.constant(known.paths)), gamma, labels, n)
     mode = Mode(linker="py", optimizer="fast_compile")
     function = pytensor.function([gamma, labels], [graph, pytensor.grad(graph, gamma)], mode=mode)

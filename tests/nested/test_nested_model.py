@@ -7,8 +7,8 @@ from enumeration import all_values
 
 import pymc_nrm as nrm
 from pymc_nrm.distributions.start import is_default_start
-from pymc_nrm.nested.levels import Levels
-from pymc_nrm.nested.prior import log_path_prior
+from pymc_nrm.partitions.nested_laws.levels import Levels
+from pymc_nrm.partitions.nested_laws.prior import log_path_prior
 from pymc_nrm.testing import mean_and_error
 
 X = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0]])

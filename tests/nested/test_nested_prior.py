@@ -7,10 +7,10 @@ import pytest
 from enumeration import all_values
 
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
-from pymc_nrm.nested.forward import draw_nested, draw_paths
-from pymc_nrm.nested.labels import NestedLabels
-from pymc_nrm.nested.levels import Levels, levels_of, symbolic_levels_of
-from pymc_nrm.nested.prior import log_nested_prior, log_path_prior, symbolic_log_nested_prior
+from pymc_nrm.partitions.nested import Nested, WeightedNested
+from pymc_nrm.partitions.nested_laws.forward import draw_nested, draw_paths
+from pymc_nrm.partitions.nested_laws.levels import Levels, levels_of, symbolic_levels_of
+from pymc_nrm.partitions.nested_laws.prior import log_nested_prior, log_path_prior, symbolic_log_nested_prior
 
 ALPHA, SIGMA, GAMMA = np.array([0.7, 1.3, 0.4]), np.array([0.5, 0.2, 0.0]), np.array([1.5, 0.8, 1.9, 0.6])
 
@@ -34,7 +34,7 @@ def symbolic(depth, has_weights, has_discount):
     """Function of alpha, sigma, gamma and a value that returns its log probability and the gradients."""
     alpha, sigma, gamma, labels = pt.dvector("alpha"), pt.dvector("sigma"), pt.dvector("gamma"), pt.lmatrix("labels")
     measure = PitmanYorProcess(sigma, alpha) if has_discount else DirichletProcess(alpha)
-    value = NestedLabels("h", depth, has_weights)
+    value = (WeightedNested if has_weights else Nested)(depth)
     own = symbolic_levels_of(measure)
     log_p = symbolic_log_nested_prior(value, own, gamma if has_weights else None, labels, pt.constant(4))
     gradient = pytensor.grad(log_p, [alpha, gamma], disconnected_inputs="ignore")

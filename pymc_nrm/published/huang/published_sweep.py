@@ -6,9 +6,9 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
-from pymc_nrm.nested.forward import members
-from pymc_nrm.nested.labels import canonical_columns
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
+from pymc_nrm.partitions.labels import canonical_columns
+from pymc_nrm.partitions.nested_laws.forward import members
 from pymc_nrm.published.huang.item_moves import move_item
 from pymc_nrm.published.huang.node_measures import (
     customer_counts,

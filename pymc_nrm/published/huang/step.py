@@ -135,7 +135,7 @@ class PublishedNestedGibbs(NestedStep):
     def check_variable(self, model, partition):
         """Raise an error unless the nested partition has weights and all hyperparameters are fixed."""
         name = type(self).__name__
-        if not self.value.has_weights:
+        if not self.value.further_priors:
             raise ValueError(
                 f"vars of {name} must be a NestedPartition with weights; {partition.name!r} has none. NestedGibbs "
                 "samples it"
@@ -146,7 +146,7 @@ class PublishedNestedGibbs(NestedStep):
                 f"vars of {name} must be a NestedPartition with a random tree; that of {partition.name!r} is known. "
                 "NestedGibbs samples it"
             )
-        parts = [(partition, part) for part in op.measure_and_weights(op.prior_inputs(partition.owner))]
+        parts = [(partition, part) for part in op.priors(op.prior_inputs(partition.owner))]
         parts += [(mixture, family_of(mixture)) for mixture in mixtures_of(model, partition)]
         for variable, part in parts:
             for field, value in part._asdict().items():
@@ -171,7 +171,7 @@ class PublishedNestedGibbs(NestedStep):
 
     @classmethod
     def competence(cls, var, has_grad):
-        suits = is_nested_partition(var) and value_of(var).has_weights and not has_known_paths(var)
+        suits = is_nested_partition(var) and value_of(var).further_priors and not has_known_paths(var)
         return Competence.COMPATIBLE if suits else Competence.INCOMPATIBLE
 
 

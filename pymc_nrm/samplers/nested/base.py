@@ -15,8 +15,8 @@ from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.marks import NUMBER, partition_number
 from pymc_nrm.model.rvs import checked_model, family_of, is_nested_partition, value_of
-from pymc_nrm.nested.known_paths import KnownPaths
-from pymc_nrm.nested.prior import log_nested_prior, log_path_prior
+from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
+from pymc_nrm.partitions.nested_laws.prior import log_nested_prior, log_path_prior
 from pymc_nrm.pymc_internals import Competence
 from pymc_nrm.samplers.base import LabelStep
 from pymc_nrm.samplers.finite import check_against_graph, error_of_parts, graph_log_likelihood
@@ -66,7 +66,7 @@ class NestedStep(LabelStep):
         self.options = options
         self.value = value_of(partition)
         self.check_variable(model, partition)
-        if not self.value.has_weights:
+        if not self.value.further_priors:
             self.stats_dtypes_shapes = {
                 name: kind for name, kind in self.stats_dtypes_shapes.items() if name != "n_components"
             }
@@ -125,7 +125,7 @@ class NestedStep(LabelStep):
             NUMBER: self._number,
             **own_stats,
         }
-        if self.value.has_weights:
+        if self.value.further_priors:
             stats["n_components"] = int(self.value.n_components(values))
         return point, [stats]
 

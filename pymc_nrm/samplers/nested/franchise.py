@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.nested.labels import canonical_columns
+from pymc_nrm.partitions.labels import canonical_columns
 
 
 class Blocks(NamedTuple):

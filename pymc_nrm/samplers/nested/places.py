@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.kernels.generic import generic, kernel
-from pymc_nrm.nested.known_paths import KnownPaths
-from pymc_nrm.nested.levels import Levels
+from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
+from pymc_nrm.partitions.nested_laws.levels import Levels
 from pymc_nrm.samplers.nested.franchise import add_path, change_items, empty_franchise
 from pymc_nrm.samplers.nested.weights_of_places import draw_place, draw_seat, path_weights, predictive_weights
 

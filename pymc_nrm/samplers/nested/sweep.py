@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_nrm.kernels.generic import generic, kernel
-from pymc_nrm.nested.known_paths import KnownPaths
-from pymc_nrm.nested.levels import Levels
 from pymc_nrm.partitions.clusters import State, build_state
+from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
+from pymc_nrm.partitions.nested_laws.levels import Levels
 from pymc_nrm.samplers.marginal_gibbs import random_items
 from pymc_nrm.samplers.nested.blocks_of_items import log_marginals
 from pymc_nrm.samplers.nested.component_split_merge import component_split_merge

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.nested.labels import rename_in_order
+from pymc_nrm.partitions.labels import rename_in_order
 
 
 @kernel

@@ -8,8 +8,8 @@ from pymc_nrm.families.base import statistics_size
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.special import log_rising_factorial
-from pymc_nrm.nested.forward import members
 from pymc_nrm.partitions.clusters import grow, open_slot
+from pymc_nrm.partitions.nested_laws.forward import members
 from pymc_nrm.samplers.marginal_gibbs import random_items
 from pymc_nrm.samplers.nested.blocks_of_items import (
     log_marginals,

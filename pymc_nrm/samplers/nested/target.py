@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_nrm.distributions.tree_mixture import TreeMixtureRV
-from pymc_nrm.nested.known_paths import KnownPaths
+from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
 from pymc_nrm.samplers.target import Target
 
 

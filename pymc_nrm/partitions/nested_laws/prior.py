@@ -20,8 +20,8 @@ import pytensor.tensor as pt
 
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.special import symbolic_log_rising_factorial
-from pymc_nrm.nested.known_paths import KnownPaths
-from pymc_nrm.nested.levels import Levels
+from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
+from pymc_nrm.partitions.nested_laws.levels import Levels
 
 __all__ = ["log_nested_prior", "log_path_prior", "symbolic_log_nested_prior"]
 

@@ -11,7 +11,7 @@ __all__ = ["KnownPaths", "canonical_paths"]
 
 
 class KnownPaths(NamedTuple):
-    """Paths that are known, where a random tree has its measure and :class:`~pymc_nrm.nested.levels.Levels`."""
+    """Paths that are known, where a random tree has its measure and ``Levels``."""
 
     # In canonical form, see `canonical_paths`; ndarray of int64 or matrix tensor, shape (n, depth).
     paths: Any

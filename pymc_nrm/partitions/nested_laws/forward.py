@@ -3,11 +3,11 @@
 import numpy as np
 
 from pymc_nrm.kernels.generic import generic, kernel
-from pymc_nrm.nested.known_paths import KnownPaths
-from pymc_nrm.nested.labels import rename_in_order
-from pymc_nrm.nested.levels import Levels
+from pymc_nrm.partitions.labels import rename_in_order
+from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
+from pymc_nrm.partitions.nested_laws.levels import Levels
 
-__all__ = ["draw_further_nested", "draw_further_paths", "draw_nested", "draw_paths", "members"]
+__all__ = ["draw_further_nested", "draw_further_paths", "draw_nested", "draw_paths", "draw_value", "members"]
 
 
 @kernel
@@ -107,10 +107,16 @@ def draw_further_paths(rng, levels, paths, n_new):
 
 @kernel
 def draw_nested(rng, levels, gammas, n):
-    """Draw the paths and the tables of n items. Columns are those of :class:`~pymc_nrm.nested.labels.NestedLabels`.
+    """Draw the paths and the tables of n items, with the columns of ``WeightedNested``.
+
     Shapes: ``gammas`` (depth + 1,); returns (n, 2 depth + 1).
     """
     return draw_further_nested(rng, levels, gammas, np.empty((0, 2 * gammas.shape[0] - 1), dtype=np.int64), n)
+
+
+def draw_value(rng, levels, gammas, n):
+    """Forward draw of a value, with tables unless ``gammas`` is None."""
+    return draw_paths(rng, levels, n) if gammas is None else draw_nested(rng, levels, gammas, n)
 
 
 @kernel

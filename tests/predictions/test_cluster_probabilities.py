@@ -94,9 +94,3 @@ def test_bad_estimates(estimate, message):
     model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
     with pytest.raises(ValueError, match=message):
         cluster_probabilities(draws_of([[0, 0, 0, 0]]), model, [[1, 1]], estimate)
-
-
-def test_bad_data():
-    model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
-    with pytest.raises(ValueError, match=r"X_new of 'x' must have shape \(m, 2\)"):
-        cluster_probabilities(draws_of([[0, 0, 0, 0]]), model, [1, 1], [0, 0, 0, 0])

@@ -2,12 +2,10 @@
 
 from typing import Any, NamedTuple
 
-import pytensor.tensor as pt
-
 from pymc_nrm.kernels.generic import describe_fields
 from pymc_nrm.supports import Hyperparameter
 
-__all__ = ["HierarchicalDirichletProcess", "concentrations_of"]
+__all__ = ["HierarchicalDirichletProcess"]
 
 
 @describe_fields(
@@ -42,8 +40,3 @@ class HierarchicalDirichletProcess(NamedTuple):
 
     gamma: Any = 1.0
     gamma_0: Any = 1.0
-
-
-def concentrations_of(weights):
-    """Concentrations of levels 0 to depth as one vector, from weights with one gamma for each level."""
-    return pt.concatenate([weights.gamma_0[None], weights.gamma])

@@ -9,7 +9,7 @@ from pytensor.graph.basic import Variable
 from pymc_nrm.hyperparameters import known_value, plain_values, static_shape
 from pymc_nrm.kernels.generic import generic
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
-from pymc_nrm.nested.known_paths import KnownPaths
+from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
 
 __all__ = ["Levels", "broadcast_to_levels", "levels_of", "symbolic_levels_of"]
 

@@ -1,0 +1,88 @@
+"""Flat partitions: one label for each item, numbered in order of appearance."""
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.measures.base import draw_partition, symbolic_log_eppf
+from pymc_nrm.partitions.clusters import ordered_labels
+from pymc_nrm.partitions.kind import Kind
+from pymc_nrm.partitions.labels import canonical_labels
+
+__all__ = ["Flat", "Ordered", "safe_indices"]
+
+
+def safe_indices(labels, n):
+    """Labels in a graph, all 0 if any is outside 0 to n - 1, and whether they were in this range."""
+    in_range = pt.and_(pt.all(labels >= 0), pt.all(labels < n))
+    return pt.switch(in_range, labels, 0), in_range
+
+
+@kernel
+def _draw_labels(rng, n, measure):
+    return draw_partition(measure, n, rng)
+
+
+class Flat(Kind):
+    """One label for each item: what kinds of flat partitions share."""
+
+    def shape(self, n):
+        return (n,)
+
+    def n_clusters(self, labels):
+        """Number of clusters of labels along the last axis of an array or tensor."""
+        raise NotImplementedError
+
+    def deterministics(self, labels):
+        return {"n_clusters": self.n_clusters(labels)}
+
+    def symbolic_sizes(self, labels, n):
+        """Symbolic sizes of clusters as the measure counts them, and whether the labels are a value of this kind."""
+        raise NotImplementedError
+
+    def log_share_of_names(self, n_clusters):
+        """Log probability of these names of the clusters, given the partition: there are no others."""
+        return 0.0
+
+    def log_density(self, priors, labels, n):
+        sizes, valid = self.symbolic_sizes(labels, n)
+        log_probability = symbolic_log_eppf(priors[0], pt.maximum(sizes, 1)) + self.log_share_of_names(sizes.shape[0])
+        return pt.switch(valid, log_probability, -np.inf)
+
+
+class Ordered(Flat):
+    """Labels are numbered from 0 in order of appearance: of all ways of naming the clusters, a model uses this one."""
+
+    only_mixtures = (
+        "partition {name!r}, which has no slots: give it max_clusters to index parameters with its labels, or use a "
+        "Mixture"
+    )
+    draw = staticmethod(_draw_labels)
+
+    def read(self, point):
+        return canonical_labels(point[self.name])
+
+    def write(self, point, state):
+        return {**point, self.name: ordered_labels(state)}
+
+    def n_clusters(self, labels):
+        return labels.max(axis=-1) + 1
+
+    def renamed(self, labels, n, argument):
+        canonical = canonical_labels(labels, argument)
+        if canonical.shape != (n,):
+            raise ValueError(f"{argument} must hold one label for each of {n} items; got {len(canonical)}")
+        return canonical
+
+    def symbolic_indices(self, labels, n):
+        return safe_indices(labels, n)
+
+    def symbolic_sizes(self, labels, n):
+        indices, in_range = safe_indices(labels, n)
+        n_clusters = self.n_clusters(indices)
+        sizes = pt.zeros(n_clusters, dtype="int64")[indices].inc(1)
+        # Later writes win, so writing positions from last to first leaves the first appearance of every label.
+        positions = pt.arange(labels.shape[0])[::-1]
+        first = pt.zeros(n_clusters, dtype="int64")[indices[::-1]].set(positions)
+        ordered = pt.and_(in_range, pt.and_(pt.all(sizes > 0), pt.all(first[1:] > first[:-1])))
+        return sizes, pt.and_(ordered, pt.eq(labels.shape[0], n))

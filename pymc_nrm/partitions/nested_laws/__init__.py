@@ -1,0 +1,1 @@
+"""The laws of paths of items from the root of a tree to its leaves, and of the mixing weights of its nodes."""
