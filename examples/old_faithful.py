@@ -54,13 +54,13 @@ def main():
 
     estimate = nrm.stats.point_estimate(idata, random_seed=1)
     uncertain = nrm.stats.assignment_uncertainty(idata, estimate) > 0.1
-    components = nrm.sample_components(idata, model, random_seed=1)
+    parameters = nrm.sample_cluster_parameters(idata, model, random_seed=1)
     thinned = idata.sel(draw=slice(None, None, 30))
     grid = np.stack(np.meshgrid(np.linspace(0.8, 6, 80), np.linspace(35, 105, 80), indexing="ij"), axis=-1)
     density = nrm.predictive_density(thinned, model, grid.reshape(-1, 2))
     n_clusters, n_uncertain = int(estimate.n_clusters), int(uncertain.sum())
     print(f"\npoint estimate: {n_clusters} clusters; the cluster of {n_uncertain} eruptions is uncertain")
-    means = components.item_mean.mean(("chain", "draw"))
+    means = parameters.item_mean.mean(("chain", "draw"))
     for k, size in enumerate(np.bincount(estimate.labels)):
         duration, wait = means[estimate.labels.values == k].mean("eruption").values
         print(f"cluster {k + 1}: size {size}, mean duration {duration:.2f} and wait {wait:.1f} minutes")
@@ -72,7 +72,7 @@ def main():
     pc, legend = panel(middle, "Point estimate and components")
     visuals = {"legend": legend | LOWER_RIGHT}
     nrm.plots.plot_clusters(
-        idata, eruptions, estimate=estimate, components=components, plot_collection=pc, visuals=visuals
+        idata, eruptions, estimate=estimate, components=parameters, plot_collection=pc, visuals=visuals
     )
     for axes in (left, middle):
         axes.set(xlabel=FEATURES[0], ylabel=FEATURES[1], xlim=(0.8, 6), ylim=(35, 105))

@@ -26,15 +26,15 @@ from pymc_nrm.measures import (
 )
 from pymc_nrm.partitions.nested_laws.weights import HierarchicalDirichletProcess
 from pymc_nrm.predictions import (
+    cluster_probabilities,
     compute_log_likelihood,
     fused_estimate,
     log_predictive_density,
     measure_cdf,
     measure_density,
     measure_mean,
-    predict_labels,
     predictive_density,
-    sample_components,
+    sample_cluster_parameters,
     sample_new_labels,
     sample_posterior_predictive,
     sample_random_measure,
@@ -90,6 +90,7 @@ __all__ = [
     "add_diagnostics",
     "assignment_uncertainty",
     "cluster_parameters",
+    "cluster_probabilities",
     "component_draws",
     "compute_log_likelihood",
     "consensus_tree",
@@ -110,12 +111,11 @@ __all__ = [
     "partition_convergence",
     "plots",
     "point_estimate",
-    "predict_labels",
     "predictive_density",
     "published",
     "resume",
     "sample",
-    "sample_components",
+    "sample_cluster_parameters",
     "sample_new_labels",
     "sample_posterior_predictive",
     "sample_random_measure",
@@ -138,6 +138,8 @@ _RENAMED = {
     "tree_families": "families.diffusion",
     "elicitation": "recipes.elicitation",
     "estimators": "recipes.estimator",
+    "predict_labels": "cluster_probabilities",
+    "sample_components": "sample_cluster_parameters",
 }
 
 if not TYPE_CHECKING:  # to type checkers, a module with this function has every attribute

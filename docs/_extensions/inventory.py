@@ -96,6 +96,7 @@ GROUPS = {
         "What a new family, measure or sampler is made of. See also [](../../how-to/add-a-family.md).",
     ),
 }
+_SHORT = ("measures", "families", "tree_families", "samplers", "predictions")
 # Modules that export nothing by `__all__`, or more than users need: the names that are described, None for all.
 _CHOSEN = {
     "pymc_nrm.trees.bound_gradient": ("TreeBound",),
@@ -140,8 +141,8 @@ def entries():
     for group, spec in GROUPS.items():
         for module_name in spec.modules:
             for name, thing in exports(module_name):
-                # Measures and families are known by their short names, tools by the module that says what they do.
-                short = top.get(id(thing)) if group in ("measures", "families", "tree_families", "samplers") else None
+                # What has one address at the top is known by it, tools by the module that says what they do.
+                short = top.get(id(thing)) if group in _SHORT else None
                 found.setdefault(id(thing), Entry(short or f"{module_name}.{name}", thing, group))
     for name, thing in exports("pymc_nrm"):
         found.setdefault(id(thing), Entry(f"pymc_nrm.{name}", thing, _group_of_class(thing)))

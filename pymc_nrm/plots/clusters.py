@@ -61,7 +61,7 @@ def plot_clusters(
     estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
         By default that of :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
     components : Dataset, optional
-        Result of :func:`~pymc_nrm.predictions.sample_components` for a normal family.  The lines then show the
+        Result of :func:`~pymc_nrm.sample_cluster_parameters` for a normal family.  The lines then show the
         posterior means of the mean and covariance of the components, averaged over the items of each cluster.  By
         default they show the mean and covariance of the items.
     uncertainty : bool or array_like, shape (n,)

@@ -38,7 +38,7 @@ def plot_density(
     Parameters
     ----------
     density : Dataset
-        Result of :func:`~pymc_nrm.predictions.predictive_density` on a grid in one dimension or a rectangular one in
+        Result of :func:`~pymc_nrm.predictive_density` on a grid in one dimension or a rectangular one in
         two.
     data : array_like, DataFrame or DataArray, shape (n,) or (n, d), optional
         Data, shown as a histogram and lines below it, or as points.
@@ -62,7 +62,7 @@ def plot_density(
     Notes
     -----
     Bands are pointwise, not for the whole curve at once; they show the spread of
-    :func:`~pymc_nrm.predictions.predictive_density` over draws.  Contours enclose the regions of highest mean density
+    :func:`~pymc_nrm.predictive_density` over draws.  Contours enclose the regions of highest mean density
     with 25, 50, 75 and 95 % of the mass on the grid, so the grid should extend to where the density is small.
 
     Examples

@@ -27,12 +27,12 @@ def component_moments(components, labels, n_clusters, n_features):
     """
     # Parameters of items, unlike those of clusters, can be averaged over draws with different partitions.
     if not isinstance(components, xr.Dataset):
-        raise TypeError(f"components must be a Dataset from sample_components; got {type(components).__name__}")
+        raise TypeError(f"components must be a Dataset from sample_cluster_parameters; got {type(components).__name__}")
     scale = next((name for name in ("item_covariance", "item_variance") if name in components), None)
     if scale is None or "item_mean" not in components:
         raise ValueError(
-            "components must have item_mean and item_covariance or item_variance, from sample_components of a normal "
-            f"family; got {', '.join(map(str, components.data_vars))}"
+            "components must have item_mean and item_covariance or item_variance, from sample_cluster_parameters of a "
+            f"normal family; got {', '.join(map(str, components.data_vars))}"
         )
     n, d = len(labels), n_features
     mean = components["item_mean"].mean(("chain", "draw")).values

@@ -1,26 +1,25 @@
 """What follows from the draws of a partition and the model: parameters, predictions, densities."""
 
-from pymc_nrm.predictions.components import sample_components
+from pymc_nrm.predictions.cluster_parameters import sample_cluster_parameters
+from pymc_nrm.predictions.cluster_probabilities import cluster_probabilities
 from pymc_nrm.predictions.fused_estimate import fused_estimate
 from pymc_nrm.predictions.log_likelihood import compute_log_likelihood
-from pymc_nrm.predictions.log_predictive_density import log_predictive_density
 from pymc_nrm.predictions.measure_functionals import measure_cdf, measure_density, measure_mean
-from pymc_nrm.predictions.new_labels import predict_labels
-from pymc_nrm.predictions.new_slots import sample_new_labels
+from pymc_nrm.predictions.new_labels import sample_new_labels
 from pymc_nrm.predictions.posterior_predictive import sample_posterior_predictive
-from pymc_nrm.predictions.predictive_density import predictive_density
+from pymc_nrm.predictions.predictive_density import log_predictive_density, predictive_density
 from pymc_nrm.predictions.random_measure import sample_random_measure
 
 __all__ = [
+    "cluster_probabilities",
     "compute_log_likelihood",
     "fused_estimate",
     "log_predictive_density",
     "measure_cdf",
     "measure_density",
     "measure_mean",
-    "predict_labels",
     "predictive_density",
-    "sample_components",
+    "sample_cluster_parameters",
     "sample_new_labels",
     "sample_posterior_predictive",
     "sample_random_measure",

@@ -1,26 +1,35 @@
-"""Posterior draws of a partition of any kind."""
+"""The draws of a partition of any kind."""
 
-from pymc_nrm.model.rvs import find_partition, has_known_paths, is_nested_partition
-from pymc_nrm.predictions.grouped_draws import GroupedDraws
-from pymc_nrm.predictions.nested_draws import NestedDraws
-from pymc_nrm.predictions.partition_draws import PartitionDraws
+from pymc_nrm.model.rvs import find_partition, kind_of
+from pymc_nrm.partitions.flat import Flat
+from pymc_nrm.partitions.known_tree import KnownTree
+from pymc_nrm.partitions.nested import Nested, WeightedNested
+from pymc_nrm.partitions.slots import Slots
+from pymc_nrm.predictions.draws import Draws
+from pymc_nrm.predictions.known_tree_draws import KnownTreeDraws
+from pymc_nrm.predictions.slot_draws import SlotDraws
+from pymc_nrm.predictions.tree_draws import TreeDraws, WeightedTreeDraws
 
-__all__ = ["check_new_paths", "draws_of"]
+__all__ = ["draws_class", "draws_of"]
+
+# The draws of each kind of partition; a kind that is not here has those of the kind that it is made from.
+_CLASSES = {
+    Flat: Draws,
+    Slots: SlotDraws,
+    Nested: TreeDraws,
+    WeightedNested: WeightedTreeDraws,
+    KnownTree: KnownTreeDraws,
+}
 
 
-def draws_of(idata, model, partition=None, new_paths=None):
-    """Draws of a partition, nested or not, with known paths or not. Shapes: ``new_paths`` (m,) or (m, depth)."""
-    rv = find_partition(model, partition, nested=True)
-    if has_known_paths(rv):
-        return GroupedDraws(idata, model, rv.name, new_paths)
-    check_new_paths(rv, new_paths)
-    return (NestedDraws if is_nested_partition(rv) else PartitionDraws)(idata, model, rv.name)
+def draws_class(rv):
+    """The class of draws of a partition."""
+    return next(_CLASSES[kind] for kind in type(kind_of(rv)).__mro__ if kind in _CLASSES)
 
 
-def check_new_paths(partition, new_paths):
-    """Raise a ValueError if there are groups of new items, but those of the old ones are not known."""
-    if new_paths is not None and not has_known_paths(partition):
-        raise ValueError(
-            f"new_paths must be None, since {partition.name!r} is no NestedPartition with known paths; got "
-            f"{new_paths!r}"
-        )
+def draws_of(idata, model, name=None, new_paths=None):
+    """Draws of a partition, by its name if there are several. Shapes: ``new_paths`` (m,) or (m, depth)."""
+    rv = find_partition(model, name, nested=True)
+    draws = draws_class(rv)(idata, model, rv)
+    draws.take_new_paths(new_paths)
+    return draws

@@ -3,7 +3,6 @@
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.distributions.tree_mixture import TreeMixtureRV
 from pymc_nrm.families.conjugate import parameter_shapes
 from pymc_nrm.model.rvs import dims_of, family_of, find_mixture, partition_of
 
@@ -16,7 +15,7 @@ class MixtureLayout:
         self.name, self.partition = rv.name, partition_of(rv).name
         self.univariate, self.dtype = rv.owner.op.univariate, rv.dtype
         self.observed = rv in model.observed_RVs
-        self.family_class, self.has_tree_family = type(family_of(rv)), isinstance(rv.owner.op, TreeMixtureRV)
+        self.family_class = type(family_of(rv))
         self._feature_axis = rv.owner.op.feature_axis
         dims = dims_of(model, rv)
         self.item_dim, self.feature_dim = dims[0], None if self.univariate else dims[1]
@@ -60,6 +59,17 @@ class MixtureLayout:
                 yield f"{self.feature_dim}_other" if self.feature_dim and "d" in axes[:k] else self.feature_dim
             else:
                 yield "level" if axis == "l" else f"{name}_dim_{k}"
+
+    def split(self, parameters, table, dim):
+        """Variables along a dimension from rows of :meth:`parameters`, shape (n_draws, length, n_columns)."""
+        return {
+            name: ((dim, *dims), table[..., columns].reshape(*table.shape[:2], *shape))
+            for name, (columns, shape, dims) in parameters.items()
+        }
+
+    def density_attrs(self):
+        """Attributes of a density of the data."""
+        return {"variable": self.name, "kind": "density" if self.family_class.continuous else "probability"}
 
 
 def draws_dataset(posterior, variables, coords, attrs=None):

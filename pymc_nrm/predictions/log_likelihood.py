@@ -8,26 +8,14 @@ from pymc.model import Model
 
 from pymc_nrm.checks import check_flag
 from pymc_nrm.model.dependents import mixtures_of, other_uses
-from pymc_nrm.model.rvs import (
-    checked_model,
-    find_partition,
-    is_mixture,
-    is_nested_partition,
-    is_partition,
-    n_slots,
-    partition_of,
-)
+from pymc_nrm.model.rvs import checked_model, is_mixture, kind_of, partition_of
 from pymc_nrm.predictions.any_draws import draws_of
+from pymc_nrm.predictions.docstrings import documented
 from pymc_nrm.predictions.layout import draws_dataset, partition_coords
-from pymc_nrm.predictions.nested_draws import NestedDraws
-from pymc_nrm.predictions.nested_leave_one_out import nested_leave_one_out
-from pymc_nrm.predictions.prediction_rule import log_join_without
-from pymc_nrm.predictions.slot_draws import SlotDraws, data_of_items
-from pymc_nrm.predictions.slot_log_likelihood import slot_leave_one_out
-from pymc_nrm.predictions.tables import log_leave_one_out_table, log_sum_rows
 from pymc_nrm.progress import tracked
 
 
+@documented
 def compute_log_likelihood(
     idata: xr.DataTree,
     model: Model,
@@ -45,14 +33,12 @@ def compute_log_likelihood(
     ----------
     idata : DataTree
         Posterior draws.
-    model : pymc.Model
-        The model that was sampled.
+    %(model)s
     var_name : str, optional
         Name of the partition, or of its data if only one variable depends on it; by default the only partition.
     extend_inferencedata : bool
         Whether to add the result to the group ``log_likelihood`` of ``idata``, which must then be a DataTree.
-    progressbar : bool
-        Whether to show a bar if it takes longer than two seconds.
+    %(progressbar)s
 
     Returns
     -------
@@ -114,13 +100,12 @@ def compute_log_likelihood(
     >>> import pymc as pm
     >>> import xarray as xr
     >>> import pymc_nrm as nrm
-    >>> from pymc_nrm.predictions import compute_log_likelihood
     >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
     >>> idata = xr.DataTree.from_dict({"posterior": posterior})
-    >>> compute_log_likelihood(idata, model)["log_likelihood"]["x"].round(2).values.tolist()
+    >>> nrm.compute_log_likelihood(idata, model)["log_likelihood"]["x"].round(2).values.tolist()
     [[[-1.97, -2.06, -5.83], [-1.82, -1.46, -5.83]]]
     """
     check_flag("extend_inferencedata", extend_inferencedata)
@@ -131,10 +116,8 @@ def compute_log_likelihood(
             f"a Dataset of its own. Got {type(idata).__name__}"
         )
     draws = draws_of(idata, model, _partition_name(model, var_name))
-    partition = find_partition(model, draws.partition, nested=True)
-    has_slots = n_slots(partition) is not None
-    names = data_of_items(model, partition) if has_slots else []
-    if not draws.mixtures and not names:
+    data = draws.names_of_data()
+    if not data:
         raise ValueError(f"no data depend on partition {draws.partition!r}: its items have no likelihood")
     latent = [name for name in draws.mixtures if model[name] not in model.observed_RVs]
     if latent:
@@ -143,17 +126,7 @@ def compute_log_likelihood(
             "use pm.compute_log_likelihood for those"
         )
     with tracked(draws, "Evaluating log-likelihoods", progressbar) as progressing:
-        if has_slots:
-            values = slot_leave_one_out(draws, SlotDraws(idata, model, draws.partition), names, progressing)
-        else:
-            values = np.empty((len(draws), draws.n_items))
-            for s, draw in enumerate(progressing):
-                if isinstance(draws, NestedDraws):
-                    values[s] = nested_leave_one_out(draw)
-                    continue
-                table = log_leave_one_out_table(draw.labels, draw.family, draw.family_data)
-                values[s] = log_sum_rows(table + log_join_without(draw.measure, draw.labels)[draw.labels])
-    data = [*draws.mixtures, *names]
+        values = np.array([draws.leave_one_out(draw) for draw in progressing])
     name = data[0] if len(data) == 1 else draws.partition
     dataset = draws_dataset(draws.posterior, {name: ((draws.item_dim,), values)}, partition_coords(draws))
     if not extend_inferencedata:
@@ -167,16 +140,13 @@ def compute_log_likelihood(
 def _partition_name(model, var_name):
     """Name of the partition, given its own name or that of its only data."""
     rv = next((rv for rv in model.basic_RVs if rv.name == var_name), None)
-    if rv is None or is_partition(rv) or is_nested_partition(rv):
+    if rv is None or kind_of(rv) is not None:
         return var_name
-    partitions = [rv for rv in model.basic_RVs if is_partition(rv) or is_nested_partition(rv)]
-    if is_mixture(rv):
-        partition = partition_of(rv)
-    else:
-        found = [partition for partition in partitions if rv in other_uses(model, partition)]
-        if len(found) != 1:
-            return var_name
-        [partition] = found
+    partitions = [one for one in model.basic_RVs if kind_of(one) is not None]
+    found = [partition_of(rv)] if is_mixture(rv) else [one for one in partitions if rv in other_uses(model, one)]
+    if len(found) != 1:
+        return var_name
+    [partition] = found
     others = [
         other.name for other in (*mixtures_of(model, partition), *other_uses(model, partition)) if other is not rv
     ]

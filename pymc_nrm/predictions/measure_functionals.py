@@ -23,10 +23,11 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.model.rvs import checked_model
-from pymc_nrm.predictions.components import covariances_held
-from pymc_nrm.predictions.items import as_rows
+from pymc_nrm.predictions.docstrings import documented
+from pymc_nrm.predictions.drawing import covariances_held
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
-from pymc_nrm.stats.draws import posterior_of
+from pymc_nrm.predictions.new_items import as_rows
+from pymc_nrm.stats.draws import posterior_of, stacked
 
 
 @kernel
@@ -47,23 +48,22 @@ def mixture_density(family, weights, rows, points, n_points):
     return total
 
 
+@documented
 def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Dataset:
     """Density of the data of one item under each draw of the random measure: ``sum_h weight_h p(x | theta_h)``.
 
     Parameters
     ----------
-    measure_draws : Dataset
-        Result of :func:`~pymc_nrm.predictions.random_measure.sample_random_measure`; draws may be selected or thinned.
-    model : pymc.Model
-        The model that was sampled.
+    %(measure_draws)s
+    %(model)s
     grid : array_like, sparse matrix, DataArray or Dataset, shape (m, d), or (m,) for one feature
-        Points in the units of the data, as in :func:`~pymc_nrm.predictions.predictive_density`.
+        Points in the units of the data, as in :func:`~pymc_nrm.predictive_density`.
 
     Returns
     -------
     Dataset
         ``density``, dims (chain, draw, point), per unit of the data and not in logs, or a probability for discrete
-        families.  Points have the coordinates of :func:`~pymc_nrm.predictions.predictive_density`.
+        families.  Points have the coordinates of :func:`~pymc_nrm.predictive_density`.
 
     Raises
     ------
@@ -82,13 +82,12 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
     >>> import pymc as pm
     >>> import xarray as xr
     >>> import pymc_nrm as nrm
-    >>> from pymc_nrm.predictions.random_measure import sample_random_measure
     >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
-    >>> measures = sample_random_measure(posterior, model, random_seed=1)
-    >>> measure_density(measures, model, np.arange(1000)).density.sum("point").values.round(6).tolist()
+    >>> measures = nrm.sample_random_measure(posterior, model, random_seed=1)
+    >>> nrm.measure_density(measures, model, np.arange(1000)).density.sum("point").values.round(6).tolist()
     [[1.0, 1.0]]
     """
     draws = _MeasureDraws(measure_draws, model, COMPONENT_PANEL, "measure_density")
@@ -98,25 +97,23 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
         points = prepare_data(draws.family, rows)
     if isinstance(points, Centred):
         points = points._replace(values=np.array(rows, dtype="float64", order="C"), center=np.zeros(d))
-    values = np.empty((len(draws.weights), rows.shape[0]))
-    for s, weights in enumerate(draws.weights):
-        kept = weights > 0.0
-        with covariances_held(f"the density of {layout.name!r} cannot be computed"):
-            values[s] = mixture_density(draws.family, weights[kept], draws.rows(s, kept), points, rows.shape[0])
-    kind = "density" if layout.family_class.continuous else "probability"
-    attrs = {"variable": layout.name, "kind": kind}
-    return draws_dataset(draws.dataset, {"density": (("point",), values)}, point_coords(rows), attrs)
+    values = []
+    with covariances_held(f"the density of {layout.name!r} cannot be computed"):
+        for weights, atoms in draws:
+            table = np.concatenate([one.reshape(len(weights), -1) for one in atoms.values()], axis=1)
+            values.append(mixture_density(draws.family, weights, table, points, rows.shape[0]))
+    density = {"density": (("point",), np.array(values))}
+    return draws_dataset(draws.dataset, density, point_coords(rows), layout.density_attrs())
 
 
+@documented
 def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: int = 0) -> xr.Dataset:
     """Marginal distribution function of one feature under each draw of the random measure.
 
     Parameters
     ----------
-    measure_draws : Dataset
-        Result of :func:`~pymc_nrm.predictions.random_measure.sample_random_measure`.
-    model : pymc.Model
-        The model that was sampled.
+    %(measure_draws)s
+    %(model)s
     grid : array_like, shape (m,)
         Values of the feature.
     feature : int
@@ -140,13 +137,12 @@ def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: 
     >>> import pymc as pm
     >>> import xarray as xr
     >>> import pymc_nrm as nrm
-    >>> from pymc_nrm.predictions.random_measure import sample_random_measure
     >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.NormalGamma(0.0, 1.0, 2.0, 1.0), observed=[-1.0, 0.0, 9.0])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
-    >>> measures = sample_random_measure(posterior, model, random_seed=1)
-    >>> measure_cdf(measures, model, [-1e9, 1e9]).cdf.values.round(3).tolist()
+    >>> measures = nrm.sample_random_measure(posterior, model, random_seed=1)
+    >>> nrm.measure_cdf(measures, model, [-1e9, 1e9]).cdf.values.round(3).tolist()
     [[[0.0, 1.0], [0.0, 1.0]]]
     """
     draws = _MeasureDraws(measure_draws, model, [component_cdf], "measure_cdf")
@@ -155,23 +151,19 @@ def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: 
         raise ValueError(f"grid must be a vector of numbers, shape (m,), without NaN; got shape {x.shape}")
     check_count("feature", feature, 0, draws.n_features - 1)
     x = x.astype("float64")
-    values = np.empty((len(draws.weights), len(x)))
-    for s, weights in enumerate(draws.weights):
-        kept = weights > 0.0
-        values[s] = weights[kept] @ component_cdf(draws.family, draws.parameters(s, kept), feature, x)
+    values = np.array([weights @ component_cdf(draws.family, atoms, feature, x) for weights, atoms in draws])
     attrs = {"variable": draws.layout.name, "feature": feature}
     return draws_dataset(draws.dataset, {"cdf": (("point",), values)}, {"point": x}, attrs)
 
 
+@documented
 def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
     """Mean of the data of one item under each draw of the random measure.
 
     Parameters
     ----------
-    measure_draws : Dataset
-        Result of :func:`~pymc_nrm.predictions.random_measure.sample_random_measure`.
-    model : pymc.Model
-        The model that was sampled.
+    %(measure_draws)s
+    %(model)s
 
     Returns
     -------
@@ -190,20 +182,16 @@ def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
     >>> import pymc as pm
     >>> import xarray as xr
     >>> import pymc_nrm as nrm
-    >>> from pymc_nrm.predictions.random_measure import sample_random_measure
     >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
-    >>> measures = sample_random_measure(posterior, model, random_seed=1)
-    >>> measure_mean(measures, model)["mean"].shape
+    >>> measures = nrm.sample_random_measure(posterior, model, random_seed=1)
+    >>> nrm.measure_mean(measures, model)["mean"].shape
     (1, 2)
     """
     draws = _MeasureDraws(measure_draws, model, [component_mean], "measure_mean")
-    values = np.empty((len(draws.weights), draws.n_features))
-    for s, weights in enumerate(draws.weights):
-        kept = weights > 0.0
-        values[s] = weights[kept] @ component_mean(draws.family, draws.parameters(s, kept))
+    values = np.array([weights @ component_mean(draws.family, atoms) for weights, atoms in draws])
     layout = draws.layout
     dims = () if layout.univariate else (layout.feature_dim,)
     variable = (dims, values[:, 0] if layout.univariate else values)
@@ -211,7 +199,7 @@ def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
 
 
 class _MeasureDraws:
-    """Weights and parameters of draws of a random measure, and a family with their shapes."""
+    """An iterable of the weights and the parameters, by name, of the atoms of each draw of a random measure."""
 
     def __init__(self, measure_draws, model, needed, user):
         self.dataset = posterior_of(measure_draws, by_chain=True)
@@ -221,6 +209,7 @@ class _MeasureDraws:
                 "measure_draws must come from sample_random_measure, with the variable weight and the attribute "
                 f"variable; got variables {sorted(map(str, self.dataset.data_vars))}"
             )
+        self.dataset = self.dataset.transpose("chain", "draw", "atom", ...)
         empty = ~(self.dataset["weight"] > 0.0).any("atom")
         if empty.any():
             raise ValueError(
@@ -231,9 +220,17 @@ class _MeasureDraws:
         check_needs(self.layout.family_class, [*needed, *PARAMETERS], user)
         self.n_features = 1 if self.layout.univariate else self.dataset.sizes[self.layout.feature_dim]
         self.family = self._family()
-        self.weights = self._stacked("weight", ())
-        shapes = parameter_shapes(self.family)
-        self._parameters = {name: self._stacked(name, shape) for name, shape in shapes.items()}
+        self._weights = stacked(self.dataset, "weight")
+        shape = self._weights.shape
+        self._parameters = {
+            name: stacked(self.dataset, name).reshape(*shape, *own)
+            for name, own in parameter_shapes(self.family).items()
+        }
+
+    def __iter__(self):
+        for s, weights in enumerate(self._weights):
+            kept = weights > 0.0
+            yield weights[kept], {name: values[s, kept] for name, values in self._parameters.items()}
 
     def _family(self):
         """A family of full shape; given parameters, items do not depend on the values of its hyperparameters."""
@@ -241,18 +238,3 @@ class _MeasureDraws:
         cores = [spec.core for spec in self.layout.family_class.hyperparameters.values()]
         fields = [np.full([sizes[axis] for axis in core], float(sizes["l"])) for core in cores]
         return kernel_family(self.layout.family_class, fields)
-
-    def _stacked(self, name, shape):
-        if name not in self.dataset:
-            raise ValueError(f"measure_draws lack the variable {name!r}; they have {sorted(map(str, self.dataset))}")
-        values = self.dataset[name].transpose("chain", "draw", "atom", ...).to_numpy()
-        return values.reshape(-1, self.dataset.sizes["atom"], *shape)
-
-    def parameters(self, s, kept):
-        """Parameters of the kept atoms of draw s, by name."""
-        return {name: values[s, kept] for name, values in self._parameters.items()}
-
-    def rows(self, s, kept):
-        """Parameters of the kept atoms of draw s, one row each."""
-        parts = [values.reshape(kept.sum(), -1) for values in self.parameters(s, kept).values()]
-        return np.concatenate(parts, axis=1)

@@ -1,36 +1,60 @@
-"""Data of new items in the mixtures over one partition, and their law in every draw."""
+"""Data that the model has not seen: new items of the mixtures over one partition."""
 
+import numpy as np
 import xarray as xr
+from scipy import sparse
 
-from pymc_nrm.predictions.items import as_rows, prepare_new_items
+from pymc_nrm.checks import naming, numeric_array
+from pymc_nrm.families.base import Centred, prepare_data
 from pymc_nrm.predictions.layout import MixtureLayout
 from pymc_nrm.progress import tracked
+
+__all__ = ["NewItems", "as_rows", "prepare_new_items"]
 
 
 class NewItems:
     """New items of a partition, each taken by itself."""
 
-    def __init__(self, draws, X_new):
-        self._draws, self._given = draws, _by_mixture(X_new, draws)
-        self.dim, self.coords = _new_dim(X_new, self._given, draws.item_dim)
+    def __init__(self, draws, X_new, title=None):
+        self._draws, given = draws, _by_mixture(X_new, draws)
+        self._layouts = [MixtureLayout(draws.model, name, nested=True) for name in given]
+        self._titles = {name: title or f"X_new of {name!r}" for name in given}
+        self.rows = {}
+        self._given = given
+        self.dim, self.coords = _new_dim(X_new, given, draws.item_dim)
+
+    @staticmethod
+    def places(draw):
+        """Where the items of a draw are, as indices of the columns of a table."""
+        return draw.labels
 
     def tables(self, description, progressbar):
-        """Iterate over the draws. Entries are those of the ``log_weights`` of a draw. Shapes: returns ``table`` (m,
-        n_clusters + 1) or (m, n_places).
-        """
-        draws, given = self._draws, self._given
-        layouts = [MixtureLayout(draws.model, name, nested=True) for name in given]
-        positions = [draws.mixtures.index(name) for name in given]
-        titles = [f"X_new of {name!r}" for name in given]
-        rows = points = None
+        """Iterate over the draws, with the log weights of the places of every new item, shape (m, n_places)."""
+        draws, points = self._draws, None
         with tracked(draws, description, progressbar) as progressing:
             for draw in progressing:
-                families, data = [draw.families[k] for k in positions], [draw.data[k] for k in positions]
-                if rows is None:
-                    rows = _rows(given, layouts, families)
-                if points is None or not all(layout.observed for layout in layouts):
-                    points = [prepare_new_items(*one) for one in zip(families, data, rows, titles, strict=True)]
-                yield draw, draw.log_weights(families, data, points, rows[0].shape[0])
+                families, data = zip(*[draws.mixture(draw, name) for name in self._given], strict=True)
+                if not self.rows:
+                    self.rows = self._read(families)
+                if points is None or not all(layout.observed for layout in self._layouts):
+                    points = [
+                        prepare_new_items(family, prepared, rows, self._titles[name])
+                        for family, prepared, (name, rows) in zip(families, data, self.rows.items(), strict=True)
+                    ]
+                n_points = next(iter(self.rows.values())).shape[0]
+                yield draw, draws.log_weights(draw, families, data, points, n_points)
+
+    def _read(self, families):
+        rows = {
+            layout.name: as_rows(
+                self._given[layout.name], layout.n_features(family), self._titles[layout.name], layout.feature_names()
+            )
+            for layout, family in zip(self._layouts, families, strict=True)
+        }
+        lengths = {one.shape[0] for one in rows.values()}
+        if len(lengths) > 1:
+            raise ValueError(f"X_new must have the same number of items for every mixture; got {sorted(lengths)}")
+        return rows
 
 
 def _by_mixture(X_new, draws):
@@ -48,17 +72,6 @@ def _by_mixture(X_new, draws):
     return X_new
 
 
-def _rows(given, layouts, families):
-    rows = [
-        as_rows(X, layout.n_features(family), f"X_new of {name!r}", layout.feature_names())
-        for (name, X), layout, family in zip(given.items(), layouts, families, strict=True)
-    ]
-    lengths = {one.shape[0] for one in rows}
-    if len(lengths) > 1:
-        raise ValueError(f"X_new must have the same number of items for every mixture; got {sorted(lengths)}")
-    return rows
-
-
 def _new_dim(X_new, given, item_dim):
     """Name and coordinates of the new items."""
     for X in (X_new, *given.values()):
@@ -66,3 +79,32 @@ def _new_dim(X_new, given, item_dim):
             dim = next(iter(X.dims))
             return dim, {dim: X[dim]} if dim in X.coords else {}
     return f"new_{item_dim}", {}
+
+
+def prepare_new_items(family, data, X, argument):
+    """Check new data and prepare them in the coordinates of the prepared data of a mixture. They fit the caches of
+    clusters of ``data``. Shapes: ``X`` (m, d).
+    """
+    with naming(argument):
+        prepared = prepare_data(family, X)
+    if isinstance(prepared, Centred):
+        return data._replace(values=np.ascontiguousarray(X, dtype="float64") - data.center)
+    return prepared
+
+
+def as_rows(X, n_features, argument, names=None):
+    """Convert data of new items to a matrix. Shapes: returns (m, n_features)."""
+    if isinstance(X, xr.Dataset):
+        columns = list(X.data_vars)
+        if names is not None and set(map(str, names)) == set(map(str, columns)):
+            columns = [next(c for c in columns if str(c) == str(name)) for name in names]
+        X = np.stack(np.broadcast_arrays(*[X[c].to_numpy() for c in columns]), axis=-1) if columns else np.empty((0, 0))
+    if not sparse.issparse(X):
+        X = numeric_array(argument, X)
+    rows = X[:, None] if X.ndim == 1 and n_features == 1 else X
+    if rows.ndim != 2 or rows.shape[1] != n_features:
+        allowed = f"(m, {n_features})" + (" or (m,)" if n_features == 1 else "")
+        raise ValueError(f"{argument} must have shape {allowed}, one column per feature; got shape {X.shape}")
+    if rows.shape[0] == 0:
+        raise ValueError(f"{argument} must have at least one row; got shape {X.shape}")
+    return rows

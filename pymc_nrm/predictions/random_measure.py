@@ -12,15 +12,16 @@ from pymc_nrm.checks import check_count, check_number, random_generator
 from pymc_nrm.families.conjugate import restore_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.special import log_sum_exp
+from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.model.rvs import checked_model
-from pymc_nrm.partitions.labels import label_counts
-from pymc_nrm.predictions.components import draw_component_rows
+from pymc_nrm.predictions.any_draws import draws_of
+from pymc_nrm.predictions.docstrings import documented
+from pymc_nrm.predictions.drawing import draw_cluster_rows
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded
-from pymc_nrm.predictions.measure_jumps import draw_jumps
-from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.progress import tracked
 
 
+@documented
 def sample_random_measure(
     idata: xr.DataTree | xr.Dataset,
     model: Model,
@@ -39,21 +40,17 @@ def sample_random_measure(
 
     Parameters
     ----------
-    idata : DataTree or Dataset
-        Posterior draws.
-    model : pymc.Model
-        The model that was sampled.
-    var_name : str, optional
-        Name of the Mixture; by default the only one of the model.
+    %(idata)s
+    %(model)s
+    %(mixture)s
     tail_mass : float
         Expected share of the mass that omitted atoms may have in each draw, between 0 and 1.
     max_new_atoms : int
         Largest number of new atoms in a draw.
-    random_seed : int or numpy.random.Generator, optional
+    %(random_seed)s
         If the same whole number is given for several mixtures over one partition, their measures have the same weights:
         they are draws of one joint measure.
-    progressbar : bool
-        Whether to show a bar if it takes longer than two seconds.
+    %(progressbar)s
 
     Returns
     -------
@@ -109,12 +106,11 @@ def sample_random_measure(
     >>> import pymc as pm
     >>> import xarray as xr
     >>> import pymc_nrm as nrm
-    >>> from pymc_nrm.predictions.random_measure import sample_random_measure
     >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
-    >>> measures = sample_random_measure(posterior, model, random_seed=1)
+    >>> measures = nrm.sample_random_measure(posterior, model, random_seed=1)
     >>> measures.weight.sum("atom").values.round(6).tolist()
     [[1.0, 1.0]]
     >>> (measures.label >= 0).sum("atom").values.tolist()
@@ -125,47 +121,37 @@ def sample_random_measure(
     model = checked_model(model)
     layout = MixtureLayout(model, var_name)
     check_needs(layout.family_class, PARAMETERS, "sample_random_measure")
-    draws = PartitionDraws(idata, model, layout.partition)
-    position = draws.mixtures.index(layout.name)
+    draws = draws_of(idata, model, layout.partition)
     # Jumps have a separate generator, so that they do not depend on the family.
     rng_jumps, rng_atoms = get_random_generator(random_generator(random_seed)).spawn(2)
-    weights, rows, labels, names = [], [], [], None
-    tails, log_masses, log_us = np.empty(len(draws)), np.empty(len(draws)), np.empty(len(draws))
+    weights, rows, labels = [], [], []
+    scalars = {name: np.empty(len(draws)) for name in ("tail_mass", "log_mass", "log_u")}
     with tracked(draws, "Drawing random measures", progressbar) as progressing:
-        for s, draw in enumerate(progressing):
-            family, data = draw.families[position], draw.data[position]
-            if s == 0:
-                names = layout.parameters(family)
-            counts = label_counts(draw.labels)
-            drawn = draw_jumps(draw.measure, counts, rng_jumps, tail_mass, max_new_atoms)
+        for draw in progressing:
+            family, data = draws.mixture(draw, layout.name)
+            drawn = draw_jumps(draw.prior, np.bincount(draw.labels), rng_jumps, tail_mass, max_new_atoms)
             n_new, log_tail = len(drawn.remaining), drawn.log_tail_mass
             order = np.argsort(-drawn.clusters)
             jumps = np.concatenate([drawn.clusters[order], drawn.remaining])
-            atoms = restore_parameters(family, data, draw_component_rows(rng_atoms, draw.labels, family, data, n_new))
-            atoms[: len(counts)] = atoms[order]
+            atoms = restore_parameters(family, data, draw_cluster_rows(rng_atoms, draw.labels, family, data, n_new))
+            atoms[: len(order)] = atoms[order]
             log_mass = log_sum_exp(jumps)
-            log_us[s], log_masses[s] = drawn.log_u, log_mass + drawn.log_unit
-            tails[s] = np.exp(log_tail - np.logaddexp(log_mass, log_tail))
+            scalars["log_u"][draw.index], scalars["log_mass"][draw.index] = drawn.log_u, log_mass + drawn.log_unit
+            scalars["tail_mass"][draw.index] = np.exp(log_tail - np.logaddexp(log_mass, log_tail))
             weights.append(np.exp(jumps - log_mass))
             labels.append(np.concatenate([order, np.full(n_new, -1)]))
             rows.append(atoms)
-    _warn_of_tails(tails, tail_mass, max_new_atoms)
-
-    n_atoms = np.array([len(weight) for weight in weights])
-    label = padded(labels, -1)
-    exists = np.arange(label.shape[1]) < n_atoms[:, None]
+    _warn_of_tails(scalars["tail_mass"], tail_mass, max_new_atoms)
+    weight, label = padded(weights, 0.0), padded(labels, -1)
+    exists = np.arange(label.shape[1]) < np.array([len(one) for one in weights])[:, None]
     variables = {
-        "weight": (("atom",), padded(weights, 0.0)),
+        "weight": (("atom",), weight),
         "is_new": (("atom",), exists & (label < 0)),
         "label": (("atom",), label),
-        "tail_mass": ((), tails),
-        "log_mass": ((), log_masses),
-        "log_u": ((), log_us),
+        **{name: ((), values) for name, values in scalars.items()},
+        **layout.split(layout.parameters(family), padded(rows, np.nan), "atom"),
     }
-    parameters = padded(rows, np.nan)
-    for name, (columns, shape, dims) in names.items():
-        variables[name] = (("atom", *dims), parameters[..., columns].reshape(*label.shape, *shape))
-    coords = layout.coords({dim for _, _, dims in names.values() for dim in dims})
+    coords = layout.coords({dim for dims, _ in variables.values() for dim in dims})
     return draws_dataset(draws.posterior, variables, coords, {"variable": layout.name})
 
 

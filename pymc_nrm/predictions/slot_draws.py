@@ -1,88 +1,157 @@
-"""Posterior draws of a partition whose labels index parameters, and the densities of items in every slot."""
+"""Draws of a partition whose labels index parameters, with the densities of items in every slot."""
 
-from typing import Any, NamedTuple
+import functools
 
 import numpy as np
 from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.itemwise.item_table import ItemTable
+from pymc_nrm.itemwise.terms import terms_of
 from pymc_nrm.model.dependents import other_uses
-from pymc_nrm.model.rvs import find_partition, is_mixture, measure_of, n_items, n_slots
+from pymc_nrm.model.parts import joint_data, joint_family
+from pymc_nrm.model.rvs import dims_of, is_mixture
 from pymc_nrm.model.values import Values, in_value_space
-from pymc_nrm.predictions.same_model import check_same_model
-from pymc_nrm.stats.draws import posterior_of, stacked
+from pymc_nrm.partitions.slots import MOST_TRIES
+from pymc_nrm.predictions.draws import Draws
+from pymc_nrm.predictions.tables import log_leave_one_out_table, log_sum_rows
+from pymc_nrm.progress import tracked
+from pymc_nrm.stats.draws import stacked
+
+__all__ = ["NewSlots", "SlotDraws"]
 
 
-class SlotDraw(NamedTuple):
-    """One posterior draw."""
+class SlotDraws(Draws):
+    """Draws of a partition with ``max_clusters``, whose values are the slots of the items.
 
-    # The slot of each item; int64 of shape (n,).
-    slots: Any
-    # With float fields.
-    measure: Any
-    # The draw as values of the value variables, which PyMC may transform.
-    point: Any
+    Its data may be mixtures, or other variables given parameters of the slots, which are a part of every draw.
+    """
 
-
-class SlotDraws:
-    """An iterable of the posterior draws of a partition with ``max_clusters``, one :class:`SlotDraw` for each."""
-
-    def __init__(self, idata, model, name, with_points=True, same_items=True):
-        self.model, self.posterior = model, posterior_of(idata, by_chain=True)
-        self.partition = find_partition(model, name)
-        if self.partition not in model.free_RVs:
-            raise ValueError(f"partition {name!r} must be sampled, since its labels index parameters; it is observed")
-        if same_items:
-            check_same_model(idata, model, self.partition)
-        self.n_slots, self.n_items = n_slots(self.partition), n_items(self.partition)
-        measure = measure_of(self.partition)
-        self._measure_class, self._n_fields = type(measure), len(measure)
-        variables = model.free_RVs if with_points else []
-        self._values = [model.rvs_to_values[rv] for rv in variables]
-        graphs = [in_value_space(model, rv) for rv in variables]
-        self._at = Values.at_draws(model, [*measure, *graphs])
-        self._draws = {variable.name: stacked(self.posterior, variable.name) for variable in self._at.inputs}
-        self._slots = stacked(self.posterior, self.partition.name).astype(np.int64)
-        if self._slots.ndim != 2 or self._slots.min() < 0 or self._slots.max() >= self.n_slots:
+    def __init__(self, idata, model, rv, *, same_items=True):
+        super().__init__(idata, model, rv, same_items=same_items)
+        self.max_clusters, self._item_table = self.kind.max_clusters, None
+        if self.is_observed:
+            return
+        stored = self.posterior[rv.name]
+        if len(self.dims) != 1 or stored.min() < 0 or stored.max() >= self.max_clusters:
             raise ValueError(
-                f"draws of {self.partition.name!r} must be slots from 0 to {self.n_slots - 1}, with dimensions (chain, "
-                f"draw, item); got {dict(self.posterior[self.partition.name].sizes)} from {self._slots.min()} to "
-                f"{self._slots.max()}"
+                f"draws of {rv.name!r} must be slots from 0 to {self.max_clusters - 1}, with dimensions (chain, draw, "
+                f"item); got {dict(stored.sizes)} from {int(stored.min())} to {int(stored.max())}"
             )
-        self.n_old_items = self._slots.shape[1]
+        self.n_old_items = stored.sizes[self.item_dim]
 
-    def __len__(self):
-        return self.posterior.sizes["chain"] * self.posterior.sizes["draw"]
+    @classmethod
+    def for_new_items(cls, idata, model, rv, X_new):
+        names = data_of_items(model, rv)
+        if not names:
+            return super().for_new_items(idata, model, rv, X_new)
+        if X_new is not None:
+            raise ValueError(
+                f"X_new must be None, since {names[0]!r} depends on the labels of {rv.name!r} as an index: give the "
+                "data of new items to the model by pm.set_data"
+            )
+        return cls.with_new_data(idata, model, rv)
 
-    def __iter__(self):
-        dtypes = {variable.name: variable.dtype for variable in self._at.inputs}
-        for s in range(len(self)):
-            values = self._at({name: np.asarray(draws[s], dtype=dtypes[name]) for name, draws in self._draws.items()})
-            measure = self._measure_class(*[float(value) for value in values[: self._n_fields]])
-            point = {
-                value.name: np.asarray(found, dtype=value.dtype)
-                for value, found in zip(self._values, values[self._n_fields :], strict=True)
-            }
-            yield SlotDraw(self._slots[s], measure, point or None)
+    @classmethod
+    def with_new_data(cls, idata, model, rv):
+        draws = cls(idata, model, rv, same_items=False)
+        if draws.is_observed:
+            raise ValueError(
+                f"partition {rv.name!r} must be sampled, since its labels index parameters; it is observed"
+            )
+        if draws.mixtures:
+            raise ValueError(
+                f"labels of new items cannot be drawn, since Mixture {draws.mixtures[0]!r} depends on the partition "
+                f"{rv.name!r}: its clusters need the old data, which are no longer in the model"
+            )
+        return draws
 
+    @functools.cached_property
+    def indexed(self):
+        """Names of the data that depend on labels as an index."""
+        return data_of_items(self.model, self.rv)
 
-class SlotDensities:
-    """Log densities of the data of each item in every slot, at points."""
+    def names_of_data(self):
+        return [*self.mixtures, *self.indexed]
 
-    def __init__(self, draws, names, point):
-        self._names, self._n, self._n_slots = names, draws.n_items, draws.n_slots
-        self._table = ItemTable(draws.model, draws.partition, draws.n_slots, point)
+    def new_items(self, X_new):
+        return super().new_items(X_new) if X_new is not None else NewSlots(self, self.indexed)
 
-    def __call__(self, point):
-        """Return the log densities at a point, shape (n, n_slots)."""
-        table, slots = np.zeros((self._n, self._n_slots)), np.arange(self._n_slots)
-        if set(self._names) >= set(self._table.names):
-            self._table.fill(point, slots, slots, table)
+    @functools.cached_property
+    def _points(self):
+        """The free value variables, their values as functions of a draw, and the draws that they are functions of."""
+        model = self.model
+        at = Values.at_draws(model, [in_value_space(model, rv) for rv in model.free_RVs])
+        values = [model.rvs_to_values[rv] for rv in model.free_RVs]
+        return values, at, {variable: stacked(self.posterior, variable.name) for variable in at.inputs}
+
+    def point(self, draw):
+        """A draw as values of the value variables, which PyMC may transform."""
+        values, at, draws = self._points
+        given = {variable.name: np.asarray(rows[draw.index], variable.dtype) for variable, rows in draws.items()}
+        return {value.name: np.asarray(one, value.dtype) for value, one in zip(values, at(given), strict=True)}
+
+    def log_densities(self, point, names):
+        """Log densities of data of each item in every slot at a point, shape (n_items, max_clusters)."""
+        if self._item_table is None:
+            self._item_table = ItemTable(self.model, self.rv, self.max_clusters, point)
+        items = self._item_table
+        table, slots = np.zeros((self.n_items, self.max_clusters)), np.arange(self.max_clusters)
+        if set(names) >= set(items.names):
+            items.fill(point, slots, slots, table)
             return table
         for slot in slots:
-            rows = self._table.values(point, np.full(self._n, slot), by_term=True)
-            table[:, slot] = sum((rows[name] for name in self._names), np.zeros(self._n))
+            rows = items.values(point, np.full(self.n_items, slot), by_term=True)
+            table[:, slot] = sum((rows[name] for name in names), np.zeros(self.n_items))
         return np.nan_to_num(table, copy=False, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+
+    def leave_one_out(self, draw):
+        """Log density of the data of each item given all other items, and the parameters of all slots."""
+        table = np.zeros((self.n_items, self.max_clusters))
+        if self.indexed:
+            table += self.log_densities(self.point(draw), self.indexed)
+        if self.mixtures:
+            of_clusters = log_leave_one_out_table(draw.labels, joint_family(draw.families), joint_data(draw.data))
+            table += by_slot(of_clusters, _slots_in_use(draw), self.max_clusters)
+        weights = log_slot_weights(self.log_join_others(draw), _slots_in_use(draw), self.max_clusters)
+        return log_sum_rows(table + weights)
+
+    def log_weights_of_new(self, draw):
+        """Log probabilities of the slot of one more item, before its data are seen, shape (1, max_clusters)."""
+        return log_slot_weights(self.log_join(draw, 1), _slots_in_use(draw), self.max_clusters)
+
+    def draw_new_slots(self, draw, rng):
+        """Draw the slots of the new items one after another, given that there are at most ``max_clusters`` clusters."""
+        own, n_old = _slots_in_use(draw), len(draw.labels)
+        for _ in range(MOST_TRIES):
+            labels = self.labels_with_new(draw, self.n_items, rng)[n_old:]
+            if labels.max() < self.max_clusters:
+                empty = np.setdiff1d(np.arange(self.max_clusters), own)
+                return np.concatenate([own, rng.permutation(empty)])[labels]
+        raise ValueError(self.kind.failed_draw)
+
+
+def _slots_in_use(draw):
+    """The slot of each cluster, in the order of their labels."""
+    return draw.value[np.unique(draw.labels, return_index=True)[1]]
+
+
+def by_slot(table, own, max_clusters):
+    """Give a table a column for each slot: those of clusters, in their own slots, and the last one in all others."""
+    whole = np.repeat(table[:, -1:], max_clusters, axis=1)
+    whole[:, own] = table[:, :-1]
+    return whole
+
+
+def log_slot_weights(join, own, max_clusters):
+    """Log probabilities of slots, given those of clusters and of a new one, which the free slots share equally. If none
+    is free, the item joins an old cluster. A cluster of probability zero, that of an item alone, leaves its slot free.
+    Shapes: ``join`` (m, n_clusters + 1), ``own`` (n_clusters,); returns (m, max_clusters).
+    """
+    free = np.ones((len(join), max_clusters), dtype=bool)
+    free[:, own] = np.isneginf(join[:, :-1])
+    new = join[:, -1:] - np.log(np.maximum(free.sum(axis=1, keepdims=True), 1))
+    weights = np.where(free, new, by_slot(join, own, max_clusters))
+    return weights - log_sum_rows(weights)[:, None]
 
 
 def data_of_items(model, partition):
@@ -114,3 +183,51 @@ def data_of_items(model, partition):
                         "its data; use a likelihood with the latent variable integrated out"
                     )
     return names
+
+
+class NewSlots:
+    """New items, each taken by itself, with data of the given names."""
+
+    def __init__(self, draws, names):
+        self._draws, self._names = draws, names
+        dim = dims_of(draws.model, draws.rv)[0]
+        values = draws.model.coords.get(dim)
+        self.dim, self.coords = f"new_{dim}", {} if values is None else {f"new_{dim}": np.asarray(values)}
+
+    @staticmethod
+    def places(draw):
+        """Where the items of a draw are, as indices of the columns of a table."""
+        return draw.value
+
+    def tables(self, description, progressbar):
+        """Iterate over the draws, with log probabilities of the slots of every new item, shape (m, max_clusters)."""
+        draws, name = self._draws, self._draws.partition
+        with tracked(draws, description, progressbar) as progressing:
+            for draw in progressing:
+                point = {**draws.point(draw), name: np.zeros(draws.n_items, dtype=np.int64)}
+                if draw.index == 0:
+                    _check_shapes(draws, point)
+                table = draws.log_densities(point, self._names) + draws.log_weights_of_new(draw)
+                total = log_sum_rows(table)
+                if not np.isfinite(total).all():
+                    item = int(np.argmin(np.isfinite(total)))
+                    raise ValueError(
+                        f"data of new item {item} of partition {name!r} have log density {total[item]} given a draw: "
+                        "they are impossible in every slot"
+                    )
+                yield draw, table - total[:, None]
+
+
+def _check_shapes(draws, point):
+    """Check that draws of the variables that the data depend on have the shapes that new data need."""
+    model = draws.model
+    used = set(ancestors([term.graph for term in terms_of(model, draws.rv)]))
+    shapes = model.eval_rv_shapes()
+    for rv in model.free_RVs:
+        value = model.rvs_to_values[rv]
+        if value in used and rv is not draws.rv and np.shape(point[value.name]) != tuple(shapes[value.name]):
+            raise ValueError(
+                f"known must be [], since the data of new items depend on {rv.name!r}, of which there are values for "
+                f"the old items only: its draws have shape {np.shape(point[value.name])}, the model needs "
+                f"{tuple(map(int, shapes[value.name]))}"
+            )

@@ -32,8 +32,8 @@ def table_data(model: pm.Model, df: pd.DataFrame) -> dict[str, xr.DataArray]:
     Returns
     -------
     dict of {str : DataArray}
-        By mixture, dims (new_item, <mixture>_feature): what ``predict_labels`` and ``log_predictive_density`` take as
-        ``X_new``.  Categories are numbered, strings gone.
+        By mixture, dims (new_item, <mixture>_feature): what ``cluster_probabilities`` and
+        ``log_predictive_density`` take as ``X_new``.  Categories are numbered, strings gone.
 
     Raises
     ------

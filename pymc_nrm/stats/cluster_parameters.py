@@ -63,8 +63,8 @@ def cluster_parameters(
     spread of the draws, beside doubt about the parameters.  If the mean should be taken on another scale, make the
     transformed parameter a ``pm.Deterministic`` of the model and give its name.
 
-    :func:`~pymc_nrm.sample_components`, in contrast, draws the parameters of the clusters of every draw of a conjugate
-    :class:`~pymc_nrm.Mixture`, which integrates them out; it relates them to no estimate.
+    :func:`~pymc_nrm.sample_cluster_parameters`, in contrast, draws the parameters of the clusters of every draw of a
+    conjugate :class:`~pymc_nrm.Mixture`, which integrates them out; it relates them to no estimate.
 
     Examples
     --------

@@ -68,7 +68,10 @@ POSTERIOR = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0, 0]]])})
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda model: nrm.sample_components(POSTERIOR, model), "no draw_parameters, which sample_components needs"),
+        (
+            lambda model: nrm.sample_cluster_parameters(POSTERIOR, model),
+            "no draw_parameters, which sample_cluster_parameters needs",
+        ),
         (
             lambda model: nrm.sample_posterior_predictive(POSTERIOR, model),
             "no draw_parameters and no draw_item, which sample_posterior_predictive needs",

@@ -44,12 +44,12 @@ OF_DRAWS = [
     plots.plot_distance,
 ]
 OF_MODELS = [
-    nrm.sample_components,
+    nrm.sample_cluster_parameters,
     nrm.fused_estimate,
     nrm.sample_posterior_predictive,
     nrm.sample_random_measure,
     lambda idata, model, **arguments: nrm.predictive_density(idata, model, X, **arguments),
-    lambda idata, model, **arguments: nrm.predict_labels(idata, model, X, **arguments),
+    lambda idata, model, **arguments: nrm.cluster_probabilities(idata, model, X, **arguments),
 ]
 BAD_RESULTS = [
     (None, TypeError, "idata must be a DataTree.* got NoneType"),
@@ -110,7 +110,7 @@ def test_model(function, bad):
         lambda seed, model: nrm.partition_convergence(IDATA, random_seed=seed),
         lambda seed, model: nrm.add_diagnostics(IDATA, random_seed=seed),
         lambda seed, model: nrm.summary(IDATA, random_seed=seed),
-        lambda seed, model: nrm.sample_components(IDATA, model, random_seed=seed),
+        lambda seed, model: nrm.sample_cluster_parameters(IDATA, model, random_seed=seed),
         lambda seed, model: nrm.sample_posterior_predictive(IDATA, model, random_seed=seed),
         lambda seed, model: nrm.sample_random_measure(IDATA, model, random_seed=seed),
         lambda seed, model: nrm.sample(model=model, random_seed=seed),
@@ -136,7 +136,7 @@ def test_seed(function, seed, model):
         (lambda: nrm.summary(IDATA, []), "var_names must be a string or a list of at least one"),
         (lambda: nrm.point_estimate(IDATA, loss=["binder"]), "loss must be one of"),
         (lambda: nrm.credible_ball(IDATA, probability=True), "probability must be above 0 and at most 1; got True"),
-        (lambda: nrm.expected_loss(["a"] * 4, IDATA), "estimate must be real numbers; got text"),
+        (lambda: nrm.expected_loss(["a"] * 4, IDATA), "estimate must be real numbers"),
         (lambda: stats.adjusted_rand(["a", "b"], [0, 1]), "a must be real numbers; got text"),
         (lambda: stats.stack_draws(DRAWS), "draws must be a DataArray .* got ndarray"),
         (lambda: plots.plot_cluster_sizes(IDATA, ci_prob="a"), "ci_prob must be between 0.5 and 1; got 'a'"),
@@ -165,7 +165,7 @@ def test_seed(function, seed, model):
         (lambda: plots.plot_clusters(IDATA, X + 1j, estimate=[0, 0, 1, 1]), "X must be real numbers; got complex"),
         (
             lambda: plots.plot_clusters(None, X, estimate=[0, 0, 1, 1], uncertainty=False, components=3),
-            "components must be a Dataset from sample_components; got int",
+            "components must be a Dataset from sample_cluster_parameters; got int",
         ),
         (lambda: trees.bhc(X, FAMILY, MEASURE, u=True), "u must be a finite number above 0; got True"),
         (lambda: trees.bhc(X, [FAMILY, FAMILY], MEASURE), "X must be a list of 2 data sets, .*; got ndarray"),
@@ -221,14 +221,23 @@ def test_arguments_of_sample(arguments, message, model):
     [
         (lambda model: nrm.sample_posterior_predictive(IDATA, model, var_names=[["x"]]), "var_names must be a string"),
         (lambda model: nrm.sample_random_measure(IDATA, model, tail_mass="a"), "tail_mass must be between 0 and 1"),
-        (lambda model: nrm.sample_components(IDATA, model, to_items=None), "to_items must be True or False; got None"),
+        (
+            lambda model: nrm.sample_cluster_parameters(IDATA, model, to_items=None),
+            "to_items must be True or False; got None",
+        ),
         (lambda model: nrm.compute_log_likelihood(IDATA, model, extend_inferencedata="x"), "extend_inferencedata"),
         (lambda model: nrm.predictive_density(IDATA, model, np.full((1, 2), np.inf)), "^grid: data of NormalGamma"),
         (lambda model: nrm.predictive_density(IDATA, model, [["a", "b"]]), "^grid must be real numbers; got text"),
-        (lambda model: nrm.predict_labels(IDATA, model, np.full((1, 2), np.inf), [0, 0, 1, 1]), "^X_new of 'x':"),
-        (lambda model: nrm.predict_labels(IDATA, model, X, ["a"] * 4), "estimate must be real numbers; got text"),
-        (lambda model: nrm.predict_labels(IDATA, model, xr.Dataset()), "X_new"),
-        (lambda model: nrm.predict_labels(POSTERIOR.isel(item=[]), model, X), "draws of 'z' have 0 items"),
+        (
+            lambda model: nrm.cluster_probabilities(IDATA, model, np.full((1, 2), np.inf), [0, 0, 1, 1]),
+            "^X_new of 'x':",
+        ),
+        (
+            lambda model: nrm.cluster_probabilities(IDATA, model, X, ["a"] * 4),
+            "estimate must be real numbers; got text",
+        ),
+        (lambda model: nrm.cluster_probabilities(IDATA, model, xr.Dataset()), "X_new"),
+        (lambda model: nrm.cluster_probabilities(POSTERIOR.isel(item=[]), model, X), "draws of 'z' must be"),
         (lambda model: nrm.TreeGuided(model["z"], moves=[1], model=model), "moves must be a mapping"),
         (lambda model: nrm.SplitMerge([model["z"]], proposal=np.zeros((2, 2)), model=model), "proposal must be"),
         (lambda model: nrm.MarginalGibbs(["z"], model=model), r"vars must be a free Partition .* got \['z'\]"),

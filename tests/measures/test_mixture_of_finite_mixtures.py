@@ -23,7 +23,7 @@ from pymc_nrm.measures.base import (
 )
 from pymc_nrm.measures.mixture_of_finite_mixtures import LARGEST_GAMMA, LARGEST_RATE
 from pymc_nrm.partitions.labels import all_partitions, label_counts
-from pymc_nrm.predictions.prediction_rule import log_prediction_rule
+from pymc_nrm.partitions.prediction_rule import log_prediction_rule
 
 GAMMAS = [1e-6, 0.02, 1.0, 3.5, 1e3]
 RATES = [1e-8, 0.3, 5.0, 400.0]

@@ -189,7 +189,7 @@ def test_known_tables():
     np.testing.assert_allclose(
         nrm.log_predictive_density(draws, model, X[3:], new_paths=["b", "c"]), expected, rtol=1e-12
     )
-    assert nrm.predict_labels(draws, model, X[3:], new_paths=["b"]).probability.shape == (2, 2)
+    assert nrm.cluster_probabilities(draws, model, X[3:], new_paths=["b"]).probability.shape == (2, 2)
 
 
 WEIGHTS = nrm.HierarchicalDirichletProcess(1.0, 1.0)
@@ -280,14 +280,14 @@ def test_components_of_new_items():
     value, rows = values_of(groups)[-1], X[:3]
     model, draws = fixed_model(groups, rows), posterior([value])
     n_components = value[:, -1].max() + 1
-    predicted = nrm.predict_labels(draws, model, X[2:5], estimate=value[:, -1], new_paths=new_groups)
+    predicted = nrm.cluster_probabilities(draws, model, X[2:5], estimate=value[:, -1], new_paths=new_groups)
     for k, group in enumerate(new_groups):
         longer, further = extensions(groups, value, group)
         p = np.exp([log_joint(longer, one, np.vstack([rows, X[2 + k]])) for one in further])
         expected = np.bincount(further[:, -1, -1], p, minlength=n_components + 1) / p.sum()
         np.testing.assert_allclose(predicted.probability[k], expected[:-1], rtol=1e-10)
         assert predicted.new_cluster_probability[k] == pytest.approx(expected[-1], rel=1e-10)
-    assert nrm.predict_labels(draws, model, X[2:5], new_paths=[["a", 1]]).probability.sizes["new_item"] == 3
+    assert nrm.cluster_probabilities(draws, model, X[2:5], new_paths=[["a", 1]]).probability.sizes["new_item"] == 3
 
 
 def test_new_items_are_drawn_in_their_groups():
@@ -305,7 +305,7 @@ def test_new_items_are_drawn_in_their_groups():
     assert (np.abs(counts / n_draws - p) < 4.5 * np.sqrt(p * (1 - p) / n_draws)).all()
     several = nrm.sample_posterior_predictive(draws, model, new_items=2, new_paths=["b", "z"], random_seed=1)
     assert (several["predictions"]["h"].values[..., 0] == [1, 2]).all()
-    nrm.sample_components(draws, model, random_seed=1)
+    nrm.sample_cluster_parameters(draws, model, random_seed=1)
 
 
 def test_groups_of_new_items_are_needed():
@@ -313,7 +313,7 @@ def test_groups_of_new_items_are_needed():
     model, draws = fixed_model(groups, X[:3]), posterior(values_of(groups)[:2])
     for predict in (
         lambda **given: nrm.log_predictive_density(draws, model, X[2:5], **given),
-        lambda **given: nrm.predict_labels(draws, model, X[2:5], [0, 0, 0], **given),
+        lambda **given: nrm.cluster_probabilities(draws, model, X[2:5], [0, 0, 0], **given),
         lambda **given: nrm.sample_posterior_predictive(draws, model, new_items=3, **given),
     ):
         with pytest.raises(ValueError, match="new_paths must have the groups of the new items"):
@@ -331,7 +331,7 @@ def test_groups_of_new_items_are_needed():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
         nrm.Mixture("x", z, FAMILY, observed=X[:3])
     labels = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1]]])})
-    for predict in (nrm.log_predictive_density, nrm.predictive_density, nrm.predict_labels):
+    for predict in (nrm.log_predictive_density, nrm.predictive_density, nrm.cluster_probabilities):
         with pytest.raises(
             ValueError, match="new_paths must be None, since 'z' is no NestedPartition with known paths"
         ):

@@ -150,7 +150,7 @@ def expected_nodes(value, longer, p, paths):
 def test_labels_are_those_of_a_random_mate(case):
     values, X = some_values(case), new_data(case)
     paths = np.array([[0, 0], [0, 1], [1, 2]])
-    predicted = nrm.predict_labels(posterior(values), make_model(case), given(case, X), paths)
+    predicted = nrm.cluster_probabilities(posterior(values), make_model(case), given(case, X), paths)
     assert predicted.probability.dims == ("new_item", "level", "cluster")
     for item, row in enumerate(X):
         parts = []
@@ -176,11 +176,11 @@ def test_labels_of_groups_far_apart():
         t = nrm.NestedPartition("t", nrm.DirichletProcess(0.5), 2, n=32)
         nrm.Mixture("x", t, nrm.NormalDiffusion(50.0, [25e3, 25e3, 100.0], [[0.3]], 3.0), observed=X)
     tree = nrm.stats.ItemTree.from_levels(paths.T)
-    predicted = nrm.predict_labels(posterior([paths] * 2), model, [[5.1], [100.0], [-300.0], [107.0]], tree)
+    predicted = nrm.cluster_probabilities(posterior([paths] * 2), model, [[5.1], [100.0], [-300.0], [107.0]], tree)
     assert predicted.labels[:2].values.tolist() == [[0, 1], [1, 2]]
     assert predicted.labels[2].values.tolist() == [-1, -1]
     assert predicted.labels[3].values.tolist() == [1, -1]
-    by_default = nrm.predict_labels(posterior([paths] * 2), model, [[5.1], [100.0], [-300.0], [107.0]])
+    by_default = nrm.cluster_probabilities(posterior([paths] * 2), model, [[5.1], [100.0], [-300.0], [107.0]])
     xr.testing.assert_allclose(by_default, predicted)
 
 
@@ -284,26 +284,26 @@ def test_data_of_diffusions_have_the_predictive_law(case):
 
 def test_components_of_a_nested_partition():
     values = some_values("BernoulliBeta")
-    found = nrm.sample_components(posterior(values), make_model("BernoulliBeta"), random_seed=1)
+    found = nrm.sample_cluster_parameters(posterior(values), make_model("BernoulliBeta"), random_seed=1)
     assert (found["size"].sum("cluster") == 3).all()
     assert (found["size"] > 0).sum("cluster").values.ravel().tolist() == (values[:, :, -1].max(axis=1) + 1).tolist()
 
 
 def test_what_is_refused():
     model, draws = make_model("NormalDiffusion"), posterior(some_values("NormalDiffusion"))
-    with pytest.raises(NotImplementedError, match="NormalDiffusion has no .*, which sample_components needs"):
-        nrm.sample_components(draws, model)
+    with pytest.raises(NotImplementedError, match="NormalDiffusion has no .*, which sample_cluster_parameters needs"):
+        nrm.sample_cluster_parameters(draws, model)
     for refused in (nrm.fused_estimate, nrm.sample_random_measure):
         with pytest.raises(ValueError, match="flat; got the NestedPartition 't'"):
             refused(draws, model)
     with pytest.raises(ValueError, match="X_new must be given for the partition 't'"):
-        nrm.predict_labels(draws, model)
+        nrm.cluster_probabilities(draws, model)
     with pytest.raises(ValueError, match=r"estimate must have shape \(3, 2\); got shape \(3,\)"):
-        nrm.predict_labels(draws, model, NEW["t"], [0, 0, 1])
+        nrm.cluster_probabilities(draws, model, NEW["t"], [0, 0, 1])
     with pytest.raises(ValueError, match="got a consensus tree, whose levels are its own"):
-        nrm.predict_labels(draws, model, NEW["t"], nrm.stats.consensus_tree(draws["t"]))
+        nrm.cluster_probabilities(draws, model, NEW["t"], nrm.stats.consensus_tree(draws["t"]))
     with pytest.raises(ValueError, match="a tree of 3 items and at most 2 levels; got 2 items and 1 levels"):
-        nrm.predict_labels(draws, model, NEW["t"], nrm.stats.ItemTree.from_levels([[0, 1]]))
+        nrm.cluster_probabilities(draws, model, NEW["t"], nrm.stats.ItemTree.from_levels([[0, 1]]))
     with pytest.raises(ValueError, match=r"shape \(3, 2\) for the 3 items of the model; got int64"):
         nrm.log_predictive_density(draws.isel(item=slice(0, 2)), model, NEW["t"])
     with pytest.raises(ValueError, match="X_new of 'x' must have shape"):

@@ -10,8 +10,15 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
+from pymc_nrm.families.base import add_item, statistics_size
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
+from pymc_nrm.partitions.prediction_rule import log_prediction_rule
 from pymc_nrm.predictions import compute_log_likelihood
+from pymc_nrm.predictions.any_draws import draws_of as posterior_draws
+from pymc_nrm.testing import kernel_inputs
 
 ALL = rows(CASES)
 
@@ -90,6 +97,46 @@ def test_items_of_two_mixtures_are_left_out_as_a_whole():
         assert -logsumexp(log_joint - logsumexp(log_joint) - values[:, i]) == pytest.approx(expected)
     with pytest.raises(ValueError, match=r"shares partition 'z' with \['y'\].*var_name='z'"):
         compute_log_likelihood(draws_of(partitions), model, var_name="x")
+
+
+class Pair(Ordered):
+    """Items 0 and 1 always share their cluster, and count once for the measure."""
+
+    def counts(self, labels):
+        return np.bincount(labels[1:])
+
+    def known_without(self, labels):
+        return np.arange(len(labels)) < 2
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 1, 0], [0, 0, 1, 2], [0, 0, 0, 0]])
+def test_items_of_a_kind_that_count_otherwise(labels):
+    """Draws ask the kind for what the measure counts, and whether other items tell the cluster of an item."""
+    case, measure, labels = CASES["PoissonGamma"], MEASURES["NGG"], np.array(labels)
+    draws = posterior_draws(draws_of([labels]), make_model(measure, case))
+    draws.kind = Pair()
+    [draw] = draws
+
+    def log_joint(labels, items):
+        family, data = kernel_inputs(case.family, case.X[items])
+        clusters = canonical_labels(labels)
+        total = log_eppf(measure, np.bincount(clusters[1:] if 0 in items and 1 in items else clusters))
+        for k in range(clusters.max() + 1):
+            row = np.zeros(statistics_size(family))
+            for item in np.flatnonzero(clusters == k):
+                add_item(family, row, data, item, 1.0)
+            total += log_marginal(family, row)
+        return total
+
+    for item, value in enumerate(draws.leave_one_out(draw)):
+        others = np.delete(np.arange(4), item)
+        clusters = [labels[1 - item]] if item < 2 else range(labels[others].max() + 2)
+        moved = [np.where(np.arange(4) == item, k, labels) for k in clusters]
+        expected = logsumexp([log_joint(one, [0, 1, 2, 3]) for one in moved]) - log_joint(labels[others], others)
+        assert value == pytest.approx(expected, rel=1e-9)
+    assert draws.weight_of_new(draw) == pytest.approx(
+        np.exp(log_prediction_rule(measure, draws.kind.counts(labels)))[-1]
+    )
 
 
 def test_existing_log_likelihoods_are_kept():

@@ -11,9 +11,15 @@ import pymc_nrm as nrm
 from pymc_nrm.families import NormalGamma
 from pymc_nrm.families.no_data import NoData
 from pymc_nrm.families.product import Product
+from pymc_nrm.model.parts import joint_data, joint_family
 from pymc_nrm.model.rvs import find_partition
-from pymc_nrm.predictions import predict_labels, predictive_density, sample_components, sample_posterior_predictive
-from pymc_nrm.predictions.partition_draws import PartitionDraws
+from pymc_nrm.predictions import (
+    cluster_probabilities,
+    predictive_density,
+    sample_cluster_parameters,
+    sample_posterior_predictive,
+)
+from pymc_nrm.predictions.any_draws import draws_of as posterior_draws
 from pymc_nrm.steps.target import Target
 
 LABELS = np.array([[0, 0, 1], [0, 1, 1], [0, 1, 2]])
@@ -59,7 +65,7 @@ def same(a, b):
 
 @pytest.mark.parametrize("name", ["z", "w"])
 def test_draws_are_what_samplers_see(model, posterior, name):
-    draws = PartitionDraws(posterior, model, name)
+    draws = posterior_draws(posterior, model, name)
     target = Target(model, model[name], model.initial_point())
     assert len(draws) == 3
     for s, draw in enumerate(draws):
@@ -72,28 +78,28 @@ def test_draws_are_what_samplers_see(model, posterior, name):
         }
         measure, family, data = target.at(point)
         assert draw.labels.tolist() == posterior[name].values[0, s].tolist()
-        assert same(draw.measure, measure)
-        assert type(draw.family) is Product
-        assert same(draw.family, family)
-        assert same(draw.family_data, data)
+        assert same(draw.prior, measure)
+        assert type(joint_family(draw.families)) is Product
+        assert same(joint_family(draw.families), family)
+        assert same(joint_data(draw.data), data)
 
 
 def test_names(model, posterior):
-    draws = PartitionDraws(posterior, model, "z")
+    draws = posterior_draws(posterior, model, "z")
     assert (draws.mixtures, draws.item_dim, draws.n_items) == (["effect", "x"], "item", 3)
-    assert PartitionDraws(posterior, model, "w").mixtures == ["words", "counts"]
+    assert posterior_draws(posterior, model, "w").mixtures == ["words", "counts"]
 
 
 def test_data_are_those_of_the_model_now(model, posterior):
     try:
         with model:
             pm.set_data({"counts_data": np.array([7, 7, 7, 7])})
-        first = next(iter(PartitionDraws(posterior, model, "w")))
+        first = next(iter(posterior_draws(posterior, model, "w")))
         assert first.data[1].values.ravel().tolist() == [7.0] * 4
         with model:
             pm.set_data({"counts_data": np.array([7, 7])})
         with pytest.raises(ValueError, match="'counts' has 2 rows of data, partition 'w' has 4 items"):
-            next(iter(PartitionDraws(posterior, model, "w")))
+            next(iter(posterior_draws(posterior, model, "w")))
     finally:
         with model:
             pm.set_data({"counts_data": np.array([1, 0, 4, 2])})
@@ -101,16 +107,16 @@ def test_data_are_those_of_the_model_now(model, posterior):
 
 def test_labels_of_other_origin_are_renamed():
     model = make_model(nrm.DirichletProcess(1.0), CASES["PoissonGamma"])
-    [draw] = PartitionDraws(draws_of([[5, 2, 5, 0]]), model)
+    [draw] = posterior_draws(draws_of([[5, 2, 5, 0]]), model)
     assert draw.labels.tolist() == [0, 1, 0, 2]
 
 
 def test_partition_without_data():
     with pm.Model() as model:
         nrm.Partition("z", nrm.DirichletProcess(2.0), n=3)
-    [*draws] = PartitionDraws(draws_of(LABELS), model)
-    assert draws[0].family == NoData(0.0)
-    assert draws[0].measure == nrm.DirichletProcess(2.0)
+    [*draws] = posterior_draws(draws_of(LABELS), model)
+    assert joint_family(draws[0].families) == NoData(0.0)
+    assert draws[0].prior == nrm.DirichletProcess(2.0)
 
 
 def test_known_partition():
@@ -119,10 +125,10 @@ def test_known_partition():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), dims="item", observed=[4, 4, 1])
         nrm.Mixture("x", z, NormalGamma(mu, 1.0, 2.0, 1.0), observed=[0.0, 0.1, 3.0])
     posterior = xr.Dataset({"mu": (("chain", "draw"), [[0.0, 1.0]])})
-    draws = list(PartitionDraws(posterior, model))
+    draws = list(posterior_draws(posterior, model))
     assert [draw.labels.tolist() for draw in draws] == [[0, 0, 1]] * 2
     assert draws[1].families[0].mu - draws[0].families[0].mu == pytest.approx(1.0)
-    assert sample_components(posterior, model, random_seed=1).item_mean.dims == ("chain", "draw", "item")
+    assert sample_cluster_parameters(posterior, model, random_seed=1).item_mean.dims == ("chain", "draw", "item")
 
 
 def test_chains_and_thinned_draws_keep_their_coordinates(model, posterior):
@@ -156,7 +162,7 @@ def test_results_stored_on_disk(model, posterior, tmp_path):
 
 
 def test_latent_mixtures_have_components_and_new_items(model, posterior):
-    components = sample_components(posterior, model, var_name="effect", random_seed=1)
+    components = sample_cluster_parameters(posterior, model, var_name="effect", random_seed=1)
     assert components.item_mean.dims == ("chain", "draw", "item")
     idata = xr.DataTree.from_dict({"posterior": posterior})
     drawn = sample_posterior_predictive(idata, model, new_items=2, var_names=["effect", "x"], random_seed=1)
@@ -184,11 +190,13 @@ def test_latent_data_are_those_of_each_draw():
             nrm.Mixture("x", z, family, observed=values[s])
         one = posterior.isel(draw=[s])
         np.testing.assert_allclose(densities[:, s], predictive_density(one, observed, grid).density[:, 0], rtol=1e-9)
-        assert predict_labels(one, latent, grid, [0, 1, 1]).equals(predict_labels(one, observed, grid, [0, 1, 1]))
-    both = predict_labels(posterior, latent, grid, [0, 1, 1]).probability
-    each = [predict_labels(posterior.isel(draw=[s]), latent, grid, [0, 1, 1]).probability for s in (0, 1)]
+        assert cluster_probabilities(one, latent, grid, [0, 1, 1]).equals(
+            cluster_probabilities(one, observed, grid, [0, 1, 1])
+        )
+    both = cluster_probabilities(posterior, latent, grid, [0, 1, 1]).probability
+    each = [cluster_probabilities(posterior.isel(draw=[s]), latent, grid, [0, 1, 1]).probability for s in (0, 1)]
     np.testing.assert_allclose(both, (each[0] + each[1]) / 2)
-    means = sample_components(posterior, latent, random_seed=1).item_mean
+    means = sample_cluster_parameters(posterior, latent, random_seed=1).item_mean
     assert (abs(means.mean("item")[0] - [0, 100]) < 20).all()
 
 
@@ -198,29 +206,31 @@ def test_latent_data_are_those_of_each_draw():
 )
 def test_missing_draws(model, posterior, drop, message):
     with pytest.raises(ValueError, match=message):
-        PartitionDraws(posterior.drop_vars(drop), model, "z")
+        posterior_draws(posterior.drop_vars(drop), model, "z")
 
 
 def test_wrong_arguments(model, posterior):
     with pytest.raises(ValueError, match=r"var_name must be given, one of \['w', 'z'\]: the model has several"):
-        PartitionDraws(posterior, model)
+        posterior_draws(posterior, model)
     with pytest.raises(ValueError, match="var_name must be that of a Partition .* got 'q'"):
-        PartitionDraws(posterior, model, "q")
+        posterior_draws(posterior, model, "q")
     with pytest.raises(ValueError, match="several of kind Mixture"):
-        sample_components(posterior, model)
+        sample_cluster_parameters(posterior, model)
     with pytest.raises(TypeError, match="idata must be a DataTree or a Dataset; got dict"):
-        PartitionDraws({}, model, "z")
+        posterior_draws({}, model, "z")
     with pytest.raises(ValueError, match=r"must have a group posterior; got groups prior"):
-        PartitionDraws(xr.DataTree.from_dict({"prior": posterior}), model, "z")
+        posterior_draws(xr.DataTree.from_dict({"prior": posterior}), model, "z")
     with pytest.raises(ValueError, match="dimensions chain and draw"):
-        PartitionDraws(posterior.isel(draw=0), model, "z")
-    with pytest.raises(ValueError, match="draws of .z. have 2 items.*model has 3: set the data"):
-        PartitionDraws(
+        posterior_draws(posterior.isel(draw=0), model, "z")
+    with pytest.raises(
+        ValueError, match=r"draws of .z. must be .* of shape \(3,\) for the 3 items of the model; got .*Set the data"
+    ):
+        posterior_draws(
             posterior.assign(z=posterior.z.isel(item=[0, 1]).drop_vars("item", errors="ignore").rename(item="i")),
             model,
             "z",
         )
     with pytest.raises(ValueError, match="whole numbers"):
-        PartitionDraws(posterior.assign(z=posterior.z + 0.5), model, "z")
+        posterior_draws(posterior.assign(z=posterior.z + 0.5), model, "z")
     with pm.Model() as empty, pytest.raises(ValueError, match="model must have a Partition"):
         find_partition(empty)

@@ -12,8 +12,8 @@ from scipy import sparse
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import all_partitions, label_counts
+from pymc_nrm.partitions.prediction_rule import draw_new_labels, log_prediction_rule
 from pymc_nrm.predictions import predictive_density, sample_posterior_predictive
-from pymc_nrm.predictions.prediction_rule import draw_new_labels, log_prediction_rule
 from pymc_nrm.testing import largest_z, z_scores
 
 
@@ -25,7 +25,7 @@ class Foreign(NamedTuple):
 
 
 @log_eppf.register(Foreign)
-def _(measure, counts):
+def log_eppf_of_foreign(measure, counts):
     return log_eppf(nrm.NormalizedGeneralizedGamma(*measure), counts)
 
 
@@ -38,6 +38,7 @@ JOIN_MEASURES = [
     nrm.PitmanYorProcess(0.3, 0.3),
     nrm.PitmanYorProcess(0.0, 0.3),
     nrm.PitmanYorProcess(0.3, -0.2),
+    Foreign(0.6, 0.35),
 ]
 
 
@@ -49,12 +50,6 @@ def test_prediction_rule_is_a_ratio_of_partition_probabilities(measure, counts):
     longer = [np.append(counts, 0) + step for step in steps]
     expected = [log_eppf(measure, c[c > 0]) - log_eppf(measure, counts) for c in longer]
     np.testing.assert_allclose(log_prediction_rule(measure, counts), expected, atol=1e-9)
-
-
-def test_prediction_rule_of_any_measure():
-    counts = np.array([3, 1, 4, 1])
-    expected = log_prediction_rule(nrm.NormalizedGeneralizedGamma(0.6, 0.35), counts)
-    np.testing.assert_allclose(log_prediction_rule(Foreign(0.6, 0.35), counts), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -161,20 +156,16 @@ def test_row_sums_of_documents():
     assert (drawn["predictions"]["x"].sum("feature") == 3).all()
 
 
-@pytest.mark.parametrize("new_items", [-1, 1.5, True, "2"])
-def test_bad_number_of_new_items(new_items):
-    model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
-    with pytest.raises(ValueError, match="new_items must be a whole number of at least 0"):
-        sample_posterior_predictive(draws_of([[0, 0, 0, 1]]), model, new_items=new_items)
-
-
-def test_bad_names():
-    model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
-    with pytest.raises(ValueError, match="of a Mixture of the model.* got 'q'"):
-        sample_posterior_predictive(draws_of([[0, 0, 0, 1]]), model, var_names=["x", "q"])
-    with pytest.raises(ValueError, match="at least one Mixture"):
-        sample_posterior_predictive(draws_of([[0, 0, 0, 1]]), model, var_names=[])
+def test_bad_arguments():
+    model, idata = make_model(MEASURES["DP"], CASES["PoissonGamma"]), draws_of([[0, 0, 0, 1]])
+    for options, message in [
+        *(({"new_items": number}, "new_items must be a whole number of at least 0") for number in (-1, 1.5, True, "2")),
+        ({"var_names": ["x", "q"]}, "of a Mixture of the model.* got 'q'"),
+        ({"var_names": []}, "at least one Mixture"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            sample_posterior_predictive(idata, model, **options)
     with pm.Model() as model:
         nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
     with pytest.raises(ValueError, match="model must have a Mixture"):
-        sample_posterior_predictive(draws_of([[0, 0, 0, 1]]), model)
+        sample_posterior_predictive(idata, model)

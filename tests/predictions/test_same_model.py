@@ -37,24 +37,13 @@ def draws_of(model, kind="flat"):
     return xr.DataTree.from_dict({"posterior": posterior, "observed_data": idata["observed_data"].to_dataset()})
 
 
-FUNCTIONS = {
-    "predict_labels": lambda idata, model: nrm.predict_labels(idata, model, X),
-    "density": lambda idata, model: nrm.predictive_density(idata, model, X[:1]),
-    "sample_components": lambda idata, model: nrm.sample_components(idata, model),
-    "compute_log_likelihood": lambda idata, model: nrm.compute_log_likelihood(idata, model=model),
-    "sample_posterior_predictive": lambda idata, model: nrm.sample_posterior_predictive(idata, model),
-    "fused_estimate": lambda idata, model: nrm.fused_estimate(idata, model=model),
-}
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_rows_in_another_order(name):
+def test_rows_in_another_order():
     idata = draws_of(model_of(X))
-    FUNCTIONS[name](idata, model_of(X))
+    nrm.fused_estimate(idata, model_of(X))
     with pytest.raises(ValueError, match=r"item 0 of 'z' is 'a' in the draws and 'd' in the model"):
-        FUNCTIONS[name](idata, model_of(X[::-1], "dcba"))
+        nrm.fused_estimate(idata, model_of(X[::-1], "dcba"))
     with pytest.raises(ValueError, match=r"the observed x\[0, 0\] is 0.1 in the draws and 4.2 in the model"):
-        FUNCTIONS[name](idata, model_of(X[::-1]))
+        nrm.fused_estimate(idata, model_of(X[::-1]))
 
 
 def test_other_units_and_gaps_elsewhere():

@@ -170,8 +170,8 @@ def test_callbacks_read_what_was_kept():
         lambda idata: nrm.summary(idata).to_xarray(),
         lambda idata: nrm.add_diagnostics(idata.copy())["partition_stats/z"],
         lambda idata: nrm.sample_posterior_predictive(idata, make_model(), random_seed=1),
-        lambda idata: nrm.predict_labels(idata, make_model(), [3, 30]),
-        lambda idata: nrm.sample_components(idata, make_model(), random_seed=1),
+        lambda idata: nrm.cluster_probabilities(idata, make_model(), [3, 30]),
+        lambda idata: nrm.sample_cluster_parameters(idata, make_model(), random_seed=1),
     ],
 )
 def test_what_follows_from_compact_labels(full, compact, function):

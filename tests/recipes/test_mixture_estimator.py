@@ -37,7 +37,7 @@ def test_predictions_are_those_of_model_and_draws(fitted):
     probabilities = fitted.predict_proba(NEW)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
     assert fitted.classes_[probabilities.argmax(axis=1)].tolist() == [0, 1, -1]
-    predicted = nrm.predict_labels(fitted.idata_, fitted.model_, NEW, fitted.labels_)
+    predicted = nrm.cluster_probabilities(fitted.idata_, fitted.model_, NEW, fitted.labels_)
     np.testing.assert_array_equal(probabilities[:, :-1], predicted.probability)
     log_p = fitted.score_samples(NEW)
     np.testing.assert_array_equal(log_p, nrm.log_predictive_density(fitted.idata_, fitted.model_, NEW))

@@ -12,9 +12,9 @@ import pymc as pm
 import xarray as xr
 
 from pymc_nrm.checks import check_count, check_flag, random_generator
+from pymc_nrm.predictions.cluster_probabilities import cluster_probabilities
 from pymc_nrm.predictions.fused_estimate import fused_estimate
-from pymc_nrm.predictions.log_predictive_density import log_predictive_density
-from pymc_nrm.predictions.new_labels import predict_labels
+from pymc_nrm.predictions.predictive_density import log_predictive_density
 from pymc_nrm.recipes.estimator.inputs import as_array, as_matrix, check_n_features, not_fitted
 from pymc_nrm.recipes.estimator.parameters import Parameters
 from pymc_nrm.recipes.gaussian_mixture import gaussian_mixture
@@ -51,7 +51,7 @@ class MixtureEstimator(Parameters):
     loss : str
         Loss of the point estimate, see :func:`~pymc_nrm.stats.point_estimate`.
     fuse : bool
-        Whether clusters are components of the mixture that :func:`~pymc_nrm.predictions.fused_estimate` has joined
+        Whether clusters are components of the mixture that :func:`~pymc_nrm.fused_estimate` has joined
         where they overlap, so that a cluster may have any shape, or the components themselves.
     max_draws : int, optional
         How many draws predictions average over, evenly spaced in every chain; None for all.
@@ -67,7 +67,7 @@ class MixtureEstimator(Parameters):
     idata_ : DataTree
         Draws, as from :func:`pymc_nrm.sample`.
     estimate_ : Dataset
-        The result of :func:`~pymc_nrm.predictions.fused_estimate`, which holds the components as well, or without
+        The result of :func:`~pymc_nrm.fused_estimate`, which holds the components as well, or without
         ``fuse`` that of :func:`~pymc_nrm.stats.point_estimate`.
     labels_ : ndarray of int64, shape (n,)
         Clusters of the estimate, from 0, in order of appearance.
@@ -89,7 +89,7 @@ class MixtureEstimator(Parameters):
 
     Notes
     -----
-    Labels of new data come from :func:`~pymc_nrm.predictions.predict_labels`: each item is predicted as one more item.
+    Labels of new data come from :func:`~pymc_nrm.cluster_probabilities`: each item is predicted as one more item.
     For the data of ``fit``, ``predict`` therefore need not agree with ``labels_``, which ``fit_predict`` returns.  A
     new item far from all others gets the label -1.
 
@@ -263,7 +263,7 @@ class MixtureEstimator(Parameters):
         Returns
         -------
         ndarray, shape (m,)
-            In nats, see :func:`~pymc_nrm.predictions.log_predictive_density`.
+            In nats, see :func:`~pymc_nrm.log_predictive_density`.
 
         Raises
         ------
@@ -296,7 +296,7 @@ class MixtureEstimator(Parameters):
 
     def _predicted(self, X):
         data = self._new_data(X)
-        return predict_labels(self._draws(), self.model_, data, self.labels_, progressbar=False)
+        return cluster_probabilities(self._draws(), self.model_, data, self.labels_, progressbar=False)
 
     def _check_max_draws(self):
         if self.max_draws is not None:

@@ -23,7 +23,7 @@ from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
 from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.pymc_internals import Competence, dataclass_state
-from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics, draw_weights
+from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics
 from pymc_nrm.steps.slots.nuts import MODELS_WITH_SLOT_NUTS
 
 _log = logging.getLogger(__name__)

@@ -47,7 +47,7 @@ STATISTICS = {
     "without_labels": {},
 }
 PREDICTIONS = {
-    "sample_components": {"to_items": ["True", "False"], "random_seed": SEED, "var_name": ["None", "'x'"]},
+    "sample_cluster_parameters": {"to_items": ["True", "False"], "random_seed": SEED, "var_name": ["None", "'x'"]},
     "compute_log_likelihood": {"var_name": ["None", "'x'"], "extend_inferencedata": ["True", "False"]},
     "sample_posterior_predictive": {
         "new_items": ["0", "1", "3"],
@@ -61,7 +61,7 @@ PREDICTIONS = {
         "var_name": ["None", "'x'"],
     },
     "predictive_density": {"var_name": ["None", "'x'"]},
-    "predict_labels": {"estimate": ESTIMATE, "var_name": ["None", "'z'"]},
+    "cluster_probabilities": {"estimate": ESTIMATE, "var_name": ["None", "'z'"]},
 }
 PLOTS = {
     "plot_similarity": {
@@ -223,7 +223,7 @@ def prediction_cases(draw, kinds):
     before = draw(posteriors(n, hostile and draw(st.booleans())))
     chosen = draw(options(PREDICTIONS[function], hostile=hostile))
     new, ordinary = "", True
-    if function in ("predictive_density", "predict_labels"):
+    if function in ("predictive_density", "cluster_probabilities"):
         ordinary = not draw(st.integers(0, 1))
         new = ", np.array(X)" if ordinary else f", {choose(draw, [*NEW, *WRONG_ANYTHING])}"
     text = MODEL.format(X=X.source, measure=measure.source, family=family.source, n=n) + before.source

@@ -328,10 +328,10 @@ CHECKS = {
     "similarity": _similarity,
     "credible_ball": _numbers,
     "assignment_uncertainty": _numbers,
-    "sample_components": _components,
+    "sample_cluster_parameters": _components,
     "compute_log_likelihood": _log_likelihoods,
     "sample_posterior_predictive": _replications,
     "sample_random_measure": _random_measure,
     "predictive_density": _density,
-    "predict_labels": _new_labels,
+    "cluster_probabilities": _new_labels,
 }

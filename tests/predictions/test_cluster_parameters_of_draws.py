@@ -6,7 +6,7 @@ from prediction_cases import CASES, MEASURES, Case, draws_of, make_model, rows
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.predictions import sample_components
+from pymc_nrm.predictions import sample_cluster_parameters
 
 LABELS = [0, 1, 0, 0]
 DRAWS = 4000
@@ -57,58 +57,58 @@ MOMENTS = {
 def test_posterior_means(name):
     case = CASES[name]
     idata = draws_of([LABELS] * DRAWS)
-    components = sample_components(idata, make_model(MEASURES["DP"], case), random_seed=1)
-    assert components["size"].values[0, 0].tolist() == [3, 1]
+    found = sample_cluster_parameters(idata, make_model(MEASURES["DP"], case), random_seed=1)
+    assert found["size"].values[0, 0].tolist() == [3, 1]
     for cluster in (0, 1):
         members = np.array(LABELS) == cluster
         for parameter, expected in MOMENTS[name](case, members).items():
-            drawn = components[parameter].sel(cluster=cluster)[0].values
+            drawn = found[parameter].sel(cluster=cluster)[0].values
             z = (drawn.mean(axis=0) - expected) / (drawn.std(axis=0) / np.sqrt(DRAWS))
             assert abs(z).max() < 4.5
-            items = components[f"item_{parameter}"].isel(item=np.flatnonzero(members)[-1])
+            items = found[f"item_{parameter}"].isel(item=np.flatnonzero(members)[-1])
             np.testing.assert_array_equal(items[0], drawn)
 
 
 def test_layout():
     model = make_model(MEASURES["NGG"], CASES["NormalWishart"])
     idata = draws_of([[0, 0, 0, 0], [0, 1, 2, 1]])
-    components = sample_components(idata, model, random_seed=1)
-    assert components["mean"].dims == ("chain", "draw", "cluster", "feature")
-    assert components["covariance"].dims == ("chain", "draw", "cluster", "feature", "feature_other")
-    assert components["item_covariance"].dims == ("chain", "draw", "item", "feature", "feature_other")
-    assert components.item.values.tolist() == list("abcd")
-    assert components.feature_other.values.tolist() == components.feature.values.tolist() == ["feature 0", "feature 1"]
-    assert components["size"].values[0].tolist() == [[4, 0, 0], [1, 2, 1]]
-    assert components["mean"].isnull().any("feature").values[0].tolist() == [[False, True, True], [False] * 3]
-    assert not components["item_mean"].isnull().any()
-    without = sample_components(idata, model, to_items=False, random_seed=1)
+    found = sample_cluster_parameters(idata, model, random_seed=1)
+    assert found["mean"].dims == ("chain", "draw", "cluster", "feature")
+    assert found["covariance"].dims == ("chain", "draw", "cluster", "feature", "feature_other")
+    assert found["item_covariance"].dims == ("chain", "draw", "item", "feature", "feature_other")
+    assert found.item.values.tolist() == list("abcd")
+    assert found.feature_other.values.tolist() == found.feature.values.tolist() == ["feature 0", "feature 1"]
+    assert found["size"].values[0].tolist() == [[4, 0, 0], [1, 2, 1]]
+    assert found["mean"].isnull().any("feature").values[0].tolist() == [[False, True, True], [False] * 3]
+    assert not found["item_mean"].isnull().any()
+    without = sample_cluster_parameters(idata, model, to_items=False, random_seed=1)
     assert set(without.data_vars) == {"size", "mean", "covariance"}
-    np.testing.assert_array_equal(without["mean"], components["mean"])
+    np.testing.assert_array_equal(without["mean"], found["mean"])
 
 
 def test_vector_has_no_feature_dimension():
     model = make_model(MEASURES["DP"], CASES["NormalGamma, vector"])
-    components = sample_components(draws_of([[0, 0, 1, 1]]), model, random_seed=1)
-    assert components["variance"].dims == ("chain", "draw", "cluster")
-    assert components["item_mean"].dims == ("chain", "draw", "item")
+    found = sample_cluster_parameters(draws_of([[0, 0, 1, 1]]), model, random_seed=1)
+    assert found["variance"].dims == ("chain", "draw", "cluster")
+    assert found["item_mean"].dims == ("chain", "draw", "item")
 
 
 @pytest.mark.slow
 def test_probabilities_of_levels_and_of_words():
     case = Case(nrm.CategoricalDirichlet(np.full((2, 3), 0.5)), np.array([[0, 1], [0, 2], [1, 0]]), None)
-    components = sample_components(draws_of([[0, 1, 0]] * DRAWS), make_model(MEASURES["DP"], case), random_seed=1)
-    assert components["probability"].dims == ("chain", "draw", "cluster", "feature", "level")
-    mean = components["probability"].mean(("chain", "draw")).sel(cluster=0)
+    found = sample_cluster_parameters(draws_of([[0, 1, 0]] * DRAWS), make_model(MEASURES["DP"], case), random_seed=1)
+    assert found["probability"].dims == ("chain", "draw", "cluster", "feature", "level")
+    mean = found["probability"].mean(("chain", "draw")).sel(cluster=0)
     np.testing.assert_allclose(mean, np.array([[1.5, 1.5, 0.5], [1.5, 1.5, 0.5]]) / 3.5, atol=0.02)
     words = Case(nrm.MultinomialDirichlet(0.5), sparse.csr_array([[2, 0, 1], [1, 0, 0], [0, 4, 0]]), None)
-    components = sample_components(draws_of([[0, 0, 1]] * DRAWS), make_model(MEASURES["DP"], words), random_seed=1)
-    mean = components["probability"].mean(("chain", "draw")).sel(cluster=0)
+    found = sample_cluster_parameters(draws_of([[0, 0, 1]] * DRAWS), make_model(MEASURES["DP"], words), random_seed=1)
+    mean = found["probability"].mean(("chain", "draw")).sel(cluster=0)
     np.testing.assert_allclose(mean, np.array([3.5, 0.5, 1.5]) / 5.5, atol=0.02)
-    assert components["item_probability"].dims == ("chain", "draw", "item", "feature")
+    assert found["item_probability"].dims == ("chain", "draw", "item", "feature")
 
 
 def test_seeds():
     model, idata = make_model(MEASURES["DP"], CASES["PoissonGamma"]), draws_of([LABELS] * 3)
-    first, again, other = (sample_components(idata, model, random_seed=seed)["rate"] for seed in (1, 1, 2))
+    first, again, other = (sample_cluster_parameters(idata, model, random_seed=seed)["rate"] for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).all()

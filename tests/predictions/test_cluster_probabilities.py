@@ -8,7 +8,7 @@ from prediction_cases import CASES, MEASURES, draws_of, extensions, joint_table,
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions.labels import all_partitions
-from pymc_nrm.predictions import predict_labels
+from pymc_nrm.predictions import cluster_probabilities
 from pymc_nrm.stats.point_estimate import point_estimate
 
 ALL = rows(["NormalGamma, missing", "PoissonGamma", "CategoricalDirichlet", "MultinomialDirichlet, sparse"])
@@ -19,7 +19,7 @@ def test_probabilities_are_those_of_a_random_cluster_mate(name):
     case = CASES[name]
     measure, estimate = MEASURES["NGG"], np.array([0, 1, 1, 0])
     draws = all_partitions(4)[[0, 3, 3, 9, 14]]
-    predicted = predict_labels(draws_of(draws), make_model(measure, case), case.new, estimate)
+    predicted = cluster_probabilities(draws_of(draws), make_model(measure, case), case.new, estimate)
     for j in range(case.new.shape[0]):
         longer, log_p = joint_table(measure, case.family, stack(case.X, case.new[j : j + 1]))
         expected = np.zeros(3)
@@ -40,14 +40,14 @@ def test_probabilities_are_those_of_a_random_cluster_mate(name):
 def test_estimates_of_all_kinds():
     case = CASES["PoissonGamma"]
     model, idata = make_model(MEASURES["DP"], case), draws_of(all_partitions(4))
-    expected = predict_labels(idata, model, case.new, [0, 1, 1, 0])
+    expected = cluster_probabilities(idata, model, case.new, [0, 1, 1, 0])
     labels = xr.DataArray([0, 1, 1, 0], dims="item", coords={"item": list("abcd")})
     for estimate in (labels, xr.Dataset({"labels": labels, "n_clusters": 2}), np.array([0, 1, 1, 0])):
-        xr.testing.assert_equal(predict_labels(idata, model, case.new, estimate), expected)
+        xr.testing.assert_equal(cluster_probabilities(idata, model, case.new, estimate), expected)
     chosen = point_estimate(idata, random_seed=0)
-    by_default = predict_labels(idata, model, case.new)
-    xr.testing.assert_equal(by_default, predict_labels(idata, model, case.new, chosen))
-    renamed = predict_labels(idata, model, case.new, [7, 2, 2, 7])
+    by_default = cluster_probabilities(idata, model, case.new)
+    xr.testing.assert_equal(by_default, cluster_probabilities(idata, model, case.new, chosen))
+    renamed = cluster_probabilities(idata, model, case.new, [7, 2, 2, 7])
     assert renamed.cluster.values.tolist() == [7, 2]
     np.testing.assert_array_equal(renamed.probability, expected.probability)
     assert set(renamed.labels.values) <= {7, 2, -1}
@@ -56,9 +56,9 @@ def test_estimates_of_all_kinds():
 def test_names_of_new_items():
     case = CASES["PoissonGamma"]
     model, idata = make_model(MEASURES["DP"], case), draws_of([[0, 0, 1, 1]])
-    assert predict_labels(idata, model, case.new, [0, 0, 1, 1]).labels.dims == ("new_item",)
+    assert cluster_probabilities(idata, model, case.new, [0, 0, 1, 1]).labels.dims == ("new_item",)
     X = xr.DataArray(case.new, dims=("patient", "feature"), coords={"patient": ["p", "q"]})
-    predicted = predict_labels(idata, model, X, [0, 0, 1, 1])
+    predicted = cluster_probabilities(idata, model, X, [0, 0, 1, 1])
     assert predicted.probability.dims == ("patient", "cluster")
     assert predicted.patient.values.tolist() == ["p", "q"]
 
@@ -69,16 +69,16 @@ def test_several_mixtures():
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.1), observed=[0, 1, 30, 28])
         nrm.Mixture("y", z, nrm.PoissonGamma(1.0, 0.1), observed=[0, 1, 2, 0])
     idata, estimate = draws_of([[0, 0, 1, 1]] * 2), [0, 0, 1, 1]
-    both = predict_labels(idata, model, {"y": [1, 1, 1], "x": [0, 29, 400]}, estimate)
+    both = cluster_probabilities(idata, model, {"y": [1, 1, 1], "x": [0, 29, 400]}, estimate)
     assert both.labels.values.tolist() == [0, 1, -1]
-    one = predict_labels(idata, model, {"y": [1]}, estimate)
+    one = cluster_probabilities(idata, model, {"y": [1]}, estimate)
     assert one.probability.values.max() < 0.7
     with pytest.raises(ValueError, match=r"X_new must be a dict with data of one or more of the mixtures \['x', 'y'\]"):
-        predict_labels(idata, model, [1], estimate)
+        cluster_probabilities(idata, model, [1], estimate)
     with pytest.raises(ValueError, match=r"got \['q'\]"):
-        predict_labels(idata, model, {"q": [1]}, estimate)
+        cluster_probabilities(idata, model, {"q": [1]}, estimate)
     with pytest.raises(ValueError, match="same number of items for every mixture"):
-        predict_labels(idata, model, {"x": [1], "y": [1, 2]}, estimate)
+        cluster_probabilities(idata, model, {"x": [1], "y": [1, 2]}, estimate)
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,4 @@ def test_several_mixtures():
 def test_bad_estimates(estimate, message):
     model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
     with pytest.raises(ValueError, match=message):
-        predict_labels(draws_of([[0, 0, 0, 0]]), model, [[1, 1]], estimate)
-
-
-def test_bad_data():
-    model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
-    with pytest.raises(ValueError, match=r"X_new of 'x' must have shape \(m, 2\)"):
-        predict_labels(draws_of([[0, 0, 0, 0]]), model, [1, 1], [0, 0, 0, 0])
+        cluster_probabilities(draws_of([[0, 0, 0, 0]]), model, [[1, 1]], estimate)

@@ -11,7 +11,6 @@ from pymc_nrm.measures.generalized_gamma import stable_parameters
 from pymc_nrm.measures.mixture_of_finite_mixtures import MixtureOfFiniteMixtures, log_new_weight
 from pymc_nrm.measures.pitman_yor_process import PitmanYorProcess
 from pymc_nrm.measures.quadrature import log_integral
-from pymc_nrm.partitions.labels import label_counts
 
 
 @generic
@@ -62,12 +61,10 @@ def log_prediction_rule(measure, counts):
     return weights - np.log(np.exp(weights).sum())
 
 
-def log_join_without(measure, labels):
-    """Log probabilities that an item left out of a cluster joins each cluster or opens a new one. Rows are the clusters
-    that the item was in.  That of an item that was alone has probability zero. Shapes: ``labels`` (n,); returns
-    (n_clusters, n_clusters + 1).
+def log_join_without(measure, counts):
+    """Log probabilities that an item left out joins each cluster or a new one, shape (n_clusters, n_clusters + 1). Rows
+    are the clusters that the item was in; the cluster of an item that was alone has probability zero.
     """
-    counts = label_counts(labels)
     n_clusters = len(counts)
     rows = np.full((n_clusters, n_clusters + 1), -np.inf)
     for size in np.unique(counts):

@@ -1,0 +1,382 @@
+"""Labels that index parameters: leave-one-out densities and labels of new items, against enumeration."""
+
+from itertools import product
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+from scipy import stats
+from scipy.special import gammaln, logsumexp
+
+import pymc_nrm as nrm
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.model.values import Values
+from pymc_nrm.predictions import compute_log_likelihood
+from pymc_nrm.predictions.any_draws import draws_of
+
+MEASURES = {"DP": nrm.DirichletProcess(0.8), "NGG": nrm.NormalizedGeneralizedGamma(0.6, 0.35)}
+LEVELS, PRIOR = np.array([-1.5, 0.3, 2.0]), np.array([0.5, 0.3, 0.2])
+X = np.array([-1.0, 0.4, 1.8])
+
+
+def log_prior(measure, slots, max_clusters):
+    """Log of EPPF(sizes) (K - k)! / K!."""
+    counts = np.bincount(slots)
+    k = (counts > 0).sum()
+    return log_eppf(measure, counts[counts > 0]) + gammaln(max_clusters - k + 1) - gammaln(max_clusters + 1)
+
+
+def draws(**arrays):
+    """A result with one chain of these draws."""
+    variables = {
+        name: (
+            ("chain", "draw", *(f"{name}_dim_{axis}" for axis in range(np.ndim(values) - 1))),
+            np.asarray(values)[None],
+        )
+        for name, values in arrays.items()
+    }
+    return xr.DataTree.from_dict({"posterior": xr.Dataset(variables)})
+
+
+@pytest.mark.parametrize("measure", ["NGG", pytest.param("DP", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("max_clusters", [2, 4])
+def test_values_and_importance_weights_are_exact(measure, max_clusters):
+    """Each slot has one of three levels, so that all states of the chain can be listed."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURES[measure], n=3, max_clusters=max_clusters)
+        level = pm.Categorical("level", PRIOR, shape=max_clusters)
+        pm.Normal("x", pm.math.stack(list(LEVELS))[level[z]], 0.8, observed=X)
+    states = [
+        (np.array(slots), np.array(levels))
+        for slots in product(range(max_clusters), repeat=3)
+        for levels in product(range(3), repeat=max_clusters)
+    ]
+    slots, levels = (np.array(part) for part in zip(*states, strict=True))
+    rows = stats.norm.logpdf(X, LEVELS[np.take_along_axis(levels, slots, axis=1)], 0.8)
+    prior = np.array([log_prior(MEASURES[measure], z, max_clusters) for z in slots]) + np.log(PRIOR)[levels].sum(axis=1)
+    prior -= logsumexp(prior)
+    joint = prior + rows.sum(axis=1)
+    idata = compute_log_likelihood(draws(z=slots, level=levels), model)
+    values = idata["log_likelihood"]["x"].values[0]
+    for i in range(3):
+        others = prior + np.delete(rows, i, axis=1).sum(axis=1)
+        rest = [(tuple(np.delete(z, i)), tuple(w)) for z, w in zip(slots, levels, strict=True)]
+        for s in range(0, len(states), 7):
+            same = [r for r in range(len(states)) if rest[r] == rest[s]]
+            assert values[s, i] == pytest.approx(logsumexp(joint[same]) - logsumexp(others[same]), abs=1e-10)
+        # The mean of the reciprocals over the posterior is the reciprocal of p(x_i | x_-i).
+        mean = logsumexp(joint - values[:, i]) - logsumexp(joint)
+        assert -mean == pytest.approx(logsumexp(joint) - logsumexp(others), abs=1e-10)
+
+
+def test_all_data_of_an_item_with_transformed_parameters_and_a_mixture(rng):
+    """Repeated rows, two likelihoods, missing values, a latent hierarchy, and a mixture over the same partition."""
+    item, max_clusters = np.array([0, 0, 1, 2, 2, 2, 3]), 5
+    y, counts, missing = rng.normal(size=7), np.array([3, 0, 9, 2]), np.ma.masked_invalid([0.1, np.nan, -2.0, 0.4])
+    family, measure = nrm.PoissonGamma(1.0, 0.5), MEASURES["NGG"]
+    with pm.Model() as model:
+        z = nrm.Partition("z", measure, n=4, max_clusters=max_clusters)
+        tau = pm.HalfNormal("tau")
+        slope = pm.Normal("slope", 0, tau, shape=max_clusters)
+        scale = pm.LogNormal("scale", 0, 1, shape=max_clusters)
+        pm.StudentT("y", nu=4, mu=slope[z][item], sigma=scale[z][item], observed=y)
+        with pytest.warns(pm.exceptions.ImputationWarning):
+            pm.Normal("t", slope[z], 0.7, observed=missing)
+        nrm.Mixture("counts", z, family, observed=counts)
+    n_draws = 40
+    found = {
+        "z": np.vstack([[0, 0, 0, 0], [4, 2, 3, 0], rng.integers(max_clusters, size=(n_draws - 2, 4))]),
+        "tau": rng.gamma(2.0, size=n_draws),
+        "slope": rng.normal(size=(n_draws, max_clusters)),
+        "scale": rng.gamma(2.0, size=(n_draws, max_clusters)),
+        "t_unobserved": rng.normal(size=(n_draws, 1)),
+    }
+    values = compute_log_likelihood(draws(**found), model)["log_likelihood"]["z"].values[0]
+    for s in range(n_draws):
+        for i in range(4):
+            log_joint, log_rest = [], []
+            for slot in range(max_clusters):
+                slots = found["z"][s].copy()
+                slots[i] = slot
+                prior = log_prior(measure, slots, max_clusters)
+                mine, mean, spread = item == i, found["slope"][s, slot], found["scale"][s, slot]
+                own = stats.t.logpdf(y[mine], 4, mean, spread).sum()
+                own += 0.0 if i == 1 else stats.norm.logpdf(missing[i], mean, 0.7)
+                mates = [j for j in range(4) if j != i and slots[j] == slot]
+                shape, rate = 1.0 + counts[mates].sum(), 0.5 + len(mates)
+                own += stats.nbinom.logpmf(counts[i], shape, rate / (rate + 1))
+                log_joint.append(prior + own)
+                log_rest.append(prior)
+            assert values[s, i] == pytest.approx(logsumexp(log_joint) - logsumexp(log_rest), abs=1e-7)
+
+
+@pytest.mark.slow
+def test_arviz_agrees_with_the_same_model_with_parameters_integrated_out(rng):
+    """Normal data with normal means: draws of slots given exact draws of the partition, and the conjugate law."""
+    n, max_clusters, n_draws, x = 5, 5, 4000, np.array([-2.0, -1.6, 0.2, 1.9, 2.2])
+    measure = nrm.DirichletProcess(1.0)
+    with pm.Model(coords={"item": list("abcde")}) as model:
+        z = nrm.Partition("z", measure, dims="item", max_clusters=max_clusters)
+        mean = pm.Normal("mean", 0, 2, shape=max_clusters)
+        pm.Normal("x", mean[z], 0.6, observed=x, dims="item")
+    slots = np.array(list(product(range(max_clusters), repeat=n)))
+    log_joint = np.array([log_prior(measure, z, max_clusters) + log_marginal(x, z) for z in slots])
+    posterior = np.exp(log_joint - logsumexp(log_joint))
+    slots = slots[rng.choice(len(slots), n_draws, p=posterior)]
+    counts = (slots[:, :, None] == np.arange(max_clusters)).sum(axis=1)
+    sums = ((slots[:, :, None] == np.arange(max_clusters)) * x[:, None]).sum(axis=1)
+    precision = 1 / 4 + counts / 0.36
+    means = sums / 0.36 / precision + rng.normal(size=sums.shape) / np.sqrt(precision)
+    idata = draws(z=slots, mean=means)
+    idata = compute_log_likelihood(idata, model)
+    loo = az.loo(idata, pointwise=True)
+    ratios = np.exp(-idata["log_likelihood"]["x"].values[0])
+    error = ratios.std(axis=0) / ratios.mean(axis=0) / np.sqrt(n_draws)
+    for i in range(n):
+        fewer = np.array(list(product(range(max_clusters), repeat=n - 1)))
+        rest = logsumexp([log_prior(measure, z, max_clusters) + log_marginal(np.delete(x, i), z) for z in fewer])
+        assert abs(loo.elpd_i.values[i] - (logsumexp(log_joint) - rest)) < 4.5 * error[i]
+    assert error.max() < 0.05 and loo.pareto_k.max() < 0.7
+
+
+def log_marginal(x, slots):
+    """Log density of normal data with normal means integrated out."""
+    total = 0.0
+    for slot in np.unique(slots):
+        own = x[slots == slot]
+        total += stats.multivariate_normal.logpdf(own, np.zeros(len(own)), 0.36 * np.eye(len(own)) + 4.0)
+    return total
+
+
+def test_points_are_the_draws_in_other_coordinates():
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
+        upper = pm.HalfNormal("upper")
+        level = pm.Uniform("level", 0, upper, shape=2)
+        weights = pm.Dirichlet("weights", np.ones(3))
+        pm.Normal("x", level[z] * weights[0], 1, observed=X)
+    prior = pm.sample_prior_predictive(5, model=model, random_seed=1)["prior"].to_dataset()
+    back = Values.at_points(model, [z, upper, level, weights])
+    points = draws_of(prior, model, "z")
+    for s, draw in enumerate(points):
+        expected = [prior[name].values[0, s] for name in ("z", "upper", "level", "weights")]
+        for found, value in zip(back(points.point(draw)), expected, strict=True):
+            np.testing.assert_allclose(found, value)
+
+
+def test_errors():
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
+        mean = pm.Normal("mean", 0, 1, shape=2)
+        latent = pm.Normal("latent", mean[z], 1)
+        pm.Normal("x", latent, 1, observed=X)
+    result = draws(z=[[0, 0, 1]], mean=[[0.0, 1.0]], latent=np.zeros((1, 3)))
+    with pytest.raises(ValueError, match="'latent' is latent and depends on the labels of 'z': .* that of 'x'"):
+        compute_log_likelihood(result, model)
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
+        mean = pm.Normal("mean", 0, 1, shape=2)
+        pm.Potential("likelihood", pm.logp(pm.Normal.dist(mean[z], 1), X))
+    with pytest.raises(ValueError, match="Potential 'likelihood' depends on the labels of 'z'"):
+        compute_log_likelihood(result, model)
+    with pm.Model() as model:
+        nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
+    with pytest.raises(ValueError, match="no data depend on partition 'z'"):
+        compute_log_likelihood(result, model)
+
+
+# New items
+
+SLOTS = np.array([[2, 2, 0], [1, 3, 2], [0, 0, 0], [3, 1, 3]])
+SLOPE = np.array([[-5.0, 9.0, 1.0, -9.0], [0.1, 1.0, -0.5, 2.0], [3.0, 0.0, 1.0, -1.0], [0.0, 0.3, 0.2, -2.0]])
+SCALE = np.array([0.5, 1.5, 2.0, 0.3])
+NEW_X, NEW_Y, SUBJECT = np.array([1.0, 3.0, 2.0, 0.5]), np.array([-1.0, 2.0, 4.0, 0.2]), np.array([0, 0, 1, 1])
+
+
+def regressions(measure, max_clusters=4):
+    """Regressions of three subjects with several rows each, whose slopes belong to clusters."""
+    with pm.Model(coords={"subject": ["a", "b", "c"]}) as model:
+        x = pm.Data("x", [1.0, 2.0, 1.0])
+        y = pm.Data("y_data", [1.1, 1.9, -5.0])
+        seen = pm.Data("seen_data", [0.0, 0.0, 0.0], dims="subject")
+        subject = pm.Data("row_subject", [0, 1, 2])
+        z = nrm.Partition("z", measure, dims="subject", max_clusters=max_clusters)
+        slope = pm.Normal("slope", 0, 5, shape=max_clusters)
+        scale = pm.LogNormal("scale")
+        pm.Deterministic("slope_of_subject", slope[z], dims="subject")
+        pm.Normal("y", slope[z][subject] * x, scale, observed=y, shape=x.shape)
+        pm.Normal("seen", slope[z], 2.0, observed=seen, dims="subject")
+    return model
+
+
+def make_draws(n=1):
+    """The four draws, n times."""
+    variables = {
+        "z": (("chain", "draw", "subject"), np.tile(SLOTS, (1, n, 1))),
+        "slope": (("chain", "draw", "slope_dim_0"), np.tile(SLOPE, (1, n, 1))),
+        "scale": (("chain", "draw"), np.tile(SCALE, (1, n))),
+    }
+    variables["slope_of_subject"] = (("chain", "draw", "subject"), np.zeros((1, 4 * n, 3)))
+    return xr.DataTree.from_dict({"posterior": xr.Dataset(variables, {"subject": ["a", "b", "c"]})})
+
+
+def set_new(model):
+    model.set_dim("subject", 2, coord_values=["d", "e"])
+    pm.set_data({"x": NEW_X, "y_data": NEW_Y, "row_subject": SUBJECT, "seen_data": [1.0, -1.0]}, model=model)
+
+
+def probabilities(measure, draw, subject, names):
+    """Law of the slot of a new subject, shape (4,), by the joint probability of old and new labels."""
+    rows, slots = subject == SUBJECT, SLOTS[draw]
+    log_p = np.array([log_prior(measure, np.append(slots, slot), 4) for slot in range(4)])
+    for slot, slope in enumerate(SLOPE[draw]):
+        if "y" in names:
+            log_p[slot] += stats.norm.logpdf(NEW_Y[rows], slope * NEW_X[rows], SCALE[draw]).sum()
+        if "seen" in names:
+            log_p[slot] += stats.norm.logpdf([1.0, -1.0][subject], slope, 2.0)
+    return np.exp(log_p - logsumexp(log_p))
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_probabilities_of_clusters(measure):
+    model = regressions(MEASURES[measure])
+    set_new(model)
+    predicted = nrm.cluster_probabilities(make_draws(), model, estimate=[5, 5, 7])
+    assert predicted["new_subject"].values.tolist() == ["d", "e"]
+    assert predicted["cluster"].values.tolist() == [5, 7]
+    for subject in range(2):
+        expected = np.zeros(3)
+        for draw, slots in enumerate(SLOTS):
+            for slot, p in enumerate(probabilities(MEASURES[measure], draw, subject, ["y", "seen"])):
+                mates = np.flatnonzero(slots == slot)
+                if len(mates):
+                    expected[:2] += p * np.array([np.mean(mates < 2), np.mean(mates == 2)]) / 4
+                else:
+                    expected[2] += p / 4
+        found = [*predicted["probability"].values[subject], predicted["new_cluster_probability"].values[subject]]
+        np.testing.assert_allclose(found, expected, rtol=1e-7)
+        assert predicted["labels"].values[subject] == [5, 7, -1][np.argmax(expected)]
+
+
+@pytest.mark.parametrize("known", [None, ["seen"]])
+def test_draws_given_data(known):
+    measure, n = MEASURES["NGG"], 800
+    model = regressions(measure)
+    set_new(model)
+    result = nrm.sample_new_labels(make_draws(n), model, known=known, random_seed=1)
+    labels = result["posterior"]["z"].values.reshape(n, 4, 2)
+    for draw, subject in product(range(4), range(2)):
+        p = probabilities(measure, draw, subject, known or ["y", "seen"])
+        shares = np.bincount(labels[:, draw, subject], minlength=4) / n
+        assert (abs(shares - p) <= 4.5 * np.sqrt(p * (1 - p) / n) + 1e-12).all()
+
+
+def test_draws_without_data_are_joint():
+    """Labels of two new subjects together; a second draw with one empty slot, which both may open."""
+    measure, n = MEASURES["NGG"], 1000
+    model = regressions(measure)
+    set_new(model)
+    result = nrm.sample_new_labels(make_draws(n), model, known=[], random_seed=1)
+    labels = result["posterior"]["z"].values.reshape(n, 4, 2)
+    for draw, slots in enumerate(SLOTS):
+        pairs = list(product(range(4), repeat=2))
+        log_p = np.array([log_prior(measure, np.append(slots, pair), 4) for pair in pairs])
+        p = np.exp(log_p - logsumexp(log_p))
+        shares = np.bincount(labels[:, draw] @ [4, 1], minlength=16) / n
+        assert (abs(shares - p) <= 4.5 * np.sqrt(p * (1 - p) / n)).all()
+
+
+def test_no_room_for_more_clusters():
+    measure, n = MEASURES["DP"], 1000
+    with pm.Model() as model:
+        X = pm.Data("X", np.zeros(3))
+        z = nrm.Partition("z", measure, n=X.shape[0], max_clusters=3)
+        mean = pm.Normal("mean", 0, 1, shape=3)
+        pm.Normal("x", mean[z], 1, observed=X)
+    pm.set_data({"X": np.zeros(2)}, model=model)
+    slots = np.array([0, 1, 0])
+    posterior = xr.Dataset(
+        {
+            "z": (("chain", "draw", "item"), np.tile(slots, (1, n, 1))),
+            "mean": (("chain", "draw", "slot"), np.zeros((1, n, 3))),
+        }
+    )
+    pairs = list(product(range(3), repeat=2))
+    log_p = np.array([log_prior(measure, np.append(slots, pair), 3) for pair in pairs])
+    p = np.exp(log_p - logsumexp(log_p))
+    labels = nrm.sample_new_labels(posterior, model, known=[], random_seed=1)["posterior"]["z"].values[0]
+    shares = np.bincount(labels @ [3, 1], minlength=9) / n
+    assert (abs(shares - p) <= 4.5 * np.sqrt(p * (1 - p) / n)).all()
+    full = posterior.assign(z=(("chain", "draw", "item"), np.tile([0, 1, 2], (1, n, 1))))
+    for known in (None, []):
+        labels = nrm.sample_new_labels(full, model, known=known, random_seed=1)["posterior"]["z"].values
+        np.testing.assert_allclose(np.bincount(labels.ravel()) / labels.size, 1 / 3, atol=4.5 / np.sqrt(8 * n))
+
+
+def test_pymc_predicts_rows_of_new_subjects():
+    """Labels from some rows, then other rows of the same subjects; parameters stay those of the draws."""
+    model, n = regressions(MEASURES["DP"]), 5
+    set_new(model)
+    result = nrm.sample_new_labels(make_draws(n), model, random_seed=1)
+    posterior = result["posterior"]
+    assert set(posterior.data_vars) == {"z", "slope", "scale"}
+    assert posterior["subject"].values.tolist() == ["d", "e"]
+    rows = {"x": np.array([1e6, 2e6, 0.0]), "row_subject": [1, 0, 1], "y_data": np.zeros(3)}
+    pm.set_data(rows, model=model)
+    predicted = pm.sample_posterior_predictive(
+        result, model=model, predictions=True, var_names=["y", "slope_of_subject"], progressbar=False, random_seed=1
+    )["predictions"]
+    slope = np.take_along_axis(posterior["slope"].values, posterior["z"].values, axis=2)
+    np.testing.assert_array_equal(predicted["slope_of_subject"], slope)
+    expected = slope[:, :, [1, 0, 1]] * rows["x"]
+    np.testing.assert_allclose(predicted["y"], expected, atol=20)
+
+
+def test_subjects_with_effects_of_their_own():
+    """Effects of new subjects are drawn from their prior; labels cannot be drawn given data that depend on them."""
+    with pm.Model(coords={"subject": range(3)}) as model:
+        y = pm.Data("y_data", np.zeros(3), dims="subject")
+        z = nrm.Partition("z", MEASURES["DP"], dims="subject", max_clusters=4)
+        mean = pm.Normal("mean", 0, 1, shape=4)
+        effect = pm.Normal("effect", 500, 1, dims="subject")
+        pm.Normal("y", mean[z] + effect, 0.1, observed=y, dims="subject")
+    variables = {
+        "z": (("chain", "draw", "subject"), SLOTS[None]),
+        "mean": (("chain", "draw", "slot"), SLOPE[None]),
+        "effect": (("chain", "draw", "subject"), np.zeros((1, 4, 3))),
+    }
+    pm.set_data({"y_data": np.zeros(2)}, coords={"subject": [7, 8]}, model=model)
+    with pytest.raises(
+        ValueError, match=r"known must be \[\], since .* depend on 'effect', .* shape \(3,\), .* \(2,\)"
+    ):
+        nrm.sample_new_labels(xr.Dataset(variables), model)
+    result = nrm.sample_new_labels(xr.Dataset(variables), model, known=[], random_seed=1)
+    assert set(result["posterior"].data_vars) == {"z", "mean"}
+    y = pm.sample_posterior_predictive(result, model=model, predictions=True, progressbar=False)["predictions"]["y"]
+    assert y.shape == (1, 4, 2) and (y > 400).all()
+
+
+def test_what_new_items_are_refused():
+    model = regressions(MEASURES["DP"])
+    set_new(model)
+    for known, error, message in [
+        ("y", TypeError, "known must be a list of names of observed variables, or None for all; got 'y'"),
+        (["slope"], ValueError, r"known must be observed variables .* of \['y', 'seen'\]; got 'slope'"),
+    ]:
+        with pytest.raises(error, match=message):
+            nrm.sample_new_labels(make_draws(), model, known=known)
+    with pytest.raises(ValueError, match="X_new must be None, since 'y' depends on the labels of 'z'"):
+        nrm.cluster_probabilities(make_draws(), model, NEW_X)
+    with pm.Model() as mixture:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
+    with pytest.raises(ValueError, match="var_name must be that of a Partition with max_clusters; 'z' has none"):
+        nrm.sample_new_labels(make_draws(), mixture)
+    with pytest.raises(ValueError, match="X_new must be given for the partition 'z'"):
+        nrm.cluster_probabilities(make_draws(), mixture)
+    with model:
+        nrm.Mixture("more", model["z"], nrm.PoissonGamma(1.0, 0.5), observed=[1, 0])
+    with pytest.raises(ValueError, match="since Mixture 'more' depends on the partition 'z'"):
+        nrm.sample_new_labels(make_draws(), model)
