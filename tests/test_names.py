@@ -17,8 +17,6 @@ import pymc_nrm as nrm
         (nrm, "estimators", "recipes.estimator"),
         (nrm, "predict_labels", "cluster_probabilities"),
         (nrm, "sample_components", "sample_cluster_parameters"),
-        (nrm.samplers, "PublishedTreeGuided", "pymc_nrm.published.PublishedTreeGuided"),
-        (nrm.samplers, "PublishedNestedGibbs", "pymc_nrm.published.PublishedNestedGibbs"),
     ],
 )
 def test_old_name(module, before, now):
