@@ -9,6 +9,7 @@ import pymc as pm
 from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
 from xarray import DataTree
 
+from pymc_nrm.checks import check_number
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.pymc_internals import default_chains
 from pymc_nrm.run.checked_run import Report, run_and_check
@@ -144,6 +145,5 @@ def _report(folder, chains, quiet):
 
 
 def _check_seconds(seconds):
-    is_number = isinstance(seconds, int | float | np.number) and not isinstance(seconds, bool)
-    if seconds is not None and not (is_number and 0 <= seconds < np.inf):
-        raise ValueError(f"seconds_between_checkpoints must be a number of at least 0; got {seconds!r}")
+    if seconds is not None:
+        check_number("seconds_between_checkpoints", seconds, lambda x: 0 <= x < np.inf, "a number of at least 0")

@@ -141,16 +141,6 @@ def test_round_trips(idata, tmp_path, engine):
         assert add_diagnostics(loaded.load())["partition_stats"].equals(idata["partition_stats"])
 
 
-def test_summary(idata):
-    table = summary(idata)
-    rows = {"x", "z[n_clusters]", "z[entropy]", "z[log_joint]", "z[size 1]", "w[n_clusters]", "w[log_joint]"}
-    assert rows <= set(table.index)
-    assert not {"z[a]", "w[0]", "z_n_clusters"} & set(table.index)
-    thinned = idata.isel(draw=slice(None, None, 5))
-    expected = thinned["posterior"]["z_n_clusters"].mean()
-    assert float(summary(thinned).loc["z[n_clusters]", "mean"]) == pytest.approx(float(expected))
-
-
 @pytest.mark.slow
 def test_options():
     few = sample(3, chains=1, compute_convergence_checks=False)
