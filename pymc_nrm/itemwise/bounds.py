@@ -8,17 +8,9 @@ import numpy as np
 from pytensor.graph.basic import Constant
 from pytensor.scalar import basic
 from pytensor.scalar import math as scalar_math
-from pytensor.tensor.basic import Alloc, Join, MakeVector, ScalarFromTensor, TensorFromScalar
-from pytensor.tensor.elemwise import DimShuffle, Elemwise
-from pytensor.tensor.reshape import JoinDims, SplitDims
-from pytensor.tensor.shape import Reshape, SpecifyShape
-from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
+from pytensor.tensor.elemwise import Elemwise
 
-__all__ = ["always_holds"]
-
-# Operations whose result has entries of the first input only.
-_PICKING = (Alloc, DimShuffle, Reshape, JoinDims, SplitDims, SpecifyShape, Subtensor, AdvancedSubtensor)
-_PICKING = (*_PICKING, ScalarFromTensor, TensorFromScalar)
+from pymc_nrm.itemwise.rules import entry_sources
 
 
 class Bounds(NamedTuple):
@@ -39,19 +31,18 @@ def always_holds(condition, expanded):
     node = condition.owner
     if node is None:
         return isinstance(condition, Constant) and bool(np.all(condition.data))
-    if isinstance(node.op, _PICKING):
-        return always_holds(node.inputs[0], expanded)
+    sources = entry_sources(condition, expanded)
+    if sources is not None:
+        return all(always_holds(one, expanded) for one in sources)
     if not isinstance(node.op, Elemwise):
         return False
     scalar = node.op.scalar_op
     if isinstance(scalar, basic.AND):
         return all(always_holds(one, expanded) for one in node.inputs)
-    if isinstance(scalar, basic.GT | basic.GE):
-        larger, smaller = (_bounds(one, expanded) for one in node.inputs)
-    elif isinstance(scalar, basic.LT | basic.LE):
-        smaller, larger = (_bounds(one, expanded) for one in node.inputs)
-    else:
+    if not isinstance(scalar, basic.GT | basic.GE | basic.LT | basic.LE):
         return False
+    larger, smaller = node.inputs if isinstance(scalar, basic.GT | basic.GE) else reversed(node.inputs)
+    larger, smaller = _bounds(larger, expanded), _bounds(smaller, expanded)
     apart = not (smaller.high_attained and larger.low_attained)
     return smaller.high < larger.low or (
         smaller.high == larger.low and (apart or isinstance(scalar, basic.GE | basic.LE))
@@ -59,78 +50,30 @@ def always_holds(condition, expanded):
 
 
 def _bounds(variable, expanded):
-    node = variable.owner
     if isinstance(variable, Constant):
         value = np.asarray(variable.data)
-        if value.size and np.isfinite(value).all():
-            return Bounds(float(value.min()), float(value.max()), True, True)
-        return _ANY
-    if node is None:
-        return _ANY
-    graph = expanded(variable)
-    if graph is not None:
-        return _bounds(graph, expanded)
-    if isinstance(node.op, _PICKING):
-        return _bounds(node.inputs[0], expanded)
-    if isinstance(node.op, MakeVector | Join):
-        return _union([_bounds(one, expanded) for one in node.inputs[isinstance(node.op, Join) :]])
-    return _of_elements(node, expanded) if isinstance(node.op, Elemwise) else _ANY
+        finite = value.size and np.isfinite(value).all()
+        return Bounds(float(value.min()), float(value.max()), True, True) if finite else _ANY
+    sources = entry_sources(variable, expanded)
+    if sources is not None:
+        return _union([_bounds(one, expanded) for one in sources])
+    node = variable.owner
+    return _of_elements(node, expanded) if node is not None and isinstance(node.op, Elemwise) else _ANY
 
 
 def _union(parts):
     low, high = min(one.low for one in parts), max(one.high for one in parts)
-    return Bounds(
-        low,
-        high,
-        any(one.low == low and one.low_attained for one in parts),
-        any(one.high == high and one.high_attained for one in parts),
-    )
+    low_attained = any(one.low == low and one.low_attained for one in parts)
+    return Bounds(low, high, low_attained, any(one.high == high and one.high_attained for one in parts))
 
 
 def _of_elements(node, expanded):
-    scalar = node.op.scalar_op
-    if isinstance(scalar, basic.Exp | scalar_math.Softplus):
-        return _POSITIVE
-    if isinstance(scalar, scalar_math.Sigmoid):
-        return Bounds(0.0, 1.0)
     parts = [_bounds(one, expanded) for one in node.inputs]
-    if isinstance(scalar, basic.Abs | basic.Sqr):
-        return _POSITIVE._replace(low_attained=not _is_positive(parts[0]))
-    if isinstance(scalar, basic.Sign) and _is_positive(parts[0]):
-        return Bounds(1.0, 1.0, True, True)
-    if isinstance(scalar, basic.Cast | basic.Identity):
-        return parts[0] if node.outputs[0].type.dtype.startswith("float") else _ANY
-    if isinstance(scalar, basic.Second):
-        return parts[1]
-    if isinstance(scalar, basic.Switch):
-        return _union(parts[1:])
-    if isinstance(scalar, basic.Neg):
-        [one] = parts
-        return Bounds(-one.high, -one.low, one.high_attained, one.low_attained)
-    if isinstance(scalar, basic.Add):
-        return Bounds(
-            sum(one.low for one in parts),
-            sum(one.high for one in parts),
-            all(one.low_attained for one in parts),
-            all(one.high_attained for one in parts),
-        )
-    if isinstance(scalar, basic.Sub):
-        one, other = parts
-        return Bounds(
-            one.low - other.high,
-            one.high - other.low,
-            one.low_attained and other.high_attained,
-            one.high_attained and other.low_attained,
-        )
-    if isinstance(scalar, basic.Mul):
-        return functools.reduce(_product, parts)
-    if isinstance(scalar, basic.TrueDiv):
-        return _product(parts[0], _reciprocal(parts[1]))
-    if isinstance(scalar, basic.Reciprocal):
-        return _reciprocal(parts[0])
-    if isinstance(scalar, basic.Sqrt | basic.Pow) and _is_positive(parts[0]):
-        return _POSITIVE
-    return _ANY
+    scalar = node.op.scalar_op
+    if isinstance(scalar, basic.Cast | basic.Identity) and not node.outputs[0].type.dtype.startswith("float"):
+        return _ANY
+    rule = next((rule for operations, rule in _RULES.items() if isinstance(scalar, operations)), None)
+    return _ANY if rule is None else rule(*parts)
 
 
 def _is_positive(one):
@@ -153,3 +96,30 @@ def _product(one, other):
         for attained in [(x_attained and y_attained) or (x == 0.0 and x_attained) or (y == 0.0 and y_attained)]
     ]
     return _union(corners)
+
+
+def _sum(*parts):
+    low, high = sum(one.low for one in parts), sum(one.high for one in parts)
+    return Bounds(low, high, all(one.low_attained for one in parts), all(one.high_attained for one in parts))
+
+
+def _negative(one):
+    return Bounds(-one.high, -one.low, one.high_attained, one.low_attained)
+
+
+# Bounds of an elementwise function, given those of its arguments.
+_RULES = {
+    basic.Exp | scalar_math.Softplus: lambda one: _POSITIVE,
+    scalar_math.Sigmoid: lambda one: Bounds(0.0, 1.0),
+    basic.Abs | basic.Sqr: lambda one: _POSITIVE._replace(low_attained=not _is_positive(one)),
+    basic.Sign: lambda one: Bounds(1.0, 1.0, True, True) if _is_positive(one) else _ANY,
+    basic.Sqrt | basic.Pow: lambda one, *others: _POSITIVE if _is_positive(one) else _ANY,
+    basic.Cast | basic.Identity: lambda one: one,
+    basic.Switch: lambda condition, *parts: _union(parts),
+    basic.Neg: _negative,
+    basic.Add: _sum,
+    basic.Sub: lambda one, other: _sum(one, _negative(other)),
+    basic.Mul: lambda *parts: functools.reduce(_product, parts),
+    basic.TrueDiv: lambda one, other: _product(one, _reciprocal(other)),
+    basic.Reciprocal: _reciprocal,
+}

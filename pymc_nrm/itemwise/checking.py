@@ -6,13 +6,11 @@ from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_in
 
 from pymc_nrm.itemwise.graphs import PresentValues
 
-__all__ = ["check_lengths", "random_points", "with_noise", "wrong_row"]
-
 _SEED = 20261123
 _RELATIVE, _ABSOLUTE = 1e-8, 1e-8
 
 
-def check_lengths(model, partition, parts, given, n_slots, expanded):
+def check_lengths(model, partition, parts, given, max_clusters, expanded):
     """Check that whatever labels index is long enough for the largest label; machine code need not find out.
 
     Variables that the model samples must not be longer either: no label would reach their last entries.  Arrays that
@@ -21,7 +19,7 @@ def check_lengths(model, partition, parts, given, n_slots, expanded):
     """
     labels, unnamed = model.rvs_to_values[partition], set()
     dim_of_items = (model.named_vars_to_dims.get(partition.name) or (None,))[0]
-    largest = given | {labels: np.full(len(given[labels]), n_slots - 1, dtype=labels.dtype)}
+    largest = given | {labels: np.full(len(given[labels]), max_clusters - 1, dtype=labels.dtype)}
     present = PresentValues(largest, expanded)
     for part in parts:
         for node in toposort([part.graph]):
@@ -32,9 +30,12 @@ def check_lengths(model, partition, parts, given, n_slots, expanded):
                 if isinstance(one, slice) or one.type.dtype == "bool" or labels not in set(ancestors([one])):
                     continue
                 values, length = np.asarray(present(one)), present.shape(base)[axis]
-                if length == n_slots == len(given[labels]):
-                    name, dim = _indexed(base, axis, length, model, present)
-                    if name is not None and dim is not None and dim == dim_of_items:
+                if length == max_clusters == len(given[labels]):
+                    sampled, data = _sources(base, axis, length, model, present)
+                    name = next(iter([*sampled, *data]), None)
+                    dims = model.named_vars_to_dims.get(name) or ()
+                    dim = dims[axis] if axis < len(dims) else None
+                    if dim is not None and dim == dim_of_items:
                         raise ValueError(
                             f"{part.name!r} indexes {name!r} with the labels of partition {partition.name!r}, but its "
                             f"axis {axis} is the dimension {dim!r} of the items: use {name!r} without labels, or give "
@@ -43,40 +44,29 @@ def check_lengths(model, partition, parts, given, n_slots, expanded):
                     unnamed |= {name} if name is not None and None in (dim, dim_of_items) else set()
                 if values.size and not -length <= values.min() <= values.max() < length:
                     wrong = _described(base, model, present)
-                elif length > n_slots and (values == n_slots - 1).all():
-                    wrong = _sampled(base, axis, length, model, present)
+                elif length > max_clusters and (values == max_clusters - 1).all():
+                    sampled, _ = _sources(base, axis, length, model, present)
+                    wrong = repr(sampled[0]) if sampled else None
                 else:
                     continue
                 if wrong is not None:
                     raise ValueError(
                         f"{part.name!r} indexes {wrong} with the labels of partition {partition.name!r}, which has "
-                        f"{n_slots} slots, but axis {axis} has length {length}: give it the length of max_clusters"
+                        f"{max_clusters} slots, but axis {axis} has length {length}: give it the length of max_clusters"
                     )
     return sorted(unnamed)
 
 
-def _indexed(base, axis, length, model, present):
-    """Name and dimension of a sampled variable or of data of this length along an axis that an array comes from."""
+def _sources(base, axis, length, model, present):
+    """Names of the sampled variables, and of the data, of this length along an axis that an array is computed from."""
     used = set(ancestors([base]))
     graphs = zip(model.free_RVs, model.replace_rvs_by_values(model.free_RVs), strict=True)
-    read = [(rv.name, graph) for rv, graph in graphs if model.rvs_to_values[rv] in used]
-    read += [(data.name, data) for data in model.data_vars if data in used]
-    found = [name for name, graph in read if _has_length(graph, axis, length, present)]
-    dims = (model.named_vars_to_dims.get(found[0]) or ()) if found else ()
-    return (found[0] if found else None), (dims[axis] if axis < len(dims) else None)
-
-
-def _has_length(graph, axis, length, present):
-    return present.shape(graph)[axis : axis + 1] == (length,)
-
-
-def _sampled(base, axis, length, model, present):
-    """The variable of this length along an axis that an array is computed from, or None."""
-    used = set(ancestors([base]))
-    for rv, graph in zip(model.free_RVs, model.replace_rvs_by_values(model.free_RVs), strict=True):
-        if model.rvs_to_values[rv] in used and _has_length(graph, axis, length, present):
-            return repr(rv.name)
-    return None
+    sampled = [(rv.name, graph) for rv, graph in graphs if model.rvs_to_values[rv] in used]
+    given = [(data.name, data) for data in model.data_vars if data in used]
+    return (
+        [name for name, graph in read if present.shape(graph)[axis : axis + 1] == (length,)]
+        for read in (sampled, given)
+    )
 
 
 def _described(base, model, present):

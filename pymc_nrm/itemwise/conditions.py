@@ -6,14 +6,12 @@ items must not matter: an item that is impossible in a slot says nothing about t
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.traversal import toposort
 from pytensor.tensor.basic import MakeVector, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.math import All
 
+from pymc_nrm.itemwise.graphs import rebuilt
 from pymc_nrm.itemwise.rows import NotItemwise, grouped
 from pymc_nrm.pymc_internals import CheckParameterValue
-
-__all__ = ["leaves", "with_conditions_by_row"]
 
 _MIXED = "labels of several items"
 
@@ -22,17 +20,13 @@ def with_conditions_by_row(graphs, flow):
     """Let conditions on parameters make only their own row impossible. Conditions whose rows cannot be told apart make
     all rows impossible, as in PyMC.
     """
-    changed = {}
-    for node in toposort(graphs):
-        inputs = [changed.get(one, one) for one in node.inputs]
-        if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
-            clone = node.clone_with_new_inputs(inputs, strict=False)
-            changed.update(zip(node.outputs, clone.outputs, strict=True))
+
+    def by_row(node, inputs):
         if isinstance(node.op, CheckParameterValue) and node.op.can_be_replaced_by_ninf:
-            by_row = _by_row(node, inputs[0], flow)
-            if by_row is not None:
-                changed[node.outputs[0]] = by_row
-    return [changed.get(graph, graph) for graph in graphs]
+            return _by_row(node, inputs[0], flow)
+        return None
+
+    return rebuilt(graphs, by_row)
 
 
 def _by_row(node, value, flow):
@@ -42,7 +36,7 @@ def _by_row(node, value, flow):
     result = value
     for leaf in (leaf for condition in node.inputs[1:] for leaf in leaves(condition)):
         result = pt.switch(_aligned(pt.as_tensor(leaf), _known(leaf, flow), rows), result, -np.inf)
-    return result.astype(node.outputs[0].type.dtype)
+    return [result.astype(node.outputs[0].type.dtype)]
 
 
 def _known(variable, flow):
@@ -57,13 +51,11 @@ def _known(variable, flow):
 def leaves(condition):
     """The conditions that must all hold, before any reduction over all of their entries."""
     node = condition.owner
-    if node is not None and isinstance(node.op, ScalarFromTensor | TensorFromScalar):
-        return leaves(node.inputs[0])
-    if node is not None and isinstance(node.op, All) and condition.type.ndim == 0:
-        return leaves(node.inputs[0])
-    if node is not None and isinstance(node.op, MakeVector):
-        return [leaf for one in node.inputs for leaf in leaves(one)]
-    return [condition]
+    op = None if node is None else node.op
+    reduced = isinstance(op, All) and condition.type.ndim == 0
+    if not reduced and not isinstance(op, ScalarFromTensor | TensorFromScalar | MakeVector):
+        return [condition]
+    return [leaf for one in node.inputs for leaf in leaves(one)]
 
 
 def _aligned(leaf, items, rows):

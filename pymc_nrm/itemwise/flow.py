@@ -9,8 +9,6 @@ from pymc_nrm.itemwise.graphs import PresentValues, postorder
 from pymc_nrm.itemwise.rows import NotItemwise
 from pymc_nrm.itemwise.rules import has_shape_arguments, items_of_outputs, keeps_shapes
 
-__all__ = ["LabelFlow"]
-
 
 class LabelFlow:
     """Finds for each entry of a variable the one item on whose label it depends.

@@ -6,10 +6,9 @@ from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant
 from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import toposort
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.shape import Shape, Shape_i
-
-__all__ = ["Expanded", "PresentValues", "postorder"]
 
 
 def postorder(variable, inputs_of, done):
@@ -24,6 +23,21 @@ def postorder(variable, inputs_of, done):
         stack.pop()
         if last not in done:
             yield last
+
+
+def rebuilt(graphs, replaced):
+    """Graphs in which some operations are replaced, given for each the new outputs of its node with new inputs, or None
+    to keep it.
+    """
+    changed = {}
+    for node in toposort(graphs):
+        inputs = [changed.get(one, one) for one in node.inputs]
+        outputs = replaced(node, inputs)
+        if outputs is None and any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
+            outputs = node.clone_with_new_inputs(inputs, strict=False).outputs
+        if outputs is not None:
+            changed.update(zip(node.outputs, outputs, strict=True))
+    return [changed.get(graph, graph) for graph in graphs]
 
 
 class Expanded:

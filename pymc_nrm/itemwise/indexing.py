@@ -4,8 +4,6 @@ import numpy as np
 
 from pymc_nrm.itemwise.rows import FREE, NotItemwise, combine
 
-__all__ = ["picked", "written"]
-
 _MASKED = "a mask picks entries along axes that are not told apart"
 
 

@@ -16,8 +16,6 @@ from pymc_nrm.itemwise.parts import Part, add_rows, kept_axes, summed
 from pymc_nrm.itemwise.rows import NotItemwise, grouped
 from pymc_nrm.itemwise.terms import not_itemwise, terms_of
 
-__all__ = ["ItemTable"]
-
 # Numbers of random points, and of labels at each, at which rows are checked.
 _RANDOM_POINTS = 3
 _LABELS_AT_A_CHECK = 8
@@ -35,7 +33,7 @@ class ItemTable:
     # A value that is not a number counts as impossible.
 
     def __init__(self, model, partition, max_clusters, point, compile_kwargs=None):
-        self._model, self._partition, self._n_slots = model, partition, max_clusters
+        self._model, self._partition, self._max_clusters = model, partition, max_clusters
         self._compile_kwargs = compile_kwargs or {}
         self._value = model.rvs_to_values[partition]
         self._terms, self._expanded = terms_of(model, partition), Expanded()
@@ -58,7 +56,7 @@ class ItemTable:
         """
         if not self._fresh:
             self._read(point)
-        add_rows(self._in_slots(point, slots), self._items, columns, table)
+        add_rows(self._imax_clusters(point, slots), self._items, columns, table)
 
     def values(self, point, labels, by_term=False):
         """Return the log-probability of the rows of each item at given labels, without rows that depend on none."""
@@ -77,7 +75,7 @@ class ItemTable:
         present = PresentValues(given, self._expanded)
         flow = LabelFlow({self._value: np.arange(self._n)}, present, self._expanded)
         parts = [part for part in (self._follow(term, flow) for term in self._terms) if part.items is not None]
-        self.unnamed = check_lengths(self._model, self._partition, parts, given, self._n_slots, self._expanded)
+        self.unnamed = check_lengths(self._model, self._partition, parts, given, self._max_clusters, self._expanded)
         if self._function is None or [kept_axes(part) for part in parts] != [kept_axes(part) for part in self._parts]:
             self._compile(parts, flow)
         self._parts, self.names = parts, list(dict.fromkeys(part.name for part in parts))
@@ -107,12 +105,12 @@ class ItemTable:
 
     def _find_rows(self, point):
         """Find the places of the rows of all parts, and their items."""
-        self._labels.fill(self._n_slots - 1)
+        self._labels.fill(self._max_clusters - 1)
         try:
             rows = self._evaluate(self._arguments(point))
         except IndexError as error:
             raise ValueError(
-                f"label {self._n_slots - 1} of partition {self._partition.name!r} cannot be used as an index in "
+                f"label {self._max_clusters - 1} of partition {self._partition.name!r} cannot be used as an index in "
                 f"{' or '.join(map(repr, self.names))}: {error}"
             ) from error
         ends = np.cumsum([0, *map(len, rows)]).tolist()
@@ -120,9 +118,9 @@ class ItemTable:
         self._items = np.concatenate([np.zeros(0, dtype="int64"), *[part.items.ravel() for part in self._parts]])
 
     def _check(self, point):
-        slots, never = np.arange(self._n_slots), np.ones(self._n_rows, dtype=bool)
+        slots, never = np.arange(self._max_clusters), np.ones(self._n_rows, dtype=bool)
         for slot in slots:
-            never &= np.isnan(self._in_slots(point, slots[slot : slot + 1])[0])
+            never &= np.isnan(self._imax_clusters(point, slots[slot : slot + 1])[0])
         if never.any():
             row = int(np.argmax(never))
             raise ValueError(
@@ -159,8 +157,8 @@ class ItemTable:
         self._labels[:] = labels
         return np.concatenate([np.zeros(0), *self._evaluate(arguments)])
 
-    def _in_slots(self, point, slots):
-        """The values of all rows in some slots, shape (n_slots, n_rows)."""
+    def _imax_clusters(self, point, slots):
+        """The values of all rows in some slots, shape (max_clusters, n_rows)."""
         if self._buffer.shape[0] < len(slots):
             self._buffer = np.empty((len(slots), self._n_rows))
         values, arguments = self._buffer[: len(slots)], self._arguments(point)

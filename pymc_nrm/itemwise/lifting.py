@@ -2,27 +2,22 @@
 
 import numpy as np
 from pytensor.graph.basic import Constant
-from pytensor.graph.traversal import toposort
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.subtensor import AdvancedSubtensor
 
-__all__ = ["computed_by_slot"]
+from pymc_nrm.itemwise.graphs import rebuilt
 
 
 def computed_by_slot(graphs):
     """Replace functions of indexed parameters, ``log(scale[z])``, by indexed functions, ``log(scale)[z]``. The values
     of the graphs stay the same.
     """
-    changed = {}
-    for node in toposort(graphs):
-        inputs = [changed.get(one, one) for one in node.inputs]
-        lifted = _lifted(node.op, inputs) if isinstance(node.op, Elemwise) and len(node.outputs) == 1 else None
-        if lifted is not None:
-            changed[node.outputs[0]] = lifted
-        elif any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
-            clone = node.clone_with_new_inputs(inputs, strict=False)
-            changed.update(zip(node.outputs, clone.outputs, strict=True))
-    return [changed.get(graph, graph) for graph in graphs]
+
+    def lifted(node, inputs):
+        found = _lifted(node.op, inputs) if isinstance(node.op, Elemwise) and len(node.outputs) == 1 else None
+        return None if found is None else [found]
+
+    return rebuilt(graphs, lifted)
 
 
 def _lifted(op, inputs):

@@ -5,12 +5,8 @@ import pymc as pm
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import ancestors
 from pytensor.raise_op import CheckAndRaise
-from pytensor.scalar.basic import Cast, Second
-from pytensor.tensor.basic import Alloc, Join, MakeVector, ScalarFromTensor, Split, TensorFromScalar
-from pytensor.tensor.elemwise import DimShuffle, Elemwise
-from pytensor.tensor.extra_ops import Repeat
-from pytensor.tensor.reshape import JoinDims, SplitDims
-from pytensor.tensor.shape import Reshape, SpecifyShape
+from pytensor.scalar.basic import Cast
+from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
 from pymc_nrm.itemwise.bounds import always_holds
@@ -18,12 +14,10 @@ from pymc_nrm.itemwise.conditions import leaves
 from pymc_nrm.itemwise.flow import LabelFlow
 from pymc_nrm.itemwise.graphs import Expanded, PresentValues
 from pymc_nrm.itemwise.rows import NotItemwise
+from pymc_nrm.itemwise.rules import entry_sources
 from pymc_nrm.model.rvs import is_partition
 
 _WITHOUT_PRIOR = (type(pm.Flat.rv_op), type(pm.HalfFlat.rv_op))
-# Operations whose result has entries of the first input only.
-_PICKING = (DimShuffle, Reshape, JoinDims, SplitDims, SpecifyShape, Subtensor, AdvancedSubtensor, Alloc, Repeat, Split)
-_PICKING = (*_PICKING, ScalarFromTensor, TensorFromScalar, CheckAndRaise)
 
 
 def local_variables(model, partition, max_clusters, point):
@@ -79,10 +73,10 @@ def _uses(value, labels, max_clusters, graphs, given, expanded):
 class SlotFlow(LabelFlow):
     """Finds for each entry of a variable the one slot of a parameter on which it depends, if the slot may be empty."""
 
-    def __init__(self, value, labels, n_slots, present, expanded):
-        slots = np.arange(n_slots).reshape(-1, *[1] * (value.type.ndim - 1))
+    def __init__(self, value, labels, max_clusters, present, expanded):
+        slots = np.arange(max_clusters).reshape(-1, *[1] * (value.type.ndim - 1))
         super().__init__({value: slots}, present, expanded)
-        self._labels, self._n_slots = labels, n_slots
+        self._labels, self._max_clusters = labels, max_clusters
 
     def static(self, variable):
         """Return the value of a constant index; data may change."""
@@ -113,7 +107,7 @@ class SlotFlow(LabelFlow):
         index = unflatten_index_variables(node.inputs[1:], node.op.idx_list)
         return (
             len(axes) == 1
-            and np.array_equal(slots.ravel(), np.arange(self._n_slots))
+            and np.array_equal(slots.ravel(), np.arange(self._max_clusters))
             and axes[0] < len(index)
             and all(self._items.get(one) is None for one in node.inputs[1:])
             and not any(not isinstance(one, slice) and one.type.dtype == "bool" for one in index)
@@ -123,18 +117,15 @@ class SlotFlow(LabelFlow):
 
     def _is_labels(self, variable):
         """Whether all entries are labels."""
-        node = variable.owner
+        node, sources = variable.owner, entry_sources(variable, self._expanded)
         if node is None:
             return variable is self._labels
-        graph = self._expanded(variable)
-        if graph is not None:
-            return self._is_labels(graph)
-        if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Cast):
-            dtype = np.dtype(variable.type.dtype)
-            keeps = dtype.kind in "iu" and np.iinfo(dtype).max >= self._n_slots
-            return keeps and self._is_labels(node.inputs[0])
-        if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Second):
-            return self._is_labels(node.inputs[1])
-        if isinstance(node.op, Join | MakeVector):
-            return all(self._is_labels(one) for one in node.inputs[isinstance(node.op, Join) :])
-        return isinstance(node.op, _PICKING) and self._is_labels(node.inputs[0])
+        if sources is None and isinstance(node.op, CheckAndRaise):
+            sources = node.inputs[:1]
+        if sources is not None:
+            return all(self._is_labels(one) for one in sources)
+        if not isinstance(node.op, Elemwise) or not isinstance(node.op.scalar_op, Cast):
+            return False
+        dtype = np.dtype(variable.type.dtype)
+        keeps = dtype.kind in "iu" and np.iinfo(dtype).max >= self._max_clusters
+        return keeps and self._is_labels(node.inputs[0])

@@ -7,8 +7,6 @@ from pytensor.graph.basic import Variable
 
 from pymc_nrm.kernels.generic import kernel
 
-__all__ = ["Part", "add_rows", "kept_axes", "summed"]
-
 
 class Part(NamedTuple):
     """Whose label the rows of a term depend on."""

@@ -6,8 +6,6 @@ entries depend on the same label.  An entry is the number of an item, or ``FREE`
 
 import numpy as np
 
-__all__ = ["FREE", "NotItemwise", "combine", "grouped", "only_item", "uniform_along"]
-
 FREE = -1
 
 

@@ -4,6 +4,7 @@ from functools import singledispatch
 
 import numpy as np
 from pytensor.raise_op import CheckAndRaise
+from pytensor.scalar.basic import Second
 from pytensor.scan.op import Scan
 from pytensor.tensor.basic import Alloc, ExtractDiag, Join, MakeVector, ScalarFromTensor, Split, TensorFromScalar
 from pytensor.tensor.blockwise import Blockwise
@@ -25,8 +26,6 @@ from pymc_nrm.itemwise.indexing import picked, written
 from pymc_nrm.itemwise.rows import FREE, NotItemwise, combine, only_item, uniform_along
 from pymc_nrm.itemwise.scans import items_of_scan
 
-__all__ = ["has_shape_arguments", "items_of_outputs", "keeps_shapes"]
-
 
 @singledispatch
 def items_of_outputs(op, node, items, flow):
@@ -41,42 +40,40 @@ def items_of_outputs(op, node, items, flow):
     return [np.full((1,) * getattr(output.type, "ndim", 0), item) for output in node.outputs]
 
 
+# Operations whose shapes follow from the shape of the first input and the values of the others.
+_SHAPED_BY_ARGUMENTS = (Alloc, Reshape, JoinDims, SplitDims, SpecifyShape, Repeat, Split, Subtensor, AdvancedSubtensor)
+# Operations whose result has entries of the first input only.
+_PICKING = (*_SHAPED_BY_ARGUMENTS, DimShuffle, ScalarFromTensor, TensorFromScalar)
+# Operations whose shapes follow from the shapes of the inputs, whatever their values.
+_KEEPING_SHAPES = (Elemwise, DimShuffle, CAReduce, Argmax, CumOp, SortOp, ArgSortOp, Blockwise, Dot, Join, ExtractDiag)
+_KEEPING_SHAPES += (CheckAndRaise, Shape, Shape_i, MakeVector, ScalarFromTensor, TensorFromScalar)
+_KEEPING_SHAPES += (IncSubtensor, AdvancedIncSubtensor)
+
+
 def keeps_shapes(node):
     """Whether the shapes of the outputs follow from the shapes of the inputs, whatever their values."""
     if isinstance(node.op, AdvancedSubtensor):
-        return not any(getattr(one.type, "dtype", None) == "bool" for one in node.inputs[1:]) and not any(
-            isinstance(one, slice) and one != slice(None) for one in node.op.idx_list
-        )
-    return isinstance(
-        node.op,
-        Elemwise
-        | DimShuffle
-        | CAReduce
-        | Argmax
-        | CumOp
-        | SortOp
-        | ArgSortOp
-        | Blockwise
-        | Dot
-        | Join
-        | ExtractDiag
-        | CheckAndRaise
-        | Shape
-        | Shape_i
-        | MakeVector
-        | ScalarFromTensor
-        | TensorFromScalar
-        | IncSubtensor
-        | AdvancedIncSubtensor,
-    )
+        masked = any(getattr(one.type, "dtype", None) == "bool" for one in node.inputs[1:])
+        return not masked and all(one == slice(None) for one in node.op.idx_list if isinstance(one, slice))
+    return isinstance(node.op, _KEEPING_SHAPES)
 
 
 def has_shape_arguments(node):
     """Whether the shapes of the outputs follow from the shape of the first input and the values of the others."""
-    return isinstance(
-        node.op,
-        Alloc | Reshape | JoinDims | SplitDims | SpecifyShape | Repeat | Split | Subtensor | AdvancedSubtensor,
-    )
+    return isinstance(node.op, _SHAPED_BY_ARGUMENTS)
+
+
+def entry_sources(variable, expanded):
+    """Variables that have all entries of a variable, unchanged; None if an operation computes them."""
+    node, graph = variable.owner, expanded(variable)
+    if graph is not None:
+        return [graph]
+    op = None if node is None else node.op
+    if isinstance(op, _PICKING):
+        return node.inputs[:1]
+    if isinstance(op, Join | MakeVector):
+        return node.inputs[isinstance(op, Join) :]
+    return node.inputs[1:] if isinstance(op, Elemwise) and isinstance(op.scalar_op, Second) else None
 
 
 def _name(op):
@@ -89,18 +86,13 @@ def _without_rule(op):
 
 def _first_only(op, items):
     """Whose labels the entries of the first input depend on, if no other input depends on labels."""
-    if not _only_first(items):
+    if items[0] is None or any(one is not None for one in items[1:]):
         raise _without_rule(op)
     return items[0]
 
 
 def _runs_over_items(op):
     return f"{_name(op)} runs over items before the log-probability"
-
-
-def _only_first(items):
-    """Whether no label matters but those that the entries of the first input depend on."""
-    return items[0] is not None and all(one is None for one in items[1:])
 
 
 def _dependent(items):
@@ -127,23 +119,18 @@ def _dim_shuffle(op, node, items, flow):
     return [np.expand_dims(moved, new)]
 
 
-@items_of_outputs.register(CAReduce)
-@items_of_outputs.register(Argmax)
+@items_of_outputs.register(CAReduce | Argmax)
 def _reduction(op, node, items, flow):
     axes = range(items[0].ndim) if op.axis is None else op.axis
     return [uniform_along(items[0], axes, _runs_over_items(op)).squeeze(tuple(axes))]
 
 
-@items_of_outputs.register(CumOp)
-@items_of_outputs.register(SortOp)
-@items_of_outputs.register(ArgSortOp)
+@items_of_outputs.register(CumOp | SortOp | ArgSortOp)
 def _along_axis(op, node, items, flow):
     return [uniform_along(items[0], [op.axis], _runs_over_items(op))]
 
 
-@items_of_outputs.register(SpecifyShape)
-@items_of_outputs.register(ScalarFromTensor)
-@items_of_outputs.register(TensorFromScalar)
+@items_of_outputs.register(SpecifyShape | ScalarFromTensor | TensorFromScalar)
 def _unchanged(op, node, items, flow):
     return [_first_only(op, items)]
 
@@ -166,10 +153,10 @@ def _join(op, node, items, flow):
         shape = list(part.shape)
         shape[op.axis] = flow.shape(variable)[op.axis]
         parts.append(np.broadcast_to(part, shape))
-    sides = [[length for axis, length in enumerate(part.shape) if axis != op.axis] for part in parts]
-    common = np.broadcast_shapes(*[tuple(side) for side in sides])
-    joined = [np.broadcast_to(part, (*common[: op.axis], part.shape[op.axis], *common[op.axis :])) for part in parts]
-    found = np.concatenate(joined, axis=op.axis)
+    moved = [np.moveaxis(part, op.axis, -1) for part in parts]
+    sides = np.broadcast_shapes(*[part.shape[:-1] for part in moved])
+    joined = [np.broadcast_to(part, (*sides, part.shape[-1])) for part in moved]
+    found = np.moveaxis(np.concatenate(joined, axis=-1), -1, op.axis)
     first = found.take([0], axis=op.axis) if found.shape[op.axis] else found
     return [first if (found == first).all() else found]
 
@@ -179,13 +166,10 @@ def _split(op, node, items, flow):
     found = _first_only(op, items)
     if found.shape[op.axis] == 1:
         return [found] * len(node.outputs)
-    ends = np.cumsum(flow.static(node.inputs[1]))[:-1]
-    return np.split(found, ends, axis=op.axis)
+    return np.split(found, np.cumsum(flow.static(node.inputs[1]))[:-1], axis=op.axis)
 
 
-@items_of_outputs.register(Reshape)
-@items_of_outputs.register(JoinDims)
-@items_of_outputs.register(SplitDims)
+@items_of_outputs.register(Reshape | JoinDims | SplitDims)
 def _reshape(op, node, items, flow):
     found, ndim = _first_only(op, items), node.outputs[0].type.ndim
     if found.size == 1:
@@ -220,12 +204,8 @@ def _dot(op, node, items, flow):
 
 def _product(op, items):
     """Whose labels the entries of a product of matrices, the last two axes, depend on."""
-    left, right = items
-    sides = []
-    if left is not None:
-        sides.append(uniform_along(left, [left.ndim - 1], _runs_over_items(op)))
-    if right is not None:
-        sides.append(uniform_along(right, [right.ndim - 2], _runs_over_items(op)))
+    summed = zip(items, (-1, -2), strict=True)
+    sides = [uniform_along(one, [one.ndim + axis], _runs_over_items(op)) for one, axis in summed if one is not None]
     return combine(sides, _name(op))
 
 
@@ -252,15 +232,13 @@ def _split_index(op, node, items, start):
     return unflatten_index_variables(node.inputs[start:], op.idx_list), known
 
 
-@items_of_outputs.register(Subtensor)
-@items_of_outputs.register(AdvancedSubtensor)
+@items_of_outputs.register(Subtensor | AdvancedSubtensor)
 def _subtensor(op, node, items, flow):
     index, known = _split_index(op, node, items, 1)
     return picked(node.inputs[0], items[0], index, known, flow)
 
 
-@items_of_outputs.register(IncSubtensor)
-@items_of_outputs.register(AdvancedIncSubtensor)
+@items_of_outputs.register(IncSubtensor | AdvancedIncSubtensor)
 def _inc_subtensor(op, node, items, flow):
     index, known = _split_index(op, node, items, 2)
     return written(node.inputs, items[:2], index, known, op.set_instead_of_inc, flow)

@@ -4,8 +4,6 @@ import numpy as np
 
 from pymc_nrm.itemwise.rows import FREE, NotItemwise, combine, uniform_along
 
-__all__ = ["items_of_scan"]
-
 
 def items_of_scan(op, node, items, flow):
     """Find whose labels the outputs of a scan depend on, by following the inner graph until nothing changes."""

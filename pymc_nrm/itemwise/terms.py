@@ -13,8 +13,6 @@ from pymc_nrm.model.dependents import other_uses
 from pymc_nrm.model.rvs import is_mixture
 from pymc_nrm.pymc_internals import MinibatchOp, MinibatchRandomVariable
 
-__all__ = ["Term", "not_itemwise", "terms_of"]
-
 
 class Term(NamedTuple):
     """A part of the log-probability of a variable or potential, the sum of the entries of a graph."""

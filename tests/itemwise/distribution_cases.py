@@ -3,15 +3,12 @@
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from itemwise_cases import BINARY, COUNTS, LONG, SUBJECT, K, N, X, Y, normal
+from itemwise_cases import COUNTS, LONG, OF_FIVE, ORDER, PAIRS, SUBJECT, K, N, X, Y, normal
 
 POSITIVE = np.abs(Y) + 0.3
 UNIT = np.clip(POSITIVE / 3, 0.05, 0.9)
-PAIRS = np.stack([X, Y], 1)
 CURVES = np.outer(Y, X[:3])
 SERIES = np.cos(np.arange(6.0 * N)).reshape(N, 6)
-ORDER = np.array([0, 1, 2, 1, 0])
-OF_FIVE = np.array([[3, 1, 1], [0, 5, 0], [2, 2, 1], [1, 1, 3], [0, 0, 5]])
 EYE = np.eye(2)
 
 
@@ -25,10 +22,6 @@ def unit():
 
 def mean(*shape):
     return normal("mean", (K, *shape))
-
-
-def masked(values):
-    return np.ma.masked_array(values, mask=BINARY == 1)
 
 
 def noise(mu, size):

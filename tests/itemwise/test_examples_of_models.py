@@ -12,27 +12,19 @@ import pymc_nrm as nrm
 from pymc_nrm.itemwise.item_table import ItemTable
 
 
-def built(example):
+def rows_of(name):
+    return {"y_observed" if "missing" in name else "y": SUBJECT if name == "non_centred" else range(N)}
+
+
+BUILDS = EXAMPLES | {name: (build, rows_of(name)) for name, build in DISTRIBUTIONS.items()}
+
+
+@pytest.mark.parametrize("name", [*EXAMPLES, *(pytest.param(name, marks=pytest.mark.slow) for name in DISTRIBUTIONS)])
+def test_table(name, rng):
+    build, expected = BUILDS[name]
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N, max_clusters=K)
-        expected = example(z)
-    return model, z, expected
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_table(name, rng):
-    check_table(*built(EXAMPLES[name]), rng)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_distribution(name, rng):
-    model, z, _ = built(DISTRIBUTIONS[name])
-    items = SUBJECT if name == "non_centred" else range(N)
-    check_table(model, z, {"y_observed" if "missing" in name else "y": items}, rng)
-
-
-def check_table(model, z, expected, rng):
+        build(z)
     point = random_point(model, rng)
     table_of_items = ItemTable(model, z, K, point, CHEAP)
     assert set(table_of_items.names) == set(expected)

@@ -11,180 +11,148 @@ from pytensor.compile.ops import wrap_py
 import pymc_nrm as nrm
 from pymc_nrm.itemwise.item_table import ItemTable
 
-REFUSED = {}
-
-
-def refused(reason, name="y"):
-    """Register a function of labels with what the error says and whom it is about."""
-
-    def register(function):
-        REFUSED[function.__name__] = function, reason, name
-        return function
-
-    return register
-
-
-@refused("Eq combines labels of different items")
-def covariance(z):
-    together = pt.eq(z[:, None], z)
-    pm.MvNormal("y", np.zeros(N), cov=0.5 * together + 0.5 * np.eye(N), observed=Y)
-
-
-@refused("Sum runs over items before the log-probability")
-def mean_of_all_items(z):
-    pm.Normal("y", normal("mean")[z].mean(), 1, observed=Y)
-
-
-@refused("Sum runs over items before the log-probability")
-def counts(z):
-    size = pt.eq(z[:, None], pt.arange(K)).sum(0)
-    pm.Normal("y", normal("mean")[z], 1 / pt.sqrt(size[z]), observed=Y)
-
-
-@refused("labels say which entries of a tensor are changed", "balance")
-def counts_by_increments(z):
-    pm.Potential("balance", -(pt.zeros(K)[z].inc(1.0) ** 2).sum())
-
-
-@refused("Max runs over items before the log-probability", "few")
-def largest_label(z):
-    pm.Potential("few", -z.max().astype("float64"))
-
-
-@refused("Sub combines labels of different items")
-def differences_of_neighbours(z):
-    mean = normal("mean")
-    pm.Normal("y", mean[z[1:]] - mean[z[:-1]], 1, observed=np.diff(Y))
-
-
-@refused("combines labels of different items")
-def lagged_means(z):
-    mean = normal("mean")[z]
-    pm.Normal("y", mean + 0.5 * pt.concatenate([[0.0], mean[:-1]]), 1, observed=Y)
-
-
-@refused("combines labels of different items")
-def one_item_and_all(z):
-    mean = normal("mean")
-    pm.Normal("y", mean[z] - mean[z[0]], 1, observed=Y)
-
-
-@refused("picked by an index that depends on 'subject', which is sampled")
-def sampled_index(z):
-    subject = pm.Categorical("subject", np.ones(N) / N, shape=8)
-    pm.Normal("y", normal("mean")[z][subject], 1, observed=LONG)
-
-
-@refused("picked by an index that depends on labels as well")
-def labels_of_labels(z):
-    pm.Normal("y", normal("mean")[z][z], 1, observed=Y)
-
-
-@refused("CumOp runs over items|Cumsum runs over items")
-def running_sums(z):
-    pm.Normal("y", pt.cumsum(normal("mean")[z]), 1, observed=Y)
-
-
-@refused("combines labels of different items")
-def covariance_between_items(z):
-    factor = np.linalg.cholesky(0.5 + 0.5 * np.eye(N))
-    pm.MvNormal("y", normal("mean")[z], chol=factor, observed=Y)
-
-
-@refused("Scan runs over items")
-def autoregression_by_scan(z):
-    path = pytensor.scan(lambda mean, last: 0.5 * last + mean, sequences=normal("mean")[z], outputs_info=pt.zeros(()))
-    pm.Normal("y", path[0] if isinstance(path, tuple | list) else path, 1, observed=Y)
-
-
-@refused("the hyperparameters of a Mixture are the same for all of its clusters")
-def mixture_with_labels(z):
-    nrm.Mixture("y", z, nrm.PoissonGamma(1.0, pt.exp(normal("rate")[z[0]])), observed=COUNTS)
-
-
-@refused("the bounds of 'effect' depend on the labels of partition 'z'", "effect")
-def bounds_of_a_latent_variable(z):
-    pm.Uniform("effect", 0, pm.HalfNormal("upper", 1, shape=K)[z])
-
-
-@refused("is an operation of which nothing shows that it keeps the labels of items apart")
-def operation_of_the_user(z):
-    pm.Potential("y", blind(normal("mean")[z]))
-
 
 @wrap_py(itypes=[pt.dvector], otypes=[pt.dvector])
 def blind(mean):
     return -(mean**2)
 
 
-@refused("indexes 'mean' with the labels of partition 'z', which has 4 slots, but axis 0 has length 3")
-def parameter_too_short(z):
-    pm.Normal("y", pt.exp(normal("mean", 3))[z], 1, observed=Y)
+def of_y(mean, observed=Y, sigma=1.0, **options):
+    return pm.Normal("y", mean, sigma, observed=observed, **options)
 
 
-@refused("indexes an array with the labels of partition 'z', which has 4 slots, but axis 1 has length 3")
-def constant_too_short(z):
-    pm.Normal("y", pt.as_tensor(np.eye(3))[normal("row", ()).astype("int64") * 0, z], 1, observed=Y)
+def together(z):
+    return 0.5 * pt.eq(z[:, None], z) + 0.5 * np.eye(N)
 
 
-@refused("indexes 'mean' with the labels of partition 'z', which has 4 slots, but axis 0 has length 6")
-def parameter_too_long(z):
-    pm.Normal("y", normal("shift", ()) + pt.exp(normal("mean", 6))[z], 1, observed=Y)
+def one_item_and_all(z):
+    mean = normal("mean")
+    of_y(mean[z] - mean[z[0]])
 
 
-@refused("indexes 'scale' with the labels of partition 'z', which has 4 slots, but axis 1 has length 5")
-def transformed_parameter_too_long(z):
-    pm.Normal("y", 0, pm.HalfNormal("scale", 1, shape=(2, 5))[0, z], observed=Y)
+def differences(z):
+    mean = normal("mean")
+    of_y(mean[z[1:]] - mean[z[:-1]], np.diff(Y))
 
 
-@refused("an index that 'y' depends on is out of bounds")
-def item_out_of_bounds(z):
-    pm.Normal("y", normal("slope")[z][SUBJECT + 1] * TIME, 1, observed=LONG)
+def lagged(z):
+    mean = normal("mean")[z]
+    of_y(mean + 0.5 * pt.concatenate([[0.0], mean[:-1]]))
 
 
-@refused("is NaN in every cluster for item 2 of partition 'z' where sampling starts")
-def covariate_that_is_missing(z):
-    pm.Normal("y", normal("slope")[z] * np.where(np.arange(N) == 2, np.nan, X), 1, observed=Y)
+def sampled_index(z):
+    of_y(normal("mean")[z][pm.Categorical("subject", np.ones(N) / N, shape=8)], LONG)
 
 
-@refused("total_size of 'y' must be None, since it depends on the labels of partition 'z'")
-def total_size(z):
-    pm.Normal("y", normal("mean")[z], 1, observed=Y, total_size=100)
+def scanned(z):
+    path = pytensor.scan(lambda mean, last: 0.5 * last + mean, sequences=normal("mean")[z], outputs_info=pt.zeros(()))
+    of_y(path[0] if isinstance(path, tuple | list) else path)
 
 
-@refused("'y' uses pm.Minibatch")
-def minibatch_of_covariates(z):
-    pm.Normal("y", normal("mean")[z] * pm.Minibatch(X, batch_size=N), 1, observed=Y)
+FACTOR = np.linalg.cholesky(0.5 + 0.5 * np.eye(N))
+SIX = np.arange(6.0)
+# Functions of labels that add variables to a model, what the error says, and which variable it names, by default y.
+REFUSED = {
+    "covariance": (
+        lambda z: pm.MvNormal("y", np.zeros(N), cov=together(z), observed=Y),
+        "Eq combines labels of different items",
+    ),
+    "mean of all items": (lambda z: of_y(normal("mean")[z].mean()), "Sum runs over items before the log-probability"),
+    "counts": (
+        lambda z: of_y(normal("mean")[z], sigma=1 / pt.sqrt(pt.eq(z[:, None], pt.arange(K)).sum(0)[z])),
+        "Sum runs over items before the log-probability",
+    ),
+    "counts by increments": (
+        lambda z: pm.Potential("balance", -(pt.zeros(K)[z].inc(1.0) ** 2).sum()),
+        "labels say which entries of a tensor are changed",
+        "balance",
+    ),
+    "largest label": (
+        lambda z: pm.Potential("few", -z.max().astype("float64")),
+        "Max runs over items before the log-probability",
+        "few",
+    ),
+    "differences": (differences, "Sub combines labels of different items"),
+    "lagged": (lagged, "combines labels of different items"),
+    "one item and all": (one_item_and_all, "combines labels of different items"),
+    "sampled index": (sampled_index, "picked by an index that depends on 'subject', which is sampled"),
+    "labels of labels": (lambda z: of_y(normal("mean")[z][z]), "picked by an index that depends on labels as well"),
+    "running sums": (
+        lambda z: of_y(pt.cumsum(normal("mean")[z])),
+        "CumOp runs over items|Cumsum runs over items",
+    ),
+    "covariance between items": (
+        lambda z: pm.MvNormal("y", normal("mean")[z], chol=FACTOR, observed=Y),
+        "combines labels of different items",
+    ),
+    "autoregression by scan": (scanned, "Scan runs over items"),
+    "mixture with labels": (
+        lambda z: nrm.Mixture("y", z, nrm.PoissonGamma(1.0, pt.exp(normal("rate")[z[0]])), observed=COUNTS),
+        "the hyperparameters of a Mixture are the same for all of its clusters",
+    ),
+    "bounds of a latent variable": (
+        lambda z: pm.Uniform("effect", 0, pm.HalfNormal("upper", 1, shape=K)[z]),
+        "the bounds of 'effect' depend on the labels of partition 'z'",
+        "effect",
+    ),
+    "operation of the user": (
+        lambda z: pm.Potential("y", blind(normal("mean")[z])),
+        "is an operation of which nothing shows that it keeps the labels of items apart",
+    ),
+    "too short": (
+        lambda z: of_y(pt.exp(normal("mean", 3))[z]),
+        "indexes 'mean' with the labels of partition 'z', which has 4 slots, but axis 0 has length 3",
+    ),
+    "constant too short": (
+        lambda z: of_y(pt.as_tensor(np.eye(3))[normal("row", ()).astype("int64") * 0, z]),
+        "indexes an array with the labels of partition 'z', which has 4 slots, but axis 1 has length 3",
+    ),
+    "too long": (
+        lambda z: of_y(normal("shift", ()) + pt.exp(normal("mean", 6))[z]),
+        "indexes 'mean' with the labels of partition 'z', which has 4 slots, but axis 0 has length 6",
+    ),
+    "transformed parameter too long": (
+        lambda z: of_y(0, sigma=pm.HalfNormal("scale", 1, shape=(2, 5))[0, z]),
+        "indexes 'scale' with the labels of partition 'z', which has 4 slots, but axis 1 has length 5",
+    ),
+    "item out of bounds": (
+        lambda z: of_y(normal("slope")[z][SUBJECT + 1] * TIME, LONG),
+        "an index that 'y' depends on is out of bounds",
+    ),
+    "covariate that is missing": (
+        lambda z: of_y(normal("slope")[z] * np.where(np.arange(N) == 2, np.nan, X)),
+        "is NaN in every cluster for item 2 of partition 'z' where sampling starts",
+    ),
+    "total size": (
+        lambda z: of_y(normal("mean")[z], total_size=100),
+        "total_size of 'y' must be None, since it depends on the labels of partition 'z'",
+    ),
+    "minibatch": (lambda z: of_y(normal("mean")[z] * pm.Minibatch(X, batch_size=N)), "'y' uses pm.Minibatch"),
+}
+LONGER = {
+    "given values": lambda z: pm.Data("values", SIX)[z] + normal("mean")[z] * pt.as_tensor(SIX)[z],
+    "a value of its own": lambda z: pt.concatenate([normal("mean"), [0.0]])[z],
+    "two labels in one": lambda z: normal("mean", 2 * K)[2 * z + np.arange(N) % 2],
+}
 
 
-def given_values(z):
-    return pm.Data("values", np.arange(6.0))[z] + normal("mean")[z] * pt.as_tensor(np.arange(6.0))[z]
+def built(build):
+    with pm.Model() as model:
+        build(nrm.Partition("z", nrm.DirichletProcess(1.0), n=N, max_clusters=K))
+    return model
 
 
-def with_a_value_of_its_own(z):
-    return pt.concatenate([normal("mean"), [0.0]])[z]
-
-
-def two_labels_in_one(z):
-    return normal("mean", 2 * K)[2 * z + np.arange(N) % 2]
-
-
-@pytest.mark.parametrize("build", [given_values, with_a_value_of_its_own, two_labels_in_one])
+@pytest.mark.parametrize("build", LONGER.values(), ids=LONGER)
 def test_arrays_that_may_be_longer_than_max_clusters(build, rng):
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N, max_clusters=K)
-        pm.Normal("y", build(z), 1, observed=Y)
-    ItemTable(model, z, K, random_point(model, rng), CHEAP)
+    model = built(lambda z: of_y(build(z)))
+    ItemTable(model, model["z"], K, random_point(model, rng), CHEAP)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_error(name, rng):
-    build, reason, variable = REFUSED[name]
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N, max_clusters=K)
-        build(z)
+@pytest.mark.parametrize(("build", "reason", "variable"), [(*row, "y")[:3] for row in REFUSED.values()], ids=REFUSED)
+def test_error(build, reason, variable, rng):
+    model = built(build)
     with pytest.raises(ValueError, match=reason) as raised:
-        ItemTable(model, z, K, random_point(model, rng), CHEAP)
+        ItemTable(model, model["z"], K, random_point(model, rng), CHEAP)
     assert repr(variable) in str(raised.value)
     assert "'z'" in str(raised.value) or "out of bounds" in str(raised.value)
 
