@@ -9,6 +9,7 @@ are rows of ``OLD_NAMES``.
 import argparse
 import functools
 import logging
+import math
 import re
 import sys
 import time
@@ -33,6 +34,7 @@ OLD_NAMES = {
 }
 TOLERANCE = 1e-9
 CASES = {}
+_exp = math.exp
 
 
 def public(name):
@@ -55,6 +57,13 @@ def without_compilation():
         function = self.__wrapped__
         return SimpleNamespace(py_func=function, compile=lambda types: None, typeof_pyval=type, signatures=[])
 
+    def exp(x):
+        try:
+            return _exp(x)
+        except OverflowError:
+            return math.inf
+
+    math.exp = exp  # as in compiled kernels
     Kernel.__call__ = lambda self, *arguments: self.__wrapped__(*arguments)
     Kernel.dispatcher = property(interpreted)
     pytensor.config.mode = Mode(linker="py", optimizer="fast_compile")
@@ -104,7 +113,6 @@ CLUSTERS = xr.DataArray(LABELS, dims="item")
 ANIMALS = {"item": list("abcdef")}
 GROUPS = [["a", 0], ["a", 1], ["b", 0], ["b", 0], ["a", 1], ["c", 0]]
 NEW = {
-    "NormalGamma": [[0.5, 0.2], [5.0, NAN]],
     "PoissonGamma": [[1, 1], [12, 0]],
     "BernoulliBeta": [[0, 0, 1], [1, NAN, 0]],
 }
@@ -241,7 +249,7 @@ for _form in ("published", "corrected"):
         flat(MEASURES["NGG"], "PoissonGamma"), make_step("PublishedTreeGuided", {"canonical": f == "corrected"}), "z"
     )
     CASES[f"step/PublishedNestedGibbs/{_form}"] = lambda f=_form: run_step(
-        nested(paths=GROUPS), make_step("PublishedNestedGibbs", {"corrected": f == "corrected"}), "h"
+        nested(), make_step("PublishedNestedGibbs", {"corrected": f == "corrected"}), "h"
     )
 for _name in ("NGG", "PY", "MFM", "DP"):
     CASES[f"step/SlotGibbs/{_name}"] = lambda m=_name: run_step(slots(MEASURES[m]), make_step("SlotGibbs", {}), "z")
@@ -286,8 +294,9 @@ def numbers(tree, prefix=""):
 
 def _idata(kind):
     found = numbers(run(kind)[1])
-    timing = ("time", "perf_counter", "process", "partition_number", "observed_data", "constant_data")
-    return {key: value for key, value in found.items() if not any(word in key for word in timing)}
+    # Which step's acceptance rate this is changes from process to process.
+    left_out = ("time", "perf_counter", "process", "partition_number", "observed", "constant_data", "acceptance_rate")
+    return {key: value for key, value in found.items() if not any(word in key for word in left_out)}
 
 
 def _point_estimate(kind):
@@ -356,29 +365,27 @@ def _replications(kind):
 
 def _new_slots(kind):
     model, idata = run(kind)
+    if "Y" not in model:
+        return {}
     found = {}
     with model:
         pm.set_data({"Y": [0.3, 5.0, 9.0]})
-        for known in (None, []):
-            draws = nrm.sample_new_labels(idata, model, known=known, random_seed=3, progressbar=False)
-            found |= numbers(draws, f"{known}/")
-        estimate = public("predict_labels")(idata, model, progressbar=False)
-        pm.set_data({"Y": FULL[:, 0]})
-    return found | numbers(estimate, "predicted/")
+        try:
+            for known in (None, []):
+                draws = nrm.sample_new_labels(idata, model, known=known, random_seed=3, progressbar=False)
+                found |= numbers(draws, f"{known}/")
+            return found | numbers(public("predict_labels")(idata, model, progressbar=False), "predicted/")
+        finally:
+            pm.set_data({"Y": FULL[:, 0]})
 
 
 def _random_measure(kind):
     model, idata = run(kind)
-    options = _options(kind, with_paths=False)
-    draws = nrm.sample_random_measure(
-        idata, model, random_seed=5, tail_mass=0.05, max_new_atoms=40, progressbar=False, **options
-    )
+    options = {"tail_mass": 0.05, "max_new_atoms": 40, "random_seed": 5, "progressbar": False}
+    draws = nrm.sample_random_measure(idata, model, **options, **_options(kind, 0))
     found = numbers(draws)
-    for name, arguments in (
-        ("measure_mean", ()),
-        ("measure_density", (_new_rows(kind),)),
-        ("measure_cdf", ([0.5, 3.0],)),
-    ):
+    functionals = {"measure_mean": (), "measure_density": (_new_rows(kind),), "measure_cdf": ([0.5, 3.0],)}
+    for name, arguments in functionals.items():
         try:
             found |= numbers(public(name)(draws, model, *arguments), f"{name}/")
         except (ValueError, TypeError, NotImplementedError):
@@ -403,7 +410,7 @@ AFTER = {
     "cluster_parameters": lambda kind: numbers(nrm.cluster_parameters(run(kind)[1], CLUSTERS)),
     "levels": lambda kind: numbers(nrm.levels(run(kind)[1])),
     "consensus_tree": lambda kind: _tree(nrm.consensus_tree(run(kind)[1])),
-    "random restarts": lambda kind: numbers(nrm.credible_ball(run(kind)[1], LABELS, progressbar=False)),
+    "credible_ball": lambda kind: numbers(nrm.credible_ball(run(kind)[1], LABELS, progressbar=False)),
     "partition_convergence": lambda kind: numbers(nrm.partition_convergence(run(kind)[1])),
     "assignment_uncertainty": lambda kind: numbers(nrm.assignment_uncertainty(run(kind)[1], LABELS)),
 }
@@ -470,10 +477,8 @@ for _family in TREE_FAMILIES:
 
 @case("recipes/gaussian_mixture")
 def _gaussian_mixture():
-    return log_densities(nrm.gaussian_mixture(FULL)) | {
-        f"diagonal/{key}": value
-        for key, value in log_densities(nrm.gaussian_mixture(FULL, covariance="diagonal")).items()
-    }
+    diagonal = log_densities(nrm.gaussian_mixture(FULL, covariance="diagonal"))
+    return log_densities(nrm.gaussian_mixture(FULL)) | {f"diagonal/{key}": value for key, value in diagonal.items()}
 
 
 @case("recipes/mixture_model")
@@ -485,12 +490,8 @@ def _mixture_model():
 @case("elicitation")
 def _elicitation():
     found = {}
-    for name, fixed in (
-        ("DirichletProcess", {}),
-        ("PitmanYorProcess", {"sd": 2.0}),
-        ("MixtureOfFiniteMixtures", {"sd": 1.7}),
-    ):
-        prior = nrm.elicit(getattr(nrm, name), 30, 4.0, **fixed)
+    for name, sd in {"DirichletProcess": None, "PitmanYorProcess": 2.0, "MixtureOfFiniteMixtures": 1.7}.items():
+        prior = nrm.elicit(getattr(nrm, name), 30, 4.0, sd=sd)
         found[name] = np.array([float(value) for value in prior.measure if np.ndim(value) == 0])
     for name, measure in MEASURES.items():
         found[f"max_clusters/{name}"] = np.array(nrm.suggest_max_clusters(measure, 30))
@@ -502,8 +503,7 @@ def _trees():
     found = {}
     for name, (family, X) in FAMILIES.items():
         for method in ("bhc", "ibhc"):
-            options = {} if method == "bhc" else {"random_seed": 1}
-            tree = getattr(nrm.trees, method)(X, family, MEASURES["NGG"], **options)
+            tree = getattr(nrm.trees, method)(X, family, MEASURES["NGG"], random_seed=1)
             found[f"{method}/{name}/linkage"] = tree.to_linkage()
             found[f"{method}/{name}/evidence"] = tree.log_evidence
             found[f"{method}/{name}/potential"] = tree.log_potential
@@ -582,11 +582,12 @@ def main():
         lines = differences(before, found, names)
         errors = {name: error for name, error in errors.items() if f"{name}/error" not in before}
         print("\n".join(lines))
-    for name, error in errors.items():
+    for name, error in errors.items() if options.compare or options.traceback else ():
         print(f"{name} failed: {type(error).__name__}: {str(error)[:300]}")
         if options.traceback:
             traceback.print_exception(error)
-    print(f"{len(found)} arrays in {seconds:.0f} s, {len(lines)} differ, {len(errors)} cases failed")
+    refused = "fail that did not" if options.compare else "are refused"
+    print(f"{len(found)} arrays in {seconds:.0f} s, {len(lines)} differ, {len(errors)} cases {refused}")
     return bool(lines or (options.compare and errors))
 
 
