@@ -1,6 +1,6 @@
 """Checks of the ranges of hyperparameters inside the log-probability, for those that are not constants."""
 
-from pymc_nrm.pymc_internals import check_parameters
+from pymc_nrm.common.pymc_internals import check_parameters
 
 
 def with_conditions(log_probability, parameters, d=None):

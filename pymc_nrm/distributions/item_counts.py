@@ -7,7 +7,7 @@ from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.type import TensorType
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
 from pymc_nrm.distributions.constants import constant_value
 
 # Labels of this many items take 8 GB, and every draw copies them.

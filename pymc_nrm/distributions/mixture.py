@@ -12,7 +12,9 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_nrm.checks import check_count, naming
+from pymc_nrm.common.checks import check_count, naming
+from pymc_nrm.common.hyperparameters import check_values, plain_values
+from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.distributions.conditions import with_conditions
 from pymc_nrm.distributions.constants import with_present_shape
 from pymc_nrm.distributions.item_counts import count_value, rows_message
@@ -26,11 +28,9 @@ from pymc_nrm.distributions.tree_mixture import tree_mixture
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_data
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
-from pymc_nrm.hyperparameters import check_values, plain_values
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.partitions.clusters import draw_data
 from pymc_nrm.partitions.slot_labels import labels_of
-from pymc_nrm.pymc_internals import logprob, support_point
 from pymc_nrm.tree_families import base as tree_families
 
 

@@ -8,7 +8,8 @@ import pytensor.tensor as pt
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
+from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.distributions.conditions import with_conditions
 from pymc_nrm.distributions.constants import constant_value
 from pymc_nrm.distributions.item_counts import checked_count, count_value
@@ -24,7 +25,6 @@ from pymc_nrm.nested.labels import NestedLabels
 from pymc_nrm.nested.levels import broadcast_to_levels, levels_of, symbolic_levels_of
 from pymc_nrm.nested.prior import symbolic_log_nested_prior
 from pymc_nrm.nested.weights import HierarchicalDirichletProcess, concentrations_of
-from pymc_nrm.pymc_internals import logprob, support_point
 
 # Each level has a column of labels, and hyperparameters of its own.
 _MOST_LEVELS = 100

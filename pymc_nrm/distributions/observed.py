@@ -9,7 +9,7 @@ from pytensor.sparse import DenseFromSparse, as_sparse_variable, dense_from_spar
 from pytensor.tensor.elemwise import Elemwise
 from scipy import sparse
 
-from pymc_nrm.checks import numeric_array
+from pymc_nrm.common.checks import numeric_array
 
 
 def numeric_data(name, observed):

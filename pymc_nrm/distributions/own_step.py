@@ -6,7 +6,7 @@ from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 from pytensor.graph.traversal import ancestors
 
-from pymc_nrm.pymc_internals import JOINED_INPUTS
+from pymc_nrm.common.pymc_internals import JOINED_INPUTS
 
 __all__ = ["of_own_step"]
 

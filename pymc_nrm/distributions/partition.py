@@ -9,7 +9,8 @@ from pytensor.graph.basic import Variable
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
+from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.distributions.conditions import with_conditions
 from pymc_nrm.distributions.item_counts import checked_count, count_value
 from pymc_nrm.distributions.numba_dispatch import register_numba
@@ -19,7 +20,6 @@ from pymc_nrm.distributions.start import DefaultStart
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import check_measure_hyperparameters, draw_partition, symbolic_log_eppf
 from pymc_nrm.partitions.slot_labels import draw_slot_labels, failed_draw, labels_of
-from pymc_nrm.pymc_internals import logprob, support_point
 
 # Steps keep some numbers for each slot.
 _MOST_SLOTS = 10**6

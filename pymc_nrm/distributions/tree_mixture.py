@@ -5,11 +5,11 @@ import pytensor.tensor as pt
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.random.op import RandomVariable
 
+from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.distributions.conditions import with_conditions
 from pymc_nrm.distributions.item_counts import rows_message
 from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.printing import printed_names
-from pymc_nrm.pymc_internals import logprob, support_point
 from pymc_nrm.tree_families.base import symbolic_log_likelihood
 from pymc_nrm.tree_families.draws import draw_data
 

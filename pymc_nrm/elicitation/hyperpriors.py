@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_nrm.supports import AboveFeatures, Positive, UnitInterval, WholeNumber
+from pymc_nrm.common.supports import AboveFeatures, Positive, UnitInterval, WholeNumber
 
 __all__ = ["BetaHyperprior", "GammaHyperprior", "HyperpriorLaw", "hyperprior_class"]
 

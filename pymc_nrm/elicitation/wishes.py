@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_nrm.checks import check_count, check_number
+from pymc_nrm.common.checks import check_count, check_number
+from pymc_nrm.common.supports import UnitInterval, WholeNumber
 from pymc_nrm.elicitation.hyperpriors import hyperprior_class
 from pymc_nrm.elicitation.laws import mean_and_sd
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import n_clusters_log_pmf
-from pymc_nrm.supports import UnitInterval, WholeNumber
 
 __all__ = ["Spread", "check_fixed", "check_measure_class", "check_wishes", "free_names"]
 

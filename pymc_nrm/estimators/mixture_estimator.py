@@ -11,7 +11,7 @@ import pandas as pd
 import pymc as pm
 import xarray as xr
 
-from pymc_nrm.checks import check_count, check_flag, random_generator
+from pymc_nrm.common.checks import check_count, check_flag, random_generator
 from pymc_nrm.estimators.inputs import as_array, as_matrix, check_n_features, not_fitted
 from pymc_nrm.estimators.parameters import Parameters
 from pymc_nrm.predictions.fused_estimate import fused_estimate

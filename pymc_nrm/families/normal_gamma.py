@@ -8,7 +8,7 @@ import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
 from scipy.special import ndtr
 
-from pymc_nrm.checks import naming
+from pymc_nrm.common.checks import naming
 from pymc_nrm.families.affinities import diagonal_gaussian_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import (

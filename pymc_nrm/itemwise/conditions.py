@@ -10,8 +10,8 @@ from pytensor.graph.traversal import toposort
 from pytensor.tensor.basic import MakeVector, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.math import All
 
+from pymc_nrm.common.pymc_internals import CheckParameterValue
 from pymc_nrm.itemwise.rows import NotItemwise, grouped
-from pymc_nrm.pymc_internals import CheckParameterValue
 
 __all__ = ["leaves", "with_conditions_by_row"]
 

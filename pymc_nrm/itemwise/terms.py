@@ -9,9 +9,9 @@ from pytensor.scalar.basic import Add, Mul, Neg, Sub, TrueDiv
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import Sum
 
+from pymc_nrm.common.pymc_internals import MinibatchOp, MinibatchRandomVariable
 from pymc_nrm.model.dependents import other_uses
 from pymc_nrm.model.rvs import is_mixture
-from pymc_nrm.pymc_internals import MinibatchOp, MinibatchRandomVariable
 
 __all__ = ["Term", "not_itemwise", "terms_of"]
 

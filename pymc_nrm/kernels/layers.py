@@ -2,35 +2,28 @@
 
 __all__ = ["COMPOSED", "IMPORTS", "kernel_layers"]
 
-_CHECKS = ("checks", "supports", "hyperparameters")
 _KINDS = ("measures", "families")
-_PYMC = ("pymc_internals", "distributions", "model")
+_PYMC = ("distributions", "model")
 
 # The parts that each part may import besides itself, all of them earlier in this table.
 IMPORTS = {
-    "checks": (),
-    "marks": (),
-    "progress": (),
-    "supports": (),
-    "hyperparameters": ("checks",),
+    "common": (),
     "kernels": (),
-    "measures": (*_CHECKS, "kernels"),
-    "families": (*_CHECKS, "kernels"),
-    "partitions": (*_CHECKS, "kernels", *_KINDS),
-    "guide_trees": (*_CHECKS, "kernels", *_KINDS, "partitions"),
-    "trees": (*_CHECKS, "kernels", *_KINDS, "partitions", "guide_trees"),
-    "nested": (*_CHECKS, "kernels", *_KINDS, "partitions"),
-    "tree_families": (*_CHECKS, "kernels", "families"),
-    "pymc_internals": (),
-    "distributions": ("pymc_internals", *_CHECKS, "kernels", *_KINDS, "partitions", "nested", "tree_families"),
-    "elicitation": (*_CHECKS, "progress", "kernels", "measures"),
-    "priors": ("checks", "kernels", "families", "tree_families", "distributions"),
-    "model": ("pymc_internals", *_CHECKS, *_KINDS, "partitions", "nested", "tree_families", "distributions"),
-    "itemwise": (*_CHECKS, "kernels", *_KINDS, "partitions", *_PYMC),
+    "measures": ("common", "kernels"),
+    "families": ("common", "kernels"),
+    "partitions": ("common", "kernels", *_KINDS),
+    "guide_trees": ("common", "kernels", *_KINDS, "partitions"),
+    "trees": ("common", "kernels", *_KINDS, "partitions", "guide_trees"),
+    "nested": ("common", "kernels", *_KINDS, "partitions"),
+    "tree_families": ("common", "kernels", "families"),
+    "distributions": ("common", "kernels", *_KINDS, "partitions", "nested", "tree_families"),
+    "elicitation": ("common", "kernels", "measures"),
+    "priors": ("common", "kernels", "families", "tree_families", "distributions"),
+    "model": ("common", *_KINDS, "partitions", "nested", "tree_families", "distributions"),
+    "itemwise": ("common", "kernels", *_KINDS, "partitions", *_PYMC),
     "samplers": (
-        *_CHECKS,
+        "common",
         "kernels",
-        "marks",
         *_KINDS,
         "partitions",
         "guide_trees",
@@ -40,7 +33,7 @@ IMPORTS = {
         "itemwise",
     ),
     "published": (
-        *_CHECKS,
+        "common",
         "kernels",
         *_KINDS,
         "partitions",
@@ -49,13 +42,12 @@ IMPORTS = {
         *_PYMC,
         "samplers",
     ),
-    "testing": (*_CHECKS, "kernels", *_KINDS, "partitions", "trees", "tree_families", *_PYMC),
-    "stats": ("checks", "marks", "progress", "kernels"),
-    "plots": ("checks", "elicitation", "stats"),
+    "testing": ("common", "kernels", *_KINDS, "partitions", "trees", "tree_families", *_PYMC),
+    "stats": ("common", "kernels"),
+    "plots": ("common", "elicitation", "stats"),
     "datasets": (),
     "predictions": (
-        *_CHECKS,
-        "progress",
+        "common",
         "kernels",
         *_KINDS,
         "partitions",
@@ -66,13 +58,13 @@ IMPORTS = {
         "samplers",
         "stats",
     ),
-    "run": (*_CHECKS, "marks", "kernels", "partitions", *_PYMC, "itemwise", "samplers", "stats", "predictions"),
-    "recipes": ("checks", *_KINDS, "distributions", "model"),
-    "estimators": ("checks", "stats", "predictions", "run", "recipes"),
+    "run": ("common", "kernels", "partitions", *_PYMC, "itemwise", "samplers", "stats", "predictions"),
+    "recipes": ("common", *_KINDS, "distributions", "model"),
+    "estimators": ("common", "stats", "predictions", "run", "recipes"),
 }
 
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.
-WITHOUT_KERNELS = frozenset({"marks", "progress", *_CHECKS, "pymc_internals", "model"})
+WITHOUT_KERNELS = frozenset({"common", "model"})
 
 # Kernels of these parts mostly call others, so that they are optimised only as parts of those that Python calls.
 COMPOSED = frozenset({"guide_trees", "tree_families", "samplers", "published"})

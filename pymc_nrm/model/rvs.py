@@ -2,7 +2,7 @@
 
 from pymc.model import Model, modelcontext
 
-from pymc_nrm.checks import check_name
+from pymc_nrm.common.checks import check_name
 from pymc_nrm.distributions.item_counts import count_value
 from pymc_nrm.distributions.mixture import MixtureRV
 from pymc_nrm.distributions.nested_partition import NestedPartitionRV

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_nrm.checks import numeric_array
+from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.partitions.labels import canonical_labels
 

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import pytensor.tensor as pt
 
+from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.kernels.generic import describe_fields
-from pymc_nrm.supports import Hyperparameter
 
 __all__ = ["HierarchicalDirichletProcess", "concentrations_of"]
 

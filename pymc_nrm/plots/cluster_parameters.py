@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count, check_probability
+from pymc_nrm.common.checks import check_count, check_probability
 from pymc_nrm.plots.canvas import GREY, Canvas
 from pymc_nrm.plots.cluster_points import Groups, grouped_points, panel_text
 from pymc_nrm.plots.ellipses import grouped_lines

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from pymc_nrm.checks import numeric_array
+from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, MARKERS, backend_marker
 from pymc_nrm.plots.estimates import cluster_style
 

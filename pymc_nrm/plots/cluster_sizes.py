@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count, check_flag, check_probability
+from pymc_nrm.common.checks import check_count, check_flag, check_probability
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas
 from pymc_nrm.plots.visuals import integer_ticks, points_dataset, set_yticks, whiskers
 from pymc_nrm.stats.diagnostics import cluster_sizes

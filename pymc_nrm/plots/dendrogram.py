@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import expit
 
-from pymc_nrm.checks import check_flag
+from pymc_nrm.common.checks import check_flag
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, GREY, Canvas, check_names
 from pymc_nrm.plots.visuals import points_dataset
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_probability
+from pymc_nrm.common.checks import check_probability
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, GREY, Canvas
 from pymc_nrm.plots.cluster_points import feature_matrix
 from pymc_nrm.plots.visuals import points_dataset, whiskers

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_probability
+from pymc_nrm.common.checks import check_probability
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas
 from pymc_nrm.plots.estimates import distance_unit
 from pymc_nrm.stats.draws import partition_draws

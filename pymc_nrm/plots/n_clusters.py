@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_flag
+from pymc_nrm.common.checks import check_flag
 from pymc_nrm.elicitation import ElicitedPrior
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas, backend_marker
 from pymc_nrm.plots.visuals import bars, integer_ticks, points_dataset, whiskers

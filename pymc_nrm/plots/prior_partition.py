@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.elicitation.elicit import ElicitedPrior
 from pymc_nrm.elicitation.laws import equal_tailed_interval, mean_and_sd
 from pymc_nrm.elicitation.prior_laws import drawn_measures, mean_pmf, sorted_sizes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
 from pymc_nrm.plots.canvas import Canvas, check_names
 from pymc_nrm.plots.estimates import by_size, estimate_labels
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, color_bar, image, set_yticks

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_flag
+from pymc_nrm.common.checks import check_flag
 from pymc_nrm.plots.canvas import CLUSTER_COLORS, Canvas, check_names
 from pymc_nrm.plots.tree_layout import collapsed_layout, tree_layout
 from pymc_nrm.plots.tree_visuals import node_images, only_below, pies, right_names, summarise_names, texts

@@ -8,7 +8,8 @@ import xarray as xr
 from pymc.model import Model
 from pymc.util import get_random_generator
 
-from pymc_nrm.checks import check_flag, random_generator
+from pymc_nrm.common.checks import check_flag, random_generator
+from pymc_nrm.common.progress import tracked
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size, restore_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import kernel
@@ -18,7 +19,6 @@ from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.any_draws import draws_of
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded, partition_coords
-from pymc_nrm.progress import tracked
 
 
 @contextmanager

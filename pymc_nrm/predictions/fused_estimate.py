@@ -7,7 +7,8 @@ import xarray as xr
 from pymc.model import Model
 from pymc.util import get_random_generator
 
-from pymc_nrm.checks import check_count, check_number, random_generator
+from pymc_nrm.common.checks import check_count, check_number, random_generator
+from pymc_nrm.common.progress import tracked
 from pymc_nrm.families.affinities import log_affinities
 from pymc_nrm.families.conjugate import parameter_shapes
 from pymc_nrm.families.needs import PARAMETERS, check_needs
@@ -16,7 +17,6 @@ from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.affinities import closeness, has_affinities
 from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.partition_draws import PartitionDraws
-from pymc_nrm.progress import tracked
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses, summarise_losses
 from pymc_nrm.stats.merging import cut_fusions, fuse, mean_closeness

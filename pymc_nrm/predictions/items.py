@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from scipy import sparse
 
-from pymc_nrm.checks import naming, numeric_array
+from pymc_nrm.common.checks import naming, numeric_array
 from pymc_nrm.families.base import Centred, prepare_data
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_nrm.checks import check_flag
+from pymc_nrm.common.checks import check_flag
+from pymc_nrm.common.progress import tracked
 from pymc_nrm.model.dependents import mixtures_of, other_uses
 from pymc_nrm.model.rvs import (
     checked_model,
@@ -25,7 +26,6 @@ from pymc_nrm.predictions.prediction_rule import log_join_without
 from pymc_nrm.predictions.slot_draws import SlotDraws, data_of_items
 from pymc_nrm.predictions.slot_log_likelihood import slot_leave_one_out
 from pymc_nrm.predictions.tables import log_leave_one_out_table, log_sum_rows
-from pymc_nrm.progress import tracked
 
 
 def compute_log_likelihood(

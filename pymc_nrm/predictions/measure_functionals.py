@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_nrm.checks import check_count, naming, numeric_array
+from pymc_nrm.common.checks import check_count, naming, numeric_array
 from pymc_nrm.distributions.mixture import kernel_family
 from pymc_nrm.families.base import Centred, prepare_data
 from pymc_nrm.families.components import component_cdf, component_mean, log_component_density

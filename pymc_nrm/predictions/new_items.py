@@ -2,9 +2,9 @@
 
 import xarray as xr
 
+from pymc_nrm.common.progress import tracked
 from pymc_nrm.predictions.items import as_rows, prepare_new_items
 from pymc_nrm.predictions.layout import MixtureLayout
-from pymc_nrm.progress import tracked
 
 
 class NewItems:

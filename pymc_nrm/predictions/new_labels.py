@@ -6,7 +6,8 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_nrm.checks import numeric_array
+from pymc_nrm.common.checks import numeric_array
+from pymc_nrm.common.progress import tracked
 from pymc_nrm.model.rvs import checked_model, dims_of, find_partition, has_known_paths, is_nested_partition, n_slots
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
 from pymc_nrm.predictions.any_draws import check_new_paths, draws_of
@@ -15,7 +16,6 @@ from pymc_nrm.predictions.new_items import NewItems
 from pymc_nrm.predictions.new_slots import NewSlots
 from pymc_nrm.predictions.slot_draws import SlotDraws, data_of_items
 from pymc_nrm.predictions.tables import log_sum_rows
-from pymc_nrm.progress import tracked
 from pymc_nrm.stats.point_estimate import point_estimate
 
 

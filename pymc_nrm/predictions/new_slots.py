@@ -9,7 +9,8 @@ from pymc.util import get_random_generator
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import ancestors
 
-from pymc_nrm.checks import check_name, random_generator
+from pymc_nrm.common.checks import check_name, random_generator
+from pymc_nrm.common.progress import tracked
 from pymc_nrm.itemwise.terms import terms_of
 from pymc_nrm.model.dependents import mixtures_of
 from pymc_nrm.model.rvs import checked_model, dims_of, find_partition, n_slots
@@ -18,7 +19,6 @@ from pymc_nrm.predictions.prediction_rule import draw_new_labels, log_prediction
 from pymc_nrm.predictions.slot_draws import SlotDensities, SlotDraws, data_of_items
 from pymc_nrm.predictions.slot_log_likelihood import by_slot, own_slots
 from pymc_nrm.predictions.tables import log_sum_rows
-from pymc_nrm.progress import tracked
 
 
 def sample_new_labels(

@@ -7,7 +7,8 @@ import xarray as xr
 from pymc.model import Model
 from pymc.util import get_random_generator
 
-from pymc_nrm.checks import check_count, check_name, random_generator
+from pymc_nrm.common.checks import check_count, check_name, random_generator
+from pymc_nrm.common.progress import tracked
 from pymc_nrm.families.conjugate import draw_item, restore_parameters
 from pymc_nrm.families.needs import ITEMS, check_needs
 from pymc_nrm.kernels.generic import kernel
@@ -17,7 +18,6 @@ from pymc_nrm.predictions.any_draws import draws_of
 from pymc_nrm.predictions.components import covariances_held, draw_component_rows
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, partition_coords
 from pymc_nrm.predictions.nested_draws import NestedDraws
-from pymc_nrm.progress import tracked
 from pymc_nrm.tree_families.draws import draw_given_data
 
 

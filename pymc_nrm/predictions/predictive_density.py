@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
+from pymc_nrm.common.progress import tracked
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.predictions.any_draws import draws_of
 from pymc_nrm.predictions.grouped_draws import GroupedDraws
@@ -13,7 +14,6 @@ from pymc_nrm.predictions.items import as_rows, prepare_new_items
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, point_coords
 from pymc_nrm.predictions.nested_draws import NestedDraws
 from pymc_nrm.predictions.tables import log_sum_rows
-from pymc_nrm.progress import tracked
 
 
 def predictive_density(

@@ -8,7 +8,8 @@ import xarray as xr
 from pymc.model import Model
 from pymc.util import get_random_generator
 
-from pymc_nrm.checks import check_count, check_number, random_generator
+from pymc_nrm.common.checks import check_count, check_number, random_generator
+from pymc_nrm.common.progress import tracked
 from pymc_nrm.families.conjugate import restore_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.special import log_sum_exp
@@ -18,7 +19,6 @@ from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded
 from pymc_nrm.predictions.measure_jumps import draw_jumps
 from pymc_nrm.predictions.partition_draws import PartitionDraws
-from pymc_nrm.progress import tracked
 
 
 def sample_random_measure(

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.pymc_internals import find_observations
+from pymc_nrm.common.pymc_internals import find_observations
 
 __all__ = ["check_same_model"]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_nrm.checks import naming
+from pymc_nrm.common.checks import naming
 from pymc_nrm.families.base import complete, prepare_data
 from pymc_nrm.families.categorical_dirichlet import CategoricalDirichlet
 from pymc_nrm.families.learned import learned_prior

@@ -2,7 +2,7 @@
 
 import pymc as pm
 
-from pymc_nrm.checks import check_name, naming
+from pymc_nrm.common.checks import check_name, naming
 from pymc_nrm.distributions.observed import numeric_data
 from pymc_nrm.families.base import prepare_data
 

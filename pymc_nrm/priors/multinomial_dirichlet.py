@@ -3,7 +3,7 @@
 import numpy as np
 import pymc as pm
 
-from pymc_nrm.checks import naming
+from pymc_nrm.common.checks import naming
 from pymc_nrm.families.base import prepare_data
 from pymc_nrm.families.learned import learned_prior
 from pymc_nrm.families.multinomial_dirichlet import MultinomialDirichlet

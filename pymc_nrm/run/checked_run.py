@@ -6,9 +6,9 @@ from contextlib import nullcontext
 import pymc as pm
 from xarray import DataTree
 
+from pymc_nrm.common.pymc_internals import naming_dead_chains, warn_divergences, warn_treedepth
 from pymc_nrm.kernels.compilation import same_bits_in_every_process, without_announcements
 from pymc_nrm.model.rvs import is_nested_partition, is_partition, value_of
-from pymc_nrm.pymc_internals import naming_dead_chains, warn_divergences, warn_treedepth
 from pymc_nrm.run.checkpoint_step import Checkpoints
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.run.diagnosis import diagnose_run

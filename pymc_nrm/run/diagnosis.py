@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from pymc_nrm.marks import ALL_SLOTS_USED
+from pymc_nrm.common.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.diagnostics import diagnostics_tree, n_columns, own_column, quantities_of, reported_by
 from pymc_nrm.stats.draws import is_canonical, partition_draws
 from pymc_nrm.stats.nested.levels import nested_names

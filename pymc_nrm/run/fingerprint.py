@@ -15,8 +15,8 @@ from pytensor.graph.traversal import toposort
 from pytensor.graph.type import Type
 from pytensor.tensor.random.type import RandomType
 
+from pymc_nrm.common.pymc_internals import NOT_SETTINGS, SETTINGS, flatten_steps
 from pymc_nrm.kernels.fingerprints import class_fingerprint, source_fingerprint
-from pymc_nrm.pymc_internals import NOT_SETTINGS, SETTINGS, flatten_steps
 
 _PACKAGES = ("pymc", "pytensor", "numba", "numpy", "scipy")
 _FLAGS = ("floatX", "linker", "optimizer")

@@ -8,9 +8,9 @@ import time
 import cloudpickle
 from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
+from pymc_nrm.common.pymc_internals import ParallelSamplingError
 from pymc_nrm.kernels.compilation import same_bits_in_every_process
-from pymc_nrm.pymc_internals import ParallelSamplingError
 from pymc_nrm.run.label_storage import Storage
 from pymc_nrm.run.local_chains import run_chains
 from pymc_nrm.run.results import join_chains

@@ -5,8 +5,17 @@ import pymc as pm
 from pymc.util import drop_warning_stat
 from xarray import Dataset, DataTree
 
-from pymc_nrm.marks import ALL_SLOTS_USED, NAME, NESTED, NUMBER, RENAMED, SLOTS_OF, components_name, partition_number
-from pymc_nrm.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
+from pymc_nrm.common.marks import (
+    ALL_SLOTS_USED,
+    NAME,
+    NESTED,
+    NUMBER,
+    RENAMED,
+    SLOTS_OF,
+    components_name,
+    partition_number,
+)
+from pymc_nrm.common.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
 from pymc_nrm.run.label_storage import LabelArray
 from pymc_nrm.samplers.base import LabelStep
 

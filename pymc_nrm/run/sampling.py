@@ -6,7 +6,7 @@ from typing import Any
 import pymc as pm
 from xarray import DataTree
 
-from pymc_nrm.checks import check_count, check_flag, random_generator
+from pymc_nrm.common.checks import check_count, check_flag, random_generator
 from pymc_nrm.model.rvs import checked_model, is_nested_partition, is_partition, n_items, value_of
 from pymc_nrm.run.checked_run import run_and_check, variables_with_labels
 from pymc_nrm.run.label_storage import LABEL_STORAGE

@@ -6,8 +6,8 @@ from collections import deque
 
 from rich.console import Console
 
+from pymc_nrm.common.pymc_internals import default_chains
 from pymc_nrm.model.rvs import is_nested_partition, is_partition, n_items
-from pymc_nrm.pymc_internals import default_chains
 
 # A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_watch")

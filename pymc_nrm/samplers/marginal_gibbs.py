@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
 from pymc_nrm.families.base import log_predictive
 from pymc_nrm.families.fast import (
     add_log_predictives,

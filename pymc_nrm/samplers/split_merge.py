@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.generic import kernel, precompile
 from pymc_nrm.kernels.interrupts import check_signals

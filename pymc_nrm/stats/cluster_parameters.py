@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_name
-from pymc_nrm.marks import slot_variables
+from pymc_nrm.common.checks import check_name
+from pymc_nrm.common.marks import slot_variables
 from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names, posterior_of
 from pymc_nrm.stats.losses import check_estimate
 from pymc_nrm.stats.point_estimate import point_estimate

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import xlogy
 
-from pymc_nrm.marks import ALL_SLOTS_USED
+from pymc_nrm.common.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.convergence import convergence_table
 from pymc_nrm.stats.draws import partition_draws, partition_names

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count, check_name, random_generator
-from pymc_nrm.marks import ALL_SLOTS_USED, renamed_variables, slot_variables
+from pymc_nrm.common.checks import check_count, check_name, random_generator
+from pymc_nrm.common.marks import ALL_SLOTS_USED, renamed_variables, slot_variables
 from pymc_nrm.stats.convergence import as_number, suppress_division_warnings
 from pymc_nrm.stats.diagnostics import quantities_of
 from pymc_nrm.stats.draws import item_dimension, partition_draws, partition_names, posterior_of

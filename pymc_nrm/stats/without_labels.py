@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from pymc_nrm.marks import renamed_variables
+from pymc_nrm.common.marks import renamed_variables
 from pymc_nrm.stats.convergence import as_number
 from pymc_nrm.stats.diagnostics import SCALARS, quantities_of
 from pymc_nrm.stats.draws import partition_draws, partition_names, posterior_of

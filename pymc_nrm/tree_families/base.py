@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from pytensor.graph.basic import Variable
 
+from pymc_nrm.common.hyperparameters import static_shape
+from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.families import arguments
-from pymc_nrm.hyperparameters import static_shape
 from pymc_nrm.kernels.generic import describe_fields, generic
-from pymc_nrm.supports import Hyperparameter
 
 __all__ = [
     "add_square",

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_nrm.checks import naming
+from pymc_nrm.common.checks import naming
+from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.learned import learned_family
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import check_variances
 from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
-from pymc_nrm.supports import Hyperparameter
 from pymc_nrm.tree_families.base import (
     tree_family,
 )

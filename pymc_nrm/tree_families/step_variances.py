@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
 
 __all__ = ["BETWEEN_LEAVES", "falling_steps"]
 

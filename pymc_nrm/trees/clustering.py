@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count, check_number, random_generator
+from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.guide_trees.greedy import item_units, join_units
 from pymc_nrm.guide_trees.incremental import BALANCE_DEPTH, grow_forest
 from pymc_nrm.guide_trees.join_forest import join_forest

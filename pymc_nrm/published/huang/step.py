@@ -7,14 +7,14 @@ import numpy as np
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
-from pymc_nrm.checks import check_number
+from pymc_nrm.common.checks import check_number
+from pymc_nrm.common.pymc_internals import Competence
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.families.needs import COMPONENT_PANEL
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.model.dependents import mixtures_of
 from pymc_nrm.model.rvs import family_of, has_known_paths, is_nested_partition, value_of
 from pymc_nrm.published.huang.published_sweep import Repairs, published_sweep
-from pymc_nrm.pymc_internals import Competence
 from pymc_nrm.samplers.nested.base import NestedStep
 
 _WARNING = (

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
+from pymc_nrm.common.pymc_internals import dataclass_state
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.guide_trees.guide_tree import guide_tree
 from pymc_nrm.guide_trees.incremental import grow_forest
@@ -15,7 +16,6 @@ from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.published.lee_choi.canonical_split_merge import canonical_items, canonical_moves
 from pymc_nrm.published.lee_choi.published_moves import forest_labels, plant_forest, published_cycle, refresh_forest
-from pymc_nrm.pymc_internals import dataclass_state
 from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, weights_of_two
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep
 from pymc_nrm.samplers.tally import SPLIT_MERGE_STATS, split_merge_statistics

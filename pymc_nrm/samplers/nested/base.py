@@ -7,17 +7,17 @@ from pymc.util import get_random_generator
 from rich.progress import TextColumn
 from rich.table import Column
 
-from pymc_nrm.checks import random_generator
+from pymc_nrm.common.checks import random_generator
+from pymc_nrm.common.marks import NUMBER, partition_number
+from pymc_nrm.common.pymc_internals import Competence
 from pymc_nrm.distributions.start import is_default_start
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE, check_needs
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import precompile
-from pymc_nrm.marks import NUMBER, partition_number
 from pymc_nrm.model.rvs import checked_model, family_of, is_nested_partition, value_of
 from pymc_nrm.nested.known_paths import KnownPaths
 from pymc_nrm.nested.prior import log_nested_prior, log_path_prior
-from pymc_nrm.pymc_internals import Competence
 from pymc_nrm.samplers.base import LabelStep
 from pymc_nrm.samplers.finite import check_against_graph, error_of_parts, graph_log_likelihood
 from pymc_nrm.samplers.nested.sweep import log_density, sequential_start

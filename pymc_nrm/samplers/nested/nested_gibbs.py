@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
+from pymc_nrm.common.pymc_internals import Competence
 from pymc_nrm.distributions.nested_partition import draw_value
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.nested.forward import draw_nested, draw_paths
 from pymc_nrm.nested.labels import canonical_columns
-from pymc_nrm.pymc_internals import Competence
 from pymc_nrm.samplers.nested.base import NestedStep
 from pymc_nrm.samplers.nested.diffusion_start import diffusion_start
 from pymc_nrm.samplers.nested.diffusion_sweep import diffusion_sweep

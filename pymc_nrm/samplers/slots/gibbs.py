@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from pymc.exceptions import SamplingError
 
-from pymc_nrm.checks import check_count, check_number
+from pymc_nrm.common.checks import check_count, check_number
+from pymc_nrm.common.marks import ALL_SLOTS_USED
+from pymc_nrm.common.pymc_internals import Competence, dataclass_state
 from pymc_nrm.itemwise.empty_slots import EmptySlots
 from pymc_nrm.itemwise.item_table import ItemTable
 from pymc_nrm.itemwise.local_variables import local_variables
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.marks import ALL_SLOTS_USED
 from pymc_nrm.model.rvs import checked_model, n_slots
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
-from pymc_nrm.pymc_internals import Competence, dataclass_state
 from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, common_statistics, draw_weights
 from pymc_nrm.samplers.marginal_gibbs import scan_order
 from pymc_nrm.samplers.slots.nuts import MODELS_WITH_SLOT_NUTS

@@ -11,10 +11,10 @@ from pymc.util import get_value_vars_from_user_vars
 from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import graph_inputs
 
+from pymc_nrm.common.pymc_internals import BaseHMCState, ValueGradFunction, dataclass_state
 from pymc_nrm.itemwise.empty_slots import EmptySlots
 from pymc_nrm.itemwise.local_variables import local_variables
 from pymc_nrm.model.rvs import checked_model, n_slots, slot_partitions, value_of
-from pymc_nrm.pymc_internals import BaseHMCState, ValueGradFunction, dataclass_state
 from pymc_nrm.samplers.slots.metric import SlotMetric
 
 # Models for which a step of this kind has been made.

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
+from pymc_nrm.common.pymc_internals import Competence, dataclass_state
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.guide_trees.guide_tree import guide_tree
 from pymc_nrm.guide_trees.tree import cut_tree
 from pymc_nrm.kernels.generic import kernel, precompile
-from pymc_nrm.pymc_internals import Competence, dataclass_state
 from pymc_nrm.samplers.base import PartitionStep, PartitionStepState, weights_of_two
 from pymc_nrm.samplers.marginal_gibbs import gibbs_sweep, scan_order
 from pymc_nrm.samplers.tally import SPLIT_MERGE_STATS, empty_tally, split_merge_statistics

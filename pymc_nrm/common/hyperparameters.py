@@ -5,7 +5,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.type import TensorType
 
-from pymc_nrm.checks import numeric_array
+from pymc_nrm.common.checks import numeric_array
 
 _COUNTED = {"n": "items", "d": "features"}
 
