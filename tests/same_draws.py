@@ -29,8 +29,8 @@ from pymc_nrm.kernels.generic import Kernel
 
 # New names of public functions by old ones; the script uses the old ones.
 OLD_NAMES = {
-    "sample_components": ("cluster_parameter_draws", "sample_cluster_parameters"),
-    "predict_labels": ("label_probabilities", "predict_label_probabilities"),
+    "sample_components": ("sample_cluster_parameters",),
+    "predict_labels": ("cluster_probabilities",),
 }
 TOLERANCE = 1e-9
 CASES = {}
