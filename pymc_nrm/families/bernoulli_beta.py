@@ -11,7 +11,7 @@ from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Dense, Hyperparameter, conjugate_family, segment_sum
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import add_row
-from pymc_nrm.families.learned import Hyperpriors, learned_text
+from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.kernels.special import digamma, log_rising_factorial, symbolic_log_rising_factorial
 
 
@@ -49,7 +49,7 @@ class BernoulliBeta(NamedTuple):
     beta: Any = 1.0
 
     @classmethod
-    @learned_text()
+    @shared_text()
     def learned(cls, name: str, X: Any) -> "BernoulliBeta":
         """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the frequencies.
 
@@ -82,24 +82,10 @@ class BernoulliBeta(NamedTuple):
             raise ValueError(f"data of BernoulliBeta must be 0, 1 or NaN; got {np.nanmax(values)}")
         return Dense(values)
 
-    def log_likelihood(self, X, labels):
-        n_clusters = labels.max() + 1
-        observed = pt.invert(pt.isnan(X)) if X.dtype.startswith("float") else pt.ones_like(X, dtype="bool")
-        ones = segment_sum(pt.switch(observed, X, 0).astype("float64"), labels, n_clusters)
-        zeros = segment_sum(observed.astype("float64"), labels, n_clusters) - ones
-        each = symbolic_log_rising_factorial(self.alpha, ones) + symbolic_log_rising_factorial(self.beta, zeros)
-        return (each - symbolic_log_rising_factorial(self.alpha + self.beta, ones + zeros)).sum()
-
     # A row of statistics: ones (d), zeros (d).
     # A row of the cache: log p (d), log (1 - p) (d); p is the predictive mean.
     def statistics_size(self):
         return 2 * self.alpha.shape[0]
-
-    def cache_size(self):
-        return 2 * self.alpha.shape[0]
-
-    def parameters_size(self):
-        return self.alpha.shape[0]
 
     def add_item(self, statistics, data, item, sign):
         d = data.values.shape[1]
@@ -110,28 +96,8 @@ class BernoulliBeta(NamedTuple):
             elif x == 0.0:
                 statistics[d + j] += sign
 
-    def log_marginal(self, statistics):
-        d = self.alpha.shape[0]
-        total = 0.0
-        for j in range(d):
-            a, b = self.alpha[j], self.beta[j]
-            ones, zeros = statistics[j], statistics[d + j]
-            if ones + zeros > 0.0:
-                total += log_rising_factorial(a, ones) + log_rising_factorial(b, zeros)
-                total -= log_rising_factorial(a + b, ones + zeros)
-        return total
-
-    def log_marginals_with_gradient(self, statistics, gradient):
-        d = self.alpha.shape[0]
-        total = 0.0
-        for k in range(statistics.shape[0]):
-            total += log_marginal(self, statistics[k])
-            for j in range(d):
-                a, b, ones, zeros = self.alpha[j], self.beta[j], statistics[k, j], statistics[k, d + j]
-                both = digamma(a + b) - digamma(a + b + (ones + zeros))
-                gradient[j] += digamma(a + ones) - digamma(a) + both
-                gradient[d + j] += digamma(b + zeros) - digamma(b) + both
-        return total
+    def cache_size(self):
+        return 2 * self.alpha.shape[0]
 
     def refresh_cache(self, statistics, cache):
         d = self.alpha.shape[0]
@@ -177,6 +143,40 @@ class BernoulliBeta(NamedTuple):
             x = data.values[item, j]
             if not math.isnan(x):
                 add_row(rows[j if x == 1.0 else d + j], width, values)
+
+    def log_likelihood(self, X, labels):
+        n_clusters = labels.max() + 1
+        observed = pt.invert(pt.isnan(X)) if X.dtype.startswith("float") else pt.ones_like(X, dtype="bool")
+        ones = segment_sum(pt.switch(observed, X, 0).astype("float64"), labels, n_clusters)
+        zeros = segment_sum(observed.astype("float64"), labels, n_clusters) - ones
+        each = symbolic_log_rising_factorial(self.alpha, ones) + symbolic_log_rising_factorial(self.beta, zeros)
+        return (each - symbolic_log_rising_factorial(self.alpha + self.beta, ones + zeros)).sum()
+
+    def log_marginal(self, statistics):
+        d = self.alpha.shape[0]
+        total = 0.0
+        for j in range(d):
+            a, b = self.alpha[j], self.beta[j]
+            ones, zeros = statistics[j], statistics[d + j]
+            if ones + zeros > 0.0:
+                total += log_rising_factorial(a, ones) + log_rising_factorial(b, zeros)
+                total -= log_rising_factorial(a + b, ones + zeros)
+        return total
+
+    def log_marginals_with_gradient(self, statistics, gradient):
+        d = self.alpha.shape[0]
+        total = 0.0
+        for k in range(statistics.shape[0]):
+            total += log_marginal(self, statistics[k])
+            for j in range(d):
+                a, b, ones, zeros = self.alpha[j], self.beta[j], statistics[k, j], statistics[k, d + j]
+                both = digamma(a + b) - digamma(a + b + (ones + zeros))
+                gradient[j] += digamma(a + ones) - digamma(a) + both
+                gradient[d + j] += digamma(b + zeros) - digamma(b) + both
+        return total
+
+    def parameters_size(self):
+        return self.alpha.shape[0]
 
     def draw_parameters(self, statistics, rng, parameters):
         d = self.alpha.shape[0]

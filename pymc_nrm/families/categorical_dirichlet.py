@@ -16,7 +16,7 @@ from pymc_nrm.families.base import Hyperparameter, add_item, cache_size, conjuga
 from pymc_nrm.families.components import write_logarithms
 from pymc_nrm.families.conjugate import draw_dirichlet
 from pymc_nrm.families.fast import add_row
-from pymc_nrm.families.learned import Hyperpriors, learned_text
+from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.hyperparameters import check_values
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
@@ -65,7 +65,7 @@ class CategoricalDirichlet(NamedTuple):
     n_levels: Any = None
 
     @classmethod
-    @learned_text()
+    @shared_text()
     def learned(cls, name: str, X: Any) -> "CategoricalDirichlet":
         """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the frequencies.
 
@@ -129,31 +129,10 @@ class CategoricalDirichlet(NamedTuple):
             )
         return Levels(np.where(np.isnan(values), -1, values).astype("int64"))
 
-    def log_likelihood(self, X, labels):
-        alpha = self.alpha
-        d, width = X.shape[1], alpha.shape[1]
-        n_clusters = labels.max() + 1
-        observed = pt.invert(pt.isnan(X)) if X.dtype.startswith("float") else pt.ones_like(X, dtype="bool")
-        levels = pt.switch(observed, X, 0).astype("int64")
-        cells = (labels[:, None] * d + pt.arange(d)) * width + levels
-        counts = pt.zeros(n_clusters * d * width)[cells.ravel()].inc(observed.astype("float64").ravel())
-        counts = counts.reshape((n_clusters, d, width))
-        # An absent level adds log Gamma(1 + 0) - log Gamma(1), which keeps the gradient at alpha = 0 finite.
-        present = alpha > 0
-        safe = pt.switch(present, alpha, 1)
-        terms = pt.switch(present | pt.eq(counts, 0), symbolic_log_rising_factorial(safe, counts), -np.inf)
-        return terms.sum() - symbolic_log_rising_factorial(alpha.sum(axis=1), counts.sum(axis=2)).sum()
-
     # A row of statistics: counts (d, L), numbers of values (d).
     # A row of the cache: sum of log totals, prior totals A (d), log totals log(A + N) (d), log(alpha + counts) (d, L).
     def statistics_size(self):
         return self.alpha.size + self.alpha.shape[0]
-
-    def cache_size(self):
-        return 1 + 2 * self.alpha.shape[0] + self.alpha.size
-
-    def parameters_size(self):
-        return self.alpha.size
 
     def add_item(self, statistics, data, item, sign):
         d, width = self.alpha.shape
@@ -163,30 +142,8 @@ class CategoricalDirichlet(NamedTuple):
                 statistics[j * width + x] += sign
                 statistics[d * width + j] += sign
 
-    def log_marginal(self, statistics):
-        # Most levels share one alpha and most features one total, so compute gamma functions only where these change.
-        d, width = self.alpha.shape
-        last_alpha = log_gamma_alpha = 0.0
-        last_total = last_n = of_totals = 0.0
-        total = 0.0
-        for j in range(d):
-            n = statistics[d * width + j]
-            if n > 0.0:
-                prior_total = 0.0
-                for x in range(width):
-                    alpha, count = self.alpha[j, x], statistics[j * width + x]
-                    prior_total += alpha
-                    if count > 0.0 and alpha > 0.0:
-                        if alpha != last_alpha:
-                            last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
-                        total += log_gamma_ratio(alpha, count, log_gamma_alpha)
-                    elif count > 0.0:
-                        return -math.inf
-                if prior_total != last_total or n != last_n:
-                    last_total, last_n = prior_total, n
-                    of_totals = log_rising_factorial(prior_total, n)
-                total -= of_totals
-        return total
+    def cache_size(self):
+        return 1 + 2 * self.alpha.shape[0] + self.alpha.size
 
     def refresh_cache(self, statistics, cache):
         d, width = self.alpha.shape
@@ -233,6 +190,49 @@ class CategoricalDirichlet(NamedTuple):
         for j in range(d):
             x = data.values[item, j]
             add_row(rows[1 + 2 * d + j * n_levels + x if x >= 0 else 1 + d + j], width, values)
+
+    def log_likelihood(self, X, labels):
+        alpha = self.alpha
+        d, width = X.shape[1], alpha.shape[1]
+        n_clusters = labels.max() + 1
+        observed = pt.invert(pt.isnan(X)) if X.dtype.startswith("float") else pt.ones_like(X, dtype="bool")
+        levels = pt.switch(observed, X, 0).astype("int64")
+        cells = (labels[:, None] * d + pt.arange(d)) * width + levels
+        counts = pt.zeros(n_clusters * d * width)[cells.ravel()].inc(observed.astype("float64").ravel())
+        counts = counts.reshape((n_clusters, d, width))
+        # An absent level adds log Gamma(1 + 0) - log Gamma(1), which keeps the gradient at alpha = 0 finite.
+        present = alpha > 0
+        safe = pt.switch(present, alpha, 1)
+        terms = pt.switch(present | pt.eq(counts, 0), symbolic_log_rising_factorial(safe, counts), -np.inf)
+        return terms.sum() - symbolic_log_rising_factorial(alpha.sum(axis=1), counts.sum(axis=2)).sum()
+
+    def log_marginal(self, statistics):
+        # Most levels share one alpha and most features one total, so compute gamma functions only where these change.
+        d, width = self.alpha.shape
+        last_alpha = log_gamma_alpha = 0.0
+        last_total = last_n = of_totals = 0.0
+        total = 0.0
+        for j in range(d):
+            n = statistics[d * width + j]
+            if n > 0.0:
+                prior_total = 0.0
+                for x in range(width):
+                    alpha, count = self.alpha[j, x], statistics[j * width + x]
+                    prior_total += alpha
+                    if count > 0.0 and alpha > 0.0:
+                        if alpha != last_alpha:
+                            last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
+                        total += log_gamma_ratio(alpha, count, log_gamma_alpha)
+                    elif count > 0.0:
+                        return -math.inf
+                if prior_total != last_total or n != last_n:
+                    last_total, last_n = prior_total, n
+                    of_totals = log_rising_factorial(prior_total, n)
+                total -= of_totals
+        return total
+
+    def parameters_size(self):
+        return self.alpha.size
 
     def draw_parameters(self, statistics, rng, parameters):
         d, width = self.alpha.shape

@@ -12,38 +12,47 @@ from pymc_nrm.families.arguments import numeric_data
 from pymc_nrm.families.base import prepare_data
 from pymc_nrm.families.random_covariance import random_covariance
 
+_ARGUMENTS = {
+    "name": """name : str
+    Names of the new variables begin with it; usually the name of the Mixture.""",
+    "X": """X : array_like or DataFrame, shape (n, d)
+    The data; missing values are NaN, where the family allows them.""",
+    "depth": """depth : int
+    Number of levels below the root.""",
+}
 _SECTIONS = """Parameters
 ----------
-name : str
-    Names of the new variables begin with it; usually the name of the Mixture.
-X : array_like or DataFrame, shape (n, d)
-    The data. Columns of a DataFrame name the features.
-{depth}
+{arguments}
+
 Returns
 -------
-{family}
-    Its fields are tensors.
+{family}{fields}
 
 Raises
-------
-TypeError
-    If there is no model at hand, or the data are not numbers.
+------{type_error}
 ValueError
     If the family does not allow these values{refused}.
 
 """
-_DEPTH = """depth : int
-    Number of levels below the root.
-"""
+_FIELDS = """
+    Its fields are tensors; columns of a DataFrame are coordinates of the features."""
+_TYPE_ERROR = """
+TypeError
+    If there is no model at hand, or the data are not numbers."""
 
 
-def learned_text(refused=""):
-    """Decorator of ``learned`` that inserts what its docstring says in every family before the examples."""
+def shared_text(refused=""):
+    """Decorator of ``from_data`` and ``learned`` that inserts what all families say before the examples."""
 
     def insert(function):
-        signature = inspect.signature(function)
-        depth = _DEPTH if "depth" in signature.parameters else ""
-        text = _SECTIONS.format(depth=depth, family=signature.return_annotation, refused=refused)
+        signature, is_learned = inspect.signature(function), function.__name__ == "learned"
+        text = _SECTIONS.format(
+            arguments="\n".join(_ARGUMENTS[name] for name in signature.parameters if name != "cls"),
+            family=signature.return_annotation,
+            fields=_FIELDS if is_learned else "",
+            type_error=_TYPE_ERROR if is_learned else "",
+            refused=refused,
+        )
         head, title, examples = inspect.cleandoc(function.__doc__).partition("Examples\n")
         function.__doc__ = head + text + title + examples
         return function

@@ -15,7 +15,7 @@ from pymc_nrm.families.base import Hyperparameter, add_item, cache_size, conjuga
 from pymc_nrm.families.components import write_logarithms
 from pymc_nrm.families.conjugate import draw_dirichlet
 from pymc_nrm.families.fast import add_log_rising_factorials, add_logarithms, multiply_rising_factorial
-from pymc_nrm.families.learned import Hyperpriors, learned_text
+from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
@@ -64,7 +64,7 @@ class MultinomialDirichlet(NamedTuple):
     total: Any = None
 
     @classmethod
-    @learned_text()
+    @shared_text()
     def learned(cls, name: str, X: Any) -> "MultinomialDirichlet":
         """Hyperparameters learned with the partition: a hyperprior in the model at hand, centred at the frequencies.
 
@@ -112,37 +112,10 @@ class MultinomialDirichlet(NamedTuple):
             rows.indptr.astype("int64"), rows.indices.astype("int64"), rows.data, totals, log_coefficients
         )
 
-    def log_likelihood(self, X, labels):
-        alpha = self.alpha
-        v = X.shape[1]
-        n_clusters = labels.max() + 1
-        if isinstance(X.type, ps.SparseTensorType):
-            rows, columns, values = _coordinates(X)
-            n_items = X.shape[0]
-            totals = pt.zeros(n_items)[rows].inc(values)
-            sums = pt.zeros(n_clusters * v)[labels[rows] * v + columns].inc(values)
-        else:
-            values = X.astype("float64")
-            totals = values.sum(axis=1)
-            sums = pt.zeros((n_clusters, v))[labels].inc(values).ravel()
-        coefficients = pt.gammaln(totals + 1).sum() - pt.gammaln(values + 1).sum()
-        # A word that is absent from a cluster adds nothing, and most clusters lack most words.
-        cells = pt.nonzero(sums)[0]
-        alpha_cells = alpha[cells % v]
-        words = symbolic_log_rising_factorial(alpha_cells, sums[cells]).sum()
-        cluster_totals = pt.zeros(n_clusters)[labels].inc(totals)
-        return coefficients + words - symbolic_log_rising_factorial(alpha.sum(), cluster_totals).sum()
-
     # A row of statistics: sums (v), total, log coefficient.
     # A row of the cache: A, A_n, log Gamma(A_n), log alpha_n (v), alpha_n (v); A_n sums alpha_n = alpha + sums.
     def statistics_size(self):
         return self.alpha.shape[0] + 2
-
-    def cache_size(self):
-        return 3 + 2 * self.alpha.shape[0]
-
-    def parameters_size(self):
-        return self.alpha.shape[0]
 
     def add_item(self, statistics, data, item, sign):
         v = self.alpha.shape[0]
@@ -151,19 +124,8 @@ class MultinomialDirichlet(NamedTuple):
         statistics[v] += sign * data.totals[item]
         statistics[v + 1] += sign * data.log_coefficients[item]
 
-    def log_marginal(self, statistics):
-        v = self.alpha.shape[0]
-        if statistics[v] <= 0.0:
-            return 0.0
-        prior_total = total = last_alpha = log_gamma_alpha = 0.0
-        for j in range(v):
-            alpha = self.alpha[j]
-            prior_total += alpha
-            if statistics[j] > 0.0:
-                if alpha != last_alpha:
-                    last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
-                total += log_gamma_ratio(alpha, statistics[j], log_gamma_alpha)
-        return total + statistics[v + 1] - log_rising_factorial(prior_total, statistics[v])
+    def cache_size(self):
+        return 3 + 2 * self.alpha.shape[0]
 
     def refresh_cache(self, statistics, cache):
         v = self.alpha.shape[0]
@@ -242,6 +204,44 @@ class MultinomialDirichlet(NamedTuple):
             j, x = 3 + data.indices[place], data.values[place]
             n_factors = add_log_rising_factorials(rows[j], rows[v + j], x, n_factors, product, width, values)
         add_logarithms(product, width, values)
+
+    def log_likelihood(self, X, labels):
+        alpha = self.alpha
+        v = X.shape[1]
+        n_clusters = labels.max() + 1
+        if isinstance(X.type, ps.SparseTensorType):
+            rows, columns, values = _coordinates(X)
+            n_items = X.shape[0]
+            totals = pt.zeros(n_items)[rows].inc(values)
+            sums = pt.zeros(n_clusters * v)[labels[rows] * v + columns].inc(values)
+        else:
+            values = X.astype("float64")
+            totals = values.sum(axis=1)
+            sums = pt.zeros((n_clusters, v))[labels].inc(values).ravel()
+        coefficients = pt.gammaln(totals + 1).sum() - pt.gammaln(values + 1).sum()
+        # A word that is absent from a cluster adds nothing, and most clusters lack most words.
+        cells = pt.nonzero(sums)[0]
+        alpha_cells = alpha[cells % v]
+        words = symbolic_log_rising_factorial(alpha_cells, sums[cells]).sum()
+        cluster_totals = pt.zeros(n_clusters)[labels].inc(totals)
+        return coefficients + words - symbolic_log_rising_factorial(alpha.sum(), cluster_totals).sum()
+
+    def log_marginal(self, statistics):
+        v = self.alpha.shape[0]
+        if statistics[v] <= 0.0:
+            return 0.0
+        prior_total = total = last_alpha = log_gamma_alpha = 0.0
+        for j in range(v):
+            alpha = self.alpha[j]
+            prior_total += alpha
+            if statistics[j] > 0.0:
+                if alpha != last_alpha:
+                    last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
+                total += log_gamma_ratio(alpha, statistics[j], log_gamma_alpha)
+        return total + statistics[v + 1] - log_rising_factorial(prior_total, statistics[v])
+
+    def parameters_size(self):
+        return self.alpha.shape[0]
 
     def draw_parameters(self, statistics, rng, parameters):
         draw_dirichlet(rng, self.alpha + statistics[: self.alpha.shape[0]], parameters)

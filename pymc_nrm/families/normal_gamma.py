@@ -12,7 +12,7 @@ from pymc_nrm.families.affinities import diagonal_gaussian_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, conjugate_family, segment_sum
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.families.learned import Hyperpriors, learned_text
+from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moments import (
     centred,
     centred_product,
@@ -90,6 +90,7 @@ class NormalGamma(NamedTuple):
     beta: Any
 
     @classmethod
+    @shared_text(", or a feature has no positive variance")
     def from_data(cls, X: Any) -> "NormalGamma":
         """Weakly informative hyperparameters on the scale of the data.
 
@@ -98,20 +99,6 @@ class NormalGamma(NamedTuple):
         variance of a cluster a finite mean but no finite variance.  Their beta has prior mean 0.02 times the squared
         range.  For evenly spread data the squared range is twelve times the variance, hence ``beta`` = variance / 4
         here: clusters are expected to be half as wide as the data.
-
-        Parameters
-        ----------
-        X : array_like, shape (n, d)
-            Missing values are NaN.
-
-        Returns
-        -------
-        NormalGamma
-
-        Raises
-        ------
-        ValueError
-            If the data are not a matrix of finite or missing values, or a feature has no positive variance.
 
         Examples
         --------
@@ -122,7 +109,7 @@ class NormalGamma(NamedTuple):
         return cls(mu=mean, kappa=0.1, alpha=2.0, beta=variance / 4)
 
     @classmethod
-    @learned_text(", or a feature has no positive variance")
+    @shared_text(", or a feature has no positive variance")
     def learned(cls, name: str, X: Any) -> "NormalGamma":
         """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the sample moments.
 
@@ -161,38 +148,12 @@ class NormalGamma(NamedTuple):
         check_ratio(data, np.sqrt(self.beta), "beta", title)
         check_location("mu of NormalGamma", self.mu, data)
 
-    def log_likelihood(self, X, labels):
-        mu, kappa, alpha, beta = self
-        n_clusters = labels.max() + 1
-        observed = pt.invert(pt.isnan(X))
-        # Shifting a cluster and its mu changes nothing, so the gradient may treat centres as constants.  Sums of
-        # squares are taken about cluster means, so that no large second moments are subtracted.
-        counts = segment_sum(observed.astype("float64"), labels, n_clusters)
-        divisors = pt.maximum(counts, 1)
-        centers = disconnected_grad(segment_sum(pt.switch(observed, X, 0), labels, n_clusters) / divisors)
-        X = pt.switch(observed, X - centers[labels], 0)
-        means = segment_sum(X, labels, n_clusters) / divisors
-        residuals = pt.switch(observed, X - means[labels], 0)
-        scatter = segment_sum(residuals**2, labels, n_clusters)
-        kappa_n = kappa + counts
-        added = scatter / 2 + counts / 2 * symbolic_shrinkage(kappa, counts) * (means + (centers - mu)) ** 2
-        return (
-            symbolic_log_rising_factorial(alpha, counts / 2)
-            - alpha * symbolic_log_growth(beta, added)
-            - counts / 2 * pt.log(beta + added)
-            + (pt.log(kappa) - pt.log(kappa_n)) / 2
-            - counts / 2 * np.log(2 * np.pi)
-        ).sum()
-
     # A row of statistics: counts (d), sums (d), sums of squares (d), low parts of the sums (d) and of the squares (d).
     # A row of the cache, feature by feature: mean m_n, scale kappa_n / (2 beta_n (kappa_n + 1)), power alpha_n + 1/2,
     # constant.
     # The log predictive of a feature is  constant - power log(1 + scale (x - m_n)^2).
     def statistics_size(self):
         return 5 * self.mu.shape[0]
-
-    def cache_size(self):
-        return 4 * self.mu.shape[0]
 
     def add_item(self, statistics, data, item, sign):
         d = data.values.shape[1]
@@ -207,41 +168,8 @@ class NormalGamma(NamedTuple):
                 statistics[3 * d + j] += sign * low
                 statistics[4 * d + j] += sign * square_low
 
-    def log_marginal(self, statistics):
-        total = 0.0
-        for j in range(self.mu.shape[0]):
-            n = statistics[j]
-            if n > 0.0:
-                alpha, beta = self.alpha[j], self.beta[j]
-                inverse_count, shrinkage = pooling_weights(self.kappa[j], n)
-                _, beta_n = posterior_location_scale(self, statistics, j, inverse_count, shrinkage)
-                total += log_rising_factorial(alpha, 0.5 * n)
-                # Avoid a difference that cancels and a quotient that overflows.
-                log_beta_n, growth = math.log(beta_n), beta_n / beta
-                log_growth = math.log(growth) if growth < 1e300 else log_beta_n - math.log(beta)
-                total -= alpha * log_growth + 0.5 * n * (log_beta_n + math.log(2.0 * math.pi))
-                total += 0.5 * math.log(shrinkage)
-        return total
-
-    def log_marginals_with_gradient(self, statistics, gradient):
-        d = self.mu.shape[0]
-        total = 0.0
-        for k in range(statistics.shape[0]):
-            total += log_marginal(self, statistics[k])
-            for j in range(d):
-                n = statistics[k, j]
-                if n > 0.0:
-                    alpha, beta, kappa = self.alpha[j], self.beta[j], self.kappa[j]
-                    inverse_count, shrinkage = pooling_weights(kappa, n)
-                    mean, beta_n = posterior_location_scale(self, statistics[k], j, inverse_count, shrinkage)
-                    # The posterior mean is mu plus share times the shift s; beta_n has the term kappa share s^2 / 2.
-                    share, precision = n / (kappa + n), (alpha + 0.5 * n) / beta_n
-                    shift = (mean - self.mu[j]) / share
-                    gradient[j] += precision * kappa * share * shift
-                    gradient[d + j] += 0.5 * (share / kappa - precision * (share * shift) ** 2)
-                    gradient[2 * d + j] += digamma(alpha + 0.5 * n) - digamma(alpha) + math.log(beta / beta_n)
-                    gradient[3 * d + j] += alpha / beta - precision
-        return total
+    def cache_size(self):
+        return 4 * self.mu.shape[0]
 
     def refresh_cache(self, statistics, cache):
         n = kappa = alpha = math.nan
@@ -314,6 +242,65 @@ class NormalGamma(NamedTuple):
             for k in range(width // LANES * LANES):
                 distance = x - mean[k]
                 values[k] += constant[k] - power[k] * log_above_one(1.0 + scale[k] * distance * distance)
+
+    def log_likelihood(self, X, labels):
+        mu, kappa, alpha, beta = self
+        n_clusters = labels.max() + 1
+        observed = pt.invert(pt.isnan(X))
+        # Shifting a cluster and its mu changes nothing, so the gradient may treat centres as constants.  Sums of
+        # squares are taken about cluster means, so that no large second moments are subtracted.
+        counts = segment_sum(observed.astype("float64"), labels, n_clusters)
+        divisors = pt.maximum(counts, 1)
+        centers = disconnected_grad(segment_sum(pt.switch(observed, X, 0), labels, n_clusters) / divisors)
+        X = pt.switch(observed, X - centers[labels], 0)
+        means = segment_sum(X, labels, n_clusters) / divisors
+        residuals = pt.switch(observed, X - means[labels], 0)
+        scatter = segment_sum(residuals**2, labels, n_clusters)
+        kappa_n = kappa + counts
+        added = scatter / 2 + counts / 2 * symbolic_shrinkage(kappa, counts) * (means + (centers - mu)) ** 2
+        return (
+            symbolic_log_rising_factorial(alpha, counts / 2)
+            - alpha * symbolic_log_growth(beta, added)
+            - counts / 2 * pt.log(beta + added)
+            + (pt.log(kappa) - pt.log(kappa_n)) / 2
+            - counts / 2 * np.log(2 * np.pi)
+        ).sum()
+
+    def log_marginal(self, statistics):
+        total = 0.0
+        for j in range(self.mu.shape[0]):
+            n = statistics[j]
+            if n > 0.0:
+                alpha, beta = self.alpha[j], self.beta[j]
+                inverse_count, shrinkage = pooling_weights(self.kappa[j], n)
+                _, beta_n = posterior_location_scale(self, statistics, j, inverse_count, shrinkage)
+                total += log_rising_factorial(alpha, 0.5 * n)
+                # Avoid a difference that cancels and a quotient that overflows.
+                log_beta_n, growth = math.log(beta_n), beta_n / beta
+                log_growth = math.log(growth) if growth < 1e300 else log_beta_n - math.log(beta)
+                total -= alpha * log_growth + 0.5 * n * (log_beta_n + math.log(2.0 * math.pi))
+                total += 0.5 * math.log(shrinkage)
+        return total
+
+    def log_marginals_with_gradient(self, statistics, gradient):
+        d = self.mu.shape[0]
+        total = 0.0
+        for k in range(statistics.shape[0]):
+            total += log_marginal(self, statistics[k])
+            for j in range(d):
+                n = statistics[k, j]
+                if n > 0.0:
+                    alpha, beta, kappa = self.alpha[j], self.beta[j], self.kappa[j]
+                    inverse_count, shrinkage = pooling_weights(kappa, n)
+                    mean, beta_n = posterior_location_scale(self, statistics[k], j, inverse_count, shrinkage)
+                    # The posterior mean is mu plus share times the shift s; beta_n has the term kappa share s^2 / 2.
+                    share, precision = n / (kappa + n), (alpha + 0.5 * n) / beta_n
+                    shift = (mean - self.mu[j]) / share
+                    gradient[j] += precision * kappa * share * shift
+                    gradient[d + j] += 0.5 * (share / kappa - precision * (share * shift) ** 2)
+                    gradient[2 * d + j] += digamma(alpha + 0.5 * n) - digamma(alpha) + math.log(beta / beta_n)
+                    gradient[3 * d + j] += alpha / beta - precision
+        return total
 
     def parameters_size(self):
         return 2 * self.mu.shape[0]

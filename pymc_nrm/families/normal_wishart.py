@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from pymc_nrm.families.affinities import gaussian_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, add_item, conjugate_family, refresh_cache, segment_sum
-from pymc_nrm.families.learned import Hyperpriors, learned_text
+from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moments import (
     LARGEST_DISTANCE,
     LARGEST_RATIO,
@@ -95,25 +95,12 @@ class NormalWishart(NamedTuple):
     nu: Any
 
     @classmethod
+    @shared_text(", n is at most d, or columns are constant or linear combinations of others")
     def from_data(cls, X: Any) -> "NormalWishart":
         """Weakly informative hyperparameters on the scale of the data: the defaults of Lee & Choi (2015), section 5.
 
         ``mu`` is the sample mean, ``kappa = 0.1``, ``nu = d + 6`` and ``Psi = Sigma / (10 |Sigma|)^(1/d)``, where Sigma
         is the sample covariance.  The determinant of Psi is therefore 0.1 whatever the units of the data.
-
-        Parameters
-        ----------
-        X : array_like, shape (n, d)
-
-        Returns
-        -------
-        NormalWishart
-
-        Raises
-        ------
-        ValueError
-            If the data are not a finite matrix with more items than features, or if columns are constant or linear
-            combinations of others.
 
         Examples
         --------
@@ -128,7 +115,7 @@ class NormalWishart(NamedTuple):
         return cls(mu=mean, kappa=0.1, Psi=Psi, nu=d + 6.0)
 
     @classmethod
-    @learned_text(", n is at most d, or columns are constant or linear combinations of others")
+    @shared_text(", n is at most d, or columns are constant or linear combinations of others")
     def learned(cls, name: str, X: Any) -> "NormalWishart":
         """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the sample moments.
 
@@ -175,31 +162,6 @@ class NormalWishart(NamedTuple):
         largest = LARGEST_RATIO * width / np.sqrt(weight) if d > 1 else LARGEST_DISTANCE
         check_location("mu of NormalWishart", self.mu, data, largest)
 
-    def log_likelihood(self, X, labels):
-        mu, kappa, Psi, nu = self
-        n_clusters = labels.max() + 1
-        d = X.shape[1]
-        # Shifting a cluster and its mu changes nothing, so the gradient may treat centres as constants.  With residuals
-        # about cluster means, no large second moments are subtracted.
-        counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)
-        divisors = pt.maximum(counts, 1)[:, None]
-        centers = disconnected_grad(segment_sum(X, labels, n_clusters) / divisors)
-        X = X - centers[labels]
-        means = segment_sum(X, labels, n_clusters) / divisors
-        shift = means + (centers - mu)
-        # Psi_n is Psi plus the squares of these rows.
-        rows = pt.concatenate([X - means[labels], pt.sqrt(counts * symbolic_shrinkage(kappa, counts))[:, None] * shift])
-        row_labels = pt.concatenate([labels, pt.arange(n_clusters)])
-        halves = pt.arange(d) / 2
-        log_gamma_ratio = symbolic_log_rising_factorial(nu / 2 - halves, counts[:, None] / 2)
-        return (
-            -counts * d / 2 * np.log(np.pi)
-            + d / 2 * (pt.log(kappa) - pt.log(kappa + counts))
-            + nu / 2 * _log_determinant(Psi)
-            - (nu + counts) / 2 * log_determinants(Psi, rows, row_labels, n_clusters)
-            + log_gamma_ratio.sum(axis=1)
-        ).sum()
-
     # A row of statistics: count, sums (d), second moments (lower triangle, by rows), and the low parts of both.
     # A row of the cache: log constant, (nu_n + 1)/2, kappa_n/(kappa_n + 1), mean (d), inverse of the Cholesky factor of
     # Psi_n (lower triangle, by rows), workspace (2 d).  The log predictive is
@@ -207,10 +169,6 @@ class NormalWishart(NamedTuple):
     def statistics_size(self):
         d = self.mu.shape[0]
         return 1 + 2 * low_offset(d)
-
-    def cache_size(self):
-        d = self.mu.shape[0]
-        return 3 + 3 * d + d * (d + 1) // 2
 
     def add_item(self, statistics, data, item, sign):
         x = data.values[item]
@@ -230,20 +188,9 @@ class NormalWishart(NamedTuple):
                 row_low[j] += sign * low
             k += i + 1
 
-    def log_marginal(self, statistics):
+    def cache_size(self):
         d = self.mu.shape[0]
-        n = statistics[0]
-        if n <= 0.0:
-            return 0.0
-        nu, nu_n = self.nu, self.nu + n
-        total = 0.5 * d * (math.log(self.kappa / (self.kappa + n)) - n * math.log(math.pi))
-        total += 0.5 * (nu * prior_log_determinant(self) - nu_n * log_determinant(self, statistics))
-        # Gamma(x) Gamma(x - 1/2) is Gamma(2x - 1) up to a power of 2, which halves the number of gamma functions.
-        for i in range(0, d - 1, 2):
-            total += log_rising_factorial(nu - i - 1.0, n) - n * math.log(2.0)
-        if d % 2 == 1:
-            total += log_rising_factorial(0.5 * (nu - d + 1.0), 0.5 * n)
-        return total
+        return 3 + 3 * d + d * (d + 1) // 2
 
     def refresh_cache(self, statistics, cache):
         d = self.mu.shape[0]
@@ -364,12 +311,52 @@ class NormalWishart(NamedTuple):
         for k in range(width // LANES * LANES):
             values[k] += rows[0, k] - rows[1, k] * log_above_one(1.0 + rows[2, k] * lengths[k])
 
-    def parameters_size(self):
+    def log_likelihood(self, X, labels):
+        mu, kappa, Psi, nu = self
+        n_clusters = labels.max() + 1
+        d = X.shape[1]
+        # Shifting a cluster and its mu changes nothing, so the gradient may treat centres as constants.  With residuals
+        # about cluster means, no large second moments are subtracted.
+        counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)
+        divisors = pt.maximum(counts, 1)[:, None]
+        centers = disconnected_grad(segment_sum(X, labels, n_clusters) / divisors)
+        X = X - centers[labels]
+        means = segment_sum(X, labels, n_clusters) / divisors
+        shift = means + (centers - mu)
+        # Psi_n is Psi plus the squares of these rows.
+        rows = pt.concatenate([X - means[labels], pt.sqrt(counts * symbolic_shrinkage(kappa, counts))[:, None] * shift])
+        row_labels = pt.concatenate([labels, pt.arange(n_clusters)])
+        halves = pt.arange(d) / 2
+        log_gamma_ratio = symbolic_log_rising_factorial(nu / 2 - halves, counts[:, None] / 2)
+        return (
+            -counts * d / 2 * np.log(np.pi)
+            + d / 2 * (pt.log(kappa) - pt.log(kappa + counts))
+            + nu / 2 * _log_determinant(Psi)
+            - (nu + counts) / 2 * log_determinants(Psi, rows, row_labels, n_clusters)
+            + log_gamma_ratio.sum(axis=1)
+        ).sum()
+
+    def log_marginal(self, statistics):
         d = self.mu.shape[0]
-        return d + d * d
+        n = statistics[0]
+        if n <= 0.0:
+            return 0.0
+        nu, nu_n = self.nu, self.nu + n
+        total = 0.5 * d * (math.log(self.kappa / (self.kappa + n)) - n * math.log(math.pi))
+        total += 0.5 * (nu * prior_log_determinant(self) - nu_n * log_determinant(self, statistics))
+        # Gamma(x) Gamma(x - 1/2) is Gamma(2x - 1) up to a power of 2, which halves the number of gamma functions.
+        for i in range(0, d - 1, 2):
+            total += log_rising_factorial(nu - i - 1.0, n) - n * math.log(2.0)
+        if d % 2 == 1:
+            total += log_rising_factorial(0.5 * (nu - d + 1.0), 0.5 * n)
+        return total
 
     def log_marginals_with_gradient(self, statistics, gradient):
         return add_marginal_gradients(self, statistics, gradient)
+
+    def parameters_size(self):
+        d = self.mu.shape[0]
+        return d + d * d
 
     def draw_parameters(self, statistics, rng, parameters):
         draw_mean_and_covariance(self, statistics, rng, parameters)

@@ -12,7 +12,7 @@ from pymc_nrm.families.base import Hyperparameter, add_item, conjugate_family, s
 from pymc_nrm.families.components import write_logarithms
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import add_log_rising_factorials, add_logarithms, multiply_rising_factorial
-from pymc_nrm.families.learned import Hyperpriors, learned_text
+from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moments import symbolic_log_growth
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
@@ -54,7 +54,7 @@ class PoissonGamma(NamedTuple):
     beta: Any = 1.0
 
     @classmethod
-    @learned_text()
+    @shared_text()
     def learned(cls, name: str, X: Any) -> "PoissonGamma":
         """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the mean counts.
 
@@ -84,27 +84,11 @@ class PoissonGamma(NamedTuple):
         values = check_matrix(self, X, integer=True, lower=0, upper=LARGEST_COUNT)
         return Counts(values, gammaln(values + 1).sum(axis=1))
 
-    def log_likelihood(self, X, labels):
-        alpha, beta = self
-        n_clusters = labels.max() + 1
-        X = X.astype("float64")
-        counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)[:, None]
-        sums = segment_sum(X, labels, n_clusters)
-        terms = symbolic_log_rising_factorial(alpha, sums) - sums * pt.log(beta + counts)
-        terms -= alpha * symbolic_log_growth(beta, counts)
-        return terms.sum() - pt.gammaln(X + 1).sum()
-
     # A row of statistics: sums (d), count, sum of log x!.
     # A row of the cache: constant, alpha_n (d), log Gamma(alpha_n) (d), log(beta_n + 1) (d), with the constant
     # sum_j alpha_n log(beta_n / (beta_n + 1)).
     def statistics_size(self):
         return self.alpha.shape[0] + 2
-
-    def cache_size(self):
-        return 1 + 3 * self.alpha.shape[0]
-
-    def parameters_size(self):
-        return self.alpha.shape[0]
 
     def add_item(self, statistics, data, item, sign):
         d = data.values.shape[1]
@@ -113,36 +97,8 @@ class PoissonGamma(NamedTuple):
         statistics[d] += sign
         statistics[d + 1] += sign * data.log_factorials[item]
 
-    def log_marginal(self, statistics):
-        d = self.alpha.shape[0]
-        n = statistics[d]
-        if n <= 0.0:
-            return 0.0
-        total = -statistics[d + 1]
-        last_alpha = log_gamma_alpha = last_beta = log_growth = log_beta_n = 0.0
-        for j in range(d):
-            alpha, beta = self.alpha[j], self.beta[j]
-            if alpha != last_alpha:
-                last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
-            if beta != last_beta:
-                last_beta, log_beta_n = beta, math.log(beta + n)
-                log_growth = log_beta_n - math.log(beta) if beta < n else math.log1p(n / beta)
-            if statistics[j] > 0.0:
-                total += log_gamma_ratio(alpha, statistics[j], log_gamma_alpha) - statistics[j] * log_beta_n
-            total -= alpha * log_growth
-        return total
-
-    def log_marginals_with_gradient(self, statistics, gradient):
-        d = self.alpha.shape[0]
-        total = 0.0
-        for k in range(statistics.shape[0]):
-            total += log_marginal(self, statistics[k])
-            n = statistics[k, d]
-            for j in range(d):
-                alpha, beta, count = self.alpha[j], self.beta[j], statistics[k, j]
-                gradient[j] += digamma(alpha + count) - digamma(alpha) - math.log1p(n / beta)
-                gradient[d + j] += alpha / beta - (alpha + count) / (beta + n)
-        return total
+    def cache_size(self):
+        return 1 + 3 * self.alpha.shape[0]
 
     def refresh_cache(self, statistics, cache):
         d = self.alpha.shape[0]
@@ -169,16 +125,11 @@ class PoissonGamma(NamedTuple):
         for j in range(d):
             x = data.values[item, j]
             if x > 0.0:
-                alpha_n = cache[1 + j]
                 total -= x * cache[1 + 2 * d + j]
                 if x <= 8.0:
-                    for i in range(int(x)):
-                        product *= alpha_n + i
-                    if not 1e-100 < product < 1e100:
-                        total += math.log(product)
-                        product = 1.0
+                    total, product = multiply_rising_factorial(total, product, cache[1 + j], x)
                 else:
-                    total += log_gamma_ratio(alpha_n, x, cache[1 + d + j])
+                    total += log_gamma_ratio(cache[1 + j], x, cache[1 + d + j])
         return total + math.log(product)
 
     def log_predictive_without(self, statistics, cache, data, item):
@@ -227,6 +178,50 @@ class PoissonGamma(NamedTuple):
                     rows[1 + j], rows[1 + d + j], x, n_factors, product, width, values
                 )
         add_logarithms(product, width, values)
+
+    def log_likelihood(self, X, labels):
+        alpha, beta = self
+        n_clusters = labels.max() + 1
+        X = X.astype("float64")
+        counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)[:, None]
+        sums = segment_sum(X, labels, n_clusters)
+        terms = symbolic_log_rising_factorial(alpha, sums) - sums * pt.log(beta + counts)
+        terms -= alpha * symbolic_log_growth(beta, counts)
+        return terms.sum() - pt.gammaln(X + 1).sum()
+
+    def log_marginal(self, statistics):
+        d = self.alpha.shape[0]
+        n = statistics[d]
+        if n <= 0.0:
+            return 0.0
+        total = -statistics[d + 1]
+        last_alpha = log_gamma_alpha = last_beta = log_growth = log_beta_n = 0.0
+        for j in range(d):
+            alpha, beta = self.alpha[j], self.beta[j]
+            if alpha != last_alpha:
+                last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
+            if beta != last_beta:
+                last_beta, log_beta_n = beta, math.log(beta + n)
+                log_growth = log_beta_n - math.log(beta) if beta < n else math.log1p(n / beta)
+            if statistics[j] > 0.0:
+                total += log_gamma_ratio(alpha, statistics[j], log_gamma_alpha) - statistics[j] * log_beta_n
+            total -= alpha * log_growth
+        return total
+
+    def log_marginals_with_gradient(self, statistics, gradient):
+        d = self.alpha.shape[0]
+        total = 0.0
+        for k in range(statistics.shape[0]):
+            total += log_marginal(self, statistics[k])
+            n = statistics[k, d]
+            for j in range(d):
+                alpha, beta, count = self.alpha[j], self.beta[j], statistics[k, j]
+                gradient[j] += digamma(alpha + count) - digamma(alpha) - math.log1p(n / beta)
+                gradient[d + j] += alpha / beta - (alpha + count) / (beta + n)
+        return total
+
+    def parameters_size(self):
+        return self.alpha.shape[0]
 
     def draw_parameters(self, statistics, rng, parameters):
         d = self.alpha.shape[0]

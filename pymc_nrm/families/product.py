@@ -114,16 +114,16 @@ class Product(NamedTuple):
         draw_parameters(self.second, statistics[size:], rng, parameters[split:])
 
     def component_panel(self, n_columns):
-        return ProductPanel(component_panel(self.first, n_columns), component_panel(self.second, n_columns))
+        return component_panel(self.first, n_columns), component_panel(self.second, n_columns)
 
     def write_component(self, parameters, panel, column):
         split = parameters_size(self.first)
-        write_component(self.first, parameters[:split], panel.first, column)
-        write_component(self.second, parameters[split:], panel.second, column)
+        write_component(self.first, parameters[:split], panel[0], column)
+        write_component(self.second, parameters[split:], panel[1], column)
 
     def add_component_densities(self, panel, data, item, width, values):
-        add_component_densities(self.first, panel.first, data.first, item, width, values)
-        add_component_densities(self.second, panel.second, data.second, item, width, values)
+        add_component_densities(self.first, panel[0], data.first, item, width, values)
+        add_component_densities(self.second, panel[1], data.second, item, width, values)
 
 
 class ProductData(NamedTuple):
@@ -135,13 +135,6 @@ class ProductData(NamedTuple):
     def features(self, rng):
         parts = [features(self.first, rng), features(self.second, rng)]
         return np.concatenate([part / max(np.sqrt(part.var(axis=0).sum()), 1e-300) for part in parts], axis=1)
-
-
-class ProductPanel(NamedTuple):
-    """Components of the first and of the second family."""
-
-    first: Any
-    second: Any
 
 
 def product(families):

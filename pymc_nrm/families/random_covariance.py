@@ -81,9 +81,6 @@ class CovarianceGradient(KernelOp):
         inputs = [pt.as_tensor(value) for value in (scale, squares, below, G)]
         return Apply(self, inputs, [squares.type(), below.type()])
 
-    def infer_shape(self, node, input_shapes):
-        return [input_shapes[1], input_shapes[2]]
-
     def pullback(self, inputs, outputs, cotangents):
         def gradient(scale, squares, below, G):
             return pt.grad((symbolic_covariance(scale, squares, below) * G).sum(), [squares, below])
@@ -102,9 +99,6 @@ class RandomCovariance(KernelOp):
     def make_node(self, scale, squares, below):
         inputs = [pt.as_tensor(value) for value in (scale, squares, below)]
         return Apply(self, inputs, [pt.TensorType("float64", shape=inputs[0].type.shape)()])
-
-    def infer_shape(self, node, input_shapes):
-        return [input_shapes[0]]
 
     def pullback(self, inputs, outputs, cotangents):
         return [disconnected_type(), *CovarianceGradient()(*inputs, *cotangents)]

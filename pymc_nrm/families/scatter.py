@@ -81,9 +81,6 @@ class ProductsWithRows(KernelOp):
     def make_node(self, matrices, rows, labels):
         return Apply(self, [matrices, rows, labels], [rows.type()])
 
-    def infer_shape(self, node, input_shapes):
-        return [input_shapes[1]]
-
     def connection_pattern(self, node):
         return [[True], [True], [False]]
 
@@ -104,9 +101,6 @@ class _ScatterOp(KernelOp):
         inputs = [pt.as_tensor(value) for value in (Psi, rows, labels, n_clusters)]
         d = inputs[1].type.shape[1]
         return Apply(self, inputs, [pt.TensorType("float64", shape=(None, *[d] * self.n_axes))()])
-
-    def infer_shape(self, node, input_shapes):
-        return [(node.inputs[3], *[input_shapes[1][1]] * self.n_axes)]
 
     def connection_pattern(self, node):
         return [[True], [True], [False], [False]]

@@ -8,75 +8,72 @@ from scipy import sparse, stats
 
 import pymc_nrm as nrm
 
+RNG = np.random.default_rng(1)
+REAL = RNG.normal(size=(12, 3)) @ [[2.0, 1.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 0.2]]
+COUNTS, BITS, LEVELS = RNG.poisson(3.0, (12, 3)), RNG.integers(0, 2, (12, 3)), RNG.integers(0, 3, (12, 3))
 FAMILIES = {
-    nrm.NormalWishart: np.random.default_rng(1).normal(size=(12, 3))
-    @ [[2.0, 1.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 0.2]],
-    nrm.NormalGamma: np.random.default_rng(2).normal(size=(12, 3)),
-    nrm.BernoulliBeta: np.random.default_rng(3).integers(0, 2, size=(12, 3)),
-    nrm.PoissonGamma: np.random.default_rng(4).poisson(3.0, size=(12, 3)),
-    nrm.CategoricalDirichlet: np.random.default_rng(5).integers(0, 3, size=(12, 3)),
-    nrm.MultinomialDirichlet: np.random.default_rng(6).poisson(3.0, size=(12, 3)),
+    nrm.NormalWishart: REAL,
+    nrm.NormalGamma: REAL,
+    nrm.BernoulliBeta: BITS,
+    nrm.PoissonGamma: COUNTS,
+    nrm.CategoricalDirichlet: LEVELS,
+    nrm.MultinomialDirichlet: COUNTS,
+    nrm.NormalDiffusion: REAL,
+    nrm.IndependentNormalDiffusion: REAL,
 }
+TREES = (nrm.NormalDiffusion, nrm.IndependentNormalDiffusion)
+PATHS = np.array([[0, 0], [0, 0], [1, 1], [1, 2], [0, 3], [0, 0], [2, 4], [1, 1], [0, 3], [1, 2], [2, 4], [0, 5]])
 LABELS = np.array([0, 0, 1, 1, 0, 2, 2, 1, 0, 1, 2, 0])
 
 
-def model_of(family_class, X):
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=len(X))
-        nrm.Mixture("x", z, family_class.learned("x", X), observed=X)
-    return model
+def learned(family_class, name, X):
+    return family_class.learned(name, X, *([2] if family_class in TREES else []))
 
 
-def log_density_at(model, seed):
+def log_density(family_class, X, seed):
     """Log-probability at a fixed partition, and at hyperparameters that depend on the seed alone."""
-    point = dict(model.initial_point())
-    rng = np.random.default_rng(seed)
+    with pm.Model() as model:
+        if family_class in TREES:
+            z = nrm.NestedPartition("z", nrm.DirichletProcess(1.0), depth=2, n=X.shape[0])
+        else:
+            z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=X.shape[0])
+        nrm.Mixture("x", z, learned(family_class, "x", X), observed=X)
+    assert all(variable.name.startswith("x_") for variable in model.free_RVs if variable is not z)
+    point, rng = dict(model.initial_point()), np.random.default_rng(seed)
     for name in point:
-        point[name] = LABELS if name == "z" else rng.normal(0.5, 0.5, size=np.shape(point[name]))
+        value = PATHS if family_class in TREES else LABELS
+        point[name] = value if name == "z" else rng.normal(0.5, 0.5, size=np.shape(point[name]))
     return model.compile_logp(mode="FAST_COMPILE")(point)
 
 
-@pytest.mark.parametrize("family_class", FAMILIES, ids=lambda family: family.__name__)
-def test_hyperparameters_are_in_their_supports(family_class):
+def in_other_units(X):
+    return X * [1000.0, 1.0, 0.01] + [5.0, -3.0, 1e4]
+
+
+# What is done to the data, and the log volume of its linear map.
+CHANGES = [
+    *((cls, in_other_units, np.log(10.0)) for cls in (nrm.NormalWishart, nrm.NormalGamma, *TREES)),
+    (nrm.NormalGamma, lambda X: -X, 0.0),
+    (nrm.BernoulliBeta, lambda X: 1 - X, 0.0),
+    (nrm.CategoricalDirichlet, lambda X: (X + 1) % 3, 0.0),
+    (nrm.PoissonGamma, lambda X: X.astype("float64"), 0.0),
+    (nrm.MultinomialDirichlet, sparse.csr_matrix, 0.0),
+]
+
+
+@pytest.mark.parametrize(("family_class", "change", "log_volume"), CHANGES)
+def test_other_units_and_names_change_nothing(family_class, change, log_volume):
     X = FAMILIES[family_class]
-    with pm.Model() as model:
-        family = family_class.learned("x", X)
-        nrm.Mixture("x", nrm.Partition("z", nrm.DirichletProcess(1.0), n=12), family, observed=X)
-    assert np.isfinite(log_density_at(model, 1))
-    assert all(variable.name.startswith("x_") for variable in model.free_RVs if variable.name != "z")
-
-
-@pytest.mark.parametrize(
-    ("family_class", "change", "log_volume"),
-    [
-        (nrm.NormalWishart, lambda X: X * [1000.0, 1.0, 0.01] + [5.0, -3.0, 1e4], np.log(10.0)),
-        (nrm.NormalGamma, lambda X: X * [1000.0, 1.0, 0.01] + [5.0, -3.0, 1e4], np.log(10.0)),
-        (nrm.NormalGamma, lambda X: -X, 0.0),
-        (nrm.BernoulliBeta, lambda X: X, 0.0),
-    ],
-)
-def test_other_units_change_nothing(family_class, change, log_volume):
-    X = FAMILIES[family_class].astype("float64")
-    before, after = (log_density_at(model_of(family_class, values), 2) for values in (X, change(X)))
+    before, after = (log_density(family_class, values, 2) for values in (X, change(X)))
+    assert np.isfinite(before)
     np.testing.assert_allclose(after + len(X) * log_volume, before, rtol=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("family_class", "change"),
-    [(nrm.BernoulliBeta, lambda X: 1 - X), (nrm.CategoricalDirichlet, lambda X: (X + 1) % 3)],
-)
-def test_other_names_of_levels_change_nothing(family_class, change):
-    X = FAMILIES[family_class]
-    before, after = (log_density_at(model_of(family_class, values), 3) for values in (X, change(X)))
-    np.testing.assert_allclose(after, before, rtol=1e-10)
 
 
 def test_shape_of_normal_wishart_is_wishart():
     """The law of W is invariant under rotations, and so is the prior under linear maps of the data."""
-    X = FAMILIES[nrm.NormalWishart]
-    d = X.shape[1]
+    d = REAL.shape[1]
     with pm.Model() as model:
-        nrm.NormalWishart.learned("x", X)
+        nrm.NormalWishart.learned("x", REAL)
     pivots, below = model["x_squared_pivot"], model["x_below_pivot"]
     rng = np.random.default_rng(7)
     for _ in range(3):
@@ -91,28 +88,32 @@ def test_shape_of_normal_wishart_is_wishart():
 
 
 def test_normal_wishart_expects_the_stated_covariance():
-    X = FAMILIES[nrm.NormalWishart]
     with pm.Model() as model:
-        family = nrm.NormalWishart.learned("x", X)
+        family = nrm.NormalWishart.learned("x", REAL)
         values = [model["x_share"], model["x_excess"], model["x_squared_pivot"], model["x_below_pivot"]]
         share, excess, squares, below, Psi, nu = pm.draw([*values, family.Psi, family.nu], random_seed=1)
     factor = np.diag(np.sqrt(squares))
     factor[np.tril_indices(3, -1)] = below
-    root = np.linalg.cholesky(np.cov(X, rowvar=False)) @ factor
+    root = np.linalg.cholesky(np.cov(REAL, rowvar=False)) @ factor
     np.testing.assert_allclose(Psi / (nu - 4.0), share * root @ root.T / 5.0)
     np.testing.assert_allclose(nu, 4.0 + excess)
 
 
-def test_columns_of_a_table_name_the_features():
-    X = pd.DataFrame(FAMILIES[nrm.NormalGamma], columns=["length", "width", "height"])
+def test_names_and_coordinates():
+    X = pd.DataFrame(REAL, columns=["length", "width", "height"])
     with pm.Model() as model:
         nrm.NormalGamma.learned("x", X)
+        tau = nrm.NormalDiffusion.learned("y", X, depth=2).tau
     assert model.named_vars_to_dims["x_share"] == ("x_feature",)
-    assert list(model.coords["x_feature"]) == ["length", "width", "height"]
+    assert list(model.coords["x_feature"]) == list(model.coords["y_feature"]) == ["length", "width", "height"]
+    assert model.coords["y_level"] == ("level_1", "level_2")
+    tau = pm.draw(tau, random_seed=1)
+    assert tau.shape == (3,)
+    np.testing.assert_allclose(tau[0], tau[1:].sum())
 
 
 def test_missing_values_are_left_out():
-    X = FAMILIES[nrm.BernoulliBeta].astype("float64")
+    X = BITS.astype("float64")
     X[:6, 0] = np.nan
     with pm.Model():
         alpha, beta = pm.draw(list(nrm.BernoulliBeta.learned("x", X)), random_seed=1)
@@ -120,12 +121,10 @@ def test_missing_values_are_left_out():
 
 
 def test_forms_of_documents():
-    X = FAMILIES[nrm.MultinomialDirichlet]
     with pm.Model():
-        dense = nrm.MultinomialDirichlet.learned("x", X)
-        rows = nrm.MultinomialDirichlet.learned("y", sparse.csr_matrix(X))
-        shared = nrm.MultinomialDirichlet.learned("w", pm.Data("counts", X))
-        a, b, c = (pm.draw(family.alpha, random_seed=1) for family in (dense, rows, shared))
+        forms = {"x": COUNTS, "y": sparse.csr_matrix(COUNTS), "w": pm.Data("counts", COUNTS)}
+        families = [nrm.MultinomialDirichlet.learned(name, X) for name, X in forms.items()]
+        a, b, c = (pm.draw(family.alpha, random_seed=1) for family in families)
     np.testing.assert_allclose(a / a.sum(), b / b.sum())
     np.testing.assert_allclose(a / a.sum(), c / c.sum())
 
@@ -133,7 +132,10 @@ def test_forms_of_documents():
 @pytest.mark.parametrize("family_class", FAMILIES, ids=lambda family: family.__name__)
 def test_a_model_is_needed(family_class):
     with pytest.raises(TypeError, match="model"):
-        family_class.learned("x", FAMILIES[family_class])
+        learned(family_class, "x", FAMILIES[family_class])
+
+
+STILL = np.column_stack([REAL[:, 0], np.ones(12)])
 
 
 @pytest.mark.parametrize(
@@ -147,8 +149,16 @@ def test_a_model_is_needed(family_class):
         (nrm.PoissonGamma, "x", [[0.5, 2], [1, 1]], "X: data of PoissonGamma"),
         (nrm.CategoricalDirichlet, "x", [["a"], ["b"]], "X"),
         (nrm.MultinomialDirichlet, "x", [[-1, 2], [1, 1]], "X: data of MultinomialDirichlet"),
+        *((cls, "x", STILL, r"columns \[1\] are constant") for cls in TREES),
+        *((cls, "x", np.where(REAL > 1.0, np.nan, REAL), "no NaN") for cls in TREES),
     ],
 )
 def test_what_cannot_be_learned_from(family_class, name, X, words):
     with pm.Model(), pytest.raises((TypeError, ValueError), match=words):
-        family_class.learned(name, X)
+        learned(family_class, name, X)
+
+
+@pytest.mark.parametrize("family_class", TREES)
+def test_depth_is_checked(family_class):
+    with pm.Model(), pytest.raises(ValueError, match="depth must be a whole number"):
+        family_class.learned("x", REAL, depth=0)

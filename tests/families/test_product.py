@@ -7,43 +7,13 @@ import pytest
 
 from pymc_nrm.families import BernoulliBeta, NormalGamma, NormalWishart, PoissonGamma
 from pymc_nrm.families.arguments import broadcast_hyperparameters
-from pymc_nrm.families.base import (
-    add_item,
-    cache_size,
-    localise,
-    log_predictive,
-    prepare_data,
-    refresh_cache,
-    statistics_size,
-)
-from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size, restore_parameters
-from pymc_nrm.families.fast import panel_shape, update_cache
+from pymc_nrm.families.base import localise, prepare_data
+from pymc_nrm.families.conjugate import draw_parameters, parameters_size, restore_parameters
+from pymc_nrm.families.fast import panel_shape
 from pymc_nrm.families.product import Product, product, product_data
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.testing.family_kernels import panel_values
-
-
-@kernel
-def walk(family, data, n):
-    """Sequential predictives with an item added and removed again, the marginal, and the rows at the end."""
-    statistics, cache = np.zeros(statistics_size(family)), np.zeros(cache_size(family))
-    refresh_cache(family, statistics, cache)
-    add_item(family, statistics, data, 0, 1.0)
-    add_item(family, statistics, data, 0, -1.0)
-    sequential = 0.0
-    for item in range(n):
-        sequential += log_predictive(family, cache, data, item)
-        update_cache(family, statistics, cache, data, item, 1.0)
-    return sequential, log_marginal(family, statistics), statistics, cache
-
-
-@kernel
-def summed(family, data, items):
-    statistics = np.zeros(statistics_size(family))
-    for item in items:
-        add_item(family, statistics, data, item, 1.0)
-    return statistics
+from pymc_nrm.testing.family_kernels import marginal, panel_values, sum_statistics, walk
 
 
 @kernel
@@ -51,6 +21,10 @@ def draw(family, statistics, rng):
     parameters = np.zeros(parameters_size(family))
     draw_parameters(family, statistics, rng, parameters)
     return parameters
+
+
+def summed(family, data):
+    return sum_statistics(localise(family, data), data, np.arange(9))
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +39,11 @@ def parts():
 def test_rows_are_concatenated_and_densities_add_up(parts):
     families, data, _ = parts
     whole, whole_data = product(families), product_data(data)
-    sequential, marginal, statistics, cache = walk(localise(whole, whole_data), whole_data, 9)
-    single = [walk(localise(f, x), x, 9) for f, x in zip(families, data, strict=True)]
-    assert sequential == pytest.approx(marginal, rel=1e-12)
-    assert marginal == pytest.approx(sum(part[1] for part in single), rel=1e-13)
-    np.testing.assert_array_equal(statistics, np.concatenate([part[2] for part in single]))
-    np.testing.assert_array_equal(cache, np.concatenate([part[3] for part in single]))
+    chain, *_, statistics = walk(localise(whole, whole_data), whole_data, np.arange(9), 3)
+    single = [walk(localise(f, x), x, np.arange(9), 3) for f, x in zip(families, data, strict=True)]
+    assert chain == pytest.approx(sum(part[0] for part in single), rel=1e-13)
+    assert chain == pytest.approx(marginal(localise(whole, whole_data), summed(whole, whole_data)), rel=1e-12)
+    np.testing.assert_array_equal(statistics, np.concatenate([part[-1] for part in single]))
 
 
 class WithoutPanel(NamedTuple):
@@ -88,7 +61,7 @@ def test_a_panel_is_that_of_each_part(chosen):
     whole, whole_data = product(families), product_data(prepared)
     local, width = localise(whole, whole_data), 2 * LANES
     clusters = [rng.permutation(9)[: rng.integers(0, 9)] for _ in range(width)]
-    statistics = np.array([summed(local, whole_data, items) for items in clusters])
+    statistics = np.array([sum_statistics(local, whole_data, items) for items in clusters])
     prior = rng.normal(size=width)
     for item in range(9):
         for panel, single in panel_values(local, statistics, prior, whole_data, item):
@@ -99,7 +72,7 @@ def test_a_panel_is_that_of_each_part(chosen):
 def test_parameters_are_drawn_and_restored_side_by_side(parts):
     families, data, _ = parts
     whole, whole_data = product(families), product_data(data)
-    statistics = walk(localise(whole, whole_data), whole_data, 9)[2]
+    statistics = summed(whole, whole_data)
     parameters = draw(localise(whole, whole_data), statistics, np.random.default_rng(2))
     restored = restore_parameters(whole, whole_data, np.stack([parameters, parameters]))
     np.testing.assert_allclose(restored[1, :2], parameters[:2] + data[0].center)

@@ -9,7 +9,7 @@ import pytensor.tensor as pt
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.diffusion.base import falling_steps, learned_steps, tree_family
 from pymc_nrm.families.diffusion.symbolic_scatter import symbolic_scatter
-from pymc_nrm.families.learned import Hyperpriors, learned_text
+from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import feature_moments
 from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
@@ -62,6 +62,7 @@ class IndependentNormalDiffusion(NamedTuple):
     beta: Any
 
     @classmethod
+    @shared_text(", or a feature has no positive variance")
     def from_data(cls, X: Any, depth: int) -> "IndependentNormalDiffusion":
         """Weakly informative hyperparameters on the scale of the data.
 
@@ -69,22 +70,6 @@ class IndependentNormalDiffusion(NamedTuple):
         mean but no finite variance.  This mean is the share ``1 / (1 + total)`` of the variance of the feature, where
         ``total = 24`` is the sum of tau over the levels below the root.  tau falls by half from level to level, since
         nodes near the root are few and far apart; that of the root is ``total`` too.
-
-        Parameters
-        ----------
-        X : array_like, shape (n, d)
-        depth : int
-            Number of levels below the root.
-
-        Returns
-        -------
-        IndependentNormalDiffusion
-
-        Raises
-        ------
-        ValueError
-            If the data are not a finite matrix with at least two items, a feature has no positive variance, or the
-            depth is no whole number of at least 1.
 
         Examples
         --------
@@ -96,7 +81,7 @@ class IndependentNormalDiffusion(NamedTuple):
         return cls(mu=mean, tau=tau, alpha=2.0, beta=variance / (1.0 + tau[0]))
 
     @classmethod
-    @learned_text(", or a feature has no positive variance")
+    @shared_text(", or a feature has no positive variance")
     def learned(cls, name: str, X: Any, depth: int) -> "IndependentNormalDiffusion":
         """Hyperparameters learned with the tree: hyperpriors in the model at hand, centred at the sample moments.
 

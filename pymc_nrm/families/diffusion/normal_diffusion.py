@@ -10,7 +10,7 @@ from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.diffusion.base import falling_steps, learned_steps, tree_family
 from pymc_nrm.families.diffusion.symbolic_scatter import symbolic_scatter
 from pymc_nrm.families.factors import draw_inverse_wishart, factor_in_place
-from pymc_nrm.families.learned import Hyperpriors, learned_text
+from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import sample_moments
 from pymc_nrm.families.scatter import log_determinants
@@ -67,6 +67,7 @@ class NormalDiffusion(NamedTuple):
     nu: Any
 
     @classmethod
+    @shared_text(", n is at most d, or columns are constant or linear combinations of others")
     def from_data(cls, X: Any, depth: int) -> "NormalDiffusion":
         """Weakly informative hyperparameters on the scale of the data.
 
@@ -74,22 +75,6 @@ class NormalDiffusion(NamedTuple):
         covariance Sigma, items about their leaf have the share ``1 / (1 + total)``, where ``total = 24`` is the sum of
         tau over the levels below the root.  tau falls by half from level to level, since nodes near the root are few
         and far apart; that of the root is ``total`` too.  Tree and predictions are the same in all linear coordinates.
-
-        Parameters
-        ----------
-        X : array_like, shape (n, d)
-        depth : int
-            Number of levels below the root.
-
-        Returns
-        -------
-        NormalDiffusion
-
-        Raises
-        ------
-        ValueError
-            If the data are not a finite matrix with more items than features, or if columns are constant or linear
-            combinations of others, or the depth is no whole number of at least 1.
 
         Examples
         --------
@@ -102,7 +87,7 @@ class NormalDiffusion(NamedTuple):
         return cls(mu=mean, tau=tau, Psi=5.0 * covariance / (1.0 + tau[0]), nu=len(mean) + 6.0)
 
     @classmethod
-    @learned_text(", n is at most d, or columns are constant or linear combinations of others")
+    @shared_text(", n is at most d, or columns are constant or linear combinations of others")
     def learned(cls, name: str, X: Any, depth: int) -> "NormalDiffusion":
         """Hyperparameters learned with the tree: hyperpriors in the model at hand, centred at the sample moments.
 

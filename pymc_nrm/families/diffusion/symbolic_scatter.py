@@ -32,12 +32,10 @@ def _centred_tree(mu, tau, paths, X):
 @kernel
 def _add_product(scatter, row, weight):
     """Add ``weight row row'``, or its diagonal to the only column."""
+    is_full = scatter.shape[1] > 1
     for i in range(scatter.shape[0]):
-        if scatter.shape[1] == 1:
-            scatter[i, 0] += weight * row[i] * row[i]
-        else:
-            for j in range(scatter.shape[1]):
-                scatter[i, j] += weight * row[i] * row[j]
+        for j in range(scatter.shape[1]):
+            scatter[i, j] += weight * row[i] * row[j if is_full else i]
 
 
 @kernel
@@ -101,11 +99,8 @@ def _gradient(mu, tau, paths, X, G, g):
             variances[level, slot] = shrinkage * (tau[level] + shrinkage * v)
             of_tau[level] += g.item() * (q - q * q * v)
             for i in range(d):
-                if is_full:
-                    for j in range(d):
-                        of_tau[level] -= u[i] * G[i, j] * u[j]
-                else:
-                    of_tau[level] -= u[i] * G[i, 0] * u[i]
+                for j in range(G.shape[1]):
+                    of_tau[level] -= u[i] * G[i, j] * u[j if is_full else i]
     for item in range(n):
         for j in range(d):
             u[j] = values[item, j] - means[depth, tree.paths[item, depth - 1], j]
@@ -178,9 +173,6 @@ class ScatterGradient(KernelOp):
     def make_node(self, mu, tau, paths, X, G, g):
         return Apply(self, [mu, tau, paths, X, G, g], [mu.type(), tau.type(), X.type()])
 
-    def infer_shape(self, node, input_shapes):
-        return [input_shapes[0], input_shapes[1], input_shapes[3]]
-
     def connection_pattern(self, node):
         return [[place != 2] * 3 for place in range(6)]
 
@@ -201,9 +193,6 @@ class Scatter(KernelOp):
         n_columns = pt.as_tensor(n_columns, dtype="int64")
         shape = (X.type.shape[1], 1 if getattr(n_columns, "data", None) == 1 else None)
         return Apply(self, [mu, tau, paths, X, n_columns], [pt.TensorType("float64", shape=shape)(), pt.dscalar()])
-
-    def infer_shape(self, node, input_shapes):
-        return [(input_shapes[0][0], node.inputs[4]), ()]
 
     def connection_pattern(self, node):
         return [[place not in (2, 4)] * 2 for place in range(5)]

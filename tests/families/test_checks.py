@@ -1,0 +1,214 @@
+"""The checks of families pass for those of the package, and name the function that is wrong."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+from pytensor.gradient import zero_grad
+
+from pymc_nrm.families import NormalGamma, PoissonGamma, base, components, conjugate, fast
+from pymc_nrm.families.diffusion import IndependentNormalDiffusion, NormalDiffusion
+from pymc_nrm.families.diffusion import base as trees
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.testing import CheckError, check_family, check_tree_family
+
+COUNTS = np.array([[0, 3], [1, 4], [7, 0], [2, 12], [0, 0], [3, 5]])
+POINTS = np.array([[0.3, 9.0], [1.2, np.nan], [-2.0, 8.5], [0.7, 9.9], [4.0, 11.0], [0.0, 10.0]])
+POISSON, NORMAL = PoissonGamma([1.5, 4.0], 0.8), NormalGamma(0.0, 0.3, 2.0, 1.0)
+TREE_DATA = np.random.default_rng(1).normal(size=(12, 2)) + 50.0
+TREES = {
+    "full": NormalDiffusion([50.0, 49.0], [3.0, 2.0, 0.7], [[4.0, 1.0], [1.0, 3.0]], 6.0),
+    "independent": IndependentNormalDiffusion(50.0, [3.0, 2.0, 0.7], [3.0, 4.0], [2.0, 3.0]),
+}
+
+
+def right(generic, parent=PoissonGamma):
+    return generic.dispatch(parent)
+
+
+def spoilt(family, changes):
+    """The family with wrong functions: ``change`` gets what the right one returned, and then its arguments."""
+
+    class Wrong(type(family)):
+        pass
+
+    def implementation(generic, change):
+        function = right(generic, type(family))
+        return lambda *arguments: change(function(*arguments), *arguments)
+
+    for generic, change in changes.items():
+        wrong = right(generic, object) if change is None else implementation(generic, change)
+        generic.register(Wrong)(wrong)
+    return Wrong(*family)
+
+
+def bump(row, by):
+    row[0] += by
+
+
+def with_constant_alpha(value, family, X, labels):
+    return right(base.log_likelihood)(PoissonGamma(zero_grad(family.alpha), family.beta), X, labels)
+
+
+def with_corner(value, family, X, labels):
+    # The value is right; the derivative of the square root at 0 is infinite, and that of the absolute value 0.
+    return value + pt.sqrt(abs(family.alpha - np.array([1.5, 4.0]))).sum()
+
+
+def of_smaller_rates(value, family, parameters, panel, column):
+    right(components.write_component)(family, 1.1 * parameters, panel, column)
+
+
+# A generic function, what is done to its result, and how the message about Wrong begins.
+WRONG = [
+    (base.add_item, lambda _, f, row, data, i, sign: bump(row, -1e-3 * (sign < 0.0)), "with 1 items removed again"),
+    (base.add_item, lambda _, f, row, data, i, sign: bump(row, sign * f.alpha[0]), "with other hyperparameters"),
+    (fast.update_cache, lambda _, f, row, cache, *rest: bump(cache, 1e-4), "with all items added one by one"),
+    (base.log_predictive, lambda value, *_: value - 0.1, "the log density of the data in 1"),
+    (conjugate.log_marginal, lambda value, f, row: value + 1e-3 * row[2], "the log density of the data in 1"),
+    (conjugate.log_marginal, lambda value, *_: value + 1e-3, "of no data it is 0.001"),
+    (base.log_likelihood, lambda value, *_: value + 1e-3, "the log density of the data in 1"),
+    (base.log_likelihood, with_constant_alpha, "its gradient in alpha along"),
+    (base.log_likelihood, with_corner, "its gradient in alpha is not finite"),
+    (fast.log_predictive_without, lambda value, *_: value + 1e-3, "for items"),
+    (fast.log_predictive_without, lambda *_: math.nan, ".* nan for all"),
+    (fast.add_log_predictives, lambda _, f, rows, lanes, data, i, width, values: bump(values, 1e-3), "for item 0"),
+    (fast.update_panel, lambda _, f, cache, rows, *rest: bump(rows[0], 1e-3), "after item 0 has joined"),
+    (conjugate.draw_parameters, lambda _, f, s, rng, row: np.multiply(row, 1.3, out=row), "the density of an item"),
+    (conjugate.draw_item, lambda _, f, p, rng, i, row: bump(row, rng.random() < 0.3), "draws of pairs"),
+    (conjugate.parameters_size, lambda value, f: value + 1, "it is 3.0, not 2.0"),
+    (components.write_component, of_smaller_rates, "the density of an item"),
+    (components.component_mean, lambda value, *_: value + 0.5, "a drawn item"),
+    (components.component_cdf, lambda value, *_: 0.5 * value, "whether feature 0"),
+]
+# Functions that are blamed together with others, or instead of the wrong one.
+BLAMED = {components.write_component: "write_component, add_component_densities or restore_parameters"}
+
+
+@pytest.mark.parametrize(("generic", "change", "message"), WRONG, ids=[f"{row[0].__name__}: {row[2]}" for row in WRONG])
+def test_a_wrong_function_is_named(generic, change, message):
+    blamed = BLAMED.get(generic, generic.__name__)
+    with pytest.raises(CheckError, match=f"^{blamed} of Wrong is wrong: {message}"):
+        check_family(spoilt(POISSON, {generic: change}), COUNTS, compiled=False)
+
+
+def test_a_wrong_cache_is_noticed_after_updates():
+    change = {base.refresh_cache: lambda _, f, row, cache: bump(cache, 1e-4 * row[0])}
+    with pytest.raises(CheckError, match="update_cache of Wrong is wrong"):
+        check_family(spoilt(POISSON, change), COUNTS, compiled=False)
+
+
+def test_parameters_in_the_wrong_place_are_noticed():
+    change = {conjugate.restore_parameters: lambda value, *_: value + 0.5}
+    with pytest.raises(CheckError, match="add_component_densities or restore_parameters of Wrong is wrong"):
+        check_family(spoilt(NORMAL, change), POINTS, compiled=False)
+
+
+@pytest.mark.parametrize(
+    ("family", "X", "message"),
+    [
+        (POISSON, COUNTS, "draw_item or log_predictive of Wrong is wrong: the share"),
+        (NORMAL, POINTS, "log_predictive of Wrong is wrong: its mass in a box"),
+    ],
+)
+def test_a_factor_that_all_densities_share_is_noticed(family, X, message):
+    changes = {
+        base.log_predictive: lambda value, *_: value + 0.3,
+        base.log_likelihood: lambda value, family, X, labels: value + 0.3 * X.shape[0],
+        # Without the functions that would notice it first.
+        conjugate.log_marginal: None,
+        fast.log_predictive_without: None,
+        fast.panel_shape: None,
+        components.component_panel: None,
+    }
+    with pytest.raises(CheckError, match=message):
+        check_family(spoilt(family, changes), X, compiled=False)
+
+
+def test_whole_numbers_that_overflow_when_compiled_are_noticed():
+    @kernel
+    def right_marginal(family, statistics):
+        return conjugate.log_marginal(PoissonGamma(family.alpha, family.beta), statistics)
+
+    def log_marginal(family, statistics):
+        factorial = 1
+        for i in range(30):
+            factorial *= i + 1
+        # In 64 bits it is negative.
+        return right_marginal(family, statistics) + (0.0 if factorial < 0 else 1e-3)
+
+    family = spoilt(POISSON, {})
+    conjugate.log_marginal.register(type(family))(log_marginal)
+    with pytest.raises(CheckError, match="log_marginal of Wrong is wrong: compiled, unlike in Python, it is"):
+        check_family(family, COUNTS)
+
+
+def test_a_family_without_a_required_function_is_refused():
+    @base.conjugate_family(
+        hyperparameters={"rate": base.Hyperparameter(("d",), "positive")}, continuous=True, missing_allowed=False
+    )
+    class Waiting(NamedTuple):
+        rate: Any = 1.0
+
+    with pytest.raises(NotImplementedError, match="Waiting has no prepare_data and no statistics_size.*check_family"):
+        check_family(Waiting(), COUNTS)
+
+
+def spoil_inverse(whitening, *_):
+    whitening[1] *= 1.2
+    return whitening
+
+
+def of_constant_alpha(value, family, paths, X):
+    constant = family._replace(alpha=zero_grad(family.alpha))
+    return right(trees.symbolic_log_likelihood, IndependentNormalDiffusion)(constant, paths, X)
+
+
+def of_larger_scatter(value, family, scatter, n, rng):
+    return right(trees.draw_whitening, IndependentNormalDiffusion)(family, 1.2 * scatter + 1.0, n, rng)
+
+
+def add_more(value, family, scatter, row, weight):
+    right(trees.add_square, IndependentNormalDiffusion)(family, scatter, row, 0.01 * weight)
+
+
+WRONG_TREES = [
+    (trees.symbolic_log_likelihood, lambda value, *_: value + 1e-3, "symbolic_log_likelihood or scatter_log_likeli"),
+    (trees.symbolic_log_likelihood, of_constant_alpha, "symbolic_log_likelihood of Wrong .* derivative by alpha"),
+    (trees.add_square, add_more, "symbolic_log_likelihood or scatter_log_likelihood of Wrong is wrong"),
+    (trees.scatter_log_likelihood, lambda value, f, s, g, n: value + 0.1 * n, "symbolic_log_likelihood or scatter"),
+    (trees.draw_whitening, spoil_inverse, "draw_whitening of Wrong is wrong: the product of the matrix"),
+    (trees.draw_whitening, of_larger_scatter, "draw_whitening or scatter_log_likelihood of Wrong is wrong"),
+]
+
+
+@pytest.mark.parametrize(("generic", "change", "message"), WRONG_TREES, ids=[row[2] for row in WRONG_TREES])
+def test_a_wrong_function_of_a_tree_family_is_named(generic, change, message):
+    with pytest.raises(CheckError, match=message):
+        check_tree_family(spoilt(TREES["independent"], {generic: change}), TREE_DATA, compiled=False)
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", TREES)
+def test_tree_families_of_the_package_pass(kind, compiled):
+    check_tree_family(TREES[kind], TREE_DATA, compiled=compiled)
+
+
+def test_a_right_family_with_other_functions_passes():
+    check_family(spoilt(POISSON, {}), COUNTS, compiled=False)
+
+
+@pytest.mark.parametrize(
+    ("check", "family", "X", "options", "error", "message"),
+    [
+        (check_family, POISSON, COUNTS[:3], {}, ValueError, "X must have at least 4 items; got 3"),
+        (check_tree_family, TREES["full"], TREE_DATA[:3], {}, ValueError, "X must have at least 4 items; got 3"),
+        (check_tree_family, TREES["full"], TREE_DATA, {"depth": 0}, ValueError, "depth must be a whole number of at"),
+        (check_tree_family, (1.0, 2.0), TREE_DATA, {}, NotImplementedError, "tuple has no"),
+    ],
+)
+def test_bad_arguments(check, family, X, options, error, message):
+    with pytest.raises(error, match=message):
+        check(family, X, **options)
