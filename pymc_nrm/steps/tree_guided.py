@@ -1,6 +1,6 @@
 """Tree-guided sampling of a partition: exact moves of whole blocks of a guide tree."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,7 +60,7 @@ class Move:
 
     kernel: Kernel
     number: float = 1
-    needs: tuple = ()
+    needs: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
