@@ -5,6 +5,7 @@ import inspect
 import re
 from typing import NamedTuple
 
+import pymc_nrm
 from pymc_nrm.steps import Move
 from pymc_nrm.steps.base import LabelStep, PartitionStep
 
@@ -159,7 +160,8 @@ def _group_of_class(thing):
 
 def short_names(entry):
     """Other names under which the package exports an object."""
-    places = ["pymc_nrm", *[module for spec in GROUPS.values() for module in spec.modules]]
+    modules = [module for spec in GROUPS.values() for module in spec.modules]
+    places = ["pymc_nrm", *[module for module in modules if module.split(".")[1] in pymc_nrm.__all__]]
     return [
         f"{place}.{name}"
         for place in places
