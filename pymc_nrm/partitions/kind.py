@@ -129,13 +129,13 @@ class Kind:
 
     # Results
 
-    def deterministics(self, labels):
-        """Deterministics of a model, by the ends of their names, given the symbolic value."""
-        raise NotImplementedError
-
     def marks(self):
         """Attributes by which results know draws of this kind."""
         return {NAME: self.name}
+
+    def deterministics(self, labels):
+        """Deterministics of a model, by the ends of their names, given the symbolic value."""
+        raise NotImplementedError
 
     # Mixtures
 

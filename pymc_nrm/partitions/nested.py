@@ -74,11 +74,11 @@ class Nested(Kind):
         """Numbers of nodes of levels 1 to depth, from a value, an array or a tensor."""
         return labels[..., : self.depth].max(axis=-2) + 1
 
-    def deterministics(self, labels):
-        return {"n_nodes": self.n_nodes(labels)}
-
     def marks(self):
         return {NESTED: self.depth}
+
+    def deterministics(self, labels):
+        return {"n_nodes": self.n_nodes(labels)}
 
     def renamed(self, labels, n, argument):
         array = numeric_array(argument, labels)
