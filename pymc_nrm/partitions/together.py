@@ -1,7 +1,7 @@
 """Flat partitions of items in groups that always share a cluster: twins, repeated measurements, must-links.
 
-The measure is the law of the partition of the *groups*: each counts once, whatever its size, and an item on its own is a
-group of one.  The data of a group are the data of all its items.  This law needs no constant, unlike the law of a
+The measure is the law of the partition of the *groups*: each counts once, whatever its size, and an item on its own is
+a group of one.  The data of a group are the data of all its items.  This law needs no constant, unlike the law of a
 partition of all items given that groups stay together, whose constant depends on hyperparameters.  Kernels of steps see
 groups in the place of items, and :class:`Grouped` in that of a family.
 """
