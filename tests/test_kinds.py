@@ -16,23 +16,27 @@ from pymc_nrm.testing import largest_z
 MEASURE = nrm.PitmanYorProcess(0.3, 1.2)
 WEIGHTS = nrm.HierarchicalDirichletProcess(0.8, 1.5)
 
-# Variables of every kind, and all their values and some that are none.
+
+def columns(number):
+    """Matrices of this number of columns, each a partition of three items."""
+    return np.array([np.column_stack(one) for one in itertools.product(all_partitions(3), repeat=number)])
+
+
+# Variables of every kind, each with candidates for values, some of which are none.
+ANY_LABELS = np.array(list(itertools.product(range(-1, 5), repeat=4)))
 KINDS = {
-    "ordered": (lambda: nrm.Partition.dist(MEASURE, 4), all_partitions(4)),
-    "slots": (lambda: nrm.Partition.dist(MEASURE, 3, max_clusters=3), list(itertools.product(range(3), repeat=3))),
-    "together": (lambda: nrm.Partition.dist(MEASURE, 5, together=["a", "b", "a", "c", "b"]), all_partitions(5)),
-    "nested": (lambda: nrm.NestedPartition.dist(MEASURE, 2, n=3), 2),
-    "weighted": (lambda: nrm.NestedPartition.dist(MEASURE, 1, WEIGHTS, n=3), 3),
-    "known": (lambda: nrm.NestedPartition.dist(weights=WEIGHTS, paths=[7, 2, 7]), 3),
+    "ordered": (lambda: nrm.Partition.dist(MEASURE, 4), ANY_LABELS),
+    "slots": (lambda: nrm.Partition.dist(MEASURE, 4, max_clusters=4), ANY_LABELS),
+    "together": (lambda: nrm.Partition.dist(MEASURE, 4, together=["a", "b", "a", "c"]), ANY_LABELS),
+    "nested": (lambda: nrm.NestedPartition.dist(MEASURE, 2, n=3), columns(2)),
+    "weighted": (lambda: nrm.NestedPartition.dist(MEASURE, 1, WEIGHTS, n=3), columns(3)),
+    "known": (lambda: nrm.NestedPartition.dist(weights=WEIGHTS, paths=[7, 2, 7]), columns(3)),
 }
 
 
 def values_of(kind):
-    """Candidates for values, some of which are none; a number stands for that of columns."""
-    values = KINDS[kind][1]
-    if isinstance(values, int):
-        values = [np.column_stack(columns) for columns in itertools.product(all_partitions(3), repeat=values)]
-    return np.array(values)
+    """Candidates for values."""
+    return KINDS[kind][1]
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +56,7 @@ def density():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_probabilities_of_all_values_sum_to_one(kind, density):
+    """Labels out of range and those that are not canonical have none."""
     assert np.exp(density(kind, values_of(kind))).sum() == pytest.approx(1.0, rel=1e-10)
 
 
@@ -95,7 +100,7 @@ def test_kinds_are_equal_by_what_they_say_in_every_process(kind):
 
 
 def test_kinds_with_other_options_differ():
-    assert kind_of(nrm.Partition.dist(MEASURE, 3, max_clusters=2)) != kind_of(KINDS["slots"][0]())
-    assert kind_of(nrm.Partition.dist(MEASURE, 5, together=[1, 2, 3, 4, 4])) != kind_of(KINDS["together"][0]())
+    assert kind_of(nrm.Partition.dist(MEASURE, 4, max_clusters=2)) != kind_of(KINDS["slots"][0]())
+    assert kind_of(nrm.Partition.dist(MEASURE, 4, together=[1, 2, 3, 3])) != kind_of(KINDS["together"][0]())
     assert kind_of(nrm.NestedPartition.dist(weights=WEIGHTS, paths=[7, 3, 7])) != kind_of(KINDS["known"][0]())
     assert kind_of(pm.Normal.dist()) is None

@@ -76,6 +76,10 @@ class Nested(Kind):
     def deterministics(self, labels):
         return {"n_nodes": self.n_nodes(labels)}
 
+    def symbolic_indices(self, labels, n):
+        indices, in_range = safe_indices(labels, n)
+        return pt.specify_shape(indices, (None, self.depth)), in_range
+
     def random_columns(self):
         return {column: (..., place) for place, column in enumerate(self.columns)}
 

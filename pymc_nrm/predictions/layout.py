@@ -3,7 +3,6 @@
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.distributions.tree_mixture import TreeMixtureRV
 from pymc_nrm.families.conjugate import parameter_shapes
 from pymc_nrm.model.rvs import dims_of, family_of, find_mixture, partition_of
 
@@ -16,7 +15,7 @@ class MixtureLayout:
         self.name, self.partition = rv.name, partition_of(rv).name
         self.univariate, self.dtype = rv.owner.op.univariate, rv.dtype
         self.observed = rv in model.observed_RVs
-        self.family_class, self.has_tree_family = type(family_of(rv)), isinstance(rv.owner.op, TreeMixtureRV)
+        self.family_class, self.has_tree_family = type(family_of(rv)), rv.owner.op.kind.takes_trees
         self._feature_axis = rv.owner.op.feature_axis
         dims = dims_of(model, rv)
         self.item_dim, self.feature_dim = dims[0], None if self.univariate else dims[1]

@@ -1,4 +1,4 @@
-"""Predictions for items in groups that stay together, against sums over the values of models with an item more or less."""
+"""Predictions for items in groups that stay together, against sums over values of models of other items."""
 
 import numpy as np
 import pymc as pm
