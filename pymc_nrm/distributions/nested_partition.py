@@ -163,7 +163,7 @@ class NestedPartition(pm.Discrete):
             )
         kind = _kind("a NestedPartition", measure, depth, weights, paths)
         if paths is not None:
-            n, measure = kind.n_items if n is None else n, KnownPaths(pt.constant(kind.known_paths))
+            measure = KnownPaths(pt.constant(kind.known_paths))
         elif not isinstance(measure, tuple) or lacking(type(measure), [levels_of]):
             raise TypeError(
                 f"measure of a NestedPartition must be DirichletProcess(...) or PitmanYorProcess(...); got {measure!r}"

@@ -6,6 +6,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
+from pytensor.link.utils import compile_function_src
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
@@ -79,16 +80,14 @@ class PartitionRV(RandomVariable):
         *parameters, size = parameters_and_size
         if size:
             raise NotImplementedError("batches of partitions are drawn by the numba backend only")
-        priors = self.priors(kernel_values(parameters))
-        labels = self.kind.draw(rng, int(n), *priors, *self.kind.draw_options)
-        if self.kind.failed_draw is not None and labels[0] < 0:
-            raise ValueError(self.kind.failed_draw)
-        return labels
+        source, environment, _ = self.draw_source()
+        return compile_function_src(source, "draw", environment)(rng, int(n), *kernel_values(parameters))
 
     @classmethod
     def make(cls, measure_class, n, kind, fields, rng, return_next_rng):
         """Make a variable, from fields of measure and further priors that have been checked."""
         register_numba(cls, cls.draw_source)
+        n = kind.n_items if n is None else n
         check_number(f"a {kind.title}", kind, n)
         n = pt.as_tensor(checked_count(f"n of a {kind.title}", n), dtype="int64")
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
@@ -202,7 +201,7 @@ class Partition(pm.Discrete):
     def dist(
         cls,
         measure: tuple[Any, ...],
-        n: Any,
+        n: Any = None,
         *,
         max_clusters: int | None = None,
         together: Any = None,
@@ -235,7 +234,7 @@ def _kind(title, **options):
 
 def check_number(title, kind, n):
     """Check that a variable has as many items as its kind, if that knows the number."""
-    if kind.n_items is not None and count_value(n) != kind.n_items:
+    if kind.n_items is not None and n is not None and count_value(n) != kind.n_items:
         raise ValueError(
             f"{kind.argument} of {title} must have one row for each of the {count_value(n)} items; got {kind.n_items} "
             "rows"
