@@ -1,12 +1,7 @@
 """Canonical labels, enumeration, and the state that kernels change."""
 
-import itertools
-
 import numpy as np
-import pytensor
-import pytensor.tensor as pt
 import pytest
-from pytensor.compile.mode import Mode
 
 from pymc_nrm.families import PoissonGamma
 from pymc_nrm.families.base import refresh_cache
@@ -173,20 +168,6 @@ def test_items_of_a_cluster_share_their_parameters(poisson):
     within = values.reshape(3, 2000, 3).var(axis=1)
     np.testing.assert_allclose(within / means, 1.0, atol=0.2)
     assert (means.std(axis=0) > 10).all()
-
-
-def test_the_graph_tells_which_labels_are_a_value():
-    """For every vector of labels, in and out of range, the same as renaming does."""
-    labels = pt.lvector("labels")
-    sizes, valid = Ordered().symbolic_sizes(labels, 4)
-    check = pytensor.function([labels], [sizes, valid], mode=Mode(linker="py", optimizer="minimum_compile"))
-    for values in itertools.product(range(-1, 5), repeat=4):
-        counted, is_value = check(np.array(values))
-        assert is_value == (tuple(canonical_labels(values)) == values)
-        if is_value:
-            assert counted.tolist() == label_counts(values).tolist()
-    assert not check(np.array([0, 1, 2]))[1]
-    assert not check(np.array([0, 0, 0, 0, 0]))[1]
 
 
 def test_points_are_read_and_written_in_canonical_form():

@@ -136,7 +136,7 @@ def _register_numba():
     from pytensor.link.utils import compile_function_src
 
     @register_funcify_and_cache_key(MarginalLikelihood)
-    def _(op, node=None, **kwargs):
+    def funcify(op, node=None, **kwargs):
         source, environment = _source(op, node)
         code = source_fingerprint("distributions") + class_fingerprint(op.family_class)
         key = hashlib.sha256(f"{op.family_class} {code} {source}".encode()).hexdigest()

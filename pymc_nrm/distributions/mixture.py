@@ -1,4 +1,4 @@
-"""Data given a random partition, as a PyMC random variable with the component parameters integrated out."""
+"""Data given a random partition, as a PyMC random variable with the parameters of clusters integrated out."""
 
 from typing import Any
 
@@ -21,10 +21,10 @@ from pymc_nrm.distributions.numba_dispatch import register_numba
 from pymc_nrm.distributions.observed import as_observed, sparse_origin
 from pymc_nrm.distributions.partition import PartitionRV
 from pymc_nrm.distributions.printing import printed_names
-from pymc_nrm.distributions.tree_mixture import tree_mixture
 from pymc_nrm.families.arguments import broadcast_hyperparameters, numeric_data
 from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_data
 from pymc_nrm.families.diffusion import base as tree_families
+from pymc_nrm.families.diffusion.draws import draw_data as draw_tree_data
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
 from pymc_nrm.hyperparameters import check_values, plain_values
 from pymc_nrm.kernels.generic import lacking
@@ -33,16 +33,20 @@ from pymc_nrm.pymc_internals import logprob, support_point
 
 
 class MixtureRV(RandomVariable):
-    """Data of a mixture; its inputs are the labels and the hyperparameters of the family in their full shape."""
+    """Data given a partition; its inputs are the labels and the hyperparameters of the family in their full shape.
+
+    The parameters of the clusters, or the means of the nodes of a tree, are integrated out.
+    """
 
     __props__ = ("name", "signature", "dtype", "inplace", "family_class", "univariate", "kind")
 
     def __init__(self, family_class, univariate, kind, **kwargs):
-        self.family_class, self.kind = family_class, kind
+        self.family_class, self.univariate, self.kind = family_class, univariate, kind
         kwargs["name"], self._print_name = printed_names("mixture", family_class)
-        self.univariate = univariate
+        # PyTensor allows names of dimensions only.
         cores = [spec.core for spec in family_class.hyperparameters.values()]
-        inputs = ["(n)", *[f"({','.join(core)})" for core in cores]]
+        self._cores = [["t" if axis == "depth + 1" else axis for axis in core] for core in cores]
+        inputs = ["(n,l)" if kind.takes_trees else "(n)", *[f"({','.join(core)})" for core in self._cores]]
         kwargs["signature"] = f"{','.join(inputs)}->{'(n)' if univariate else '(n,d)'}"
         super().__init__(**kwargs)
         self.feature_axis = next((i, core.index("d")) for i, core in enumerate(cores) if "d" in core)
@@ -57,15 +61,41 @@ class MixtureRV(RandomVariable):
         """Return the family of a variable, given its node; the fields are tensors in their full shape."""
         return self.family_class(*self.dist_params(node)[1:])
 
+    def check_draws(self):
+        """Raise an error if the family cannot draw data."""
+        check_needs(self.family_class, () if self.kind.takes_trees else ITEMS, "a forward draw of a Mixture")
+
     def rng_fn(self, rng, labels, *hyperparameters_and_size):
         *hyperparameters, size = hyperparameters_and_size
         if size:
             raise NotImplementedError("batches of data are drawn by the numba backend only")
-        check_needs(self.family_class, ITEMS, "a forward draw of a Mixture")
+        self.check_draws()
+        family, labels = kernel_family(self.family_class, hyperparameters), np.ascontiguousarray(labels)
         i, axis = self.feature_axis
-        family = kernel_family(self.family_class, hyperparameters)
-        values = draw_data(family, np.asarray(labels), rng, np.shape(hyperparameters[i])[axis])
+        if self.kind.takes_trees:
+            values = draw_tree_data(family, labels, rng)
+        else:
+            values = draw_data(family, labels, rng, np.shape(hyperparameters[i])[axis])
         return (values[:, 0] if self.univariate else values).astype(self.dtype)
+
+    def draw_source(self):
+        """Return the source of a function that draws data, and the names that it uses, for numba."""
+        try:
+            self.check_draws()
+        except NotImplementedError as error:
+            # On a NotImplementedError, PyTensor would run Python code instead.
+            raise TypeError(str(error)) from None
+        names = list(self.family_class._fields)
+        arguments = [name if core else f"float({name})" for name, core in zip(names, self._cores, strict=True)]
+        family, (i, axis) = f"family({', '.join(arguments)})", self.feature_axis
+        call = f"draw_data({family}, labels, rng, {names[i]}.shape[{axis}])"
+        call = f"draw_tree_data({family}, labels, rng)" if self.kind.takes_trees else call
+        source = (
+            f"def draw(rng, labels, {', '.join(names)}):\n"
+            f"    return {call}{'[:, 0]' if self.univariate else ''}.astype(dtype)\n"
+        )
+        environment = {"draw_data": draw_data, "draw_tree_data": draw_tree_data, "dtype": np.dtype(self.dtype)}
+        return source, environment | {"family": self.family_class}, self.family_class
 
 
 class Mixture(Distribution):
@@ -183,11 +213,8 @@ class Mixture(Distribution):
         n = op.n_items(partition.owner)
         full = _full_shape(partition, family, n, 1 if n_features is None else n_features)
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
-        if kind.takes_trees:
-            next_rng, values = tree_mixture(partition, full, univariate, rng)
-            return (next_rng, values) if return_next_rng else values
         dtype = dtype or ("float64" if family.continuous else "int64")
-        register_numba(MixtureRV, _numba_draw)
+        register_numba(MixtureRV, MixtureRV.draw_source)
         next_rng, values = MixtureRV(type(family), univariate, kind, dtype=dtype)(
             kind.cluster_labels(partition), *[pt.as_tensor(value) for value in full], rng=rng, return_next_rng=True
         )
@@ -289,7 +316,9 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
         # Without this check, kernels of the graph may read beyond the end of an array.
         labels = CheckAndRaise(ValueError, rows_message(value, labels))(labels, pt.eq(labels.shape[0], X.shape[0]))
     indices, _ = op.kind.symbolic_indices(labels, labels.shape[0])
-    if has_marginal_likelihood(op.family_class, value):
+    if op.kind.takes_trees:
+        log_probability = tree_families.symbolic_log_likelihood(family, indices, X)
+    elif has_marginal_likelihood(op.family_class, value):
         log_probability = marginal_likelihood(family, value.data.reshape(len(value.data), -1), indices)
     else:
         log_probability = log_likelihood(family, X, indices)
@@ -298,23 +327,5 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
 
 @support_point.register(MixtureRV)
 def _mixture_support_point(op, rv, rng, size, labels, *hyperparameters):
-    mu = getattr(op.family_class(*hyperparameters), "mu", 0)
-    return pt.zeros_like(rv) + pt.as_tensor(mu).astype(rv.dtype)
-
-
-def _numba_draw(op):
-    try:
-        check_needs(op.family_class, ITEMS, "a forward draw of a Mixture")
-    except NotImplementedError as error:
-        # On a NotImplementedError, PyTensor would run Python code instead.
-        raise TypeError(str(error)) from None
-    names = list(op.family_class._fields)
-    cores = [spec.core for spec in op.family_class.hyperparameters.values()]
-    arguments = [name if core else f"float({name})" for name, core in zip(names, cores, strict=True)]
-    i, axis = op.feature_axis
-    source = (
-        f"def draw(rng, labels, {', '.join(names)}):\n"
-        f"    values = draw_data(family({', '.join(arguments)}), labels, rng, {names[i]}.shape[{axis}])\n"
-        f"    return values{'[:, 0]' if op.univariate else ''}.astype(dtype)\n"
-    )
-    return source, {"family": op.family_class, "draw_data": draw_data, "dtype": np.dtype(op.dtype)}, op.family_class
+    mu = pt.as_tensor(getattr(op.family_class(*hyperparameters), "mu", 0))
+    return pt.zeros_like(rv) + (mu[0] if op.univariate and mu.ndim else mu).astype(rv.dtype)

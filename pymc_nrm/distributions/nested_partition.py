@@ -9,7 +9,6 @@ from pytensor.tensor.variable import TensorVariable
 from pymc_nrm.distributions.partition import (
     PartitionRV,
     add_deterministics,
-    check_number,
     check_options,
     measure_in_model,
     number_of_items,
@@ -132,11 +131,7 @@ class NestedPartition(pm.Discrete):
         model = pm.modelcontext(None)
         kind = _kind(title, measure, depth, weights, paths)
         measure = measure_in_model(measure)
-        given = observed if paths is None else kind.known_paths
-        if n is None and given is not None and (dims is None or (paths is not None and dims[0] not in model.coords)):
-            n = len(given)
-        n = number_of_items("NestedPartition", name, n, dims, model)
-        check_number(title, kind, n)
+        n = number_of_items(kind, name, n, dims, model, observed)
         initval = renamed(initval, n, f"initval of {title}", kind)
         observed = renamed(observed, n, f"observed of {title}", kind)
         if dims is not None:
@@ -168,7 +163,7 @@ class NestedPartition(pm.Discrete):
             )
         kind = _kind("a NestedPartition", measure, depth, weights, paths)
         if paths is not None:
-            n, measure = kind.n_items if n is None else n, KnownPaths(pt.constant(kind.known_paths))
+            measure = KnownPaths(pt.constant(kind.known_paths))
         elif not isinstance(measure, tuple) or lacking(type(measure), [levels_of]):
             raise TypeError(
                 f"measure of a NestedPartition must be DirichletProcess(...) or PitmanYorProcess(...); got {measure!r}"

@@ -6,6 +6,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
+from pytensor.link.utils import compile_function_src
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
@@ -79,16 +80,14 @@ class PartitionRV(RandomVariable):
         *parameters, size = parameters_and_size
         if size:
             raise NotImplementedError("batches of partitions are drawn by the numba backend only")
-        priors = self.priors(kernel_values(parameters))
-        labels = self.kind.draw(rng, int(n), *priors, *self.kind.draw_options)
-        if self.kind.failed_draw is not None and labels[0] < 0:
-            raise ValueError(self.kind.failed_draw)
-        return labels
+        source, environment, _ = self.draw_source()
+        return compile_function_src(source, "draw", environment)(rng, int(n), *kernel_values(parameters))
 
     @classmethod
     def make(cls, measure_class, n, kind, fields, rng, return_next_rng):
         """Make a variable, from fields of measure and further priors that have been checked."""
         register_numba(cls, cls.draw_source)
+        n = kind.n_items if n is None else n
         check_number(f"a {kind.title}", kind, n)
         n = pt.as_tensor(checked_count(f"n of a {kind.title}", n), dtype="int64")
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
@@ -186,15 +185,11 @@ class Partition(pm.Discrete):
     ) -> TensorVariable:
         check_options("Partition", kwargs)
         dims = (dims,) if isinstance(dims, str) else dims
-        given = observed if together is None else together
-        if n is None and dims is None and given is not None:
-            n = np.size(given)
         model = pm.modelcontext(None)
         measure = measure_in_model(measure)
-        n = number_of_items("Partition", name, n, dims, model)
         max_clusters = _number_of_slots(name, max_clusters, model)
         kind = _kind(f"Partition {name!r}", max_clusters=max_clusters, together=together)
-        check_number(f"Partition {name!r}", kind, n)
+        n = number_of_items(kind, name, n, dims, model, observed)
         initval = renamed(initval, n, f"initval of Partition {name!r}", kind)
         observed = renamed(observed, n, f"observed of Partition {name!r}", kind)
         options = {"max_clusters": max_clusters, "together": together, "dims": dims}
@@ -206,7 +201,7 @@ class Partition(pm.Discrete):
     def dist(
         cls,
         measure: tuple[Any, ...],
-        n: Any,
+        n: Any = None,
         *,
         max_clusters: int | None = None,
         together: Any = None,
@@ -261,23 +256,28 @@ def check_options(kind, kwargs):
             raise ValueError(f"{kind} does not take {option}; got {kwargs[option]!r}. Use n or dims")
 
 
-def number_of_items(kind, name, n, dims, model):
-    """Number of items of a variable of some kind, from ``n`` or from the one name in ``dims``."""
+def number_of_items(kind, name, n, dims, model, observed):
+    """Number of items of a variable, from ``n``, the one name in ``dims``, its kind, or what is observed."""
     if dims is not None and (not isinstance(dims, tuple | list) or len(dims) != 1):
-        raise ValueError(f"dims of a {kind} must be one name; got {dims}")
+        raise ValueError(f"dims of a {kind.title} must be one name; got {dims}")
     known = dims is not None and dims[0] in model.dim_lengths
     if n is None and not known:
+        n = len(np.atleast_1d(observed)) if dims is None and observed is not None else None
+        n = n if kind.n_items is None else kind.n_items
+    title = f"{kind.title} {name!r}"
+    if n is None and not known:
         raise ValueError(
-            f"{kind} {name!r} needs its number of items: n was None and dims={dims!r} is none of the model's "
-            f"dimensions {sorted(model.dim_lengths)}"
+            f"{title} needs its number of items: n was None and dims={dims!r} is none of the model's dimensions "
+            f"{sorted(model.dim_lengths)}"
         )
     if n is not None:
-        n = checked_count(f"n of {kind} {name!r}", n)
+        n = checked_count(f"n of {title}", n)
     if known:
         length = count_value(model.dim_lengths[dims[0]])
         if n is not None and count_value(n) != length:
-            raise ValueError(f"n={count_value(n)} of {kind} {name!r} is not the length {length} of dims {dims[0]!r}")
-        return model.dim_lengths[dims[0]]
+            raise ValueError(f"n={count_value(n)} of {title} is not the length {length} of dims {dims[0]!r}")
+        n = model.dim_lengths[dims[0]]
+    check_number(title, kind, n)
     return n
 
 

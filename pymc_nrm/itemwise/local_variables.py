@@ -15,7 +15,7 @@ from pymc_nrm.itemwise.flow import LabelFlow
 from pymc_nrm.itemwise.graphs import Expanded, PresentValues
 from pymc_nrm.itemwise.rows import NotItemwise
 from pymc_nrm.itemwise.rules import entry_sources
-from pymc_nrm.model.rvs import is_partition
+from pymc_nrm.model.rvs import kind_of
 
 _WITHOUT_PRIOR = (type(pm.Flat.rv_op), type(pm.HalfFlat.rv_op))
 
@@ -50,7 +50,7 @@ def local_variables(model, partition, max_clusters, point):
 def _may_be_local(rv, value, max_clusters):
     # Flat variables have no prior to draw from.
     has_slots = value.dtype.kind == "f" and value.shape[:1] == (max_clusters,)
-    return has_slots and not is_partition(rv) and not isinstance(rv.owner.op, _WITHOUT_PRIOR)
+    return has_slots and not kind_of(rv) and not isinstance(rv.owner.op, _WITHOUT_PRIOR)
 
 
 def _uses(value, labels, max_clusters, graphs, given, expanded):

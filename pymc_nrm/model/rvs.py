@@ -6,7 +6,6 @@ from pymc_nrm.checks import check_name
 from pymc_nrm.distributions.item_counts import count_value
 from pymc_nrm.distributions.mixture import MixtureRV
 from pymc_nrm.distributions.partition import PartitionRV
-from pymc_nrm.distributions.tree_mixture import TreeMixtureRV
 from pymc_nrm.partitions.flat import Flat
 from pymc_nrm.partitions.kind import Kind
 from pymc_nrm.partitions.known_tree import KnownTree
@@ -39,7 +38,7 @@ def partitions_of(model, kinds=Kind):
 
 def is_mixture(variable):
     """Return whether a variable is the data of a mixture, observed or latent."""
-    return variable.owner is not None and isinstance(variable.owner.op, MixtureRV | TreeMixtureRV)
+    return variable.owner is not None and isinstance(variable.owner.op, MixtureRV)
 
 
 def find_partition(model, name=None, *, nested=False):

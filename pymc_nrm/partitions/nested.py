@@ -80,6 +80,10 @@ class Nested(Kind):
     def marks(self):
         return {NESTED: self.depth}
 
+    def symbolic_indices(self, labels, n):
+        indices, in_range = safe_indices(labels, n)
+        return pt.specify_shape(indices, (None, self.depth)), in_range
+
     def random_columns(self):
         return {column: (..., place) for place, column in enumerate(self.columns)}
 

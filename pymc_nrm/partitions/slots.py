@@ -1,5 +1,7 @@
 """Flat partitions whose clusters own slots, so that labels index parameters."""
 
+import math
+
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
@@ -89,8 +91,9 @@ class Slots(Flat):
 
     def log_share_of_names(self, n_clusters):
         """Log probability that clusters own just these slots: minus the log number of injections into the slots."""
+        # PyTensor would compute the second term in single precision.
         K = float(self.max_clusters)
-        return pt.gammaln(K + 1.0 - n_clusters) - pt.gammaln(K + 1.0)
+        return pt.gammaln(K + 1.0 - n_clusters) - math.lgamma(K + 1.0)
 
     def symbolic_counts(self, slots):
         """Numbers of items of all slots, a vector of int64, given the slots of the items, each in range."""

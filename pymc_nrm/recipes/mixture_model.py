@@ -25,6 +25,7 @@ def mixture_model(
     kinds: Mapping[Any, str] | None = None,
     covariance: str | None = None,
     measure: Any = None,
+    together: Any = None,
     jitter_ties: bool = True,
 ) -> pm.Model:
     """Model of the rows of a table in clusters, with a family for each kind of column.
@@ -53,6 +54,8 @@ def mixture_model(
         Of the numeric columns within a cluster, as in :func:`~pymc_nrm.recipes.gaussian_mixture`: full if possible.
     measure : measure or ElicitedPrior, optional
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``, see :func:`~pymc_nrm.recipes.gaussian_mixture`.
+    together : array_like of int or str, shape (n,), optional
+        Groups of rows that always share a cluster, as in :class:`~pymc_nrm.Partition`.
     jitter_ties : bool
         Whether items with the same value of a numeric column are spread over the width of its rounding, as in
         :func:`~pymc_nrm.recipes.gaussian_mixture`.
@@ -111,7 +114,7 @@ def mixture_model(
     columns = {kind: [name for name, own in found.items() if own == kind] for kind in dict.fromkeys(found.values())}
     series = {name: df.iloc[:, k] for k, name in enumerate(found)}
     with pm.Model(coords={"item": item_names(df, "df")}, model=None) as model:
-        z = add_partition(measure)
+        z = add_partition(measure, together=together)
         for kind in (NUMERIC, BINARY, CATEGORICAL, COUNT):
             if kind not in columns:
                 continue

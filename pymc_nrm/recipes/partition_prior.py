@@ -12,13 +12,13 @@ from pymc_nrm.measures import DirichletProcess
 __all__ = ["add_partition"]
 
 
-def add_partition(measure=None, dims="item"):
+def add_partition(measure=None, dims="item", together=None):
     """Add the partition ``z`` of the items to the model at hand."""
     if measure is None:
         measure = DirichletProcess(pm.Gamma.dist(2.0, 1.0))
     if isinstance(measure, tuple):
         measure = type(measure)(*[_field(name, value) for name, value in measure._asdict().items()])
-    return Partition("z", measure, dims=dims)
+    return Partition("z", measure, dims=dims, together=together)
 
 
 def _field(name, value):

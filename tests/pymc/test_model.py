@@ -87,15 +87,6 @@ def test_point_logps(model):
     assert logps["z"] == pytest.approx(expected, rel=1e-8)
 
 
-def test_labels_in_another_order_have_probability_zero():
-    with pm.Model() as model:
-        nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
-    logp = model.compile_logp()
-    assert np.isfinite(logp({"z": np.array([0, 1, 1])}))
-    for labels in ([1, 0, 0], [0, 2, 1], [0, 0, 2], [-1, 0, 0], [0, 1, 3]):
-        assert logp({"z": np.array(labels)}) == -np.inf
-
-
 def test_graphviz(model):
     pytest.importorskip("graphviz")
     source = model.to_graphviz().source

@@ -68,7 +68,7 @@ def _longer_paths(levels, rng, paths, n_new):
 
 
 @_longer_paths.register(Levels)
-def _(levels, rng, paths, n_new):
+def _longer_random_paths(levels, rng, paths, n_new):
     depth, n = levels.alpha.shape[0], paths.shape[0] + n_new
     longer = np.empty((n, depth), dtype=np.int64)
     nodes, n_nodes = np.zeros(n, dtype=np.int64), 1
@@ -80,7 +80,7 @@ def _(levels, rng, paths, n_new):
 
 
 @_longer_paths.register(KnownPaths)
-def _(levels, rng, paths, n_new):
+def _longer_known_paths(levels, rng, paths, n_new):
     n, depth = paths.shape[0] + n_new, levels.paths.shape[1]
     if n > levels.paths.shape[0]:
         raise ValueError("paths are known for fewer items than are drawn")

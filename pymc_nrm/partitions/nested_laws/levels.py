@@ -38,17 +38,17 @@ def levels_of(measure):
 
 
 @levels_of.register(DirichletProcess)
-def _(measure):
+def _levels_of_dirichlet(measure):
     return Levels(measure.alpha, 0.0 * measure.alpha)
 
 
 @levels_of.register(PitmanYorProcess)
-def _(measure):
+def _levels_of_pitman_yor(measure):
     return Levels(measure.concentration, measure.discount)
 
 
 @levels_of.register(KnownPaths)
-def _(measure):
+def _levels_of_known_paths(measure):
     return measure
 
 

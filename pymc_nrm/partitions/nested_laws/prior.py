@@ -64,7 +64,7 @@ def _log_probability(levels, paths):
 
 
 @_log_probability.register(KnownPaths)
-def _(levels, paths):
+def _log_probability_of_known(levels, paths):
     known = levels.paths
     if known.shape[0] != paths.shape[0]:
         return -math.inf
@@ -76,7 +76,7 @@ def _(levels, paths):
 
 
 @_log_probability.register(Levels)
-def _(levels, paths):
+def _log_probability_of_random(levels, paths):
     n = paths.shape[0]
     everyone = np.ones(n, dtype=np.bool_)
     parents = np.zeros(n, dtype=np.int64)

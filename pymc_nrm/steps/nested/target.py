@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from pymc_nrm.distributions.tree_mixture import TreeMixtureRV
 from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
 from pymc_nrm.steps.target import Target
 
@@ -12,7 +11,7 @@ class NestedTarget(Target):
 
     def __init__(self, model, partition, point, compile_kwargs=None):
         super().__init__(model, partition, point, compile_kwargs)
-        trees = [rv.name for rv in self.mixtures if isinstance(rv.owner.op, TreeMixtureRV)]
+        trees = [rv.name for rv in self.mixtures if rv.owner.op.kind.takes_trees]
         if len(trees) > 1:
             raise ValueError(
                 f"NestedPartition {partition.name!r} must have at most one Mixture with a tree family; got {trees}. "

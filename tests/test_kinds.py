@@ -1,0 +1,106 @@
+"""What every kind of partition promises, whatever its values look like."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytest
+
+import pymc_nrm as nrm
+from pymc_nrm.model.rvs import kind_of
+from pymc_nrm.partitions.labels import all_partitions
+from pymc_nrm.testing import largest_z
+
+MEASURE = nrm.PitmanYorProcess(0.3, 1.2)
+WEIGHTS = nrm.HierarchicalDirichletProcess(0.8, 1.5)
+
+
+def columns(number):
+    """Matrices of this number of columns, each a partition of three items."""
+    return np.array([np.column_stack(one) for one in itertools.product(all_partitions(3), repeat=number)])
+
+
+# Variables of every kind, each with candidates for values, some of which are none.
+ANY_LABELS = np.array(list(itertools.product(range(-1, 5), repeat=4)))
+KINDS = {
+    "ordered": (lambda: nrm.Partition.dist(MEASURE, 4), ANY_LABELS),
+    "slots": (lambda: nrm.Partition.dist(MEASURE, 4, max_clusters=4), ANY_LABELS),
+    "together": (lambda: nrm.Partition.dist(MEASURE, 4, together=["a", "b", "a", "c"]), ANY_LABELS),
+    "nested": (lambda: nrm.NestedPartition.dist(MEASURE, 2, n=3), columns(2)),
+    "weighted": (lambda: nrm.NestedPartition.dist(MEASURE, 1, WEIGHTS, n=3), columns(3)),
+    "known": (lambda: nrm.NestedPartition.dist(weights=WEIGHTS, paths=[7, 2, 7]), columns(3)),
+}
+
+
+def values_of(kind):
+    """Candidates for values."""
+    return KINDS[kind][1]
+
+
+@pytest.fixture(scope="module")
+def density():
+    """Log density of the values of a kind."""
+    functions = {}
+
+    def of(kind, values):
+        if kind not in functions:
+            variable = KINDS[kind][0]()
+            value = variable.type("value")
+            functions[kind] = pytensor.function([value], pm.logp(variable, value), mode="FAST_COMPILE")
+        return np.array([float(functions[kind](value)) for value in values])
+
+    return of
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_probabilities_of_all_values_sum_to_one(kind, density):
+    """Labels out of range and those that are not canonical have none."""
+    assert np.exp(density(kind, values_of(kind))).sum() == pytest.approx(1.0, rel=1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_forward_draws_have_this_law(kind, density):
+    values = values_of(kind)
+    probabilities = np.exp(density(kind, values))
+    values, probabilities = values[probabilities > 0], probabilities[probabilities > 0]
+    draws = pm.draw(KINDS[kind][0](), 20_000, random_seed=4)
+    frequencies = np.array([(draws == value).reshape(len(draws), -1).all(axis=1).mean() for value in values])
+    assert frequencies.sum() == pytest.approx(1.0)
+    scores = (frequencies - probabilities) / np.sqrt(probabilities * (1.0 - probabilities) / len(draws))
+    assert np.abs(scores).max() < largest_z((1, len(draws)), len(scores))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_python_draws_what_numba_draws(kind):
+    variable = KINDS[kind][0]()
+    drawn = [pm.draw(variable, 5, random_seed=2, mode=mode) for mode in ("NUMBA", "FAST_COMPILE")]
+    np.testing.assert_array_equal(*drawn)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_are_read_in_canonical_form(kind, density):
+    variable = KINDS[kind][0]()
+    own = kind_of(variable).named("z")
+    for value in values_of(kind)[:: max(len(values_of(kind)) // 40, 1)]:
+        if np.isfinite(density(kind, [value])[0]):
+            np.testing.assert_array_equal(own.renamed(value, len(value), "value"), value)
+            np.testing.assert_array_equal(own.of_items(own.read({"z": value})), value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds_are_equal_by_what_they_say_in_every_process(kind):
+    first, second = (kind_of(KINDS[kind][0]()) for _ in range(2))
+    copied = pickle.loads(pickle.dumps(first))
+    assert first == second == copied
+    assert hash(first) == hash(second) == hash(copied)
+    others = [kind_of(KINDS[other][0]()) for other in KINDS if other != kind]
+    assert first not in others
+
+
+def test_kinds_with_other_options_differ():
+    assert kind_of(nrm.Partition.dist(MEASURE, 4, max_clusters=2)) != kind_of(KINDS["slots"][0]())
+    assert kind_of(nrm.Partition.dist(MEASURE, 4, together=[1, 2, 3, 3])) != kind_of(KINDS["together"][0]())
+    assert kind_of(nrm.NestedPartition.dist(weights=WEIGHTS, paths=[7, 3, 7])) != kind_of(KINDS["known"][0]())
+    assert kind_of(pm.Normal.dist()) is None
