@@ -4,6 +4,8 @@ PyMC is imported when a prior is made, so that everything else about families wo
 """
 
 import inspect
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -41,10 +43,10 @@ TypeError
     If there is no model at hand, or the data are not numbers."""
 
 
-def shared_text(refused=""):
+def shared_text[F: Callable[..., Any]](refused: str = "") -> Callable[[F], F]:
     """Decorator of ``from_data`` and ``learned`` that inserts what all families say before the examples."""
 
-    def insert(function):
+    def insert(function: F) -> F:
         signature, is_learned = inspect.signature(function), function.__name__ == "learned"
         text = _SECTIONS.format(
             arguments="\n".join(_ARGUMENTS[name] for name in signature.parameters if name != "cls"),
