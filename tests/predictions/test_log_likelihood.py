@@ -114,7 +114,7 @@ def test_items_of_a_kind_that_count_otherwise(labels):
     """Draws ask the kind for what the measure counts, and whether other items tell the cluster of an item."""
     case, measure, labels = CASES["PoissonGamma"], MEASURES["NGG"], np.array(labels)
     draws = posterior_draws(draws_of([labels]), make_model(measure, case))
-    draws.kind = Pair()
+    draws.kind = Pair().named("z")
     [draw] = draws
 
     def log_joint(labels, items):
