@@ -204,7 +204,7 @@ def stacked(posterior, name):
             f"the posterior has no draws of {name!r}, which the model needs; it has {sorted(map(str, posterior))}"
         )
     values = posterior[name].transpose(*SAMPLE_DIMS, ...).to_numpy()
-    return values.reshape(-1, *values.shape[2:])
+    return values.reshape(values.shape[0] * values.shape[1], *values.shape[2:])
 
 
 def posterior_of(idata, *, by_chain=False):
