@@ -137,7 +137,7 @@ def test_densities_and_what_else_pymc_puts_into_a_result():
 
 
 def test_statistics_have_one_order_in_every_process():
-    """PyMC gives a statistic of NUTS the name of one of splits and merges; which of them was left depended on hashes."""
+    """PyMC gives a statistic of NUTS the name of one of splits and merges; which was left depended on hashes."""
     stats = run(5, model=make_model(n_partitions=2), partition_diagnostics=False).sample_stats
     assert stats["acceptance_rate"].dims == ("chain", "draw")
     renamed = {"acceptance_rate", "lp", "n_steps", "tree_depth"}
