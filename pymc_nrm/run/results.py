@@ -25,11 +25,19 @@ def join_chains(records, n_chains):
     return record._replace(values=arrays, stats=stats, seconds=seconds)
 
 
+class _Statistics(MultiTrace):
+    """Traces whose statistics PyMC converts in one order, so that ``acceptance_rate`` is always that of NUTS."""
+
+    @property
+    def stat_names(self):
+        return sorted(super().stat_names)
+
+
 def to_datatree(record, model, *, thin, keep_warning_stat, include_transformed=False, coords=(), dims=(), **kwargs):
     """Make the result that ``pm.sample`` would return; values keep their types and are not copied."""
     from arviz_base import dict_to_dataset  # slow to import
 
-    trace = MultiTrace([_trace_of_statistics(record, model, number) for number in range(len(record.stats))])
+    trace = _Statistics([_trace_of_statistics(record, model, number) for number in range(len(record.stats))])
     trace.report._n_tune, trace.report._n_draws = record.n_tune, record.n_draw_rows
     trace.report._t_sampling = record.seconds
     of_model = coords_and_dims_for_inferencedata(model)

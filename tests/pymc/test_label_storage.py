@@ -136,6 +136,15 @@ def test_densities_and_what_else_pymc_puts_into_a_result():
             np.testing.assert_array_equal(compact[group][name], array[:, 1::2], err_msg=name)
 
 
+def test_statistics_have_one_order_in_every_process():
+    """PyMC gives a statistic of NUTS the name of one of splits and merges; which was left depended on hashes."""
+    stats = run(5, model=make_model(n_partitions=2), partition_diagnostics=False).sample_stats
+    assert stats["acceptance_rate"].dims == ("chain", "draw")
+    renamed = {"acceptance_rate", "lp", "n_steps", "tree_depth"}
+    names = [name for name in stats.data_vars if name not in renamed]
+    assert names == sorted(names)
+
+
 def test_callbacks_read_what_was_kept():
     seen = []
 
