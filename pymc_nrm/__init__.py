@@ -39,9 +39,15 @@ from pymc_nrm.predictions import (
     sample_posterior_predictive,
     sample_random_measure,
 )
-from pymc_nrm.recipes import gaussian_mixture, jitter_ties, mixture_model, table_data
-from pymc_nrm.recipes.elicitation import elicit, suggest_max_clusters
-from pymc_nrm.recipes.estimator import MixtureEstimator
+from pymc_nrm.recipes import (
+    MixtureEstimator,
+    elicit,
+    gaussian_mixture,
+    jitter_ties,
+    mixture_model,
+    suggest_max_clusters,
+    table_data,
+)
 from pymc_nrm.run import resume, sample
 from pymc_nrm.stats import (
     add_diagnostics,

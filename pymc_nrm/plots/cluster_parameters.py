@@ -10,7 +10,7 @@ from pymc_nrm.checks import check_count
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_axes import INNER, OUTER, interval_entries, interval_probability, interval_tails
 from pymc_nrm.plots.cluster_points import Groups, grouped_points
-from pymc_nrm.plots.options import LEGEND, LINE, PlotCollection, options_of_plots
+from pymc_nrm.plots.options import LEGEND, LINE, OF_BACKEND, PlotCollection, options_of_plots
 from pymc_nrm.plots.styles import GREY, cluster_style
 from pymc_nrm.plots.visuals import grouped_lines
 from pymc_nrm.stats.cluster_parameters import cluster_parameters
@@ -20,12 +20,7 @@ MAX_CLUSTERS = 32
 
 
 @options_of_plots(
-    {
-        "interval, inner_interval": LINE,
-        "median": "``scatter`` of the backend",
-        "xlabel, ylabel": "functions of the backend with these names",
-        **LEGEND,
-    },
+    {"interval, inner_interval": LINE, "median": "``scatter`` of the backend", "xlabel, ylabel": OF_BACKEND, **LEGEND},
     method="wrap",
 )
 def plot_cluster_parameters(

@@ -51,20 +51,19 @@ def columns_of_text(X):
 
 def _places(names, features):
     """Positions of features that are given by position or name."""
-    allowed = f"features must be a list of at least one name or place among the columns of X ({', '.join(names)})"
-    if isinstance(features, str | bytes) or not isinstance(features, Iterable):
-        raise ValueError(f"{allowed}; got {features!r}")
-    kept = []
-    for feature in features:
-        if isinstance(feature, str) and feature in names:
-            kept.append(names.index(feature))
-        elif isinstance(feature, int | np.integer) and not isinstance(feature, bool) and 0 <= feature < len(names):
-            kept.append(int(feature))
-        else:
-            raise ValueError(f"{allowed}; got {feature!r}")
-    if not kept:
-        raise ValueError(f"{allowed}; got {features!r}")
-    return kept
+    given = list(features) if isinstance(features, Iterable) and not isinstance(features, str | bytes) else []
+    places = [names.index(one) if isinstance(one, str) and one in names else one for one in given]
+    wrong = [one for one, place in zip(given, places, strict=True) if not _is_place(place, len(names))]
+    if wrong or not given:
+        raise ValueError(
+            f"features must be a list of at least one name or place among the columns of X ({', '.join(names)}); "
+            f"got {wrong[0] if wrong else features!r}"
+        )
+    return [int(place) for place in places]
+
+
+def _is_place(place, n):
+    return isinstance(place, int | np.integer) and not isinstance(place, bool) and 0 <= place < n
 
 
 def _is_text(column):

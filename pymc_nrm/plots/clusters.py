@@ -11,7 +11,7 @@ from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_points import columns_of_text, feature_matrix, group_clusters, grouped_points
 from pymc_nrm.plots.ellipses import component_moments, ellipse_dataset, empirical_moments
 from pymc_nrm.plots.estimates import by_size, estimate_labels, label_numbers
-from pymc_nrm.plots.options import LEGEND, PlotCollection, options_of_plots
+from pymc_nrm.plots.options import LEGEND, OF_BACKEND, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import grouped_lines, set_yticks
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.point_estimate import point_estimate
@@ -27,7 +27,7 @@ MAX_NAMES = 6
     {
         "points": "``scatter`` of the backend, once for each cluster",
         "components": "``line`` of the backend, once for each cluster",
-        "xlabel, ylabel, yticks": "functions of the backend with these names",
+        "xlabel, ylabel, yticks": OF_BACKEND,
         **LEGEND,
     },
     backends=("matplotlib", "plotly", "none"),

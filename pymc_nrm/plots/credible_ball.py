@@ -8,7 +8,7 @@ import xarray as xr
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_points import Groups, feature_matrix, grouped_points
 from pymc_nrm.plots.estimates import by_size, distance_unit, matched_labels
-from pymc_nrm.plots.options import BACKENDS, PlotCollection, options_of_plots
+from pymc_nrm.plots.options import BACKENDS, IMSHOW, OF_BACKEND, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, image
 
 BOUNDS = {
@@ -22,8 +22,8 @@ MAX_ITEMS = 2000
 @options_of_plots(
     {
         "points": "``scatter`` of the backend, once for each cluster",
-        "image": ":meth:`matplotlib.axes.Axes.imshow`",
-        "title, xlabel, ylabel": "functions of the backend with these names",
+        "image": IMSHOW,
+        "title, xlabel, ylabel": OF_BACKEND,
     },
     method="wrap",
 )

@@ -8,7 +8,7 @@ import xarray as xr
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_axes import interval_probability
 from pymc_nrm.plots.cluster_points import feature_matrix
-from pymc_nrm.plots.options import LABELS, LEGEND, SCATTER, PlotCollection, options_of_plots
+from pymc_nrm.plots.options import HIST, LABELS, LEGEND, SCATTER, PlotCollection, options_of_plots
 from pymc_nrm.plots.styles import CLUSTER_COLORS, GREY, hollow
 from pymc_nrm.plots.visuals import band, bins_dataset, contour, points_dataset, whiskers
 
@@ -19,7 +19,7 @@ MAX_RUG = 1000
 
 @options_of_plots(
     {
-        "histogram": ":func:`arviz_plots.visuals.hist`",
+        "histogram": HIST,
         "rug, points": SCATTER,
         "band": "``fill_between_y`` of the backend, or ``line`` for probabilities of counts",
         "mean": ":func:`arviz_plots.visuals.line_xy`, or ``scatter_xy`` for probabilities of counts",

@@ -10,7 +10,7 @@ import xarray as xr
 from pymc_nrm.checks import check_probability
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.estimates import distance_unit
-from pymc_nrm.plots.options import LABELS, LEGEND, PlotCollection, options_of_plots
+from pymc_nrm.plots.options import HIST, LABELS, LEGEND, VLINE, PlotCollection, options_of_plots
 from pymc_nrm.plots.styles import CLUSTER_COLORS
 from pymc_nrm.plots.visuals import bins_dataset
 from pymc_nrm.stats.draws import partition_draws
@@ -26,14 +26,7 @@ NAMES = {
 MAX_BINS = 60
 
 
-@options_of_plots(
-    {
-        "histogram": ":func:`arviz_plots.visuals.hist`",
-        "mean, radius": ":func:`arviz_plots.visuals.vline`",
-        **LABELS,
-        **LEGEND,
-    }
-)
+@options_of_plots({"histogram": HIST, "mean, radius": VLINE, **LABELS, **LEGEND})
 def plot_distance(
     idata: xr.DataTree | xr.Dataset | xr.DataArray,
     estimate: Any = None,

@@ -9,7 +9,7 @@ from pymc_nrm.checks import check_flag
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_axes import number_axis
 from pymc_nrm.plots.estimates import prior_draws
-from pymc_nrm.plots.options import LABELS, LEGEND, LINE, SCATTER, PlotCollection, options_of_plots
+from pymc_nrm.plots.options import BARS, LABELS, LEGEND, LINE, SCATTER, PlotCollection, options_of_plots
 from pymc_nrm.plots.styles import CLUSTER_COLORS, CROSS, PRIOR_COLOR, hollow
 from pymc_nrm.plots.visuals import bars, whiskers
 from pymc_nrm.recipes.elicitation import ElicitedPrior
@@ -20,15 +20,7 @@ from pymc_nrm.stats.draws import partition_draws
 TAIL = 0.005
 
 
-@options_of_plots(
-    {
-        "bars": "``hist`` of the backend, once for each bar; also ``width``",
-        "error": LINE,
-        "prior, chains": SCATTER,
-        **LABELS,
-        **LEGEND,
-    }
-)
+@options_of_plots({"bars": BARS, "error": LINE, "prior, chains": SCATTER, **LABELS, **LEGEND})
 def plot_n_clusters(
     idata: xr.DataTree | xr.Dataset | xr.DataArray,
     *,

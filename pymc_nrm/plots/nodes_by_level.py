@@ -20,12 +20,7 @@ SHIFT = 0.14
 
 
 @options_of_plots(
-    {
-        "interval, inner_interval, prior": LINE,
-        "median, prior_median, chains": SCATTER,
-        **LABELS,
-        **LEGEND,
-    }
+    {"interval, inner_interval, prior": LINE, "median, prior_median, chains": SCATTER, **LABELS, **LEGEND}
 )
 def plot_nodes_by_level(
     idata: xr.DataTree | xr.Dataset | xr.DataArray,

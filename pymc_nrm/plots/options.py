@@ -14,7 +14,10 @@ else:  # imported with the first plot
 BACKENDS = ("matplotlib", "bokeh", "plotly", "none")
 
 # What draws visuals that many plots have.
-LINE, SCATTER = "``line`` of the backend", ":func:`arviz_plots.visuals.scatter_xy`"
+BARS, LINE = "``hist`` of the backend, once for each bar; also ``width``", "``line`` of the backend"
+SCATTER, LINE_XY = ":func:`arviz_plots.visuals.scatter_xy`", ":func:`arviz_plots.visuals.line_xy`"
+HIST, VLINE = ":func:`arviz_plots.visuals.hist`", ":func:`arviz_plots.visuals.vline`"
+OF_BACKEND, IMSHOW = "functions of the backend with these names", ":meth:`matplotlib.axes.Axes.imshow`"
 LABELS = {"xlabel, ylabel": ":func:`arviz_plots.visuals.labelled_x`, ``labelled_y``"}
 LEGEND = {"legend": "``legend`` of the backend"}
 

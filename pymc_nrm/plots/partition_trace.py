@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.options import LEGEND, PlotCollection, options_of_plots
+from pymc_nrm.plots.options import LEGEND, LINE_XY, PlotCollection, options_of_plots
 from pymc_nrm.plots.styles import CLUSTER_COLORS
 from pymc_nrm.stats.diagnostics import GROUP
 from pymc_nrm.stats.quantities import SCALARS, partition_quantities
@@ -23,7 +23,7 @@ N_BINS = 30
 @options_of_plots(
     {
         "trace": ":func:`arviz_plots.visuals.line`",
-        "distribution": ":func:`arviz_plots.visuals.line_xy`",
+        "distribution": LINE_XY,
         "xlabel, xlabel_distribution, ylabel": ":func:`arviz_plots.visuals.labelled_x`, ``labelled_y``",
         **LEGEND,
     }

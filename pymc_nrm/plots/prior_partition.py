@@ -17,7 +17,7 @@ from pymc_nrm.plots.cluster_axes import (
     on_log_scale,
     rank_axis,
 )
-from pymc_nrm.plots.options import LABELS, LEGEND, LINE, SCATTER, PlotCollection, options_of_plots
+from pymc_nrm.plots.options import BARS, LABELS, LEGEND, LINE, SCATTER, VLINE, PlotCollection, options_of_plots
 from pymc_nrm.plots.styles import CLUSTER_COLORS
 from pymc_nrm.plots.visuals import bars
 from pymc_nrm.recipes.elicitation import ElicitedPrior
@@ -33,8 +33,8 @@ WIDEST_NAME = 30
 
 @options_of_plots(
     {
-        "bars": "``hist`` of the backend, once for each bar; also ``width``",
-        "mean": ":func:`arviz_plots.visuals.vline`",
+        "bars": BARS,
+        "mean": VLINE,
         "interval, inner_interval": LINE,
         "median": SCATTER,
         "title": "``title`` of the backend",

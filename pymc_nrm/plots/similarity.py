@@ -8,7 +8,7 @@ import xarray as xr
 from pymc_nrm.checks import check_count
 from pymc_nrm.plots.canvas import Canvas, check_names
 from pymc_nrm.plots.estimates import by_size, estimate_labels
-from pymc_nrm.plots.options import LABELS, PlotCollection, options_of_plots
+from pymc_nrm.plots.options import IMSHOW, LABELS, LINE_XY, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, color_bar, image, set_yticks, with_gaps
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.nested.levels import levels
@@ -22,9 +22,9 @@ CLUSTER_EDGES = "#d55e00"
 
 @options_of_plots(
     {
-        "image": ":meth:`matplotlib.axes.Axes.imshow`",
+        "image": IMSHOW,
         "color_bar": ":meth:`matplotlib.figure.Figure.colorbar`",
-        "clusters": ":func:`arviz_plots.visuals.line_xy`",
+        "clusters": LINE_XY,
         "xticks, yticks": ":func:`arviz_plots.visuals.set_xticks`, and the same for y",
         **LABELS,
     },

@@ -9,7 +9,7 @@ import xarray as xr
 
 from pymc_nrm.checks import check_flag
 from pymc_nrm.plots.canvas import Canvas, check_names
-from pymc_nrm.plots.options import LABELS, SCATTER, PlotCollection, options_of_plots
+from pymc_nrm.plots.options import LABELS, LINE_XY, SCATTER, PlotCollection, options_of_plots
 from pymc_nrm.plots.styles import CLUSTER_COLORS
 from pymc_nrm.plots.tree_layout import tree_layout
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, node_images, only_below, pies, right_names, texts
@@ -26,7 +26,7 @@ ROOT_AREA, LEAST_AREA = 700.0, 10.0
 
 @options_of_plots(
     {
-        "branches, items": ":func:`arviz_plots.visuals.line_xy`",
+        "branches, items": LINE_XY,
         "nodes": SCATTER,
         "composition": ":meth:`matplotlib.axes.Axes.scatter`; also ``colors``",
         "images": ":class:`matplotlib.offsetbox.OffsetImage`; also ``width``, in points",

@@ -99,11 +99,11 @@ def grouped_lines(da, target, *, styles, **kwargs):
     return drawn
 
 
-def panel_text(da, target, *, texts, dims, kind, **kwargs):
+def panel_text(da, target, *, texts, dims, kind, text=None, **kwargs):
     """Name of an axis or title of a plot among several, by its coordinates."""
     key = tuple(da[dim].item() for dim in dims)
-    text = texts.get(key if len(dims) > 1 else key[0])
-    return None if text is None else getattr(backend_of(target), kind)(text, target, **kwargs)
+    own = texts.get(key if len(dims) > 1 else key[0])
+    return None if own is None else getattr(backend_of(target), kind)(text or own, target, **kwargs)
 
 
 def set_yticks(da, target, *, values, labels, **kwargs):

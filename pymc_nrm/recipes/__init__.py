@@ -1,8 +1,19 @@
-"""Models from a matrix or a table in one call."""
+"""Models from a matrix or a table in one call, elicited priors, and the interface of scikit-learn."""
 
+from pymc_nrm.recipes.elicitation import ElicitedPrior, elicit, suggest_max_clusters
+from pymc_nrm.recipes.estimator import MixtureEstimator
 from pymc_nrm.recipes.gaussian_mixture import gaussian_mixture
 from pymc_nrm.recipes.mixture_model import mixture_model
 from pymc_nrm.recipes.table_data import table_data
 from pymc_nrm.recipes.ties import jitter_ties
 
-__all__ = ["gaussian_mixture", "jitter_ties", "mixture_model", "table_data"]
+__all__ = [
+    "ElicitedPrior",
+    "MixtureEstimator",
+    "elicit",
+    "gaussian_mixture",
+    "jitter_ties",
+    "mixture_model",
+    "suggest_max_clusters",
+    "table_data",
+]

@@ -5,8 +5,6 @@ import warnings
 import numpy as np
 import pandas as pd
 
-__all__ = ["FEW_VALUES", "check_text", "numbers_in_text", "warn_of_doubtful_numbers"]
-
 # Whole numbers with at most so many different values may be anything, and other numbers with at most so many.
 FEW_VALUES, _FEWEST_VALUES = 20, 5
 

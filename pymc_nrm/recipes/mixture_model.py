@@ -9,8 +9,17 @@ import pymc as pm
 from pymc_nrm.checks import check_flag
 from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, PoissonGamma
-from pymc_nrm.recipes.columns import BINARY, CATEGORICAL, COUNT, NUMERIC, column_kinds, item_names, numbers_of
-from pymc_nrm.recipes.levels import column_levels, level_codes
+from pymc_nrm.recipes.columns import (
+    BINARY,
+    CATEGORICAL,
+    COUNT,
+    NUMERIC,
+    column_kinds,
+    column_levels,
+    item_names,
+    level_codes,
+    numbers_of,
+)
 from pymc_nrm.recipes.numeric_block import add_numeric_block, check_covariance
 from pymc_nrm.recipes.partition_prior import add_partition
 

@@ -11,8 +11,6 @@ from pymc_nrm.families.sample_covariance import check_full_rank, dependent_colum
 from pymc_nrm.recipes.columns import name_of_column
 from pymc_nrm.recipes.ties import with_jittered_ties
 
-__all__ = ["COVARIANCES", "add_numeric_block", "check_covariance"]
-
 # A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_recipes")
 
@@ -35,11 +33,10 @@ def check_covariance(covariance):
         raise ValueError(f"covariance must be None, 'full' or 'diagonal'; got {covariance!r}")
 
 
-def add_numeric_block(name, z, X, covariance=None, jitter_ties=True):
+def add_numeric_block(name, z, X, covariance, jitter_ties):
     """Add Gaussian data of the items of a partition to the model at hand, with learned hyperparameters. Shapes: ``X``
     (n, d).
     """
-    check_covariance(covariance)
     recorded = np.asarray(X, dtype="float64")
     # Whether columns are combinations of others is seen in what was recorded: jitter hides it.
     if covariance is None:

@@ -9,16 +9,14 @@ from pytensor.tensor.random.op import RandomVariable
 from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.measures import DirichletProcess
 
-__all__ = ["add_partition"]
 
-
-def add_partition(measure=None, dims="item", together=None):
+def add_partition(measure, together=None):
     """Add the partition ``z`` of the items to the model at hand."""
     if measure is None:
         measure = DirichletProcess(pm.Gamma.dist(2.0, 1.0))
     if isinstance(measure, tuple):
         measure = type(measure)(*[_field(name, value) for name, value in measure._asdict().items()])
-    return Partition("z", measure, dims=dims, together=together)
+    return Partition("z", measure, dims="item", together=together)
 
 
 def _field(name, value):

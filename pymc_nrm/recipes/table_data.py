@@ -9,8 +9,7 @@ import xarray as xr
 
 from pymc_nrm.model.dependents import mixtures_of
 from pymc_nrm.model.rvs import checked_model, find_partition
-from pymc_nrm.recipes.columns import CATEGORICAL, KINDS, NUMERIC, check_table, item_names, numbers_of
-from pymc_nrm.recipes.levels import level_codes
+from pymc_nrm.recipes.columns import CATEGORICAL, KINDS, NUMERIC, check_table, item_names, level_codes, numbers_of
 
 __all__ = ["table_data"]
 

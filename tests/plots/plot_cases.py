@@ -1,13 +1,16 @@
-"""Draws of a partition, made without sampling, and a smoke test on every backend that is installed."""
-
-import importlib.util
-import warnings
+"""Draws, data and trees for plots, made without sampling."""
 
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.families import NormalGamma
+from pymc_nrm.measures import DirichletProcess
+from pymc_nrm.moves.guide_trees.tree import build_tree, cut_tree
+from pymc_nrm.trees import bhc
+from pymc_nrm.trees.clustering_result import Dendrogram
+
 TRUE = np.repeat([0, 1, 2, 3], [12, 8, 6, 1])
-BACKENDS = ("matplotlib", "plotly", "bokeh")
+N = len(TRUE)
 
 
 def in_order(labels):
@@ -64,33 +67,48 @@ def make_data(d):
     return rng.normal(size=(len(TRUE), d)) + 8.0 * rng.normal(size=(4, d))[TRUE]
 
 
+def make_ball():
+    coarse, fine = np.minimum(TRUE, 1), np.arange(N)
+    return xr.Dataset(
+        {
+            "center": ("item", TRUE),
+            "horizontal": (("horizontal_tie", "item"), np.stack([fine[::-1], TRUE])),
+            "upper_vertical": (("upper_vertical_tie", "item"), coarse[None]),
+            "lower_vertical": (("lower_vertical_tie", "item"), fine[None]),
+            "upper_vertical_distance": ("upper_vertical_tie", [0.5]),
+            "radius": 1.25,
+        },
+        attrs={"base": 2},
+    )
+
+
+def normal_density(d, n_draws=50):
+    rng = np.random.default_rng(4)
+    shift = rng.normal(0.0, 0.1, n_draws)
+    if d == 1:
+        grid = np.linspace(-4, 4, 81)
+        coords = {"point": grid}
+        values = [np.exp(-0.5 * (grid - s) ** 2) / np.sqrt(2 * np.pi) for s in shift]
+    else:
+        x, y = (axis.ravel() for axis in np.meshgrid(np.linspace(-4, 4, 61), np.linspace(-5, 5, 71), indexing="ij"))
+        coords = {"x_0": ("point", x), "x_1": ("point", y)}
+        values = [np.exp(-0.5 * ((x - s) ** 2 + y**2)) / (2 * np.pi) for s in shift]
+    values = np.reshape(values, (2, n_draws // 2, -1))
+    return xr.Dataset({"density": (("chain", "draw", "point"), values)}, coords=coords, attrs={"kind": "density"})
+
+
+def dendrogram_of(merges, log_d):
+    tree = build_tree(merges, log_d)
+    nothing = np.zeros(len(tree.parent))
+    return Dendrogram(tree, cut_tree(tree), nothing, nothing, 0.0, 0.0)
+
+
+def clustered(n_clusters):
+    rng = np.random.default_rng(3)
+    x = rng.permutation(np.repeat(100.0 * np.arange(n_clusters), 4)) + rng.normal(0.0, 0.3, 4 * n_clusters)
+    family = NormalGamma(mu=float(x.mean()), kappa=1e-5, alpha=2.0, beta=0.2)
+    return bhc(x, family, DirichletProcess(1.0), random_seed=1)
+
+
 def result(draws):
     return xr.DataTree.from_dict({"posterior": xr.Dataset({"z": draws})})
-
-
-def smoke(plot, *args, backends=BACKENDS, tmp_path=None, **kwargs):
-    """Draw on all backends that are installed; with matplotlib, without a warning and with nothing cut off."""
-    for backend in backends:
-        if importlib.util.find_spec(backend) is None:
-            continue
-        if backend == "matplotlib":
-            import matplotlib
-
-            matplotlib.use("Agg")
-        collection = plot(*args, backend=backend, **kwargs)
-        if backend == "matplotlib":
-            figure = collection.viz["figure"].item()
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                figure.canvas.draw()
-                check_inside(figure)
-            matplotlib.pyplot.close(figure)
-
-
-def check_inside(figure):
-    """Check that no text is cut off."""
-    box = figure.get_tightbbox()
-    width, height = figure.get_size_inches()
-    tolerance = 0.002
-    assert box.x0 >= -tolerance and box.y0 >= -tolerance
-    assert box.x1 <= width + tolerance and box.y1 <= height + tolerance

@@ -2,62 +2,87 @@
 
 import inspect
 import re
+import warnings
 
 import numpy as np
+import pymc as pm
 import pytest
 import xarray as xr
-from plot_cases import TRUE, make_data, make_draws, make_nested_draws, make_slot_draws
+from plot_cases import (
+    TRUE,
+    N,
+    clustered,
+    make_ball,
+    make_data,
+    make_draws,
+    make_nested_draws,
+    make_slot_draws,
+    normal_density,
+)
 
 from pymc_nrm import plots
 from pymc_nrm.measures import DirichletProcess, NormalizedInverseGaussian
+from pymc_nrm.plots import plot_n_clusters
 from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
-from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
-from pymc_nrm.plots.clusters import plot_clusters
-from pymc_nrm.plots.distance import plot_distance
-from pymc_nrm.plots.n_clusters import plot_n_clusters
-from pymc_nrm.plots.nodes_by_level import plot_nodes_by_level
-from pymc_nrm.plots.partition_trace import plot_partition_trace
-from pymc_nrm.plots.prior_partition import plot_prior_partition
-from pymc_nrm.plots.similarity import plot_similarity
-from pymc_nrm.plots.tree import plot_tree
 from pymc_nrm.plots.visuals import bars, integer_ticks, points_dataset, whiskers
 
 azp = pytest.importorskip("arviz_plots")
+plt, plotly = ("matplotlib",), ("matplotlib", "plotly")
+RNG = np.random.default_rng(4)
+PALE, GAINS = np.linspace(0, 1, N), np.linspace(0, 1, 23)
+PRIORS = {
+    "DP": DirichletProcess(1),
+    "DP, unknown alpha": DirichletProcess(pm.Gamma.dist(2, 1)),
+    "NIG": NormalizedInverseGaussian(0.2),
+}
+LONG_NAMES = ["a long name"] * 12
 
-PRIORS = {"DP": DirichletProcess(1.0), "NIG": NormalizedInverseGaussian(0.2)}
-PLOTS = {
-    "n_clusters": lambda **kwargs: plot_n_clusters(make_draws(), **kwargs),
-    "cluster_parameters": lambda **kwargs: plot_cluster_parameters(make_slot_draws(), estimate=TRUE, **kwargs),
-    "cluster_sizes": lambda **kwargs: plot_cluster_sizes(make_draws(), **kwargs),
-    "partition_trace": lambda **kwargs: plot_partition_trace(make_draws(), **kwargs),
-    "similarity": lambda **kwargs: plot_similarity(make_draws(), order="dendrogram", **kwargs),
-    "similarity_of_level": lambda **kwargs: plot_similarity(make_nested_draws(), level=2, **kwargs),
-    "nodes_by_level": lambda **kwargs: plot_nodes_by_level(
-        make_nested_draws(), prior=make_nested_draws(seed=2), by_chain=True, **kwargs
-    ),
-    "tree": lambda **kwargs: plot_tree(make_nested_draws(), **kwargs),
-    "tree_of_classes": lambda **kwargs: plot_tree(
-        make_nested_draws(), composition=TRUE, images={0: np.eye(3)}, **kwargs
-    ),
-    "distance": lambda **kwargs: plot_distance(make_draws(), TRUE, **kwargs),
-    "prior_partition": lambda **kwargs: plot_prior_partition(PRIORS, 9, n_draws=10, random_seed=1, **kwargs),
-    "clusters": lambda **kwargs: plot_clusters(None, make_data(2), estimate=TRUE, uncertainty=False, **kwargs),
+
+def draws_and_truth():
+    return make_draws(), TRUE
+
+
+def nested():
+    return (make_nested_draws(),)
+
+
+# Pictures by what follows plot_ in the name of the function: arguments, options, and backends if not all.
+PICTURES = {
+    "n_clusters": (lambda: (make_draws(),), {"prior": np.full(10, 0.1), "by_chain": True}),
+    "cluster_parameters": (lambda: (make_slot_draws(),), {"estimate": TRUE}),
+    "cluster_sizes": (lambda: (make_draws(),), {}),
+    "cluster_sizes_1": (lambda: (make_draws(),), {"log": True}),
+    "partition_trace": (lambda: (make_draws(),), {}),
+    "similarity": (lambda: (make_draws(),), {"order": "dendrogram"}, plt),
+    "similarity_1": (lambda: (make_draws(),), {"estimate": TRUE}, plt),
+    "similarity_2": (nested, {"level": 2}, plt),
+    "nodes_by_level": (nested, {"prior": make_nested_draws(seed=2), "by_chain": True}),
+    "tree": (nested, {}, plt),
+    "tree_1": (nested, {"composition": TRUE, "images": {0: np.eye(3)}}, plt),
+    "distance": (draws_and_truth, {}),
+    "prior_partition": (lambda: (PRIORS, 30), {"n_draws": 20, "random_seed": 1}),
+    "prior_partition_1": (lambda: (DirichletProcess(0.5), 1), {"n_draws": 20, "random_seed": 1}),
+    "prior_partition_2": (lambda: (PRIORS, 500), {"n_draws": 20, "max_rank": 30, "random_seed": 1}),
+    "clusters": (lambda: (None, make_data(2)), {"estimate": TRUE, "uncertainty": False}, plotly),
+    "clusters_1": (lambda: (None, make_data(1)), {"estimate": TRUE, "uncertainty": PALE}, plotly),
+    "clusters_3": (lambda: (None, make_data(3)), {"estimate": TRUE, "uncertainty": PALE}, plotly),
+    "credible_ball": (lambda: (make_ball(),), {}, plt),
+    "credible_ball_1": (lambda: (make_ball(), make_data(1)), {}),
+    "credible_ball_2": (lambda: (make_ball(), make_data(2)), {}),
+    "density": (lambda: (normal_density(1),), {"data": RNG.normal(size=(100, 1))}),
+    "density_2": (lambda: (normal_density(2),), {"data": RNG.normal(size=(100, 2))}),
+    "dendrogram": (lambda: (clustered(3),), {"names": LONG_NAMES, "probabilities": True}),
+    "dendrogram_1": (lambda: (clustered(3),), {"names": LONG_NAMES, "gains": GAINS}, plotly),
 }
 
 
-@pytest.mark.parametrize("plot", PLOTS.values(), ids=PLOTS)
-def test_every_visual_can_be_left_out(plot):
-    drawn = plot(backend="none")
-    assert isinstance(drawn, azp.PlotCollection)
-    names = set(drawn.viz.children) - {"plot", "row_index", "col_index"}
-    assert {"xlabel", "ylabel"} <= names
-    for name in names:
-        without = plot(backend="none", visuals={name: False}).viz.children
-        assert name not in without
-    assert not names & set(plot(backend="none", visuals=dict.fromkeys(names, False)).viz.children)
-    with pytest.raises(ValueError, match="visuals must be among .*; got nonsense"):
-        plot(backend="none", visuals={"nonsense": False})
+def plot_of(picture):
+    return getattr(plots, "plot_" + re.sub("_[0-9]$", "", picture))
+
+
+def drawn(picture, **kwargs):
+    make, options, *_ = PICTURES[picture]
+    return plot_of(picture)(*make(), **options, **kwargs)
 
 
 @pytest.mark.parametrize("name", plots.__all__)
@@ -71,15 +96,28 @@ def test_options_are_those_of_all_plots(name):
     assert ", ".join(listed).split(", ") == list(plot.visuals)
 
 
-@pytest.mark.parametrize("plot", [PLOTS["n_clusters"], PLOTS["cluster_sizes"], PLOTS["similarity"]])
-def test_into_a_plot_collection_of_the_caller(plot):
-    whole = azp.PlotCollection.grid(xr.Dataset({"z": 0.0}), backend="none")
-    assert plot(plot_collection=whole) is whole
+@pytest.mark.parametrize("picture", [name for name in PICTURES if not re.match("(prior_partition|similarity)_", name)])
+def test_every_visual_can_be_left_out(picture):
+    whole = drawn(picture, backend="none")
+    assert isinstance(whole, azp.PlotCollection)
+    names = set(whole.viz.children) - {"plot", "row_index", "col_index"}
+    assert "ylabel" in names and names <= set(plot_of(picture).visuals)
+    for name in names:
+        assert name not in drawn(picture, backend="none", visuals={name: False}).viz.children
+    assert not names & set(drawn(picture, backend="none", visuals=dict.fromkeys(names, False)).viz.children)
+    with pytest.raises(ValueError, match="visuals must be among .*; got nonsense"):
+        drawn(picture, backend="none", visuals={"nonsense": False})
+
+
+@pytest.mark.parametrize("picture", ["n_clusters", "cluster_sizes", "similarity", "dendrogram"])
+def test_into_a_plot_collection_of_the_caller(picture):
+    whole = azp.PlotCollection.grid(xr.Dataset({"dendrogram" if picture == "dendrogram" else "z": 0.0}), backend="none")
+    assert drawn(picture, plot_collection=whole) is whole
     assert whole.viz["plot"].item()
     with pytest.raises(ValueError, match="plot_collection must be None .* got figure_kwargs"):
-        plot(plot_collection=whole, figure_kwargs={})
+        drawn(picture, plot_collection=whole, figure_kwargs={})
     with pytest.raises(ValueError, match="backend must be that of plot_collection, none; got matplotlib"):
-        plot(plot_collection=whole, backend="matplotlib")
+        drawn(picture, plot_collection=whole, backend="matplotlib")
 
 
 def test_arguments_of_the_caller_come_first():
@@ -116,3 +154,35 @@ def test_integer_ticks(rng):
         if high > low + 2:
             assert len(ticks) >= 2 or high - low < 12
         assert len(set(np.diff(ticks))) <= 1
+
+
+@pytest.mark.parametrize("backend", ["matplotlib", "plotly", "bokeh"])
+@pytest.mark.parametrize("name", PICTURES)
+def test_picture(name, backend):
+    """Drawn with matplotlib without a warning, nothing is cut off; other backends are refused where they cannot."""
+    pytest.importorskip(backend)
+    _, _, *backends = PICTURES[name]
+    if backends and backend not in backends[0]:
+        with pytest.raises(ValueError, match=f"can be drawn on the backends .*; got {backend}"):
+            drawn(name, backend=backend)
+        return
+    if backend == "matplotlib":
+        import matplotlib
+
+        matplotlib.use("Agg")
+    figure = drawn(name, backend=backend).viz["figure"].item()
+    if backend == "matplotlib":
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            figure.canvas.draw()
+            check_inside(figure)
+        matplotlib.pyplot.close(figure)
+
+
+def check_inside(figure):
+    """Check that no text is cut off."""
+    box = figure.get_tightbbox()
+    width, height = figure.get_size_inches()
+    tolerance = 0.002
+    assert box.x0 >= -tolerance and box.y0 >= -tolerance
+    assert box.x1 <= width + tolerance and box.y1 <= height + tolerance

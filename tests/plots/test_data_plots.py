@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from plot_cases import TRUE, make_data, smoke
+from plot_cases import TRUE, N, make_ball, make_data, normal_density
 from scipy.stats import multivariate_normal
 
 from pymc_nrm.plots.cluster_points import OTHERS_COLOR, feature_matrix, group_clusters
@@ -17,7 +17,6 @@ from pymc_nrm.plots.styles import CLUSTER_COLORS, MARKERS
 from pymc_nrm.stats import credible_ball
 
 pytest.importorskip("arviz_plots")
-N = len(TRUE)
 
 
 class TestEstimates:
@@ -202,37 +201,6 @@ class TestClusters:
         pc = plot_clusters(None, X, estimate=TRUE, uncertainty=False, backend="none")
         assert len(pc.viz["points"]["X"].values[0]["x"]) == 11
 
-    def test_errors(self, draws):
-        X = make_data(7)
-        with pytest.raises(ValueError, match="at most 6 features; got 7"):
-            plot_clusters(None, X, estimate=TRUE, uncertainty=False, backend="none")
-        with pytest.raises(ValueError, match="idata must be given"):
-            plot_clusters(None, X, estimate=TRUE, backend="none")
-        with pytest.raises(ValueError, match="one row for each of the 27 items"):
-            plot_clusters(draws, X[:5], estimate=TRUE, backend="none")
-        with pytest.raises(ValueError, match="uncertainty must be"):
-            plot_clusters(None, X[:, :2], estimate=TRUE, uncertainty=np.full(N, 2.0), backend="none")
-
-    @pytest.mark.parametrize("d", [1, 2, 3])
-    def test_smoke(self, d):
-        backends = ("matplotlib", "plotly")
-        smoke(plot_clusters, None, make_data(d), estimate=TRUE, uncertainty=np.linspace(0, 1, N), backends=backends)
-
-
-def make_ball():
-    coarse, fine = np.minimum(TRUE, 1), np.arange(N)
-    return xr.Dataset(
-        {
-            "center": ("item", TRUE),
-            "horizontal": (("horizontal_tie", "item"), np.stack([fine[::-1], TRUE])),
-            "upper_vertical": (("upper_vertical_tie", "item"), coarse[None]),
-            "lower_vertical": (("lower_vertical_tie", "item"), fine[None]),
-            "upper_vertical_distance": ("upper_vertical_tie", [0.5]),
-            "radius": 1.25,
-        },
-        attrs={"base": 2},
-    )
-
 
 class TestCredibleBall:
     def test_matrices_have_one_order(self):
@@ -263,36 +231,6 @@ class TestCredibleBall:
         upper = points.sel(partition="upper vertical bound").values
         drawn = [(k, len(group["x"]), group["facecolor"]) for k, group in enumerate(upper) if group is not None]
         assert drawn == [(0, 12, CLUSTER_COLORS[0]), (1, 15, CLUSTER_COLORS[1])]
-
-    def test_errors(self):
-        ball = make_ball()
-        with pytest.raises(ValueError, match="lacks horizontal"):
-            plot_credible_ball(ball.drop_vars("horizontal"), backend="none")
-        with pytest.raises(ValueError, match="one or two features; got 3"):
-            plot_credible_ball(ball, make_data(3), backend="none")
-        with pytest.raises(ValueError, match="matplotlib, none; got plotly"):
-            plot_credible_ball(ball, backend="plotly")
-
-    @pytest.mark.parametrize("d", [None, 1, 2])
-    def test_smoke(self, d):
-        smoke(plot_credible_ball, make_ball(), None if d is None else make_data(d), backends=("matplotlib",))
-        if d is not None:
-            smoke(plot_credible_ball, make_ball(), make_data(d))
-
-
-def normal_density(d, n_draws=50):
-    rng = np.random.default_rng(4)
-    shift = rng.normal(0.0, 0.1, n_draws)
-    if d == 1:
-        grid = np.linspace(-4, 4, 81)
-        coords = {"point": grid}
-        values = [np.exp(-0.5 * (grid - s) ** 2) / np.sqrt(2 * np.pi) for s in shift]
-    else:
-        x, y = (axis.ravel() for axis in np.meshgrid(np.linspace(-4, 4, 61), np.linspace(-5, 5, 71), indexing="ij"))
-        coords = {"x_0": ("point", x), "x_1": ("point", y)}
-        values = [np.exp(-0.5 * ((x - s) ** 2 + y**2)) / (2 * np.pi) for s in shift]
-    values = np.reshape(values, (2, n_draws // 2, -1))
-    return xr.Dataset({"density": (("chain", "draw", "point"), values)}, coords=coords, attrs={"kind": "density"})
 
 
 class TestDensity:
@@ -329,18 +267,3 @@ class TestDensity:
         np.testing.assert_allclose(pc.viz["histogram"]["density"].item()["y"], [0.5, 0.25, 0.25])
         assert pc.viz["mean"]["density"].item()["function"] == "scatter"
         assert pc.viz["xlabel"]["density"].item()["string"] == "count"
-
-    def test_errors(self):
-        density = normal_density(2)
-        with pytest.raises(ValueError, match="rectangular grid"):
-            plot_density(density.isel(point=slice(5)), backend="none")
-        with pytest.raises(ValueError, match="data must have 2 features"):
-            plot_density(density, data=np.zeros(4), backend="none")
-        with pytest.raises(ValueError, match="one or two features; got 3"):
-            plot_density(density.assign_coords(x_2=("point", density["x_0"].values)), backend="none")
-        with pytest.raises(ValueError, match="variable density"):
-            plot_density(xr.Dataset(), backend="none")
-
-    @pytest.mark.parametrize("d", [1, 2])
-    def test_smoke(self, rng, d):
-        smoke(plot_density, normal_density(d), data=rng.normal(size=(100, d)))

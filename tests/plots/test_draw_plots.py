@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from plot_cases import TRUE, make_draws, make_slot_draws, result, smoke
+from plot_cases import TRUE, N, make_draws, make_slot_draws, result
 
 from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
@@ -15,8 +15,6 @@ from pymc_nrm.plots.styles import CLUSTER_COLORS
 from pymc_nrm.stats import cluster_parameters
 
 pytest.importorskip("arviz_plots")
-
-N = len(TRUE)
 
 
 def artist(pc, visual, name="z"):
@@ -69,23 +67,6 @@ class TestNClusters:
         assert len(points["x"]) == 2 * n_numbers
         np.testing.assert_allclose(points["y"], expected)
 
-    @pytest.mark.parametrize(
-        ("prior", "message"),
-        [
-            ([0.5, 0.6], "sum 1; the sum is 1.1"),
-            ([1.5, -0.5], "sum 1"),
-            (np.full(N + 1, 1 / (N + 1)), f"at most {N} probabilities"),
-            ("flat", "probabilities or draws; got str"),
-            (make_draws().isel(item=slice(5)), f"partitions of {N} items; got 5"),
-        ],
-    )
-    def test_wrong_prior(self, draws, prior, message):
-        with pytest.raises(ValueError, match=message):
-            plot_n_clusters(draws, prior=prior, backend="none")
-
-    def test_smoke(self, draws):
-        smoke(plot_n_clusters, draws, prior=np.full(10, 0.1), by_chain=True)
-
 
 class TestClusterParameters:
     def test_quantiles(self):
@@ -111,17 +92,6 @@ class TestClusterParameters:
         assert len(pc.viz["median"]["value"].values.ravel()) == 2
         text = pc.viz["xlabel"]["value"].item()["string"]
         assert text == "label and size of the cluster\nnot shown: 2 clusters of 1 to 6 items"
-        with pytest.raises(ValueError, match="min_size must be at most the size of the largest cluster, 12; got 13"):
-            plot_cluster_parameters(make_slot_draws(), estimate=TRUE, min_size=13, backend="none")
-
-    def test_too_many_parameters(self):
-        idata = make_slot_draws()["posterior"].to_dataset()
-        idata["many"] = (("chain", "draw", "slot", "term"), np.zeros((2, 40, 12, 31)))
-        with pytest.raises(ValueError, match="var_names must name at most 30 parameters to plot; got 31"):
-            plot_cluster_parameters(idata, estimate=TRUE, var_names="many", backend="none")
-
-    def test_smoke(self):
-        smoke(plot_cluster_parameters, make_slot_draws(), estimate=TRUE)
 
 
 class TestClusterSizes:
@@ -159,15 +129,6 @@ class TestClusterSizes:
 
     def test_max_rank(self, draws):
         assert len(artist(plot_cluster_sizes(draws, max_rank=2, backend="none"), "median")["x"]) == 2
-        for wrong in [0, 1.5, True]:
-            with pytest.raises(ValueError, match="max_rank must be"):
-                plot_cluster_sizes(draws, max_rank=wrong, backend="none")
-        with pytest.raises(ValueError, match="between 0.5 and 1; got 0.3"):
-            plot_cluster_sizes(draws, ci_prob=0.3, backend="none")
-
-    @pytest.mark.parametrize("log", [False, True])
-    def test_smoke(self, draws, log):
-        smoke(plot_cluster_sizes, draws, log=log, backends=("matplotlib", "plotly") if log else ("matplotlib",))
 
 
 class TestPartitionTrace:
@@ -207,9 +168,6 @@ class TestPartitionTrace:
         bare = draws.isel(chain=[0]).drop_vars(["chain", "draw", "item"])
         assert plot_partition_trace(bare, backend="none").viz["trace"]["entropy"].shape == (1,)
 
-    def test_smoke(self, draws):
-        smoke(plot_partition_trace, draws)
-
 
 class TestSimilarity:
     def test_image_in_order_of_the_estimate(self, draws):
@@ -243,21 +201,6 @@ class TestSimilarity:
         pc = plot_similarity(xr.DataArray(values, dims=("chain", "draw", "i"), name="z"), backend="none")
         assert len(artist(pc, "xticks")["labels"]) == 0
 
-    def test_errors(self, draws):
-        with pytest.raises(ValueError, match="order must be estimate or dendrogram; got 'size'"):
-            plot_similarity(draws, order="size", backend="none")
-        with pytest.raises(ValueError, match="matplotlib, none; got plotly"):
-            plot_similarity(draws, estimate=TRUE, backend="plotly")
-        with pytest.raises(ValueError, match="at most 5000 items .* got 5001"):
-            plot_similarity(xr.DataArray(np.zeros((1, 1, 5001), dtype=int), dims=("chain", "draw", "i")))
-        with pytest.raises(ValueError, match="names must have one entry for each of the 27 items; got 1"):
-            plot_similarity(draws, estimate=TRUE, names=["a"], backend="none")
-        with pytest.raises(ValueError, match="estimate"):
-            plot_similarity(draws, estimate=TRUE[:-1], backend="none")
-
-    def test_smoke(self, draws):
-        smoke(plot_similarity, draws, estimate=TRUE, backends=("matplotlib",))
-
 
 class TestDistance:
     def test_radius_and_mean(self, draws):
@@ -286,12 +229,3 @@ class TestDistance:
     def test_constant_draws(self):
         same = xr.DataArray(np.zeros((2, 5, 4), dtype=int), dims=("chain", "draw", "item"), name="z")
         assert artist(plot_distance(same, [0, 0, 0, 0], backend="none"), "radius")["x"] == 0
-
-    def test_errors(self, draws):
-        with pytest.raises(ValueError, match="loss must be one of"):
-            plot_distance(draws, TRUE, loss="euclid", backend="none")
-        with pytest.raises(ValueError, match="probability must be between 0 and 1; got 95"):
-            plot_distance(draws, TRUE, probability=95, backend="none")
-
-    def test_smoke(self, draws):
-        smoke(plot_distance, draws, TRUE)

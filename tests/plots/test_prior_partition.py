@@ -3,7 +3,6 @@
 import numpy as np
 import pymc as pm
 import pytest
-from plot_cases import smoke
 from scipy import integrate, stats
 
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
@@ -33,6 +32,8 @@ def test_numbers_are_exact():
         assert mean["x"] == pytest.approx(law @ np.arange(1, 10))
     title = pc.viz["title"]["prior"].sel(measure="DP").item()["string"]
     assert title == "DP\nmean 2.83, sd 1.14"
+    own = plot_prior_partition(MEASURES, 9, n_draws=10, backend="none", visuals={"title": {"text": "mine"}})
+    assert {drawn["string"] for drawn in own.viz["title"]["prior"].values} == {"mine"}
 
 
 def test_medians_are_those_of_partitions_of_the_prior():
@@ -71,29 +72,3 @@ def test_elicited_priors_have_their_own_law():
     assert pc.viz["title"]["prior"].item()["string"] == "elicited\nmean 3, sd 2"
     alone = plot_prior_partition(prior, 9, n_draws=20, random_seed=1, backend="none")
     assert alone.viz["measure"].values.tolist() == ["DirichletProcess"]
-    with pytest.raises(ValueError, match="n must be 9, for which a prior was elicited; got n = 8 and 'elicited'"):
-        plot_prior_partition({"elicited": prior}, 8, backend="none")
-
-
-def test_smoke():
-    smoke(plot_prior_partition, MEASURES, 30, n_draws=20, random_seed=1)
-    smoke(plot_prior_partition, DirichletProcess(0.5), 1, n_draws=20, random_seed=1)
-    smoke(plot_prior_partition, MEASURES, 500, n_draws=20, max_rank=30, random_seed=1, backends=["matplotlib"])
-
-
-@pytest.mark.parametrize(
-    "measures, options, message",
-    [
-        ({}, {}, "measures must be a measure or a mapping of names to measures; got {}"),
-        ([DirichletProcess(1.0)], {}, "measures must be a measure or a mapping"),
-        ({"DP": DirichletProcess}, {}, "measures must map names to measures such as .*; got 'DP': <class"),
-        ({1: DirichletProcess(1.0)}, {}, "measures must map names to measures"),
-        (DirichletProcess(0.0), {}, "alpha of DirichletProcess must be finite and above 0; got 0.0"),
-        (DirichletProcess(1.0), {"n_draws": 1}, "n_draws must be a whole number of at least 10; got 1"),
-        (DirichletProcess(1.0), {"max_rank": 0}, "max_rank must be a whole number of at least 1; got 0"),
-        (DirichletProcess(1.0), {"random_seed": "x"}, "random_seed must be None, a whole number"),
-    ],
-)
-def test_wrong_arguments(measures, options, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        plot_prior_partition(measures, 9, backend="none", **options)

@@ -189,137 +189,68 @@ def test_interval_has_equal_tails():
     assert equal_tailed_interval(law, 0.95) == (1, 5)
 
 
-def test_measures_go_into_models():
+def test_measures_say_what_they_are():
     prior = nrm.elicit(DirichletProcess, 6, 2, sd=1.2, hyperprior="alpha")
-    model = nrm.gaussian_mixture(np.arange(12.0).reshape(6, 2), measure=prior.measure)
     shape, rate = prior.hyperprior
-    with pm.Model() as own:
-        z = nrm.Partition("z", prior.in_model(), n=6)
-        assert z.type.shape == (6,) and [variable.name for variable in own.free_RVs] == ["alpha", "z"]
-    for each in (model, own):
-        assert [float(value.eval()) for value in each["alpha"].owner.inputs[2:]] == pytest.approx([shape, 1 / rate])
-    drawn = pm.draw(model["alpha"], draws=4000, random_seed=1)
+    drawn = pm.draw(prior.measure.alpha, draws=4000, random_seed=1)
     assert abs(drawn.mean() - shape / rate) < 5 * math.sqrt(shape) / rate / math.sqrt(4000)
     fixed = nrm.elicit(NormalizedGeneralizedGamma, 6, 2, sigma=0.1)
     with pm.Model():
-        nrm.Partition("z", fixed.measure, n=6)
         assert fixed.in_model() is fixed.measure
     assert repr(fixed).startswith("ElicitedPrior(NormalizedGeneralizedGamma(alpha=")
     assert f"DirichletProcess(alpha ~ Gamma(alpha={shape:.4g}, beta={rate:.4g})), n=6: mean 2, sd 1.2" in repr(prior)
 
 
-@pytest.mark.parametrize(
-    "arguments, wishes, error, message",
-    [
-        (
-            (DirichletProcess(1.0), 9, 2),
-            {},
-            TypeError,
-            "measure_class must be the class of a measure, .*; got Dirichlet",
-        ),
-        ((nrm.NormalGamma, 9, 2), {}, TypeError, "measure_class must have n_clusters_log_pmf, which NormalGamma lacks"),
-        ((dict, 9, 2), {}, TypeError, "measure_class must be the class of a measure, .*; got <class 'dict'>"),
-        ((DirichletProcess, 1, 2), {}, ValueError, "n must be a whole number between 2 and 1000000000; got 1"),
-        ((DirichletProcess, 9, 9), {}, ValueError, "n_clusters must be above 1 and below n = 9; got 9"),
-        ((DirichletProcess, 9, "2"), {}, ValueError, "n_clusters must be above 1 and below n = 9; got '2'"),
-        ((DirichletProcess, 9, 2), {"sd": -1}, ValueError, "sd must be above 0 and below n = 9; got -1"),
-        ((DirichletProcess, 9, 2), {"sd": 1, "interval": (1, 3)}, ValueError, "one of sd and interval must be None"),
-        ((DirichletProcess, 9, 2), {"probability": 0.8}, ValueError, "probability must be None without an interval"),
-        ((DirichletProcess, 9, 2), {"interval": 3}, ValueError, "interval must be the smallest and the largest"),
-        (
-            (DirichletProcess, 9, 2),
-            {"interval": (0, 3)},
-            ValueError,
-            r"interval\[0\] must be .* between 1 and 9; got 0",
-        ),
-        (
-            (DirichletProcess, 9, 2),
-            {"interval": (3, 4)},
-            ValueError,
-            r"interval must contain n_clusters = 2; got \(3, 4",
-        ),
-        (
-            (DirichletProcess, 9, 2),
-            {"interval": (1, 4), "probability": 1},
-            ValueError,
-            "probability must be between 0 and",
-        ),
-        (
-            (DirichletProcess, 9, 2),
-            {"sigma": 0.1},
-            TypeError,
-            "hyperparameters of DirichletProcess are alpha; got sigma",
-        ),
-        (
-            (DirichletProcess, 9, 2),
-            {"alpha": 1},
-            ValueError,
-            "alpha of DirichletProcess must be free .* got values of all",
-        ),
-        (
-            (DirichletProcess, 9, 2),
-            {"sd": 1},
-            ValueError,
-            "sd must be None if alpha .* alone is free, .*; got 1.0. Give hyp",
-        ),
-        ((DirichletProcess, 9, 2), {"interval": (1, 4)}, ValueError, "interval must be None if alpha .* alone is free"),
-        (
-            (DirichletProcess, 9, 2),
-            {"hyperprior": "sigma"},
-            ValueError,
-            "hyperprior must name a free .*, alpha; got 'sigma'",
-        ),
-        (
-            (DirichletProcess, 9, 2),
-            {"hyperprior": "alpha"},
-            ValueError,
-            "sd or interval must be given with a hyperprior",
-        ),
-        ((DirichletProcess, 9, 2), {"hyperprior": "alpha", "sd": 0.1}, ValueError, "sd must be between .*; got 0.1"),
-        ((NormalizedGeneralizedGamma, 9, 2), {}, ValueError, "sd, interval or one of alpha and sigma .* must be given"),
-        ((NormalizedGeneralizedGamma, 9, 2), {"sigma": 1}, ValueError, r"sigma of .* must be in \[0, 1\); got 1"),
-        (
-            (NormalizedGeneralizedGamma, 9, 2),
-            {"hyperprior": "alpha", "sd": 1},
-            ValueError,
-            "sigma of NormalizedGeneralizedGamma must be given beside a hyperprior of alpha",
-        ),
-        (
-            (NormalizedInverseGaussian, 100, 8),
-            {},
-            ValueError,
-            "n_clusters must be between 11.27 and 100 for NormalizedInverseGaussian and 100 items; got 8",
-        ),
-        (
-            (NormalizedGeneralizedGamma, 60, 8),
-            {"interval": (7, 9), "probability": 0.99},
-            ValueError,
-            "probability of the interval from 7 to 9 must be between .* with mean 8; got 0.99",
-        ),
-        (
-            (PitmanYorProcess, 60, 8),
-            {"discount": 0.2, "hyperprior": "concentration", "sd": 5},
-            ValueError,
-            "hyperprior must name a hyperparameter that is positive or in .*; got 'concentration', which is finite",
-        ),
-        (
-            (MixtureOfFiniteMixtures, 60, 8),
-            {"rate": 3},
-            ValueError,
-            "n_clusters must be between .* and 3.157 for MixtureOfFiniteMixtures and 60 items; got 8",
-        ),
-        ((Logistic, 40, 4), {}, ValueError, "many of Logistic is a whole number and must be given, as in many=1"),
-        (
-            (Logistic, 40, 4),
-            {"many": 1, "hyperprior": "place", "sd": 3},
-            ValueError,
-            "hyperprior must name a .* 'place'",
-        ),
-    ],
-)
-def test_what_cannot_be_had_is_refused(arguments, wishes, error, message):
-    with pytest.raises(error, match=message):
-        nrm.elicit(*arguments, **wishes)
+DP, NGG = DirichletProcess, NormalizedGeneralizedGamma
+REFUSED = [
+    (DirichletProcess(1.0), 9, 2, {}, "measure_class must be the class of a measure, .*; got Dirichlet"),
+    (nrm.NormalGamma, 9, 2, {}, "measure_class must have n_clusters_log_pmf, which NormalGamma lacks"),
+    (dict, 9, 2, {}, "measure_class must be the class of a measure, .*; got <class 'dict'>"),
+    (DP, 1, 2, {}, "n must be a whole number between 2 and 1000000000; got 1"),
+    (DP, 9, 9, {}, "n_clusters must be above 1 and below n = 9; got 9"),
+    (DP, 9, "2", {}, "n_clusters must be above 1 and below n = 9; got '2'"),
+    (DP, 9, 2, {"sd": -1}, "sd must be above 0 and below n = 9; got -1"),
+    (DP, 9, 2, {"sd": 1, "interval": (1, 3)}, "one of sd and interval must be None"),
+    (DP, 9, 2, {"probability": 0.8}, "probability must be None without an interval"),
+    (DP, 9, 2, {"interval": 3}, "interval must be the smallest and the largest"),
+    (DP, 9, 2, {"interval": (0, 3)}, r"interval\[0\] must be .* between 1 and 9; got 0"),
+    (DP, 9, 2, {"interval": (3, 4)}, r"interval must contain n_clusters = 2; got \(3, 4"),
+    (DP, 9, 5, {"interval": (8, 2)}, r"interval must be the smallest and then the largest .*; got \(8, 2\)"),
+    (DP, 9, 2, {"interval": (1, 4), "probability": 1}, "probability must be between 0 and"),
+    (DP, 9, 2, {"sigma": 0.1}, "hyperparameters of DirichletProcess are alpha; got sigma"),
+    (DP, 9, 2, {"alpha": 1}, "alpha of DirichletProcess must be free .* got values of all"),
+    (DP, 9, 2, {"sd": 1}, "sd must be None if alpha .* alone is free, .*; got 1.0. Give hyp"),
+    (DP, 9, 2, {"interval": (1, 4)}, "interval must be None if alpha .* alone is free"),
+    (DP, 9, 2, {"hyperprior": "sigma"}, "hyperprior must name a free .*, alpha; got 'sigma'"),
+    (DP, 9, 2, {"hyperprior": "alpha"}, "sd or interval must be given with a hyperprior"),
+    (DP, 9, 2, {"hyperprior": "alpha", "sd": 0.1}, "sd must be between .*; got 0.1"),
+    (
+        DP,
+        100,
+        1.001,
+        {"interval": (1, 10), "hyperprior": "alpha"},
+        r"must be between 0\.99999\d+ and 1 for",
+    ),
+    (NGG, 9, 2, {}, "sd, interval or one of alpha and sigma .* must be given"),
+    (NGG, 9, 2, {"sigma": 1}, r"sigma of .* must be in \[0, 1\); got 1"),
+    (NGG, 9, 2, {"hyperprior": "alpha", "sd": 1}, "sigma of .* must be given beside a hyperprior of alpha"),
+    (NormalizedInverseGaussian, 100, 8, {}, "n_clusters must be between 11.27 and 100 for .* and 100 items; got 8"),
+    (NGG, 60, 8, {"interval": (7, 9), "probability": 0.99}, "from 7 to 9 must be between .* with mean 8; got 0.99"),
+    (
+        PitmanYorProcess,
+        *(60, 8, {"discount": 0.2, "hyperprior": "concentration", "sd": 5}),
+        "hyperprior must name a hyperparameter that is positive or in .*; got 'concentration', which is finite",
+    ),
+    (MixtureOfFiniteMixtures, 60, 8, {"rate": 3}, "n_clusters must be between .* and 3.157 for .* and 60 items; got 8"),
+    (Logistic, 40, 4, {}, "many of Logistic is a whole number and must be given, as in many=1"),
+    (Logistic, 40, 4, {"many": 1, "hyperprior": "place", "sd": 3}, "hyperprior must name a .* 'place'"),
+]
+
+
+@pytest.mark.parametrize("measure_class, n, n_clusters, wishes, message", REFUSED)
+def test_what_cannot_be_had_is_refused(measure_class, n, n_clusters, wishes, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        nrm.elicit(measure_class, n, n_clusters, **wishes)
 
 
 def test_attainable_spreads_are_those_of_the_error():

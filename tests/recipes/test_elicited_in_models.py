@@ -53,8 +53,6 @@ def test_classes_of_measures_are_refused(name):
 
 
 def test_elicited_priors_in_the_plot_of_the_number_of_clusters():
-    labels = np.zeros((1, 3, N), dtype=int)
-    labels[:, 1:, 5:] = 1
     from pymc_nrm.plots.n_clusters import prior_probabilities
 
     shown = prior_probabilities(PRIOR, "z", N)
@@ -68,13 +66,6 @@ def test_elicited_priors_in_the_plot_of_the_number_of_clusters():
 def test_sample_without_a_model(arguments):
     with pytest.raises(TypeError, match="pass it as model="):
         nrm.sample(*arguments)
-
-
-def test_intervals():
-    with pytest.raises(ValueError, match=r"interval must be the smallest and then the largest .*; got \(8, 2\)"):
-        nrm.elicit(nrm.DirichletProcess, 100, 5, interval=(8, 2))
-    with pytest.raises(ValueError, match=r"from 1 to 10 must be between 0\.99999\d+ and 1 for DirichletProcess"):
-        nrm.elicit(nrm.DirichletProcess, 100, 1.001, interval=(1, 10), hyperprior="alpha")
 
 
 def test_numbers_that_no_machine_holds():

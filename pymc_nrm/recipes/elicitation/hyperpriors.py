@@ -12,8 +12,6 @@ import numpy as np
 
 from pymc_nrm.supports import AboveFeatures, Positive, UnitInterval, WholeNumber
 
-__all__ = ["BetaHyperprior", "GammaHyperprior", "HyperpriorLaw", "hyperprior_class"]
-
 # Largest spacing of a lattice; the error is about 1e-8 here.
 _LARGEST_SPACING = 0.5
 

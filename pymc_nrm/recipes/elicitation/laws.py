@@ -7,8 +7,6 @@ import numpy as np
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.measures.base import n_clusters_log_pmf
 
-__all__ = ["equal_tailed_interval", "mean_and_sd", "n_clusters_pmf"]
-
 # The law ends where less than this probability is left.
 _NEGLIGIBLE = 1e-15
 
@@ -26,9 +24,9 @@ def n_clusters_pmf(measure, n):
 
 
 @n_clusters_pmf.register(DirichletProcess)
-def _(measure, n):
+def _dirichlet_pmf(measure, n):
     if n <= _MANY_ITEMS:
-        return _without_end(np.exp(n_clusters_log_pmf(measure, n)))
+        return n_clusters_pmf.dispatch(object)(measure, n)
     from scipy.special import loggamma
 
     # K is a sum of independent indicators with probabilities alpha / (alpha + i), i = 0, ..., n - 1, so that

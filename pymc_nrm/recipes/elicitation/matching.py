@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["OutOfReachError", "match_mean", "match_mean_and_spread"]
-
 _TOLERANCE = 1e-7
 # Points of the second coordinate at which attainable spreads are computed.
 _N_SCANNED = 13

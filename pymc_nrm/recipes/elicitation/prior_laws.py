@@ -7,8 +7,6 @@ from pytensor.graph.basic import Variable
 from pymc_nrm.measures.base import check_measure_hyperparameters, draw_partition
 from pymc_nrm.recipes.elicitation.laws import n_clusters_pmf
 
-__all__ = ["drawn_measures", "mean_pmf", "sorted_sizes"]
-
 # Draws of hyperparameters over which the law of the number of clusters is averaged.
 _N_LAWS = 400
 

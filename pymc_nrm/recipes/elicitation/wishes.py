@@ -11,8 +11,6 @@ from pymc_nrm.recipes.elicitation.hyperpriors import hyperprior_class
 from pymc_nrm.recipes.elicitation.laws import mean_and_sd
 from pymc_nrm.supports import UnitInterval, WholeNumber
 
-__all__ = ["Spread", "check_fixed", "check_measure_class", "check_wishes", "free_names"]
-
 # Keeps logarithms of probabilities finite.
 _LEAST_PROBABILITY = 1e-300
 

@@ -5,8 +5,6 @@ import pandas as pd
 import xarray as xr
 from scipy import sparse
 
-__all__ = ["as_array", "as_matrix", "check_n_features", "not_fitted"]
-
 
 def as_matrix(X, least_samples=1):
     """Convert data to a matrix of floats. NaN means missing, and stands for masked entries. Shapes: ``X`` (n, d);

@@ -3,8 +3,6 @@
 import inspect
 from typing import Any, Self
 
-__all__ = ["Parameters"]
-
 
 class Parameters:
     """Base of an estimator whose constructor stores each argument under its own name, unchanged."""
