@@ -53,7 +53,9 @@ class Together(Ordered):
         paths, _ = canonical_paths(title, groups)
         self.groups = paths[:, -1].copy()
         self.n_items, self._sizes = len(self.groups), np.bincount(self.groups)
-        self.first = np.unique(self.groups, return_index=True)[1]
+        self._start = np.concatenate([[0], np.cumsum(self._sizes)])
+        self._members = np.argsort(self.groups, kind="stable")
+        self.first = self._members[self._start[:-1]]
         super().__init__(self.groups.tobytes())
 
     def further_fields(self):
@@ -70,8 +72,7 @@ class Together(Ordered):
         return labels[self.groups]
 
     def kernel_parts(self, family, data):
-        start = np.concatenate([[0], np.cumsum(self._sizes)])
-        return Grouped(family), GroupedRows(data, start, np.argsort(self.groups, kind="stable"))
+        return Grouped(family), GroupedRows(data, self._start, self._members)
 
     def renamed(self, labels, n, argument):
         canonical = super().renamed(labels, n, argument)
