@@ -3,17 +3,14 @@
 Run with ``python benchmarks/agreement_of_chains.py [--quick] [--output FOLDER] [--sets SET ...]``.
 """
 
-import common.one_core  # noqa: F401
-
-# isort: split
-
 import time
 
+import common  # noqa: F401
 import numpy as np
 from common import real_data_ours as ours
 from common.functionals import convergence, uncertain_pairs
-from common.part import Part, markdown, rows_to_keep
-from common.real_data_sets import load_all, names
+from common.part import Part, columns, rows_to_keep
+from common.real_data_sets import CATALOGUE, load_all
 
 import pymc_nrm as nrm
 
@@ -102,24 +99,20 @@ def measure_set(data, budget):
 
 
 def measure(quick, note, sets=None):
-    rows = rows_to_keep("agreement_of_chains", quick, sets, None)
-    if rows:
-        note("Measured in several runs: the times above are those of the last.")
+    rows = rows_to_keep("agreement_of_chains", quick, note, sets)
     for name, data in load_all(sets or (("iris", "votes") if quick else SETS), note).items():
         n, d = data.X.shape
         row = {"set": name, "n": n, "d": d} | measure_set(data, QUICK_SECONDS if quick else BUDGET_SECONDS)
         print(row, flush=True)
         rows.append(row)
-    return sorted(rows, key=lambda row: names().index(row["set"]))
+    return sorted(rows, key=lambda row: list(CATALOGUE).index(row["set"]))
 
 
 def table(rows):
-    lines = []
-    for row in rows:
-        line = [row["set"], f"{row['n']} x {row['d']}", row["clusters"], row["milliseconds"], row["tune"], row["draws"]]
-        line.append(row["seconds"] if row["seconds"] else f"> {row['budget']:.0f}")
-        lines.append(line + [_last_state(row["state"][name]) for name in QUANTITIES])
-    titles = ["Set", "n x d", "clusters", "ms per draw", "tuning", "draws", "CPU seconds"]
+    shown = {"Set": "set", "n x d": lambda row: f"{row['n']} x {row['d']}", "clusters": "clusters"}
+    shown |= {"ms per draw": "milliseconds", "tuning": "tune", "draws": "draws"}
+    shown["CPU seconds"] = lambda row: row["seconds"] or f"> {row['budget']:.0f}"
+    states = [(name, lambda row, name=name: _last_state(row["state"][name])) for name in QUANTITIES]
     text = (
         "The models that `gaussian_mixture` and `mixture_model` write, sampled by the default steps, from four starts: "
         "one cluster, every item alone, ten random clusters, and the step's own.  *CPU seconds* of all chains, tuning "
@@ -128,7 +121,7 @@ def table(rows):
         "that are together in a fifth to four fifths of the draws; *draws* are those of each chain after tuning.  The "
         "last columns are R-hat and effective sample size at the end of the budget.\n\n"
     )
-    return text + markdown([*titles, *QUANTITIES], lines)
+    return text + columns(rows, [*shown.items(), *states])
 
 
 def _last_state(found):
@@ -142,11 +135,7 @@ def headline(rows):
     return [("Real sets whose chains agree", f"{len(met)} of {len(rows)}", target, len(met) == len(rows))]
 
 
-def add_arguments(parser):
-    parser.add_argument("--sets", nargs="+", metavar="SET", choices=names(), help="these only; other rows are kept")
-
-
-PART = Part("agreement_of_chains", measure, table, add_arguments=add_arguments, headline=headline)
+PART = Part("agreement_of_chains", measure, table, headline=headline, options={"sets": CATALOGUE})
 
 if __name__ == "__main__":
     PART.main()

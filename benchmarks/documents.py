@@ -7,9 +7,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from common.part import Part, markdown
+from common.part import Part, columns, skipping, where
 from common.processes import call
-from common.real_data_files import newsgroups
+from common.real_data_sets import newsgroups
 
 N_POSTS, TUNE, DRAWS, SEEDS = 16_242, 150, 150, (1, 2)
 # Topics are tables of their largest clusters, with the words that are most typical of each.
@@ -30,29 +30,17 @@ def run(n, tune, draws, seed):
     small = nrm.mixture_model(posts(1000)[0])
     nrm.sample(2, tune=2, chains=1, cores=1, model=small, random_seed=1, quiet=True)  # compiles
     clock = []
-    idata = nrm.sample(
-        draws,
-        tune=tune,
-        chains=1,
-        cores=1,
-        model=nrm.mixture_model(posts(n)[0]),
-        random_seed=seed,
-        quiet=True,
-        label_storage="compact",
-        callback=lambda trace, draw: clock.append(time.process_time()),
-    )
+    options = {"chains": 1, "cores": 1, "random_seed": seed, "quiet": True, "label_storage": "compact"}
+    options["callback"] = lambda trace, draw: clock.append(time.process_time())
+    idata = nrm.sample(draws, tune=tune, model=nrm.mixture_model(posts(n)[0]), **options)
     stats = idata.sample_stats
-    return {
-        "n": n,
-        "seed": seed,
-        "tune": tune,
-        "tuning_seconds": clock[tune - 1] - clock[0],
+    found = {"n": n, "seed": seed, "tune": tune, "tuning_seconds": clock[tune - 1] - clock[0]}
+    found |= {
         "milliseconds": 1e3 * float(np.median(np.diff(clock[tune:]))),
         "gradients": float(stats["n_steps"].mean()),
-        "log_joint": stats["log_joint"].values[0].tolist(),
-        "clusters": stats["n_clusters"].values[0].tolist(),
-        "labels": idata.posterior["z"].values[0, -1].tolist(),
     }
+    found |= {"log_joint": stats["log_joint"].values[0].tolist(), "clusters": stats["n_clusters"].values[0].tolist()}
+    return found | {"labels": idata.posterior["z"].values[0, -1].tolist()}
 
 
 def sweep(n, labels):
@@ -86,10 +74,10 @@ def topics(X, groups, labels):
 
 def measure(quick, note):
     n, tune, draws, seeds = (2000, 20, 20, SEEDS[:1]) if quick else (N_POSTS, TUNE, DRAWS, SEEDS)
-    try:
+    X = None
+    with skipping("Documents", note):
         X, groups = posts(n)
-    except FileNotFoundError as error:
-        note(f"Documents skipped: {error}.")
+    if X is None:
         return []
     with ThreadPoolExecutor(len(seeds)) as pool:
         chains = list(pool.map(lambda seed: call(run, n=n, tune=tune, draws=draws, seed=seed), seeds))
@@ -102,26 +90,22 @@ def measure(quick, note):
 
 
 def table(rows):
-    runs = [row for row in rows if row["kind"] == "run"]
-    lines = [
-        [
-            row["seed"],
-            f"{row['tuning_seconds']:.0f}",
-            f"{row['milliseconds']:.0f}",
-            f"{row['gradients']:.1f}",
-            f"{np.mean(row['log_joint'][:50]):.0f}, {np.mean(row['log_joint'][-50:]):.0f}",
-            f"{np.mean(row['clusters'][:50]):.1f}, {np.mean(row['clusters'][-50:]):.1f}",
-        ]
-        for row in runs
-    ]
-    head = ["seed", "s of tuning", "ms per draw", "gradients per draw", "log joint, first and last", "clusters"]
-    chains = markdown(head, lines)
-    found = [row for row in rows if row["kind"] == "topic"]
-    topic_lines = [
-        [row["size"], ", ".join(f"{name} {share:.0%}" for name, share in main_groups(row)), ", ".join(row["words"])]
-        for row in found
-    ]
-    sweeps = next(row["sweep"] for row in rows if row["kind"] == "sweep")
+    runs, found = where(rows, kind="run"), where(rows, kind="topic")
+
+    def ends(key, digits):
+        return lambda row: f"{np.mean(row[key][:50]):{digits}}, {np.mean(row[key][-50:]):{digits}}"
+
+    shown = {
+        "seed": "seed",
+        "s of tuning": lambda row: f"{row['tuning_seconds']:.0f}",
+        "ms per draw": lambda row: f"{row['milliseconds']:.0f}",
+        "gradients per draw": lambda row: f"{row['gradients']:.1f}",
+        "log joint, first and last": ends("log_joint", ".0f"),
+        "clusters": ends("clusters", ".1f"),
+    }
+    chains = columns(runs, shown)
+    shown = {"posts": "size", "groups": main_groups, "typical words": lambda row: ", ".join(row["words"])}
+    [sweeps] = [row["sweep"] for row in where(rows, kind="sweep")]
     covered = sum(row["size"] for row in found) / runs[0]["n"]
     return (
         f"{runs[0]['n']:,} posts: which of 100 words occur in each.  `mixture_model` with its defaults (Dirichlet\n"
@@ -130,13 +114,14 @@ def table(rows):
         f"last 50 draws.  A Gibbs sweep with fixed hyperparameters takes {sweeps:.0f} ms.\n\n{chains}\n"
         f"The {len(found)} largest clusters, {covered:.0%} of all posts: groups of newsgroups that at least a fifth\n"
         "of their posts come from, which the model does not know, and the words whose frequency exceeds the overall\n"
-        "one most.\n\n" + markdown(["posts", "groups", "typical words"], topic_lines)
+        "one most.\n\n" + columns(found, shown)
     )
 
 
 def main_groups(row):
     """The groups with at least a fifth of the posts of a cluster, largest first."""
-    return sorted(((name, share) for name, share in row["shares"].items() if share >= 0.2), key=lambda pair: -pair[1])
+    found = sorted(row["shares"].items(), key=lambda pair: -pair[1])
+    return ", ".join(f"{name} {share:.0%}" for name, share in found if share >= 0.2)
 
 
 PART = Part("documents", measure, table)

@@ -4,21 +4,19 @@ Run with ``python benchmarks/gibbs_sweep.py [--quick] [--output FOLDER]``.  The 
 compiled with g++, and skipped if there is none.
 """
 
-import common.one_core  # noqa: F401
-
-# isort: split
-
 import math
 import tempfile
 from functools import partial
 from pathlib import Path
 
+import common  # noqa: F401
 import numpy as np
-from common.data import gaussian_clusters, plane
-from common.family_data import simulated_families
-from common.part import Part, markdown, spread
+from common.data import gaussian_clusters, plane, simulated_families
+from common.part import Part, columns, groups, markdown, spread, where
+from common.pictures import BLUE, GREEN, PINK, RED, errors_of, picture
 from common.programs import compile_program, compiler, run_gaussian, run_plane, write_csv
 from common.sweeps import compile_sweeps, gaussian_family, problem, spaced_clusters, timed_sweeps
+from matplotlib.lines import Line2D
 
 DIMENSIONS = (2, 6, 20)
 KERNELS, PLANE, BESIDE, AFTER = "kernels", "C++ in the plane", "C++, side by side", "C++, one by one"
@@ -42,13 +40,15 @@ def measure(quick, note):
             programs[PLANE, 2] = compile_program("gibbs_plane", folder)
         else:
             note("C++ programs skipped: no g++ found")
-        rows = plane_rows(programs, Path(folder), *((3, 2000, 500) if quick else (7, 5000, 1000)))
-        rows += check_rows(programs, Path(folder), *((3, 8000, 500) if quick else (7, 20_000, 1000)))
+        folder = Path(folder)
+        rows = chain_rows("plane", plane(), programs, folder, *((3, 2000, 500) if quick else (7, 5000, 1000)))
+        X, _ = gaussian_clusters(100, 6, 6, separation=4.0, seed=3)
+        rows += chain_rows("check", X, programs, folder, *((3, 8000, 500) if quick else (7, 20_000, 1000)))
         for n in (10_000,) if quick else (1000, 10_000, 100_000, 1_000_000):
             for d in DIMENSIONS:
                 for n_clusters in (10, 100) if quick else (10, 100, 300):
                     if n >= 10 * n_clusters:
-                        rows += cell_rows(programs, Path(folder), n, d, n_clusters, quick)
+                        rows += cell_rows(programs, folder, n, d, n_clusters, quick)
         return rows + family_rows(quick)
 
 
@@ -79,60 +79,50 @@ def clusters_after(run, n_burn):
     return float(np.mean(run.n_clusters[n_burn:])) if np.ndim(run.n_clusters) else run.n_clusters
 
 
-def chain_rows(kind, X, found, n_sweeps, n_burn):
-    """Time per 1000 sweeps, and mean number of clusters with its standard error from independent chains."""
+def summary(runs, times, clusters, n_sweeps):
+    """What all rows of sweeps have."""
+    moved = None if runs[0].moved is None else float(np.mean([run.moved for run in runs]))
+    found = {"sweeps": n_sweeps, "repeats": len(runs), "moved": moved, "clusters": float(np.mean(clusters))}
+    return found | spread(times)
+
+
+def chain_rows(kind, X, programs, folder, repeats, n_sweeps, n_burn):
+    """Rows of all programs from a single cluster: time per 1000 sweeps, clusters with the error of their mean."""
+    labels = np.zeros(len(X), dtype=np.int64)
+    prepared = problem(gaussian_family(X.shape[1]), X)
+    compile_sweeps(prepared, labels)
+    contenders = contenders_on(programs, folder, X, labels, prepared, n_sweeps, n_burn)
+    if programs and kind == "plane":
+        write_csv(X, folder / "plane.csv")
+        contenders[PLANE] = partial(run_plane, programs[PLANE, 2], folder / "plane.csv", n_sweeps, n_burn)
     rows = []
-    for name, runs in found.items():
+    for name, runs in alternate(contenders, repeats).items():
         means = [clusters_after(run, n_burn) for run in runs]
-        moved = None if name == PLANE else float(np.mean([run.moved for run in runs]))
-        rows.append(
-            {"kind": kind, "n": len(X), "d": X.shape[1], "program": name, "sweeps": n_sweeps, "burn": n_burn}
-            | {"repeats": len(runs), **spread([1000 * run.seconds for run in runs]), "moved": moved}
-            | {"clusters": float(np.mean(means)), "error": float(np.std(means, ddof=1) / math.sqrt(len(means)))}
-        )
+        row = {"kind": kind, "n": len(X), "d": X.shape[1], "program": name, "burn": n_burn}
+        row |= summary(runs, [1000 * run.seconds for run in runs], means, n_sweeps)
+        rows.append(row | {"error": float(np.std(means, ddof=1) / math.sqrt(len(means)))})
     return rows
 
 
-def plane_rows(programs, folder, repeats, n_sweeps, n_burn):
-    """The headline: 1000 items in the plane from a single cluster, and the program written for the plane."""
-    X, labels = plane(), np.zeros(1000, dtype=np.int64)
-    prepared = problem(gaussian_family(2), X)
+def enough_sweeps(prepared, labels, seconds):
     compile_sweeps(prepared, labels)
-    contenders = contenders_on(programs, folder, X, labels, prepared, n_sweeps, n_burn)
-    if programs:
-        write_csv(X, folder / "plane.csv")
-        contenders[PLANE] = partial(run_plane, programs[PLANE, 2], folder / "plane.csv", n_sweeps, n_burn)
-    return chain_rows("plane", X, alternate(contenders, repeats), n_sweeps, n_burn)
-
-
-def check_rows(programs, folder, repeats, n_sweeps, n_burn):
-    """A check that the numbers of clusters agree in six dimensions, where clusters overlap."""
-    X, _ = gaussian_clusters(100, 6, 6, separation=4.0, seed=3)
-    labels = np.zeros(len(X), dtype=np.int64)
-    prepared = problem(gaussian_family(6), X)
-    compile_sweeps(prepared, labels)
-    contenders = contenders_on(programs, folder, X, labels, prepared, n_sweeps, n_burn)
-    return chain_rows("check", X, alternate(contenders, repeats), n_sweeps, n_burn)
+    return max(1, round(seconds / timed_sweeps(prepared, labels, 1, 0).seconds))
 
 
 def cell_rows(programs, folder, n, d, n_clusters, quick):
     """One size, with all programs from the true labels and the same number of sweeps."""
     X, labels = spaced_clusters(n, d, n_clusters)
     prepared = problem(gaussian_family(d), X)
-    compile_sweeps(prepared, labels)
-    first = timed_sweeps(prepared, labels, 1, 0).seconds
-    n_sweeps = max(1, round((0.15 if quick else 0.4) / first))
+    n_sweeps = enough_sweeps(prepared, labels, 0.15 if quick else 0.4)
     contenders = contenders_on(programs, folder, X, labels, prepared, n_sweeps, 0)
     if n >= 1_000_000:
         contenders.pop(AFTER, None)
-    found = alternate(contenders, 2 if quick or n >= 1_000_000 else 3)
-    return [
-        {"kind": "cell", "n": n, "d": d, "true_clusters": n_clusters, "program": name, "sweeps": n_sweeps}
-        | {"repeats": len(runs), **spread([NANO * run.seconds / n for run in runs])}
-        | {"moved": float(np.mean([run.moved for run in runs]))}
-        | {"clusters": float(np.mean([clusters_after(run, 0) for run in runs]))}
-        for name, runs in found.items()
-    ]
+    rows = []
+    for name, runs in alternate(contenders, 2 if quick or n >= 1_000_000 else 3).items():
+        row = {"kind": "cell", "n": n, "d": d, "true_clusters": n_clusters, "program": name}
+        clusters = [clusters_after(run, 0) for run in runs]
+        rows.append(row | summary(runs, [NANO * run.seconds / n for run in runs], clusters, n_sweeps))
+    return rows
 
 
 def family_rows(quick, n=10_000, n_clusters=30):
@@ -141,26 +131,17 @@ def family_rows(quick, n=10_000, n_clusters=30):
     rows = []
     for name, pair in families.items():
         prepared = problem(*pair)
-        compile_sweeps(prepared, labels)
-        first = timed_sweeps(prepared, labels, 1, 0).seconds
-        n_sweeps = max(1, round((0.15 if quick else 0.5) / first))
+        n_sweeps = enough_sweeps(prepared, labels, 0.15 if quick else 0.5)
         runs = [timed_sweeps(prepared, labels, n_sweeps, seed) for seed in range(1, 3 if quick else 6)]
         times = [NANO * run.seconds / (n * run.n_clusters.mean()) for run in runs]
-        rows.append(
-            {"kind": "family", "family": name, "n": n, "true_clusters": n_clusters, "sweeps": n_sweeps}
-            | {"repeats": len(runs), **spread(times), "moved": float(np.mean([run.moved for run in runs]))}
-            | {"clusters": float(np.mean([run.n_clusters.mean() for run in runs]))}
-        )
+        row = {"kind": "family", "family": name, "n": n, "true_clusters": n_clusters}
+        rows.append(row | summary(runs, times, [run.n_clusters.mean() for run in runs], n_sweeps))
     return rows
 
 
-def interval(row):
-    digits = ",.0f" if row["most"] >= 1000 else ".3g"
-    return f"{row['least']:{digits}} to {row['most']:{digits}}"
-
-
 def table(rows):
-    chosen = {kind: [row for row in rows if row["kind"] == kind] for kind in ("plane", "check", "cell", "family")}
+    shown = {"family": "family", "ns per item and cluster": "median", "range": ends, "items moved": "moved"}
+    shown |= {"clusters": "clusters", "sweeps x repeats": _runs}
     parts = [
         "Dirichlet process mixture, alpha = 1, of Gaussians with normal-Wishart base measure: mu = 0, kappa = 0.1, "
         "Psi = 5 I, nu = d + 6.  CPU seconds of one core, compilation, reading and the first sums left out; programs "
@@ -171,93 +152,125 @@ def table(rows):
         "instructions work on all at once.\n",
         "**1000 items in the plane**, the data of `common.data.plane`, all programs from one cluster.  Long runs of "
         f"another exact sampler gave {REFERENCE} +- {REFERENCE_ERROR} clusters.\n",
-        chain_table(chosen["plane"], "s per 1000 sweeps"),
+        chain_table(where(rows, kind="plane")),
         "**Check in six dimensions**: 100 items in 6 overlapping clusters, all programs from one cluster.\n",
-        chain_table(chosen["check"], "s per 1000 sweeps"),
+        chain_table(where(rows, kind="check")),
         "**Sizes.**  Clusters of unequal sizes and shapes, whose median distance to the nearest neighbour is five "
         "standard deviations; all programs from the true clusters.  For d = 2 the program is `gibbs_gaussian.cpp` too, "
         "since the one for the plane cannot start from given clusters.  Nanoseconds per item.  Sweeps leave the true "
         "clusters for those of the posterior, of which there are more or fewer where n is small.\n",
-        cell_table(chosen["cell"]),
+        cell_table(where(rows, kind="cell")),
         "**Families**, kernels only, 10,000 items, from 30 true clusters.\n",
-        markdown(
-            ("family", "ns per item and cluster", "range", "items moved", "clusters", "sweeps x repeats"),
-            [
-                (row["family"], row["median"], interval(row), row["moved"], row["clusters"], _runs(row))
-                for row in chosen["family"]
-            ],
-        ),
+        columns(where(rows, kind="family"), shown),
     ]
     return "\n".join(parts)
+
+
+def ends(row):
+    digits = ",.0f" if row["most"] >= 1000 else ".3g"
+    return f"{row['least']:{digits}} to {row['most']:{digits}}"
 
 
 def _runs(row):
     return f"{row['sweeps']} x {row['repeats']}"
 
 
-def chain_table(rows, unit):
-    kernels = next(row["median"] for row in rows if row["program"] == KERNELS)
-    lines = []
-    for row in rows:
-        ratio = None if row["program"] == KERNELS else kernels / row["median"]
-        clusters = f"{row['clusters']:.2f} +- {row['error']:.2f}"
-        lines.append((row["program"], row["median"], interval(row), ratio, clusters, row["moved"], _runs(row)))
-    titles = ("program", unit, "range", "kernels / program", "clusters", "items moved", "sweeps x repeats")
-    return markdown(titles, lines)
+def _clusters(row):
+    return f"{row['clusters']:.2f} +- {row['error']:.2f}"
+
+
+def chain_table(rows):
+    [kernels] = where(rows, program=KERNELS)
+    shown = {"program": "program", "s per 1000 sweeps": "median", "range": ends}
+    shown["kernels / program"] = lambda row: None if row is kernels else kernels["median"] / row["median"]
+    return columns(rows, shown | {"clusters": _clusters, "items moved": "moved", "sweeps x repeats": _runs})
 
 
 def cell_table(rows):
-    cells = {}
-    for row in rows:
-        cells.setdefault((row["n"], row["d"], row["true_clusters"]), {})[row["program"]] = row
     lines = []
-    for key, programs in cells.items():
+    for (n, *size), here in groups(rows, "n", "d", "true_clusters").items():
+        programs = {row["program"]: row for row in here}
         kernels = programs[KERNELS]
-        line = [f"{key[0]:,}", *key[1:], kernels["median"], interval(kernels)]
+        line = [f"{n:,}", *size, kernels["median"], ends(kernels)]
         for name in LAYOUTS:
             other = programs.get(name)
-            line += [other["median"], interval(other), kernels["median"] / other["median"]] if other else [None] * 3
-        other = programs.get(BESIDE)
-        line += [" / ".join(f"{row['moved']:.3f}" for row in (kernels, other) if row)]
-        line += [" / ".join(f"{row['clusters']:.1f}" for row in (kernels, other) if row), _runs(kernels)]
-        lines.append(line)
-    titles = ["n", "d", "K", KERNELS, "range"]
-    for name in LAYOUTS:
-        titles += [name, "range", "ratio"]
-    titles += ["items moved: kernels / C++", "clusters on average", "sweeps x repeats"]
-    return markdown(titles, lines)
+            line += [other["median"], ends(other), kernels["median"] / other["median"]] if other else [None] * 3
+        both = [programs[name] for name in (KERNELS, BESIDE) if name in programs]
+        line += [
+            " / ".join(f"{row[key]:{digits}}" for row in both)
+            for key, digits in (("moved", ".3f"), ("clusters", ".1f"))
+        ]
+        lines.append([*line, _runs(kernels)])
+    titles = ["n", "d", "K", KERNELS, "range", *(title for name in LAYOUTS for title in (name, "range", "ratio"))]
+    return markdown([*titles, "items moved: kernels / C++", "clusters on average", "sweeps x repeats"], lines)
 
 
 def pictures(rows, folder):
-    from common.sweep_pictures import family_picture, size_picture
-
-    cells = [row for row in rows if row["kind"] == "cell"]
-    families = [row for row in rows if row["kind"] == "family"]
-    lines = {KERNELS: "-", BESIDE: "--", AFTER: ":"}
+    sizes, families = "gibbs_sweep_sizes.png", "gibbs_sweep_families.png"
+    size_picture(where(rows, kind="cell"), folder / sizes)
+    family_picture(where(rows, kind="family")[::-1], folder / families)
     return {
-        size_picture(cells, lines, folder): "Time of a Gibbs update per item against the number of clusters",
-        family_picture(families, folder): "Time of a Gibbs update per item and cluster, by family",
+        sizes: "Time of a Gibbs update per item against the number of clusters",
+        families: "Time of a Gibbs update per item and cluster, by family",
     }
 
 
+def size_picture(rows, path):
+    """Nanoseconds per item against the number of clusters, with a panel for each dimension."""
+    lines = {KERNELS: "-", BESIDE: "--", AFTER: ":"}
+    dimensions, ticks = sorted(groups(rows, "d")), sorted(groups(rows, "true_clusters"))
+    styles = list(zip(sorted(groups(rows, "n")), (BLUE, RED, GREEN, PINK), "os^D", strict=False))
+    shared = {"figsize": (11, 4.4), "sharex": True, "sharey": True, "squeeze": False}
+    with picture(path, 1, len(dimensions), **shared) as (figure, [axes]):
+        for axis, d in zip(axes, dimensions, strict=True):
+            for n, color, marker in styles:
+                for program, line in lines.items():
+                    chosen = where(rows, n=n, d=d, program=program)
+                    if chosen:
+                        x, y = [row["true_clusters"] for row in chosen], [row["median"] for row in chosen]
+                        style = {"color": color, "marker": marker, "markerfacecolor": color if line == "-" else "white"}
+                        axis.errorbar(x, y, errors_of(chosen), linestyle=line, **style)
+            axis.set(xscale="log", yscale="log", xlabel="clusters", title=f"d = {d}")
+            axis.set_xticks(ticks, [str(tick) for tick in ticks])
+            axis.set_xticks([], minor=True)
+            axis.grid(alpha=0.3)
+        axes[0].set_ylabel("CPU time per item of a sweep (ns)")
+        shown = groups(rows, "program")
+        handles = [Line2D([], [], color="black", linestyle=line, label=p) for p, line in lines.items() if p in shown]
+        for n, color, marker in styles:
+            handles.append(Line2D([], [], color=color, marker=marker, linestyle="", label=f"n = {n:,}"))
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=9)
+
+
+def family_picture(rows, path):
+    """Bars: nanoseconds per item and cluster of every family, with ranges."""
+    with picture(path, figsize=(8.5, 3.2)) as (_, axis):
+        names, middle = [row["family"] for row in rows], [row["median"] for row in rows]
+        axis.barh(names, middle, xerr=errors_of(rows), color=BLUE, height=0.6)
+        for k, row in enumerate(rows):
+            style = {"textcoords": "offset points", "va": "center", "fontsize": 9}
+            axis.annotate(f"{row['median']:.3g}", (row["most"], k), xytext=(5, 0), **style)
+        axis.set(xlabel="CPU time per item and cluster (ns)")
+        axis.margins(x=0.1)
+
+
 def headline(rows):
-    plane_times = {row["program"]: row for row in rows if row["kind"] == "plane"}
+    plane_times = {row["program"]: row for row in where(rows, kind="plane")}
     kernels = plane_times[KERNELS]
-    clusters = f"{kernels['clusters']:.2f} +- {kernels['error']:.2f}"
     met = abs(kernels["clusters"] - REFERENCE) < 3 * math.hypot(kernels["error"], REFERENCE_ERROR)
     reference = f"{REFERENCE} +- {REFERENCE_ERROR}"
-    lines = [("Mean number of clusters, 1000 items in the plane", clusters, reference, met)]
+    lines = [("Mean number of clusters, 1000 items in the plane", _clusters(kernels), reference, met)]
     if PLANE in plane_times:
         ratio = kernels["median"] / plane_times[PLANE]["median"]
-        measured = f"{ratio:.2f}: {kernels['median']:.3f} s ({interval(kernels)}) per 1000 sweeps"
+        measured = f"{ratio:.2f}: {kernels['median']:.3f} s ({ends(kernels)}) per 1000 sweeps"
         lines.append(("Gibbs sweep, 1000 items in the plane: kernels / C++", measured, "at most 1.0", ratio <= 1.0))
     for name in LAYOUTS:
         for d in DIMENSIONS[1:]:
-            cells = [row for row in rows if row["kind"] == "cell" and row["d"] == d]
-            ratios = spread(ratios_to(cells, name)) if any(row["program"] == name for row in cells) else None
+            ratios = ratios_to(where(rows, kind="cell", d=d), name)
             if ratios:
-                measured = f"{ratios['median']:.2f} ({interval(ratios)})"
-                target, met = ("at most 1.5", ratios["median"] <= 1.5) if name == AFTER else (None, None)
+                found = spread(ratios)
+                measured = f"{found['median']:.2f} ({ends(found)})"
+                target, met = ("at most 1.5", found["median"] <= 1.5) if name == AFTER else (None, None)
                 lines.append((f"Gibbs sweep, d = {d}, all sizes: kernels / {name}", measured, target, met))
     return lines
 

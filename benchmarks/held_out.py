@@ -1,17 +1,16 @@
 """Held-out log predictive density against CPU time, for the package, scikit-learn's mixtures and other peers."""
 
-import common.one_core  # noqa: F401
-
-# isort: split
-
 import time
 
+import common  # noqa: F401
 import numpy as np
 import pymc as pm
 import xarray as xr
+from common.chains import first_draw
+from common.data import beside, plane
 from common.held_out_report import ALPHA, HYPER, NOT_MEASURED, OURS, TREE, VARIATIONAL, headline, pictures, table
-from common.held_out_sets import sets, split
-from common.part import Part
+from common.part import Part, skipping
+from common.real_data_sets import load, load_all, without_ties
 from peers import pyrichlet_gibbs, scikit_learn
 from pymc.step_methods import CompoundStep
 
@@ -40,9 +39,7 @@ def chain(train, family, hyperpriors, seconds, seed):
     """Draws of one chain, including tuning, and CPU seconds since its start, including the growth of trees."""
     model, step = model_and_step(train, family, hyperpriors)
     point = model.initial_point()
-    # A first draw in another chain compiles the rest.
-    step.setup_chain(np.random.default_rng(0), 0, 1)
-    step.step(point)
+    first_draw(step, point)
     step.setup_chain(np.random.default_rng(seed), N_TUNE, 1)
     points, times, begin = [], [], time.process_time()
     while not times or times[-1] < seconds:
@@ -74,17 +71,9 @@ def package(train, test, family, seconds, seed, hyperpriors=False):
     first = last // 2
     curve = np.log((totals[last] - totals[first]) / (last - first)[:, None]).mean(axis=1)
     kept = draws.z.values[0, len(times) // 2 :]
-    return {
-        "times": times[last - 1].tolist(),
-        "density": curve.tolist(),
-        "seconds": float(times[-1]),
-        "ships": float(curve[-1]),
-        "student": None,
-        "prediction_milliseconds": 1e3 * prediction,
-        "draws": len(times),
-        "converged": None,
-        "clusters": float(kept.max(axis=1).mean() + 1),
-    }
+    found = {"times": times[last - 1].tolist(), "density": curve.tolist(), "seconds": float(times[-1])}
+    found |= {"ships": float(curve[-1]), "prediction_milliseconds": 1e3 * prediction, "draws": len(times)}
+    return found | {"student": None, "converged": None, "clusters": float(kept.max(axis=1).mean() + 1)}
 
 
 def tree(train, test, family, seed):
@@ -124,34 +113,54 @@ def _starts(n_init):
     return f"{n_init} start{'s' * (n_init > 1)}"
 
 
+SETS = {
+    "plane": plane,
+    "old faithful": lambda: load("old faithful").values,
+    "galaxies": lambda: load("galaxies").values,
+    "toy": lambda: np.loadtxt(beside("lee_choi_toy") / "X.txt"),
+    "10k": lambda: np.loadtxt(beside("lee_choi_10k") / "X.txt"),
+    "iris": lambda: without_ties(load("iris").values),
+    "wine": lambda: load("wine").values,
+    "digits, 10 directions": lambda: load("digits, 10 components").values,
+}
+QUICK_SETS = ("plane", "old faithful", "galaxies", "toy", "iris")
+
+
+def split(X, seed, share=0.7):
+    """Training and test items, both standardised by the mean and standard deviation of the training items."""
+    order = np.random.default_rng(seed).permutation(len(X))
+    n_train = int(share * len(X))
+    train, test = X[order[:n_train]], X[order[n_train:]]
+    mean, scale = train.mean(axis=0), train.std(axis=0)
+    return (train - mean) / scale, (test - mean) / scale
+
+
 def measure(quick, note):
-    rows = []
+    rows, absent = [], set()
     for peer, reason in NOT_MEASURED:
         note(f"not measured: {peer}: {reason}")
-    absent = set()
     # The first tree compiles the kernels.
     tree(*[np.random.default_rng(1).normal(size=(20, 2))] * 2, nrm.NormalWishart(0.0, 0.1, np.eye(2), 8.0), 1)
-    for name, X in sets(quick, note).items():
+    for name, X in load_all(QUICK_SETS if quick else SETS, note, lambda name: SETS[name]()).items():
         n_splits = 1 if quick or len(X) > 2000 else 2 if len(X) > 500 else 3
         for seed in range(1, n_splits + 1):
             train, test = split(X, seed)
             family = nrm.NormalWishart.from_data(train)
-            common = {"set": name, "n": len(train), "d": train.shape[1], "n_test": len(test), "seed": seed}
+            same = {"set": name, "n": len(train), "d": train.shape[1], "n_test": len(test), "seed": seed}
+            longest = 0.5
             for method, call in contenders(train, test, family, quick, seed).items():
-                try:
+                with skipping(method, note if method not in absent else absent.add):
+                    absent.add(method)
                     found = call()
                     found.pop("log_p", None)
-                    rows.append(common | {"method": method} | found)
-                except ImportError as error:
-                    if method not in absent:
-                        note(f"{method} skipped: {error.name} is not installed")
-                    absent.add(method)
-            longest = max([row["seconds"] for row in rows if row["set"] == name and row["seed"] == seed] + [0.5])
+                    absent.remove(method)
+                    longest = max(longest, found["seconds"])
+                    rows.append(same | {"method": method} | found)
             seconds = min(1.2 * longest, 1.5) if quick else min(1.2 * longest, 12.0 if len(X) > 2000 else 4.0)
-            rows.append(common | {"method": OURS} | package(train, test, family, seconds, seed))
+            rows.append(same | {"method": OURS} | package(train, test, family, seconds, seed))
             # NUTS is compiled for each data set, so run one split of the small ones only.
             if seed == 1 and not quick and len(X) <= 500:
-                rows.append(common | {"method": HYPER} | package(train, test, family, seconds, seed, hyperpriors=True))
+                rows.append(same | {"method": HYPER} | package(train, test, family, seconds, seed, hyperpriors=True))
             print(f"{name}, split {seed} of {n_splits}", flush=True)
     return rows
 

@@ -1,16 +1,13 @@
 """Mixtures with any likelihood: labels that index parameters, against stick-breaking with labels summed out."""
 
-import common.one_core  # noqa: F401
-
-# isort: split
-
 import time
 import warnings
 
+import common  # noqa: F401
 import numpy as np
-from common.chains import run_chain
+from common.chains import first_draw, run_chain
 from common.functionals import convergence
-from common.part import Part
+from common.part import Part, skipping
 from common.slot_models import PROBLEMS, functionals, slot_model, stick_labels, stick_model
 from common.slot_report import ALPHA, N_CHAINS, NUTPIE, PACKAGE, headline, table
 from peers import nutpie_chain
@@ -29,8 +26,7 @@ def package_chains(problem, n_slots, seconds):
     with model:
         step = CompoundStep([nrm.SlotNUTS(), nrm.SlotGibbs([model["z"]])])
     point, state = model.initial_point(), step.sampling_state
-    step.setup_chain(np.random.default_rng(0), 0, 1)
-    step.step(point)
+    first_draw(step, point)
     compilation = time.perf_counter() - start
     chains = []
     for seed in range(N_CHAINS):
@@ -68,16 +64,13 @@ def measure(quick, note):
                     {PACKAGE: 1.0, NUTPIE: 4.0} if quick else {PACKAGE: 8.0, NUTPIE: 30.0 if n_slots == 20 else 60.0}
                 )
                 for method, run in {PACKAGE: package_chains, NUTPIE: nutpie_chains}.items():
-                    try:
+                    with skipping(method, note):
                         chains, compilation = run(problem, n_slots, seconds[method])
-                    except ImportError as error:
-                        note(f"{method} skipped: not installed ({error.name})")
-                        continue
-                    if any(len(drawn) < 10 for drawn, *_ in chains):
-                        note(f"{method}, {name}, K = {n_slots}: tuning took the time given; no draws")
-                        continue
-                    rows.append(row(name, repeat, method, n_slots, chains, compilation))
-                    print(rows[-1], flush=True)
+                        if any(len(drawn) < 10 for drawn, *_ in chains):
+                            note(f"{method}, {name}, K = {n_slots}: tuning took the time given; no draws")
+                            continue
+                        rows.append(row(name, repeat, method, n_slots, chains, compilation))
+                        print(rows[-1], flush=True)
     return rows
 
 
@@ -85,16 +78,9 @@ def row(name, repeat, method, n_slots, chains, compilation):
     found = convergence([np.array(drawn, dtype=float) for drawn, *_ in chains])
     shortest = min(len(drawn) for drawn, *_ in chains)
     seconds = sum(spent * shortest / len(drawn) for drawn, spent, _ in chains)
-    values = {
-        "problem": name,
-        "repeat": repeat,
-        "method": method,
-        "n_slots": n_slots,
-        "draws": shortest,
-        "milliseconds": float(1e3 * seconds / (shortest * len(chains))),
-        "tuning_seconds": float(sum(tuning for *_, tuning in chains)),
-        "compilation": compilation,
-    }
+    values = {"problem": name, "repeat": repeat, "method": method, "n_slots": n_slots, "draws": shortest}
+    values |= {"milliseconds": float(1e3 * seconds / (shortest * len(chains))), "compilation": compilation}
+    values["tuning_seconds"] = float(sum(tuning for *_, tuning in chains))
     for j, functional in enumerate(("clusters", "log_likelihood", "largest")):
         values[functional] = float(found["mean"][j])
         values[f"rate_{functional}"] = float(np.nan_to_num(found["ess"][j] / seconds))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 from common.data import gaussian_clusters
-from common.part import Part, markdown
-from common.processes import call
+from common.part import Part, columns, groups
+from common.processes import call, resident
 
 # For each name: items, features, true clusters, their typical distance in standard deviations, CPU seconds of a run.
 FULL = {"1,000,000 x 2": (1_000_000, 2, 50, 60.0, 15), "200,000 x 10": (200_000, 10, 30, 12.0, 15)}
@@ -22,10 +22,8 @@ N_START = 5000
 
 def peak_megabytes():
     """Largest resident memory of this process so far, or None if the system does not tell."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return None
-    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1024
+    found = resident()
+    return found and found / 2**20
 
 
 def family_of(nrm, d):
@@ -105,24 +103,20 @@ def run(n, d, n_clusters, separation, method, seconds, path):
     stats, labels = idata.sample_stats, idata.posterior["z"].values[0]
     n_draws = len(labels)
     steady = np.diff(clock[:n_draws])
-    row = {
-        "draws": n_draws,
-        "first": clock[0] - start,
-        "per_draw": float(np.median(steady)),
-        "least": float(steady.min()),
-        "most": float(steady.max()),
-        "times": [float(moment - start) for moment in clock[:n_draws]],
-        "log_joint": stats["log_joint"].values[0].tolist(),
-        "clusters": stats["n_clusters"].values[0].tolist(),
+    row = {"draws": n_draws, "first": clock[0] - start, "per_draw": float(np.median(steady))}
+    row |= {"least": float(steady.min()), "most": float(steady.max())}
+    row |= {"times": [float(moment - start) for moment in clock[:n_draws]]}
+    row |= {"log_joint": stats["log_joint"].values[0].tolist(), "clusters": stats["n_clusters"].values[0].tolist()}
+    row |= {
         "moved": float(stats["n_moved"].values[0].mean()),
         "rand": float(nrm.stats.adjusted_rand(truth, labels[-1])),
-        "after_sampling": time.process_time() - clock[-1],
-        "labels_megabytes": labels.nbytes / 2**20,
+    }
+    row |= {"after_sampling": time.process_time() - clock[-1], "labels_megabytes": labels.nbytes / 2**20}
+    return row | {
         "observed_megabytes": idata["observed_data"].nbytes / 2**20,
         "before": before,
         "peak": peak_megabytes(),
     }
-    return row
 
 
 def measure(quick, note):
@@ -137,9 +131,7 @@ def measure(quick, note):
             for method in METHODS[::2] if quick else METHODS:
                 row = call(run, method=method, seconds=seconds, **size)
                 rows.append({"set": name, "method": method} | size | {"path": ""} | row)
-                print(
-                    f"{name}, {method}: {row['per_draw']:.3f} s per draw, first draw {row['first']:.1f} s", flush=True
-                )
+                print(f"{name}, {method}: {per_draw(row)} s per draw", flush=True)
     return rows
 
 
@@ -153,73 +145,53 @@ def table(rows):
         "Draws may have a lower log joint density than the start, which gives every item to its best cluster: where "
         "clusters overlap, single draws of the posterior do not.\n\n"
     )
-    lines = []
-    for row in rows:
-        if row["method"] == "start":
-            lines.append(
-                [row["set"], "start", row["seconds"], None, None, row["clusters"], None, None, row["peak"], None]
-            )
-            continue
-        lines.append(
-            [
-                row["set"],
-                row["method"],
-                row["first"],
-                f"{row['per_draw']:.3f} ({row['least']:.3f} to {row['most']:.3f})",
-                row["draws"],
-                row["clusters"][-1],
-                f"{row['log_joint'][-1] - row['log_joint'][0]:,.1f}",
-                f"{row['rand']:.4f}",
-                row["peak"],
-                row["peak"] - row["before"],
-            ]
-        )
-    titles = [
-        "Set",
-        "Method",
-        "first draw or start, s",
-        "per draw, s",
-        "draws",
-        "clusters at the end",
-        "change of log joint",
-    ]
-    return text + markdown([*titles, "adjusted Rand index", "peak, MB", "above 1000 items, MB"], lines)
+
+    def sampled(function):
+        return lambda row: None if row["method"] == "start" else function(row)
+
+    shown = {
+        "Set": "set",
+        "Method": "method",
+        "first draw or start, s": lambda row: row.get("first", row.get("seconds")),
+        "per draw, s": sampled(per_draw),
+        "draws": lambda row: row.get("draws"),
+        "clusters at the end": lambda row: row["clusters"] if row["method"] == "start" else row["clusters"][-1],
+        "change of log joint": sampled(lambda row: f"{row['log_joint'][-1] - row['log_joint'][0]:,.1f}"),
+        "adjusted Rand index": sampled(lambda row: f"{row['rand']:.4f}"),
+        "peak, MB": "peak",
+        "above 1000 items, MB": sampled(lambda row: row["peak"] - row["before"]),
+    }
+    return text + columns(rows, shown)
+
+
+def per_draw(row):
+    return f"{row['per_draw']:.3f} ({row['least']:.3f} to {row['most']:.3f})"
 
 
 def pictures(rows, folder):
-    if not rows:
-        return {}
-    import matplotlib
+    from common.pictures import BLUE, GREEN, RED, picture
 
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    names = list(dict.fromkeys(row["set"] for row in rows))
-    figure, axes = plt.subplots(2, len(names), figsize=(10, 6), sharex="col", squeeze=False, layout="constrained")
-    styles = dict(zip(METHODS, (("#0072B2", "-", "o"), ("#D55E00", "--", "s"), ("#009E73", "-.", "^")), strict=True))
-    for column, name in enumerate(names):
-        chosen = [row for row in rows if row["set"] == name and row["method"] != "start"]
-        for row in chosen:
-            color, line, marker = styles[row["method"]]
-            style = {"color": color, "linestyle": line, "marker": marker, "markevery": 0.1, "label": row["method"]}
-            axes[0, column].plot(row["times"], (np.array(row["log_joint"]) - chosen[0]["log_joint"][0]) / 1000, **style)
-            axes[1, column].plot(row["times"], row["clusters"], **style)
-        axes[0, column].set(title=name, ylabel="change of log joint (thousand nats)")
-        axes[1, column].set(xlabel="CPU time (seconds)", ylabel="number of clusters")
-        axes[0, column].legend()
-    figure.savefig(Path(folder) / "large_traces.png", dpi=120)
-    plt.close(figure)
-    return {"large_traces.png": "Log joint density less that of the first draw of Gibbs, and number of clusters."}
+    name, sets = "large_traces.png", groups(rows, "set")
+    styles = dict(zip(METHODS, ((BLUE, "-", "o"), (RED, "--", "s"), (GREEN, "-.", "^")), strict=True))
+    with picture(folder / name, 2, len(sets), figsize=(10, 6), sharex="col", squeeze=False) as (_, axes):
+        for (above, below), (title, (_, *chosen)) in zip(axes.T, sets.items(), strict=True):
+            for row in chosen:
+                color, line, marker = styles[row["method"]]
+                style = {"color": color, "linestyle": line, "marker": marker, "markevery": 0.1, "label": row["method"]}
+                above.plot(row["times"], (np.array(row["log_joint"]) - chosen[0]["log_joint"][0]) / 1000, **style)
+                below.plot(row["times"], row["clusters"], **style)
+            above.set(title=title, ylabel="change of log joint (thousand nats)")
+            below.set(xlabel="CPU time (seconds)", ylabel="number of clusters")
+            above.legend()
+    return {name: "Log joint density less that of the first draw of Gibbs, and number of clusters."}
 
 
 def headline(rows):
     lines = []
     for row in rows:
         if row["method"] != "start":
-            spread = (
-                f"{row['per_draw']:.3f} s ({row['least']:.3f} to {row['most']:.3f}), peak {row['peak'] / 1024:.2f} GB"
-            )
-            lines.append((f"A draw of {row['set']} items, {row['method']}", spread, None, None))
+            measured = per_draw(row).replace(" (", " s (") + f", peak {row['peak'] / 1024:.2f} GB"
+            lines.append((f"A draw of {row['set']} items, {row['method']}", measured, None, None))
     return lines
 
 

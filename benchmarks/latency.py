@@ -7,7 +7,7 @@ import os
 import tempfile
 import time
 
-from common.part import Part, markdown, spread
+from common.part import Part, columns, interval, spread, where
 from common.processes import call
 
 # Import nothing else here, since measuring an import requires that nothing is loaded before it.
@@ -32,7 +32,8 @@ def import_time():
 
 def first_draw(family, sampler, hyperparameters):
     """Wall and CPU seconds from the construction of the step, or the call of ``pm.sample``, to the first draw."""
-    from common.models import mixture, sample, small_data
+    from common.data import small_data
+    from common.models import mixture, sample
 
     model = mixture(family, small_data(family, N), hyperpriors=hyperparameters == NUTS)
     moments = []
@@ -45,17 +46,12 @@ def first_draw(family, sampler, hyperparameters):
     return moments[0]
 
 
-def fill_caches(cases):
-    """Make every first draw once, so that the ordinary caches hold machine code."""
-    for case in cases:
-        first_draw(*case)
-
-
 def time_per_draw(sampler, hyperparameters, draws):
     """CPU milliseconds per draw in moves, in the rest of the step, and outside it; shape (10 blocks of draws, 3)."""
     import numpy as np
     import pymc as pm
-    from common.models import mixture, small_data
+    from common.data import small_data
+    from common.models import mixture
 
     import pymc_nrm as nrm
 
@@ -102,62 +98,42 @@ def first_draws(cache, case, *, before, repeats=3):
     return [*cold, row("first draw", warm, **labels, cache="warm")]
 
 
-def measure_first_draws(folder):
-    """Cold and warm first draws of all cases in fresh folders."""
-    rows, gradient = [], None
-    for case in CASES:
-        cache = {name: os.path.join(folder, *case, name) for name in ("numba", "pytensor")}
-        rows += first_draws(cache, (*case, FIXED), before="cold")
-        if case[0] == "NormalWishart":
-            # All samplers share the log-probability and its gradient, so compile these slow graphs once.
-            before = None if gradient else "kernels only"
-            gradient = gradient or cache["pytensor"]
-            rows += first_draws(cache | {"pytensor": gradient}, (*case, NUTS), before=before)
-    return rows
-
-
 def measure(quick, note):
-    rows = [row("import", [call(import_time) for _ in range(3 if quick else 7)])]
-    for sampler, hyperparameters in (("MarginalGibbs", FIXED), ("MarginalGibbs", NUTS), ("TreeGuided", FIXED)):
-        if quick and (sampler, hyperparameters) != ("MarginalGibbs", FIXED):
-            continue
+    rows, gradient = [row("import", [call(import_time) for _ in range(3 if quick else 7)])], None
+    timed = (("MarginalGibbs", FIXED), ("MarginalGibbs", NUTS), ("TreeGuided", FIXED))
+    for sampler, hyperparameters in timed[:1] if quick else timed:
         blocks = call(time_per_draw, sampler=sampler, hyperparameters=hyperparameters, draws=500 if quick else 3000)
         labels = {"family": "NormalWishart", "sampler": sampler, "hyperparameters": hyperparameters}
         for place, values in zip(("moves", "rest of the step", "PyMC outside"), zip(*blocks, strict=True), strict=True):
             rows.append({"what": "draw", **labels, "place": place, "repeats": len(values), **spread(values)})
     if quick:
         note("Quick form: no cold caches and no NUTS, whose gradient takes a minute to compile; one repeat each.")
-        cases = [(*case, FIXED) for case in CASES]
-        call(fill_caches, cases=cases)
-        for family, sampler, hyperparameters in cases:
-            labels = {"family": family, "sampler": sampler, "hyperparameters": hyperparameters}
-            rows.append(row("first draw", [call(first_draw, **labels)], **labels, cache="warm"))
-        return rows
+        return rows + [line for case in CASES for line in first_draws(None, (*case, FIXED), before=None, repeats=1)]
     with tempfile.TemporaryDirectory() as folder:
-        return rows + measure_first_draws(folder)
+        for case in CASES:
+            cache = {name: os.path.join(folder, *case, name) for name in ("numba", "pytensor")}
+            rows += first_draws(cache, (*case, FIXED), before="cold")
+            if case[0] == "NormalWishart":
+                # All samplers share the log-probability and its gradient, so compile these slow graphs once.
+                before = None if gradient else "kernels only"
+                gradient = gradient or cache["pytensor"]
+                rows += first_draws(cache | {"pytensor": gradient}, (*case, NUTS), before=before)
+    return rows
 
 
 def seconds(row):
     """A median with its range, if there is one."""
-    if row["repeats"] == 1:
-        return f"{row['median']:.2f}"
-    return f"{row['median']:.2f} ({row['least']:.2f} to {row['most']:.2f})"
+    return f"{row['median']:.2f}" if row["repeats"] == 1 else interval(row, ".2f")
 
 
 def table(rows):
-    imported = next(row for row in rows if row["what"] == "import")
-    lines = [
-        [r["family"], r["sampler"], r["hyperparameters"], r["cache"], r["repeats"], seconds(r), r["cpu"]]
-        for r in rows
-        if r["what"] == "first draw"
-    ]
-    first = markdown(["family", "sampler", "hyperparameters", "caches", "repeats", "seconds", "CPU seconds"], lines)
-    lines = [
-        [r["sampler"], r["hyperparameters"], r["place"], f"{r['median']:.3f} ({r['least']:.3f} to {r['most']:.3f})"]
-        for r in rows
-        if r["what"] == "draw"
-    ]
-    draws = markdown(["sampler", "hyperparameters", "where", "CPU milliseconds per draw"], lines)
+    [imported] = where(rows, what="import")
+    case = {"family": "family", "sampler": "sampler", "hyperparameters": "hyperparameters"}
+    shown = {"caches": "cache", "repeats": "repeats", "seconds": seconds, "CPU seconds": "cpu"}
+    first = columns(where(rows, what="first draw"), case | shown)
+    shown = {"sampler": "sampler", "hyperparameters": "hyperparameters", "where": "place"}
+    shown["CPU milliseconds per draw"] = lambda row: interval(row, ".3f")
+    draws = columns(where(rows, what="draw"), shown)
     return (
         f"`import pymc_nrm` after `import pymc`: {seconds(imported)} s; median and range of {imported['repeats']} "
         "processes.\n\n"
@@ -174,11 +150,10 @@ def table(rows):
 
 def headline(rows):
     lines = []
-    for r in rows:
-        if r["what"] == "first draw" and r["cache"] == "warm" and r["family"] == "NormalWishart":
-            claim = f"First draw, warm caches: `{r['sampler']}`, hyperparameters {r['hyperparameters']}"
-            lines.append((claim, f"{seconds(r)} s", f"under {WARM_TARGET:.0f} s", r["most"] < WARM_TARGET))
-    imported = next(r for r in rows if r["what"] == "import")
+    for row in where(rows, what="first draw", cache="warm", family="NormalWishart"):
+        claim = f"First draw, warm caches: `{row['sampler']}`, hyperparameters {row['hyperparameters']}"
+        lines.append((claim, f"{seconds(row)} s", f"under {WARM_TARGET:.0f} s", row["most"] < WARM_TARGET))
+    [imported] = where(rows, what="import")
     met = imported["most"] < IMPORT_TARGET
     return [*lines, ("Import beyond `import pymc`", f"{seconds(imported)} s", f"under {IMPORT_TARGET} s", met)]
 

@@ -3,21 +3,17 @@
 Run with ``python benchmarks/nested_sweeps.py [--quick] [--output FOLDER]``.
 """
 
-import common.one_core  # noqa: F401
-
-# isort: split
-
-import os
 import time
 
+import common  # noqa: F401
 import numpy as np
 import pymc as pm
+from common import tree_sets
 from common.chains import time_draws
-from common.part import Part, markdown, spread
-from common.power_laws import exponent, fit_power_law, scaling_picture
-from common.processes import call
-from common.tree_data import balanced, diffusion
-from memory import CLEAR, STATUS
+from common.part import Part, columns, groups, interval, skipping, spread, where
+from common.power_laws import exponent, fits, scaling_picture
+from common.processes import call, rise_of_memory, tells_memory
+from common.tree_sets import balanced, diffusion
 
 import pymc_nrm as nrm
 
@@ -63,21 +59,14 @@ def sweep_times(X, name, depth, target, n_warm=5, repeats=3):
 
 def memory_rise(n, name, n_sweeps=10):
     """By how many bytes a new process grows in the first sweeps of a chain, compilation left out."""
-    import gc
 
-    from memory import resident
+    def sweep(step, point, n_sweeps):
+        for _ in range(n_sweeps):
+            point, _ = step.step(point)
 
-    few = balanced(200, FEATURES).X
-    step, point = new_chain(few, name)
-    for _ in range(2):
-        point, _ = step.step(point)
+    sweep(*new_chain(balanced(200, FEATURES).X, name), 2)
     step, point = new_chain(balanced(n, FEATURES).X, name)
-    gc.collect()
-    CLEAR.write_text("5")
-    before = resident("VmRSS")
-    for _ in range(n_sweeps):
-        point, _ = step.step(point)
-    return resident("VmHWM") - before
+    return rise_of_memory(lambda: sweep(step, point, n_sweeps))[0]
 
 
 def starts_of(data, rng):
@@ -123,20 +112,19 @@ def chain_rows(data, n_draws):
 
 
 def measure(quick, note):
-    target, rows = (0.05 if quick else 0.3), []
-    animals = load_animals(note)
-    if animals is not None:
-        for name, depth in ((DIFFUSION, 3), (PUBLISHED, 4)):
-            times, n_nodes = sweep_times(animals, name, depth, target, repeats=5)
-            row = {"kind": "sweep", "data": "animals", "n": len(animals), "d": animals.shape[1], "what": name}
-            rows.append(row | {"depth": depth, "nodes": n_nodes} | spread(times))
+    target, rows, points, animals = (0.05 if quick else 0.3), [], [], None
+    with skipping("animals", note):
+        animals = tree_sets.animals()
     data = diffusion(2000, FEATURES)
-    for name in () if quick else MODELS:
-        times, n_nodes = sweep_times(data.X, name, DEPTH, target)
-        row = {"kind": "sweep", "data": "diffusion", "n": 2000, "d": FEATURES, "what": name, "depth": DEPTH}
-        rows.append(row | {"nodes": n_nodes} | spread(times))
-        print(rows[-1], flush=True)
-    points = []
+    for known, name, depth, repeats in (
+        *((animals, name, depth, 5) for name, depth in ((DIFFUSION, 3), (PUBLISHED, 4))),
+        *((data, name, DEPTH, 3) for name in (() if quick else MODELS)),
+    ):
+        if known is not None:
+            times, n_nodes = sweep_times(known.X, name, depth, target, repeats=repeats)
+            row = {"kind": "sweep", "data": known.name.split(",")[0], "n": len(known.X), "d": known.X.shape[1]}
+            rows.append(row | {"what": name, "depth": depth, "nodes": n_nodes} | spread(times))
+            print(rows[-1], flush=True)
     for n in (250, 500, 1000) if quick else (500, 1000, 2000, 4000):
         X = balanced(n, FEATURES).X
         for name in MODELS:
@@ -146,93 +134,60 @@ def measure(quick, note):
             print(points[-1], flush=True)
     if quick:
         note("Memory and chains from several starts are left to the full form.")
-    elif not (STATUS.exists() and os.access(CLEAR, os.W_OK)):
-        note("Memory skipped: the peak is read from /proc, which Linux has.")
-    else:
+    elif tells_memory(note):
         for n in (1000, 4000):
-            for name in MODELS[:2]:
-                rise = call(memory_rise, n=n, name=name)
-                rows.append({"kind": "memory", "n": n, "what": name, "rise": rise})
+            kind = {"kind": "memory", "n": n}
+            rows += [kind | {"what": name, "rise": call(memory_rise, n=n, name=name)} for name in MODELS[:2]]
     if not quick:
         rows += chain_rows(data, SHOWN_DRAWS[-1])
     return rows + points + fits(points)
 
 
-def load_animals(note):
-    """Five principal components of the animals, or None with a note."""
-    from common.tree_sets import animals
-
-    try:
-        return animals().X
-    except FileNotFoundError as error:
-        note(f"animals skipped: {error}")
-
-
-def fits(points):
-    """A power law for each model."""
-    rows = []
-    for name in dict.fromkeys(row["what"] for row in points):
-        chosen = [row for row in points if row["what"] == name]
-        x = [row["value"] for row in chosen]
-        slope, error, factor = fit_power_law(x, [row["median"] for row in chosen])
-        rows.append(
-            {"kind": "fit", "against": "n", "what": name, "unit": "seconds", "exponent": slope, "error": error}
-            | {"factor": factor, "points": len(x), "least": min(x), "most": max(x)}
-        )
-    return rows
-
-
 def table(rows):
-    kinds = {
-        kind: [row for row in rows if row["kind"] == kind] for kind in ("sweep", "point", "fit", "memory", "chain")
-    }
     text = (
         "One sweep is a draw of `NestedGibbs` with fixed hyperparameters: those of `from_data`, alpha = 1, and for the "
         "published model alpha = 0.3, gamma = 1.15, gamma_0 = 1.  CPU seconds without compilation, medians and ranges "
         'of means over sweeps, after five sweeps from the step\'s own start.  "Items only" has `n_moves=0`.\n\n'
     )
-    text += markdown(
-        ["Data", "n x d", "Model", "depth", "nodes", "ms per sweep"],
-        [
-            [r["data"], f"{r['n']} x {r['d']}", r["what"], r["depth"], r["nodes"], milliseconds(r)]
-            for r in kinds["sweep"]
-        ],
-    )
+    shown = {"Data": "data", "n x d": lambda row: f"{row['n']} x {row['d']}", "Model": "what"}
+    shown |= {"depth": "depth", "nodes": "nodes", "ms per sweep": milliseconds}
+    text += columns(where(rows, kind="sweep"), shown)
     text += f"\n**By number of items**: a tree of 36 leaves, d = {FEATURES}, depth {DEPTH}.\n\n"
-    titles = ["Model", *(f"n = {value:,}: ms (nodes)" for value in dict.fromkeys(r["value"] for r in kinds["point"]))]
-    lines = []
-    for fit in kinds["fit"]:
-        cells = [f"{1e3 * r['median']:.3g} ({r['nodes']})" for r in kinds["point"] if r["what"] == fit["what"]]
-        lines.append([fit["what"], *cells, exponent(fit)])
-    text += markdown([*titles, "exponent"], lines)
-    if kinds["memory"]:
+    points = {(row["what"], row["value"]): row for row in where(rows, kind="point")}
+    shown = {"Model": "what"}
+    for n in groups(points.values(), "value"):
+
+        def cell(fit, n=n):
+            row = points[fit["what"], n]
+            return f"{1e3 * row['median']:.3g} ({row['nodes']})"
+
+        shown[f"n = {n:,}: ms (nodes)"] = cell
+    text += columns(where(rows, kind="fit"), shown | {"exponent": exponent})
+    memory, chains = where(rows, kind="memory"), where(rows, kind="chain")
+    if memory:
         text += "\n**Memory** that ten sweeps add to a process with model, data and kernels.\n\n"
-        lines = [[r["what"], r["n"], r["rise"] / MEGA, r["rise"] / r["n"]] for r in kinds["memory"]]
-        text += markdown(["Model", "n", "MB", "bytes per item"], lines)
-    if kinds["chain"]:
-        first = kinds["chain"][0]
-        shown = list(first["at"])
+        shown = {"Model": "what", "n": "n", "MB": lambda row: row["rise"] / MEGA}
+        text += columns(memory, shown | {"bytes per item": lambda row: row["rise"] / row["n"]})
+    if chains:
+        first = chains[0]
         text += (
             f"\n**Do chains agree?**  {first['n']} items of a simulated diffusion, d = {first['d']}: log joint density "
             f"after some draws, its mean and standard deviation in the second half of {first['draws']}, and CPU seconds"
             ".\n\n"
         )
-        lines = [
-            [r["start"], *(f"{r['at'][t]:,.0f}" for t in shown), f"{r['mean']:,.1f}", r["sd"], r["nodes"], r["seconds"]]
-            for r in kinds["chain"]
-        ]
-        text += markdown(["Start", *(f"draw {t}" for t in shown), "mean", "sd", "nodes", "seconds"], lines)
+        shown = {"Start": "start"} | {f"draw {t}": lambda row, t=t: f"{row['at'][t]:,.0f}" for t in first["at"]}
+        shown |= {"mean": lambda row: f"{row['mean']:,.1f}", "sd": "sd", "nodes": "nodes", "seconds": "seconds"}
+        text += columns(chains, shown)
     return text
 
 
 def milliseconds(row):
-    return f"{1e3 * row['median']:.3g} ({1e3 * row['least']:.3g} to {1e3 * row['most']:.3g})"
+    return interval(row, factor=1e3)
 
 
 def pictures(rows, folder):
-    panels = {("n", "seconds"): ("items", "CPU time of a sweep (s)")}
-    shown = [row for row in rows if row["kind"] in ("point", "fit")]
-    name = scaling_picture(shown, panels, folder, "nested_sweeps.png")
+    name = "nested_sweeps.png"
+    scaling_picture(rows, {("n", "seconds"): ("items", "CPU time of a sweep (s)")}, folder / name)
     return {name: "Time of a sweep of NestedGibbs against the number of items, with fitted exponents"}
 
 

@@ -1,13 +1,9 @@
 """Clustering of real data with known classes: agreement, held-out density, calibration and time, for all methods."""
 
-import common.one_core  # noqa: F401
-
-# isort: split
-
-
+import common  # noqa: F401
 import numpy as np
 from common import real_data_ours as ours
-from common.part import Part, rows_to_keep
+from common.part import Part, rows_to_keep, skipping
 from common.real_data_fits import (
     adjusted_rand_index,
     brier_score,
@@ -18,7 +14,7 @@ from common.real_data_fits import (
 )
 from common.real_data_pictures import pictures
 from common.real_data_report import headline, table
-from common.real_data_sets import load_all, names
+from common.real_data_sets import CATALOGUE, load_all
 from peers import gaussian_mixtures, latent_classes, partitioners
 
 GAUSSIAN = ("continuous", "counts")
@@ -61,43 +57,33 @@ def agreement(labels, classes):
 
 
 def measure(quick, note, sets=None, methods=None):
-    chosen = sets or (QUICK_SETS if quick else names())
-    rows = [
-        row
-        for row in rows_to_keep("real_data", quick, sets, methods, origin)
-        if origin(row) in METHODS and row["set"] in names()
-    ]
-    if rows:
-        note("Measured in several runs: the times above are those of the last.")
+    chosen = sets or (QUICK_SETS if quick else CATALOGUE)
+    rows = rows_to_keep("real_data", quick, note, sets, methods, origin)
     absent = set()
     for name, data in load_all(chosen, note).items():
         n, d = data.X.shape
-        common = {"set": name, "kind": data.kind, "n": n, "d": d, "classes": len(data.class_names), "about": data.about}
+        same = {"set": name, "kind": data.kind, "n": n, "d": d, "classes": len(data.class_names), "about": data.about}
         for label in methods or METHODS:
             method, kinds, with_density = METHODS[label]
             if label in absent or (kinds is not None and data.kind not in kinds):
                 continue
-            try:
-                found = [common | {"method": label} | row for row in on_all_items(data, method)]
+            absent.add(label)
+            with skipping(label, note):
+                found = [same | {"method": label} | row for row in on_all_items(data, method)]
                 if data.kind in with_density:
                     found[0]["held_out"] = held_out(data, ours.fit_for_density if label == ours.NAME else method)
-            except ImportError as error:
-                note(f"{label} skipped: {error.name} is not installed")
-                absent.add(label)
-                continue
-            rows += found
-            for row in found:
-                shown = {key: f"{row[key]:.3f}" for key in ("ari", "held_out", "brier", "seconds") if key in row}
-                print(f"{name}: {row['method']}: {row['clusters']} clusters, {shown}", flush=True)
+                rows += found
+                absent.remove(label)
+                print(f"{name}: {label}: {found[0]}", flush=True)
     if not quick:
         note_absent(rows, note)
-    order = {name: place for place, name in enumerate(names())}
-    return sorted(rows, key=lambda row: (order[row["set"]], list(METHODS).index(origin(row))))
+    order = [list(CATALOGUE), list(METHODS)]
+    return sorted(rows, key=lambda row: (order[0].index(row["set"]), order[1].index(origin(row))))
 
 
 def note_absent(rows, note):
     """Say for which sets there are no rows of the package, or of no method at all."""
-    found = {name: {origin(row) for row in rows if row["set"] == name} for name in names()}
+    found = {name: {origin(row) for row in rows if row["set"] == name} for name in CATALOGUE}
     for who, absent in (
         ("the package, only by peers", [name for name, here in found.items() if here and ours.NAME not in here]),
         ("peers, only by the package", [name for name, here in found.items() if here == {ours.NAME}]),
@@ -112,12 +98,7 @@ def origin(row):
     return ours.NAME if row["method"] == ours.FUSED else row["method"]
 
 
-def add_arguments(parser):
-    parser.add_argument("--sets", nargs="+", metavar="SET", choices=names(), help="these only; other rows are kept")
-    parser.add_argument("--methods", nargs="+", metavar="METHOD", choices=METHODS, help="these only, likewise")
-
-
-PART = Part("real_data", measure, table, pictures, add_arguments, headline)
+PART = Part("real_data", measure, table, pictures, headline, {"sets": CATALOGUE, "methods": METHODS})
 
 if __name__ == "__main__":
     PART.main()

@@ -4,14 +4,15 @@ Run with ``python benchmarks/report.py [FOLDER]``.
 """
 
 import argparse
+import importlib
 import json
 import re
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from common.catalogue import NAMES, load
 from common.part import RESULTS, Part, markdown
+from run import NAMES
 
 
 class Result(NamedTuple):
@@ -24,7 +25,11 @@ class Result(NamedTuple):
 def read_results(folder, names=NAMES):
     """Results of the parts that have stored any, in the order of the names."""
     paths = {name: Path(folder) / f"{name}.json" for name in names}
-    return [Result(load(name), json.loads(path.read_text())) for name, path in paths.items() if path.exists()]
+    return [
+        Result(importlib.import_module(name).PART, json.loads(path.read_text()))
+        for name, path in paths.items()
+        if path.exists()
+    ]
 
 
 def headline(results):

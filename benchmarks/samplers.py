@@ -1,61 +1,38 @@
 """All samplers of a partition side by side: effective sample sizes per second, time to stationarity, correctness.
 
-``python benchmarks/samplers.py [--quick] [--output FOLDER] [--sets toy,10k] [--only tree,Gibbs]``; ``--only`` names
-samplers or parts of their names.  Steps are called directly, without PyMC around them.
+``python benchmarks/samplers.py [--quick] [--output FOLDER] [--sets toy 10k] [--methods tree-guided Gibbs]``.  Steps are
+called directly, without PyMC around them.
 """
 
-import common.one_core  # noqa: F401
-
-# isort: split
-
-from common.part import Part
+import common  # noqa: F401
+from common.part import Part, where
+from common.real_data_sets import load_all
 from common.sampler_pictures import efficiency_picture, trace_picture
 from common.sampler_runs import SEQUENTIAL, TREE, Sampler, measure_set
-from common.sampler_sets import SETS, load
+from common.sampler_sets import SETS
 from common.sampler_tables import sampler_headline, sampler_tables
 
 import pymc_nrm as nrm
 
+RESTRICTED = {"proposal": "restricted_gibbs"}
 SAMPLERS = {
     "Gibbs": Sampler(nrm.MarginalGibbs),
     "Gibbs on a tenth": Sampler(nrm.MarginalGibbs, lambda n: {"n_items": n // 10}),
     "slice": Sampler(nrm.SliceSampler),
     SEQUENTIAL: Sampler(nrm.SplitMerge),
-    "split-merge, restricted Gibbs": Sampler(nrm.SplitMerge, lambda n: {"proposal": "restricted_gibbs"}),
-    "split-merge and Gibbs on a tenth": Sampler(
-        nrm.SplitMerge, lambda n: {"proposal": "restricted_gibbs", "n_items": n // 10}
-    ),
+    "split-merge, restricted Gibbs": Sampler(nrm.SplitMerge, lambda n: RESTRICTED),
+    "split-merge and Gibbs on a tenth": Sampler(nrm.SplitMerge, lambda n: RESTRICTED | {"n_items": n // 10}),
     "published tree-guided (biased)": Sampler(nrm.published.PublishedTreeGuided, exact=False),
     TREE: Sampler(nrm.TreeGuided),
 }
-
 QUICK_SETS = ("toy", "x1000")
 QUICK_SAMPLERS = (SEQUENTIAL, "split-merge, restricted Gibbs", "published tree-guided (biased)", TREE)
 
 
-def add_arguments(parser):
-    parser.add_argument("--sets", default="", help=f"some of {','.join(SETS)}, separated by commas; all by default")
-    parser.add_argument("--only", default="", help="samplers, or parts of their names, separated by commas")
-
-
-def choose(names, wanted):
-    """Names that are wanted, or contain a wanted part that is not itself a name; all if nothing is wanted."""
-    parts = [part.strip() for part in wanted.split(",") if part.strip()]
-    for part in parts:
-        if not any(part in name for name in names):
-            raise SystemExit(f"{part!r} is not part of any of: {'; '.join(names)}")
-    return [
-        name for name in names if not parts or name in parts or any(part in name for part in parts if part not in names)
-    ]
-
-
-def measure(quick, note, sets="", only=""):
+def measure(quick, note, sets=None, methods=None):
     rows = []
-    names = choose(SAMPLERS, only) if only or not quick else QUICK_SAMPLERS
-    for set_name in choose(SETS, sets) if sets or not quick else QUICK_SETS:
-        data = load(set_name, note)
-        if data is None:
-            continue
+    names = methods or (QUICK_SAMPLERS if quick else SAMPLERS)
+    for set_name, data in load_all(sets or (QUICK_SETS if quick else SETS), note, lambda name: SETS[name]()).items():
         if quick:
             data = data._replace(n_chains=2, tune=100, reference=1.0, bad=1.0, good=0.7, alone=False)
         left_out = [name for name in names if name.startswith(data.without)] if data.without else []
@@ -67,14 +44,13 @@ def measure(quick, note, sets="", only=""):
 
 def pictures(rows, folder):
     found = {}
-    for row in rows:
-        if row["kind"] == "reference":
-            traces = [trace for trace in rows if trace["kind"] == "trace" and trace["set"] == row["set"]]
-            found |= trace_picture(traces, row, folder / f"samplers_{row['set']}.png")
+    for row in where(rows, kind="reference"):
+        found |= trace_picture(rows, row, folder / f"samplers_{row['set']}.png")
     return found | efficiency_picture(rows, folder / "samplers_efficiency.png")
 
 
-PART = Part("samplers", measure, sampler_tables, pictures, add_arguments, sampler_headline)
+OPTIONS = {"sets": SETS, "methods": SAMPLERS}
+PART = Part("samplers", measure, sampler_tables, pictures, sampler_headline, OPTIONS)
 
 if __name__ == "__main__":
     PART.main()

@@ -3,30 +3,22 @@
 Run with ``python benchmarks/scaling.py [--quick] [--output FOLDER]``.
 """
 
-import common.one_core  # noqa: F401
-
-# isort: split
-
-import os
 import time
 
+import common  # noqa: F401
 import numpy as np
 import pymc as pm
 from common.chains import time_draws
-from common.part import Part, markdown, spread
-from common.power_laws import exponent, fit_power_law, scaling_picture
-from common.processes import call
+from common.part import Part, columns, groups, spread, where
+from common.power_laws import KEYS, exponent, fits, scaling_picture
+from common.processes import call, tells_memory
 from common.sweeps import gaussian_family, problem, spaced_clusters
-from memory import CLEAR, STATUS, plane_peak
+from memory import plane_peak
 
 import pymc_nrm as nrm
 from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
 
-STEPS = {
-    "MarginalGibbs": "Gibbs sweep",
-    "SplitMerge": "SplitMerge draw",
-    "TreeGuided": "TreeGuided draw",
-}
+STEPS = {"MarginalGibbs": "Gibbs sweep", "SplitMerge": "SplitMerge draw", "TreeGuided": "TreeGuided draw"}
 GUIDE = "IBHC guide tree"
 ITEMS, CLUSTERS, FEATURES = 10_000, 30, 2
 PANELS = {
@@ -53,9 +45,7 @@ def measure(quick, note):
         rows.append(point("d", d, STEPS["MarginalGibbs"], draw_times("MarginalGibbs", X, labels, target)))
     if quick:
         note("Memory is left to the full form.")
-    elif not (STATUS.exists() and os.access(CLEAR, os.W_OK)):
-        note("Memory skipped: the peak is read from /proc, which Linux has.")
-    else:
+    elif tells_memory(note):
         for n in sizes[2:]:
             for name, what in STEPS.items():
                 rise = call(plane_peak, n=n, sampler=name, draws=10)["rise"]
@@ -95,34 +85,13 @@ def guide_times(X, repeats):
     return times
 
 
-def fits(points):
-    """One power law per quantity with at least three points."""
-    groups = {}
-    for row in points:
-        groups.setdefault((row["against"], row["what"], row["unit"]), []).append(row)
-    rows = []
-    for (against, what, unit), chosen in groups.items():
-        if len(chosen) >= 3:
-            x = [row["value"] for row in chosen]
-            slope, error, factor = fit_power_law(x, [row["median"] for row in chosen])
-            rows.append(
-                {"kind": "fit", "against": against, "what": what, "unit": unit, "exponent": slope}
-                | {"error": error, "factor": factor, "points": len(x), "least": min(x), "most": max(x)}
-            )
-    return rows
-
-
 def table(rows):
-    found = [row for row in rows if row["kind"] == "fit"]
-    points = [row for row in rows if row["kind"] == "point"]
-    lines = []
-    for row in found:
-        key = ("against", "what", "unit")
-        chosen = [p for p in points if all(p[name] == row[name] for name in key)]
-        first, last = (chosen[k]["median"] for k in (0, -1))
-        span = f"{row['least']:,} to {row['most']:,}"
-        lines.append((row["what"], row["unit"], row["against"], span, row["points"], first, last, exponent(row)))
-    titles = ("what", "unit", "against", "range", "points", "at the least", "at the most", "exponent")
+    points = groups(where(rows, kind="point"), *KEYS)
+    shown = {"what": "what", "unit": "unit", "against": "against"}
+    shown |= {"range": lambda row: f"{row['least']:,} to {row['most']:,}", "points": "points"}
+    for title, place in (("at the least", 0), ("at the most", -1)):
+        shown[title] = lambda row, place=place: points[tuple(row[key] for key in KEYS)][place]["median"]
+    shown["exponent"] = exponent
     return (
         f"Dirichlet process mixture, alpha = 1, of Gaussians with normal-Wishart base measure (mu = 0, kappa = 0.1, "
         f"Psi = 5 I, nu = d + 6), from the true clusters, whose median distance to the nearest neighbour is five "
@@ -131,12 +100,13 @@ def table(rows):
         "without its guide trees, which have a line of their own; medians of three means over draws.  Memory: the rise "
         "of the resident set in a new process over ten draws of `pm.sample`, trace and guide trees included.  "
         "Exponents by least squares on logarithms; their standard errors say how far the points are from a straight "
-        "line.\n\n" + markdown(titles, lines)
+        "line.\n\n" + columns(where(rows, kind="fit"), shown)
     )
 
 
 def pictures(rows, folder):
-    name = scaling_picture(rows, PANELS, folder)
+    name = "scaling_exponents.png"
+    scaling_picture(rows, PANELS, folder / name)
     return {name: "Time and memory against items, clusters and features, with fitted exponents"}
 
 

@@ -1,8 +1,7 @@
 """Lower bounds of the evidence from trees and alternative trees; greedy clustering of all items and of groups.
 
-Run with ``python benchmarks/tree_bounds.py [FOLDER]``; FOLDER holds abalone.data and spambase.data (UCI, with a header
-line) and 20news_w100.mat (S. Roweis).  Iris, wine and digits come with scikit-learn.  Missing data sets are named and
-skipped.  Small sets are compared with the exact evidence and with collapsed variational inference.
+Run with ``python benchmarks/tree_bounds.py``; data sets that are not installed, or not in ``../shared/data``, are named
+and skipped.  Small sets are compared with the exact evidence and with collapsed variational inference.
 """
 
 import argparse
@@ -10,10 +9,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-import tree_bounds_figures as figures
-from common.machine import describe
-from tree_bounds_data import gaussians, real_sets, synthetic
-from variational import collapsed, components
+from common.part import describe
+from common.pictures import BLACK, BLUE, GREEN, RED, legend, picture
+from common.real_data_sets import load_all
+from peers import collapsed
 
 import pymc_nrm as nrm
 from pymc_nrm.testing import log_evidence
@@ -30,8 +29,16 @@ PRIORS = {
     "variational, stick-breaking": collapsed.StickBreaking,
     "variational, symmetric Dirichlet": collapsed.SymmetricDirichlet,
 }
+STYLES = {
+    "tree": {"color": BLACK, "marker": "o", "linestyle": "-"},
+    "alternative trees": {"color": RED, "marker": "s", "linestyle": "-"},
+    "variational, stick-breaking": {"color": BLUE, "marker": "^", "linestyle": "--"},
+    "variational, symmetric Dirichlet": {"color": GREEN, "marker": "v", "linestyle": ":"},
+}
 DP = nrm.DirichletProcess(1.0)
-TRUNCATION = 20
+TRUNCATION, N_FEATURES, DPI = 20, 8, 150
+# Probability of a one in one of two clusters, of which the other has the complement: more and more structure.
+CHANCES = {"I": 0.5, "II": 0.3, "III": 0.05}
 
 
 def small_sets(n_draws, images):
@@ -39,38 +46,51 @@ def small_sets(n_draws, images):
     sizes, n_new = np.arange(3, 10), 10
     family = nrm.BernoulliBeta(1.0, 1.0)
     bounds, predictions = {}, {}
-    for name in ("I", "II", "III"):
+    for name, low in CHANCES.items():
         rng = np.random.default_rng(1)
-        methods = ["tree", "alternative trees", *PRIORS]
-        bound = {method: np.zeros((len(sizes), n_draws)) for method in methods}
-        prediction = {method: np.zeros((len(sizes), n_draws)) for method in methods if method != "alternative trees"}
-        for a, n in enumerate(sizes):
-            for b in range(n_draws):
-                X, new = np.split(synthetic(name, n + n_new, rng), [n])
-                exact = log_evidence(X, family, DP)
-                exact_new = np.array([log_evidence(np.vstack([X, x]), family, DP) - exact for x in new])
-                tree = bhc(X, family, DP, u=1.0)
-                bound["tree"][a, b] = tree.log_evidence - exact
-                bound["alternative trees"][a, b] = alternative_trees(tree, X, family, DP).log_bound - exact
-                found = predictive_log_density(tree, X, new, family, DP)
-                prediction["tree"][a, b] = (found - exact_new).mean()
-                for method, prior in PRIORS.items():
-                    parts = components.Bernoulli(X, family), prior(1.0)
-                    log_bound, R = collapsed.best_fit(*parts, TRUNCATION, rng, 3)
-                    bound[method][a, b] = log_bound - exact
-                    found = collapsed.predictive_log_density(*parts, R, new)
-                    prediction[method][a, b] = (found - exact_new).mean()
+        bound = {method: np.zeros((len(sizes), n_draws)) for method in STYLES}
+        prediction = {method: np.zeros((len(sizes), n_draws)) for method in STYLES if method != "alternative trees"}
+        for place in np.ndindex(len(sizes), n_draws):
+            n = sizes[place[0]]
+            chance = np.where(rng.random((n + n_new, 1)) < 0.5, low, 1.0 - low)
+            X, new = np.split((rng.random((n + n_new, N_FEATURES)) < chance).astype(float), [n])
+            exact = log_evidence(X, family, DP)
+            exact_new = np.array([log_evidence(np.vstack([X, x]), family, DP) - exact for x in new])
+            tree = bhc(X, family, DP, u=1.0)
+            bound["tree"][place] = tree.log_evidence - exact
+            bound["alternative trees"][place] = alternative_trees(tree, X, family, DP).log_bound - exact
+            prediction["tree"][place] = (predictive_log_density(tree, X, new, family, DP) - exact_new).mean()
+            for method, prior in PRIORS.items():
+                parts = collapsed.Bernoulli(X, family), prior(1.0)
+                log_bound, R = collapsed.best_fit(*parts, TRUNCATION, rng, 3)
+                bound[method][place] = log_bound - exact
+                prediction[method][place] = (collapsed.predictive_log_density(*parts, R, new) - exact_new).mean()
         bounds[name], predictions[name] = bound, prediction
         print(f"\nset {name}: mean log bound - log evidence, for {sizes.tolist()} items")
-        for method, values in bound.items():
-            print(f"  {method:<34}" + "".join(f"{value:8.2f}" for value in values.mean(axis=1)))
-        gain = (bound["alternative trees"] - bound["tree"]).mean(axis=1)
-        print(f"  {'gain of alternative trees':<34}" + "".join(f"{value:8.2f}" for value in gain))
+        gain = {"gain of alternative trees": bound["alternative trees"] - bound["tree"]}
+        print_means(bound | gain, "8.2f")
         print("  mean predictive log density of a new item - exact")
-        for method, values in prediction.items():
-            print(f"  {method:<34}" + "".join(f"{value:8.3f}" for value in values.mean(axis=1)))
-    figures.gaps(bounds, sizes, "log bound - log evidence", images / "bounds_synthetic.png")
-    figures.gaps(predictions, sizes, "predictive log density - exact", images / "bounds_predictive.png")
+        print_means(prediction, "8.3f")
+    gaps(bounds, sizes, "log bound - log evidence", images / "bounds_synthetic.png")
+    gaps(predictions, sizes, "predictive log density - exact", images / "bounds_predictive.png")
+
+
+def print_means(found, digits):
+    for method, values in found.items():
+        print(f"  {method:<34}" + "".join(f"{value:{digits}}" for value in values.mean(axis=1)))
+
+
+def gaps(results, sizes, ylabel, path):
+    """Mean differences from the exact value and standard errors; ``results[set][method]`` has shape (sizes, draws)."""
+    with picture(path, 1, len(results), dpi=DPI, figsize=(10, 3.6), sharey=True) as (figure, axes):
+        for axis, (name, methods) in zip(axes, results.items(), strict=True):
+            for method, values in methods.items():
+                error = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
+                axis.errorbar(sizes, values.mean(axis=1), error, label=method, markersize=4, **STYLES[method])
+            axis.axhline(0, color="grey", linewidth=0.8)
+            axis.set(title=f"Set {name}", xlabel="items")
+        axes[0].set_ylabel(ylabel)
+        legend(figure, axes[0], ncols=4, fontsize=8)
 
 
 def timed(function, *arguments, **options):
@@ -79,65 +99,100 @@ def timed(function, *arguments, **options):
     return result, time.perf_counter() - start
 
 
-def real_data(folder, most, images):
+def standardised(X):
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def bernoulli(X):
+    """Beta(1/2, 1/2) for every feature."""
+    return nrm.BernoulliBeta(0.5, 0.5)
+
+
+# For each set how its features are changed, and the family given the training items.
+SETS = {
+    "iris": (standardised, nrm.NormalWishart.from_data),
+    "wine": (standardised, nrm.NormalGamma.from_data),
+    "digits, pixels": (lambda X: (X >= 8).astype(float), bernoulli),
+    "abalone": (standardised, nrm.NormalWishart.from_data),
+    "spam words": (np.asarray, bernoulli),
+    "newsgroups": (np.asarray, bernoulli),
+}
+
+
+def print_row(first, log_bound, gain, n_clusters, seconds, held_out):
+    numbers = (
+        f"{value:11{digits}}" if value is not None else " " * 11
+        for value, digits in zip(
+            (log_bound, gain, n_clusters, seconds, held_out), (".1f", ".3f", "d", ".3f", ".3f"), strict=True
+        )
+    )
+    print(first + "".join(numbers), flush=True)
+
+
+def real_data(most, images):
     """Bounds, numbers of clusters, times, and predictive densities of a held-out fifth."""
     rng = np.random.default_rng(1)
-    found, absent = real_sets(folder, most, rng)
-    for name in absent:
-        print(f"left out: {name}")
     gains = {}
     measures = {"DP(1)": DP, "NGG(1, 0.5)": nrm.NormalizedGeneralizedGamma(1.0, 0.5)}
     titles = ("log bound", "gain", "clusters", "seconds", "held out")
     print(f"\n{'set':<20}{'n':>5}{'d':>4} {'measure':<12}{'method':<34}" + "".join(f"{t:>11}" for t in titles))
-    for name, (X, make_family) in found.items():
-        order = rng.permutation(len(X))
-        test, train = X[order[: len(X) // 5]], X[order[len(X) // 5 :]]
+    for name, data in load_all(SETS, print).items():
+        change, make_family = SETS[name]
+        X = change(data.values)
+        order = rng.permutation(len(X))[:most]
+        test, train = X[order[: len(order) // 5]], X[order[len(order) // 5 :]]
         family = make_family(train)
+        first = f"{name:<20}{len(train):>5}{X.shape[1]:>4} "
         for label, measure in measures.items():
-            first = f"{name:<20}{len(train):>5}{X.shape[1]:>4} {label:<12}"
             for algorithm in (bhc, bayes_kmeans_bhc):
                 # The first call compiles the kernels.
                 algorithm(train[:20], family, measure, random_seed=1)
                 tree, seconds = timed(algorithm, train, family, measure, random_seed=1)
                 better = alternative_trees(tree, train, family, measure)
                 held_out = predictive_log_density(tree, train, test, family, measure).mean()
-                numbers = f"{tree.log_evidence:11.1f}{better.log_gain:11.3f}{tree.n_clusters:11d}"
-                print(f"{first}{algorithm.__name__:<34}{numbers}{seconds:11.3f}{held_out:11.3f}", flush=True)
+                numbers = tree.log_evidence, better.log_gain, tree.n_clusters, seconds, held_out
+                print_row(f"{first}{label:<12}{algorithm.__name__:<34}", *numbers)
                 if algorithm is bhc and measure is DP:
                     gains[name] = tree.tree.size[len(train) :], better.node_gains[len(train) :]
-        first = f"{name:<20}{len(train):>5}{X.shape[1]:>4} {'DP(1)':<12}"
-        others(first, train, test, family, np.random.default_rng(1))
+        for method, *numbers in others(train, test, family, np.random.default_rng(1)):
+            print_row(f"{first}{'DP(1)':<12}{method:<34}", *numbers)
     if gains:
-        figures.node_gains(gains, images / "bounds_gains.png")
+        node_gains(gains, images / "bounds_gains.png")
 
 
-def others(first, train, test, family, rng):
-    """Other methods on the same data; scikit-learn's has no comparable bound."""
+def others(train, test, family, rng):
+    """Other methods on the same data: log bound, clusters, seconds, density; scikit-learn's bound is not comparable."""
     if isinstance(family, nrm.BernoulliBeta):
         for method, prior in PRIORS.items():
-            parts = components.Bernoulli(train, family), prior(1.0)
+            parts = collapsed.Bernoulli(train, family), prior(1.0)
             (log_bound, R), seconds = timed(collapsed.fit, *parts, TRUNCATION, rng, n_sweeps=30)
             held_out = collapsed.predictive_log_density(*parts, R, test).mean()
-            used = len(np.unique(R.argmax(axis=1)))
-            print(f"{first}{method:<34}{log_bound:11.1f}{'':11}{used:11d}{seconds:11.3f}{held_out:11.3f}", flush=True)
+            yield method, log_bound, None, len(np.unique(R.argmax(axis=1))), seconds, held_out
         return
     options = {"algorithm": bayes_kmeans_bhc, "n_rounds": 8, "random_seed": 1}
     best, seconds = timed(optimize_hyperparameters, train, family, DP, **options)
     held_out = predictive_log_density(best.dendrogram, train, test, best.family, best.measure).mean()
-    numbers = f"{best.log_bounds[-1]:11.1f}{'':11}{best.dendrogram.n_clusters:11d}{seconds:11.3f}{held_out:11.3f}"
-    print(f"{first}{'groups, optimised':<34}{numbers}", flush=True)
-    try:
-        from sklearn.mixture import BayesianGaussianMixture
-    except ImportError:
-        print(f"{first}scikit-learn is not installed")
-        return
-    model = BayesianGaussianMixture(
-        n_components=TRUNCATION, weight_concentration_prior=1.0, max_iter=500, random_state=1, n_init=3
-    )
+    yield "groups, optimised", best.log_bounds[-1], None, best.dendrogram.n_clusters, seconds, held_out
+    from sklearn.mixture import BayesianGaussianMixture  # these sets come with it
+
+    options = {"weight_concentration_prior": 1.0, "max_iter": 500, "random_state": 1, "n_init": 3}
+    model = BayesianGaussianMixture(n_components=TRUNCATION, **options)
     _, seconds = timed(model.fit, train)
-    used = len(np.unique(model.predict(train)))
-    method = "BayesianGaussianMixture"
-    print(f"{first}{method:<34}{'':22}{used:11d}{seconds:11.3f}{model.score(test):11.3f}", flush=True)
+    yield "BayesianGaussianMixture", None, None, len(np.unique(model.predict(train))), seconds, model.score(test)
+
+
+def node_gains(gains, path):
+    """Gains of single nodes against their sizes; ``gains[set]`` is a pair of arrays."""
+    n_rows = -(-len(gains) // 3)
+    shared = {"figsize": (9, 2.8 * n_rows), "sharey": True, "squeeze": False}
+    with picture(path, n_rows, 3, dpi=DPI, **shared) as (figure, axes):
+        for axis in axes.flat[len(gains) :]:
+            axis.set_visible(False)
+        for axis, (name, (size, gain)) in zip(axes.flat, gains.items(), strict=False):
+            axis.scatter(size, np.maximum(gain, 1e-6), s=10, color=BLUE, alpha=0.5, linewidths=0)
+            axis.set(xscale="log", yscale="log", title=name)
+        figure.supxlabel("items below the node", fontsize=10)
+        figure.supylabel("log gain of the bound (1e-6 or more)", fontsize=10)
 
 
 def greedy_against_groups(images):
@@ -153,39 +208,55 @@ def greedy_against_groups(images):
     excess = {label: np.zeros(len(sizes)) for label in families}
     print(f"\n{'items':>6} {'family':<14}{'method':<20}{'seconds':>10}{'log bound':>12}{'clusters':>10}")
     for k, n in enumerate(sizes):
-        X = gaussians(n, np.random.default_rng(1))
+        rng = np.random.default_rng(1)
+        X = 10.0 * rng.normal(size=(10, 2))[rng.integers(10, size=n)] + rng.normal(size=(n, 2))
         for label, make_family in families.items():
             family, bounds = make_family(X), {}
             for name, (algorithm, n_runs) in algorithms.items():
                 algorithm(X[:20], family, DP, random_seed=1)
-                trees, times = zip(
-                    *[timed(algorithm, X, family, DP, random_seed=seed) for seed in range(n_runs)], strict=True
-                )
-                bounds[name] = np.median([tree.log_evidence for tree in trees])
+                runs = [timed(algorithm, X, family, DP, random_seed=seed) for seed in range(n_runs)]
+                bounds[name] = np.median([tree.log_evidence for tree, _ in runs])
+                middle = np.median([time for _, time in runs])
                 if label == "known scale":
-                    seconds[name][k] = np.median(times)
-                clusters = int(np.median([tree.n_clusters for tree in trees]))
-                numbers = f"{np.median(times):10.3f}{bounds[name]:12.1f}{clusters:10d}"
-                print(f"{n:6d} {label:<14}{name:<20}{numbers}", flush=True)
-            excess[label][k] = 100 * (bounds["bayes_kmeans_bhc"] / bounds["bhc"] - 1)
-    figures.groups(sizes, seconds, {label: -values for label, values in excess.items()}, images / "bounds_groups.png")
+                    seconds[name][k] = middle
+                clusters = int(np.median([tree.n_clusters for tree, _ in runs]))
+                print(f"{n:6d} {label:<14}{name:<20}{middle:10.3f}{bounds[name]:12.1f}{clusters:10d}", flush=True)
+            excess[label][k] = 100 * (1 - bounds["bayes_kmeans_bhc"] / bounds["bhc"])
+    groups_picture(sizes, seconds, excess, images / "bounds_groups.png")
+
+
+def groups_picture(sizes, seconds, excess, path):
+    """Times of greedy clustering of items and of groups, and by how many per cent the bound of groups is larger."""
+    styles = [(BLACK, "o", "-"), (RED, "s", "--")]
+    with picture(path, 1, 2, dpi=DPI, figsize=(9, 3.6)) as (_, (left, right)):
+        for (name, values), (color, marker, line) in zip(seconds.items(), styles, strict=True):
+            left.plot(sizes, values, color=color, marker=marker, linestyle=line, label=name)
+        for (name, values), (_, marker, line) in zip(excess.items(), styles, strict=True):
+            right.plot(sizes, values, color=BLUE, marker=marker, linestyle=line, label=f"family: {name}")
+        right.axhline(0, color="grey", linewidth=0.8)
+        left.set(yscale="log", ylabel="seconds")
+        right.set(ylabel="log bound of groups\nabove that of bhc (%)")
+        for axis in (left, right):
+            axis.set(xscale="log", xlabel="items")
+            axis.set_xticks(sizes, [f"{size:,}" for size in sizes], fontsize=9)
+            axis.minorticks_off()
+            axis.legend(frameon=False, fontsize=8)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", nargs="?", type=Path, help="folder of abalone.data, spambase.data, 20news_w100.mat")
     parser.add_argument("--images", type=Path, default=ROOT / "docs" / "images")
     parser.add_argument("--most", type=int, default=2000, help="largest number of items of a set")
     parser.add_argument("--draws", type=int, default=20, help="data sets for each number of items")
     parser.add_argument("--part", choices=("all", "small", "groups", "real"), default="all")
-    arguments = parser.parse_args()
+    options = parser.parse_args()
     print(describe())
-    if arguments.part in ("all", "small"):
-        small_sets(arguments.draws, arguments.images)
-    if arguments.part in ("all", "groups"):
-        greedy_against_groups(arguments.images)
-    if arguments.part in ("all", "real"):
-        real_data(arguments.folder, arguments.most, arguments.images)
+    if options.part in ("all", "small"):
+        small_sets(options.draws, options.images)
+    if options.part in ("all", "groups"):
+        greedy_against_groups(options.images)
+    if options.part in ("all", "real"):
+        real_data(options.most, options.images)
 
 
 if __name__ == "__main__":

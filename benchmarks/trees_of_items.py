@@ -3,25 +3,22 @@
 Run with ``python benchmarks/trees_of_items.py [--quick] [--sets SET ...] [--methods METHOD ...]``.
 """
 
-import common.one_core  # noqa: F401
-
-# isort: split
-
-
+import common  # noqa: F401
 import numpy as np
-from common import tree_methods as ours
-from common.part import Part, rows_to_keep
+from common import tree_methods
+from common.part import Part, rows_to_keep, skipping, where
+from common.real_data_sets import load_all
 from common.tree_report import OURS, PUBLISHED, headline, table
-from common.tree_sets import SETS, load_all
+from common.tree_sets import SETS
 from peers import linkages
 
 import pymc_nrm as nrm
 
 METHODS = {
-    OURS: ours.diffusion,
-    PUBLISHED: ours.published,
-    "IBHC": ours.ibhc,
-    "BHC": ours.bhc,
+    OURS: tree_methods.diffusion,
+    PUBLISHED: tree_methods.published,
+    "IBHC": tree_methods.ibhc,
+    "BHC": tree_methods.bhc,
     "Ward": linkages.ward,
     "average linkage": linkages.average,
     "HDBSCAN": linkages.hdbscan,
@@ -32,34 +29,21 @@ MEASURES = ("purity", "normalized_mutual_information", "adjusted_rand", "f_measu
 
 def measure(quick, note, sets=None, methods=None):
     chosen = sets or (QUICK_SETS if quick else SETS)
-    stored = rows_to_keep("trees_of_items", quick, sets, methods)
-    rows = [row for row in stored if row["set"] in SETS and row["method"] in METHODS]
-    if rows:
-        note("Measured in several runs: the times above are those of the last.")
-    absent, counts = set(), {}
-    for row in rows:
-        if row["method"] == OURS:
-            counts[row["set"]] = [level["n_clusters"] for level in row["own"]]
-    for name, data in load_all(chosen, note).items():
+    rows = rows_to_keep("trees_of_items", quick, note, sets, methods)
+    absent = set()
+    for name, data in load_all(chosen, note, lambda name: SETS[name]()).items():
         for label in methods or METHODS:
             if label in absent:
                 continue
-            try:
+            absent.add(label)
+            with skipping(label, note):
                 found = METHODS[label](data, 1)
-            except ImportError as error:
-                note(f"{label} skipped: {error.name} is not installed")
-                absent.add(label)
-                continue
-            row = evaluated(data, label, found, counts.get(name))
-            if label == OURS:
-                counts[name] = [level["n_clusters"] for level in row["own"]]
-            rows.append(row)
-            agreement = {
-                key: [round(level["adjusted_rand"], 2) for level in row.get(key, [])] for key in ("own", "at_truth")
-            }
-            print(f"{name}: {label}: {agreement}, {row['seconds']:.1f} s", flush=True)
-    order = list(SETS)
-    return sorted(rows, key=lambda row: (order.index(row["set"]), list(METHODS).index(row["method"])))
+                absent.remove(label)
+                ours = where(rows, set=name, method=OURS)
+                counts = [level["n_clusters"] for level in ours[0]["own"]] if ours else None
+                rows.append(evaluated(data, label, found, counts))
+                print(rows[-1], flush=True)
+    return sorted(rows, key=lambda row: (list(SETS).index(row["set"]), list(METHODS).index(row["method"])))
 
 
 def evaluated(data, label, found, counts):
@@ -97,12 +81,8 @@ def by_level(labels, truth):
     ]
 
 
-def add_arguments(parser):
-    parser.add_argument("--sets", nargs="+", metavar="SET", choices=SETS, help="these only; other rows are kept")
-    parser.add_argument("--methods", nargs="+", metavar="METHOD", choices=METHODS, help="these only, likewise")
-
-
-PART = Part("trees_of_items", measure, table, None, add_arguments, headline)
+OPTIONS = {"sets": SETS, "methods": METHODS}
+PART = Part("trees_of_items", measure, table, None, headline, OPTIONS)
 
 if __name__ == "__main__":
     PART.main()

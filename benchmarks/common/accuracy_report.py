@@ -1,12 +1,11 @@
 """Table and picture of the part on CPU time to a given accuracy."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import FuncFormatter, NullFormatter
+from peers.stock_steps import N_COMPONENTS
 
-from common.part import markdown
-from common.sampler_pictures import COLORS, MARKERS, TREE_COLOR
-from common.stock_pymc_report import N_COMPONENTS
+from common.part import columns
+from common.pictures import COLORS, LINES, MARKERS, RED, legend, picture
 
 TREE = "TreeGuided"
 NUTS = "PyMC: NUTS, labels summed out"
@@ -37,20 +36,13 @@ def table(rows):
         "components; labels are drawn from each of their draws afterwards, at no charge.  scikit-learn's fits give "
         "one density and one number of components, which stay as wrong as they are.\n\n"
     )
-    goals = [(quantity, goal) for quantity, values in GOALS.items() for goal in values]
-    titles = [f"s to {goal:g} of the {TITLES[quantity]}" for quantity, goal in goals]
-    lines = [
-        [
-            row["method"],
-            f"{row['chains']} x {row['seconds'][-1]:.3g}",
-            *[time_to(row, quantity, goal) for quantity, goal in goals],
-            row["clusters"][-1],
-            row["density"][-1],
-        ]
-        for row in rows
-    ]
-    last = ("error of clusters at the end", "error of the log density at the end")
-    return text + markdown(["Method", "chains x s", *titles, *last], lines)
+    shown = {"Method": "method", "chains x s": lambda row: f"{row['chains']} x {row['seconds'][-1]:.3g}"}
+    for quantity, goals in GOALS.items():
+        for goal in goals:
+            title = f"s to {goal:g} of the {TITLES[quantity]}"
+            shown[title] = lambda row, quantity=quantity, goal=goal: time_to(row, quantity, goal)
+    shown["error of clusters at the end"] = lambda row: row["clusters"][-1]
+    return text + columns(rows, shown | {"error of the log density at the end": lambda row: row["density"][-1]})
 
 
 def headline(rows):
@@ -71,29 +63,25 @@ def headline(rows):
 
 
 def pictures(rows, folder):
-    figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.8), layout="constrained")
-    for axis, quantity in zip(axes, GOALS, strict=True):
-        axis.set(xscale="log", yscale="log", xlabel="CPU seconds", title=TITLES[quantity])
-        axis.spines[["top", "right"]].set_visible(False)
-        for k, row in enumerate(rows):
-            own = row["method"] == TREE
-            style = {
-                "color": TREE_COLOR if own else COLORS[k % len(COLORS)],
-                "linestyle": "none" if len(row["seconds"]) == 1 else ("-", "--", "-.", ":")[k % 4],
-                "linewidth": 2.4 if own else 1.4,
-                "marker": MARKERS[k % len(MARKERS)],
-                "markersize": 8 if len(row["seconds"]) == 1 else 4,
-                "markevery": (k % 3, 3) if len(row["seconds"]) > 1 else None,
-            }
-            axis.plot(row["seconds"], row[quantity], label=row["method"], **style)
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.yaxis.set_minor_formatter(NullFormatter())
-        for goal in GOALS[quantity]:
-            axis.axhline(goal, color="0.8", linewidth=0.8, zorder=0)
-    axes[0].set_ylabel("root mean square error")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
     name = "accuracy.png"
-    figure.savefig(folder / name, dpi=120)
-    plt.close(figure)
+    with picture(folder / name, 1, 2, figsize=(10.5, 4.8)) as (figure, axes):
+        for axis, quantity in zip(axes, GOALS, strict=True):
+            axis.set(xscale="log", yscale="log", xlabel="CPU seconds", title=TITLES[quantity])
+            for k, row in enumerate(rows):
+                own, once = row["method"] == TREE, len(row["seconds"]) == 1
+                style = {
+                    "color": RED if own else COLORS[k % len(COLORS)],
+                    "linestyle": "none" if once else LINES[k % 4],
+                    "linewidth": 2.4 if own else 1.4,
+                    "marker": MARKERS[k % len(MARKERS)],
+                    "markersize": 8 if once else 4,
+                    "markevery": None if once else (k % 3, 3),
+                }
+                axis.plot(row["seconds"], row[quantity], label=row["method"], **style)
+            axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.yaxis.set_minor_formatter(NullFormatter())
+            for goal in GOALS[quantity]:
+                axis.axhline(goal, color="0.8", linewidth=0.8, zorder=0)
+        axes[0].set_ylabel("root mean square error")
+        legend(figure, axes[0], ncols=3)
     return {name: "Error of two estimates against CPU time on 1000 items in the plane; grey: the goals of the table."}

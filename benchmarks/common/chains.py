@@ -8,44 +8,31 @@ import numpy as np
 
 
 class Chain(NamedTuple):
-    """Draws of one chain.
-
-    Parameters
-    ----------
-    points : list of dict
-        One point of the model for each draw after tuning.
-    seconds : ndarray, shape (n_draws,)
-        CPU seconds from the end of tuning to each draw.
-    tuning_seconds : float
-    n_tune : int
-        Number of tuning draws.
-    stats : list
-        Statistics of the step for each draw.
-    """
+    """Draws of one chain after tuning, or all of them; stats are those after tuning."""
 
     points: list
-    seconds: np.ndarray
+    seconds: np.ndarray  # CPU seconds from the end of tuning to each draw, or from the start of the chain
     tuning_seconds: float
     n_tune: int
     stats: list
 
 
-def run_chain(step, state, point, rng, *, tune, seconds, tuning_seconds=np.inf):
-    """Run a step as ``pm.sample`` does, but with limits in CPU seconds. ``pm.sample`` counts draws and takes no
-    limit in seconds. All kernels must be compiled beforehand.
-    """
+def run_chain(step, state, point, rng, *, tune, seconds, tuning_seconds=np.inf, all_draws=False):
+    """Run a step as ``pm.sample`` does, which takes no limits in CPU seconds. Kernels must be compiled beforehand."""
     step.sampling_state = state
     step.setup_chain(rng, tune, 1)
     step.tune = tune > 0
     if hasattr(step, "reset_tuning"):
         step.reset_tuning()
-    begin, n_tune = time.process_time(), 0
-    while n_tune < tune and time.process_time() - begin < tuning_seconds:
+    points, times, stats, begin = [], [], [], time.process_time()
+    while len(times) < tune and (not times or times[-1] < tuning_seconds):
         point, _ = step.step(point)
-        n_tune += 1
+        points.append(point)
+        times.append(time.process_time() - begin)
     step.stop_tuning()
-    begin, end_of_tuning = time.process_time(), time.process_time() - begin
-    points, times, stats = [], [], []
+    n_tune, end_of_tuning = len(times), time.process_time() - begin
+    if not all_draws:
+        points, times, begin = [], [], time.process_time()
     while not times or times[-1] < seconds:
         point, stat = step.step(point)
         times.append(time.process_time() - begin)
@@ -54,10 +41,14 @@ def run_chain(step, state, point, rng, *, tune, seconds, tuning_seconds=np.inf):
     return Chain(points, np.array(times), end_of_tuning, n_tune, stats)
 
 
+def first_draw(step, point):
+    """Compile what the constructor of a step has not, by a draw of another chain."""
+    step.setup_chain(np.random.default_rng(0), 0, 1)
+    step.step(point)
+
+
 def time_draws(step, point, target, repeats=3):
-    """CPU seconds per draw: several means over as many draws as fill a time; all kernels must be compiled
-    beforehand.
-    """
+    """CPU seconds per draw: several means over as many draws as fill a time; all kernels must be compiled before."""
     start = time.process_time()
     point, stats = step.step(point)
     n_draws = max(2, math.ceil(target / (time.process_time() - start)))

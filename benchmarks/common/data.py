@@ -3,6 +3,9 @@
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
+
+import pymc_nrm as nrm
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -29,7 +32,62 @@ def gaussian_clusters(n, d, n_clusters, *, separation=6.0, seed=1):
     return X, labels.astype(np.int64)
 
 
-def shared(name):
-    """Path of a file of other people's data, or None if it is missing."""
-    path = SHARED / name
-    return path if path.exists() else None
+def beside(name):
+    """Path of a file of other people's data beside the repository."""
+    if not (SHARED / name).exists():
+        raise FileNotFoundError(f"{name} is not in ../shared/data")
+    return SHARED / name
+
+
+def simulated_corpus(n=1500, n_words=12_419, n_topics=60, seed=1):
+    """Documents of about 1300 words, 370 of them different, each from one of several topics of unequal sizes. Word
+    frequencies decrease like 1/rank over the whole vocabulary. Those of topics are Dirichlet distributed around
+    them, so topics share common words and differ in rare ones.
+    """
+    rng = np.random.default_rng(seed)
+    base = 1.0 / np.arange(1, n_words + 1)
+    topics = rng.gamma(500.0 * base / base.sum(), size=(n_topics, n_words))
+    topics /= topics.sum(axis=1, keepdims=True)
+    topic = rng.choice(n_topics, n, p=rng.dirichlet(np.full(n_topics, 0.5)))
+    rows = [sparse.csr_matrix(rng.multinomial(rng.poisson(1300), topics[t])) for t in topic]
+    return sparse.vstack(rows).tocsr()
+
+
+def simulated_families(n, n_clusters, *, seed=1):
+    """Families with data of n items, all with the same true labels of ``n_clusters`` clusters."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(n_clusters, n, p=rng.dirichlet(np.full(n_clusters, 3.0)))
+    labels[:n_clusters] = np.arange(n_clusters)
+    normal = rng.normal(0, 1.5, (n_clusters, 10))[labels] + rng.normal(size=(n, 10))
+    binary = (rng.random((n, 100)) < rng.beta(6.0, 6.0, (n_clusters, 100))[labels]).astype(float)
+    counts = rng.poisson(rng.gamma(1.0, 5.0, (n_clusters, 10))[labels]).astype(float)
+    levels = _categories(rng, rng.dirichlet(np.full(4, 0.5), (n_clusters, 20))[labels])
+    words = rng.dirichlet(np.full(500, 5.0), n_clusters)
+    documents = sparse.vstack([sparse.csr_array(rng.multinomial(50, words[k])[None]) for k in labels]).tocsr()
+    normal_gamma = nrm.NormalGamma(mu=0.0, kappa=0.1, alpha=2.0, beta=1.0)
+    categorical = nrm.CategoricalDirichlet(alpha=np.full((20, 4), 0.5))
+    return labels.astype(np.int64), {
+        "NormalGamma, d = 10": (normal_gamma, normal),
+        "BernoulliBeta, d = 100": (nrm.BernoulliBeta(6.0, 6.0), binary),
+        "PoissonGamma, d = 10": (nrm.PoissonGamma(1.0, 0.2), counts),
+        "CategoricalDirichlet, d = 20, 4 levels": (categorical, levels),
+        "MultinomialDirichlet, 500 words, 50 per document": (nrm.MultinomialDirichlet(5.0), documents),
+        "Product of NormalGamma and CategoricalDirichlet": ([normal_gamma, categorical], [normal, levels]),
+    }
+
+
+def _categories(rng, probabilities):
+    """One level for every distribution along the last axis, as floats."""
+    cumulated = probabilities.cumsum(axis=-1)[..., :-1]
+    return (rng.random((*probabilities.shape[:-1], 1)) > cumulated).sum(axis=-1).astype(float)
+
+
+def small_data(family, n):
+    """Data of n items in few columns and six clusters, for a family of the package given by name."""
+    rng = np.random.default_rng(1)
+    cluster = rng.integers(0, 6, n)
+    if family == "NormalWishart":
+        return plane(n)
+    if family == "BernoulliBeta":
+        return (rng.random((n, 10)) < rng.beta(0.5, 0.5, (6, 10))[cluster]).astype(float)
+    return rng.multinomial(50, rng.dirichlet(np.full(20, 0.3), 6)[cluster]).astype(float)

@@ -27,16 +27,7 @@ def log_marginals(labels, family, data, n_clusters):
 
 
 class Functionals:
-    """Number of clusters, collapsed log joint density, and whether the items of given pairs are together.
-
-    Parameters
-    ----------
-    X : ndarray, shape (n, d)
-    family : Family
-    measure : Measure
-        Hyperparameters of both are numbers.
-    pairs : ndarray of int, shape (p, 2)
-    """
+    """Number of clusters, collapsed log joint density, and whether the items of given pairs are together."""
 
     def __init__(self, X, family, measure, pairs):
         family = broadcast_hyperparameters(family, *X.shape)
@@ -55,12 +46,12 @@ class Functionals:
         return values
 
 
-def uncertain_pairs(draws, n_pairs, rng):
-    """Random pairs of items that are together in a fifth to four fifths of the draws, shape (n_pairs, 2)."""
-    n = draws.shape[1]
-    candidates = rng.integers(0, n, (20_000, 2))
-    together = (draws[:, candidates[:, 0]] == draws[:, candidates[:, 1]]).mean(axis=0)
-    return candidates[(together > 0.2) & (together < 0.8)][:n_pairs]
+def uncertain_pairs(draws, n_pairs, rng, least=0.2, n_candidates=20_000):
+    """Random pairs of items that share a cluster with a probability from ``least`` to one less it: shape (p, 2)."""
+    pairs = np.sort(rng.integers(0, draws.shape[1], (n_candidates, 2)), axis=1)
+    pairs = rng.permutation(np.unique(pairs, axis=0))
+    share = sum((labels[pairs[:, 0]] == labels[pairs[:, 1]]).astype(float) for labels in draws) / len(draws)
+    return pairs[(share > least) & (share < 1 - least)][:n_pairs]
 
 
 def convergence(chains):

@@ -1,10 +1,10 @@
 """Tables and pictures of the part that compares held-out densities."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import NullFormatter
 
-from common.part import markdown, spread
+from common.part import columns, groups, interval, markdown, spread, where
+from common.pictures import BLUE, GREEN, ORANGE, PINK, RED, SKY, picture
 
 ALPHA = 1.0
 OURS, HYPER = "TreeGuided", "TreeGuided and NUTS, hyperpriors"
@@ -42,34 +42,25 @@ def best(row):
 def summary(rows):
     """Medians over splits for each set and method, and the package at the same time, split by split."""
     lines = []
-    for name in dict.fromkeys(row["set"] for row in rows):
-        here = [row for row in rows if row["set"] == name]
-        ours = {row["seed"]: row for row in here if row["method"] == OURS}
-        for method in dict.fromkeys(row["method"] for row in here):
-            found = [row for row in here if row["method"] == method]
-            line = {"set": name, "method": method, "n": found[0]["n"], "d": found[0]["d"], "splits": len(found)}
-            for key in ("seconds", "ships", "clusters"):
-                line[key] = spread([row[key] for row in found])["median"]
-            line["student"] = None
-            if found[0]["student"] is not None:
-                line["student"] = spread([row["student"] for row in found])["median"]
-            line["converged"] = None
-            if found[0]["converged"] is not None:
-                line["converged"] = sum(row["converged"] for row in found)
-            line["equal"] = line["end"] = None
-            if method != OURS:
-                equal = [at_time(ours[row["seed"]], row["seconds"]) for row in found]
-                gains = [value - best(row) for value, row in zip(equal, found, strict=True) if value is not None]
-                line["too_early"] = len(found) - len(gains)
-                line["equal"] = spread(gains) if gains and method != HYPER else None
-                line["end"] = spread([ours[row["seed"]]["ships"] - best(row) for row in found])
-            lines.append(line)
+    for (name, method), found in groups(rows, "set", "method").items():
+        ours = {row["seed"]: row for row in where(rows, set=name, method=OURS)}
+        line = {"set": name, "method": method, "n": found[0]["n"], "d": found[0]["d"], "splits": len(found)}
+        for key in ("seconds", "ships", "clusters", "student"):
+            values = [row[key] for row in found]
+            line[key] = None if values[0] is None else spread(values)["median"]
+        line["converged"] = None if found[0]["converged"] is None else sum(row["converged"] for row in found)
+        line["equal"] = line["end"] = None
+        if method != OURS:
+            equal = [at_time(ours[row["seed"]], row["seconds"]) for row in found]
+            gains = [value - best(row) for value, row in zip(equal, found, strict=True) if value is not None]
+            line["equal"] = spread(gains) if gains and method != HYPER else None
+            line["end"] = spread([ours[row["seed"]]["ships"] - best(row) for row in found])
+        lines.append(line)
     return lines
 
 
 def ahead_of_variational(lines):
-    """How many converged variational fits with the same priors the package equals or beats at equal time, and how many
-    there are.
+    """How many converged variational fits with the same priors the package equals or beats at equal time, of how many.
 
     Fits that end before the package's first draw count against it.
     """
@@ -92,11 +83,7 @@ def headline(rows):
 
 
 def _range(values):
-    if values is None:
-        return "no draw yet"
-    if values["least"] == values["most"]:
-        return f"{values['median']:+.3f}"
-    return f"{values['median']:+.3f} ({values['least']:+.3f} to {values['most']:+.3f})"
+    return "no draw yet" if values is None else interval(values, "+.3f")
 
 
 def table(rows):
@@ -115,105 +102,84 @@ def table(rows):
         "kappa and a factor of Psi log-normal about the values above, sampled by NUTS, first split of small "
         "sets only.  Medians over splits, range in brackets.\n"
     )
-    for name in dict.fromkeys(line["set"] for line in lines):
-        here = [line for line in lines if line["set"] == name]
+    shown = {
+        "Method": "method",
+        "CPU s": "seconds",
+        "clusters": "clusters",
+        "converged": "converged",
+        "as it ships": lambda line: f"{line['ships']:.3f}",
+        "Student t": lambda line: None if line["student"] is None else f"{line['student']:.3f}",
+        "TreeGuided minus method, equal time": lambda line: (
+            None if line["method"] in (OURS, HYPER) else _range(line["equal"])
+        ),
+        "TreeGuided at its end minus method": lambda line: None if line["method"] == OURS else _range(line["end"]),
+    }
+    for name, here in groups(lines, "set").items():
         first = here[0]
         text += f"\n**{name}**, {first['n']} x {first['d']} to train, {first['splits']} splits.\n\n"
-        text += markdown(
-            (
-                "Method",
-                "CPU s",
-                "clusters",
-                "converged",
-                "as it ships",
-                "Student t",
-                "TreeGuided minus method, equal time",
-                "TreeGuided at its end minus method",
-            ),
-            [
-                (
-                    line["method"],
-                    line["seconds"],
-                    line["clusters"],
-                    line["converged"],
-                    f"{line['ships']:.3f}",
-                    None if line["student"] is None else f"{line['student']:.3f}",
-                    None if line["method"] in (OURS, HYPER) else _range(line["equal"]),
-                    None if line["method"] == OURS else _range(line["end"]),
-                )
-                for line in here
-            ],
-        )
+        text += columns(here, shown)
     ahead, counted = ahead_of_variational(lines)
     text += (
         f"\nOf {counted} fits of the variational mixture (same priors) that converged in all splits, the package is "
         f"at least as good as {ahead} at equal time (medians; {TIE} nats less count as equal).\n"
     )
-    milliseconds = [row["prediction_milliseconds"] for row in rows if row["method"] == OURS]
+    milliseconds = [row["prediction_milliseconds"] for row in where(rows, method=OURS)]
     text += f"Prediction takes {min(milliseconds):.2g} to {max(milliseconds):.2g} ms per draw of the package.\n"
     text += "\nTried with Python 3.13 and not measured:\n\n" + markdown(("Peer", "Why not"), NOT_MEASURED)
     return text
 
 
 STYLES = (
-    ("variational with", "#CC79A7", "v", "variational, default priors"),
-    (VARIATIONAL, "#E69F00", "o", "variational, same priors"),
-    ("EM", "#009E73", "s", "EM, K by BIC"),
-    ("pyrichlet", "#0072B2", "D", "pyrichlet, slice sampler"),
-    (TREE, "#56B4E9", "^", "package, bhc"),
+    ("variational with", PINK, "v", "variational, default priors"),
+    (VARIATIONAL, ORANGE, "o", "variational, same priors"),
+    ("EM", GREEN, "s", "EM, K by BIC"),
+    ("pyrichlet", BLUE, "D", "pyrichlet, slice sampler"),
+    (TREE, SKY, "^", "package, bhc"),
 )
 
 
 def pictures(rows, folder):
-    names = list(dict.fromkeys(row["set"] for row in rows))
-    columns = min(4, len(names))
-    figure, axes = plt.subplots(
-        -(-len(names) // columns), columns, figsize=(11, 2.9 * -(-len(names) // columns) + 0.7), layout="constrained"
-    )
-    for axis in axes.flat[len(names) :]:
-        axis.set_visible(False)
+    sets, file = groups(where(rows, seed=1), "set"), "held_out_density.png"
+    n_columns = min(4, len(sets))
+    n_rows = -(-len(sets) // n_columns)
     handles = {}
-    for name, axis in zip(names, axes.flat, strict=False):
-        here = [row for row in rows if row["set"] == name and row["seed"] == 1]
-        ours = next(row for row in here if row["method"] == OURS)
-        [handles[f"package, {OURS}"]] = axis.plot(ours["times"], ours["density"], color="#D55E00", linewidth=2)
-        for row in here:
-            if row["method"] == HYPER:
-                [handles["package, hyperpriors"]] = axis.plot(row["times"], row["density"], "k--", linewidth=1.2)
-        ends = np.array([best(row) for row in here])
-        n_below = 0
-        floor = max(ends.min(), ends.max() - 3 * (ends.max() - np.median(ends)) - 0.02)
-        for row in here:
-            for start, color, marker, label in STYLES:
-                if row["method"].startswith(start):
-                    height = max(best(row), floor)
-                    handles[label] = axis.scatter(row["seconds"], height, color=color, marker=marker, s=34, zorder=3)
-                    if best(row) < floor:
-                        axis.annotate(
-                            f"{best(row):.2f}",
-                            (row["seconds"], floor),
-                            (0, 6 + 8 * (n_below % 2)),
-                            textcoords="offset points",
-                            fontsize=7,
-                            ha="center",
-                        )
-                        n_below += 1
-                    break
-        margin = 0.06 * (ends.max() - floor) + 1e-3
-        axis.set_ylim(floor - margin, max(axis.get_ylim()[1], ends.max() + margin))
-        axis.set(xscale="log", title=f"{name} ({ours['n']} x {ours['d']})")
-        axis.title.set_fontsize(10)
-        axis.tick_params(labelsize=8, which="both")
-        axis.xaxis.set_minor_formatter(NullFormatter())
-        axis.spines[["top", "right"]].set_visible(False)
-    for axis in axes.flat[max(len(names) - columns, 0) : len(names)]:
-        axis.set_xlabel("CPU time (s)", fontsize=9)
-    figure.supylabel("held-out log density (nats per item)", fontsize=10)
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, fontsize=9)
-    name = "held_out_density.png"
-    figure.savefig(folder / name, dpi=120)
-    plt.close(figure)
+    with picture(folder / file, n_rows, n_columns, figsize=(11, 2.9 * n_rows + 0.7)) as (figure, axes):
+        for axis in axes.flat[len(sets) :]:
+            axis.set_visible(False)
+        for (name, here), axis in zip(sets.items(), axes.flat, strict=False):
+            draw_set(axis, name, here, handles)
+        for axis in axes.flat[max(len(sets) - n_columns, 0) : len(sets)]:
+            axis.set_xlabel("CPU time (s)", fontsize=9)
+        figure.supylabel("held-out log density (nats per item)", fontsize=10)
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, fontsize=9)
     return {
-        name: "Held-out log predictive density against CPU time, first split of each set; points at the lower edge "
+        file: "Held-out log predictive density against CPU time, first split of each set; points at the lower edge "
         "with a number are below it."
     }
+
+
+def draw_set(axis, name, here, handles):
+    """The density of the package against time, and the other methods as points."""
+    [ours] = where(here, method=OURS)
+    [handles[f"package, {OURS}"]] = axis.plot(ours["times"], ours["density"], color=RED, linewidth=2)
+    for row in where(here, method=HYPER):
+        [handles["package, hyperpriors"]] = axis.plot(row["times"], row["density"], "k--", linewidth=1.2)
+    ends = np.array([best(row) for row in here])
+    n_below = 0
+    floor = max(ends.min(), ends.max() - 3 * (ends.max() - np.median(ends)) - 0.02)
+    for row in here:
+        style = next((style for style in STYLES if row["method"].startswith(style[0])), None)
+        if style:
+            _, color, marker, label = style
+            place = row["seconds"], max(best(row), floor)
+            handles[label] = axis.scatter(*place, color=color, marker=marker, s=34, zorder=3)
+            if best(row) < floor:
+                above = {"xytext": (0, 6 + 8 * (n_below % 2)), "textcoords": "offset points"}
+                axis.annotate(f"{best(row):.2f}", place, fontsize=7, ha="center", **above)
+                n_below += 1
+    margin = 0.06 * (ends.max() - floor) + 1e-3
+    axis.set_ylim(floor - margin, max(axis.get_ylim()[1], ends.max() + margin))
+    axis.set(xscale="log", title=f"{name} ({ours['n']} x {ours['d']})")
+    axis.title.set_fontsize(10)
+    axis.tick_params(labelsize=8, which="both")
+    axis.xaxis.set_minor_formatter(NullFormatter())

@@ -4,18 +4,6 @@ import numpy as np
 import pymc as pm
 
 import pymc_nrm as nrm
-from common.data import plane
-
-
-def small_data(family, n):
-    """Data of n items in few columns and six clusters, for a family of the package given by name."""
-    rng = np.random.default_rng(1)
-    cluster = rng.integers(0, 6, n)
-    if family == "NormalWishart":
-        return plane(n)
-    if family == "BernoulliBeta":
-        return (rng.random((n, 10)) < rng.beta(0.5, 0.5, (6, 10))[cluster]).astype(float)
-    return rng.multinomial(50, rng.dirichlet(np.full(20, 0.3), 6)[cluster]).astype(float)
 
 
 def mixture(family, X, *, hyperpriors=False):

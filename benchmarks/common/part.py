@@ -7,52 +7,35 @@ and writes ``FOLDER/NAME.json``.  ``run.py`` runs each part in a separate proces
 import argparse
 import json
 import os
+import platform
 import time
 from collections.abc import Callable
+from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
-
-from common.machine import describe
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 QUICK_RESULTS = RESULTS.with_name("results-quick")
 
 
 class Part(NamedTuple):
-    """One part of the benchmarks.
-
-    Parameters
-    ----------
-    name : str
-        Name of the script, and of the file of results.
-    measure : callable
-        ``measure(quick, note)`` returns rows, a list of dicts of numbers and strings; it calls ``note(text)`` to say
-        what is skipped, and why.  The quick form takes well under a minute.
-    table : callable
-        ``table(rows)`` returns Markdown: what is compared, model, repeats and spread, and one or more tables.
-    pictures : callable, optional
-        ``pictures(rows, folder)`` saves PNG files into a folder and returns a dict of their names and captions.
-    add_arguments : callable, optional
-        ``add_arguments(parser)`` adds options to the command line, which ``measure`` gets as keyword arguments.
-    headline : callable, optional
-        ``headline(rows)`` returns the claims about the part, as tuples of four: the claim, what was measured with its
-        range, the target or None, and whether it is met or None.
-    """
+    """One part of the benchmarks; a script stands for each."""
 
     name: str
-    measure: Callable
-    table: Callable
-    pictures: Callable | None = None
-    add_arguments: Callable | None = None
-    headline: Callable | None = None
+    measure: Callable  # measure(quick, note, **options) returns rows, a list of dicts; note(text) says what is skipped
+    table: Callable  # table(rows) returns Markdown: what is compared, model, repeats and spread, and tables
+    pictures: Callable | None = None  # pictures(rows, folder) saves PNG files; returns a dict of names and captions
+    headline: Callable | None = None  # headline(rows) returns claims: what, measured, target or None, met or None
+    options: dict = {}  # names on the command line, ``sets`` and ``methods``, with what may be chosen
 
     def main(self):
         """Measure as the command line says, and store the results."""
         parser = argparse.ArgumentParser(description=f"Part {self.name} of the benchmarks.")
         parser.add_argument("--quick", action="store_true", help="fewer sizes and repeats, for a look")
         parser.add_argument("--output", type=Path, help="folder of the results")
-        if self.add_arguments:
-            self.add_arguments(parser)
+        for name, choices in self.options.items():
+            parser.add_argument(f"--{name}", nargs="+", choices=choices, metavar="NAME", help=f"of {list(choices)}")
         options = vars(parser.parse_args())
         quick, output = options.pop("quick"), options.pop("output")
         output = output or (QUICK_RESULTS if quick else RESULTS)
@@ -66,36 +49,58 @@ class Part(NamedTuple):
         print(machine, flush=True)
         start, processor = time.perf_counter(), time.process_time()
         rows = self.measure(quick, note, **options)
-        found = {
-            "machine": machine,
-            "quick": quick,
-            "seconds": round(time.perf_counter() - start, 1),
-            "cpu_seconds": round(time.process_time() - processor + sum(os.times()[2:4]), 1),
-            "notes": notes,
-            "rows": rows,
-        }
+        seconds = round(time.perf_counter() - start, 1)
+        cpu_seconds = round(time.process_time() - processor + sum(os.times()[2:4]), 1)
+        found = {"machine": machine, "quick": quick, "seconds": seconds, "cpu_seconds": cpu_seconds}
         output.mkdir(parents=True, exist_ok=True)
         path = output / f"{self.name}.json"
-        path.write_text(json.dumps(found, indent=1) + "\n")
+        path.write_text(json.dumps(found | {"notes": notes, "rows": rows}, indent=1) + "\n")
         print(self.table(rows))
         if self.pictures:
             print(f"Saved {', '.join(self.pictures(rows, output))} in {output}")
-        print(f"Saved {path}, after {found['seconds']} s")
+        print(f"Saved {path}, after {seconds} s")
 
 
-def rows_to_keep(name, quick, sets, methods, method_of=lambda row: row["method"]):
+def describe():
+    """The machine and the versions."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    versions = ", ".join(f"{name} {version(name)}" for name in ("pymc", "pytensor", "numba", "numpy"))
+    return f"{model}, {os.cpu_count()} CPUs{load}; Python {platform.python_version()}, {versions}"
+
+
+def rows_to_keep(name, quick, note, sets, methods=None, method_of=lambda row: row["method"]):
     """Stored rows that are not measured again: all of other sets and methods, if only some of either are measured."""
     path = (QUICK_RESULTS if quick else RESULTS) / f"{name}.json"
     if not path.exists() or not (sets or methods):
         return []
+    note("Measured in several runs: the times above are those of the last.")
     rows = json.loads(path.read_text())["rows"]
     return [row for row in rows if (sets and row["set"] not in sets) or (methods and method_of(row) not in methods)]
+
+
+@contextmanager
+def skipping(what, note):
+    """Leave out what needs a package or a file that is not there, with a note."""
+    try:
+        yield
+    except ImportError as error:
+        note(f"{what} skipped: {error.name} is not installed")
+    except FileNotFoundError as error:
+        note(f"{what} skipped: {error}")
 
 
 def markdown(titles, lines):
     """A Markdown table, with three digits for numbers and a dash for None."""
     rows = [titles, ["---"] * len(titles), *[[_cell(value) for value in line] for line in lines]]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n"
+
+
+def columns(rows, shown):
+    """A Markdown table of rows: for each title a key of the rows, or a function of a row; a dict or pairs."""
+    titles, cells = zip(*(shown.items() if isinstance(shown, dict) else shown), strict=True)
+    return markdown(titles, [[what(row) if callable(what) else row[what] for what in cells] for row in rows])
 
 
 def _cell(value):
@@ -106,9 +111,28 @@ def _cell(value):
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def where(rows, **wanted):
+    """Rows that have these values."""
+    return [row for row in rows if all(row.get(key) == value for key, value in wanted.items())]
+
+
+def groups(rows, *keys):
+    """Rows by the value of a key, or by those of several, in the order in which they come."""
+    found = {}
+    for row in rows:
+        found.setdefault(row[keys[0]] if len(keys) == 1 else tuple(row[key] for key in keys), []).append(row)
+    return found
+
+
 def spread(values):
     """Median and range of repeated measurements, as ``{"median", "least", "most"}``."""
     ordered = sorted(values)
     middle = len(ordered) // 2
     median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
     return {"median": median, "least": ordered[0], "most": ordered[-1]}
+
+
+def interval(found, digits=".3g", factor=1.0):
+    """Median with its range, as text; the median alone if that is all there is."""
+    median, least, most = (f"{factor * found[key]:{digits}}" for key in ("median", "least", "most"))
+    return median if found["least"] == found["most"] else f"{median} ({least} to {most})"

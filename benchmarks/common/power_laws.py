@@ -1,12 +1,14 @@
 """Fits of power laws to measurements, and their picture."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 
-# Okabe & Ito.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000")
+from common.part import groups, where
+from common.pictures import BLACK, BLUE, GREEN, PINK, RED, errors_of, picture
+
+COLORS = (BLUE, RED, GREEN, PINK, BLACK)
 MARKERS = ("o", "s", "^", "D", "v")
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+KEYS = ("against", "what", "unit")
 
 
 def fit_power_law(x, y):
@@ -20,60 +22,49 @@ def fit_power_law(x, y):
     return float(exponent), float(error), float(np.exp(intercept))
 
 
+def fits(points):
+    """A row with one power law for each quantity that has at least three points."""
+    rows = []
+    for key, chosen in groups(points, *KEYS).items():
+        if len(chosen) >= 3:
+            x = [row["value"] for row in chosen]
+            fitted = fit_power_law(x, [row["median"] for row in chosen])
+            row = {"kind": "fit"} | dict(zip(KEYS, key, strict=True))
+            row |= dict(zip(("exponent", "error", "factor"), fitted, strict=True))
+            rows.append(row | {"points": len(x), "least": min(x), "most": max(x)})
+    return rows
+
+
 def exponent(row):
     """An exponent with its standard error, as text."""
     digits = 2 if row["error"] >= 0.01 else 3
     return f"{row['exponent']:.{digits}f} ± {row['error']:.{digits}f}"
 
 
-def scaling_picture(rows, panels, folder, name="scaling_exponents.png"):
+def scaling_picture(rows, panels, path):
     """Points and fitted lines on logarithmic axes, with the exponents in the legends."""
-    points = [row for row in rows if row["kind"] == "point"]
-    shown = {key: labels for key, labels in panels.items() if any(_key(row) == key for row in points)}
-    names = list(dict.fromkeys(row["what"] for row in points))
+    points = groups(where(rows, kind="point"), "against", "unit")
+    names = list(groups(where(rows, kind="point"), "what"))
+    shown = {key: labels for key, labels in panels.items() if key in points}
     n_columns = 2 if len(shown) > 3 else len(shown)
     n_rows = -(-len(shown) // n_columns)
-    figure, axes = plt.subplots(
-        n_rows, n_columns, figsize=(min(11, 4.5 * n_columns), 3.8 * n_rows), layout="constrained", squeeze=False
-    )
-    for axis, (key, (x_label, y_label)) in zip(axes.flat, shown.items(), strict=True):
-        for k, what in enumerate(names):
-            chosen = [row for row in points if _key(row) == key and row["what"] == what]
-            if not chosen:
-                continue
-            x, y = np.array([row["value"] for row in chosen]), np.array([row["median"] for row in chosen])
-            errors = [y - [row["least"] for row in chosen], [row["most"] for row in chosen] - y]
-            fit = next((row for row in rows if row["kind"] == "fit" and _key(row) == key and row["what"] == what), None)
-            label = what
-            if fit:
-                label += f": {exponent(fit)}"
-                line = fit["factor"] * x ** fit["exponent"]
-                axis.plot(x, line, color=COLORS[k], linestyle=LINES[k], linewidth=1.2)
-            axis.errorbar(
-                x, y, errors, color=COLORS[k], marker=MARKERS[k], linestyle="", label=label, markersize=5, capsize=2
-            )
-        axis.set(xscale="log", yscale="log", xlabel=x_label, ylabel=y_label)
-        ticks = sorted({row["value"] for row in points if _key(row) == key})
-        if key[0] != "n" or len(ticks) <= 5:
-            axis.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-            axis.set_xticks([], minor=True)
-        axis.legend(
-            fontsize=8,
-            title="fitted exponents",
-            title_fontsize=8,
-            frameon=False,
-            ncols=2,
-            columnspacing=1.0,
-            handletextpad=0.2,
-            loc="lower center",
-            bbox_to_anchor=(0.5, 1.0),
-        )
-        axis.grid(alpha=0.3)
-        axis.spines[["top", "right"]].set_visible(False)
-    figure.savefig(folder / name, dpi=120)
-    plt.close(figure)
-    return name
-
-
-def _key(row):
-    return row["against"], row["unit"]
+    size = (min(11, 4.5 * n_columns), 3.8 * n_rows)
+    with picture(path, n_rows, n_columns, figsize=size, squeeze=False) as (_, axes):
+        for axis, (key, (x_label, y_label)) in zip(axes.flat, shown.items(), strict=True):
+            for what, chosen in groups(points[key], "what").items():
+                k, label = names.index(what), what
+                x, y = np.array([row["value"] for row in chosen]), np.array([row["median"] for row in chosen])
+                for fit in where(rows, kind="fit", against=key[0], unit=key[1], what=what):
+                    label += f": {exponent(fit)}"
+                    line = fit["factor"] * x ** fit["exponent"]
+                    axis.plot(x, line, color=COLORS[k], linestyle=LINES[k], linewidth=1.2)
+                style = {"color": COLORS[k], "marker": MARKERS[k], "linestyle": "", "markersize": 5, "capsize": 2}
+                axis.errorbar(x, y, errors_of(chosen), label=label, **style)
+            axis.set(xscale="log", yscale="log", xlabel=x_label, ylabel=y_label)
+            ticks = sorted(groups(points[key], "value"))
+            if key[0] != "n" or len(ticks) <= 5:
+                axis.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+                axis.set_xticks([], minor=True)
+            spacing = {"columnspacing": 1.0, "handletextpad": 0.2, "loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+            axis.legend(fontsize=8, title="fitted exponents", title_fontsize=8, frameon=False, ncols=2, **spacing)
+            axis.grid(alpha=0.3)

@@ -14,30 +14,14 @@ N_BINS = 10
 
 
 class Fit(NamedTuple):
-    """What a method found.
-
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n,)
-        Cluster of each item.
-    seconds : float
-        CPU seconds, without compilation.
-    log_density : callable, optional
-        ``log_density(X)`` returns log predictive densities of new items, in the units of the data: shape (m,).
-    similarity : ndarray, shape (n, n), optional
-        Probabilities that pairs of items share a cluster.
-    about : dict
-        Further numbers for the row of results.
-    fused_labels : ndarray of int, shape (n,), optional
-        The same estimate after components that overlap were joined.
-    """
+    """What a method found."""
 
     labels: np.ndarray
-    seconds: float
-    log_density: Callable | None = None
-    similarity: np.ndarray | None = None
-    about: dict = {}
-    fused_labels: np.ndarray | None = None
+    seconds: float  # CPU seconds, without compilation
+    log_density: Callable | None = None  # log predictive densities of new items, in the units of the data
+    similarity: np.ndarray | None = None  # probabilities that pairs of items share a cluster
+    about: dict = {}  # further numbers for the row of results
+    fused_labels: np.ndarray | None = None  # the estimate after components that overlap were joined
 
 
 def split(n, seed=1):

@@ -1,19 +1,20 @@
-"""The package itself as a method for real data: a Dirichlet process mixture, with the family as a parameter."""
+"""The package itself as a method for real data: a Dirichlet process mixture with learned hyperparameters."""
 
 import logging
 import time
 import warnings
 from functools import partial
 
+import arviz_stats
 import pymc as pm
 import pytensor
 
 import pymc_nrm as nrm
-from common.real_data_families import learned
 from common.real_data_fits import Fit
 
 NAME, FUSED = "pymc_nrm", "pymc_nrm, fused"
-KINDS_WITH_DENSITY = ("continuous", "binary", "counts", "categorical")
+FAMILIES = {"binary": nrm.BernoulliBeta, "counts": nrm.PoissonGamma, "categorical": nrm.CategoricalDirichlet}
+KINDS_WITH_DENSITY = ("continuous", *FAMILIES)
 DRAWS, TUNE, CHAINS = 300, 300, 2
 
 
@@ -27,46 +28,37 @@ def short_path(data):
         return nrm.gaussian_mixture(data.X)
     if data.kind == "mixed":
         return nrm.mixture_model(data.X, kinds=dict.fromkeys(data.X.select_dtypes("number").columns, "numeric"))
-    return dirichlet_process(data, learned)
-
-
-def dirichlet_process(data, family):
-    """The same model with another prior of the family."""
     with pm.Model() as model:
-        alpha = pm.Gamma("alpha", 2, 1)
-        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=len(data.X))
-        nrm.Mixture("x", z, family(data), observed=data.values)
+        z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)), n=len(data.X))
+        nrm.Mixture("x", z, FAMILIES[data.kind].learned("x", data.values), observed=data.values)
     return model
 
 
-def fit(data, seed, *, family=None, draws=DRAWS, tune=TUNE, chains=CHAINS):
+def fit(data, seed):
     """Sample the model of a set; labels are the point estimate, and the density averages over draws."""
     start = time.process_time()
-    model = short_path(data) if family is None else dirichlet_process(data, family)
-    idata = quietly(draws, tune, chains, seed, model)
+    model = short_path(data)
+    idata = quietly(DRAWS, TUNE, CHAINS, seed, model)
     sampling = time.process_time() - start
     estimate = nrm.point_estimate(idata, random_seed=seed, progressbar=False)
     seconds = time.process_time() - start
     scalars = nrm.without_labels(idata).posterior
     counts = scalars["z_n_clusters"]
-    about = {
-        "rhat": rhat(counts) if chains > 1 else None,
-        "mean_clusters": float(counts.mean()),
-        "log_joint": float(scalars["z_log_joint"].mean()),
-        "sampling_seconds": sampling,
-    }
+    log_joint = float(scalars["z_log_joint"].mean())
+    about = {"rhat": rhat(counts), "mean_clusters": float(counts.mean()), "log_joint": log_joint}
     similarity = nrm.similarity(idata, progressbar=False).values
     with quick_compilation():
         fused = nrm.fused_estimate(idata, model, estimate, random_seed=seed, progressbar=False)
+    about |= {"sampling_seconds": sampling}
     density = partial(_density_of, idata, model, data)
     return Fit(estimate["labels"].values, seconds, density, similarity, about, fused["labels"].values)
 
 
-def fit_for_density(data, seed, *, family=None, draws=DRAWS, tune=TUNE):
+def fit_for_density(data, seed):
     """The same with one chain, for a density only: labels are those of the last draw."""
     start = time.process_time()
-    model = short_path(data) if family is None else dirichlet_process(data, family)
-    idata = quietly(draws, tune, 1, seed, model)
+    model = short_path(data)
+    idata = quietly(DRAWS, TUNE, 1, seed, model)
     labels = idata.posterior["z"].values[-1, -1]
     return Fit(labels, time.process_time() - start, partial(_density_of, idata, model, data))
 
@@ -93,8 +85,6 @@ def _density_of(idata, model, data, X):
 
 def rhat(values):
     """Split R-hat of a scalar of every draw; 1 if it never changes."""
-    import arviz_stats
-
     if float(values.std()) == 0:
         return 1.0
     return float(arviz_stats.rhat(values.to_dataset(name="value"))["value"])

@@ -1,20 +1,66 @@
-"""Tables and claims of the part real_data."""
+"""Tables and claims of the part real_data, and what they and its pictures show."""
 
-from common.part import markdown
-from common.real_data_summary import (
-    BEHIND,
-    EM,
-    FEWEST_SETS,
-    FUSED,
-    OURS,
-    PEERS,
-    VARIATIONAL,
-    averages,
-    behind,
-    reliability_curves,
-    sets_of,
-    values,
-)
+import numpy as np
+
+from common.part import columns, markdown, where
+
+OURS, FUSED = "pymc_nrm", "pymc_nrm, fused"
+EM, VARIATIONAL = "GaussianMixture, BIC", "BayesianGaussianMixture"
+PEERS = (EM, VARIATIONAL, "latent classes, BIC", "k-means, silhouette", "HDBSCAN", "HDBSCAN, 15")
+# How far an adjusted Rand index may be behind the best of the peers.
+BEHIND = 0.1
+# Claims about means need so many sets, and a bin of probability so many pairs.
+FEWEST_SETS, FEWEST_PAIRS = 12, 30
+
+
+def values(rows, key, names=None):
+    """Values of a key by set and method, of sets of these names, as a dict of dicts without missing ones."""
+    found = {}
+    for row in rows:
+        if row.get(key) is not None and (names is None or row["set"] in names):
+            found.setdefault(row["set"], {})[row["method"]] = row[key]
+    return found
+
+
+def sets_of(rows, *kinds):
+    """Names of the sets of some kinds, in the order of the rows."""
+    return list(dict.fromkeys(row["set"] for row in rows if row["kind"] in kinds))
+
+
+def averages(found, methods):
+    """Mean of each method over the sets on which all of these methods were measured, and how many those are."""
+    complete = [here for here in found.values() if all(method in here for method in methods)]
+    if not complete:
+        return {}, 0
+    return {method: float(np.mean([here[method] for here in complete])) for method in methods}, len(complete)
+
+
+def behind(rows, method=OURS, margin=BEHIND):
+    """Sets on which a method's adjusted Rand index is behind the best peer's by more than a margin."""
+    lines = []
+    for name, here in values(rows, "ari").items():
+        peers = {peer: value for peer, value in here.items() if peer in PEERS}
+        if method in here and peers:
+            best = max(peers, key=peers.get)
+            if here[method] < peers[best] - margin:
+                lines.append((name, here[method], peers[best], best))
+    return lines
+
+
+def reliability_curves(rows, methods=(OURS, EM, VARIATIONAL)):
+    """Mean probability and share of pairs of one class in ten bins, averaged over the sets that all methods have."""
+    found = values(rows, "reliability")
+    complete = [here for here in found.values() if all(method in here for method in methods)]
+    curves = {}
+    for method in methods if complete else ():
+        bins = {}
+        for here in complete:
+            for line in here[method]:
+                if line["pairs"] >= FEWEST_PAIRS:
+                    place = min(int(line["probability"] * 10 + 1e-9), 9)
+                    bins.setdefault(place, []).append((line["probability"], line["share"]))
+        curves[method] = {place: np.mean(pairs, axis=0).tolist() for place, pairs in sorted(bins.items())}
+    return curves, len(complete)
 
 
 def headline(rows):
@@ -22,21 +68,18 @@ def headline(rows):
     claims = []
     continuous = sets_of(rows, "continuous")
     peers = [method for method in PEERS if method != "latent classes, BIC"]
-    mean, n_sets = averages(values(rows, "ari", continuous), [OURS, FUSED, *peers])
-    if mean:
-        best = max(peers, key=mean.get)
-        for what, method in (("fused clusters", FUSED), ("components", OURS)):
-            measured = f"{mean[method]:.3f}; best of peers: {mean[best]:.3f} ({best}), {n_sets} sets"
-            claim = f"Mean adjusted Rand index of {what} on continuous real data at least that of the best peer"
-            met = mean[method] >= mean[best] if n_sets >= FEWEST_SETS else None
+    for key, what, digits, methods, others in (
+        ("ari", "adjusted Rand index of fused clusters", 3, [OURS, FUSED, *peers], peers),
+        ("ari", "adjusted Rand index of components", 3, [OURS, FUSED, *peers], peers),
+        ("held_out", "held-out log density", 2, [OURS, EM, VARIATIONAL], [EM, VARIATIONAL]),
+    ):
+        mean, n_sets = averages(values(rows, key, continuous), methods)
+        if mean:
+            best, own = max(others, key=mean.get), mean[FUSED if "fused" in what else OURS]
+            measured = f"{own:.{digits}f}; best of peers: {mean[best]:.{digits}f} ({best}), {n_sets} sets"
+            claim = f"Mean {what} on continuous real data at least that of the best peer"
+            met = own >= mean[best] if n_sets >= FEWEST_SETS else None
             claims.append((claim, measured, f"at least, on {FEWEST_SETS} sets", met))
-    mean, n_sets = averages(values(rows, "held_out", continuous), [OURS, EM, VARIATIONAL])
-    if mean:
-        best = max((EM, VARIATIONAL), key=mean.get)
-        measured = f"{mean[OURS]:.2f}; best of peers: {mean[best]:.2f} ({best}), {n_sets} sets"
-        claim = "Mean held-out log density on continuous real data at least that of the best peer"
-        met = mean[OURS] >= mean[best] if n_sets >= FEWEST_SETS else None
-        claims.append((claim, measured, f"at least, on {FEWEST_SETS} sets", met))
     compared = [here for here in values(rows, "ari").values() if OURS in here and len(here) > 1]
     if compared:
         claim = f"Adjusted Rand index more than {BEHIND} behind the best of the peers on a set"
@@ -61,21 +104,17 @@ def table(rows):
     for claim, measured, _, met in headline(rows):
         text += f"\n- {claim}{'' if met is None else ' (met)' if met else ' (not met)'}: {measured}."
     text += "\n"
-    groups = (
-        ("Continuous data", continuous, ("latent classes, BIC",)),
-        ("Binary, count, categorical and mixed data", others, ()),
-    )
-    for title, chosen, without in groups:
-        methods = [method for method in (OURS, FUSED, *PEERS) if method not in without]
+    kinds = (("Continuous data", continuous), ("Binary, count, categorical and mixed data", others))
+    for title, chosen in kinds:
         text += f"\n**{title}: adjusted Rand index with the known classes**; the best of a row is bold.\n\n"
-        text += by_set(rows, values(rows, "ari", chosen), methods, digits=2)
+        text += by_set(rows, values(rows, "ari", chosen), digits=2)
         densities = values(rows, "held_out", chosen)
         if densities:
             text += (
                 f"\n**{title}: held-out log predictive density** of a third of the items, in nats per item and in the "
                 "units of the data.\n\n"
             )
-            text += by_set(rows, densities, [method for method in methods if _any(densities, method)], digits=2)
+            text += by_set(rows, densities, digits=2)
     far = behind_table(rows)
     if far:
         text += (
@@ -84,13 +123,12 @@ def table(rows):
             "Recall is the share of the pairs of one class that are in one cluster: low if classes are split.\n\n"
         )
         text += far
-    for title, chosen, without in groups:
-        methods = [method for method in (OURS, *PEERS) if method not in without]
+    for title, chosen in kinds:
         text += (
             f"\n**{title}: calibration of pairs.**  Mean squared error (Brier score) of the probability that two items "
             "belong together; methods without probabilities say 0 or 1.\n\n"
         )
-        text += by_set(rows, values(rows, "brier", chosen), methods, digits=3, best=min)
+        text += by_set(rows, values(rows, "brier", chosen), digits=3, best=min)
     _, n_sets = reliability_curves(rows)
     if n_sets:
         text += "\n**Pairs of items of one class, by the probability with which they share a cluster**, over the "
@@ -101,10 +139,10 @@ def table(rows):
     return text
 
 
-def by_set(rows, found, methods, *, digits, best=max):
+def by_set(rows, found, *, digits, best=max):
     """One line for each set and one column for each method; the last line has means over complete sets."""
     sizes = {row["set"]: row for row in rows}
-    methods = [method for method in methods if _any(found, method)]
+    methods = [method for method in (OURS, FUSED, *PEERS) if any(method in here for here in found.values())]
     lines = []
     for name, here in found.items():
         top = f"{best(here.values()):.{digits}f}"
@@ -141,22 +179,17 @@ def behind_table(rows):
 
 def clusters(rows):
     """Numbers of clusters, R-hat and time of the package, and times of its peers, by set."""
-    seconds, found = values(rows, "seconds"), values(rows, "clusters")
-    ours = {row["set"]: row for row in rows if row["method"] == OURS}
-    lines = []
-    for name, row in ours.items():
-        times = seconds[name]
-        line = [name, row["classes"] or None, found[name][OURS], row.get("mean_clusters"), row.get("rhat")]
-        lines.append([*line, times[OURS], *(times.get(method) for method in PEERS)])
-    titles = [
-        "Set",
-        "classes",
-        "clusters of the estimate",
-        "posterior mean",
-        "R-hat of their number",
-        "CPU s: pymc_nrm",
-    ]
-    return markdown([*titles, *PEERS], lines)
+    seconds = values(rows, "seconds")
+    shown = {
+        "Set": "set",
+        "classes": lambda row: row["classes"] or None,
+        "clusters of the estimate": "clusters",
+        "posterior mean": "mean_clusters",
+        "R-hat of their number": "rhat",
+        "CPU s: pymc_nrm": "seconds",
+    }
+    shown |= {peer: lambda row, peer=peer: seconds[row["set"]].get(peer) for peer in PEERS}
+    return columns(where(rows, method=OURS), shown)
 
 
 def reliability_table(rows):
@@ -166,10 +199,6 @@ def reliability_table(rows):
         cells = [curve.get(place) for curve in curves.values()]
         lines.append([f"{place / 10:.1f} to {(place + 1) / 10:.1f}", *(cell and f"{cell[1]:.2f}" for cell in cells)])
     return markdown(["Probability", *curves], lines)
-
-
-def _any(found, method):
-    return any(method in here for here in found.values())
 
 
 def _bold(text, whether):

@@ -1,6 +1,8 @@
 """Tables of the comparison of samplers."""
 
-from common.part import markdown, spread
+from common.part import columns, groups, interval, markdown, spread, where
+from common.sampler_pictures import STARTS
+from common.sampler_runs import TREE
 
 TEXT = """\
 Every step is called directly, without PyMC around it, on one core; times are CPU seconds, compilation excluded.
@@ -35,32 +37,38 @@ The tree-guided step without some of its moves, whose numbers are then 0; Gibbs 
 Informed splits and merges end with tuning.  Columns are those of the part `samplers`, where they are explained.
 """
 
-RIVALS = ("published tree-guided (biased)", "split-merge, restricted Gibbs", "split-merge, sequential")
+# Samplers to compare with: the least factor that is aimed at, and their titles.
+RIVALS = {
+    "published tree-guided (biased)": (20, "published (biased)"),
+    "split-merge, restricted Gibbs": (5, "split-merge, restricted Gibbs (Jain & Neal 2004)"),
+    "split-merge, sequential": (5, "split-merge, sequential (after Dahl 2005)"),
+}
 QUANTITIES = {"clusters": "number of clusters", "log_joint": "log joint", "pairs": "pairs, median"}
+RATES = {
+    "clusters": "ESS/s of clusters",
+    "log_joint": "of log joint",
+    "pairs": "of pairs",
+    "worst_pair": "of the worst pair",
+}
 
 
 def sampler_tables(rows):
     """Markdown tables of all sets, and of the factors between the tree-guided sampler and its rivals."""
-    references = [row for row in rows if row["kind"] == "reference"]
-    margins = " or ".join(f"{margin:g} nats" for margin in sorted({row["margin"] for row in references}))
-    return "\n".join([TEXT.format(margins=margins), *_set_tables(rows), *_factors(rows)])
+    margins = " or ".join(f"{margin:g} nats" for margin in sorted(groups(where(rows, kind="reference"), "margin")))
+    return "\n".join([_tables(TEXT.format(margins=margins), rows), *_factors(rows)])
 
 
 def published_table(rows):
-    """Markdown tables of variants of the published sampler; columns as in :func:`sampler_tables`."""
-    return "\n".join([PUBLISHED, *_set_tables(rows)])
+    return _tables(PUBLISHED, rows)
 
 
 def ablation_table(rows):
-    """Markdown tables of the tree-guided step without some moves; columns as in :func:`sampler_tables`."""
-    return "\n".join([ABLATION, *_set_tables(rows)])
+    return _tables(ABLATION, rows)
 
 
-def _set_tables(rows):
-    for reference in rows:
-        if reference["kind"] == "reference":
-            yield _heading(reference)
-            yield _set_table([row for row in rows if row["set"] == reference["set"]])
+def _tables(text, rows):
+    found = [(_heading(row), _set_table(where(rows, set=row["set"]))) for row in where(rows, kind="reference")]
+    return "\n".join([text, *(part for pair in found for part in pair)])
 
 
 def _heading(row):
@@ -79,34 +87,22 @@ def _heading(row):
 
 
 def _set_table(rows):
-    starts = list(dict.fromkeys(row["start"] for row in rows if row["kind"] == "arrival"))
-    titles = ["Sampler", "ms per draw", *[f"to stationarity, {_place(start)} (s)" for start in starts]]
-    titles += ["ESS/s of clusters", "of log joint", "of pairs", "of the worst pair", "clusters", "z", "TV"]
-    lines = []
-    for row in rows:
-        if row["kind"] == "stationary":
-            arrivals = {r["start"]: r for r in rows if r["kind"] == "arrival" and r["sampler"] == row["sampler"]}
-            rates = [_rate(row, name) for name in ("clusters", "log_joint", "pairs", "worst_pair")]
-            lines.append(
-                [
-                    row["sampler"],
-                    row["milliseconds"],
-                    *[_times(arrivals[start]) for start in starts],
-                    *rates,
-                    f"{row['mean']:.2f} +- {_error(row)}",
-                    None if row["z"] is None else f"{row['z']:.1f}",
-                    _variation(row),
-                ]
-            )
-    return markdown(titles, lines)
+    arrivals = {(row["start"], row["sampler"]): row for row in where(rows, kind="arrival")}
+    shown = {"Sampler": "sampler", "ms per draw": "milliseconds"}
+    for start, place in STARTS.items():
+        if where(rows, kind="arrival", start=start):
+            title = f"to stationarity, {place.replace('items ', '')} (s)"
+            shown[title] = lambda row, start=start: _times(arrivals[start, row["sampler"]])
+    for name in RATES:
+        shown[RATES[name]] = lambda row, name=name: _rate(row, name)
+    shown["clusters"] = lambda row: f"{row['mean']:.2f} +- {_error(row)}"
+    shown["z"] = lambda row: None if row["z"] is None else f"{row['z']:.1f}"
+    shown["TV"] = _variation
+    return columns(where(rows, kind="stationary"), shown)
 
 
 def _error(row):
     return "?" if row["error"] is None else f"{row['error']:.2g}"
-
-
-def _place(start):
-    return {"one": "one cluster", "alone": "all alone"}[start]
 
 
 def _times(row):
@@ -117,10 +113,7 @@ def _times(row):
         return f"never in {row['allowed']:g}"
     if late:
         return f"{times[0]:.2g} at best, never in {late} of {len(times)}"
-    if len(times) == 1:
-        return f"{times[0]:.2g}"
-    found = spread(times)
-    return f"{found['median']:.2g} ({found['least']:.2g} to {found['most']:.2g})"
+    return interval(spread(times), ".2g")
 
 
 def _rate(row, name):
@@ -142,52 +135,38 @@ def _variation(row):
 
 def _factors(rows):
     """Ratios of median effective sample sizes per second."""
-    found = {(row["set"], row["sampler"]): row for row in rows if row["kind"] == "stationary"}
+    found = {(row["set"], row["sampler"]): row for row in where(rows, kind="stationary")}
     lines = []
-    for (name, sampler), row in found.items():
-        if sampler != "tree-guided":
-            continue
+    for row in where(rows, kind="stationary", sampler=TREE):
         for quantity, words in QUANTITIES.items():
-            ratios = [_ratio(row, found.get((name, rival)), f"{quantity}_median") for rival in RIVALS]
-            lines.append([name, words, *ratios])
+            ratios = [_ratio(row, found.get((row["set"], rival)), f"{quantity}_median") for rival in RIVALS]
+            lines.append([row["set"], words, *ratios])
     if not lines:
         return []
-    titles = [
-        "Set",
-        "ESS/s of",
-        "tree-guided / published (biased)",
-        "tree-guided / split-merge, restricted Gibbs (Jain & Neal 2004)",
-        "tree-guided / split-merge, sequential (after Dahl 2005)",
-    ]
-    return ["**Factors** between medians of ESS per second.\n", markdown(titles, lines)]
-
-
-# Targets: factors over each rival's effective samples per second.
-TARGETS = (("published tree-guided (biased)", 20.0), *((rival, 5.0) for rival in RIVALS[1:]))
+    titles = [f"tree-guided / {title}" for _, title in RIVALS.values()]
+    return ["**Factors** between medians of ESS per second.\n", markdown(["Set", "ESS/s of", *titles], lines)]
 
 
 def sampler_headline(rows):
     """Claims: factors on toy and 10k, times from one cluster, and distributions of the number of clusters."""
-    stationary = {(row["set"], row["sampler"]): row for row in rows if row["kind"] == "stationary"}
-    arrivals = {(row["set"], row["sampler"]): row for row in rows if row["kind"] == "arrival" and row["start"] == "one"}
+    stationary = {(row["set"], row["sampler"]): row for row in where(rows, kind="stationary")}
+    arrivals = {(row["set"], row["sampler"]): row for row in where(rows, kind="arrival", start="one")}
     lines = []
     for name in ("toy", "10k"):
-        for rival, target in TARGETS:
-            if not {(name, "tree-guided"), (name, rival)} <= set(stationary):
-                continue
-            pair = stationary[name, "tree-guided"], stationary[name, rival]
+        for rival, (target, _) in RIVALS.items():
+            pair = stationary.get((name, TREE), {}), stationary.get((name, rival))
             ratios = [_ratio(*pair, f"{quantity}_median") for quantity in ("clusters", "log_joint")]
             if all(isinstance(ratio, float) for ratio in ratios):
                 claim = f"ESS per second in stationarity, {name}: tree-guided / {rival}"
                 measured = f"{ratios[0]:.2g} (clusters), {ratios[1]:.2g} (log joint)"
-                lines.append((claim, measured, f"{target:.0f}", min(ratios) >= target))
-    for name, sampler in arrivals:
-        if sampler == "tree-guided" and name in ("toy", "10k", "documents"):
-            rivals = [rival for rival, _ in TARGETS if (name, rival) in arrivals]
+                lines.append((claim, measured, f"{target}", min(ratios) >= target))
+    for name in ("toy", "10k", "documents"):
+        if (name, TREE) in arrivals:
+            rivals = [rival for rival in RIVALS if (name, rival) in arrivals]
             others = ", ".join(f"{_times(arrivals[name, rival])} ({rival})" for rival in rivals)
             claim = f"CPU seconds from one cluster to stationarity, {name}"
-            lines.append((claim, f"{_times(arrivals[name, sampler])}; {others}", None, None))
-    scores = {row["set"]: row["z"] for row in stationary.values() if row["sampler"] == "tree-guided" and row["z"]}
+            lines.append((claim, f"{_times(arrivals[name, TREE])}; {others}", None, None))
+    scores = {row["set"]: row["z"] for row in stationary.values() if row["sampler"] == TREE and row["z"]}
     if scores:
         worst = max(scores, key=lambda name: abs(scores[name]))
         claim = f"Number of clusters of the tree-guided sampler against the reference, worst of {len(scores)} sets"

@@ -12,22 +12,7 @@ import pymc_nrm as nrm
 
 
 class Problem(NamedTuple):
-    """Data, priors of the parameters of components, and the likelihood of items.
-
-    Parameters
-    ----------
-    y : ndarray, shape (n,)
-    x : ndarray, shape (n,)
-        Covariate.
-    priors : callable
-        Makes the parameters in the context of a model, given the number of components: a dict of variables.
-    likelihood : type
-        Distribution of PyMC.
-    arguments : callable
-        Its arguments, from parameters and covariate that broadcast to each other.
-    log_density : callable
-        The same in NumPy: log density of y given parameters and covariate.
-    """
+    """Data, priors of the parameters of components, and the likelihood of items."""
 
     y: Any
     x: Any
@@ -62,10 +47,7 @@ def heavy_tails(rng, n):
     return Problem(
         mean + scale * rng.standard_t(4, n),
         np.zeros(n),
-        lambda K: {
-            "mean": pm.Normal("mean", 0, 5, shape=K),
-            "scale": pm.LogNormal("scale", -0.5, 0.5, shape=K),
-        },
+        lambda K: {"mean": pm.Normal("mean", 0, 5, shape=K), "scale": pm.LogNormal("scale", -0.5, 0.5, shape=K)},
         pm.StudentT,
         lambda p, x: {"nu": 4.0, "mu": p["mean"], "sigma": p["scale"]},
         lambda y, p, x: stats.t.logpdf(y, 4, p["mean"], p["scale"]),

@@ -1,12 +1,13 @@
 """Tables and pictures of the part that compares the package with stock PyMC."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 from peers.stick_breaking import truncation_error
+from peers.stock_steps import ALPHA, N_COMPONENTS
 
-from common.part import markdown
+from common.part import columns
+from common.pictures import BLUE, GREEN, ORANGE, picture
 
-ALPHA, N_COMPONENTS, N_CHAINS, N_PAIRS = 1.0, 30, 2, 10
+N_CHAINS, N_PAIRS = 2, 10
 REFERENCE = "10.87 +- 0.04"
 
 PACKAGE = ("TreeGuided", "MarginalGibbs")
@@ -30,51 +31,22 @@ def table(rows):
     )
     if n == 1000:
         text += f"Long runs of other exact samplers gave {REFERENCE} clusters.\n\n"
-    text += markdown(
-        ("Method", "draws", "ms/draw", "CPU s", "tuning s (draws)", "compile s", "divergent", "clusters", "log joint"),
-        [
-            (
-                r["method"],
-                r["draws"],
-                r["milliseconds"],
-                r["seconds"],
-                f"{r['tuning_seconds']:.3g} ({r['n_tune']})",
-                r["compilation"],
-                r["divergences"],
-                _with_error(r["clusters"], r["clusters_mcse"]),
-                _with_error(r["log_joint"], r["log_joint_mcse"]),
-            )
-            for r in rows
-        ],
-    )
+    shown = {"Method": "method", "draws": "draws", "ms/draw": "milliseconds", "CPU s": "seconds"}
+    shown["tuning s (draws)"] = lambda row: f"{row['tuning_seconds']:.3g} ({row['n_tune']})"
+    shown |= {"compile s": "compilation", "divergent": "divergences"}
+    for name in ("clusters", "log_joint"):
+        shown[name.replace("_", " ")] = lambda row, name=name: _with_error(row[name], row[f"{name}_mcse"])
+    text += columns(rows, shown)
     text += (
         f"\nEffective samples per CPU second, R-hat in brackets (pairs: median of {N_PAIRS}, worst R-hat).  The last "
         "column counts compilation (wall seconds, with what earlier runs left in the caches of numba and PyTensor) and "
         "tuning as well.\n\n"
     )
-    text += markdown(
-        (
-            "Method",
-            "clusters",
-            "log joint",
-            "pairs together",
-            "least of pairs",
-            "pairs that never changed",
-            "s to 100 of the log joint",
-        ),
-        [
-            (
-                r["method"],
-                _with_r_hat(r["rate_clusters"], r["r_hat_clusters"]),
-                _with_r_hat(r["rate_log_joint"], r["r_hat_log_joint"]),
-                _with_r_hat(r["rate_pairs"], r["r_hat_pairs"]),
-                r["rate_pairs_least"],
-                r["constant_pairs"],
-                seconds_from_nothing(r),
-            )
-            for r in rows
-        ],
-    )
+    shown = {"Method": "method"}
+    for name, title in (("clusters", "clusters"), ("log_joint", "log joint"), ("pairs", "pairs together")):
+        shown[title] = lambda row, name=name: _with_r_hat(row[f"rate_{name}"], row[f"r_hat_{name}"])
+    shown |= {"least of pairs": "rate_pairs_least", "pairs that never changed": "constant_pairs"}
+    text += columns(rows, shown | {"s to 100 of the log joint": seconds_from_nothing})
     for peer in stock:
         ratios = [f"{title} {ratio:,.0f}" for title, ratio in gains(rows, peer).items()]
         if ratios:
@@ -125,28 +97,22 @@ def _with_r_hat(rate, r_hat):
 
 
 def pictures(rows, folder):
-    figure, axis = plt.subplots(figsize=(9, 4.2), layout="constrained")
-    height = 0.26
-    styles = (("#0072B2", ""), ("#E69F00", "//"), ("#009E73", ".."))
-    for k, ((name, title), (color, hatch)) in enumerate(zip(RATES.items(), styles, strict=True)):
-        values = [row[name] or np.nan for row in rows]
-        places = np.arange(len(rows)) + (k - 1) * height
-        axis.barh(places, values, height=0.9 * height, color=color, hatch=hatch, edgecolor="white", label=title)
-        for place, value in zip(places, values, strict=True):
-            if np.isfinite(value):
-                axis.text(value * 1.1, place, f"{value:.3g}", va="center", fontsize=8)
-    names = [
-        row["method"].replace(": ", ":\n") + ("\n(chains disagree)" if (row["r_hat_log_joint"] or 2) > 1.1 else "")
-        for row in rows
-    ]
-    axis.set_yticks(np.arange(len(rows)), names, fontsize=9)
-    axis.invert_yaxis()
-    axis.set(xscale="log", xlabel="effective samples per CPU second")
-    least = min(row[name] for row in rows for name in RATES if row[name])
-    axis.set_xlim(least / 3, axis.get_xlim()[1] * 2)
-    axis.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside lower center", ncols=3)
     name = "stock_pymc_ess.png"
-    figure.savefig(folder / name, dpi=120)
-    plt.close(figure)
+    styles, height = ((BLUE, ""), (ORANGE, "//"), (GREEN, "..")), 0.26
+    with picture(folder / name, figsize=(9, 4.2)) as (figure, axis):
+        for k, ((key, title), (color, hatch)) in enumerate(zip(RATES.items(), styles, strict=True)):
+            values = [row[key] or np.nan for row in rows]
+            places = np.arange(len(rows)) + (k - 1) * height
+            axis.barh(places, values, height=0.9 * height, color=color, hatch=hatch, edgecolor="white", label=title)
+            for place, value in zip(places, values, strict=True):
+                if np.isfinite(value):
+                    axis.text(value * 1.1, place, f"{value:.3g}", va="center", fontsize=8)
+        disagree = ["\n(chains disagree)" if (row["r_hat_log_joint"] or 2) > 1.1 else "" for row in rows]
+        names = [row["method"].replace(": ", ":\n") + note for row, note in zip(rows, disagree, strict=True)]
+        axis.set_yticks(np.arange(len(rows)), names, fontsize=9)
+        axis.invert_yaxis()
+        axis.set(xscale="log", xlabel="effective samples per CPU second")
+        least = min(row[key] for row in rows for key in RATES if row[key])
+        axis.set_xlim(least / 3, axis.get_xlim()[1] * 2)
+        figure.legend(loc="outside lower center", ncols=3)
     return {name: "Effective samples per CPU second of label-invariant quantities, log scale; two chains each."}

@@ -26,17 +26,7 @@ class Problem(NamedTuple):
 
 
 class Sweeps(NamedTuple):
-    """Results of some Gibbs sweeps.
-
-    Parameters
-    ----------
-    seconds : float
-        CPU seconds per sweep, without building the state.
-    n_clusters : ndarray, shape (n_sweeps,)
-        Number of clusters after each sweep.
-    moved : float
-        Mean share of items that changed their cluster in a sweep.
-    """
+    """Results of some Gibbs sweeps."""
 
     seconds: float
     n_clusters: np.ndarray

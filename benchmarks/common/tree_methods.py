@@ -17,29 +17,14 @@ CHAINS = 2
 
 
 class TreeFit(NamedTuple):
-    """What a method found.
+    """What a method found."""
 
-    Parameters
-    ----------
-    seconds : float
-        CPU seconds, without the compilation of kernels.
-    tree : ItemTree
-    levels : ndarray of int, shape (L, n), optional
-        Labels at each level, if the method has levels of its own.
-    linkage : ndarray, shape (n - 1, 4), optional
-        If it has a binary tree, to be cut.
-    draws : DataTree, optional
-        Posterior draws.
-    about : dict
-        Further numbers for the row of results.
-    """
-
-    seconds: float
+    seconds: float  # CPU seconds, without the compilation of kernels
     tree: nrm.stats.ItemTree
-    levels: np.ndarray | None = None
-    linkage: np.ndarray | None = None
-    draws: object = None
-    about: dict = {}
+    levels: np.ndarray | None = None  # labels at each level, shape (L, n), if the method has levels of its own
+    linkage: np.ndarray | None = None  # if it has a binary tree, to be cut
+    draws: object = None  # posterior draws
+    about: dict = {}  # further numbers for the row of results
 
     def cut(self, counts):
         """Labels of the linkage cut into given numbers of clusters, shape (L, n)."""

@@ -1,14 +1,9 @@
 """Tables and claims of ``trees_of_items`` from its rows."""
 
-from common.part import markdown
+from common.part import columns, groups, markdown
 
 OURS, PUBLISHED = "NormalDiffusion", "published model"
-SHOWN = {
-    "purity": "purity",
-    "normalized_mutual_information": "NMI",
-    "adjusted_rand": "ARI",
-    "f_measure": "F",
-}
+SHOWN = {"purity": "purity", "normalized_mutual_information": "NMI", "adjusted_rand": "ARI", "f_measure": "F"}
 
 
 def best_levels(row):
@@ -17,10 +12,8 @@ def best_levels(row):
 
 
 def table(rows):
-    sets = {row["set"]: row for row in rows}
-    described = [
-        [name, f"{row['n']} x {row['d']}", _joined(row["classes"]), row["about"]] for name, row in sets.items()
-    ]
+    shown = {"Set": "set", "n x d": lambda row: f"{row['n']} x {row['d']}"}
+    shown |= {"classes by level": lambda row: _joined(row["classes"]), "data; classes": "about"}
     text = (
         "Agreement of trees with classes that are known at two or three levels, level 1 first.  NormalDiffusion learns "
         "alpha ~ Gamma(2, 2) and one tau ~ LogNormal(1, 1) for all levels; the published model has the "
@@ -31,98 +24,70 @@ def table(rows):
         " Real features are standardised; principal components are not.  NMI is divided by the arithmetic mean of the "
         "entropies.  Clusters of single items are pure: read purity with the number of clusters.\n\n"
     )
-    text += markdown(["Set", "n x d", "classes by level", "data; classes"], described)
+    text += columns([here[-1] for here in groups(rows, "set").values()], shown)
     for key, title in SHOWN.items():
-        text += f"\n**{title}, level by level**; the best of a level is bold.\n\n" + _by_set(rows, key)
-    text += "\n**Clusters, level by level.**\n\n" + _by_set(rows, "n_clusters")
+        text += f"\n**{title}, level by level**; the best of a level is bold.\n\n" + _agreement(rows, key, best_levels)
+    text += "\n**Clusters, level by level.**\n\n"
+    text += _by_set(rows, lambda row, _: _joined(level["n_clusters"] for level in best_levels(row)))
     text += (
         "\n**Whole trees**: dendrogram purity for the classes of each level; and the share of triplets of items whose "
         "closest pair is that of the true tree.  Nodes of several children leave triplets open, which count as wrong."
-        "\n\n" + _whole_trees(rows)
+        "\n\n" + _by_set(rows, _whole_tree)
     )
-    at_ours = _by_set(rows, "adjusted_rand", "at_ours")
+    cut = [row for row in rows if row.get("at_ours")]
+    at_ours = _agreement(cut, "adjusted_rand", lambda row: row["at_ours"])
     text += f"\n**Binary trees cut into as many clusters as {OURS} has: ARI, level by level.**\n\n{at_ours}"
     text += (
         "\n**Posterior of the sampled models**: expectation over draws of the ARI of each level; R-hat of the log joint"
         " density; mean number of nodes by level; sets of items that more than half of the draws have as a node; and, "
         "of the published model, the components, against the classes of the last level.\n\n" + _posterior(rows)
     )
-    text += "\n**CPU seconds** of one core, with the compilation of models, without that of kernels.\n\n" + _seconds(
-        rows
-    )
+    text += "\n**CPU seconds** of one core, with the compilation of models, without that of kernels.\n\n"
+    text += _by_set(rows, lambda row, _: row["seconds"])
     return text
 
 
-def _methods(rows):
-    return list(dict.fromkeys(row["method"] for row in rows))
-
-
-def _by_set(rows, key, cut=None):
-    methods = [
-        method
-        for method in _methods(rows)
-        if any(row["method"] == method and (cut is None or row.get(cut)) for row in rows)
-    ]
+def _by_set(rows, cell):
+    """One line for each set and one column for each method, of cells from a row and all rows of its set."""
+    sets, methods = groups(rows, "set"), groups(rows, "method")
     lines = []
-    for name in dict.fromkeys(row["set"] for row in rows):
-        here = {row["method"]: row for row in rows if row["set"] == name}
-        levels = {
-            method: [level[key] for level in (best_levels(row) if cut is None else row[cut])]
-            for method, row in here.items()
-            if cut is None or row.get(cut)
-        }
-        if not levels:
-            continue
-        depth = len(next(iter(levels.values())))
-        top = [max(f"{found[level]:.2f}" for found in levels.values()) for level in range(depth)]
-        cells = [name]
-        for method in methods:
-            found = levels.get(method)
-            if found is None:
-                cells.append(None)
-            elif key == "n_clusters":
-                cells.append(_joined(found))
-            else:
-                texts = [f"{value:.2f}" for value in found]
-                cells.append(", ".join(f"**{t}**" if t == best else t for t, best in zip(texts, top, strict=True)))
-        lines.append(cells)
+    for name, here in sets.items():
+        found = {row["method"]: cell(row, here) for row in here}
+        lines.append([name, *(found.get(method) for method in methods)])
     return markdown(["Set", *methods], lines)
 
 
-def _whole_trees(rows):
-    methods, lines = _methods(rows), []
-    for name in dict.fromkeys(row["set"] for row in rows):
-        here = {row["method"]: row for row in rows if row["set"] == name}
-        cells = [name]
-        for method in methods:
-            row = here.get(method)
-            purity = row and ", ".join(f"{value:.2f}" for value in row["dendrogram_purity"])
-            cells.append(row and f"{purity}; {row['triplet_accuracy']:.2f}")
-        lines.append(cells)
-    return markdown(["Set", *methods], lines)
+def _agreement(rows, key, levels):
+    """Agreement level by level, the best of each level bold."""
+
+    def cell(row, here):
+        texts = [f"{level[key]:.2f}" for level in levels(row)]
+        best = [max(f"{level[key]:.2f}" for level in found) for found in zip(*map(levels, here), strict=True)]
+        return ", ".join(f"**{text}**" if text == top else text for text, top in zip(texts, best, strict=True))
+
+    return _by_set(rows, cell)
+
+
+def _whole_tree(row, _):
+    purity = ", ".join(f"{value:.2f}" for value in row["dendrogram_purity"])
+    return f"{purity}; {row['triplet_accuracy']:.2f}"
 
 
 def _posterior(rows):
-    lines = []
-    for row in rows:
-        if "expected" not in row:
-            continue
-        expected = ", ".join(f"{level['adjusted_rand']:.2f}" for level in row["expected"])
-        nodes = ", ".join(f"{value:.1f}" for value in row["nodes"])
+    def components(row):
         found = row.get("components")
-        components = found and f"{found['n_clusters']} (ARI {found['adjusted_rand']:.2f})"
-        lines.append(
-            [row["set"], row["method"], expected, f"{row['rhat']:.2f}", nodes, row["sets_above_half"], components]
-        )
-    return markdown(["Set", "Model", "E ARI", "R-hat", "nodes", "sets above 1/2", "components"], lines)
+        return found and f"{found['n_clusters']} (ARI {found['adjusted_rand']:.2f})"
 
-
-def _seconds(rows):
-    methods, lines = _methods(rows), []
-    for name in dict.fromkeys(row["set"] for row in rows):
-        here = {row["method"]: row["seconds"] for row in rows if row["set"] == name}
-        lines.append([name, *(here.get(method) for method in methods)])
-    return markdown(["Set", *methods], lines)
+    shown = {
+        "Set": "set",
+        "Model": "method",
+        "E ARI": lambda row: ", ".join(f"{level['adjusted_rand']:.2f}" for level in row["expected"]),
+        "R-hat": lambda row: f"{row['rhat']:.2f}",
+        "nodes": lambda row: ", ".join(f"{value:.1f}" for value in row["nodes"]),
+        "sets above 1/2": "sets_above_half",
+        "components": components,
+    }
+    return columns([row for row in rows if "expected" in row], shown)
 
 
 def _joined(values):
@@ -131,12 +96,10 @@ def _joined(values):
 
 def headline(rows):
     """How often the tree of diffusions agrees with the classes as well as the best of all others."""
-    names = list(dict.fromkeys(row["set"] for row in rows))
+    sets = groups(rows, "set")
     wins, total = 0, 0
-    for name in names:
-        here = {
-            row["method"]: [level["adjusted_rand"] for level in best_levels(row)] for row in rows if row["set"] == name
-        }
+    for found in sets.values():
+        here = {row["method"]: [level["adjusted_rand"] for level in best_levels(row)] for row in found}
         if OURS not in here or len(here) < 2:
             continue
         for level, value in enumerate(here[OURS]):
@@ -145,4 +108,4 @@ def headline(rows):
     if not total:
         return []
     claim = f"Trees of items: ARI of {OURS} within 0.02 of the best other method, told the numbers of classes"
-    return [(claim, f"{wins} of {total} levels of {len(names)} sets", None, None)]
+    return [(claim, f"{wins} of {total} levels of {len(sets)} sets", None, None)]

@@ -1,12 +1,11 @@
-"""Data sets of ``trees_of_items``: items with two levels of known classes, and simulated trees."""
+"""Items with places in a tree: real sets with classes at two levels, and simulated trees."""
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-from scipy.io import loadmat
 
-from common.real_data_files import beside, r_data, scikit_learn
-from common.tree_data import TreeData, diffusion, heavy_tails
+from common import real_data_sets as files
 
 # Classes and orders of the Linnaean system.
 TAXONOMY = {
@@ -32,11 +31,79 @@ TAXONOMY = {
 }
 
 
-def principal_components(X, n_components):
-    """Coordinates along the first principal components, and their share of the variance."""
-    left, lengths, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    share = (lengths[:n_components] ** 2).sum() / (lengths**2).sum()
-    return left[:, :n_components] * lengths[:n_components], f"{n_components} components, {share:.0%} of the variance"
+class TreeData(NamedTuple):
+    """Items with known classes at each level."""
+
+    name: str
+    X: np.ndarray
+    truth: np.ndarray
+    about: str
+
+
+def nested_restaurants(n, depth, alpha, rng):
+    """Labels of nested Chinese restaurants, shape (depth, n)."""
+    truth = np.zeros((depth, n), dtype="int64")
+    parents = np.zeros(n, dtype="int64")
+    for level in range(depth):
+        sizes, above = [], []
+        for item in range(n):
+            siblings = [k for k, parent in enumerate(above) if parent == parents[item]]
+            weights = np.array([*(sizes[k] for k in siblings), alpha], dtype="float64")
+            chosen = rng.choice(len(weights), p=weights / weights.sum())
+            if chosen == len(siblings):
+                siblings.append(len(sizes))
+                sizes.append(0)
+                above.append(parents[item])
+            sizes[siblings[chosen]] += 1
+            truth[level, item] = siblings[chosen]
+        parents = truth[level]
+    return truth
+
+
+def diffused_means(truth, steps, d, rng):
+    """Means of the leaves of all items, which take a normal step of some variance at every level: shape (n, d)."""
+    means = np.zeros((truth.shape[1], d))
+    for row, step in zip(truth, steps, strict=True):
+        means += np.sqrt(step) * rng.normal(size=(row.max() + 1, d))[row]
+    return means
+
+
+def diffusion(n, d=6, depth=3, alpha=1.0, steps=(40.0, 15.0, 6.0), seed=1):
+    """Data from the law that ``NormalDiffusion`` assumes, with equal variances, which suit methods of distances."""
+    rng = np.random.default_rng([n, d, seed])
+    truth = nested_restaurants(n, depth, alpha, rng)
+    X = diffused_means(truth, steps, d, rng) + rng.normal(size=(n, d))
+    return TreeData(
+        f"diffusion, {n}", X, truth, f"nested Chinese restaurants, alpha = {alpha:g}; normal steps and noise"
+    )
+
+
+def balanced(n, d=6, branches=(4, 3, 3), steps=(40.0, 15.0, 6.0), seed=1):
+    """Normal data from a tree of equal branches with leaves of one size and shape."""
+    rng = np.random.default_rng([n, d, seed, 3])
+    truth = equal_branches(n, branches, rng)
+    X = diffused_means(truth, steps, d, rng) + rng.normal(size=(n, d))
+    return TreeData(f"balanced, {n}", X, truth, f"{truth[-1].max() + 1} leaves of one size; normal steps and noise")
+
+
+def heavy_tails(n, d=6, branches=(4, 3, 3), steps=(40.0, 15.0, 6.0), seed=1):
+    """The same with leaves of different shapes, and t tails with 3 degrees of freedom."""
+    rng = np.random.default_rng([n, d, seed, 3])
+    truth = equal_branches(n, branches, rng)
+    n_leaves = int(truth[-1].max()) + 1
+    shapes = rng.normal(size=(n_leaves, d, d)) / np.sqrt(d) * rng.lognormal(0.0, 0.5, size=(n_leaves, 1, 1))
+    noise = np.einsum("ni,nij->nj", rng.normal(size=(n, d)), shapes[truth[-1]])
+    noise /= np.sqrt(rng.chisquare(3, size=(n, 1)))  # the variance of t with 3 degrees of freedom is 3
+    X = diffused_means(truth, steps, d, rng) + noise
+    about = f"{n_leaves} leaves of one size, each with its covariance; t noise, 3 degrees"
+    return TreeData(f"heavy tails, {n}", X, truth, about)
+
+
+def equal_branches(n, branches, rng):
+    """Labels of the items in a tree whose nodes have equally many children and items, shape (depth, n)."""
+    leaf = rng.permutation(np.arange(n) % int(np.prod(branches)))
+    below = [int(np.prod(branches[level + 1 :])) for level in range(len(branches))]
+    return np.stack([leaf // number for number in below])
 
 
 def nested_classes(*columns):
@@ -47,43 +114,50 @@ def nested_classes(*columns):
 
 def animals():
     """Thirty-three animals and their classes and orders."""
-    found = loadmat(beside("animals.mat"))
-    X, about = principal_components(found["data"].astype("float64"), 5)
+    X, _ = files.animals()
+    names = X.index
+    X, about = components(X, 5)
     place = {
         animal: (top, order) for top, orders in TAXONOMY.items() for order in orders for animal in orders[order].split()
     }
-    truth = nested_classes(*zip(*(place[str(name[0])] for name in found["names"].ravel()), strict=True))
+    truth = nested_classes(*zip(*(place[name] for name in names), strict=True))
     return TreeData("animals", X, truth, f"102 properties, {about}; zoological class, order")
 
 
-def standardised(name, table, columns, about):
-    values = table.to_numpy(dtype="float64")
-    return TreeData(name, (values - values.mean(axis=0)) / values.std(axis=0), nested_classes(*columns), about)
+def components(X, n_components):
+    """Coordinates along the first principal components, and what they are."""
+    X, share = files.principal_components(X, n_components)
+    return X.to_numpy(), f"{n_components} components, {share:.0%} of the variance"
+
+
+def standardised(name, table, about):
+    """A table whose last two columns are the classes of two levels."""
+    values = table.iloc[:, :-2].to_numpy(dtype="float64")
+    X = (values - values.mean(axis=0)) / values.std(axis=0)
+    return TreeData(name, X, nested_classes(*(table[column] for column in table.columns[-2:])), about)
 
 
 def crabs():
-    import pandas as pd
-
-    found = pd.read_csv(beside("classes/crabs.csv"))
-    return standardised("crabs", found[["FL", "RW", "CL", "CW", "BD"]], (found["sp"], found["sex"]), "species, sex")
+    found = files.pd.read_csv(files.beside("classes/crabs.csv"))
+    return standardised("crabs", found[["FL", "RW", "CL", "CW", "BD", "sp", "sex"]], "species, sex")
 
 
 def penguins():
-    found = r_data("palmerpenguins", "penguins").dropna()
-    X = found[["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]]
-    return standardised("penguins", X, (found["species"], found["sex"]), "species, sex")
+    X = files.r_data("palmerpenguins", "penguins").dropna()
+    features = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
+    return standardised("penguins", X[[*features, "species", "sex"]], "species, sex")
 
 
 def olive_oils():
-    found = r_data("dslabs", "olive")
-    X = found.drop(columns=["region", "area"])
-    return standardised("olive oils", X, (found["region"], found["area"]), "region, area")
+    found = files.r_data("dslabs", "olive")
+    classes = found[["region", "area"]]
+    return standardised("olive oils", found.drop(columns=classes.columns).join(classes), "region, area")
 
 
 def digits():
     """Images of digits; their classes have one level, which is compared with both levels of an estimate."""
-    found, classes = scikit_learn("digits")
-    X, about = principal_components(found.to_numpy(), 10)
+    found, classes = files.scikit_learn("digits")
+    X, about = components(found, 10)
     labels = np.unique(classes, return_inverse=True)[1]
     return TreeData("digits", X, np.stack([labels, labels]), f"64 pixels, {about}; the digit, at both levels")
 
@@ -100,16 +174,3 @@ SETS = {
     "heavy tails, 300": partial(heavy_tails, 300),
     "heavy tails, 2000": partial(heavy_tails, 2000),
 }
-
-
-def load_all(names, note):
-    """Sets by name; those that are not installed, or not beside the repository, are left out with a note."""
-    found = {}
-    for name in names:
-        try:
-            found[name] = SETS[name]()
-        except ImportError as error:
-            note(f"{name} skipped: {error.name} is not installed")
-        except FileNotFoundError as error:
-            note(f"{name} skipped: {error}")
-    return found

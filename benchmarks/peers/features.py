@@ -5,12 +5,7 @@ import pandas as pd
 
 
 class Standardised:
-    """Numeric features less their mean and divided by their standard deviation.
-
-    Parameters
-    ----------
-    X : DataFrame, shape (n, d)
-    """
+    """Numeric features less their mean and divided by their standard deviation."""
 
     def __init__(self, X):
         values = np.asarray(X, dtype=float)

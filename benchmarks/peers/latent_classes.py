@@ -10,13 +10,7 @@ MOST_CLASSES, PATIENCE = 15, 5
 
 
 class Categorical:
-    """Features with levels 0, 1, ...; parameters are log probabilities of the levels.
-
-    Parameters
-    ----------
-    X : ndarray of int, shape (n, d)
-    n_levels : sequence of int, length d
-    """
+    """Features with levels 0, 1, ...; parameters are log probabilities of the levels."""
 
     def __init__(self, X, n_levels):
         self.n_levels = n_levels
@@ -37,12 +31,7 @@ class Categorical:
 
 
 class Poisson:
-    """Counts; parameters are rates.
-
-    Parameters
-    ----------
-    X : ndarray, shape (n, d)
-    """
+    """Counts; parameters are rates."""
 
     def __init__(self, X):
         self.one_hot = np.asarray(X, dtype=float)

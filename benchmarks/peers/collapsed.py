@@ -7,7 +7,35 @@ the evidence of the truncated model, which is close to that of the Dirichlet pro
 """
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import betaln, digamma, gammaln, logsumexp
+
+
+class Bernoulli:
+    """Binary features with Beta(a, b) probabilities."""
+
+    def __init__(self, X, family):
+        self.X = np.asarray(X, dtype=float)
+        self.a, self.b = (np.broadcast_to(v, self.X.shape[1]) for v in family)
+
+    def fit(self, R):
+        """Take over soft assignments, shape (n, K)."""
+        ones = R.T @ self.X
+        self.a_n, self.b_n = self.a + ones, self.b + R.sum(axis=0)[:, None] - ones
+        return self
+
+    def log_marginal(self):
+        """Log of the normalising constants of all clusters, summed."""
+        return float((betaln(self.a_n, self.b_n) - betaln(self.a, self.b)).sum())
+
+    def expected_log_density(self):
+        """``E log p(x_i | theta_k)``, shape (n, K)."""
+        total = digamma(self.a_n + self.b_n)
+        return self.X @ (digamma(self.a_n) - total).T + (1 - self.X) @ (digamma(self.b_n) - total).T
+
+    def log_predictive(self, X_new):
+        """Shape (m, K)."""
+        total = np.log(self.a_n + self.b_n)
+        return X_new @ (np.log(self.a_n) - total).T + (1 - X_new) @ (np.log(self.b_n) - total).T
 
 
 class StickBreaking:

@@ -1,8 +1,0 @@
-"""Limit linear algebra to one thread, unless the environment says otherwise; import this before NumPy."""
-
-import os
-
-ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-
-for _name, _value in ONE_CORE.items():
-    os.environ.setdefault(_name, _value)

@@ -1,1 +1,0 @@
-"""Reference implementations for comparison with the bounds of trees."""
