@@ -2,19 +2,175 @@
 
 import time
 import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import common  # noqa: F401
 import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
 from common.chains import first_draw, run_chain
 from common.functionals import convergence
-from common.part import Part, skipping
-from common.slot_models import PROBLEMS, functionals, slot_model, stick_labels, stick_model
-from common.slot_report import ALPHA, N_CHAINS, NUTPIE, PACKAGE, headline, table
-from peers import nutpie_chain
+from common.part import Part, groups, interval, markdown, skipping, spread, where
+from peers import stock_steps
 from peers.stick_breaking import values_of
 from pymc.step_methods import CompoundStep
+from scipy import stats
 
 import pymc_nrm as nrm
+
+
+class Problem(NamedTuple):
+    """Data, priors of the parameters of components, and the likelihood of items."""
+
+    y: Any
+    x: Any
+    priors: Callable
+    likelihood: Any
+    arguments: Callable
+    log_density: Callable
+
+
+def regressions(rng, n):
+    """Three overlapping regressions with normal errors."""
+    group, x = rng.choice(3, n, p=[0.5, 0.3, 0.2]), rng.uniform(-2, 2, n)
+    intercept, slope, scale = np.array([[0, 2, -1], [1, -1, 0.5], [0.4, 0.4, 0.8]])[:, group]
+    return Problem(
+        intercept + slope * x + scale * rng.normal(size=n),
+        x,
+        lambda K: {
+            "intercept": pm.Normal("intercept", 0, 2, shape=K),
+            "slope": pm.Normal("slope", 0, 2, shape=K),
+            "scale": pm.LogNormal("scale", -0.5, 0.5, shape=K),
+        },
+        pm.Normal,
+        lambda p, x: {"mu": p["intercept"] + p["slope"] * x, "sigma": p["scale"]},
+        lambda y, p, x: stats.norm.logpdf(y, p["intercept"] + p["slope"] * x, p["scale"]),
+    )
+
+
+def heavy_tails(rng, n):
+    """Four clusters on a line with Student-t errors."""
+    group = rng.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])
+    mean, scale = np.array([[-3, 0, 2.5, 6], [0.6, 0.5, 0.5, 0.8]])[:, group]
+    return Problem(
+        mean + scale * rng.standard_t(4, n),
+        np.zeros(n),
+        lambda K: {"mean": pm.Normal("mean", 0, 5, shape=K), "scale": pm.LogNormal("scale", -0.5, 0.5, shape=K)},
+        pm.StudentT,
+        lambda p, x: {"nu": 4.0, "mu": p["mean"], "sigma": p["scale"]},
+        lambda y, p, x: stats.t.logpdf(y, 4, p["mean"], p["scale"]),
+    )
+
+
+def counts(rng, n):
+    """Three Poisson regressions."""
+    group, x = rng.choice(3, n, p=[0.5, 0.3, 0.2]), rng.uniform(-1, 1, n)
+    level, slope = np.array([[0.5, 2.0, 1.5], [0.8, -0.6, 1.2]])[:, group]
+    return Problem(
+        rng.poisson(np.exp(level + slope * x)).astype(float),
+        x,
+        lambda K: {"level": pm.Normal("level", 1, 1.5, shape=K), "slope": pm.Normal("slope", 0, 1, shape=K)},
+        pm.Poisson,
+        lambda p, x: {"mu": pt.exp(p["level"] + p["slope"] * x)},
+        lambda y, p, x: stats.poisson.logpmf(y, np.exp(p["level"] + p["slope"] * x)),
+    )
+
+
+PROBLEMS = {"three regressions": regressions, "Student-t clusters": heavy_tails, "Poisson regressions": counts}
+
+
+def slot_model(problem, alpha, n_slots):
+    """The Dirichlet process mixture with labels that index parameters of slots."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=len(problem.y), max_clusters=n_slots)
+        parameters = {name: variable[z] for name, variable in problem.priors(n_slots).items()}
+        problem.likelihood("y", **problem.arguments(parameters, problem.x), observed=problem.y)
+    return model
+
+
+def stick_model(problem, alpha, n_sticks):
+    """The same, with weights of truncated stick-breaking and labels summed out."""
+    with pm.Model() as model:
+        v = pm.Beta("v", 1.0, alpha, shape=n_sticks - 1)
+        log_weights = pt.concatenate([pt.log(v), [0.0]]) + pt.concatenate([[0.0], pt.cumsum(pt.log1p(-v))])
+        arguments = problem.arguments(problem.priors(n_sticks), problem.x[:, None])
+        log_p = pm.logp(problem.likelihood.dist(**arguments), problem.y[:, None])
+        pm.Potential("y", pt.logsumexp(log_weights + log_p, axis=1).sum())
+    return model
+
+
+def stick_labels(problem, point, rng):
+    """Draw the labels of all items given weights and parameters."""
+    v = np.asarray(point["v"])
+    with np.errstate(divide="ignore"):
+        log_weights = np.append(np.log(v), 0.0) + np.append(0.0, np.cumsum(np.log1p(-v)))
+    parameters = {name: value for name, value in point.items() if name != "v"}
+    table = log_weights + problem.log_density(problem.y[:, None], parameters, problem.x[:, None])
+    return (table + rng.gumbel(size=table.shape)).argmax(axis=1)
+
+
+def functionals(problem, labels, parameters):
+    """Number of clusters, complete log-likelihood, and size of the largest cluster."""
+    indexed = {name: np.asarray(value)[labels] for name, value in parameters.items() if name != "v"}
+    sizes = np.bincount(labels)
+    return (sizes > 0).sum(), problem.log_density(problem.y, indexed, problem.x).sum(), sizes.max()
+
+
+ALPHA, N_CHAINS = 1.0, 2
+PACKAGE, NUTPIE = "slots of the package", "stick-breaking, nutpie"
+RATES = {"clusters": "clusters", "log_likelihood": "complete log-likelihood", "largest": "largest cluster"}
+
+
+def table(rows):
+    text = (
+        f"Dirichlet process mixtures, DP({ALPHA:g}), of likelihoods without conjugate priors, n = 1000; K slots, or K "
+        f"sticks with labels summed out for NUTS and drawn afterwards at no charge.  {N_CHAINS} chains; CPU seconds of "
+        "one core after tuning.  Effective samples per CPU second, with the largest R-hat of the repeats in brackets: "
+        "above 1.1 the rate is an upper bound.  Ranges are over data sets.\n\n"
+    )
+    shown = {"Data": "problem", "K": "n_slots", "Method": "method"}
+    lines = []
+    for key, chosen in groups(rows, *shown.values()).items():
+        rates = [
+            f"{_range([row[f'rate_{name}'] for row in chosen])} ({max(row[f'r_hat_{name}'] for row in chosen):.2f})"
+            for name in RATES
+        ]
+        lines.append((*key, _range([row["milliseconds"] for row in chosen]), *rates))
+    text += markdown((*shown, "ms/draw", *RATES.values()), lines)
+    for n_slots, ratios in gains(rows).items():
+        text += f"\nK = {n_slots}: the package over nutpie, "
+        text += ", ".join(f"{RATES[name]} {_range(values)} times" for name, values in ratios.items()) + ".\n"
+    return text
+
+
+def gains(rows):
+    """Rates of the package over those of the peer, for each number of slots and each functional."""
+    found = {}
+    for row in where(rows, method=PACKAGE):
+        for peer in where(rows, method=NUTPIE, **{key: row[key] for key in ("problem", "repeat", "n_slots")}):
+            for name in RATES:
+                if peer[f"rate_{name}"]:
+                    ratios = found.setdefault(row["n_slots"], {}).setdefault(name, [])
+                    ratios.append(row[f"rate_{name}"] / peer[f"rate_{name}"])
+    return found
+
+
+def headline(rows):
+    """Claims: the smallest gain of each number of slots."""
+    lines = []
+    for n_slots, ratios in gains(rows).items():
+        every = [value for values in ratios.values() for value in values]
+        target = 2 if n_slots <= 20 else 10
+        claim = f"Effective samples per CPU second over stick-breaking under nutpie, any likelihood, K = {n_slots}"
+        measured = f"{min(every):.3g} to {max(every):.3g} times"
+        lines.append((claim, measured, f"at least {target} times", min(every) >= target))
+    return lines
+
+
+def _range(values):
+    return interval(spread(values))
+
 
 N_ITEMS, TUNE = 1000, 500
 
@@ -41,11 +197,11 @@ def package_chains(problem, n_slots, seconds):
 
 def nutpie_chains(problem, n_sticks, seconds):
     """The same with nutpie; labels are drawn afterwards for each draw, at no charge."""
-    program, compilation = nutpie_chain.compiled(stick_model(problem, ALPHA, n_sticks))
+    program, compilation = stock_steps.compiled(stick_model(problem, ALPHA, n_sticks))
     chains = []
     for seed in range(N_CHAINS):
         # Tuning takes as many draws; its seconds are not counted.
-        points, spent, tuning, *_ = nutpie_chain.run(program, tune=TUNE, seconds=seconds, seed=seed + 1)
+        points, spent, tuning, *_ = stock_steps.run(program, tune=TUNE, seconds=seconds, seed=seed + 1)
         rng = np.random.default_rng(100 + seed)
         drawn = [functionals(problem, stick_labels(problem, point, rng), point) for point in points]
         chains.append((drawn, spent, tuning))

@@ -1,5 +1,7 @@
 """Clustering of real data with known classes: agreement, held-out density, calibration and time, for all methods."""
 
+from functools import partial
+
 import common  # noqa: F401
 import numpy as np
 from common import real_data_ours as ours
@@ -15,19 +17,19 @@ from common.real_data_fits import (
 from common.real_data_pictures import pictures
 from common.real_data_report import headline, table
 from common.real_data_sets import CATALOGUE, load_all
-from peers import gaussian_mixtures, latent_classes, partitioners
+from peers import latent_classes, partitioners
 
 GAUSSIAN = ("continuous", "counts")
 DISCRETE = ("binary", "counts", "categorical")
 # Method, the kinds of data it is for, and the kinds for which its density is one of the data.
 METHODS = {
     ours.NAME: (ours.fit, None, ours.KINDS_WITH_DENSITY),
-    "GaussianMixture, BIC": (gaussian_mixtures.em, GAUSSIAN, ("continuous",)),
-    "BayesianGaussianMixture": (gaussian_mixtures.variational, GAUSSIAN, ("continuous",)),
+    "GaussianMixture, BIC": (partitioners.em, GAUSSIAN, ("continuous",)),
+    "BayesianGaussianMixture": (partitioners.variational, GAUSSIAN, ("continuous",)),
     "latent classes, BIC": (latent_classes.fit, DISCRETE, DISCRETE),
     "k-means, silhouette": (partitioners.k_means, None, ()),
     "HDBSCAN": (partitioners.hdbscan, None, ()),
-    "HDBSCAN, 15": (partitioners.hdbscan_larger, None, ()),
+    "HDBSCAN, 15": (partial(partitioners.hdbscan, min_cluster_size=15), None, ()),
 }
 QUICK_SETS = ("iris", "votes")
 

@@ -7,10 +7,9 @@ called directly, without PyMC around them.
 import common  # noqa: F401
 from common.part import Part, where
 from common.real_data_sets import load_all
-from common.sampler_pictures import efficiency_picture, trace_picture
 from common.sampler_runs import SEQUENTIAL, TREE, Sampler, measure_set
 from common.sampler_sets import SETS
-from common.sampler_tables import sampler_headline, sampler_tables
+from common.sampler_tables import efficiency_picture, sampler_headline, sampler_tables, trace_picture
 
 import pymc_nrm as nrm
 

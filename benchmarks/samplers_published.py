@@ -7,10 +7,9 @@ import itertools
 
 import common  # noqa: F401
 from common.part import Part, skipping, where
-from common.sampler_pictures import trace_picture
 from common.sampler_runs import TREE, Sampler, measure_set
 from common.sampler_sets import toy
-from common.sampler_tables import published_table
+from common.sampler_tables import published_table, trace_picture
 
 import pymc_nrm as nrm
 

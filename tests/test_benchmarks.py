@@ -15,23 +15,9 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks"
 NAMES = (
-    "accuracy",
-    "gibbs_sweep",
-    "samplers",
-    "samplers_published",
-    "ablation",
-    "stock_pymc",
-    "labels_as_index",
-    "held_out",
-    "real_data",
-    "agreement_of_chains",
-    "documents",
-    "trees_of_items",
-    "nested_sweeps",
-    "latency",
-    "memory",
-    "scaling",
-    "large",
+    *("accuracy", "gibbs_sweep", "samplers", "samplers_published", "ablation", "stock_pymc", "labels_as_index"),
+    *("held_out", "real_data", "agreement_of_chains", "documents", "trees_of_items", "nested_sweeps"),
+    *("latency", "memory", "scaling", "large"),
 )
 
 
@@ -62,21 +48,15 @@ def made_up(module, report):
         value = rows[0]["value"]
         return [("Twice as fast", f"{value} (2.1 to 2.9)", "at least 2", value >= 2), ("Memory", "3 MB", None, None)]
 
-    first = part.Part(
-        "first",
-        lambda quick, note: [],
-        lambda rows: part.markdown(["value"], [[row["value"]] for row in rows]),
-        pictures,
-        headline=headline,
-    )
+    def table(rows):
+        return part.columns(rows, {"value": "value"})
+
+    first = part.Part("first", lambda quick, note: [], table, pictures, headline)
     second = part.Part("second", lambda quick, note: [], lambda rows: rows[0], headline=lambda rows: rows[0])
     common = {"quick": False, "seconds": 12.3, "cpu_seconds": 11.0}
-    return [
-        report.Result(
-            first, common | {"machine": "A CPU, load 0.1; Python", "notes": ["peer skipped"], "rows": [{"value": 2.5}]}
-        ),
-        report.Result(second, common | {"machine": "A CPU, load 2.3; Python", "notes": [], "rows": []}),
-    ]
+    busy = common | {"machine": "A CPU, load 0.1; Python", "notes": ["peer skipped"], "rows": [{"value": 2.5}]}
+    idle = common | {"machine": "A CPU, load 2.3; Python", "notes": [], "rows": []}
+    return [report.Result(first, busy), report.Result(second, idle)]
 
 
 def test_markdown_writes_numbers_with_three_digits(module):
@@ -85,11 +65,46 @@ def test_markdown_writes_numbers_with_three_digits(module):
 
 
 @pytest.mark.parametrize(
-    ("values", "median"), [([3.0, 1.0, 2.0], 2.0), ([4.0, 1.0, 2.0, 3.0], 2.5), ([1.5], 1.5)], ids=str
+    ("values", "median", "text"),
+    [([3.0, 1.0, 2.0], 2.0, "2 (1 to 3)"), ([4.0, 1.0, 2.0, 3.0], 2.5, "2.5 (1 to 4)"), ([1.5], 1.5, "1.5")],
+    ids=str,
 )
-def test_spread_is_median_and_range(module, values, median):
-    expected = {"median": median, "least": min(values), "most": max(values)}
-    assert module("common.part").spread(values) == expected
+def test_spread_is_median_and_range(module, values, median, text):
+    part = module("common.part")
+    found = part.spread(values)
+    assert found == {"median": median, "least": min(values), "most": max(values)}
+    assert part.interval(found) == text
+
+
+def test_tables_of_rows(module):
+    part = module("common.part")
+    rows = [{"a": 1, "b": 2.5}, {"a": 2, "b": None}, {"a": 1, "b": 0.5}]
+    text = part.columns(rows[:2], {"first": "a", "twice": lambda row: 2 * row["a"]})
+    assert text == "| first | twice |\n| --- | --- |\n| 1 | 2 |\n| 2 | 4 |\n"
+    assert part.where(rows, a=1) == rows[::2] == part.groups(rows, "a")[1]
+    assert list(part.groups(rows, "a", "b")) == [(1, 2.5), (2, None), (1, 0.5)]
+
+
+def test_rows_of_other_sets_and_methods_are_kept(module, monkeypatch, tmp_path):
+    part = module("common.part")
+    monkeypatch.setattr(part, "RESULTS", tmp_path)
+    rows = [{"set": name, "method": method} for name in "ab" for method in "xy"]
+    (tmp_path / "some.json").write_text(json.dumps({"rows": rows}))
+    notes = []
+    assert part.rows_to_keep("some", False, notes.append, ["a"], ["x"]) == rows[1:]
+    assert part.rows_to_keep("some", False, notes.append, ["a"]) == rows[2:]
+    assert len(notes) == 2 and part.rows_to_keep("some", False, notes.append, None, None) == []
+
+
+def test_what_is_absent_is_skipped_with_a_note(module):
+    part, notes = module("common.part"), []
+    with part.skipping("set a", notes.append):
+        raise FileNotFoundError("a.csv is not there")
+    with part.skipping("peer", notes.append):
+        importlib.import_module("no_such_package")
+    assert notes == ["set a skipped: a.csv is not there", "peer skipped: no_such_package is not installed"]
+    with pytest.raises(ValueError, match="other"), part.skipping("peer", notes.append):
+        raise ValueError("other")
 
 
 def test_headline_says_what_is_met(report, made_up):
@@ -119,36 +134,20 @@ def test_results_are_read_in_the_order_of_the_names(report, tmp_path):
     assert [(part.name, found["rows"][0]["name"]) for part, found in results] == [("latency",) * 2, ("memory",) * 2]
 
 
+GAUSSIAN = {"family": "NormalWishart", "hyperparameters": "fixed"}
 LATENCY_ROWS = [
     {"what": "import", "repeats": 7, "median": 0.3, "least": 0.2, "most": 0.6, "cpu": 0.3},
-    {
-        "what": "first draw",
-        "family": "NormalWishart",
-        "sampler": "TreeGuided",
-        "hyperparameters": "fixed",
-        "cache": "warm",
-        "repeats": 3,
-        "median": 0.5,
-        "least": 0.4,
-        "most": 0.6,
-        "cpu": 0.5,
-    },
-    {
-        "what": "draw",
-        "family": "NormalWishart",
-        "sampler": "MarginalGibbs",
-        "hyperparameters": "fixed",
-        "place": "moves",
-        "repeats": 10,
-        "median": 0.25,
-        "least": 0.2,
-        "most": 0.3,
-    },
+    GAUSSIAN
+    | {"what": "first draw", "sampler": "TreeGuided", "cache": "warm", "repeats": 3, "cpu": 0.5}
+    | {"median": 0.5, "least": 0.4, "most": 0.6},
+    GAUSSIAN
+    | {"what": "draw", "sampler": "MarginalGibbs", "place": "moves", "repeats": 10}
+    | {"median": 0.25, "least": 0.2, "most": 0.3},
 ]
 
 
 def test_latency_claims_are_about_the_slowest_repeat(module):
-    part = module("common.catalogue").load("latency")
+    part = module("latency").PART
     first, imported = part.headline(LATENCY_ROWS)
     assert first[1:] == ("0.50 (0.40 to 0.60) s", "under 3 s", True)
     assert imported[1:] == ("0.30 (0.20 to 0.60) s", "under 0.5 s", False)
@@ -260,7 +259,7 @@ REAL_ROWS = [
 
 
 def test_real_data_says_where_the_package_is_behind(module):
-    part, summary = module("common.catalogue").load("real_data"), module("common.real_data_summary")
+    part, summary = module("real_data").PART, module("common.real_data_report")
     assert summary.behind(REAL_ROWS) == [("a", 0.5, 0.7, "HDBSCAN")]
     assert summary.behind(REAL_ROWS, margin=0.3) == []
     assert "| a | 0.70: HDBSCAN | 2 | 0.50 |" in part.table(REAL_ROWS)
@@ -286,7 +285,7 @@ def test_chains_agree_only_if_every_quantity_does(module):
 
 
 def test_simulated_trees_are_nested(module):
-    trees = module("common.tree_data")
+    trees = module("common.tree_sets")
     for data, n in ((trees.diffusion(60, 4), 60), (trees.balanced(50, 4), 50), (trees.heavy_tails(72, 4), 72)):
         assert data.X.shape == (n, 4) and data.truth.shape == (3, n)
         for above, below in itertools.pairwise(data.truth):
@@ -298,7 +297,7 @@ def test_simulated_trees_are_nested(module):
 
 
 def test_condensed_trees_are_cut_by_depth(module):
-    linkages = module("peers.linkages")
+    linkages = module("common.tree_methods")
     # Item 6 leaves the root, 7, which splits into 8 (items 0 to 2) and 9 (items 3 to 5); 5 leaves 9, which splits too.
     edges = [(7, 8), (7, 9), (7, 6), (8, 0), (8, 1), (8, 2), (9, 10), (9, 11), (9, 5), (10, 3), (11, 4)]
     edges = np.array(edges, dtype=[("parent", "i8"), ("child", "i8")])
@@ -306,8 +305,8 @@ def test_condensed_trees_are_cut_by_depth(module):
 
 
 def test_trees_of_items_are_compared_level_by_level(module):
-    part, trees = module("trees_of_items"), module("common.tree_data")
-    methods, report = module("common.tree_methods"), module("common.tree_report")
+    part, trees = module("trees_of_items"), module("common.tree_sets")
+    methods = module("common.tree_methods")
     stats = module("pymc_nrm.stats")
     truth = np.array([[0, 0, 0, 0, 1, 1], [0, 0, 1, 1, 2, 2]])
     data = trees.TreeData("six", np.zeros((6, 2)), truth, "made up")
@@ -317,17 +316,17 @@ def test_trees_of_items_are_compared_level_by_level(module):
     assert [level["adjusted_rand"] for level in binary["at_truth"]] == [1.0, 1.0]
     assert [level["n_clusters"] for level in binary["at_ours"]] == [2, 3]  # there is no cut into four
     assert binary["dendrogram_purity"] == [1.0, 1.0] and binary["triplet_accuracy"] == 1.0
-    ours = part.evaluated(data, report.OURS, methods.TreeFit(1.5, tree, levels=truth[[0, 0]]), None)
+    ours = part.evaluated(data, part.OURS, methods.TreeFit(1.5, tree, levels=truth[[0, 0]]), None)
     assert [level["adjusted_rand"] < 1 for level in ours["own"]] == [False, True]
-    text = report.table([ours, binary])
+    text = part.table([ours, binary])
     assert "| six | 6 x 2 | 2, 3 | made up |" in text and "| six | **1.00**, " in text
-    [(_, measured, target, met)] = report.headline([ours, binary])
+    [(_, measured, target, met)] = part.headline([ours, binary])
     assert measured == "1 of 2 levels of 1 sets" and target is None and met is None
 
 
 def test_nested_sweeps_start_where_they_say(module):
     sweeps = module("nested_sweeps")
-    data = module("common.tree_data").diffusion(40, 3)
+    data = module("common.tree_sets").diffusion(40, 3)
     for start, value in sweeps.starts_of(data, np.random.default_rng(1)).items():
         if value is None:
             continue
@@ -336,27 +335,33 @@ def test_nested_sweeps_start_where_they_say(module):
             assert len(set(zip(above, below, strict=True))) == len(set(below)), start
 
 
-def test_catalogue_lists_all_parts(module):
-    assert module("common.catalogue").NAMES == NAMES
+def test_all_parts_are_run(module):
+    assert module("run").NAMES == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_script_defines_a_part(name, module):
-    part = module("common.catalogue").load(name)
+    part = module(name).PART
     assert part.name == name
     assert callable(part.measure) and callable(part.table)
-    for optional in (part.pictures, part.add_arguments, part.headline):
+    for optional in (part.pictures, part.headline):
         assert optional is None or callable(optional)
 
 
+def test_bounds_of_trees_can_be_imported(module):
+    assert callable(module("tree_bounds").main)
+
+
 def test_run_goes_on_after_a_failure(tmp_path):
-    # A separate folder whose catalogue names three parts: one fails, one is missing, one succeeds.
+    # A separate folder with three parts: one fails, one is missing, one succeeds.
     for source in [FOLDER / "run.py", *(FOLDER / "common").glob("*.py")]:
         target = tmp_path / "benchmarks" / source.relative_to(FOLDER)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(source.read_bytes())
     copy = tmp_path / "benchmarks"
-    (copy / "common" / "catalogue.py").write_text('NAMES = ("broken", "missing", "sound")\n')
+    text = (copy / "run.py").read_text()
+    text = text.replace("FOLDER = Path", 'NAMES = ("broken", "missing", "sound")\nFOLDER = Path')
+    (copy / "run.py").write_text(text)
     (copy / "broken.py").write_text("raise SystemExit(3)\n")
     (copy / "sound.py").write_text("import os, sys\nprint('sound', os.environ['OMP_NUM_THREADS'], *sys.argv[1:])\n")
     (copy / "report.py").write_text("import sys\nprint('report', *sys.argv[2:])\n")
@@ -382,3 +387,5 @@ def test_stored_report_says_what_was_measured(report):
     assert not any(result.found["quick"] for result in results)
     stored = (report.RESULTS / "REPORT.md").read_text(encoding="utf-8")
     assert stored.startswith(f"{report.head(results)}## {results[0].part.name}\n")
+    for part, found in results:
+        assert f"\n{part.table(found['rows'])}" in stored, part.name

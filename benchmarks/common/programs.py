@@ -35,7 +35,7 @@ def compile_program(name, folder, **defines):
 
 
 def write_csv(X, path):
-    """Write a table with a title line and all digits, as both programs read it."""
+    """Write a table with a title line and all digits, as the program for the plane reads it."""
     np.savetxt(path, X, delimiter=",", header=",".join(f"x{j + 1}" for j in range(X.shape[1])), comments="")
 
 

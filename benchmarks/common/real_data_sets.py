@@ -160,24 +160,10 @@ def penguins_mixed():
     return X, found["species"]
 
 
-def olive_oils():
-    found = r_data("dslabs", "olive")
-    return found.drop(columns=["region", "area"]), found["area"]
-
-
-def vegetable_oils():
-    found = r_data("modeldata", "oils")
-    return found.drop(columns="class"), found["class"]
-
-
-def diabetes():
-    found = r_data("heplots", "Diabetes")
-    return found[["glutest", "instest", "sspg"]], found["group"]
-
-
-def athletes():
-    found = r_data("DAAG", "ais")
-    return found.drop(columns=["sex", "sport"]), found["sex"]
+def r_set(package, name, classes, *others, features=None):
+    """A set of an R package: its classes, and all other columns but some, or the features that are named."""
+    found = r_data(package, name)
+    return found[features] if features else found.drop(columns=[classes, *others]), found[classes]
 
 
 def pima():
@@ -279,10 +265,13 @@ CONTINUOUS = {
     "crabs": ("rock crabs of two species and sexes", crabs),
     "glass": ("fragments of six types of glass", glass),
     "penguins": ("penguins of three species", penguins),
-    "olive oils": ("fatty acids of oils from nine areas of Italy", olive_oils),
-    "vegetable oils": ("fatty acids of oils from seven plants", vegetable_oils),
-    "diabetes": ("glucose and insulin: normal, chemical or overt diabetes", diabetes),
-    "athletes": ("blood and build of athletes of two sexes", athletes),
+    "olive oils": ("fatty acids of oils from nine areas of Italy", partial(r_set, "dslabs", "olive", "area", "region")),
+    "vegetable oils": ("fatty acids of oils from seven plants", partial(r_set, "modeldata", "oils", "class")),
+    "diabetes": (
+        "glucose and insulin: normal, chemical or overt diabetes",
+        partial(r_set, "heplots", "Diabetes", "group", features=["glutest", "instest", "sspg"]),
+    ),
+    "athletes": ("blood and build of athletes of two sexes", partial(r_set, "DAAG", "ais", "sex", "sport")),
     "pima": ("women with and without diabetes", pima),
     "ecoli": ("proteins from five places in a cell", ecoli),
     "vehicle": ("silhouettes of four kinds of cars", partial(keel, "vehicle")),

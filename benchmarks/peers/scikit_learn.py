@@ -28,25 +28,22 @@ def variational_defaults(train, test, *, n_components, n_init, seed):
 
 
 def _fit(train, test, seed, **options):
+    model, seconds = variational_fit(train, seed, **options)
+    log_p = student_mixture(model, test)
+    found = {"seconds": seconds, "ships": float(model.score_samples(test).mean()), "student": float(log_p.mean())}
+    found |= {"log_p": log_p, "converged": bool(model.converged_)}
+    return found | {"clusters": len(np.unique(model.predict(train)))}
+
+
+def variational_fit(X, seed, **options):
+    """A mixture with a truncated Dirichlet process, and the CPU seconds that its fit took."""
     from sklearn.mixture import BayesianGaussianMixture
 
-    model = BayesianGaussianMixture(
-        weight_concentration_prior_type="dirichlet_process", max_iter=1000, random_state=seed, **options
-    )
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(train)
-    seconds = time.process_time() - start
-    log_p = student_mixture(model, test)
-    return {
-        "seconds": seconds,
-        "ships": float(model.score_samples(test).mean()),
-        "student": float(log_p.mean()),
-        "log_p": log_p,
-        "converged": bool(model.converged_),
-        "clusters": len(np.unique(model.predict(train))),
-    }
+        model = BayesianGaussianMixture(max_iter=1000, random_state=seed, **options).fit(X)
+    return model, time.process_time() - start
 
 
 def student_mixture(model, points):
@@ -68,16 +65,27 @@ def student_mixture(model, points):
     return logsumexp(log_p, axis=1, b=model.weights_)
 
 
-def em_with_bic(train, test, *, most, n_init, seed):
-    """Gaussian mixture by EM, with 1 to ``most`` components chosen by BIC; the time is that of all fits."""
+def best_em(X, most, n_init, seed, patience=np.inf):
+    """Gaussian mixture by EM: 1 to ``most`` components by BIC, until so many in a row have not lowered it."""
     from sklearn.mixture import GaussianMixture
 
-    start = time.process_time()
+    best, least = None, np.inf
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        options = {"n_init": n_init, "random_state": seed, "max_iter": 1000}
-        models = [GaussianMixture(k, **options).fit(train) for k in range(1, most + 1)]
-    best = min(models, key=lambda model: model.bic(train))
+        for k in range(1, most + 1):
+            model = GaussianMixture(k, n_init=n_init, random_state=seed, max_iter=1000).fit(X)
+            criterion = model.bic(X)
+            if criterion < least:
+                best, least = model, criterion
+            elif k >= best.n_components + patience:
+                break
+    return best
+
+
+def em_with_bic(train, test, *, most, n_init, seed):
+    """Density of test items under a Gaussian mixture by EM; the time is that of all fits."""
+    start = time.process_time()
+    best = best_em(train, most, n_init, seed)
     seconds = time.process_time() - start
     log_p = best.score_samples(test)
     found = {"seconds": seconds, "ships": float(log_p.mean()), "student": None, "log_p": log_p}

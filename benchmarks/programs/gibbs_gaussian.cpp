@@ -5,8 +5,7 @@
 //   g++ -O3 -march=native -ffast-math -DD=6 gibbs_gaussian.cpp -o gibbs_gaussian
 //   gibbs_gaussian DATA LABELS SWEEPS BURN SEED ALPHA MU KAPPA SCALE NU
 //
-// DATA is a table X.csv with one title line, or any other file of n D doubles; LABELS is a file of n int64, the
-// clusters at the start.  It reports CPU time per 1000 sweeps, the mean number of clusters after BURN sweeps, and the
+// DATA is a file of n D doubles; LABELS is a file of n int64, the clusters at the start.  It reports CPU time per 1000 sweeps, the mean number of clusters after BURN sweeps, and the
 // share of items that change their cluster in a sweep.
 //
 // A cluster keeps its mean m, lower triangular W with W' W = Psi_n^-1, and log constants.  Items come in order; each is
@@ -20,7 +19,6 @@
 #include <cstring>
 #include <ctime>
 #include <random>
-#include <string>
 #include <vector>
 
 #ifndef D
@@ -220,19 +218,13 @@ static FILE* opened(const char* path)
     return file;
 }
 
-static void read_data(const std::string& path)
+static void read_data(const char* path)
 {
-    FILE* file = opened(path.c_str());
-    if (path.size() > 4 && path.substr(path.size() - 4) == ".csv") {
-        double value;
-        for (int c = fgetc(file); c != '\n' && c != EOF;) c = fgetc(file);
-        while (fscanf(file, "%lf%*[,\n]", &value) == 1) X.push_back(value);
-    } else {
-        fseek(file, 0, SEEK_END);
-        X.resize(ftell(file) / sizeof(double));
-        rewind(file);
-        if (fread(X.data(), sizeof(double), X.size(), file) != X.size()) exit(1);
-    }
+    FILE* file = opened(path);
+    fseek(file, 0, SEEK_END);
+    X.resize(ftell(file) / sizeof(double));
+    rewind(file);
+    if (fread(X.data(), sizeof(double), X.size(), file) != X.size()) exit(1);
     fclose(file);
 }
 
