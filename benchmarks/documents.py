@@ -45,16 +45,14 @@ def run(n, tune, draws, seed):
 
 def sweep(n, labels):
     """CPU milliseconds of a Gibbs sweep over all posts, with fixed hyperparameters, from the clusters of a run."""
-    import pymc as pm
     from common.chains import time_draws
+    from common.models import dirichlet_process
 
     import pymc_nrm as nrm
 
     X = posts(n)[0].to_numpy()
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=n, initval=np.array(labels))
-        nrm.Mixture("x", z, nrm.BernoulliBeta(0.1, 1.0), observed=X)
-        step = nrm.MarginalGibbs([z])
+    with dirichlet_process(X, nrm.BernoulliBeta(0.1, 1.0), initval=np.array(labels)) as model:
+        step = nrm.MarginalGibbs([model["z"]])
     return {"sweep": 1e3 * float(np.median(time_draws(step, model.initial_point(), 2.0)[0]))}
 
 

@@ -6,16 +6,196 @@ import common  # noqa: F401
 import numpy as np
 import pymc as pm
 import xarray as xr
-from common.chains import first_draw
+from common.chains import first_draw, run_chain
 from common.data import beside, plane
-from common.held_out_report import ALPHA, HYPER, NOT_MEASURED, OURS, TREE, VARIATIONAL, headline, pictures, table
-from common.part import Part, skipping
+from common.part import Part, columns, groups, interval, markdown, skipping, spread, where
+from common.pictures import BLUE, GREEN, ORANGE, PINK, RED, SKY, picture
 from common.real_data_sets import load, load_all, without_ties
+from matplotlib.ticker import NullFormatter
 from peers import pyrichlet_gibbs, scikit_learn
 from pymc.step_methods import CompoundStep
 
 import pymc_nrm as nrm
 from pymc_nrm.trees import bhc, predictive_log_density
+
+ALPHA = 1.0
+OURS, HYPER = "TreeGuided", "TreeGuided and NUTS, hyperpriors"
+TREE, VARIATIONAL = "bhc", "variational"
+
+# Smaller differences, in nats per item, are ties, since averages over draws are no more precise.
+TIE = 0.002
+
+# Peers from the package index that were tried with Python 3.13 but are not measured, and why.
+NOT_MEASURED = (
+    ("bnpy 0.1.7", "pins scikit-learn 1.0.2; import fails: configparser.SafeConfigParser was removed in Python 3.12"),
+    ("pybasicbayes 0.2.2, pyhsmm 0.1.7", "no wheels; builds fail (numpy.distutils hooks, undeclared build needs)"),
+    ("bayespy 0.6.6", "installs; a language for models without a Dirichlet process, finite mixtures only"),
+    ("dpmix 0.3", "no wheel; build fails (Cython undeclared, last release 2013)"),
+    ("dpmmpython 0.1.10", "installs, but is a wrapper of a Julia package: needs Julia"),
+    ("dpgmm 0.2.0", "needs torch and triton, gigabytes with GPU libraries; not tried"),
+    ("dirichletprocess 0.2.0", "installs; draws from Dirichlet processes, no mixtures"),
+    ("dphmix 0.2.0", "installs; diagonal normal-gamma components only, another model"),
+    ("dpmmlearn 0.0.1b1", "installs; keeps one draw and has no predictive density"),
+    ("pyrichlet 0.0.9, variational", "installs; its update divides the scatter by the count; only its sampler is run"),
+)
+
+
+def at_time(row, seconds):
+    """The package's density at a time, or None before its first draw."""
+    index = np.searchsorted(row["times"], seconds, side="right") - 1
+    return None if index < 0 else row["density"][index]
+
+
+def best(row):
+    """The better of a peer's own score and its Student t predictive density."""
+    return max(value for value in (row["ships"], row["student"]) if value is not None)
+
+
+def summary(rows):
+    """Medians over splits for each set and method, and the package at the same time, split by split."""
+    lines = []
+    for (name, method), found in groups(rows, "set", "method").items():
+        ours = {row["seed"]: row for row in where(rows, set=name, method=OURS)}
+        line = {"set": name, "method": method, "n": found[0]["n"], "d": found[0]["d"], "splits": len(found)}
+        for key in ("seconds", "ships", "clusters", "student"):
+            values = [row[key] for row in found]
+            line[key] = None if values[0] is None else spread(values)["median"]
+        line["converged"] = None if found[0]["converged"] is None else sum(row["converged"] for row in found)
+        line["equal"] = line["end"] = None
+        if method != OURS:
+            equal = [at_time(ours[row["seed"]], row["seconds"]) for row in found]
+            gains = [value - best(row) for value, row in zip(equal, found, strict=True) if value is not None]
+            line["equal"] = spread(gains) if gains and method != HYPER else None
+            line["end"] = spread([ours[row["seed"]]["ships"] - best(row) for row in found])
+        lines.append(line)
+    return lines
+
+
+def ahead_of_variational(lines):
+    """How many converged variational fits with the same priors the package equals or beats at equal time, of how many.
+
+    Fits that end before the package's first draw count against it.
+    """
+    fits = [line for line in lines if line["method"].startswith(f"{VARIATIONAL}, K")]
+    fits = [line for line in fits if line["converged"] == line["splits"]]
+    return sum(line["equal"] is not None and line["equal"]["median"] >= -TIE for line in fits), len(fits)
+
+
+def headline(rows):
+    """Claims: held-out densities compared with those of the peers."""
+    lines = summary(rows)
+    ahead, counted = ahead_of_variational(lines)
+    claim = "Held-out density at least that of scikit-learn's variational mixture at equal CPU time, same priors"
+    em = [line for line in lines if line["method"].startswith("EM")]
+    better = sum(line["end"]["median"] >= -TIE for line in em)
+    return [
+        (claim, f"{ahead} of {counted} fits that converged", "all", ahead == counted),
+        ("The same at its end, of EM with the number of components by BIC", f"{better} of {len(em)} sets", None, None),
+    ]
+
+
+def _range(values):
+    return "no draw yet" if values is None else interval(values, "+.3f")
+
+
+def table(rows):
+    lines = summary(rows)
+    text = (
+        f"Log predictive density of an item held out, in nats per item; seven tenths of the items train, each feature "
+        f"standardised by them.  Model: DP({ALPHA:g}) mixture of Gaussians, normal-Wishart base measure "
+        "`NormalWishart.from_data` (mu the mean, kappa = 0.1, nu = d + 6, |Psi| = 0.1), the same for *variational* "
+        "(scikit-learn's `BayesianGaussianMixture`, `mean_prior`, `mean_precision_prior`, `degrees_of_freedom_prior`, "
+        "`covariance_prior` = mu, kappa, nu, Psi; max_iter 1000), pyrichlet and bhc; *default priors* are those of "
+        "scikit-learn.  *As it ships* is `score_samples`; that of `BayesianGaussianMixture` uses expectations of "
+        "logarithms and is below a density, so that *Student t*, the predictive of the same variational posterior, is "
+        "computed as well.  The package is compared with the better of both.  CPU seconds of one core: fitting for "
+        "peers; for the package sampling from the first draw, trees and tuning and prediction included, kernels warm. "
+        "Its density at a time averages the second half of the draws so far.  *Hyperpriors*: alpha ~ Gamma(2, 1), "
+        "kappa and a factor of Psi log-normal about the values above, sampled by NUTS, first split of small "
+        "sets only.  Medians over splits, range in brackets.\n"
+    )
+    shown = {
+        "Method": "method",
+        "CPU s": "seconds",
+        "clusters": "clusters",
+        "converged": "converged",
+        "as it ships": lambda line: f"{line['ships']:.3f}",
+        "Student t": lambda line: None if line["student"] is None else f"{line['student']:.3f}",
+        "TreeGuided minus method, equal time": lambda line: (
+            None if line["method"] in (OURS, HYPER) else _range(line["equal"])
+        ),
+        "TreeGuided at its end minus method": lambda line: None if line["method"] == OURS else _range(line["end"]),
+    }
+    for name, here in groups(lines, "set").items():
+        first = here[0]
+        text += f"\n**{name}**, {first['n']} x {first['d']} to train, {first['splits']} splits.\n\n"
+        text += columns(here, shown)
+    ahead, counted = ahead_of_variational(lines)
+    text += (
+        f"\nOf {counted} fits of the variational mixture (same priors) that converged in all splits, the package is "
+        f"at least as good as {ahead} at equal time (medians; {TIE} nats less count as equal).\n"
+    )
+    milliseconds = [row["prediction_milliseconds"] for row in where(rows, method=OURS)]
+    text += f"Prediction takes {min(milliseconds):.2g} to {max(milliseconds):.2g} ms per draw of the package.\n"
+    text += "\nTried with Python 3.13 and not measured:\n\n" + markdown(("Peer", "Why not"), NOT_MEASURED)
+    return text
+
+
+STYLES = (
+    ("variational with", PINK, "v", "variational, default priors"),
+    (VARIATIONAL, ORANGE, "o", "variational, same priors"),
+    ("EM", GREEN, "s", "EM, K by BIC"),
+    ("pyrichlet", BLUE, "D", "pyrichlet, slice sampler"),
+    (TREE, SKY, "^", "package, bhc"),
+)
+
+
+def pictures(rows, folder):
+    sets, file = groups(where(rows, seed=1), "set"), "held_out_density.png"
+    n_columns = min(4, len(sets))
+    n_rows = -(-len(sets) // n_columns)
+    handles = {}
+    with picture(folder / file, n_rows, n_columns, figsize=(11, 2.9 * n_rows + 0.7)) as (figure, axes):
+        for axis in axes.flat[len(sets) :]:
+            axis.set_visible(False)
+        for (name, here), axis in zip(sets.items(), axes.flat, strict=False):
+            draw_set(axis, name, here, handles)
+        for axis in axes.flat[max(len(sets) - n_columns, 0) : len(sets)]:
+            axis.set_xlabel("CPU time (s)", fontsize=9)
+        figure.supylabel("held-out log density (nats per item)", fontsize=10)
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, fontsize=9)
+    return {
+        file: "Held-out log predictive density against CPU time, first split of each set; points at the lower edge "
+        "with a number are below it."
+    }
+
+
+def draw_set(axis, name, here, handles):
+    """The density of the package against time, and the other methods as points."""
+    [ours] = where(here, method=OURS)
+    [handles[f"package, {OURS}"]] = axis.plot(ours["times"], ours["density"], color=RED, linewidth=2)
+    for row in where(here, method=HYPER):
+        [handles["package, hyperpriors"]] = axis.plot(row["times"], row["density"], "k--", linewidth=1.2)
+    ends = np.array([best(row) for row in here])
+    n_below = 0
+    floor = max(ends.min(), ends.max() - 3 * (ends.max() - np.median(ends)) - 0.02)
+    for row in here:
+        style = next((style for style in STYLES if row["method"].startswith(style[0])), None)
+        if style:
+            _, color, marker, label = style
+            place = row["seconds"], max(best(row), floor)
+            handles[label] = axis.scatter(*place, color=color, marker=marker, s=34, zorder=3)
+            if best(row) < floor:
+                above = {"xytext": (0, 6 + 8 * (n_below % 2)), "textcoords": "offset points"}
+                axis.annotate(f"{best(row):.2f}", place, fontsize=7, ha="center", **above)
+                n_below += 1
+    margin = 0.06 * (ends.max() - floor) + 1e-3
+    axis.set_ylim(floor - margin, max(axis.get_ylim()[1], ends.max() + margin))
+    axis.set(xscale="log", title=f"{name} ({ours['n']} x {ours['d']})")
+    axis.title.set_fontsize(10)
+    axis.tick_params(labelsize=8, which="both")
+    axis.xaxis.set_minor_formatter(NullFormatter())
+
 
 N_TUNE = 200
 
@@ -38,20 +218,15 @@ def model_and_step(train, family, hyperpriors):
 def chain(train, family, hyperpriors, seconds, seed):
     """Draws of one chain, including tuning, and CPU seconds since its start, including the growth of trees."""
     model, step = model_and_step(train, family, hyperpriors)
-    point = model.initial_point()
+    point, state = model.initial_point(), step.sampling_state
     first_draw(step, point)
-    step.setup_chain(np.random.default_rng(seed), N_TUNE, 1)
-    points, times, begin = [], [], time.process_time()
-    while not times or times[-1] < seconds:
-        point, _ = step.step(point)
-        if len(times) == N_TUNE - 1:
-            step.stop_tuning()
-        points.append(point)
-        times.append(time.process_time() - begin)
+    limits = {"tune": N_TUNE, "seconds": seconds, "tuning_seconds": seconds, "all_draws": True}
+    found = run_chain(step, state, point, np.random.default_rng(seed), **limits)
+    points = found.points
     draws = {"z": (("chain", "draw", "item"), np.array([point["z"] for point in points])[None])}
     for name in ("alpha", "kappa", "scale") if hyperpriors else ():
         draws[name] = (("chain", "draw"), np.exp([[point[f"{name}_log__"] for point in points]]))
-    return model, xr.Dataset(draws), np.array(times)
+    return model, xr.Dataset(draws), found.seconds
 
 
 def package(train, test, family, seconds, seed, hyperpriors=False):

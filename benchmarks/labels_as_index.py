@@ -13,7 +13,7 @@ from common.chains import first_draw, run_chain
 from common.functionals import convergence
 from common.part import Part, groups, interval, markdown, skipping, spread, where
 from peers import stock_steps
-from peers.stick_breaking import values_of
+from peers.stick_breaking import log_weights_of, stick_log_weights, values_of
 from pymc.step_methods import CompoundStep
 from scipy import stats
 
@@ -92,8 +92,7 @@ def slot_model(problem, alpha, n_slots):
 def stick_model(problem, alpha, n_sticks):
     """The same, with weights of truncated stick-breaking and labels summed out."""
     with pm.Model() as model:
-        v = pm.Beta("v", 1.0, alpha, shape=n_sticks - 1)
-        log_weights = pt.concatenate([pt.log(v), [0.0]]) + pt.concatenate([[0.0], pt.cumsum(pt.log1p(-v))])
+        log_weights = stick_log_weights(alpha, n_sticks)
         arguments = problem.arguments(problem.priors(n_sticks), problem.x[:, None])
         log_p = pm.logp(problem.likelihood.dist(**arguments), problem.y[:, None])
         pm.Potential("y", pt.logsumexp(log_weights + log_p, axis=1).sum())
@@ -102,11 +101,8 @@ def stick_model(problem, alpha, n_sticks):
 
 def stick_labels(problem, point, rng):
     """Draw the labels of all items given weights and parameters."""
-    v = np.asarray(point["v"])
-    with np.errstate(divide="ignore"):
-        log_weights = np.append(np.log(v), 0.0) + np.append(0.0, np.cumsum(np.log1p(-v)))
     parameters = {name: value for name, value in point.items() if name != "v"}
-    table = log_weights + problem.log_density(problem.y[:, None], parameters, problem.x[:, None])
+    table = log_weights_of(point["v"]) + problem.log_density(problem.y[:, None], parameters, problem.x[:, None])
     return (table + rng.gumbel(size=table.shape)).argmax(axis=1)
 
 

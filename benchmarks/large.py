@@ -70,7 +70,7 @@ def _step(nrm, method, z, n):
 
 def run(n, d, n_clusters, separation, method, seconds, path):
     """One chain of one method with compact labels and a progress bar, stopped after a number of CPU seconds."""
-    import pymc as pm
+    from common.models import dirichlet_process
 
     import pymc_nrm as nrm
 
@@ -86,15 +86,11 @@ def run(n, d, n_clusters, separation, method, seconds, path):
             if clock[-1] - clock[0] > limit and len(clock) > 3:
                 raise KeyboardInterrupt
 
-        labels = np.load(path)[:items]
-        with pm.Model():
-            z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=items, initval=labels)
-            nrm.Mixture("x", z, family, observed=X[:items])
-            step = _step(nrm, method, z, items)
+        with dirichlet_process(X[:items], family, initval=np.load(path)[:items]) as model:
+            step = _step(nrm, method, model["z"], items)
             start = time.process_time()
-            idata = nrm.sample(
-                draws, tune=0, chains=1, cores=1, step=[step], label_storage="compact", callback=look, random_seed=1
-            )
+            options = {"label_storage": "compact", "callback": look, "random_seed": 1}
+            idata = nrm.sample(draws, tune=0, chains=1, cores=1, step=[step], **options)
         return idata, start
 
     sample(1000, 3, 60)  # compiles, and loads what PyMC loads late

@@ -7,8 +7,8 @@ import time
 
 import common  # noqa: F401
 import numpy as np
-import pymc as pm
 from common.chains import time_draws
+from common.models import dirichlet_process
 from common.part import Part, columns, groups, spread, where
 from common.power_laws import KEYS, exponent, fits, scaling_picture
 from common.processes import call, tells_memory
@@ -60,11 +60,8 @@ def point(against, value, what, values, unit="seconds"):
 
 def draw_times(name, X, labels, target, repeats=3):
     """CPU seconds per draw of a step object from the given labels: several means over some draws."""
-    n = len(X)
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=n)
-        nrm.Mixture("x", z, gaussian_family(X.shape[1]), observed=X)
-        step = getattr(nrm, name)([z], rng=np.random.default_rng(1))
+    with dirichlet_process(X, gaussian_family(X.shape[1])) as model:
+        step = getattr(nrm, name)([model["z"]], rng=np.random.default_rng(1))
     step.setup_chain(np.random.default_rng(1), 0, 1)
     point = model.initial_point() | {"z": labels}
     # The first draw grows the guide trees and compiles what the constructor has not.

@@ -6,6 +6,14 @@ import pymc as pm
 import pymc_nrm as nrm
 
 
+def dirichlet_process(X, family, measure=None, **options):
+    """Model of a partition under DP(1), or another measure, with data X of one family whose numbers are known."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", measure or nrm.DirichletProcess(1.0), n=X.shape[0], **options)
+        nrm.Mixture("x", z, family, observed=X)
+    return model
+
+
 def mixture(family, X, *, hyperpriors=False):
     """Model of a partition under the NGG measure, with data X of one family."""
     d = X.shape[1]

@@ -4,11 +4,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import pymc as pm
 from scipy.io import loadmat
 
 import pymc_nrm as nrm
 from common.data import beside, plane, simulated_corpus
+from common.models import dirichlet_process
 from common.real_data_sets import load
 
 
@@ -31,11 +31,7 @@ class Set(NamedTuple):
 
     def model(self, n=None):
         """PyMC model of the first n items, or of all."""
-        X = self.X[: n or self.X.shape[0]]
-        with pm.Model() as model:
-            z = nrm.Partition("z", self.measure, n=X.shape[0])
-            nrm.Mixture("x", z, self.family, observed=X)
-        return model
+        return dirichlet_process(self.X[: n or self.X.shape[0]], self.family, self.measure)
 
 
 DP, NGG = nrm.DirichletProcess(1.0), nrm.NormalizedGeneralizedGamma(1.0, 0.5)

@@ -39,7 +39,7 @@ def _components(family, n_components, d):
     return T, mean, log_det
 
 
-def _stick_log_weights(alpha, n_components):
+def stick_log_weights(alpha, n_components):
     v = pm.Beta("v", 1.0, alpha, shape=n_components - 1)
     return pt.concatenate([pt.log(v), [0.0]]) + pt.concatenate([[0.0], pt.cumsum(pt.log1p(-v))])
 
@@ -51,7 +51,7 @@ def marginal_model(X, family, alpha, n_components):
         T, mean, log_det = _components(family, n_components, d)
         # T'(x - m) for all items and components, shape (n, K, d).
         y = pt.tensordot(pt.as_tensor(X), T, axes=[[1], [1]]) - (T * mean[:, :, None]).sum(axis=1)
-        log_p = _stick_log_weights(alpha, n_components) + log_det - 0.5 * (y**2).sum(axis=2) - d / 2 * LOG_2_PI
+        log_p = stick_log_weights(alpha, n_components) + log_det - 0.5 * (y**2).sum(axis=2) - d / 2 * LOG_2_PI
         pm.Potential("x", pt.logsumexp(log_p, axis=1).sum())
     return model
 
@@ -61,10 +61,17 @@ def label_model(X, family, alpha, n_components):
     n, d = X.shape
     with pm.Model() as model:
         T, mean, log_det = _components(family, n_components, d)
-        labels = pm.Categorical("labels", logit_p=_stick_log_weights(alpha, n_components), shape=n)
+        labels = pm.Categorical("labels", logit_p=stick_log_weights(alpha, n_components), shape=n)
         y = (T[labels] * (pt.as_tensor(X) - mean[labels])[:, :, None]).sum(axis=1)
         pm.Potential("x", (log_det[labels] - 0.5 * (y**2).sum(axis=1) - d / 2 * LOG_2_PI).sum())
     return model
+
+
+def log_weights_of(v):
+    """Log weights of sticks, in NumPy."""
+    v = np.asarray(v)
+    with np.errstate(divide="ignore"):
+        return np.append(np.log(v), 0.0) + np.append(0.0, np.cumsum(np.log1p(-v)))
 
 
 def parameters(point, family):
@@ -74,9 +81,7 @@ def parameters(point, family):
     A = np.zeros((n_components, d, d))
     A[:, np.arange(d), np.arange(d)] = np.sqrt(square)
     A[:, *np.tril_indices(d, -1)] = below
-    with np.errstate(divide="ignore"):
-        log_weights = np.append(np.log(v), 0.0) + np.append(0.0, np.cumsum(np.log1p(-v)))
-    return log_weights, np.linalg.cholesky(np.linalg.inv(family.Psi)) @ A, np.asarray(point["mean"])
+    return log_weights_of(v), np.linalg.cholesky(np.linalg.inv(family.Psi)) @ A, np.asarray(point["mean"])
 
 
 def log_joint_table(X, log_weights, T, mean):

@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pymc as pm
+from common.models import dirichlet_process
 from pymc.step_methods import CompoundStep
 
 import pymc_nrm as nrm
@@ -77,10 +78,8 @@ def marginal_model(X):
 def model_and_step(X, name, n_chains):
     """Model, step, and the starts of chains; the step is one of the package, or NUTS with or without labels."""
     if hasattr(nrm, name):
-        with pm.Model() as model:
-            z = nrm.Partition("z", nrm.DirichletProcess(ALPHA), n=len(X))
-            nrm.Mixture("x", z, FAMILY, observed=X)
-            step = getattr(nrm, name)([z])
+        with dirichlet_process(X, FAMILY) as model:
+            step = getattr(nrm, name)([model["z"]])
         return model, step, [model.initial_point()] * n_chains
     if name.endswith(SUMMED_OUT):
         model = marginal_model(X)
