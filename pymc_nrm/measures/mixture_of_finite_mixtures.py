@@ -18,6 +18,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
 
+from pymc_nrm.common.supports import PositiveUpTo
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import (
     draw_categorical,
@@ -32,7 +33,6 @@ from pymc_nrm.measures import base
 from pymc_nrm.measures.base import Hyperparameter, random_measure
 from pymc_nrm.measures.gibbs_type import gibbs_type_weights
 from pymc_nrm.measures.stirling_numbers import log_stirling_numbers
-from pymc_nrm.supports import PositiveUpTo
 
 # The sum over M has about as many terms as the rate.
 LARGEST_RATE = 1e5

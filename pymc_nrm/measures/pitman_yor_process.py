@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
+from pymc_nrm.common.supports import GreaterThanMinus, Hyperparameter
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import draw_log_gamma, log_rising_factorial, softplus, symbolic_log_rising_factorial
 from pymc_nrm.measures import base
 from pymc_nrm.measures.generalized_gamma import LARGEST_LOG_U, draw_log_u_without_sigma
 from pymc_nrm.measures.gibbs_type import draw_cluster, gibbs_type_weights
 from pymc_nrm.measures.stirling_numbers import log_stirling_numbers
-from pymc_nrm.supports import GreaterThanMinus, Hyperparameter
 
 # Above this ratio of concentration to discount, d g varies by less than 1e-9 of itself, and probabilities of partitions
 # into k clusters are those given ``d g = t`` up to a share below k^2 / 2e18.

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import numeric_array
+from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE

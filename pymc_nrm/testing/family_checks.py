@@ -4,12 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_nrm.common.hyperparameters import plain_values
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import log_predictive_without, panel_shape
 from pymc_nrm.families.needs import ITEMS, PREDICTIVE, check_needs
-from pymc_nrm.hyperparameters import plain_values
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.testing import family_kernels as kernels

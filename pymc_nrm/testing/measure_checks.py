@@ -8,7 +8,8 @@ import pytensor
 import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
 
-from pymc_nrm.hyperparameters import check_values
+from pymc_nrm.common.hyperparameters import check_values
+from pymc_nrm.common.supports import WholeNumber
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.measures.base import (
     draw_log_auxiliary,
@@ -22,7 +23,6 @@ from pymc_nrm.measures.base import (
     weights,
 )
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels, label_counts
-from pymc_nrm.supports import WholeNumber
 from pymc_nrm.testing.figures import CheckError, assert_close, assert_zero
 from pymc_nrm.trees.inputs import measure_of_numbers
 

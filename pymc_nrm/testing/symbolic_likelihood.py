@@ -7,9 +7,9 @@ import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
 from scipy import sparse
 
+from pymc_nrm.common.supports import WholeNumber
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import log_likelihood
-from pymc_nrm.supports import WholeNumber
 from pymc_nrm.testing.figures import CheckError
 
 

@@ -7,7 +7,8 @@ import pytensor
 import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
+from pymc_nrm.common.hyperparameters import plain_values
 from pymc_nrm.families.base import Centred, localise, prepare_data
 from pymc_nrm.families.diffusion.base import (
     add_square,
@@ -21,7 +22,6 @@ from pymc_nrm.families.diffusion.base import (
 from pymc_nrm.families.diffusion.messages import log_likelihood, node_moments, residual_scatter
 from pymc_nrm.families.diffusion.node_tree import build_node_tree
 from pymc_nrm.families.needs import check_needs
-from pymc_nrm.hyperparameters import plain_values
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.testing.figures import CheckError, assert_close, assert_zero

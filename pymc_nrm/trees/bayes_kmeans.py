@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.kernels.generic import kernel

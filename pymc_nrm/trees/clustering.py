@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count, check_number, random_generator
+from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.measures.base import draw_log_auxiliary, weights
 from pymc_nrm.moves.guide_trees.greedy import item_units, join_forest, join_units
 from pymc_nrm.moves.guide_trees.incremental import BALANCE_DEPTH, grow_forest

@@ -4,13 +4,13 @@ import numpy as np
 from pytensor.graph.basic import Variable
 from scipy import sparse
 
-from pymc_nrm.checks import naming, numeric_array
+from pymc_nrm.common.checks import naming, numeric_array
+from pymc_nrm.common.hyperparameters import plain_values
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import check_resolution, complete, localise, prepare_data
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE, check_needs, is_family
 from pymc_nrm.families.product import product, product_data
-from pymc_nrm.hyperparameters import plain_values
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import check_measure_hyperparameters, weights
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pymc_nrm.checks import random_generator
+from pymc_nrm.common.checks import random_generator
 from pymc_nrm.measures.base import draw_log_auxiliary, weights
 from pymc_nrm.moves.guide_trees.greedy import join_forest
 from pymc_nrm.moves.guide_trees.incremental import BALANCE_DEPTH, extend_forest, grow_forest

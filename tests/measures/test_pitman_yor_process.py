@@ -12,7 +12,6 @@ from partition_probabilities import log_of
 from pymc.logprob.utils import ParameterValueError
 from scipy import special, stats
 
-from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
 from pymc_nrm.measures.base import (
     draw_log_auxiliary,
@@ -25,6 +24,7 @@ from pymc_nrm.measures.base import (
     weights,
 )
 from pymc_nrm.measures.jumps import draw_jumps
+from pymc_nrm.models.partition import Partition
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.trees.coordinates import Block
 

@@ -6,7 +6,7 @@ import pytest
 from enumeration import all_values
 
 import pymc_nrm as nrm
-from pymc_nrm.distributions.start import is_default_start
+from pymc_nrm.models.start import is_default_start
 from pymc_nrm.partitions.nested_laws.levels import Levels
 from pymc_nrm.partitions.nested_laws.prior import log_path_prior
 from pymc_nrm.testing import mean_and_error

@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 import pymc_nrm as nrm
-from pymc_nrm.marks import partition_number
+from pymc_nrm.common.marks import partition_number
 
 B = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 0, 1]])
 Y = np.array([[0.0, 0.4], [0.3, 0.1], [4.0, 4.2], [4.4, 3.9], [9.1, 0.2], [9.4, 0.1]])

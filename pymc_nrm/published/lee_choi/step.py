@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
+from pymc_nrm.common.pymc_internals import dataclass_state
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.moves.gibbs import gibbs_sweep
@@ -18,7 +19,6 @@ from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.published.lee_choi.canonical_split_merge import canonical_items, canonical_moves
 from pymc_nrm.published.lee_choi.published_moves import forest_labels, plant_forest, published_cycle, refresh_forest
-from pymc_nrm.pymc_internals import dataclass_state
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState
 
 _WARNING = (
