@@ -13,11 +13,11 @@ from pymc_nrm.common.progress import tracked
 from pymc_nrm.families.conjugate import restore_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.special import log_sum_exp
+from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.model.rvs import checked_model
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.layout import MixtureLayout, draws_dataset, padded
-from pymc_nrm.predictions.measure_jumps import draw_jumps
 from pymc_nrm.predictions.partition_draws import PartitionDraws
 
 

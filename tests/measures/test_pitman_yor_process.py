@@ -24,8 +24,8 @@ from pymc_nrm.measures.base import (
     symbolic_log_eppf,
     weights,
 )
+from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.partitions.labels import all_partitions, label_counts
-from pymc_nrm.predictions.measure_jumps import draw_jumps
 from pymc_nrm.trees.coordinates import Block
 
 PAIRS = [

@@ -21,8 +21,8 @@ from pymc_nrm.measures.base import (
     symbolic_log_eppf,
     weights,
 )
+from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.partitions.labels import all_partitions, label_counts
-from pymc_nrm.predictions.jumps import draw_log_fixed_jumps, draw_log_remaining_jumps, draw_log_remaining_mass
 from pymc_nrm.predictions.prediction_rule import log_prediction_rule
 
 ALPHAS = [1e-300, 1e-100, 1e-17, 1e-8, 0.3, 1e8]
@@ -131,18 +131,16 @@ def test_next_item(measure):
 @pytest.mark.parametrize("measure", GRID, ids=repr)
 def test_jumps_of_the_random_measure(measure):
     rng, counts = np.random.default_rng(6), np.array([30, 15, 5])
-    log_u = draw_log_auxiliary(measure, 50, 3, rng)
-    fixed = draw_log_fixed_jumps(rng, measure, counts)
-    new, log_tail = draw_log_remaining_jumps(rng, measure, log_u, np.logaddexp.reduce(fixed), 0.05, 20)
-    assert np.isfinite(fixed).all() and np.isfinite(new).all() and math.isfinite(log_tail)
-    assert math.isfinite(draw_log_remaining_mass(rng, measure, log_u))
+    drawn = draw_jumps(measure, counts, rng, 0.05, 20)
+    assert np.isfinite(drawn.clusters).all() and np.isfinite(drawn.remaining).all()
+    assert math.isfinite(drawn.log_tail_mass) and math.isfinite(drawn.log_u)
     if measure.alpha < 1e-7 and measure.sigma == 0.0:
-        assert len(new) == 0
+        assert len(drawn.remaining) == 0
 
 
 def test_shares_of_clusters_are_dirichlet_for_any_alpha():
     rng, counts = np.random.default_rng(7), np.array([30, 15, 5])
-    shares = np.exp([draw_log_fixed_jumps(rng, DirichletProcess(1e-17), counts) for _ in range(4000)])
+    shares = np.exp([draw_jumps(DirichletProcess(1e-17), counts, rng, 0.05, 1).clusters for _ in range(4000)])
     shares /= shares.sum(axis=1, keepdims=True)
     for share, count in zip(shares.T, counts, strict=True):
         assert stats.kstest(share, stats.beta(count, 50 - count).cdf).pvalue > 1e-3

@@ -12,10 +12,10 @@ from scipy.stats import norm
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.predictions.components import draw_component_rows
 from pymc_nrm.predictions.measure_functionals import measure_cdf, measure_density, measure_mean, mixture_density
-from pymc_nrm.predictions.measure_jumps import draw_jumps
 from pymc_nrm.predictions.partition_draws import PartitionDraws
 from pymc_nrm.predictions.prediction_rule import log_prediction_rule
 from pymc_nrm.predictions.predictive_density import predictive_density
