@@ -12,7 +12,6 @@ from test_laws import FINITE, LONG
 
 from pymc_nrm.measures import DirichletProcess, MixtureOfFiniteMixtures
 from pymc_nrm.measures.base import (
-    check_measure_hyperparameters,
     draw_log_auxiliary,
     log_eppf,
     symbolic_log_eppf,
@@ -132,18 +131,3 @@ def test_second_derivatives_are_right():
 def test_graph_takes_values_outside_the_support(symbolic, rate):
     """A sampler may try them: the condition on the support then refuses them, at the cost of few terms."""
     assert len(symbolic(1.0, rate, np.array([2, 1]))) == 3
-
-
-@pytest.mark.parametrize(
-    "field, value, message",
-    [
-        ("gamma", 0.0, "gamma of MixtureOfFiniteMixtures must be above 0 and at most 1e\\+08; got 0.0"),
-        ("gamma", 2e8, "gamma of MixtureOfFiniteMixtures must be above 0 and at most 1e\\+08; got 2e\\+08|200000000"),
-        ("rate", -1.0, "rate of MixtureOfFiniteMixtures must be above 0 and at most 100000; got -1.0"),
-        ("rate", 1e6, "rate of MixtureOfFiniteMixtures must be above 0 and at most 100000; got 1000000.0"),
-        ("rate", math.nan, "rate of MixtureOfFiniteMixtures must be above 0 and at most 100000; got nan"),
-    ],
-)
-def test_values_outside_the_support_are_refused(field, value, message):
-    with pytest.raises(ValueError, match=message):
-        check_measure_hyperparameters(MixtureOfFiniteMixtures()._replace(**{field: value}))
