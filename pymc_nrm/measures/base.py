@@ -253,6 +253,27 @@ def draw_partition(measure, n, rng):
     raise NotImplementedError
 
 
+@generic
+def gibbs_type_rule(measure, n, n_clusters):
+    """What the prediction rule needs if it has a closed form; called from Python, not from kernels.
+
+    The probability of a partition is ``V(n, k) prod_c (1 - sigma)_(n_c - 1)`` (Gnedin & Pitman 2006).
+
+    Parameters
+    ----------
+    measure : Measure
+        With fields that are numbers.
+    n, n_clusters : int
+
+    Returns
+    -------
+    sigma, log_new : float, or None
+        ``log_new`` is the log of ``V(n+1, k+1) / V(n+1, k)``, the weight of a new cluster if one of m items has
+        ``m - sigma``.  With None, the rule is a ratio of two :func:`log_eppf`.
+    """
+    return None
+
+
 def as_float64_scalar(value):
     """Symbolic float64 scalar of a number, tensor or random variable, whatever ``floatX`` is."""
     return value.astype("float64") if isinstance(value, Variable) else pt.constant(value, dtype="float64")
