@@ -45,13 +45,13 @@ def depth_of(case):
     return 1 if case == "one level" else 2
 
 
-def add_partition(case, n, groups=(), **items):
+def add_partition(case, n_first, groups=(), **items):
     """The partition of the first n items, and of one more for each of the given groups if paths are known."""
     if case in DIFFUSIONS:
         return nrm.NestedPartition("t", MEASURE, 2, **items)
     weights = nrm.HierarchicalDirichletProcess([0.4, 0.9][: depth_of(case)], 1.5)
     if case in GROUPS:
-        return nrm.NestedPartition("t", weights=weights, paths=[*GROUPS[case][0][:n], *groups], **items)
+        return nrm.NestedPartition("t", weights=weights, paths=[*GROUPS[case][0][:n_first], *groups], **items)
     return nrm.NestedPartition("t", MEASURE, 2, weights, **items)
 
 

@@ -130,6 +130,6 @@ def test_forward_draws_of_few_and_of_too_many_items():
 
 
 def test_levels_of_measures():
-    own = levels_of(PitmanYorProcess([0.5, 0.2], [0.7, 1.3]))
+    own = levels_of(PitmanYorProcess(np.array([0.5, 0.2]), np.array([0.7, 1.3])))
     assert own.alpha.tolist() == [0.7, 1.3]
     assert own.sigma.tolist() == [0.5, 0.2]
