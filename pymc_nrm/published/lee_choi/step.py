@@ -161,7 +161,7 @@ class PublishedTreeGuided(PartitionStep):
         small = weights_of_two(table)
         if self.options["canonical"]:
             tree = guide_tree(rng, small, family, data)
-            precompile(canonical_moves, self.rng, state, table, family, data, tree, 1)
+            precompile(canonical_moves, self.rng, state.labels, table, family, data, tree, 1)
             precompile(canonical_items, self.rng, tree, 1)
             precompile(gibbs_sweep, self.rng, state, table, family, data, state.labels)
             return
@@ -202,7 +202,8 @@ class PublishedTreeGuided(PartitionStep):
         if self.tree is None or (self.tuning and 0 < self.n_steps == self.n_tune // 2):
             self.tree = guide_tree(self.rng, table, family, data)
         n_global, n_levels = self.options["n_global"], self.options["n_levels"]
-        state, tally = canonical_moves(self.rng, state, table, family, data, self.tree, n_global)
+        labels, tally = canonical_moves(self.rng, state.labels, table, family, data, self.tree, n_global)
+        state = build_state(canonical_labels(labels), family, data)
         items = canonical_items(self.rng, self.tree, n_levels)
         state, n_moved = gibbs_sweep(self.rng, state, table, family, data, items)
         return state, tally, n_moved
