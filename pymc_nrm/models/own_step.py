@@ -7,6 +7,7 @@ from pytensor.graph.op import Op
 from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.common.pymc_internals import JOINED_INPUTS
+from pymc_nrm.kernels.fingerprints import source_fingerprint
 
 __all__ = ["of_own_step"]
 
@@ -57,7 +58,8 @@ def _register_numba():
         def labels_as_they_are(labels):
             return labels
 
-        return labels_as_they_are, "labels of own step"
+        # The code on disk names this module, which another version may not have.
+        return labels_as_they_are, f"{__name__} {source_fingerprint('models')}"
 
 
 def of_own_step(labels):

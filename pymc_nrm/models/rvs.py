@@ -8,9 +8,6 @@ from pymc_nrm.models.mixture import MixtureRV
 from pymc_nrm.models.partition import PartitionRV
 from pymc_nrm.partitions.flat import Flat
 from pymc_nrm.partitions.kind import Kind
-from pymc_nrm.partitions.known_tree import KnownTree
-from pymc_nrm.partitions.nested import Nested
-from pymc_nrm.partitions.slots import Slots
 
 
 def checked_model(model):
@@ -96,34 +93,3 @@ def dims_of(model, variable):
     """Return the names of the dimensions of a variable, as in results."""
     named = model.named_vars_to_dims.get(variable.name) or (None,) * variable.ndim
     return [dim if dim is not None else f"{variable.name}_dim_{axis}" for axis, dim in enumerate(named)]
-
-
-# Names that callers used before kinds; each goes when its last caller asks a kind.
-
-
-value_of = kind_of
-
-
-def is_partition(variable):
-    """Old name."""
-    return isinstance(kind_of(variable), Flat)
-
-
-def is_nested_partition(variable):
-    """Old name."""
-    return isinstance(kind_of(variable), Nested)
-
-
-def has_known_paths(variable):
-    """Old name."""
-    return isinstance(kind_of(variable), KnownTree)
-
-
-def n_slots(partition):
-    """Old name."""
-    return kind_of(partition).max_clusters
-
-
-def slot_partitions(model):
-    """Old name."""
-    return list(partitions_of(model, Slots))

@@ -211,7 +211,7 @@ def test_components_of_new_items_given_their_groups(case):
     value, items, model = some_values(case)[-1], new_items(case), make_model(case)
     n_components = value[:, -1].max() + 1
     X, options = given(case, items)
-    predicted = nrm.predict_labels(posterior([value]), model, *X, estimate=value[:, -1], **options)
+    predicted = nrm.cluster_probabilities(posterior([value]), model, *X, estimate=value[:, -1], **options)
     for k, item in enumerate(items):
         longer, log_p = log_weights(case, value, *item)
         p = np.exp(log_p - log_sum(log_p))
@@ -219,7 +219,9 @@ def test_components_of_new_items_given_their_groups(case):
         np.testing.assert_allclose(predicted.probability[k], expected[:-1], rtol=1e-9)
         assert predicted.new_cluster_probability[k] == pytest.approx(expected[-1], rel=1e-9)
     one_group = {"new_paths": options["new_paths"][:1]}
-    assert nrm.predict_labels(posterior([value]), model, *X, **one_group).probability.sizes["new_item"] == len(items)
+    assert nrm.cluster_probabilities(posterior([value]), model, *X, **one_group).probability.sizes["new_item"] == len(
+        items
+    )
 
 
 def test_labels_of_groups_far_apart():
@@ -371,7 +373,7 @@ def test_groups_of_new_items_are_needed():
     model, draws = make_model("one level"), posterior(some_values("one level")[:2])
     for predict in (
         lambda **given: nrm.log_predictive_density(draws, model, B[1:4], **given),
-        lambda **given: nrm.predict_labels(draws, model, B[1:4], [0, 0, 0], **given),
+        lambda **given: nrm.cluster_probabilities(draws, model, B[1:4], [0, 0, 0], **given),
         lambda **given: nrm.sample_posterior_predictive(draws, model, new_items=3, **given),
     ):
         with pytest.raises(ValueError, match="new_paths must have the groups of the new items"):
@@ -389,7 +391,7 @@ def test_groups_of_new_items_are_needed():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
         nrm.Mixture("x", z, nrm.BernoulliBeta(0.6, 0.6), observed=B[:3])
     labels = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1]]])})
-    for predict in (nrm.log_predictive_density, nrm.predictive_density, nrm.predict_labels):
+    for predict in (nrm.log_predictive_density, nrm.predictive_density, nrm.cluster_probabilities):
         with pytest.raises(
             ValueError, match="new_paths must be None, since 'z' is no NestedPartition with known paths"
         ):
