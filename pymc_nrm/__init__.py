@@ -5,9 +5,6 @@ from typing import TYPE_CHECKING
 from pymc.step_methods import STEP_METHODS
 
 from pymc_nrm import datasets, plots, published, stats, steps, trees
-from pymc_nrm.distributions.mixture import Mixture
-from pymc_nrm.distributions.nested_partition import NestedPartition
-from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.families import (
     BernoulliBeta,
     CategoricalDirichlet,
@@ -24,8 +21,11 @@ from pymc_nrm.measures import (
     NormalizedInverseGaussian,
     PitmanYorProcess,
 )
+from pymc_nrm.models.mixture import Mixture
+from pymc_nrm.models.nested_partition import NestedPartition
+from pymc_nrm.models.partition import Partition
 from pymc_nrm.partitions.nested_laws.weights import HierarchicalDirichletProcess
-from pymc_nrm.predictions import (
+from pymc_nrm.posterior import (
     cluster_probabilities,
     compute_log_likelihood,
     fused_estimate,
@@ -140,6 +140,8 @@ _RENAMED = {
     "density": "predictive_density",
     "log_density": "log_predictive_density",
     "priors": "the method learned of every family",
+    "distributions": "models",
+    "predictions": "posterior",
     "samplers": "steps",
     "tree_families": "families.diffusion",
     "elicitation": "recipes.elicitation",

@@ -13,8 +13,11 @@ from pymc_nrm.kernels.layers import IMPORTS, WITHOUT_KERNELS, kernel_layers
 ROOT = pathlib.Path(pymc_nrm.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
 
+INTERNALS = ROOT / "common" / "pymc_internals.py"
+# Hyperpriors import PyMC when they are made.
+HYPERPRIORS = ROOT / "families" / "learned.py"
 # The mathematics is tested without PyMC.
-WITHOUT_PYMC = {*list(IMPORTS)[: list(IMPORTS).index("pymc_internals")], "stats", "datasets"}
+WITHOUT_PYMC = {*list(IMPORTS)[: list(IMPORTS).index("models")], "stats", "datasets"}
 
 
 def layer(path):
@@ -40,28 +43,20 @@ def layers_imported(path):
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_file(path):
-    own = layer(path)
+    """Imports point downwards; those from PyMC and PyTensor are public ones, except in one file."""
+    own, modules = layer(path), list(imported_modules(path))
     assert len(path.read_text().splitlines()) <= 500
-    if own == "__init__":
+    if own != "__init__":
+        above = layers_imported(path) - {own} - set(IMPORTS[own])
+        assert not above, f"{own} must not import {sorted(above)}"
+    if path == INTERNALS:
         return
-    above = layers_imported(path) - {own} - set(IMPORTS[own])
-    assert not above, f"{own} must not import {sorted(above)}"
-    # Hyperpriors import PyMC when they are made.
-    if own in WITHOUT_PYMC and path != ROOT / "families" / "learned.py":
-        assert not [name for name in imported_modules(path) if name.split(".")[0] == "pymc"]
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_private_names_of_pymc_are_imported_in_one_file(path):
-    """Elsewhere names come from ``pymc`` or a module directly below it, and have no underscore."""
-    if layer(path) == "pymc_internals":
-        return
-    for name in imported_modules(path):
+    if own in WITHOUT_PYMC and path != HYPERPRIORS:
+        assert not [name for name in modules if name.split(".")[0] == "pymc" or name.endswith(".pymc_internals")]
+    for name in modules:
         parts = name.split(".")
-        if parts[0] in ("pymc", "pytensor"):
-            assert not any(part.startswith("_") for part in parts), name
-        if parts[0] == "pymc":
-            assert len(parts) <= 3, name
+        assert parts[0] not in ("pymc", "pytensor") or not any(part.startswith("_") for part in parts), name
+        assert parts[0] != "pymc" or len(parts) <= 3, name
 
 
 def test_each_part_imports_earlier_ones():
@@ -77,20 +72,19 @@ def test_machine_code_is_keyed_on_all_that_a_kernel_may_call(name):
         assert set(IMPORTS[part]) - WITHOUT_KERNELS <= kernel_layers(name)
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_kernels_use_nothing_that_machine_code_is_not_keyed_on(path):
+def test_kernels_use_nothing_that_machine_code_is_not_keyed_on():
     """What is imported from parts outside of the key stays out of functions made with ``kernel``."""
-    tree = ast.parse(path.read_text())
-    imported = {
-        alias.asname or alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and WITHOUT_KERNELS & set(node.module.split(".")[1:2])
-        for alias in node.names
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and "kernel" in {ast.unparse(line) for line in node.decorator_list}:
-            used = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
-            assert not used & imported, node.name
+    for tree in (ast.parse(path.read_text()) for path in SOURCES):
+        imported = {
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and WITHOUT_KERNELS & set(node.module.split(".")[1:2])
+            for alias in node.names
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and "kernel" in {ast.unparse(line) for line in node.decorator_list}:
+                used = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+                assert not used & imported, node.name
 
 
 @pytest.mark.parametrize("folder", ["measures", "families"])

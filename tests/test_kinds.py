@@ -9,7 +9,7 @@ import pytensor
 import pytest
 
 import pymc_nrm as nrm
-from pymc_nrm.model.rvs import kind_of
+from pymc_nrm.models.rvs import kind_of
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.testing import largest_z
 

@@ -11,6 +11,7 @@ import pymc_nrm as nrm
         (nrm, "density", "predictive_density"),
         (nrm, "log_density", "log_predictive_density"),
         (nrm, "samplers", "steps"),
+        (nrm, "predictions", "posterior"),
         (nrm, "priors", "the method learned of every family"),
         (nrm, "tree_families", "families.diffusion"),
         (nrm, "elicitation", "recipes.elicitation"),

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-import pymc_nrm.progress as module
-from pymc_nrm.progress import progress, tracked
+import pymc_nrm.common.progress as module
+from pymc_nrm.common.progress import progress, tracked
 
 
 def wait():

@@ -64,8 +64,8 @@ GROUPS = {
     "estimators": Group("Estimators", ("pymc_nrm.recipes.estimator",), "The interface of scikit-learn."),
     "sampling": Group("Sampling", (), "Draws from the posterior."),
     "stats": Group("Statistics", ("pymc_nrm.stats",), "Summaries and diagnostics of draws of a partition."),
-    "predictions": Group(
-        "Predictions", ("pymc_nrm.predictions",), "What follows from draws of a partition together with the model."
+    "posterior": Group(
+        "Predictions", ("pymc_nrm.posterior",), "What follows from draws of a partition together with the model."
     ),
     "plots": Group(
         "Plots",
@@ -97,7 +97,7 @@ GROUPS = {
         "What a new family, measure or sampler is made of. See also [](../../how-to/add-a-family.md).",
     ),
 }
-_SHORT = ("measures", "families", "tree_families", "samplers", "predictions")
+_SHORT = ("measures", "families", "tree_families", "samplers", "posterior")
 # Modules that export nothing by `__all__`, or more than users need: the names that are described, None for all.
 _CHOSEN = {
     "pymc_nrm.trees.bound_gradient": ("TreeBound",),

@@ -9,9 +9,9 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.raise_op import CheckAndRaise
 from scipy import sparse
 
-from pymc_nrm.checks import numeric_array
+from pymc_nrm.common.checks import numeric_array
+from pymc_nrm.common.hyperparameters import broadcast_tensor, check_values, plain_values, static_shape
 from pymc_nrm.families.base import canonical
-from pymc_nrm.hyperparameters import broadcast_tensor, check_values, plain_values, static_shape
 
 
 def broadcast_hyperparameters(family: Any, n: Any, d: Any) -> Any:

@@ -21,8 +21,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import pytensor.tensor as pt
 
+from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.kernels.generic import describe_fields, generic
-from pymc_nrm.supports import Hyperparameter
 
 
 class Family(Protocol):

@@ -9,7 +9,8 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
 from pytensor.graph.utils import MissingInputError
 
-from pymc_nrm.checks import naming
+from pymc_nrm.common.checks import naming
+from pymc_nrm.common.hyperparameters import check_values
 from pymc_nrm.families.affinities import categorical_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, add_item, cache_size, conjugate_family
@@ -17,7 +18,6 @@ from pymc_nrm.families.components import write_logarithms
 from pymc_nrm.families.conjugate import draw_dirichlet
 from pymc_nrm.families.fast import add_row
 from pymc_nrm.families.learned import Hyperpriors, shared_text
-from pymc_nrm.hyperparameters import check_values
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 

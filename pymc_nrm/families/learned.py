@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_name, naming
+from pymc_nrm.common.checks import check_name, naming
 from pymc_nrm.families.arguments import numeric_data
 from pymc_nrm.families.base import prepare_data
 from pymc_nrm.families.random_covariance import random_covariance

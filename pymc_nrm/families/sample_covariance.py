@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from pymc_nrm.checks import naming
+from pymc_nrm.common.checks import naming
+from pymc_nrm.common.supports import LEAST_NORMAL
 from pymc_nrm.families.arguments import check_matrix
-from pymc_nrm.supports import LEAST_NORMAL
 
 _REMEDY = (
     "Give Psi yourself, as in NormalWishart(mu=X.mean(axis=0), kappa=0.1, Psi=np.diag(X.var(axis=0)), nu=d + 6), or "

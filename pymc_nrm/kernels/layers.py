@@ -2,40 +2,31 @@
 
 __all__ = ["COMPOSED", "IMPORTS", "kernel_layers"]
 
-_CHECKS = ("checks", "supports", "hyperparameters")
-_LAWS = ("kernels", "measures", "families")
-_PYMC = ("pymc_internals", "distributions", "model")
+_LAWS = ("common", "kernels", "measures", "families")
 
 # The parts that each part may import besides itself, all of them earlier in this table.
 IMPORTS = {
-    "checks": (),
-    "marks": (),
-    "progress": (),
-    "supports": (),
-    "hyperparameters": ("checks",),
+    "common": (),
     "kernels": (),
-    "measures": (*_CHECKS, "kernels"),
-    "families": (*_CHECKS, "kernels"),
-    "partitions": (*_CHECKS, "marks", *_LAWS),
-    "moves": (*_CHECKS, *_LAWS, "partitions"),
-    "trees": (*_CHECKS, *_LAWS, "partitions", "moves"),
-    "pymc_internals": (),
-    "distributions": (*_CHECKS, *_LAWS, "partitions", "pymc_internals"),
-    "model": (*_CHECKS, *_LAWS, "partitions", "pymc_internals", "distributions"),
-    "itemwise": (*_CHECKS, *_LAWS, "partitions", *_PYMC),
-    "steps": (*_CHECKS, "marks", *_LAWS, "partitions", "moves", *_PYMC, "itemwise"),
-    "published": (*_CHECKS, *_LAWS, "partitions", "moves", *_PYMC, "steps"),
-    "testing": (*_CHECKS, *_LAWS, "partitions", "trees", *_PYMC),
-    "stats": ("checks", "marks", "progress", "kernels"),
+    "measures": ("common", "kernels"),
+    "families": ("common", "kernels"),
+    "partitions": _LAWS,
+    "moves": (*_LAWS, "partitions"),
+    "trees": (*_LAWS, "partitions", "moves"),
+    "models": (*_LAWS, "partitions"),
+    "steps": (*_LAWS, "partitions", "moves", "models"),
+    "published": (*_LAWS, "partitions", "moves", "models", "steps"),
+    "testing": (*_LAWS, "partitions", "trees", "models"),
+    "stats": ("common", "kernels"),
     "datasets": (),
-    "predictions": (*_CHECKS, "marks", "progress", *_LAWS, "partitions", *_PYMC, "itemwise", "stats"),
-    "run": (*_CHECKS, "marks", "kernels", "partitions", *_PYMC, "itemwise", "steps", "stats", "predictions"),
-    "recipes": (*_CHECKS, "progress", *_LAWS, "distributions", "model", "stats", "predictions", "run"),
-    "plots": ("checks", "stats", "recipes"),
+    "posterior": (*_LAWS, "partitions", "models", "stats"),
+    "run": (*_LAWS, "partitions", "models", "steps", "stats", "posterior"),
+    "recipes": (*_LAWS, "models", "stats", "posterior", "run"),
+    "plots": ("common", "stats", "recipes"),
 }
 
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.
-WITHOUT_KERNELS = frozenset({*_CHECKS, "marks", "progress", "pymc_internals", "model", "steps"})
+WITHOUT_KERNELS = frozenset({"common", "steps"})
 
 # Kernels of these modules mostly call others, so that they are optimised only as parts of those that Python calls.
 COMPOSED = tuple(f"pymc_nrm.{name}." for name in ("moves", "families.diffusion", "published"))

@@ -20,9 +20,9 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_nrm.hyperparameters import check_values, plain_values
+from pymc_nrm.common.hyperparameters import check_values, plain_values
+from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.kernels.generic import describe_fields, generic
-from pymc_nrm.supports import Hyperparameter
 
 
 class Measure(Protocol):
@@ -251,6 +251,27 @@ def draw_partition(measure, n, rng):
         Labels in order of appearance, starting at 0.
     """
     raise NotImplementedError
+
+
+@generic
+def gibbs_type_rule(measure, n, n_clusters):
+    """What the prediction rule needs if it has a closed form; called from Python, not from kernels.
+
+    The probability of a partition is ``V(n, k) prod_c (1 - sigma)_(n_c - 1)`` (Gnedin & Pitman 2006).
+
+    Parameters
+    ----------
+    measure : Measure
+        With fields that are numbers.
+    n, n_clusters : int
+
+    Returns
+    -------
+    sigma, log_new : float, or None
+        ``log_new`` is the log of ``V(n+1, k+1) / V(n+1, k)``, the weight of a new cluster if one of m items has
+        ``m - sigma``.  With None, the rule is a ratio of two :func:`log_eppf`.
+    """
+    return None
 
 
 def as_float64_scalar(value):

@@ -5,6 +5,7 @@ A measure of this class has :func:`stable_parameters`, and gets its other method
 the partition, integrals over u are beta functions, and no quadrature is needed.
 """
 
+import functools
 import math
 import types
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from pymc_nrm.kernels.special import (
 )
 from pymc_nrm.measures import base
 from pymc_nrm.measures.gibbs_type import draw_cluster, gibbs_type_weights
+from pymc_nrm.measures.jumps import Jumps, draw_stable_jumps
 from pymc_nrm.measures.log_concave import draw_log_concave
 from pymc_nrm.measures.quadrature import (
     find_window,
@@ -103,6 +105,17 @@ class GeneralizedGamma:
         alpha, sigma = stable_parameters(self)
         return _draw_partition_kernel(float(alpha), float(sigma), n, rng)
 
+    def gibbs_type_rule(self, n, n_clusters):
+        alpha, sigma = (float(value) for value in stable_parameters(self))
+        return sigma, _log_new_weight(alpha, sigma, n, n_clusters)
+
+    def draw_jumps(self, counts, rng, tail_mass, max_jumps):
+        alpha, sigma = (float(value) for value in stable_parameters(self))
+        log_u = base.draw_log_auxiliary(self, int(np.sum(counts)), len(counts), rng)
+        log_a = log_growth(alpha, sigma, softplus(log_u))
+        jumps = draw_stable_jumps(rng, log_a, sigma, counts, tail_mass, max_jumps)
+        return Jumps(*jumps, -softplus(log_u), log_u)
+
 
 def generalized_gamma[T](measure_type: type[T]) -> type[T]:
     """Decorator that gives a measure with ``stable_parameters`` the methods of its class that it does not define."""
@@ -110,6 +123,14 @@ def generalized_gamma[T](measure_type: type[T]) -> type[T]:
         if isinstance(method, types.FunctionType) and name not in vars(measure_type):
             setattr(measure_type, name, method)
     return measure_type
+
+
+@functools.lru_cache(maxsize=4096)
+def _log_new_weight(alpha, sigma, n, k):
+    """Log of ``V(n+1, k+1) / V(n+1, k)``: the weight of a new cluster if a cluster of m items has weight m - sigma."""
+    if sigma == 0.0 or k == 0:
+        return math.log(alpha)
+    return math.log(alpha) + log_integral(n + 1, k + 1, alpha, sigma) - log_integral(n + 1, k, alpha, sigma)
 
 
 class LogU(NamedTuple):

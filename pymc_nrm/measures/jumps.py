@@ -12,16 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.kernels.generic import generic, kernel, lacking
-from pymc_nrm.kernels.special import draw_log_gamma, log_sum_exp, softplus
-from pymc_nrm.measures.base import draw_log_auxiliary
-from pymc_nrm.measures.generalized_gamma import stable_parameters
+from pymc_nrm.kernels.generic import generic, kernel
+from pymc_nrm.kernels.special import draw_log_gamma, log_sum_exp
 from pymc_nrm.measures.levy_tail import log_mass_below, log_tail_inverse
-from pymc_nrm.measures.mixture_of_finite_mixtures import MixtureOfFiniteMixtures
-from pymc_nrm.measures.pitman_yor_process import PitmanYorProcess, has_auxiliary
-from pymc_nrm.measures.quadrature import log_growth
 
-__all__ = ["Jumps", "draw_jumps"]
+__all__ = ["Jumps", "draw_jumps", "draw_log_gamma_jumps", "draw_stable_jumps"]
 
 
 class Jumps(NamedTuple):
@@ -43,52 +38,15 @@ class Jumps(NamedTuple):
 def draw_jumps(measure, counts, rng, tail_mass, max_jumps):
     """Draw the jumps of the random measure given a partition; called from Python, not from kernels.
 
-    A measure may implement it; those with ``stable_parameters`` need not.  The draw is exact but for jumps left out.
+    The draw is exact but for the jumps left out: those of a mass below ``tail_mass``, and those beyond ``max_jumps``.
     """
-    if lacking(type(measure), [stable_parameters]):
-        raise NotImplementedError(
-            f"jumps of {type(measure).__name__} are not implemented: it registers neither draw_jumps nor, as "
-            "generalized gamma measures do, stable_parameters"
-        )
-    alpha, sigma = (float(value) for value in stable_parameters(measure))
-    log_u = draw_log_auxiliary(measure, int(np.sum(counts)), len(counts), rng)
-    log_a = log_growth(alpha, sigma, softplus(log_u))
-    return Jumps(*_draw_stable_jumps(rng, log_a, sigma, counts, tail_mass, max_jumps), -softplus(log_u), log_u)
+    raise NotImplementedError(f"jumps of {type(measure).__name__} are not implemented: it has no method draw_jumps")
 
 
-@draw_jumps.register(PitmanYorProcess)
-def draw_pitman_yor_jumps(measure, counts, rng, tail_mass, max_jumps):
-    """Given g the jumps are those of a generalized gamma measure of ``alpha (1 + u)^sigma = d g``.
-
-    The mass outside the clusters then has the Laplace transform ``exp(-g ((1 + s)^d - 1))``.  With g a gamma variable
-    of shape ``t/d + k`` it is one of shape ``t + k d``, so that weights are Dirichlet variables (Pitman 1996, "Some
-    developments of the Blackwell-MacQueen urn scheme", corollary 20).  This holds for all t.  The process has no scale:
-    the unit is 1.
+def draw_stable_jumps(rng, log_a, sigma, counts, tail_mass, max_jumps):
+    """Jumps of the clusters, the largest of those of the intensity of a generalized gamma measure, and the log of the
+    expected mass of those left out.
     """
-    discount, concentration = (float(value) for value in measure)
-    log_u = draw_log_auxiliary(measure, int(np.sum(counts)), len(counts), rng)
-    varies = has_auxiliary(discount, concentration)
-    log_a, log_unit = (log_u, 0.0) if varies else (math.log(concentration), -softplus(log_u))
-    return Jumps(*_draw_stable_jumps(rng, log_a, discount, counts, tail_mass, max_jumps), log_unit, log_u)
-
-
-@draw_jumps.register(MixtureOfFiniteMixtures)
-def draw_jumps_of_finite_mixtures(measure, counts, rng, tail_mass, max_jumps):
-    """All jumps, whatever ``tail_mass`` is, unless there are more than ``max_jumps``.
-
-    Jumps of clusters are gamma variables of shape ``gamma + n_c``.  The others are the components without items: a
-    Poisson number of mean ``rate (1 + u)^-gamma`` of gamma variables of shape gamma.  All have the rate ``1 + u``.
-    """
-    gamma, rate = (float(value) for value in measure)
-    log_u = draw_log_auxiliary(measure, int(np.sum(counts)), len(counts), rng)
-    clusters = draw_log_gamma_jumps(rng, -gamma, np.array(counts, dtype="int64"))
-    n_others = rng.poisson(rate * np.exp(-gamma * softplus(log_u)))
-    others = -np.sort(-draw_log_gamma_jumps(rng, -gamma, np.zeros(n_others, dtype="int64")))
-    return Jumps(clusters, others[:max_jumps], log_sum_exp(others[max_jumps:]), -softplus(log_u), log_u)
-
-
-def _draw_stable_jumps(rng, log_a, sigma, counts, tail_mass, max_jumps):
-    """Jumps of the clusters, the largest others, and the log of the expected mass of those left out."""
     clusters = draw_log_gamma_jumps(rng, sigma, np.array(counts, dtype="int64"))
     others = draw_largest_log_jumps(rng, log_a, sigma, log_sum_exp(clusters), float(tail_mass), int(max_jumps))
     return clusters, *others

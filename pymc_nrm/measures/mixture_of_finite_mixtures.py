@@ -11,6 +11,7 @@ and the term m belongs to M = k + m (Miller & Harrison 2018, eq. 3.2; Argiento &
 ``rate^m / m!`` decrease in m, so that the sum may end where the tail of the Poisson distribution is negligible.
 """
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
 
+from pymc_nrm.common.supports import PositiveUpTo
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import (
     draw_categorical,
@@ -31,8 +33,8 @@ from pymc_nrm.kernels.special import (
 from pymc_nrm.measures import base
 from pymc_nrm.measures.base import Hyperparameter, random_measure
 from pymc_nrm.measures.gibbs_type import gibbs_type_weights
+from pymc_nrm.measures.jumps import Jumps, draw_log_gamma_jumps
 from pymc_nrm.measures.stirling_numbers import log_stirling_numbers
-from pymc_nrm.supports import PositiveUpTo
 
 # The sum over M has about as many terms as the rate.
 LARGEST_RATE = 1e5
@@ -142,6 +144,22 @@ class MixtureOfFiniteMixtures(NamedTuple):
     def draw_partition(self, n, rng):
         return _draw_partition_kernel(float(self.gamma), float(self.rate), n, rng)
 
+    def gibbs_type_rule(self, n, n_clusters):
+        return -self.gamma, _cached_log_new_weight(n, n_clusters, self.gamma, self.rate)
+
+    def draw_jumps(self, counts, rng, tail_mass, max_jumps):
+        """All jumps, whatever ``tail_mass`` is, unless there are more than ``max_jumps``.
+
+        Jumps of clusters are gamma variables of shape ``gamma + n_c``.  The others are the components without items: a
+        Poisson number of mean ``rate (1 + u)^-gamma`` of gamma variables of shape gamma.  All have the rate ``1 + u``.
+        """
+        gamma, rate = float(self.gamma), float(self.rate)
+        log_u = self.draw_log_auxiliary(int(np.sum(counts)), len(counts), rng)
+        clusters = draw_log_gamma_jumps(rng, -gamma, np.array(counts, dtype="int64"))
+        n_others = rng.poisson(rate * np.exp(-gamma * softplus(log_u)))
+        others = -np.sort(-draw_log_gamma_jumps(rng, -gamma, np.zeros(n_others, dtype="int64")))
+        return Jumps(clusters, others[:max_jumps], log_sum_exp(others[max_jumps:]), -softplus(log_u), log_u)
+
 
 @kernel
 def _log_poisson(rate):
@@ -203,6 +221,9 @@ def log_new_weight(n, k, gamma, rate):
         return math.log(gamma)
     more = log_sum_exp(_log_terms(n + 1, k + 1, gamma, rate))
     return math.log(gamma) + math.log(rate) + more - log_sum_exp(_log_terms(n + 1, k, gamma, rate))
+
+
+_cached_log_new_weight = functools.lru_cache(maxsize=4096)(log_new_weight)
 
 
 @kernel

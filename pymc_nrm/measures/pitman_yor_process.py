@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
+from pymc_nrm.common.supports import GreaterThanMinus, Hyperparameter
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import draw_log_gamma, log_rising_factorial, softplus, symbolic_log_rising_factorial
 from pymc_nrm.measures import base
 from pymc_nrm.measures.generalized_gamma import LARGEST_LOG_U, draw_log_u_without_sigma
 from pymc_nrm.measures.gibbs_type import draw_cluster, gibbs_type_weights
+from pymc_nrm.measures.jumps import Jumps, draw_stable_jumps
 from pymc_nrm.measures.stirling_numbers import log_stirling_numbers
-from pymc_nrm.supports import GreaterThanMinus, Hyperparameter
 
 # Above this ratio of concentration to discount, d g varies by less than 1e-9 of itself, and probabilities of partitions
 # into k clusters are those given ``d g = t`` up to a share below k^2 / 2e18.
@@ -143,6 +144,24 @@ class PitmanYorProcess(NamedTuple):
                 labels[i] = draw_cluster(rng, labels, counts, i, d)
             counts[labels[i]] += 1
         return labels
+
+    def gibbs_type_rule(self, n, n_clusters):
+        d, t = float(self.discount), float(self.concentration)
+        # With no items yet, the only weight may be any.
+        return d, math.log(t + n_clusters * d) if n_clusters > 0 else 0.0
+
+    def draw_jumps(self, counts, rng, tail_mass, max_jumps):
+        """Given g the jumps are those of a generalized gamma measure of ``alpha (1 + u)^sigma = d g``.
+
+        The mass outside the clusters then has the Laplace transform ``exp(-g ((1 + s)^d - 1))``.  With g a gamma
+        variable of shape ``t/d + k`` it is one of shape ``t + k d``, so that weights are Dirichlet variables (Pitman
+        1996, "Some developments of the Blackwell-MacQueen urn scheme", corollary 20).  This holds for all t.  The
+        process has no scale: the unit is 1.
+        """
+        d, t = float(self.discount), float(self.concentration)
+        log_u = self.draw_log_auxiliary(int(np.sum(counts)), len(counts), rng)
+        log_a, log_unit = (log_u, 0.0) if has_auxiliary(d, t) else (math.log(t), -softplus(log_u))
+        return Jumps(*draw_stable_jumps(rng, log_a, d, counts, tail_mass, max_jumps), log_unit, log_u)
 
 
 @kernel

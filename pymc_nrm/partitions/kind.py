@@ -1,7 +1,7 @@
 """What depends on the kind of a partition, and nothing else does: one class per kind, which the package asks.
 
-The random variable carries its kind, and ``kind_of(variable)`` of ``pymc_nrm.model.rvs`` finds it, bound to the name of
-the variable.  A kind owns five things:
+The random variable carries its kind, and ``kind_of(variable)`` of ``pymc_nrm.models.rvs`` finds it, bound to the name
+of the variable.  A kind owns five things:
 
 - the *value*: its shape, its canonical form, and how kernels read and write it at a point;
 - the *law*: what kernels read of the prior, the symbolic log density, forward draws, and where chains start by default;
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pymc_nrm.marks import NAME
+from pymc_nrm.common.marks import NAME
 
 
 class Kind:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import numeric_array
+from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.kernels.generic import kernel
 
 __all__ = [

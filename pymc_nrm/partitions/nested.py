@@ -3,9 +3,9 @@
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_nrm.checks import check_count, numeric_array
+from pymc_nrm.common.checks import check_count, numeric_array
+from pymc_nrm.common.marks import NESTED
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.marks import NESTED
 from pymc_nrm.partitions.flat import safe_indices
 from pymc_nrm.partitions.kind import Kind
 from pymc_nrm.partitions.labels import canonical_columns, canonical_labels

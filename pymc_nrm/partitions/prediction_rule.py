@@ -1,42 +1,8 @@
 """The prediction rule of a partition: which cluster the next item joins, u integrated out."""
 
-import functools
-import math
-
 import numpy as np
 
-from pymc_nrm.kernels.generic import generic, lacking
-from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.measures.generalized_gamma import stable_parameters
-from pymc_nrm.measures.mixture_of_finite_mixtures import MixtureOfFiniteMixtures, log_new_weight
-from pymc_nrm.measures.pitman_yor_process import PitmanYorProcess
-from pymc_nrm.measures.quadrature import log_integral
-
-
-@generic
-def gibbs_type_rule(measure, n, n_clusters):
-    """What the prediction rule of a prior of Gibbs type needs; called from Python, not from kernels.
-
-    The probability of a partition is ``V(n, k) prod_c (1 - sigma)_(n_c - 1)`` (Gnedin & Pitman 2006). Returns sigma and
-    the log of ``V(n+1, k+1) / V(n+1, k)``, the weight of a new cluster if one of m items has ``m - sigma``; or None if
-    there is no closed form.
-    """
-    if lacking(type(measure), [stable_parameters]):
-        return None
-    alpha, sigma = (float(value) for value in stable_parameters(measure))
-    return sigma, _log_new_weight(alpha, sigma, n, n_clusters)
-
-
-@gibbs_type_rule.register(PitmanYorProcess)
-def _(measure, n, n_clusters):
-    discount, concentration = (float(value) for value in measure)
-    # With no items yet, the only weight may be any.
-    return discount, math.log(concentration + n_clusters * discount) if n_clusters > 0 else 0.0
-
-
-@gibbs_type_rule.register(MixtureOfFiniteMixtures)
-def _(measure, n, n_clusters):
-    return -measure.gamma, _log_new_weight_of_components(measure.gamma, measure.rate, n, n_clusters)
+from pymc_nrm.measures.base import gibbs_type_rule, log_eppf
 
 
 def log_prediction_rule(measure, counts):
@@ -81,19 +47,6 @@ def log_join_without(measure, counts):
             rows[own] = row
             rows[own, first], rows[own, own] = row[own], row[first]
     return rows
-
-
-@functools.lru_cache(maxsize=4096)
-def _log_new_weight(alpha, sigma, n, k):
-    """Log of ``V(n+1, k+1) / V(n+1, k)``: the weight of a new cluster if a cluster of m items has weight m - sigma."""
-    if sigma == 0.0 or k == 0:
-        return math.log(alpha)
-    return math.log(alpha) + log_integral(n + 1, k + 1, alpha, sigma) - log_integral(n + 1, k, alpha, sigma)
-
-
-@functools.lru_cache(maxsize=4096)
-def _log_new_weight_of_components(gamma, rate, n, k):
-    return log_new_weight(n, k, gamma, rate)
 
 
 def draw_new_labels(measure, counts, n_new, rng):

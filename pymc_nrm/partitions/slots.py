@@ -6,7 +6,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_nrm.checks import check_count, numeric_array
+from pymc_nrm.common.checks import check_count, numeric_array
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import draw_partition
 from pymc_nrm.partitions.flat import Flat, safe_indices

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_nrm.checks import check_probability
+from pymc_nrm.common.checks import check_probability
 from pymc_nrm.plots.styles import hollow, legend_key
 from pymc_nrm.plots.visuals import integer_ticks, whiskers
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_axes import INNER, OUTER, interval_entries, interval_probability, interval_tails
 from pymc_nrm.plots.cluster_points import Groups, grouped_points

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from pymc_nrm.checks import numeric_array
+from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.plots.styles import CLUSTER_COLORS, MARKERS, backend_marker, cluster_style
 from pymc_nrm.plots.visuals import backend_of
 

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import ndtri
 
-from pymc_nrm.checks import check_count, check_probability, numeric_array
+from pymc_nrm.common.checks import check_count, check_probability, numeric_array
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_points import columns_of_text, feature_matrix, group_clusters, grouped_points
 from pymc_nrm.plots.ellipses import component_moments, ellipse_dataset, empirical_moments

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import expit
 
-from pymc_nrm.checks import check_flag
+from pymc_nrm.common.checks import check_flag
 from pymc_nrm.plots.canvas import Canvas, check_names
 from pymc_nrm.plots.options import BACKENDS, LINE, SCATTER, PlotCollection, options_of_plots
 from pymc_nrm.plots.styles import CLUSTER_COLORS, GREY

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_probability
+from pymc_nrm.common.checks import check_probability
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.estimates import distance_unit
 from pymc_nrm.plots.options import HIST, LABELS, LEGEND, VLINE, PlotCollection, options_of_plots

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_flag
+from pymc_nrm.common.checks import check_flag
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_axes import number_axis
 from pymc_nrm.plots.estimates import prior_draws

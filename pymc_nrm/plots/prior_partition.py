@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_axes import (
     draw_intervals,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
 from pymc_nrm.plots.canvas import Canvas, check_names
 from pymc_nrm.plots.estimates import by_size, estimate_labels
 from pymc_nrm.plots.options import IMSHOW, LABELS, LINE_XY, PlotCollection, options_of_plots

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_flag
+from pymc_nrm.common.checks import check_flag
 from pymc_nrm.plots.canvas import Canvas, check_names
 from pymc_nrm.plots.options import LABELS, LINE_XY, SCATTER, PlotCollection, options_of_plots
 from pymc_nrm.plots.styles import CLUSTER_COLORS

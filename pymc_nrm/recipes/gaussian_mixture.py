@@ -6,7 +6,7 @@ import pandas as pd
 import pymc as pm
 import xarray as xr
 
-from pymc_nrm.checks import check_flag, numeric_array
+from pymc_nrm.common.checks import check_flag, numeric_array
 from pymc_nrm.recipes.columns import NUMERIC, check_columns, item_names, numbers_of
 from pymc_nrm.recipes.doubtful import warn_of_doubtful_numbers
 from pymc_nrm.recipes.numeric_block import add_numeric_block, check_covariance

@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 import pymc as pm
 
-from pymc_nrm.checks import check_flag
-from pymc_nrm.distributions.mixture import Mixture
+from pymc_nrm.common.checks import check_flag
 from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, PoissonGamma
+from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.recipes.columns import (
     BINARY,
     CATEGORICAL,

@@ -5,9 +5,9 @@ import warnings
 
 import numpy as np
 
-from pymc_nrm.distributions.mixture import Mixture
 from pymc_nrm.families import NormalGamma, NormalWishart
 from pymc_nrm.families.sample_covariance import check_full_rank, dependent_columns
+from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.recipes.columns import name_of_column
 from pymc_nrm.recipes.ties import with_jittered_ties
 

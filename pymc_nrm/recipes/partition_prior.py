@@ -6,8 +6,8 @@ import pymc as pm
 from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.random.op import RandomVariable
 
-from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.measures import DirichletProcess
+from pymc_nrm.models.partition import Partition
 
 
 def add_partition(measure, together=None):

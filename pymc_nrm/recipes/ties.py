@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from pymc_nrm.checks import numeric_array, random_generator
+from pymc_nrm.common.checks import numeric_array, random_generator
 from pymc_nrm.recipes.columns import name_of_column
 
 __all__ = ["jitter_ties", "with_jittered_ties"]

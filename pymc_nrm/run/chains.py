@@ -4,7 +4,7 @@ import warnings
 
 import pymc as pm
 
-from pymc_nrm.pymc_internals import naming_dead_chains
+from pymc_nrm.common.pymc_internals import naming_dead_chains
 from pymc_nrm.run.checkpoint_step import checkpointed_step
 from pymc_nrm.run.interruption import interrupts_outside_of_conversions
 from pymc_nrm.run.storage import ChainTrace

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import pymc as pm
 from xarray import DataTree
 
-from pymc_nrm.checks import check_flag
+from pymc_nrm.common.checks import check_flag
+from pymc_nrm.common.pymc_internals import warn_divergences, warn_treedepth
 from pymc_nrm.kernels.compilation import same_bits_in_every_process, without_announcements
-from pymc_nrm.model.rvs import partitions_of
-from pymc_nrm.pymc_internals import warn_divergences, warn_treedepth
+from pymc_nrm.models.rvs import partitions_of
 from pymc_nrm.run.chains import run_chains, run_pymc
 from pymc_nrm.run.checkpoint_step import Checkpoints
 from pymc_nrm.run.convergence_report import convergence_report

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.marks import ALL_SLOTS_USED, NESTED
+from pymc_nrm.common.marks import ALL_SLOTS_USED, NESTED
 from pymc_nrm.stats.convergence import convergence_table
 from pymc_nrm.stats.draws import renamed_variables
 from pymc_nrm.stats.partition_convergence import largest_z_quantile, pair_name

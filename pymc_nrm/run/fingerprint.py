@@ -15,9 +15,9 @@ from pytensor.graph.traversal import toposort
 from pytensor.graph.type import Type
 from pytensor.tensor.random.type import RandomType
 
+from pymc_nrm.common.pymc_internals import NOT_SETTINGS, SETTINGS, flatten_steps
 from pymc_nrm.kernels.fingerprints import class_fingerprint, source_fingerprint
 from pymc_nrm.partitions.kind import Kind
-from pymc_nrm.pymc_internals import NOT_SETTINGS, SETTINGS, flatten_steps
 
 _PACKAGES = ("pymc", "pytensor", "numba", "numpy", "scipy")
 _FLAGS = ("floatX", "linker", "optimizer")
@@ -27,7 +27,7 @@ def versions():
     """Versions of everything that computes draws."""
     found = {name: metadata.version(name) for name in _PACKAGES}
     flags = {f"pytensor.config.{name}": str(getattr(pytensor.config, name)) for name in _FLAGS}
-    sources = " ".join(source_fingerprint(layer)[:16] for layer in ("model", "steps"))
+    sources = " ".join(source_fingerprint(layer)[:16] for layer in ("models", "steps"))
     return {"Python": platform.python_version(), **found, "source of pymc_nrm": sources, **flags}
 
 

@@ -4,8 +4,8 @@ import contextlib
 import signal
 import threading
 
+from pymc_nrm.common.pymc_internals import NO_DRAWS
 from pymc_nrm.kernels.interrupts import Interrupted, call_again_later, loses_errors
-from pymc_nrm.pymc_internals import NO_DRAWS
 
 __all__ = ["interrupts_before_draws", "interrupts_outside_of_conversions"]
 

@@ -9,9 +9,9 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
-from pymc_nrm.itemwise.graphs import postorder
-from pymc_nrm.itemwise.local_variables import local_variables
-from pymc_nrm.model.rvs import kind_of, partitions_of
+from pymc_nrm.models.itemwise.graphs import postorder
+from pymc_nrm.models.itemwise.local_variables import local_variables
+from pymc_nrm.models.rvs import kind_of, partitions_of
 
 
 class Role(NamedTuple):

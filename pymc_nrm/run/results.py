@@ -5,8 +5,8 @@ import pymc as pm
 from pymc.util import drop_warning_stat, get_default_varnames
 from xarray import DataTree
 
-from pymc_nrm.marks import ALL_SLOTS_USED, NAME, NUMBER, RENAMED, SLOTS_OF, partition_number
-from pymc_nrm.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
+from pymc_nrm.common.marks import ALL_SLOTS_USED, NAME, NUMBER, RENAMED, SLOTS_OF, partition_number
+from pymc_nrm.common.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
 from pymc_nrm.run.storage import write_rows
 from pymc_nrm.steps.base import LabelStep
 

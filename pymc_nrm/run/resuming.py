@@ -9,9 +9,9 @@ import pymc as pm
 from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
 from xarray import DataTree
 
-from pymc_nrm.checks import check_number
-from pymc_nrm.model.rvs import checked_model
-from pymc_nrm.pymc_internals import default_chains
+from pymc_nrm.common.checks import check_number
+from pymc_nrm.common.pymc_internals import default_chains
+from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.run.checked_run import Report, run_and_check
 from pymc_nrm.run.run_folder import RunFolder
 from pymc_nrm.run.workers import DEFAULT_CHAINS

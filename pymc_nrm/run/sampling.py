@@ -6,8 +6,8 @@ from typing import Any
 import pymc as pm
 from xarray import DataTree
 
-from pymc_nrm.checks import check_count, random_generator
-from pymc_nrm.model.rvs import checked_model, n_items, partitions_of
+from pymc_nrm.common.checks import check_count, random_generator
+from pymc_nrm.models.rvs import checked_model, n_items, partitions_of
 from pymc_nrm.run.checked_run import Report, run_and_check
 from pymc_nrm.run.resuming import begin_run
 from pymc_nrm.run.run_folder import removed_if_nothing_was_drawn

@@ -1,7 +1,7 @@
 """The step for continuous variables of models whose labels index parameters."""
 
-from pymc_nrm.model.rvs import partitions_of
-from pymc_nrm.pymc_internals import accept_in_nuts, flatten_steps, resolve_backend_compile_kwargs
+from pymc_nrm.common.pymc_internals import accept_in_nuts, flatten_steps, resolve_backend_compile_kwargs
+from pymc_nrm.models.rvs import partitions_of
 from pymc_nrm.steps import SlotNUTS
 
 

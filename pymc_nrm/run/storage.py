@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_nrm.common.pymc_internals import BaseTrace
 from pymc_nrm.partitions.labels import smallest_type
-from pymc_nrm.pymc_internals import BaseTrace
 
 # How labels may be kept.
 LABEL_STORAGE = ("full", "compact", "none")

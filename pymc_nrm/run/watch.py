@@ -6,8 +6,8 @@ from collections import deque
 
 from rich.console import Console
 
-from pymc_nrm.model.rvs import n_items, partitions_of
-from pymc_nrm.pymc_internals import default_chains
+from pymc_nrm.common.pymc_internals import default_chains
+from pymc_nrm.models.rvs import n_items, partitions_of
 
 # A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_watch")

@@ -8,8 +8,8 @@ import time
 import cloudpickle
 from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
 
+from pymc_nrm.common.pymc_internals import ParallelSamplingError
 from pymc_nrm.kernels.compilation import same_bits_in_every_process
-from pymc_nrm.pymc_internals import ParallelSamplingError
 from pymc_nrm.run.chains import run_chains
 from pymc_nrm.run.results import join_chains
 from pymc_nrm.run.storage import Storage

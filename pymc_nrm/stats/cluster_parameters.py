@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_name
+from pymc_nrm.common.checks import check_name
 from pymc_nrm.stats.draws import (
     item_dimension,
     partition_draws,

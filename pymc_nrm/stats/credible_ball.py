@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_number
+from pymc_nrm.common.checks import check_number
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import complete_costs, draw_losses
 from pymc_nrm.stats.point_estimate import labels_of_estimate

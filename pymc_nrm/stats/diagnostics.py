@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.marks import ALL_SLOTS_USED
+from pymc_nrm.common.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.convergence import convergence_table
 from pymc_nrm.stats.draws import SAMPLE_DIMS, nested_names, partition_names, posterior_of
 from pymc_nrm.stats.nested.levels import draws_of

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_name
+from pymc_nrm.common.checks import check_name
+from pymc_nrm.common.marks import NAME, NESTED, NUMBER, RENAMED, SLOTS_OF, partition_number
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
-from pymc_nrm.marks import NAME, NESTED, NUMBER, RENAMED, SLOTS_OF, partition_number
 
 __all__ = [
     "nested_names",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import numeric_array
+from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.stats.contingency import as_labels, cell_sums, entropy_table, pair_table
 from pymc_nrm.stats.convergence import sampling_diagnostic
 from pymc_nrm.stats.draws import item_dimension, partition_draws

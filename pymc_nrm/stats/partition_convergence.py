@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from scipy import special
 
-from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.stats.convergence import halves, sampling_diagnostic
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.nested.levels import levels

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count, random_generator
-from pymc_nrm.progress import progress
+from pymc_nrm.common.checks import check_count, random_generator
+from pymc_nrm.common.progress import progress
 from pymc_nrm.stats.contingency import as_labels, cell_sums
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses, loss_table, pair_losses, summarise_losses

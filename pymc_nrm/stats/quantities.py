@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import xlogy
 
-from pymc_nrm.marks import ALL_SLOTS_USED
+from pymc_nrm.common.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.draws import SAMPLE_DIMS, partition_draws
 from pymc_nrm.stats.nested.levels import components_of, levels

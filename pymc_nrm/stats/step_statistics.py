@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.marks import NUMBER, partition_number
+from pymc_nrm.common.marks import NUMBER, partition_number
 from pymc_nrm.stats.draws import sampled_numbers, with_chains
 
 __all__ = ["columns_of", "n_columns", "own_column", "reported_by", "statistics_at", "warn_of_foreign_steps"]

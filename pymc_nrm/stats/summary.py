@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count, random_generator
-from pymc_nrm.marks import ALL_SLOTS_USED
+from pymc_nrm.common.checks import check_count, random_generator
+from pymc_nrm.common.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.convergence import as_number, suppress_division_warnings
 from pymc_nrm.stats.draws import (
     nested_names,

@@ -9,23 +9,23 @@ from pytensor.graph.basic import Variable
 from rich.progress import TextColumn
 from rich.table import Column
 
-from pymc_nrm.checks import random_generator
-from pymc_nrm.distributions.start import is_default_start
+from pymc_nrm.common.checks import random_generator
+from pymc_nrm.common.marks import NUMBER, partition_number
+from pymc_nrm.common.pymc_internals import Competence, StepMethodState, dataclass_state
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE, check_needs
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import lacking, precompile
 from pymc_nrm.kernels.interrupts import Interrupted
-from pymc_nrm.marks import NUMBER, partition_number
-from pymc_nrm.model.dependents import mixtures_of
-from pymc_nrm.model.rvs import checked_model, family_of, kind_of
+from pymc_nrm.models.dependents import mixtures_of
+from pymc_nrm.models.rvs import checked_model, family_of, kind_of
+from pymc_nrm.models.start import is_default_start
 from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
 from pymc_nrm.moves.guide_trees.tree import cut_tree
 from pymc_nrm.moves.weights import draw_weights, weights_of_two
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
 from pymc_nrm.partitions.flat import Flat, Ordered
 from pymc_nrm.partitions.labels import label_counts
-from pymc_nrm.pymc_internals import Competence, StepMethodState, dataclass_state
 from pymc_nrm.steps.finite import check_against_graph, not_finite
 from pymc_nrm.steps.target import Target
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
 from pymc_nrm.moves.gibbs import gibbs_sweep, scan_order
 from pymc_nrm.steps.base import PartitionStep
 

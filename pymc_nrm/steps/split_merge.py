@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.moves.split_merge import SplitMergeOptions, split_merge_moves
 from pymc_nrm.moves.tally import SPLIT_MERGE_STATS, split_merge_statistics

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
+from pymc_nrm.common.pymc_internals import Competence, dataclass_state
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.fingerprints import function_fingerprint
 from pymc_nrm.kernels.generic import Kernel
@@ -15,7 +16,6 @@ from pymc_nrm.moves.guide_trees.guide_tree import block_statistics, guide_tree, 
 from pymc_nrm.moves.guide_trees.tree import cut_tree
 from pymc_nrm.moves.tally import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.moves.tree_guided.cycle import Cycle, MovesPerCycle, tree_guided_cycle
-from pymc_nrm.pymc_internals import Competence, dataclass_state
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState
 
 # Fractions of tuning after which guide trees are regrown, at the hyperparameters of that time.

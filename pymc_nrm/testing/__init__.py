@@ -1,8 +1,7 @@
 """Tests of exactness, for the samplers of this package and for families, measures and models of your own."""
 
 from pymc_nrm.partitions.labels import all_partitions
-from pymc_nrm.testing.enumerated_evidence import log_evidence
-from pymc_nrm.testing.enumeration import exact_posterior, kernel_inputs, total_variation
+from pymc_nrm.testing.enumeration import exact_posterior, kernel_inputs, log_evidence, total_variation
 from pymc_nrm.testing.family_checks import check_family
 from pymc_nrm.testing.figures import CheckError
 from pymc_nrm.testing.forward import ForwardDraw, geweke

@@ -1,16 +1,20 @@
-"""Posterior laws of partitions of a few items, by enumeration."""
+"""Posterior laws and evidence of a few items, by enumeration of their partitions."""
 
+import functools
 from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import numeric_array
+from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE
+from pymc_nrm.kernels.special import log_sum_exp
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions.labels import all_partitions, label_counts
+from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers
+
+MOST_ITEMS = 10
 
 
 def kernel_inputs(family: Any, X: Any) -> tuple[Any, Any]:
@@ -73,36 +77,80 @@ def exact_posterior(measure: Any, family: Any, X: Any) -> tuple[np.ndarray, np.n
     >>> partitions.tolist(), probabilities.round(3).tolist()
     ([[0, 0], [0, 1]], [0.034, 0.966])
     """
-    measure = measure_of_numbers(measure)
-    family, data, n = family_and_data(family, X, user="exact_posterior")
-    if n > 10:
-        raise ValueError(f"X must have at most 10 items; got {n}")
-    partitions = all_partitions(n)
-    bits = 1 << np.arange(n)
-    marginals = {}
-    eppf = {}
-    log_p = np.zeros(len(partitions))
-    for row, labels in enumerate(partitions):
-        counts = label_counts(labels)
-        sizes = tuple(np.sort(counts).tolist())
-        if sizes not in eppf:
-            eppf[sizes] = log_eppf(measure, counts)
-        log_p[row] = eppf[sizes]
-        for cluster in range(len(counts)):
-            members = labels == cluster
-            subset = int(bits[members].sum())
-            if subset not in marginals:
-                marginals[subset] = _log_marginal_of(family, data, np.flatnonzero(members))
-            log_p[row] += marginals[subset]
+    partitions, log_p = _log_joint(measure, family, X, "exact_posterior")
     probabilities = np.exp(log_p - log_p.max())
     return partitions, probabilities / probabilities.sum()
 
 
-def _log_marginal_of(family, data, items):
-    statistics = np.zeros(statistics_size(family))
-    for item in items:
-        add_item(family, statistics, data, item, 1.0)
-    return log_marginal(family, statistics)
+def log_evidence(X: Any, family: Any, measure: Any) -> float:
+    """Log density of the data of a few items, summed over all partitions.
+
+    Parameters
+    ----------
+    X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
+        Data of at most 10 items.
+    family : Family or list of Family
+        With fields that are numbers and arrays.  A list stands for several data sets on the same items.
+    measure : Measure
+        With fields that are numbers.
+
+    Returns
+    -------
+    float
+        ``log p(X)``, the log of the sum over partitions of ``p(partition) prod_c p(X_c)``.
+
+    Raises
+    ------
+    TypeError
+        If ``measure`` is no measure, ``family`` is no family, or a hyperparameter is a tensor or random variable.
+    ValueError
+        If there are more than 10 items, or data or hyperparameters are outside their support.
+
+    See Also
+    --------
+    pymc_nrm.trees.log_evidence_lower_bound : A bound from a tree, for any number of items.
+
+    Examples
+    --------
+    >>> from pymc_nrm.families import PoissonGamma
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> round(log_evidence([0, 9], PoissonGamma(1.0, 1.0), DirichletProcess(1.0)), 4)
+    -8.2837
+    """
+    return float(log_sum_exp(_log_joint(measure, family, X, "log_evidence")[1]))
+
+
+def _log_joint(measure, family, X, user):
+    """All partitions of the items, and the log of ``p(partition) prod_c p(X_c)`` of each."""
+    measure = measure_of_numbers(measure)
+    family, data, n = family_and_data(family, X, user=user)
+    if n > MOST_ITEMS:
+        raise ValueError(f"X must have at most {MOST_ITEMS} items; got {n}")
+    clusters, sizes, which = _clusters_and_sizes(n)
+    log_p = np.array([log_eppf(measure, row[row > 0]) for row in sizes])[which]
+    marginals = _subset_log_marginals(family, data, n)
+    for cluster in clusters:
+        log_p += marginals[cluster]
+    return all_partitions(n), log_p
+
+
+@functools.cache
+def _clusters_and_sizes(n):
+    """Clusters of all partitions as bits, shape (n, n_partitions), 0 for none; distinct sizes, and the row of each."""
+    partitions = all_partitions(n)
+    clusters = np.array([(partitions == cluster) @ (1 << np.arange(n)) for cluster in range(n)])
+    counts = np.sort([(partitions == cluster).sum(axis=1) for cluster in range(n)], axis=0)
+    _, first, which = np.unique((n + 1) ** np.arange(n) @ counts, return_index=True, return_inverse=True)
+    return clusters, counts.T[first], which
+
+
+def _subset_log_marginals(family, data, n):
+    """Log marginals of all sets of items, at the index whose bits are the items; 0 for none, shape (2^n,)."""
+    items = np.zeros((n, statistics_size(family)))
+    for i in range(n):
+        add_item(family, items[i], data, i, 1.0)
+    bits = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1
+    return np.array([log_marginal(family, bits[subset] @ items) if subset else 0.0 for subset in range(1 << n)])
 
 
 def total_variation(p: Any, q: Any) -> float:

@@ -4,17 +4,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_nrm.common.hyperparameters import plain_values
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import log_predictive_without, panel_shape
 from pymc_nrm.families.needs import ITEMS, PREDICTIVE, check_needs
-from pymc_nrm.hyperparameters import plain_values
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.testing import family_kernels as kernels
 from pymc_nrm.testing.family_draw_checks import check_draws
-from pymc_nrm.testing.figures import CheckError, assert_close
+from pymc_nrm.testing.figures import CheckError, assert_close, runner
 from pymc_nrm.testing.symbolic_likelihood import SymbolicLikelihood
 from pymc_nrm.trees.inputs import as_rows, family_and_data
 
@@ -104,7 +104,7 @@ def check_family(family: Any, X: Any, *, compiled: bool = True, random_seed: int
     X = as_rows(X)
     family = complete(plain_values(family), X)
     full = broadcast_hyperparameters(family, *X.shape)
-    case = FamilyCase(family, X, full, local, data, _compiled if compiled else _interpreted)
+    case = FamilyCase(family, X, full, local, data, runner(compiled))
     rng = np.random.default_rng(random_seed)
     _check_rows(case, rng)
     _check_marginals(case, rng)
@@ -116,14 +116,6 @@ def check_family(family: Any, X: Any, *, compiled: bool = True, random_seed: int
         check_draws(case, rng, 20_000 if compiled else 1_500)
     elif len(lacking(case.owner, ITEMS)) < len(ITEMS):
         check_needs(case.owner, ITEMS, "a draw of data")
-
-
-def _compiled(kernel):
-    return kernel
-
-
-def _interpreted(kernel):
-    return kernel.__wrapped__
 
 
 def _check_rows(case, rng):

@@ -1,9 +1,14 @@
 """Comparisons of figures, and the error that names the function whose figures are wrong."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from pytensor.compile.mode import Mode
 from scipy import stats
+
+# For graphs: the values are those of any backend, and nothing is compiled.
+INTERPRETED = Mode(linker="py", optimizer="fast_compile")
 
 
 class CheckError(AssertionError):
@@ -33,6 +38,17 @@ def assert_zero(function: str, owner: Any, what: str, differences: Any) -> None:
             f"{function} of {owner.__name__} is wrong: {what} has mean {mean:.6g} over {len(differences)} draws, with "
             f"a standard error of {error:.2g}, not 0"
         )
+
+
+def slope(function: Callable[[float], Any], step: float) -> Any:
+    """Derivative at 0 by Richardson extrapolation of central differences at two steps: their leading errors cancel."""
+    coarse, fine = ((function(h) - function(-h)) / (2.0 * h) for h in (2.0 * step, step))
+    return (4.0 * fine - coarse) / 3.0
+
+
+def runner(compiled: bool) -> Callable[[Any], Callable[..., Any]]:
+    """What checks call of a kernel: the kernel itself, or its Python function."""
+    return (lambda kernel: kernel) if compiled else (lambda kernel: kernel.__wrapped__)
 
 
 def is_zero(differences: Any) -> bool:

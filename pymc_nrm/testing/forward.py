@@ -12,11 +12,11 @@ from pymc.step_methods import BlockedStep
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pytensor.graph.traversal import ancestors
 
-from pymc_nrm.checks import random_generator
-from pymc_nrm.model.dependents import other_uses
-from pymc_nrm.model.rvs import is_mixture, kind_of, partitions_of
+from pymc_nrm.common.checks import random_generator
+from pymc_nrm.common.pymc_internals import StepMethodState, dataclass_state
+from pymc_nrm.models.dependents import other_uses
+from pymc_nrm.models.rvs import is_mixture, kind_of, partitions_of
 from pymc_nrm.partitions.flat import Flat
-from pymc_nrm.pymc_internals import StepMethodState, dataclass_state
 from pymc_nrm.testing.scores import mean_and_error
 
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
-from pytensor.compile.mode import Mode
 
-from pymc_nrm.hyperparameters import check_values
+from pymc_nrm.common.hyperparameters import check_values
+from pymc_nrm.common.supports import WholeNumber
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.measures.base import (
     draw_log_auxiliary,
@@ -22,8 +22,7 @@ from pymc_nrm.measures.base import (
     weights,
 )
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels, label_counts
-from pymc_nrm.supports import WholeNumber
-from pymc_nrm.testing.figures import CheckError, assert_close, assert_zero
+from pymc_nrm.testing.figures import INTERPRETED, CheckError, assert_close, assert_zero, runner, slope
 from pymc_nrm.trees.inputs import measure_of_numbers
 
 REQUIRED = (
@@ -127,19 +126,17 @@ def _check_symbolic_eppf(measure):
     value = symbolic_log_eppf(owner(**scalars), counts)
     varying = [name for name in measure._fields if not isinstance(_support(measure, name), WholeNumber)]
     gradients = pt.grad(value, [scalars[name] for name in varying], disconnected_inputs="ignore")
-    # Interpreted: the values are those of any backend.
-    mode = Mode(linker="py", optimizer="fast_compile")
     inputs = [*scalars.values(), counts]
-    function = pytensor.function(inputs, [value, *gradients], mode=mode, on_unused_input="ignore")
+    function = pytensor.function(inputs, [value, *gradients], mode=INTERPRETED, on_unused_input="ignore")
     for sizes in ([1], [4], [1, 1, 1], [30, 20, 5, 1, 1, 1], [50_000, 49_998, 1, 1]):
         found, *slopes = function(*measure, np.array(sizes))
         words = f"for clusters of {sizes} items"
         assert_close("symbolic_log_eppf", owner, f"{words} it is", found, log_eppf(measure, np.array(sizes)))
-        for name, slope in zip(varying, slopes, strict=True):
-            given = float(slope) * _scale(measure, name)
+        for name, derivative in zip(varying, slopes, strict=True):
+            given = float(derivative) * _scale(measure, name)
             title = f"{words} its derivative in {name} is"
-            if not math.isfinite(float(slope)):
-                raise CheckError(f"symbolic_log_eppf of {owner.__name__} is wrong: {title} {float(slope)}")
+            if not math.isfinite(float(derivative)):
+                raise CheckError(f"symbolic_log_eppf of {owner.__name__} is wrong: {title} {float(derivative)}")
             tolerance = 1e-5 * (1.0 + abs(float(found)))
             title = f"{words} its derivative in {name}, times {_scale(measure, name)}, is"
             expected = _slope(measure, name, np.array(sizes))
@@ -176,9 +173,7 @@ def _slope(measure, name, counts):
     def at(step):
         return log_eppf(measure._replace(**{name: value + step * scale}), counts)
 
-    # Richardson extrapolation of central differences at two steps: their leading errors cancel.
-    coarse, fine = ((at(h) - at(-h)) / (2.0 * h) for h in (2e-3, 1e-3))
-    return (4.0 * fine - coarse) / 3.0
+    return slope(at, 1e-3)
 
 
 def _check_numbers_of_clusters(measure):
@@ -238,7 +233,7 @@ def _log_densities(measure, counts, log_u):
 
 def _integrate(measure, counts, rng, compiled):
     """Integrate the joint density over the auxiliary variable: trapezoid rule in log u, around draws of it."""
-    log_densities = _log_densities if compiled else _log_densities.__wrapped__
+    log_densities = runner(compiled)(_log_densities)
     n = int(counts.sum())
     draws = np.array([draw_log_auxiliary(measure, n, len(counts), rng) for _ in range(200)])
     ends = [draws.min(), draws.max()]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from pymc_nrm.checks import check_number, numeric_array
+from pymc_nrm.common.checks import check_number, numeric_array
 
 
 def partition_index(labels: Any, partitions: Any) -> np.ndarray:

@@ -7,10 +7,10 @@ import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
 from scipy import sparse
 
+from pymc_nrm.common.supports import WholeNumber
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import log_likelihood
-from pymc_nrm.supports import WholeNumber
-from pymc_nrm.testing.figures import CheckError
+from pymc_nrm.testing.figures import CheckError, slope
 
 
 class SymbolicLikelihood:
@@ -60,9 +60,7 @@ class SymbolicLikelihood:
             def along(step, name=name, at=at, direction=direction):
                 return self._function(labels, *(self._values | {name: at + step * direction}).values())[0]
 
-            # Richardson extrapolation of central differences at two steps: their leading errors cancel.
-            coarse, fine = ((along(h) - along(-h)) / (2.0 * h) for h in (2e-4, 1e-4))
-            expected = (4.0 * fine - coarse) / 3.0
+            expected = slope(along, 1e-4)
             given = float(np.sum(gradient * direction))
             if not np.isclose(given, expected, rtol=1e-5, atol=1e-6 * (1.0 + abs(float(value)))):
                 raise CheckError(f"{title} along {direction.tolist()} is {given}, the slope {expected}")

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
-from pytensor.compile.mode import Mode
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
+from pymc_nrm.common.hyperparameters import plain_values
 from pymc_nrm.families.base import Centred, localise, prepare_data
 from pymc_nrm.families.diffusion.base import (
     add_square,
@@ -21,10 +21,9 @@ from pymc_nrm.families.diffusion.base import (
 from pymc_nrm.families.diffusion.messages import log_likelihood, node_moments, residual_scatter
 from pymc_nrm.families.diffusion.node_tree import build_node_tree
 from pymc_nrm.families.needs import check_needs
-from pymc_nrm.hyperparameters import plain_values
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.testing.figures import CheckError, assert_close, assert_zero
+from pymc_nrm.testing.figures import INTERPRETED, CheckError, assert_close, assert_zero, runner, slope
 from pymc_nrm.trees.inputs import as_rows
 
 __all__ = ["check_tree_family"]
@@ -91,7 +90,7 @@ def check_tree_family(family: Any, X: Any, depth: int = 2, *, compiled: bool = T
     full = type(full)(*[float(h) if np.ndim(h) == 0 else np.array(h, dtype="float64", order="C") for h in full])
     data = prepare_data(full, X)
     local, rng = localise(full, data), np.random.default_rng(random_seed)
-    run = (lambda function: function) if compiled else (lambda function: function.__wrapped__)
+    run = runner(compiled)
     items = np.arange(n)
     for shift in (0, 1, 20):
         paths = np.column_stack([items % 2**level for level in range(shift, shift + depth)])
@@ -113,14 +112,13 @@ def _sums(family, paths, data, run):
 
 
 def _check_symbolic(family, paths, X, value):
-    mode = Mode("py", "fast_compile")
     steps = pt.dvector("steps")
     directions = [field if np.any(field) else np.ones_like(field) for field in family]
     moved = type(family)(
         *[field + steps[k] * way for k, (field, way) in enumerate(zip(family, directions, strict=True))]
     )
     graph = symbolic_log_likelihood(moved, pt.constant(paths), pt.constant(X))
-    function = pytensor.function([steps], [graph, pt.grad(graph, steps)], mode=mode)
+    function = pytensor.function([steps], [graph, pt.grad(graph, steps)], mode=INTERPRETED)
     found, gradient = function(np.zeros(len(family)))
     owner, words = type(family), f"in a tree with {len(np.unique(paths[:, -1]))} leaves"
     if not np.isclose(found, value, rtol=1e-9, atol=1e-8):
@@ -128,9 +126,8 @@ def _check_symbolic(family, paths, X, value):
             f"symbolic_log_likelihood or scatter_log_likelihood of {owner.__name__} is wrong: the log density of the "
             f"data {words} is {found} by the former and {value} by the latter"
         )
-    for k, name in enumerate(family._fields):
-        step = 1e-5 * np.eye(len(family))[k]
-        numeric = (function(step)[0] - function(-step)[0]) / 2e-5
+    for k, (name, unit) in enumerate(zip(family._fields, np.eye(len(family)), strict=True)):
+        numeric = slope(lambda step, unit=unit: function(step * unit)[0], 1e-5)
         what = f"its derivative by {name} {words} is"
         assert_close("symbolic_log_likelihood", owner, what, gradient[k], numeric, 1e-5, 1e-4)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.kernels.generic import kernel
@@ -13,11 +13,9 @@ from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees.greedy import Units, item_units, join_units
 from pymc_nrm.moves.guide_trees.potentials import log_potential
 from pymc_nrm.moves.guide_trees.tree import build_tree
-from pymc_nrm.trees.clustering import checked_log_u, typical_log_u
+from pymc_nrm.trees.clustering import checked_log_u, pilot_log_u
 from pymc_nrm.trees.clustering_result import Dendrogram, make_dendrogram
-from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers, select_items
-
-_PILOT_ITEMS = 250
+from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers
 
 # Trees over groups are split into at most this many units per group.
 _UNITS_PER_GROUP = 4
@@ -81,27 +79,16 @@ def bayes_kmeans_bhc(
     """
     measure = measure_of_numbers(measure)
     kernel_family, data, n = family_and_data(family, X)
-    if n_clusters is None:
-        n_clusters = round(n**0.5)
-    else:
+    if n_clusters is not None:
         check_count("n_clusters", n_clusters, 1, n)
     rng = random_generator(random_seed)
-    log_u = _pilot_log_u(rng, measure, family, X, n) if u is None else checked_log_u(u)
+    log_u = pilot_log_u(rng, measure, family, X, _grow, 250, 1) if u is None else checked_log_u(u)
     return _grow(rng, measure, log_u, kernel_family, data, n, n_clusters, fixed_u=u is not None)
 
 
-def _pilot_log_u(rng, measure, family, X, n):
-    """A typical log u for n items and as many clusters as a pilot run finds among some of them."""
-    items = rng.permutation(n)[:_PILOT_ITEMS]
-    family, data, n_pilot = family_and_data(*select_items(family, X, items))
-    log_u = typical_log_u(rng, measure, n_pilot, min(2, n_pilot))
-    pilot = _grow(rng, measure, log_u, family, data, n_pilot, round(n_pilot**0.5), fixed_u=False)
-    return typical_log_u(rng, measure, n, pilot.n_clusters)
-
-
-def _grow(rng, measure, log_u, family, data, n, n_clusters, *, fixed_u):
+def _grow(rng, measure, log_u, family, data, n, n_clusters=None, *, fixed_u):
     table = weights(measure, n, log_u)
-    group = _assign(family, data, rng.permutation(n), n_clusters)
+    group = _assign(family, data, rng.permutation(n), n_clusters or round(n**0.5))
     members = np.argsort(group, kind="stable")
     ends = np.cumsum(np.bincount(group))
     merges, log_d, tops, units = _group_units(table, family, data, members, ends[np.diff(ends, prepend=0) > 0])

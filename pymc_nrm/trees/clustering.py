@@ -1,18 +1,23 @@
-"""Greedy and incremental Bayesian hierarchical clustering for users."""
+"""Greedy and incremental Bayesian hierarchical clustering, of all data at once or in batches."""
 
 from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count, check_number, random_generator
+from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.measures.base import draw_log_auxiliary, weights
 from pymc_nrm.moves.guide_trees.greedy import item_units, join_forest, join_units
-from pymc_nrm.moves.guide_trees.incremental import BALANCE_DEPTH, grow_forest
+from pymc_nrm.moves.guide_trees.incremental import BALANCE_DEPTH, extend_forest, grow_forest
 from pymc_nrm.moves.guide_trees.tree import build_tree
 from pymc_nrm.trees.clustering_result import Dendrogram, make_dendrogram
-from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers, select_items
-
-_PILOT_ITEMS = 500
+from pymc_nrm.trees.inputs import (
+    as_rows,
+    check_numeric_family,
+    family_and_data,
+    measure_of_numbers,
+    select_items,
+    with_more_rows,
+)
 
 
 def bhc(X: Any, family: Any, measure: Any, *, u: float | None = None, random_seed: Any = None) -> Dendrogram:
@@ -65,7 +70,7 @@ def bhc(X: Any, family: Any, measure: Any, *, u: float | None = None, random_see
     measure = measure_of_numbers(measure)
     kernel_family, data, n = family_and_data(family, X)
     rng = random_generator(random_seed)
-    log_u = pilot_log_u(rng, measure, family, X) if u is None else checked_log_u(u)
+    log_u = pilot_log_u(rng, measure, family, X, grow) if u is None else checked_log_u(u)
     table = weights(measure, n, log_u)
     units = item_units(table, kernel_family, data, np.arange(n))
     merges, log_d, _ = join_units(units, table, kernel_family, np.empty((n, n)))
@@ -146,10 +151,10 @@ def ibhc(
     balance_depth = checked_depth(balance_depth)
     kernel_family, data, n = family_and_data(family, X)
     rng = random_generator(random_seed)
-    log_u = pilot_log_u(rng, measure, family, X) if u is None else checked_log_u(u)
+    log_u = pilot_log_u(rng, measure, family, X, grow) if u is None else checked_log_u(u)
     best = None
     for _ in range(n_passes):
-        result = _grow(rng, measure, log_u, kernel_family, data, n, balance_depth, fixed_u=u is not None)
+        result = grow(rng, measure, log_u, kernel_family, data, n, balance_depth, fixed_u=u is not None)
         if best is None or result.log_evidence > best.log_evidence:
             best = result
         if u is None:
@@ -157,25 +162,125 @@ def ibhc(
     return best
 
 
-def pilot_log_u(rng, measure, family, X):
-    """Log u for growing a first tree, from two small trees over up to 500 items.
+class IncrementalClustering:
+    """Incremental Bayesian hierarchical clustering of a stream of data.
 
-    The first tree expects two clusters, the second as many as the first has at its most probable u.  The number of
+    Each batch is inserted into the forest of the earlier ones, as in :func:`~pymc_nrm.trees.ibhc`.  First, u is redrawn
+    for the new number of items, all potentials are recomputed under it, and nodes that now have d > 1 are dissolved.
+
+    Parameters
+    ----------
+    family : Family or list of Family
+        Hyperparameters are numbers and arrays.
+    measure : Measure
+        Hyperparameters are numbers.
+    u : positive float, optional
+        Auxiliary variable, by default redrawn for each batch.
+    balance_depth : int or None
+        As in :func:`~pymc_nrm.trees.ibhc`.
+    random_seed : int, numpy.random.Generator, optional
+
+    Notes
+    -----
+    Besides inserting its own items, a batch takes time in proportion to all items so far.  All data are kept.
+
+    Examples
+    --------
+    >>> from pymc_nrm.families import NormalGamma
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> family = NormalGamma(mu=5.0, kappa=0.01, alpha=2.0, beta=0.1)
+    >>> clustering = IncrementalClustering(family, DirichletProcess(1.0), random_seed=1)
+    >>> clustering.partial_fit([0.0, 9.0]).partial_fit([0.3, 9.1]).dendrogram().labels.tolist()
+    [0, 1, 0, 1]
+    """
+
+    def __init__(
+        self,
+        family: Any,
+        measure: Any,
+        *,
+        u: float | None = None,
+        balance_depth: int = BALANCE_DEPTH,
+        random_seed: Any = None,
+    ) -> None:
+        check_numeric_family(family)
+        self.family = family
+        self.measure = measure_of_numbers(measure)
+        self._fixed_log_u = None if u is None else checked_log_u(u)
+        self._balance_depth = checked_depth(balance_depth)
+        self._rng = random_generator(random_seed)
+        self._X = self._forest = self._inputs = None
+
+    def partial_fit(self, X: Any) -> "IncrementalClustering":
+        """Insert further items.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
+            One row for each new item.
+
+        Returns
+        -------
+        IncrementalClustering
+            The object itself.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If data or hyperparameters are outside their support; earlier items are kept.
+        """
+        X = with_more_rows(self.family, self._X, X, "X")
+        family, data, n = family_and_data(self.family, X)
+        rng = self._rng
+        log_u = self._fixed_log_u
+        if self._forest is None:
+            log_u = pilot_log_u(rng, self.measure, self.family, X, grow) if log_u is None else log_u
+            table = weights(self.measure, n, log_u)
+            forest = grow_forest(rng, table, family, data, n, self._balance_depth)
+        else:
+            if log_u is None:
+                log_u = float(draw_log_auxiliary(self.measure, n, int(self._forest.n_roots[0]), rng))
+            table = weights(self.measure, n, log_u)
+            forest = extend_forest(rng, self._forest, table, family, data, n, self._balance_depth)
+        self._X, self._forest, self._inputs = X, forest, (log_u, table, family, data)
+        return self
+
+    def dendrogram(self) -> Dendrogram:
+        """The forest so far, with its roots joined by greedy clustering.
+
+        Returns
+        -------
+        Dendrogram
+
+        Raises
+        ------
+        ValueError
+            If there are no data yet.
+        """
+        if self._forest is None:
+            raise ValueError("there are no data yet; call partial_fit first")
+        log_u, table, family, data = self._inputs
+        tree = join_forest(self._rng, self._forest, table, family, data)
+        return make_dendrogram(tree, self.measure, log_u, family, data, fixed_u=self._fixed_log_u is not None)
+
+
+def pilot_log_u(rng, measure, family, X, grow, n_items=500, n_trees=2):
+    """Log u for growing a first tree, from small trees over some of the items, each grown by ``grow``.
+
+    The first tree expects two clusters, the next as many as the one before has at its most probable u.  The number of
     trees that incremental clustering leaves is no guide: if u is too large, items that belong together stay alone, and
     more trees suggest an even larger u.
     """
-    first = X[0] if isinstance(family, list) else X
-    n = as_rows(first).shape[0]
-    items = rng.permutation(n)[:_PILOT_ITEMS]
-    family, data, n_pilot = family_and_data(*select_items(family, X, items))
+    n = as_rows(X[0] if isinstance(family, list) else X).shape[0]
+    family, data, n_pilot = family_and_data(*select_items(family, X, rng.permutation(n)[:n_items]))
     n_clusters = min(2, n_pilot)
-    for _ in range(2):
+    for _ in range(n_trees):
         log_u = typical_log_u(rng, measure, n_pilot, n_clusters)
-        n_clusters = _grow(rng, measure, log_u, family, data, n_pilot, BALANCE_DEPTH, fixed_u=False).n_clusters
+        n_clusters = grow(rng, measure, log_u, family, data, n_pilot, fixed_u=False).n_clusters
     return typical_log_u(rng, measure, n, n_clusters)
 
 
-def _grow(rng, measure, log_u, family, data, n, balance_depth, *, fixed_u):
+def grow(rng, measure, log_u, family, data, n, balance_depth=BALANCE_DEPTH, *, fixed_u):
     """One pass of incremental clustering."""
     table = weights(measure, n, log_u)
     forest = grow_forest(rng, table, family, data, n, balance_depth)

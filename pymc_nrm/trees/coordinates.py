@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_nrm.hyperparameters import plain_values
-from pymc_nrm.supports import Support
+from pymc_nrm.common.hyperparameters import plain_values
+from pymc_nrm.common.supports import Support
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -4,13 +4,13 @@ import numpy as np
 from pytensor.graph.basic import Variable
 from scipy import sparse
 
-from pymc_nrm.checks import naming, numeric_array
+from pymc_nrm.common.checks import naming, numeric_array
+from pymc_nrm.common.hyperparameters import plain_values
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import check_resolution, complete, localise, prepare_data
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE, check_needs, is_family
 from pymc_nrm.families.product import product, product_data
-from pymc_nrm.hyperparameters import plain_values
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import check_measure_hyperparameters, weights
 
@@ -91,6 +91,24 @@ def as_rows(X, argument="X"):
     if X.ndim not in (1, 2):
         raise ValueError(f"{argument} must have shape (n, d) or (n,); got shape {X.shape}")
     return X[:, None] if X.ndim == 1 else X
+
+
+def with_more_rows(family, X, new, argument):
+    """Data, or each data set for a list of families, followed by new rows; X is None if there are no data yet."""
+    if isinstance(family, list):
+        if not isinstance(new, list) or len(new) != len(family):
+            raise ValueError(f"{argument} must be a list of as many data sets as families, {len(family)}; got {new!r}")
+        sets = zip(family, [None] * len(new) if X is None else X, new, strict=True)
+        return [with_more_rows(*one, argument) for one in sets]
+    new = as_rows(new, argument)
+    if X is None:
+        return new
+    X = as_rows(X)
+    if X.shape[1] != new.shape[1]:
+        raise ValueError(f"{argument} must have {X.shape[1]} features like the data before; got {new.shape[1]}")
+    if sparse.issparse(X) or sparse.issparse(new):
+        return sparse.vstack([sparse.csr_array(X), sparse.csr_array(new)], format="csr")
+    return np.concatenate([X, new])
 
 
 def _reject_tensors(parameters):

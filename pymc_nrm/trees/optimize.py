@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count, check_number, random_generator
+from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.trees.bound_gradient import TreeBound
 from pymc_nrm.trees.clustering import bhc
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.special import logsumexp
 
 from pymc_nrm.families.base import cache_size, log_predictive, refresh_cache, statistics_size
@@ -12,10 +11,9 @@ from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.measures.base import log_joint_increment, weights
 from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
 from pymc_nrm.moves.guide_trees.tree import Tree
-from pymc_nrm.trees.bounds import start_of_search
 from pymc_nrm.trees.clustering_result import Dendrogram
 from pymc_nrm.trees.evidence import u_given_tree
-from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers
+from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers, with_more_rows
 from pymc_nrm.trees.tree_posterior import add_node, checked_tree, inner_statistics, log_add, node_log_probabilities
 
 
@@ -79,26 +77,18 @@ def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: 
     """
     measure = measure_of_numbers(measure)
     n = family_and_data(family, X)[2]
-    tree, first_u = checked_tree(tree, n), start_of_search(tree, n)
-    family, data, n_all = family_and_data(*_with_new_items(family, X, X_new))
+    tree, first_u = checked_tree(tree, n)
+    X = with_more_rows(family, X, X_new, "X_new")
+    family, data, n_all = family_and_data(_without_values_per_item(family), X)
     log_omega = _log_weights(tree, measure, tree_log_marginals(tree, family, data), first_u)
     return _mixture(tree, log_omega, family, data, n_all - n)
 
 
-def _with_new_items(family, X, X_new):
-    """Families without values per item, and the data followed by the new items."""
+def _without_values_per_item(family):
+    """A family, or each of a list, with None for hyperparameters that have one value per item of the data."""
     if isinstance(family, list):
-        if not isinstance(X_new, list) or len(X_new) != len(family):
-            raise ValueError("a list of families needs a list of as many sets of new items")
-        pairs = [_with_new_items(*triple) for triple in zip(family, X, X_new, strict=True)]
-        return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    rows, new = as_rows(X), as_rows(X_new)
-    if rows.shape[1] != new.shape[1]:
-        raise ValueError(f"X_new must have {rows.shape[1]} features like X; got {new.shape[1]}")
-    family = family._replace(**{name: None for name, h in family.hyperparameters.items() if h.core[:1] == ("n",)})
-    if sparse.issparse(rows) or sparse.issparse(new):
-        return family, sparse.vstack([sparse.csr_array(rows), sparse.csr_array(new)], format="csr")
-    return family, np.concatenate([rows, new])
+        return [_without_values_per_item(one) for one in family]
+    return family._replace(**{name: None for name, h in family.hyperparameters.items() if h.core[:1] == ("n",)})
 
 
 def _log_weights(tree, measure, log_marginal, log_u):

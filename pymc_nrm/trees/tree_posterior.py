@@ -7,22 +7,23 @@ import numpy as np
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
-from pymc_nrm.kernels.special import softplus
+from pymc_nrm.kernels.special import softplus, sum_rows
 from pymc_nrm.moves.guide_trees.tree import Tree, check_tree
 from pymc_nrm.trees.clustering_result import Dendrogram
 
 
 def checked_tree(tree, n):
-    """The tree of a dendrogram, or the tree itself, checked against the data."""
+    """The tree of a dendrogram, or a tree, checked against the data; and where to look for the mode of log u."""
+    log_u = float(np.log(n))
     if isinstance(tree, Dendrogram):
-        tree = tree.tree
+        tree, log_u = tree.tree, tree.log_u
     elif isinstance(tree, Tree):
         check_tree(tree)
     else:
         raise TypeError(f"tree must be a Dendrogram or a Tree; got {tree!r}")
     if len(tree.order) != n:
         raise ValueError(f"the tree has {len(tree.order)} leaves, the data have {n} rows")
-    return tree
+    return tree, log_u
 
 
 @kernel
@@ -65,8 +66,7 @@ def add_node(family, statistics, data, rows, v):
     if v < n:
         add_item(family, statistics, data, v, 1.0)
     else:
-        for j in range(statistics.shape[0]):
-            statistics[j] += rows[v - n, j]
+        sum_rows(statistics, statistics, rows[v - n])
 
 
 @kernel

@@ -8,9 +8,9 @@ import pymc as pm
 from cases import FAMILIES, MEASURES
 from laws import assert_law, posterior
 
-from pymc_nrm.distributions.mixture import Mixture
-from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.measures.base import log_joint_term, weights
+from pymc_nrm.models.mixture import Mixture
+from pymc_nrm.models.partition import Partition
 from pymc_nrm.testing import largest_z, mean_and_error
 
 CHAINS, DRAWS = 2, 2_500

@@ -17,7 +17,7 @@ from pymc_nrm.moves.gibbs import gibbs_sweep
 from pymc_nrm.moves.guide_trees.tree import build_tree
 from pymc_nrm.moves.tally import empty_tally
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
-from pymc_nrm.partitions.labels import all_partitions, canonical_labels
+from pymc_nrm.partitions.labels import all_partitions, canonical_labels, rename_in_order
 from pymc_nrm.published.lee_choi.canonical_split_merge import canonical_items, canonical_moves
 from pymc_nrm.published.lee_choi.published_moves import (
     forest_labels,
@@ -69,13 +69,15 @@ def canonical_chain(rng, starts, tables, family, data, tree, n_global, n_levels)
             labels = starts[t]
         k = labels.max()
         table = Weights(tables.join[k, t], tables.moment[k, t])
-        state, tally = canonical_moves(rng, build_state(labels, family, data), table, family, data, tree, n_global)
+        found, tally = canonical_moves(rng, labels, table, family, data, tree, n_global)
+        rename_in_order(found, labels.shape[0])
         outcomes[0] += tally.accepted
         outcomes[1] += tally.proposed - tally.accepted
         if n_levels >= 0:
+            state = build_state(found, family, data)
             state, _ = gibbs_sweep(rng, state, table, family, data, canonical_items(rng, tree, n_levels))
-        draws[t] = ordered_labels(state)
-        labels = draws[t]
+            found = ordered_labels(state)
+        draws[t] = labels = found
     return draws, outcomes
 
 
@@ -84,20 +86,13 @@ def published_chain(rng, forest, tables, family, data, n_global, n_levels, n_dra
     """Labels after each of ``n_draws`` rounds that keep their trees, shape (n_draws, n)."""
     n = forest.roots.shape[0]
     draws = np.empty((n_draws, n), dtype=np.int64)
-    names = np.empty(n, dtype=np.int64)
     for t in range(n_draws):
         k = forest.n_roots[0] - 1
         table = Weights(tables.join[k, t], tables.moment[k, t])
         refresh_forest(forest, table, family, data)
         published_cycle(rng, forest, table, family, data, n_global, n_levels)
-        names[:] = -1
-        count = 0
-        labels = forest_labels(forest)
-        for i in range(n):
-            if names[labels[i]] < 0:
-                names[labels[i]] = count
-                count += 1
-            draws[t, i] = names[labels[i]]
+        draws[t] = forest_labels(forest)
+        rename_in_order(draws[t], n)
     return draws
 
 

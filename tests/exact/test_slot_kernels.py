@@ -167,29 +167,3 @@ def test_wrong_weights_are_seen():
     labels, _ = run(case, "NGG", log_ratio=wrong)
     with pytest.raises(AssertionError):
         assert_law(labels, *law("NGG", case.max_clusters, case.mixture))
-
-
-@pytest.mark.parametrize(("max_clusters", "mean"), [(4, 1.5), (4, 30.0), (1, 2.0)])
-def test_truncation_is_a_ratio_of_sums(max_clusters, mean):
-    def total(m):
-        return sum(mean**j / math.factorial(j) for j in range(m + 1))
-
-    expected = [math.log(total(max_clusters - k) / total(max_clusters - k - 1)) for k in range(max_clusters)]
-    np.testing.assert_allclose(log_truncation(max_clusters, mean), expected, rtol=1e-12)
-
-
-def test_pools_hold_all_occupied_slots_and_a_poisson_number_of_empty_ones():
-    rng, counts, mean = np.random.default_rng(3), np.array([0, 3, 0, 0, 1, 0]), 1.5
-    sizes, members = np.zeros(5), np.zeros(6)
-    n_draws = 20_000
-    for _ in range(n_draws):
-        slots, n_occupied = draw_pool(rng, counts, mean)
-        assert slots[:n_occupied].tolist() == [1, 4]
-        assert len(set(slots.tolist())) == len(slots)
-        sizes[len(slots) - 2] += 1
-        members[slots[n_occupied:]] += 1
-    expected = np.array([mean**j / math.factorial(j) for j in range(5)])
-    assert chisquare(sizes, n_draws * expected / expected.sum()).pvalue > 1e-5
-    empty = members[counts == 0]
-    # Pools of several empty slots make these counts less variable than independent ones.
-    assert chisquare(empty).pvalue > 1e-5

@@ -98,35 +98,25 @@ def check(measure, K, draws, counts=False, nuts=nrm.SlotNUTS, **options):
     assert abs(mean) < 4.5 * error
 
 
-def test_steps_have_the_posterior_law():
-    check("DP", 6, 1500, n_sweeps=2)
+LONG = [
+    ("DP", 6, {}),
+    ("DP", 3, {"n_sweeps": 1, "mean_empty": 0.5}),
+    ("NGG", 6, {"n_sweeps": 1}),
+    ("NGG", 3, {}),
+    ("PY below 0", 20, {"mean_empty": 2.0}),
+    ("MFM", 4, {}),
+    ("NGG", 3, {"counts": True, "n_sweeps": 1}),
+    ("NGG", 8, {"counts": True, "n_sweeps": 1}),
+    ("DP", 4, {"nuts": pm.NUTS}),
+]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("measure", "K", "options"),
-    [
-        ("DP", 6, {}),
-        ("DP", 3, {"n_sweeps": 1, "mean_empty": 0.5}),
-        ("NGG", 6, {"n_sweeps": 1}),
-        ("NGG", 3, {}),
-        ("PY below 0", 20, {"mean_empty": 2.0}),
-        ("MFM", 4, {}),
-    ],
+    ("measure", "K", "options", "draws"),
+    [("DP", 6, {"n_sweeps": 2}, 1500), *[pytest.param(*row, 10_000, marks=pytest.mark.slow) for row in LONG]],
 )
-def test_steps_have_the_posterior_law_in_long_runs(measure, K, options):
-    check(measure, K, 10_000, **options)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("K", [3, 8])
-def test_steps_have_the_posterior_law_with_a_mixture_beside(K):
-    check("NGG", K, 8_000, counts=True, n_sweeps=1)
-
-
-@pytest.mark.slow
-def test_stock_nuts_has_the_posterior_law():
-    check("DP", 4, 10_000, nuts=pm.NUTS)
+def test_steps_have_the_posterior_law(measure, K, options, draws):
+    check(measure, K, draws, **options)
 
 
 @pytest.mark.slow

@@ -7,8 +7,8 @@ from cases import MEASURES, SAMPLERS, TREE_MOVES, rows
 from laws import assert_law, posterior
 from models import check_step, make_model, run
 
-from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.measures.base import log_eppf, log_joint_term, weights
+from pymc_nrm.models.partition import Partition
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.steps.split_merge import SplitMerge
 

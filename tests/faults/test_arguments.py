@@ -10,7 +10,7 @@ import xarray as xr
 
 import pymc_nrm as nrm
 from pymc_nrm import plots, stats, testing, trees
-from pymc_nrm.hyperparameters import plain_values
+from pymc_nrm.common.hyperparameters import plain_values
 from pymc_nrm.partitions.labels import all_partitions
 
 X = np.random.default_rng(1).normal(size=(4, 2))

@@ -18,61 +18,31 @@ from hypothesis import HealthCheck, given, settings
 KIND, STEP = ("NormalGamma",), ("MarginalGibbs",)
 
 
-def core(count):
-    return settings(
-        max_examples=count,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
+# Numbers of examples and where they come from.
+CORE = {
+    "steps": (40, models.step_cases(KIND, STEP)),
+    "partitions without data": (15, models.prior_cases(STEP)),
+    "trees": (30, tree_calls.tree_cases(KIND, ("bhc",))),
+    "hyperparameters from data": (30, tree_calls.from_data_cases()),
+    "functions of draws": (60, afterwards.statistic_cases()),
+    "functions of draws and model": (40, afterwards.prediction_cases(KIND)),
+    "plots": (8, afterwards.plot_cases()),
+}
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_examples(name):
+    count, cases = CORE[name]
+
+    @settings(
+        max_examples=count, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
     )
+    @given(cases)
+    def attack(case):
+        outcome = judge(case)
+        assert not outcome.failed, f"{outcome.verdict}: {outcome.message}\n{case!r}"
 
-
-def assert_allowed(case):
-    outcome = judge(case)
-    assert not outcome.failed, f"{outcome.verdict}: {outcome.message}\n{case!r}"
-
-
-@core(40)
-@given(models.step_cases(KIND, STEP))
-def test_steps(case):
-    assert_allowed(case)
-
-
-@core(15)
-@given(models.prior_cases(STEP))
-def test_partitions_without_data(case):
-    assert_allowed(case)
-
-
-@core(30)
-@given(tree_calls.tree_cases(KIND, ("bhc",)))
-def test_trees(case):
-    assert_allowed(case)
-
-
-@core(30)
-@given(tree_calls.from_data_cases())
-def test_hyperparameters_from_data(case):
-    assert_allowed(case)
-
-
-@core(60)
-@given(afterwards.statistic_cases())
-def test_functions_of_draws(case):
-    assert_allowed(case)
-
-
-@core(40)
-@given(afterwards.prediction_cases(KIND))
-def test_functions_of_draws_and_model(case):
-    assert_allowed(case)
-
-
-@core(8)
-@given(afterwards.plot_cases())
-def test_plots(case):
-    assert_allowed(case)
+    attack()
 
 
 @pytest.mark.slow

@@ -11,9 +11,9 @@ import xarray as xr
 from pymc.logprob.utils import ParameterValueError
 
 import pymc_nrm as nrm
+from pymc_nrm.common.supports import SUPPORTS, Hyperparameter
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.steps.target import Target
-from pymc_nrm.supports import SUPPORTS, Hyperparameter
 
 X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6]])
 LEVELS = np.array([[0, 1], [1, 2], [0, 0]])

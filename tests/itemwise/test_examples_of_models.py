@@ -9,7 +9,7 @@ from distribution_cases import DISTRIBUTIONS
 from itemwise_cases import CHEAP, EXAMPLES, SUBJECT, K, N, random_point
 
 import pymc_nrm as nrm
-from pymc_nrm.itemwise.item_table import ItemTable
+from pymc_nrm.models.itemwise.item_table import ItemTable
 
 
 def rows_of(name):

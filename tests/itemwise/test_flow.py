@@ -7,10 +7,10 @@ import pytest
 from itemwise_cases import SUBJECT, K, N, X
 from pytensor.tensor.special import log_softmax
 
-from pymc_nrm.itemwise.flow import LabelFlow
-from pymc_nrm.itemwise.graphs import Expanded, PresentValues
-from pymc_nrm.itemwise.lifting import computed_by_slot
-from pymc_nrm.itemwise.rows import NotItemwise
+from pymc_nrm.models.itemwise.flow import LabelFlow
+from pymc_nrm.models.itemwise.graphs import Expanded, PresentValues
+from pymc_nrm.models.itemwise.lifting import computed_by_slot
+from pymc_nrm.models.itemwise.rows import NotItemwise
 
 RNG = np.random.default_rng(4)
 VECTOR, MATRIX, CUBE = (pt.constant(RNG.normal(size=shape)) for shape in [K, (K, 3), (K, 2, 3)])

@@ -9,7 +9,7 @@ import scipy.stats
 from itemwise_cases import BINARY, CHEAP, COUNTS, SUBJECT, TIME, K, N, X, Y, normal
 
 import pymc_nrm as nrm
-from pymc_nrm.itemwise.item_table import ItemTable
+from pymc_nrm.models.itemwise.item_table import ItemTable
 
 SLOTS = np.arange(K)
 LABELS = np.zeros(N, dtype="int64")

@@ -9,7 +9,7 @@ from pymc.distributions import transforms
 from pytensor.compile.ops import wrap_py
 
 import pymc_nrm as nrm
-from pymc_nrm.itemwise.local_variables import local_variables
+from pymc_nrm.models.itemwise.local_variables import local_variables
 
 K, N = 4, 5
 Y = np.linspace(-1.0, 1.0, N)

@@ -9,7 +9,7 @@ from itemwise_cases import CHEAP, COUNTS, LONG, SUBJECT, TIME, K, N, X, Y, norma
 from pytensor.compile.ops import wrap_py
 
 import pymc_nrm as nrm
-from pymc_nrm.itemwise.item_table import ItemTable
+from pymc_nrm.models.itemwise.item_table import ItemTable
 
 
 @wrap_py(itypes=[pt.dvector], otypes=[pt.dvector])

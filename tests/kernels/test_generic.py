@@ -17,25 +17,6 @@ from pymc_nrm.kernels.fingerprints import class_fingerprint, function_fingerprin
 from pymc_nrm.kernels.generic import generic, kernel, precompile
 
 
-class Square(NamedTuple):
-    side: float
-
-
-class Rectangle(NamedTuple):
-    width: float
-    height: float
-
-
-class Polygon(NamedTuple):
-    corners: np.ndarray
-    scale: float
-
-
-class Pair(NamedTuple):
-    first: Square
-    second: Rectangle
-
-
 @generic
 def area(shape):
     raise NotImplementedError
@@ -46,39 +27,45 @@ def perimeter(shape, unit):
     return -1.0 * unit
 
 
-@area.register(Square)
-def _(shape):
-    return shape.side**2
+class Square(NamedTuple):
+    side: float
+
+    def area(self):
+        return self.side**2
 
 
-@area.register(Rectangle)
-def _(shape):
-    return shape.width * shape.height
+class Rectangle(NamedTuple):
+    width: float
+    height: float
+
+    def area(self):
+        return self.width * self.height
+
+
+class Pair(NamedTuple):
+    first: Square
+    second: Rectangle
+
+    def area(self):
+        return area(self.first) + area(self.second)
+
+
+class Ring(Square):
+    pass
+
+
+class Polygon(NamedTuple):
+    corners: np.ndarray
+    scale: float
 
 
 @area.register(Polygon)
-def _(shape):
+def polygon_area(shape):
     x, y = shape.corners[:, 0], shape.corners[:, 1]
     total = 0.0
     for i in range(len(x)):
         total += x[i - 1] * y[i] - x[i] * y[i - 1]
     return 0.5 * total * shape.scale**2
-
-
-@area.register(Pair)
-def _(shape):
-    return area(shape.first) + area(shape.second)
-
-
-class Disc(NamedTuple):
-    radius: float
-
-    def area(self):
-        return 3.0 * self.radius**2
-
-
-class Ring(Disc):
-    pass
 
 
 @kernel
@@ -103,8 +90,7 @@ SHAPES = [
     (Rectangle(2, 5.0), 10.0),
     (Polygon(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), 2.0), 4.0),
     (Pair(Square(3.0), Rectangle(2.0, 5.0)), 19.0),
-    (Disc(2.0), 12.0),
-    (Ring(2.0), 12.0),
+    (Ring(2.0), 4.0),
 ]
 
 
@@ -116,8 +102,8 @@ def test_dispatch_is_the_same_in_python_and_in_kernels(shape, value):
 
 
 def test_what_a_class_has_cannot_be_registered_again():
-    with pytest.raises(TypeError, match="Disc has a method area, so that no other can be registered"):
-        area.register(Disc)
+    with pytest.raises(TypeError, match="Square has a method area, so that no other can be registered"):
+        area.register(Square)
     # A class that derives from it may have its own.
     area.register(Ring)(lambda shape: 1.0)
     assert area(Ring(2.0)) == 1.0
@@ -352,31 +338,24 @@ FOREIGN = """
 FOREIGN_MODULE = """
     from typing import NamedTuple
     from helper import log_constant
-    from pymc_nrm.families.base import add_item, cache_size, refresh_cache, statistics_size
-    from pymc_nrm.families.conjugate import log_marginal
 
     class Constant(NamedTuple):
         value: float
 
-    @statistics_size.register(Constant)
-    def _(family):
-        return 1
+        def statistics_size(self):
+            return 1
 
-    @cache_size.register(Constant)
-    def _(family):
-        return 1
+        def cache_size(self):
+            return 1
 
-    @add_item.register(Constant)
-    def _(family, statistics, data, item, sign):
-        statistics[0] += sign
+        def add_item(self, statistics, data, item, sign):
+            statistics[0] += sign
 
-    @refresh_cache.register(Constant)
-    def _(family, statistics, cache):
-        pass
+        def refresh_cache(self, statistics, cache):
+            pass
 
-    @log_marginal.register(Constant)
-    def _(family, statistics):
-        return 9.0 + log_constant()
+        def log_marginal(self, statistics):
+            return 9.0 + log_constant()
 """
 
 HELPER = """

@@ -121,26 +121,20 @@ WRONG = [
 
 @pytest.mark.parametrize("generic, implementation, message", WRONG, ids=[row[1].__name__ for row in WRONG])
 def test_a_wrong_function_is_named(generic, implementation, message):
-    class Wrong(DirichletProcess):
-        pass
-
-    generic.register(Wrong)(implementation)
+    Wrong = type("Wrong", (DirichletProcess,), {generic.__name__: implementation})
     with pytest.raises(CheckError, match=message):
         check_measure(Wrong(1.5), compiled=False)
 
 
 def test_whole_numbers_that_overflow_when_compiled_are_noticed():
     class Wrong(DirichletProcess):
-        pass
-
-    @base.log_joint_term.register(Wrong)
-    def _(measure, n, log_u):
-        factorial = 1
-        for i in range(30):
-            factorial *= i + 1
-        # In 64 bits it is negative.
-        offset = 0.0 if factorial < 0 else 1e-3
-        return base.log_joint_term(DirichletProcess(measure.alpha), n, log_u) + offset
+        def log_joint_term(self, n, log_u):
+            factorial = 1
+            for i in range(30):
+                factorial *= i + 1
+            # In 64 bits it is negative.
+            offset = 0.0 if factorial < 0 else 1e-3
+            return base.log_joint_term(DirichletProcess(self.alpha), n, log_u) + offset
 
     with pytest.raises(CheckError, match="log_joint_term of Wrong is wrong: compiled, unlike in Python, it is"):
         check_measure(Wrong(1.5))
@@ -148,9 +142,8 @@ def test_whole_numbers_that_overflow_when_compiled_are_noticed():
 
 def test_a_measure_without_a_required_function_is_refused():
     class Wrong(NormalizedGeneralizedGamma):
-        pass
+        draw_partition = base.draw_partition.dispatch(object)
 
-    base.draw_partition.register(Wrong)(base.draw_partition.dispatch(object))
     with pytest.raises(NotImplementedError, match="Wrong has no draw_partition, which check_measure needs"):
         check_measure(Wrong())
 

@@ -17,63 +17,47 @@ class Skewed(NamedTuple):
     left: float
     right: float
 
+    def log_density(self, x):
+        z = (x - self.location) / self.left
+        return -(z + math.exp(-z) if z > -700.0 else math.inf) * self.left / self.right - math.exp(min(-z, 700.0))
 
-@log_concave.log_density.register(Skewed)
-def _(target, x):
-    z = (x - target.location) / target.left
-    return -(z + math.exp(-z) if z > -700.0 else math.inf) * target.left / target.right - math.exp(min(-z, 700.0))
-
-
-@log_concave.log_density_derivative.register(Skewed)
-def _(target, x):
-    z = (x - target.location) / target.left
-    e = math.exp(min(-z, 700.0))
-    return -(1.0 - e) / target.right + e / target.left
+    def log_density_derivative(self, x):
+        z = (x - self.location) / self.left
+        e = math.exp(min(-z, 700.0))
+        return -(1.0 - e) / self.right + e / self.left
 
 
 class Normal(NamedTuple):
     mean: float
     sd: float
 
+    def log_density(self, x):
+        z = (x - self.mean) / self.sd
+        return -0.5 * z * z
 
-@log_concave.log_density.register(Normal)
-def _(target, x):
-    z = (x - target.mean) / target.sd
-    return -0.5 * z * z
-
-
-@log_concave.log_density_derivative.register(Normal)
-def _(target, x):
-    return -(x - target.mean) / target.sd / target.sd
+    def log_density_derivative(self, x):
+        return -(x - self.mean) / self.sd / self.sd
 
 
 class Laplace(NamedTuple):
     mean: float
     scale: float
 
+    def log_density(self, x):
+        return -abs(x - self.mean) / self.scale
 
-@log_concave.log_density.register(Laplace)
-def _(target, x):
-    return -abs(x - target.mean) / target.scale
-
-
-@log_concave.log_density_derivative.register(Laplace)
-def _(target, x):
-    return (1.0 if x < target.mean else -1.0) / target.scale
+    def log_density_derivative(self, x):
+        return (1.0 if x < self.mean else -1.0) / self.scale
 
 
 class Convex(NamedTuple):
     scale: float
 
+    def log_density(self, x):
+        return self.scale * x * x
 
-@log_concave.log_density.register(Convex)
-def _(target, x):
-    return target.scale * x * x
-
-
-@log_concave.log_density_derivative.register(Convex)
-def _(target, x):
-    return 2.0 * target.scale * x + 1.0
+    def log_density_derivative(self, x):
+        return 2.0 * self.scale * x + 1.0
 
 
 TARGETS = [

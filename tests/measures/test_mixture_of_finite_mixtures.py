@@ -7,31 +7,20 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from partition_probabilities import log_extensions
 from scipy import stats
+from test_laws import FINITE, LONG
 
 from pymc_nrm.measures import DirichletProcess, MixtureOfFiniteMixtures
 from pymc_nrm.measures.base import (
-    check_measure_hyperparameters,
     draw_log_auxiliary,
-    draw_partition,
     log_eppf,
-    n_clusters_log_pmf,
-    n_clusters_mean,
     symbolic_log_eppf,
     weights,
 )
-from pymc_nrm.measures.mixture_of_finite_mixtures import LARGEST_GAMMA, LARGEST_RATE
-from pymc_nrm.partitions.labels import all_partitions, label_counts
-from pymc_nrm.partitions.prediction_rule import log_prediction_rule
+from pymc_nrm.measures.mixture_of_finite_mixtures import LARGEST_RATE
 
-GAMMAS = [1e-6, 0.02, 1.0, 3.5, 1e3]
-RATES = [1e-8, 0.3, 5.0, 400.0]
-GRID = [(gamma, rate) for gamma in GAMMAS for rate in RATES]
-GRID += [(LARGEST_GAMMA, 5.0), (1e-300, 5.0), (1.0, 1e-300)]
-# The sums have a hundred thousand terms.
-LONG = [(gamma, LARGEST_RATE) for gamma in (1e-6, 1.0, 1e3)]
-ROWS = [*GRID, *[pytest.param(*row, marks=pytest.mark.slow) for row in LONG]]
+ROWS = [pytest.param(*row, id=repr(row)) for row in FINITE]
+ROWS += [pytest.param(*row, id=repr(row), marks=pytest.mark.slow) for row in LONG]
 COUNTS = [[1], [2], [1, 1], [6], [3, 2, 1], [1] * 6, [20, 9, 1]]
 
 
@@ -81,47 +70,6 @@ def test_log_eppf_and_its_gradient_in_many_digits(gamma, rate, symbolic):
         assert slope_rate == pytest.approx(exact.slope_rate, rel=1e-9, abs=1e-9), counts
 
 
-@pytest.mark.parametrize("gamma, rate", [(1.0, 3.0), (0.5, 1.0), (2.0, 10.0), (0.1, 40.0)])
-def test_probabilities_of_all_partitions_of_eight_items_sum_to_one(gamma, rate):
-    measure = MixtureOfFiniteMixtures(gamma, rate)
-    total = math.fsum(math.exp(log_eppf(measure, label_counts(labels))) for labels in all_partitions(8))
-    assert total == pytest.approx(1.0, abs=1e-13)
-
-
-@pytest.mark.parametrize("gamma, rate", [*GRID, *LONG])
-def test_probabilities_of_partitions_obey_the_addition_rule(gamma, rate):
-    """A partition of n items has the probability of all its extensions to n + 1 items together."""
-    measure = MixtureOfFiniteMixtures(gamma, rate)
-    for counts in [[1], [5, 1], [1] * 6, [900, 90, 10], [1] * 100]:
-        extensions = log_extensions(measure, counts)
-        expected = log_eppf(measure, np.array(counts))
-        assert np.logaddexp.reduce(extensions) == pytest.approx(expected, rel=1e-13, abs=1e-9), counts
-        shares = np.array(extensions) - expected
-        rule = log_prediction_rule(measure, np.array(counts))
-        assert rule[-1] == pytest.approx(shares[0], rel=1e-9, abs=1e-8), counts
-
-
-@pytest.mark.parametrize("gamma, rate", ROWS)
-def test_prior_law_of_the_number_of_clusters(gamma, rate):
-    measure = MixtureOfFiniteMixtures(gamma, rate)
-    exact = np.full(6, -np.inf)
-    for counts in (label_counts(labels) for labels in all_partitions(6)):
-        exact[len(counts) - 1] = np.logaddexp(exact[len(counts) - 1], log_eppf(measure, counts))
-    np.testing.assert_allclose(n_clusters_log_pmf(measure, 6), exact, rtol=1e-12, atol=1e-9)
-    law = np.exp(n_clusters_log_pmf(measure, 200))
-    assert law.sum() == pytest.approx(1.0, abs=1e-9)
-    assert n_clusters_mean(measure, 200) == pytest.approx(law @ np.arange(1, 201), rel=1e-8)
-
-
-@pytest.mark.parametrize("gamma, rate", [*GRID, *LONG])
-def test_forward_draws_have_the_law_of_the_number_of_clusters(gamma, rate):
-    measure, rng, n_draws = MixtureOfFiniteMixtures(gamma, rate), np.random.default_rng(3), 1000
-    draws = np.array([draw_partition(measure, 6, rng).max() for _ in range(n_draws)])
-    law = np.exp(n_clusters_log_pmf(measure, 6))
-    z = (np.bincount(draws, minlength=6) - n_draws * law) / np.sqrt(n_draws * law * (1.0 - law) + 1e-6)
-    assert np.abs(z).max() < 4.5
-
-
 @pytest.mark.parametrize(
     "gamma, rate, n, k",
     [
@@ -148,7 +96,7 @@ def test_log_u_has_the_conditional_law(gamma, rate, n, k):
     assert stats.kstest(np.interp(draws, s, cdf / cdf[-1]), "uniform").pvalue > 1e-3
 
 
-@pytest.mark.parametrize("gamma, rate", [*GRID, *LONG])
+@pytest.mark.parametrize("gamma, rate", ROWS)
 @pytest.mark.parametrize("n, k", [(1, 1), (100_000, 1), (100_000, 1000)])
 def test_draws_of_log_u_and_weights_are_finite_for_extreme_hyperparameters(gamma, rate, n, k):
     measure, rng = MixtureOfFiniteMixtures(gamma, rate), np.random.default_rng(3)
@@ -183,18 +131,3 @@ def test_second_derivatives_are_right():
 def test_graph_takes_values_outside_the_support(symbolic, rate):
     """A sampler may try them: the condition on the support then refuses them, at the cost of few terms."""
     assert len(symbolic(1.0, rate, np.array([2, 1]))) == 3
-
-
-@pytest.mark.parametrize(
-    "field, value, message",
-    [
-        ("gamma", 0.0, "gamma of MixtureOfFiniteMixtures must be above 0 and at most 1e\\+08; got 0.0"),
-        ("gamma", 2e8, "gamma of MixtureOfFiniteMixtures must be above 0 and at most 1e\\+08; got 2e\\+08|200000000"),
-        ("rate", -1.0, "rate of MixtureOfFiniteMixtures must be above 0 and at most 100000; got -1.0"),
-        ("rate", 1e6, "rate of MixtureOfFiniteMixtures must be above 0 and at most 100000; got 1000000.0"),
-        ("rate", math.nan, "rate of MixtureOfFiniteMixtures must be above 0 and at most 100000; got nan"),
-    ],
-)
-def test_values_outside_the_support_are_refused(field, value, message):
-    with pytest.raises(ValueError, match=message):
-        check_measure_hyperparameters(MixtureOfFiniteMixtures()._replace(**{field: value}))

@@ -11,12 +11,11 @@ import pytest
 from partition_probabilities import log_of
 from pymc.logprob.utils import ParameterValueError
 from scipy import special, stats
+from test_laws import PITMAN_YOR
 
-from pymc_nrm.distributions.partition import Partition
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
 from pymc_nrm.measures.base import (
     draw_log_auxiliary,
-    draw_partition,
     log_eppf,
     log_joint_term,
     n_clusters_log_pmf,
@@ -25,22 +24,9 @@ from pymc_nrm.measures.base import (
     weights,
 )
 from pymc_nrm.measures.jumps import draw_jumps
-from pymc_nrm.partitions.labels import all_partitions, label_counts
+from pymc_nrm.models.partition import Partition
 from pymc_nrm.trees.coordinates import Block
 
-PAIRS = [
-    (0.0, 1e-17),
-    (0.0, 1.5),
-    (1e-300, 2.0),
-    (1e-9, 2.0),
-    (0.3, 1.0),
-    (0.25, 0.0),
-    (0.5, -0.3),
-    (0.5, -0.5 + 2.0**-40),
-    (0.9, -0.8),
-    (0.7, 1e8),
-    (1.0 - 2.0**-53, 3.0),
-]
 COUNTS = [[1], [4], [1, 1, 1], [3, 2, 1], [30, 20, 5, 1, 1, 1]]
 
 
@@ -64,7 +50,7 @@ def symbolic():
     return pytensor.function([d, t, counts], [value, *pt.grad(value, [d, t])], mode="FAST_COMPILE")
 
 
-@pytest.mark.parametrize(("d", "t"), PAIRS)
+@pytest.mark.parametrize(("d", "t"), PITMAN_YOR)
 @pytest.mark.parametrize("counts", COUNTS, ids=str)
 def test_probabilities_and_gradients_in_rational_arithmetic(d, t, counts, symbolic):
     exact, sizes = exact_log_eppf(d, t, counts), np.array(counts)
@@ -76,20 +62,6 @@ def test_probabilities_and_gradients_in_rational_arithmetic(d, t, counts, symbol
     in_t = sum(1 / (T + i * D) for i in range(1, k)) - sum(1 / (T + i) for i in range(1, n))
     assert slope_d == pytest.approx(float(in_d), rel=1e-9, abs=1e-9)
     assert slope_t == pytest.approx(float(in_t), rel=1e-9, abs=1e-9)
-
-
-@pytest.mark.parametrize(("d", "t"), PAIRS)
-def test_law_of_the_number_of_clusters(d, t):
-    measure = PitmanYorProcess(d, t)
-    partitions = [label_counts(labels) for labels in all_partitions(7)]
-    log_p = np.array([log_eppf(measure, counts) for counts in partitions])
-    assert np.exp(log_p).sum() == pytest.approx(1.0, abs=1e-12)
-    exact = np.bincount([len(counts) - 1 for counts in partitions], np.exp(log_p))
-    np.testing.assert_allclose(np.exp(n_clusters_log_pmf(measure, 7)), exact, rtol=1e-11)
-    assert n_clusters_mean(measure, 7) == pytest.approx(exact @ np.arange(1, 8), rel=1e-11)
-    pmf = np.exp(n_clusters_log_pmf(measure, 300))
-    assert pmf.sum() == pytest.approx(1.0, abs=1e-9)
-    assert n_clusters_mean(measure, 300) == pytest.approx(pmf @ np.arange(1, 301), rel=1e-9)
 
 
 def test_mean_number_of_clusters_has_the_known_formula():
@@ -142,15 +114,6 @@ def test_the_joint_density_integrates_to_the_probability(ratio, k):
     values = np.array([log_joint_term(measure, int(counts.sum()), log_u) + log_u for log_u in grid]) + moments
     log_integral = np.logaddexp.reduce(values) + math.log(grid[1] - grid[0])
     assert log_integral == pytest.approx(log_eppf(measure, counts), abs=1e-7)
-
-
-def test_draws_of_partitions_from_the_urn():
-    rng, measure, n_draws = np.random.default_rng(4), PitmanYorProcess(0.6, -0.4), 20_000
-    partitions = all_partitions(4)
-    p = np.exp([log_eppf(measure, label_counts(labels)) for labels in partitions])
-    draws = np.array([draw_partition(measure, 4, rng) for _ in range(n_draws)])
-    share = (draws[:, None] == partitions).all(axis=2).mean(axis=0)
-    assert np.abs((share - p) / np.sqrt(p * (1.0 - p) / n_draws)).max() < 4.5
 
 
 @pytest.mark.parametrize("bad", [-0.3, -0.31, -2.0])

@@ -7,27 +7,19 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from partition_probabilities import log_extensions, log_of
+from partition_probabilities import log_of
 from scipy import stats
+from test_laws import ALPHAS, GENERALIZED_GAMMA
 
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import (
     draw_log_auxiliary,
-    draw_partition,
     log_eppf,
     log_joint_term,
-    n_clusters_log_pmf,
-    n_clusters_mean,
     symbolic_log_eppf,
     weights,
 )
 from pymc_nrm.measures.jumps import draw_jumps
-from pymc_nrm.partitions.labels import all_partitions, label_counts
-from pymc_nrm.partitions.prediction_rule import log_prediction_rule
-
-ALPHAS = [1e-300, 1e-100, 1e-17, 1e-8, 0.3, 1e8]
-SIGMAS = [0.0, 1e-300, 1e-100, 1e-12, 1e-4, 0.5, 1.0 - 1e-6, 1.0 - 2.0**-53]
-GRID = [NormalizedGeneralizedGamma(alpha, sigma) for alpha in ALPHAS for sigma in SIGMAS]
 
 
 def ewens(alpha, counts):
@@ -60,37 +52,7 @@ def test_dirichlet_process_in_rational_arithmetic(alpha, counts, symbolic):
     assert slope == pytest.approx(exact_slope, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("measure", GRID, ids=repr)
-def test_probabilities_of_partitions_obey_the_addition_rule(measure):
-    """A partition of n items has the probability of all its extensions to n + 1 items together."""
-    assert log_eppf(measure, np.array([1])) == pytest.approx(0.0, abs=1e-12)
-    for counts in [[1], [2], [1, 1], [5, 1], [2, 2, 2], [1] * 6, [900, 90, 10], [1] * 100]:
-        extensions = log_extensions(measure, counts)
-        total = log_eppf(measure, np.array(counts))
-        assert np.logaddexp.reduce(extensions) == pytest.approx(total, rel=1e-13, abs=1e-9), counts
-
-
-@pytest.mark.parametrize("measure", GRID, ids=repr)
-def test_prior_law_of_the_number_of_clusters(measure):
-    partitions = [label_counts(labels) for labels in all_partitions(6)]
-    exact = np.full(6, -np.inf)
-    for counts in partitions:
-        exact[len(counts) - 1] = np.logaddexp(exact[len(counts) - 1], log_eppf(measure, counts))
-    np.testing.assert_allclose(n_clusters_log_pmf(measure, 6), exact, rtol=1e-12, atol=1e-10)
-    assert np.logaddexp.reduce(n_clusters_log_pmf(measure, 200)) == pytest.approx(0.0, abs=1e-9)
-    assert n_clusters_mean(measure, 6) == pytest.approx(np.exp(exact) @ np.arange(1, 7), rel=1e-9)
-
-
-@pytest.mark.parametrize("measure", GRID, ids=repr)
-def test_forward_draws(measure):
-    rng, n_draws = np.random.default_rng(3), 400
-    draws = np.array([draw_partition(measure, 6, rng).max() for _ in range(n_draws)])
-    pmf = np.exp(n_clusters_log_pmf(measure, 6))
-    z = (np.bincount(draws, minlength=6) - n_draws * pmf) / np.sqrt(n_draws * pmf * (1.0 - pmf) + 1e-6)
-    assert np.abs(z).max() < 4.5
-
-
-@pytest.mark.parametrize("measure", GRID, ids=repr)
+@pytest.mark.parametrize("measure", GENERALIZED_GAMMA, ids=repr)
 def test_weights_given_u_do_not_cancel(measure):
     rng = np.random.default_rng(4)
     alpha, sigma = measure
@@ -120,15 +82,7 @@ def test_u_has_its_limit_law(alpha, sigma, k):
     assert stats.kstest(psi, stats.gamma(k if sigma > 1e4 * alpha else 1).cdf).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("measure", GRID, ids=repr)
-def test_next_item(measure):
-    counts = np.array([3, 2, 1])
-    exact = [log_eppf(measure, counts + np.eye(3, dtype=int)[c]) for c in range(3)]
-    exact = np.array([*exact, log_eppf(measure, np.append(counts, 1))]) - log_eppf(measure, counts)
-    np.testing.assert_allclose(log_prediction_rule(measure, counts), exact, rtol=1e-12, atol=1e-9)
-
-
-@pytest.mark.parametrize("measure", GRID, ids=repr)
+@pytest.mark.parametrize("measure", GENERALIZED_GAMMA, ids=repr)
 def test_jumps_of_the_random_measure(measure):
     rng, counts = np.random.default_rng(6), np.array([30, 15, 5])
     drawn = draw_jumps(measure, counts, rng, 0.05, 20)

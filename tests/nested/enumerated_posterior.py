@@ -1,15 +1,17 @@
-"""The enumerated posterior of nested partitions with weights, and the comparison of draws with it."""
+"""All values of nested partitions of a few items, their posterior, and the comparison of draws with it."""
 
 import functools
+import zlib
 
 import numpy as np
-from enumeration import all_values
 
 from pymc_nrm.families import BernoulliBeta, NormalWishart
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.moves.nested.sweep import Sweep, sweep
+from pymc_nrm.partitions.labels import all_partitions
+from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
 from pymc_nrm.partitions.nested_laws.levels import Levels
 from pymc_nrm.partitions.nested_laws.prior import log_nested_prior
 from pymc_nrm.testing import kernel_inputs, largest_z, z_scores
@@ -25,42 +27,109 @@ ALPHA, SIGMA, GAMMAS = np.array([0.7, 1.3]), np.array([0.3, 0.6]), np.array([1.5
 CHAINS = 4
 NO_KERNEL = Sweep(False, False, False, False, 0, False)
 
+# Known paths, or numbers of items and levels of a random tree and whether it has discounts.
+PATHS = {
+    "two groups of three": [[0], [0], [1]],
+    "two groups of four": [[0], [0], [1], [1]],
+    "groups of groups": [[0, 0], [0, 1], [1, 2], [0, 1]],
+}
+TREES = {
+    f"{n} items, depth {depth}{', discounts' * has_discount}": (n, depth, has_discount)
+    for n in (3, 4)
+    for depth in (1, 2)
+    for has_discount in (False, True)
+}
+
+
+def _refines(fine, coarse):
+    return all(len(set(coarse[fine == label])) == 1 for label in set(fine))
+
+
+@functools.cache
+def all_values(n, depth, has_weights):
+    """Every value of a nested partition of n items, shape (n_values, n, width)."""
+    partitions = all_partitions(n)
+    finer = {
+        tuple(coarse): [fine for fine in partitions if _refines(fine, coarse)] for coarse in map(np.array, partitions)
+    }
+    chains = [[np.zeros(n, dtype=np.int64)]]
+    for _ in range(depth):
+        chains = [[*chain, fine] for chain in chains for fine in finer[tuple(chain[-1])]]
+    values = []
+    for _, *nodes in chains:
+        tables = [[]]
+        if has_weights:
+            tables = [[top] for top in partitions]
+            for level in range(depth):
+                tables = [
+                    [*chain, fine]
+                    for chain in tables
+                    for fine in finer[tuple(chain[-1])]
+                    if _refines(fine, nodes[level])
+                ]
+        values += [np.column_stack([*nodes, *chain[::-1]]) for chain in tables]
+    return np.array(values)
+
+
+def values_along(paths):
+    """Every value with weights that has these paths, given in canonical form."""
+    values = all_values(*np.shape(paths), True)
+    return values[(values[:, :, : np.shape(paths)[1]] == paths).all(axis=(1, 2))]
+
+
+def law(case):
+    """Law of the paths in the form of kernels, concentrations of the weights, and number of items."""
+    if case in PATHS:
+        paths = np.array(PATHS[case])
+        return KnownPaths(paths), GAMMAS[: paths.shape[1] + 1].copy(), len(paths)
+    n, depth, has_discount = TREES[case]
+    return Levels(ALPHA[:depth].copy(), SIGMA[:depth] * has_discount), GAMMAS[: depth + 1].copy(), n
+
 
 def inputs(family, n):
     own, X = FAMILIES[family]
     return kernel_inputs(own, X[:n])
 
 
+def log_density(own, data, labels):
+    """Log density of data given the clusters of the items."""
+    total = 0.0
+    for label in set(labels):
+        row = np.zeros(statistics_size(own))
+        for item in np.flatnonzero(labels == label):
+            add_item(own, row, data, item, 1.0)
+        total += log_marginal(own, row)
+    return total
+
+
 @functools.cache
-def posterior(family, n, depth, has_discount):
-    """All values, an index of them, and their probabilities."""
-    values = all_values(n, depth, True)
-    own, data = inputs(family, n)
-    laws = levels(depth, has_discount)
-    log_p = [log_nested_prior(laws, GAMMAS[: depth + 1].copy(), value) for value in values]
-    components, of_value = np.unique(values[:, :, -1], axis=0, return_inverse=True)
-    marginals = []
-    for labels in components:
-        total = 0.0
-        for label in set(labels):
-            row = np.zeros(statistics_size(own))
-            for item in np.flatnonzero(labels == label):
-                add_item(own, row, data, item, 1.0)
-            total += log_marginal(own, row)
-        marginals.append(total)
-    log_p = np.array(log_p) + np.array(marginals)[of_value.ravel()]
-    p = np.exp(log_p - log_p.max())
+def posterior(family, case):
+    """All values, an index of them, and their probabilities.
+
+    Those with known paths are those of a random tree, given these paths.
+    """
+    if case in PATHS:
+        values = values_along(PATHS[case])
+        _, index, p = posterior(family, "{} items, depth {}".format(*np.shape(PATHS[case])))
+        p = p[[index[value.tobytes()] for value in values]]
+    else:
+        levels, gammas, n = law(case)
+        values = all_values(n, len(gammas) - 1, True)
+        log_p = np.array([log_nested_prior(levels, gammas, value) for value in values])
+        components, of_value = np.unique(values[:, :, -1], axis=0, return_inverse=True)
+        log_p += np.array([log_density(*inputs(family, n), labels) for labels in components])[of_value.ravel()]
+        p = np.exp(log_p - log_p.max())
     return values, {value.tobytes(): k for k, value in enumerate(values)}, p / p.sum()
-
-
-def levels(depth, has_discount):
-    return Levels(ALPHA[:depth].copy(), SIGMA[:depth] * has_discount)
 
 
 def assert_law(draws, index, p):
     rows = np.array([index[value.tobytes()] for value in draws.reshape(-1, *draws.shape[-2:])])
     scores = z_scores(rows.reshape(CHAINS, -1, 1), np.arange(len(p))[:, None], p)
     assert np.abs(scores).max() < largest_z((CHAINS, len(rows) // CHAINS), scores.size)
+
+
+def seeded(*names):
+    return np.random.default_rng(zlib.crc32(" ".join(map(str, names)).encode()))
 
 
 @kernel
@@ -82,21 +151,23 @@ def ends_of_sweeps(rng, starts, levels, gammas, family, data, kernels):
     return found
 
 
-def check_chain(start, index, p, laws, gammas, family, kernels, n_draws, seed):
-    """Assert that chains of sweeps from a value have the posterior law."""
-    own, data = inputs(family, len(start))
+def check_chain(case, family, kernels, n_draws):
+    """Assert that chains of sweeps have the posterior law."""
+    values, index, p = posterior(family, case)
+    levels, gammas, n = law(case)
     draws = [
-        draw_chain(rng, start, laws, gammas, own, data, kernels, n_draws)
-        for rng in np.random.default_rng(seed).spawn(CHAINS)
+        draw_chain(rng, values[0], levels, gammas, *inputs(family, n), kernels, n_draws)
+        for rng in seeded(family, case, *kernels).spawn(CHAINS)
     ]
     assert_law(np.array(draws)[:, 20:], index, p)
 
 
-def check_invariance(values, index, p, laws, gammas, family, kernels, size, seed):
+def check_invariance(case, family, kernels, size):
     """Assert that values one sweep after draws from the posterior have its law, and that some have changed."""
-    own, data = inputs(family, values.shape[1])
-    rng = np.random.default_rng(seed)
+    values, index, p = posterior(family, case)
+    levels, gammas, n = law(case)
+    rng = seeded(family, case, *kernels)
     starts = values[rng.choice(len(values), size=size, p=p)]
-    found = ends_of_sweeps(rng, starts, laws, gammas, own, data, kernels)
+    found = ends_of_sweeps(rng, starts, levels, gammas, *inputs(family, n), kernels)
     assert (found != starts).any(axis=(1, 2)).mean() > 0.05
     assert_law(found.reshape(CHAINS, -1, *found.shape[1:]), index, p)

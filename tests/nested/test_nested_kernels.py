@@ -1,60 +1,74 @@
 """Every kernel for nested partitions with weights, alone and with others, against the enumerated posterior."""
 
-import zlib
-
 import numpy as np
 import pytest
-from enumerated_posterior import FAMILIES, GAMMAS, NO_KERNEL, check_chain, check_invariance, levels, posterior
+from enumerated_posterior import (
+    FAMILIES,
+    NO_KERNEL,
+    PATHS,
+    check_chain,
+    check_invariance,
+    inputs,
+    law,
+    posterior,
+)
 
-from pymc_nrm.moves.nested.sweep import Sweep
+from pymc_nrm.moves.nested.sweep import Sweep, sequential_start
 
-ONLY_ITEMS = NO_KERNEL._replace(items=True)
 KERNELS = {
+    "items": NO_KERNEL._replace(items=True),
     "tables": NO_KERNEL._replace(tables=True),
     "seats": NO_KERNEL._replace(seats=True),
     "levels": NO_KERNEL._replace(levels=True),
     "components": NO_KERNEL._replace(components=1),
+    "arrangement": NO_KERNEL._replace(arrangement=True),
+    # One split or merge of components in a sweep is as exact as many, and takes less time.
+    "all": Sweep(components=1),
 }
-# One split or merge of components in a sweep is as exact as many, and takes less time.
-ALL = Sweep(components=1)
-
-
-def check(family, n, depth, kernels, n_draws, has_discount=False):
-    _, index, p = posterior(family, n, depth, has_discount)
-    start, gammas = np.zeros((n, 2 * depth + 1), dtype=np.int64), GAMMAS[: depth + 1].copy()
-    seed = zlib.crc32(f"{family} {n} {depth} {tuple(kernels)}".encode())
-    check_chain(start, index, p, levels(depth, has_discount), gammas, family, kernels, n_draws, seed)
+OF_TREES = ("items", "tables", "seats", "levels", "components", "all")
+OF_PATHS = ("items", "seats", "components", "arrangement", "all")
 
 
 @pytest.mark.parametrize("family", ["BernoulliBeta", pytest.param("NormalWishart", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("kernels", [ONLY_ITEMS, ALL], ids=["items", "all"])
-def test_chain_has_the_posterior_law(family, kernels):
-    check(family, 3, 1, kernels, 20_000)
+@pytest.mark.parametrize("name", ["items", "all"])
+@pytest.mark.parametrize("case", ["3 items, depth 1", "3 items, depth 2, discounts", *PATHS])
+def test_chain_has_the_posterior_law(case, name, family):
+    check_chain(case, family, KERNELS[name], 20_000)
 
 
-@pytest.mark.parametrize("kernels", [ONLY_ITEMS, ALL], ids=["items", "all"])
-def test_chain_with_discounts(kernels):
-    check("BernoulliBeta", 3, 2, kernels, 20_000, has_discount=True)
-
-
-@pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize(
-    ("n", "depth", "has_discount"), [(3, 2, True), pytest.param(4, 1, False, marks=pytest.mark.slow), (4, 2, False)]
+    ("case", "name"),
+    [
+        *[(case, name) for case in ("3 items, depth 2, discounts", "4 items, depth 2") for name in OF_TREES[1:5]],
+        *[pytest.param("4 items, depth 1", name, marks=pytest.mark.slow) for name in OF_TREES[1:5]],
+        *[("groups of groups", name) for name in OF_PATHS],
+        *[pytest.param("two groups of four", name, marks=pytest.mark.slow) for name in OF_PATHS],
+    ],
 )
-def test_kernel_leaves_the_posterior_invariant(name, n, depth, has_discount):
-    family = "BernoulliBeta"
-    values, index, p = posterior(family, n, depth, has_discount)
-    laws, gammas = levels(depth, has_discount), GAMMAS[: depth + 1].copy()
+def test_kernel_leaves_the_posterior_invariant(case, name):
     # Few states tell customers from items in the weights of a level.
-    size = 300_000 if name == "levels" else 60_000
-    seed = zlib.crc32(f"{name} {n} {depth}".encode())
-    check_invariance(values, index, p, laws, gammas, family, KERNELS[name], size, seed)
+    check_invariance(case, "BernoulliBeta", KERNELS[name], 300_000 if name == "levels" else 60_000)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("name", ["items", "all", *KERNELS])
-def test_long_chain(family, name):
+@pytest.mark.parametrize(
+    ("case", "name"),
+    [
+        *[("4 items, depth 2", name) for name in OF_TREES],
+        *[("groups of groups", name) for name in OF_PATHS],
+    ],
+)
+def test_long_chain(case, name, family):
     """The item update alone, and with each of the others."""
-    kernels = ALL if name == "all" else KERNELS.get(name, NO_KERNEL)._replace(items=True)
-    check(family, 4, 2, kernels, 250_000)
+    check_chain(case, family, KERNELS[name]._replace(items=True), 250_000)
+
+
+@pytest.mark.parametrize("case", PATHS)
+def test_start_keeps_the_paths(case):
+    _, index, _ = posterior("BernoulliBeta", case)
+    known, gammas, n = law(case)
+    rng = np.random.default_rng(1)
+    found = {sequential_start(rng, n, known, gammas, *inputs("BernoulliBeta", n)).tobytes() for _ in range(300)}
+    assert found <= set(index)
+    assert len(found) > 3

@@ -3,12 +3,13 @@
 import numpy as np
 import pymc as pm
 import pytest
-from enumeration import all_values
+from enumerated_posterior import all_values, values_along
 
 import pymc_nrm as nrm
-from pymc_nrm.distributions.start import is_default_start
+from pymc_nrm.models.start import is_default_start
+from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
 from pymc_nrm.partitions.nested_laws.levels import Levels
-from pymc_nrm.partitions.nested_laws.prior import log_path_prior
+from pymc_nrm.partitions.nested_laws.prior import log_nested_prior, log_path_prior
 from pymc_nrm.testing import mean_and_error
 
 X = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0]])
@@ -59,18 +60,36 @@ def test_sampling_with_weights(storage):
     nrm.summary(idata)
 
 
-def test_log_joint_is_that_of_the_model():
+def fixed_model(kind, n=5):
+    """A model without hyperparameters that are random."""
     with pm.Model() as model:
         weights = nrm.HierarchicalDirichletProcess([0.4, 0.9], 1.5)
-        h = nrm.NestedPartition("h", nrm.PitmanYorProcess([0.2, 0.3], 0.5), 2, weights, n=5)
-        nrm.Mixture("x", h, nrm.BernoulliBeta(0.6, 0.6), observed=X)
-        step = nrm.NestedGibbs([h], rng=1)
+        if kind == "tree family":
+            t = nrm.NestedPartition("t", nrm.DirichletProcess(0.8), 2, n=n)
+            nrm.Mixture("x", t, nrm.NormalDiffusion(Y.mean(axis=0), 1.3, np.eye(2), 4.0), observed=Y[:n])
+            return model
+        if kind == "known paths":
+            t = nrm.NestedPartition("t", weights=weights, paths=[["a", 0], ["b", 0], ["a", 1], ["a", 0], ["b", 0]][:n])
+        else:
+            t = nrm.NestedPartition("t", nrm.PitmanYorProcess([0.2, 0.3], 0.5), 2, weights, n=n)
+        nrm.Mixture("x", t, nrm.BernoulliBeta(0.6, 0.6), observed=X[:n])
+    return model
+
+
+KINDS = ["random paths", "known paths", "tree family"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_log_joint_is_that_of_the_model(kind):
+    model = fixed_model(kind)
+    with model:
+        step = nrm.NestedGibbs([model["t"]], rng=1, n_moves=2)
     log_p = model.compile_logp()
     point = model.initial_point()
     step.setup_chain(np.random.default_rng(1), 0, 20)
     for _ in range(20):
         point, [stats] = step.step(point)
-        assert stats["log_joint"] == pytest.approx(log_p(point), abs=1e-9)
+        assert stats["log_joint"] == pytest.approx(log_p(point), abs=1e-8)
 
 
 def test_sampling_with_a_tree_family():
@@ -79,40 +98,39 @@ def test_sampling_with_a_tree_family():
     assert idata.posterior["t"].shape == (1, 25, 5, 2)
     assert idata.posterior["t"].attrs["nested_partition"] == 2
     assert "n_components" not in idata.sample_stats
-    with model:
-        step = nrm.NestedGibbs([model["t"]], rng=1, n_moves=2)
-    point = model.initial_point()
-    step.setup_chain(np.random.default_rng(1), 0, 20)
-    log_p = model.compile_logp([model["t"], model["y"]])
-    for _ in range(10):
-        point, [stats] = step.step(point)
-        assert stats["log_joint"] == pytest.approx(log_p(point), abs=1e-8)
 
 
-def test_alone_it_samples_its_prior():
-    alpha = np.array([0.7, 1.3])
+@pytest.mark.parametrize("has_known_paths", [False, True])
+def test_alone_it_samples_its_prior(has_known_paths):
+    alpha, gammas, paths = np.array([0.7, 1.3]), np.array([1.5, 0.4]), np.array([[0], [1], [0]])
     with pm.Model() as model:
-        t = nrm.NestedPartition("t", nrm.DirichletProcess(alpha), 2, n=3)
+        if has_known_paths:
+            weights = nrm.HierarchicalDirichletProcess(0.4, 1.5)
+            t = nrm.NestedPartition("t", weights=weights, paths=["a", "b", "a"], n=3)
+            values = values_along(paths)
+            log_p = [log_nested_prior(KnownPaths(paths), gammas, value) for value in values]
+        else:
+            t = nrm.NestedPartition("t", nrm.DirichletProcess(alpha), 2, n=3)
+            values = all_values(3, 2, False)
+            log_p = [log_path_prior(Levels(alpha, np.zeros(2)), value) for value in values]
         step = nrm.NestedGibbs([t], rng=1)
     step.setup_chain(np.random.default_rng(1), 0, 4000)
     point, draws = model.initial_point(), []
     for _ in range(4000):
         point, _ = step.step(point)
         draws.append(point["t"])
-    values = all_values(3, 2, False)
-    p = np.exp([log_path_prior(Levels(alpha, np.zeros(2)), value) for value in values])
-    found = (np.array(draws)[:, None] == values).all(axis=(2, 3))
-    mean, error, _ = mean_and_error(found[None])
-    assert (np.abs(mean - p) < 5 * error).all()
+    mean, error, _ = mean_and_error((np.array(draws)[:, None] == values).all(axis=(2, 3))[None])
+    assert (np.abs(mean - np.exp(log_p)) < 5 * error).all()
 
 
-def test_one_item():
-    model = with_weights(n=1, depth=3)
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_item(kind):
+    model = fixed_model(kind, n=1)
     with model:
-        step = nrm.NestedGibbs([model["h"]], rng=1)
+        step = nrm.NestedGibbs([model["t"]], rng=1)
     point, [stats] = step.step(model.initial_point())
-    assert (point["h"] == 0).all()
-    assert stats["n_nodes"] == 3
+    assert (point["t"] == 0).all()
+    assert stats["n_nodes"] == 2
 
 
 def test_starts_and_observed_trees():
@@ -127,9 +145,14 @@ def test_starts_and_observed_trees():
     assert np.isfinite(model.compile_logp()(model.initial_point()))
 
 
+TREE = {"measure": nrm.DirichletProcess(1.0), "depth": 2, "n": 3}
+PATHS = {"paths": ["b", "a", "b", "c", "a"], "weights": nrm.HierarchicalDirichletProcess(1.0, 1.0)}
+
+
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
+        # With a random tree.
         ({"depth": 0}, ValueError, "depth of NestedPartition 'h' must be a whole number between 1 and 100; got 0"),
         ({"depth": 1.5}, ValueError, "depth of NestedPartition 'h' must be a whole number"),
         ({"measure": nrm.NormalizedInverseGaussian(1.0)}, TypeError, "must be DirichletProcess"),
@@ -149,12 +172,29 @@ def test_starts_and_observed_trees():
             r"initval .* must have shape \(3, 2\); got shape \(3, 3\)",
         ),
         ({"initval": [[0.5, 0], [0, 0], [0, 0]]}, ValueError, "initval .* whole numbers"),
+        ({"measure": None}, TypeError, "measure of a NestedPartition must be DirichletProcess"),
+        ({"depth": None}, ValueError, "depth of NestedPartition 'h' must be a whole number"),
+        # With a known tree.
+        (PATHS | {"measure": nrm.DirichletProcess(1.0)}, ValueError, "measure of NestedPartition 'h' must be left out"),
+        (PATHS | {"depth": 1}, ValueError, "depth of NestedPartition 'h' must be left out where paths .*; got 1"),
+        (PATHS | {"weights": None}, ValueError, r"weights of NestedPartition 'h' must be HierarchicalDirichletProcess"),
+        (PATHS | {"weights": 2.0}, TypeError, "weights .* must be HierarchicalDirichletProcess"),
+        (
+            PATHS | {"weights": nrm.HierarchicalDirichletProcess([1.0, 1.0], 1.0)},
+            ValueError,
+            r"shape \(1,\); got shape \(2,\)",
+        ),
+        (PATHS | {"n": 4}, ValueError, "paths of .* 'h' must have one row for each of the 4 items; got 5 rows"),
+        (PATHS | {"dims": "animal"}, ValueError, "paths of .* 'h' must have one row for each of the 3 items"),
+        (PATHS | {"paths": ["a", None, "b"]}, ValueError, "paths of .* 'h' must have no missing labels; 1 of 3"),
+        (PATHS | {"initval": [[0]] * 4 + [[1]]}, ValueError, "initval .* must have the known tree, that of paths"),
+        (PATHS | {"observed": [[0]] * 4 + [[1]]}, ValueError, "observed .* must have the known tree, that of paths"),
     ],
 )
 def test_errors(arguments, kind, message):
-    given = {"measure": nrm.DirichletProcess(1.0), "depth": 2, "n": 3} | arguments
-    with pm.Model(), pytest.raises(kind, match=message):
-        nrm.NestedPartition("h", given.pop("measure"), given.pop("depth"), given.pop("weights", None), **given)
+    given = arguments if "paths" in arguments else TREE | arguments
+    with pm.Model(coords={"animal": range(3)}), pytest.raises(kind, match=message):
+        nrm.NestedPartition("h", **given)
 
 
 def test_errors_of_tables():

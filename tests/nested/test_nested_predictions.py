@@ -6,10 +6,12 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from enumeration import all_values
+from enumerated_posterior import all_values, values_along
 from pytensor.compile.mode import Mode
 
 import pymc_nrm as nrm
+from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.partitions.nested_laws.known_paths import canonical_paths
 
 PLAIN = Mode(linker="py", optimizer="fast_compile")
 B = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]])
@@ -23,39 +25,70 @@ DIFFUSIONS = {
 }
 
 
+# Groups of the first items, and groups that new items may have.
+GROUPS = {
+    "one level": (["a", "a", "b", "b"], ["b", "z"]),
+    "two levels": ([["a", 0], ["a", 1], ["b", 0], ["a", 1]], [["a", 1], ["a", 7], ["z", 0]]),
+}
+
+
 def rows_of(*cases):
-    """Cases as parameters of a test; kernels compile for each, so all are slow but one with weights and one without."""
+    """Cases as parameters of a test; kernels compile for each family, so all are slow but one of each kind."""
     slow = ("two mixtures", "IndependentNormalDiffusion")
     return [pytest.param(case, marks=[pytest.mark.slow] if case in slow else []) for case in cases]
 
 
-CASES = rows_of("BernoulliBeta", "two mixtures", *DIFFUSIONS)
+CASES = rows_of("BernoulliBeta", "two mixtures", *GROUPS, *DIFFUSIONS)
 
 
-def make_model(case, rows=None, n=3):
+def depth_of(case):
+    return 1 if case == "one level" else 2
+
+
+def add_partition(case, n_first, groups=(), **items):
+    """The partition of the first n items, and of one more for each of the given groups if paths are known."""
+    if case in DIFFUSIONS:
+        return nrm.NestedPartition("t", MEASURE, 2, **items)
+    weights = nrm.HierarchicalDirichletProcess([0.4, 0.9][: depth_of(case)], 1.5)
+    if case in GROUPS:
+        return nrm.NestedPartition("t", weights=weights, paths=[*GROUPS[case][0][:n_first], *groups], **items)
+    return nrm.NestedPartition("t", MEASURE, 2, weights, **items)
+
+
+def make_model(case, rows=None, n=3, groups=()):
     """Model of the first three items and of those with the given rows of data."""
     X = np.vstack([(Y if case in DIFFUSIONS else B)[:n], *([] if rows is None else [rows])])
     with pm.Model(coords={"item": range(len(X))}) as model:
+        t = add_partition(case, n, groups, dims="item")
         if case in DIFFUSIONS:
-            t = nrm.NestedPartition("t", MEASURE, 2, dims="item")
             nrm.Mixture("x", t, DIFFUSIONS[case], observed=X)
-            return model
-        weights = nrm.HierarchicalDirichletProcess([0.4, 0.9], 1.5)
-        t = nrm.NestedPartition("t", MEASURE, 2, weights, dims="item")
-        if case == "BernoulliBeta":
-            nrm.Mixture("x", t, nrm.BernoulliBeta(0.6, [0.5, 0.8, 0.6]), observed=X)
-        else:
+        elif case == "two mixtures":
             nrm.Mixture("x", t, nrm.BernoulliBeta(0.6, [0.5, 0.8]), observed=X[:, :2])
             nrm.Mixture("y", t, nrm.BernoulliBeta(0.6, 0.6), observed=X[:, 2])
+        else:
+            nrm.Mixture("x", t, nrm.BernoulliBeta(0.6, [0.5, 0.8, 0.6]), observed=X)
     return model
 
 
-def new_data(case):
-    return NEW["t"] if case in DIFFUSIONS else NEW["h"]
+def prior_of(case, n, groups=()):
+    """Log probability of a value without data."""
+    with pm.Model() as model:
+        add_partition(case, n, groups, n=n + len(groups) if case in GROUPS else n)
+    return model.compile_logp(mode=PLAIN)
 
 
-def given(case, X):
-    return {"x": X[:, :2], "y": X[:, 2]} if case == "two mixtures" else X
+def new_items(case):
+    """Data of new items, and their groups or None."""
+    X = NEW["t"] if case in DIFFUSIONS else NEW["h"]
+    groups = GROUPS[case][1] if case in GROUPS else [None, None]
+    return [(X[k % 2], group) for k, group in enumerate(groups)]
+
+
+def given(case, items):
+    """Data of new items as arguments of predictions."""
+    X, groups = np.array([row for row, _ in items]), [group for _, group in items]
+    data = {"x": X[:, :2], "y": X[:, 2]} if case == "two mixtures" else X
+    return (data,), ({"new_paths": groups} if case in GROUPS else {})
 
 
 def posterior(values):
@@ -63,28 +96,36 @@ def posterior(values):
     return xr.Dataset({"t": (("chain", "draw", "item", "t_column"), values[None])})
 
 
+def values_of(case, n, groups=()):
+    if case in GROUPS:
+        return values_along(canonical_paths("groups", [*GROUPS[case][0][:n], *groups])[0])
+    return all_values(n, 2, case not in DIFFUSIONS)
+
+
 def some_values(case, n=3, n_draws=6):
-    values = all_values(n, 2, case not in DIFFUSIONS)
+    values = values_of(case, n)
     return values[np.linspace(0, len(values) - 1, n_draws).astype(int)]
 
 
-def extensions(value, n_new=1):
-    """All values of further items that agree with a value."""
-    longer = all_values(len(value) + n_new, 2, value.shape[1] > 2)
-    return longer[(longer[:, : len(value)] == value).all(axis=(1, 2))]
+def extensions(case, value, n_new=1, groups=()):
+    """All values of further items that agree with a value; their groups are given if paths are known."""
+    n = len(value)
+    longer = values_of(case, n, groups) if case in GROUPS else values_of(case, n + n_new)
+    return longer[(longer[:, :n] == value).all(axis=(1, 2))]
 
 
 @functools.cache
-def log_joint(case, new=None, n=3):
-    model = make_model(case, None if new is None else np.array(new)[None], n)
-    function = model.compile_logp(mode=PLAIN)
+def log_joint(case, new=None, n=3, group=None):
+    rows = None if new is None else np.array(new)[None]
+    groups = () if group is None else (list(group) if isinstance(group, tuple) else group,)
+    function = make_model(case, rows, n, groups).compile_logp(mode=PLAIN)
     return lambda value: float(function({"t": value}))
 
 
-def log_weights(case, value, row, n=3):
+def log_weights(case, value, row, group=None, n=3):
     """Extensions of a value by one item, and the logs of p(value, extension, x, row) / p(value, x)."""
-    longer = extensions(value)
-    joint = log_joint(case, tuple(row), n)
+    longer = extensions(case, value, groups=() if group is None else (group,))
+    joint = log_joint(case, tuple(row), n, tuple(group) if isinstance(group, list) else group)
     return longer, np.array([joint(one) for one in longer]) - log_joint(case, None, n)(value)
 
 
@@ -94,38 +135,35 @@ def log_sum(log_p):
 
 @pytest.mark.parametrize("case", CASES)
 def test_density_is_the_ratio_of_joint_laws(case):
-    values, X = some_values(case), new_data(case)
-    expected = np.array([[log_sum(log_weights(case, value, row)[1]) for row in X] for value in values])
+    values, items = some_values(case), new_items(case)
+    expected = np.array([[log_sum(log_weights(case, value, *item)[1]) for item in items] for value in values])
     model, draws = make_model(case), posterior(values)
-    log_p = nrm.log_predictive_density(draws, model, given(case, X))
+    X, options = given(case, items)
+    log_p = nrm.log_predictive_density(draws, model, *X, **options)
     assert log_p.dims == ("new_item",)
     np.testing.assert_allclose(log_p, log_sum(expected) - np.log(len(values)), rtol=1e-10)
-    if case != "two mixtures":
-        found = nrm.predictive_density(draws, model, X)
+    for k in range(len(items)) if case != "two mixtures" else ():
+        X, options = given(case, items[k : k + 1])
+        found = nrm.predictive_density(draws, model, *X, **options)
         assert found.density.dims == ("chain", "draw", "point")
-        np.testing.assert_allclose(np.log(found.density[0]), expected, rtol=1e-10)
-        assert found.new_node_weight.dims == ("chain", "draw", "level")
+        np.testing.assert_allclose(np.log(found.density[0, :, 0]), expected[:, k], rtol=1e-10)
 
 
-def is_new(value):
-    """Whether the last item of each extension is alone in its node, level by level."""
-    longer = extensions(value)
-    return longer[:, -1, :2] > value[:, :2].max(axis=0)
-
-
-@pytest.mark.parametrize("case", ["BernoulliBeta", "NormalDiffusion"])
+@pytest.mark.parametrize("case", ["BernoulliBeta", *GROUPS, "NormalDiffusion"])
 def test_weights_of_new_nodes(case):
-    """They are ratios of the prior law."""
-    values = some_values(case)
-    with pm.Model() as model:
-        weights = None if case in DIFFUSIONS else nrm.HierarchicalDirichletProcess([0.4, 0.9], 1.5)
-        t = nrm.NestedPartition("t", MEASURE, 2, weights, n=4)
-    log_p = model.compile_logp([t], mode=PLAIN)
-    found = nrm.predictive_density(posterior(values), make_model(case), new_data(case)[:1]).new_node_weight[0].values
-    for value, weights in zip(values, found, strict=True):
-        longer = extensions(value)
-        p = np.exp([log_p({"t": one}) for one in longer])
-        np.testing.assert_allclose(weights, p @ is_new(value) / p.sum(), rtol=1e-10)
+    """They are ratios of the prior law: of new nodes by level or, where paths are known, of a new component."""
+    for item in new_items(case) if case in GROUPS else new_items(case)[:1]:
+        values, (X, options) = some_values(case), given(case, [item])
+        groups = () if item[1] is None else (item[1],)
+        log_p = prior_of(case, 3 if case in GROUPS else 4, groups)
+        found = nrm.predictive_density(posterior(values), make_model(case), *X, **options)
+        name, columns = ("new_cluster_weight", slice(-1, None)) if case in GROUPS else ("new_node_weight", slice(2))
+        assert found[name].dims == ("chain", "draw", "level")[: 2 if case in GROUPS else 3]
+        for value, weights in zip(values, found[name][0].values, strict=True):
+            longer = extensions(case, value, groups=groups)
+            p = np.exp([log_p({"t": one}) for one in longer])
+            is_new = longer[:, -1, columns] > value[:, columns].max(axis=0)
+            np.testing.assert_allclose(weights, np.squeeze(p @ is_new / p.sum()), rtol=1e-10)
 
 
 def expected_nodes(value, longer, p, paths):
@@ -146,13 +184,13 @@ def expected_nodes(value, longer, p, paths):
     return total, new
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", rows_of("BernoulliBeta", "two mixtures", *DIFFUSIONS))
 def test_labels_are_those_of_a_random_mate(case):
-    values, X = some_values(case), new_data(case)
+    values, items = some_values(case), new_items(case)
     paths = np.array([[0, 0], [0, 1], [1, 2]])
-    predicted = nrm.cluster_probabilities(posterior(values), make_model(case), given(case, X), paths)
+    predicted = nrm.cluster_probabilities(posterior(values), make_model(case), *given(case, items)[0], paths)
     assert predicted.probability.dims == ("new_item", "level", "cluster")
-    for item, row in enumerate(X):
+    for item, (row, _) in enumerate(items):
         parts = []
         for value in values:
             longer, log_p = log_weights(case, value, row)
@@ -166,6 +204,24 @@ def test_labels_are_those_of_a_random_mate(case):
         if path[0] == 0:
             second = np.argmax([*total[1, :2], total[0, 0] - total[1, :2].sum()])
             assert path[1] == (-1 if second == 2 else second)
+
+
+@pytest.mark.parametrize("case", GROUPS)
+def test_components_of_new_items_given_their_groups(case):
+    value, items, model = some_values(case)[-1], new_items(case), make_model(case)
+    n_components = value[:, -1].max() + 1
+    X, options = given(case, items)
+    predicted = nrm.cluster_probabilities(posterior([value]), model, *X, estimate=value[:, -1], **options)
+    for k, item in enumerate(items):
+        longer, log_p = log_weights(case, value, *item)
+        p = np.exp(log_p - log_sum(log_p))
+        expected = np.bincount(longer[:, -1, -1], p, minlength=n_components + 1)
+        np.testing.assert_allclose(predicted.probability[k], expected[:-1], rtol=1e-9)
+        assert predicted.new_cluster_probability[k] == pytest.approx(expected[-1], rel=1e-9)
+    one_group = {"new_paths": options["new_paths"][:1]}
+    assert nrm.cluster_probabilities(posterior([value]), model, *X, **one_group).probability.sizes["new_item"] == len(
+        items
+    )
 
 
 def test_labels_of_groups_far_apart():
@@ -192,20 +248,21 @@ def test_leave_one_out(case):
     found = nrm.compute_log_likelihood(idata, model)["log_likelihood"]
     found = found["t" if case == "two mixtures" else "x"].values[0]
     rows = (Y if case in DIFFUSIONS else B)[:4]
+    group = GROUPS[case][0][3] if case in GROUPS else None
     # The joint law does not depend on the order of items: the last one is left out.
-    expected = [log_sum(log_weights(case, value[:3], rows[3])[1]) for value in values]
+    expected = [log_sum(log_weights(case, value[:3], rows[3], group)[1]) for value in values]
     np.testing.assert_allclose(found[:, 3], expected, rtol=1e-10)
     assert np.isfinite(found).all()
 
 
-def test_leave_one_out_in_any_order():
-    case, values = "BernoulliBeta", some_values("BernoulliBeta", 4)
-    order = np.array([2, 0, 3, 1])
-    moved = np.array([[np.unique(c, return_inverse=True)[1] for c in value[order].T] for value in values])
+@pytest.mark.parametrize("case", ["BernoulliBeta", *GROUPS])
+def test_leave_one_out_in_any_order(case):
+    values, order = some_values(case, 4), np.array([2, 0, 3, 1])
+    moved = np.array([[canonical_labels(column) for column in value[order].T] for value in values])
     plain = nrm.compute_log_likelihood(posterior(values), make_model(case, n=4), extend_inferencedata=False)
     with pm.Model() as model:
-        weights = nrm.HierarchicalDirichletProcess([0.4, 0.9], 1.5)
-        t = nrm.NestedPartition("t", MEASURE, 2, weights, n=4)
+        groups = [GROUPS[case][0][k] for k in order] if case in GROUPS else ()
+        t = add_partition(case, 0, groups, n=4)
         nrm.Mixture("x", t, nrm.BernoulliBeta(0.6, [0.5, 0.8, 0.6]), observed=B[order])
     other = nrm.compute_log_likelihood(
         posterior(moved.transpose(0, 2, 1)), model, var_name="x", extend_inferencedata=False
@@ -216,24 +273,23 @@ def test_leave_one_out_in_any_order():
 @pytest.mark.parametrize("case", ["BernoulliBeta", "NormalDiffusion"])
 def test_one_item_leaves_the_prior(case):
     n = 1
-    model, value = make_model(case, n=1), all_values(1, 2, case not in DIFFUSIONS)
+    model, value = make_model(case, n=1), values_of(case, 1)
     found = nrm.compute_log_likelihood(posterior(value), model, extend_inferencedata=False)["x"].item()
     assert found == pytest.approx(log_joint(case, None, n)(value[0]), rel=1e-10)
 
 
-@pytest.mark.parametrize("case", rows_of("BernoulliBeta", "IndependentNormalDiffusion"))
+@pytest.mark.parametrize("case", rows_of("BernoulliBeta", *GROUPS, "IndependentNormalDiffusion"))
 def test_new_items_have_the_law_of_the_model(case):
     """Labels of two new items against ratios of the prior law."""
     value, n_draws = some_values(case, 2)[4], 20_000
-    longer = extensions(value, 2)
-    with pm.Model() as model:
-        weights = None if case in DIFFUSIONS else nrm.HierarchicalDirichletProcess([0.4, 0.9], 1.5)
-        nrm.NestedPartition("t", MEASURE, 2, weights, n=4)
-    log_p = model.compile_logp(mode=PLAIN)
+    groups = GROUPS[case][1][-2:] if case in GROUPS else ()
+    longer = extensions(case, value, 2, groups)
+    log_p = prior_of(case, 2 if case in GROUPS else 4, groups)
     p = np.exp([log_p({"t": one}) for one in longer])
     p /= p.sum()
-    draws = posterior(np.broadcast_to(value, (n_draws, *value.shape)))
-    drawn = nrm.sample_posterior_predictive(draws, make_model(case, n=2), new_items=2, random_seed=1)["predictions"]
+    draws, model = posterior(np.broadcast_to(value, (n_draws, *value.shape))), make_model(case, n=2)
+    options = {"new_paths": groups} if groups else {}
+    drawn = nrm.sample_posterior_predictive(draws, model, new_items=2, random_seed=1, **options)["predictions"]
     assert drawn["t"].dims == ("chain", "draw", "new_item", "t_column")
     index = {one[2:].tobytes(): k for k, one in enumerate(longer)}
     counts = np.bincount([index[one.tobytes()] for one in drawn["t"].values[0]], minlength=len(p))
@@ -282,9 +338,10 @@ def test_data_of_diffusions_have_the_predictive_law(case):
     assert (np.abs(replicated.mean(axis=0) - expected) < 5 * replicated.std(axis=0) / np.sqrt(n_draws)).all()
 
 
-def test_components_of_a_nested_partition():
-    values = some_values("BernoulliBeta")
-    found = nrm.sample_cluster_parameters(posterior(values), make_model("BernoulliBeta"), random_seed=1)
+@pytest.mark.parametrize("case", ["BernoulliBeta", "two levels"])
+def test_components_of_a_nested_partition(case):
+    values = some_values(case)
+    found = nrm.sample_cluster_parameters(posterior(values), make_model(case), random_seed=1)
     assert (found["size"].sum("cluster") == 3).all()
     assert (found["size"] > 0).sum("cluster").values.ravel().tolist() == (values[:, :, -1].max(axis=1) + 1).tolist()
 
@@ -310,3 +367,32 @@ def test_what_is_refused():
         nrm.log_predictive_density(draws, model, [[1.0, 2.0, 3.0]])
     with pytest.raises(ValueError, match="X_new"):
         nrm.log_predictive_density(draws, model, [[np.nan, 2.0]])
+
+
+def test_groups_of_new_items_are_needed():
+    model, draws = make_model("one level"), posterior(some_values("one level")[:2])
+    for predict in (
+        lambda **given: nrm.log_predictive_density(draws, model, B[1:4], **given),
+        lambda **given: nrm.cluster_probabilities(draws, model, B[1:4], [0, 0, 0], **given),
+        lambda **given: nrm.sample_posterior_predictive(draws, model, new_items=3, **given),
+    ):
+        with pytest.raises(ValueError, match="new_paths must have the groups of the new items"):
+            predict()
+        with pytest.raises(ValueError, match="one row for each of the 3 new items, or one row for all; got 2"):
+            predict(new_paths=["a", "b"])
+        with pytest.raises(ValueError, match=r"new_paths must have shape \(n,\) or \(n, 1\)"):
+            predict(new_paths=[["a", "b"]])
+        predict(new_paths=["a"])
+    with pytest.raises(ValueError, match="new_paths must have one row, the group of the item; got 0 rows"):
+        nrm.predictive_density(draws, model, B[2:4])
+    with pytest.raises(ValueError, match="new_paths must be None unless there are new_items"):
+        nrm.sample_posterior_predictive(draws, model, new_paths=["a"])
+    with pm.Model() as flat:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+        nrm.Mixture("x", z, nrm.BernoulliBeta(0.6, 0.6), observed=B[:3])
+    labels = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1]]])})
+    for predict in (nrm.log_predictive_density, nrm.predictive_density, nrm.cluster_probabilities):
+        with pytest.raises(
+            ValueError, match="new_paths must be None, since 'z' is no NestedPartition with known paths"
+        ):
+            predict(labels, flat, B[:1], new_paths=["a"])

@@ -4,11 +4,13 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from enumeration import all_values
+from enumerated_posterior import PATHS, all_values, values_along
+from pytensor.compile.mode import Mode
 
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
 from pymc_nrm.partitions.nested import Nested, WeightedNested
-from pymc_nrm.partitions.nested_laws.forward import draw_nested, draw_paths
+from pymc_nrm.partitions.nested_laws.forward import draw_further_nested, draw_nested, draw_paths
+from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
 from pymc_nrm.partitions.nested_laws.levels import Levels, levels_of, symbolic_levels_of
 from pymc_nrm.partitions.nested_laws.prior import log_nested_prior, log_path_prior, symbolic_log_nested_prior
 
@@ -19,31 +21,27 @@ def levels(depth, has_discount=False):
     return Levels(ALPHA[:depth].copy(), SIGMA[:depth] * has_discount)
 
 
-def log_prior(depth, values, has_discount=False):
+def log_prior(law, values):
+    depth = len(law.alpha) if isinstance(law, Levels) else law.paths.shape[1]
     if values.shape[1] == depth:
-        return log_path_prior(levels(depth, has_discount), values)
-    return log_nested_prior(levels(depth, has_discount), GAMMA[: depth + 1].copy(), values)
+        return log_path_prior(law, values)
+    return log_nested_prior(law, GAMMA[: depth + 1].copy(), values)
 
 
-def measure_of(depth, has_discount):
-    own = levels(depth, has_discount)
-    return PitmanYorProcess(own.sigma, own.alpha) if has_discount else DirichletProcess(own.alpha)
-
-
-def symbolic(depth, has_weights, has_discount):
-    """Function of alpha, sigma, gamma and a value that returns its log probability and the gradients."""
+def symbolic(law, depth, has_weights):
+    """Function of a value and a shift of all concentrations that returns its log probability and the gradients."""
     alpha, sigma, gamma, labels = pt.dvector("alpha"), pt.dvector("sigma"), pt.dvector("gamma"), pt.lmatrix("labels")
-    measure = PitmanYorProcess(sigma, alpha) if has_discount else DirichletProcess(alpha)
+    if isinstance(law, KnownPaths):
+        own, n, (a, s) = KnownPaths(pt.constant(law.paths)), len(law.paths), levels(depth)
+    else:
+        a, s = law
+        n, own = 4, symbolic_levels_of(PitmanYorProcess(sigma, alpha) if s.any() else DirichletProcess(alpha))
     value = (WeightedNested if has_weights else Nested)(depth)
-    own = symbolic_levels_of(measure)
-    log_p = symbolic_log_nested_prior(value, own, gamma if has_weights else None, labels, pt.constant(4))
+    log_p = symbolic_log_nested_prior(value, own, gamma if has_weights else None, labels, pt.constant(n))
     gradient = pytensor.grad(log_p, [alpha, gamma], disconnected_inputs="ignore")
-    mode = pytensor.compile.mode.Mode(linker="py", optimizer="fast_compile")
+    mode = Mode(linker="py", optimizer="fast_compile")
     compiled = pytensor.function([alpha, sigma, gamma, labels], [log_p, *gradient], on_unused_input="ignore", mode=mode)
-    parameters = levels(depth, has_discount)
-    return lambda labels, shift=0.0: compiled(
-        parameters.alpha + shift, parameters.sigma, GAMMA[: depth + 1] + shift, labels
-    )
+    return lambda labels, shift=0.0: compiled(a + shift, s, GAMMA[: depth + 1] + shift, labels)
 
 
 @pytest.mark.parametrize("has_discount", [False, True])
@@ -54,25 +52,46 @@ def test_probabilities_sum_to_one(n, depth, has_weights, n_values, has_discount)
     values = all_values(n, depth, has_weights)
     if n_values != 155:
         assert len({(*value[:, :depth].ravel(), *value[:, -1]) for value in values}) == n_values
-    total = sum(np.exp(log_prior(depth, value, has_discount)) for value in values)
+    total = sum(np.exp(log_prior(levels(depth, has_discount), value)) for value in values)
     assert total == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.parametrize("case", PATHS)
+def test_law_given_paths_is_that_of_random_paths(case):
+    known, values = KnownPaths(np.array(PATHS[case])), values_along(PATHS[case])
+    log_p = np.array([log_prior(known, value) for value in values])
+    assert np.exp(log_p).sum() == pytest.approx(1.0, abs=1e-12)
+    own = levels(known.paths.shape[1])
+    np.testing.assert_allclose(log_p, [log_prior(own, v) - log_path_prior(own, v) for v in values], atol=1e-12)
+
+
 @pytest.mark.parametrize(
-    ("depth", "has_weights", "has_discount"), [(1, True, True), (2, True, False), (3, False, True)]
+    ("law", "depth", "has_weights"),
+    [
+        (levels(1, True), 1, True),
+        (levels(2), 2, True),
+        (levels(3, True), 3, False),
+        *[(KnownPaths(np.array(paths)), len(paths[0]), True) for paths in PATHS.values()],
+    ],
 )
-def test_graph_and_kernel_agree(depth, has_weights, has_discount):
-    function = symbolic(depth, has_weights, has_discount)
-    values = all_values(4, depth, has_weights)
+def test_graph_and_kernel_agree(law, depth, has_weights):
+    function = symbolic(law, depth, has_weights)
+    is_known = isinstance(law, KnownPaths)
+    values = values_along(law.paths) if is_known else all_values(4, depth, has_weights)
     for value in values[:: max(1, len(values) // 50)]:
         log_p, alpha, gamma = function(value)
-        assert log_p == pytest.approx(log_prior(depth, value, has_discount), abs=1e-12)
+        assert log_p == pytest.approx(log_prior(law, value), abs=1e-12)
         slope = (function(value, 1e-5)[0] - function(value, -1e-5)[0]) / 2e-5
         assert slope == pytest.approx(alpha.sum() + has_weights * gamma.sum(), abs=1e-6)
+    if is_known:
+        everything = all_values(*law.paths.shape, True)
+        others = everything[(everything[:, :, :depth] != law.paths).any(axis=(1, 2))]
+        for other in [*others[:: len(others) // 20], values[0][:-1], np.vstack([values[0], values[0][:1]])]:
+            assert log_prior(law, other) == function(other)[0] == -np.inf
 
 
 def test_other_values_are_impossible():
-    function = symbolic(2, True, False)
+    function = symbolic(levels(2), 2, True)
     value = np.array([[0, 0, 0, 0, 0], [0, 0, 1, 1, 1], [0, 1, 2, 2, 0], [1, 2, 3, 3, 0]])
     assert np.isfinite(function(value)[0])
     renamed, crossing, across = value.copy(), value.copy(), value.copy()
@@ -85,23 +104,32 @@ def test_other_values_are_impossible():
         assert function(wrong)[0] == -np.inf
 
 
-@pytest.mark.parametrize("has_discount", [False, True])
-def test_forward_draws_have_the_law(has_discount):
-    depth, n_draws = 2, 20_000
-    rng = np.random.default_rng(1)
-    values = all_values(3, depth, True)
+@pytest.mark.parametrize("law", [levels(2), levels(2, True), KnownPaths(np.array(PATHS["groups of groups"]))])
+def test_forward_draws_have_the_law(law):
+    """All items at once, and the others given the first two."""
+    n_draws, rng, gammas = 20_000, np.random.default_rng(1), GAMMA[:3].copy()
+    values = values_along(law.paths) if isinstance(law, KnownPaths) else all_values(3, 2, True)
     index = {value.tobytes(): k for k, value in enumerate(values)}
-    counts = np.zeros(len(values))
-    own = levels(depth, has_discount)
-    for _ in range(n_draws):
-        counts[index[draw_nested(rng, own, GAMMA[:3].copy(), 3).tobytes()]] += 1
-    p = np.exp([log_prior(depth, value, has_discount) for value in values])
-    scores = (counts / n_draws - p) / np.sqrt(p * (1 - p) / n_draws)
-    assert np.abs(scores).max() < 4.5
-    assert (draw_paths(rng, own, 1) == 0).all()
+    p = np.exp([log_prior(law, value) for value in values])
+    old = values[-1, :2].copy()
+    given = (values[:, :2] == old).all(axis=(1, 2))
+    for start, weights in ((old[:0], p), (old, p * given / p[given].sum())):
+        counts = np.zeros(len(values))
+        for _ in range(n_draws):
+            counts[index[draw_further_nested(rng, law, gammas, start, values.shape[1] - len(start)).tobytes()]] += 1
+        assert (counts[weights == 0] == 0).all()
+        used = weights > 0
+        scores = (counts / n_draws - weights)[used] / np.sqrt(weights * (1 - weights) / n_draws)[used]
+        assert np.abs(scores).max() < 4.5
+
+
+def test_forward_draws_of_few_and_of_too_many_items():
+    assert (draw_paths(np.random.default_rng(1), levels(2), 1) == 0).all()
+    with pytest.raises(ValueError, match="known for fewer items"):
+        draw_nested(np.random.default_rng(1), KnownPaths(np.zeros((4, 1), dtype=np.int64)), GAMMA[:2].copy(), 5)
 
 
 def test_levels_of_measures():
-    own = levels_of(measure_of(2, True))
+    own = levels_of(PitmanYorProcess(np.array([0.5, 0.2]), np.array([0.7, 1.3])))
     assert own.alpha.tolist() == [0.7, 1.3]
     assert own.sigma.tolist() == [0.5, 0.2]

@@ -6,11 +6,12 @@ import pytest
 import xarray as xr
 
 import pymc_nrm as nrm
-from pymc_nrm.marks import partition_number
+from pymc_nrm.common.marks import partition_number
 
 B = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 0, 1]])
 Y = np.array([[0.0, 0.4], [0.3, 0.1], [4.0, 4.2], [4.4, 3.9], [9.1, 0.2], [9.4, 0.1]])
 DATA = {"h": B, "t": Y}
+GROUPS = ["b", "a", "b", "c", "a", "c"]
 OPTIONS = {"draws": 30, "tune": 10, "chains": 2, "cores": 1, "random_seed": 1, "quiet": True, "progressbar": False}
 
 
@@ -35,11 +36,13 @@ def make_model(name, dims=True):
 
 
 def together():
-    """A flat and two nested partitions in one model, and a step of the flat one."""
+    """A flat and three nested partitions in one model, one with known paths, and a step of the flat one."""
     with pm.Model(coords={"animal": list("abcdef")}) as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), dims="animal")
         nrm.Mixture("counts", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9, 20, 22])
         add_partition("h", B, dims="animal")
+        k = nrm.NestedPartition("k", weights=nrm.HierarchicalDirichletProcess(1.0, 1.5), paths=GROUPS, dims="animal")
+        nrm.Mixture("v", k, nrm.BernoulliBeta(0.6, 0.6), observed=B)
         add_partition("t", Y, dims="animal")
         return {"model": model, "step": [nrm.MarginalGibbs([z])]}
 
@@ -67,11 +70,19 @@ def idata(model_of_all):
 
 def test_statistics_of_each_partition(idata):
     groups, stats = idata["partition_stats"], idata["sample_stats"]
-    assert set(groups.children) == {"z", "h", "h_components", "t"}
-    assert sorted(stats["partition"].values) == ["h", "t", "z"]
-    for name in ("z", "h", "t"):
+    assert set(groups.children) == {"z", "h", "h_components", "k", "k_components", "t"}
+    assert sorted(stats["partition"].values) == ["h", "k", "t", "z"]
+    for name in ("z", "h", "k", "t"):
         np.testing.assert_array_equal(groups[name]["log_joint"], stats["log_joint"].sel(partition=name))
-    assert {name.split("[")[0] for name in nrm.summary(idata).index} == {"z", "h", "h_components", "t"}
+    assert {name.split("[")[0] for name in nrm.summary(idata).index} == {
+        "z",
+        "h",
+        "h_components",
+        "k",
+        "k_components",
+        "t",
+    }
+    assert (idata.posterior["k"][..., 0] == [0, 1, 0, 2, 1, 2]).all()
 
 
 @pytest.mark.parametrize("suffix", ["nc", "zarr"])
@@ -83,7 +94,7 @@ def test_draws_are_stored_and_read(idata, tmp_path, suffix):
     else:
         idata.to_zarr(path)
         found = xr.open_datatree(path, engine="zarr")
-    assert nrm.stats.nested_names(found) == ["h", "t"]
+    assert nrm.stats.nested_names(found) == ["h", "k", "t"]
     assert str(nrm.consensus_tree(found, var_name="t")) == str(nrm.consensus_tree(idata, var_name="t"))
     assert sorted(nrm.summary(found).index) == sorted(nrm.summary(idata).index)
 
@@ -92,9 +103,10 @@ def test_pymc_samples_the_same(idata, model_of_all):
     options = {key: value for key, value in OPTIONS.items() if key != "quiet"}
     with model_of_all["model"]:
         found = pm.sample(**options, step=model_of_all["step"])
-    found["posterior"]["h_components"] = nrm.component_draws(found, "h")
+    for name in "hk":
+        found["posterior"][f"{name}_components"] = nrm.component_draws(found, name)
     assert_same(found, idata)
-    assert nrm.stats.nested_names(found) == ["h", "t"]
+    assert nrm.stats.nested_names(found) == ["h", "k", "t"]
     xr.testing.assert_equal(nrm.levels(found, "h").drop_attrs(), nrm.levels(idata, "h").drop_attrs())
 
 
@@ -102,7 +114,8 @@ def test_cores_and_storage_change_nothing(idata, model_of_all):
     assert_same(nrm.sample(**(OPTIONS | {"cores": 2}), **model_of_all), idata)
     compact = nrm.sample(**OPTIONS, **model_of_all, label_storage="compact")
     assert_same(compact, idata)
-    assert compact.posterior["t"].dtype.itemsize == 1
+    assert compact.posterior["t"].dtype.itemsize == compact.posterior["k_components"].dtype.itemsize == 1
+    assert "k_components" not in nrm.sample(**OPTIONS, **model_of_all, label_storage="none").posterior
     assert compact.posterior["t"].attrs["nested_partition"] == 3
 
 

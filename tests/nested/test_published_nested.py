@@ -2,17 +2,17 @@
 
 import functools
 import warnings
-import zlib
 
 import numpy as np
 import pymc as pm
 import pytest
-from enumerated_posterior import CHAINS, GAMMAS, assert_law, draw_chain, inputs, levels, posterior
+from enumerated_posterior import CHAINS, assert_law, draw_chain, inputs, law, posterior, seeded
 from test_nested_model import X
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.moves.nested.sweep import Sweep
+from pymc_nrm.partitions.nested_laws.levels import Levels
 from pymc_nrm.published.huang.published_sweep import Repairs, published_sweep
 from pymc_nrm.testing import kernel_inputs, largest_z, mean_and_error, total_variation, z_scores
 
@@ -31,30 +31,29 @@ def published_chain(rng, values, levels, gammas, family, data, repairs, truncati
 
 
 @functools.cache
-def paths_and_components(family, n, depth, has_discount=False):
+def paths_and_components(case):
     """Group of each value by its paths and components, and the probabilities of the groups."""
-    values, _, p = posterior(family, n, depth, has_discount)
+    values, _, p = posterior("BernoulliBeta", case)
+    depth = values.shape[2] // 2
     kept = np.delete(values, np.arange(depth, 2 * depth), axis=2)
     groups = np.unique(kept, axis=0, return_inverse=True)[1].ravel()
     return groups, np.bincount(groups, weights=p)
 
 
-def draw(family, n, depth, repairs, truncation, n_draws, has_discount=False):
-    own, data = inputs(family, n)
-    start = np.zeros((n, 2 * depth + 1), dtype=np.int64)
-    laws, gammas = levels(depth, has_discount), GAMMAS[: depth + 1].copy()
-    seed = zlib.crc32(f"{family} {n} {depth} {tuple(repairs)}".encode())
+def draw(family, case, repairs, truncation, n_draws):
+    levels, gammas, n = law(case)
+    start = np.zeros((n, 2 * len(gammas) - 1), dtype=np.int64)
     chains = [
-        published_chain(rng, start, laws, gammas, own, data, repairs, truncation, n_draws)
-        for rng in np.random.default_rng(seed).spawn(CHAINS)
+        published_chain(rng, start, levels, gammas, *inputs(family, n), repairs, truncation, n_draws)
+        for rng in seeded(family, case, *repairs).spawn(CHAINS)
     ]
     return np.array(chains)[:, 20:]
 
 
-def distance(draws, family, n, depth):
+def distance(draws, case):
     """Total variation of paths and components to the posterior, and the largest z-score relative to its limit."""
-    groups, p = paths_and_components(family, n, depth)
-    _, index, _ = posterior(family, n, depth, False)
+    groups, p = paths_and_components(case)
+    _, index, _ = posterior("BernoulliBeta", case)
     rows = np.array([index[value.tobytes()] for value in draws.reshape(-1, *draws.shape[2:])])
     found = groups[rows].reshape(draws.shape[:2])
     scores = z_scores(found[..., None], np.arange(len(p))[:, None], p)
@@ -62,40 +61,32 @@ def distance(draws, family, n, depth):
     return total_variation(np.bincount(found.ravel(), minlength=len(p)) / found.size, p), largest
 
 
-SMALL = [(3, 1), (3, 2), *(pytest.param(4, depth, marks=pytest.mark.slow) for depth in (1, 2))]
+SMALL = [
+    pytest.param(f"{n} items, depth {depth}", marks=[pytest.mark.slow] if n == 4 else [])
+    for n in (3, 4)
+    for depth in (1, 2)
+]
 
 
-@pytest.mark.parametrize(("n", "depth"), SMALL)
-def test_published_chain_is_found_wrong(n, depth):
+@pytest.mark.parametrize("case", SMALL)
+def test_published_chain_is_found_wrong(case):
     """The check that the corrected sampler passes has power: the published sampler fails it."""
-    found, largest = distance(draw("BernoulliBeta", n, depth, PUBLISHED, 0.01, 10_000), "BernoulliBeta", n, depth)
+    found, largest = distance(draw("BernoulliBeta", case, PUBLISHED, 0.01, 10_000), case)
     assert found > 0.04
     assert largest > 1.2
 
 
-@pytest.mark.parametrize(("n", "depth"), SMALL)
-def test_corrected_chain_has_the_posterior_law(n, depth):
-    draws = draw("BernoulliBeta", n, depth, CORRECTED, np.inf, 12_000 if n == 3 else 60_000)
-    assert_law(draws, *posterior("BernoulliBeta", n, depth, False)[1:])
-    assert distance(draws, "BernoulliBeta", n, depth)[0] < 0.03
-
-
-def test_corrected_chain_with_discounts():
-    draws = draw("BernoulliBeta", 3, 2, CORRECTED, np.inf, 12_000, has_discount=True)
-    assert_law(draws, *posterior("BernoulliBeta", 3, 2, True)[1:])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("depth", [1, 2])
-def test_corrected_chain_of_another_family(depth):
-    draws = draw("NormalWishart", 3, depth, CORRECTED, np.inf, 30_000)
-    assert_law(draws, *posterior("NormalWishart", 3, depth, False)[1:])
+@pytest.mark.parametrize("case", [*SMALL, "3 items, depth 2, discounts"])
+@pytest.mark.parametrize("family", ["BernoulliBeta", pytest.param("NormalWishart", marks=pytest.mark.slow)])
+def test_corrected_chain_has_the_posterior_law(case, family):
+    draws = draw(family, case, CORRECTED, np.inf, 12_000 if case[0] == "3" else 60_000)
+    assert_law(draws, *posterior(family, case)[1:])
 
 
 @pytest.mark.parametrize("error", Repairs._fields)
 def test_each_error_alone_is_found(error):
-    draws = draw("BernoulliBeta", 3, 1, CORRECTED._replace(**{error: False}), np.inf, 10_000)
-    found, largest = distance(draws, "BernoulliBeta", 3, 1)
+    case = "3 items, depth 1"
+    found, largest = distance(draw("BernoulliBeta", case, CORRECTED._replace(**{error: False}), np.inf, 10_000), case)
     assert found > 0.03
     assert largest > 1.2
 
@@ -111,7 +102,7 @@ def test_corrected_chain_agrees_with_that_of_nested_gibbs():
     rng = np.random.default_rng(20200207)
     rows = rng.integers(0, 2, size=(10, 6))
     own, data = kernel_inputs(nrm.BernoulliBeta(0.6, 0.6), rows)
-    laws, gammas = levels(2, False)._replace(alpha=np.full(2, 0.3)), np.array([1.0, 1.15, 1.15])
+    laws, gammas = Levels(np.full(2, 0.3), np.zeros(2)), np.array([1.0, 1.15, 1.15])
     start = np.zeros((10, 5), dtype=np.int64)
     given = (start, laws, gammas, own, data)
     exact = np.array([draw_chain(one, *given, Sweep(), 5_000) for one in rng.spawn(CHAINS)])

@@ -6,7 +6,7 @@ import xarray as xr
 from pymc_nrm.families import NormalGamma
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.moves.guide_trees.tree import build_tree, cut_tree
-from pymc_nrm.trees import bhc
+from pymc_nrm.trees.clustering import bhc
 from pymc_nrm.trees.clustering_result import Dendrogram
 
 TRUE = np.repeat([0, 1, 2, 3], [12, 8, 6, 1])

@@ -6,7 +6,7 @@ from prediction_cases import CASES, MEASURES, Case, draws_of, make_model, rows
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.predictions import sample_cluster_parameters
+from pymc_nrm.posterior import sample_cluster_parameters
 
 LABELS = [0, 1, 0, 0]
 DRAWS = 4000

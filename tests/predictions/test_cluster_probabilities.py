@@ -8,7 +8,7 @@ from prediction_cases import CASES, MEASURES, draws_of, extensions, joint_table,
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions.labels import all_partitions
-from pymc_nrm.predictions import cluster_probabilities
+from pymc_nrm.posterior import cluster_probabilities
 from pymc_nrm.stats.point_estimate import point_estimate
 
 ALL = rows(["NormalGamma, missing", "PoissonGamma", "CategoricalDirichlet", "MultinomialDirichlet, sparse"])

@@ -8,7 +8,7 @@ from scipy import stats
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.predictions import fused_estimate
+from pymc_nrm.posterior import fused_estimate
 from pymc_nrm.stats import expected_loss
 
 

@@ -16,8 +16,8 @@ from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
 from pymc_nrm.partitions.prediction_rule import log_prediction_rule
-from pymc_nrm.predictions import compute_log_likelihood
-from pymc_nrm.predictions.any_draws import draws_of as posterior_draws
+from pymc_nrm.posterior import compute_log_likelihood
+from pymc_nrm.posterior.any_draws import draws_of as posterior_draws
 from pymc_nrm.testing import kernel_inputs
 
 ALL = rows(CASES)

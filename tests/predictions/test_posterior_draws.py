@@ -11,15 +11,15 @@ import pymc_nrm as nrm
 from pymc_nrm.families import NormalGamma
 from pymc_nrm.families.no_data import NoData
 from pymc_nrm.families.product import Product
-from pymc_nrm.model.parts import joint_data, joint_family
-from pymc_nrm.model.rvs import find_partition
-from pymc_nrm.predictions import (
+from pymc_nrm.models.parts import joint_data, joint_family
+from pymc_nrm.models.rvs import find_partition
+from pymc_nrm.posterior import (
     cluster_probabilities,
     predictive_density,
     sample_cluster_parameters,
     sample_posterior_predictive,
 )
-from pymc_nrm.predictions.any_draws import draws_of as posterior_draws
+from pymc_nrm.posterior.any_draws import draws_of as posterior_draws
 from pymc_nrm.steps.target import Target
 
 LABELS = np.array([[0, 0, 1], [0, 1, 1], [0, 1, 2]])

@@ -12,9 +12,9 @@ from scipy.special import gammaln, logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.model.values import Values
-from pymc_nrm.predictions import compute_log_likelihood
-from pymc_nrm.predictions.any_draws import draws_of
+from pymc_nrm.models.values import Values
+from pymc_nrm.posterior import compute_log_likelihood
+from pymc_nrm.posterior.any_draws import draws_of
 
 MEASURES = {"DP": nrm.DirichletProcess(0.8), "NGG": nrm.NormalizedGeneralizedGamma(0.6, 0.35)}
 LEVELS, PRIOR = np.array([-1.5, 0.3, 2.0]), np.array([0.5, 0.3, 0.2])

@@ -13,7 +13,7 @@ import xarray as xr
 from scipy.special import gammaln
 
 import pymc_nrm as nrm
-from pymc_nrm.marks import partition_number
+from pymc_nrm.common.marks import partition_number
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.run.convergence_report import convergence_report, pair_findings
 from pymc_nrm.stats import partition_names

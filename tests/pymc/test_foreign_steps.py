@@ -3,11 +3,14 @@
 import warnings
 
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from pymc.step_methods.arraystep import BlockedStep
+from pytensor.link.numba.dispatch.basic import numba_funcify_and_cache_key
 
 import pymc_nrm as nrm
+from pymc_nrm.models import own_step
 
 
 def model_of(kind):
@@ -70,3 +73,13 @@ def test_other_steps_are_found_out_in_results(function):
 def test_sequential_monte_carlo_is_refused():
     with model_of("flat"), pytest.raises(ValueError, match="cannot move a partition"):
         pm.sample_smc(10, chains=1, cores=1, progressbar=False)
+
+
+def test_machine_code_of_labels_follows_the_sources(monkeypatch):
+    """PyTensor keeps it on disk, where it names a module that another version may not have."""
+    op, keys = own_step.OfOwnStep("z"), []
+    node = op(pt.lvector("z")).owner
+    for sources in ("one", "another"):
+        monkeypatch.setattr(own_step, "source_fingerprint", lambda layer, sources=sources: sources)
+        keys.append(numba_funcify_and_cache_key(op, node)[1])
+    assert keys[0] != keys[1]

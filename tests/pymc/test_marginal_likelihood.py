@@ -6,8 +6,8 @@ import pytensor.tensor as pt
 import pytest
 
 import pymc_nrm as nrm
-from pymc_nrm.distributions.marginal_likelihood import likelihood_and_gradient, marginal_likelihood
 from pymc_nrm.families.base import localise, log_likelihood, prepare_data, statistics_size
+from pymc_nrm.models.marginal_likelihood import likelihood_and_gradient, marginal_likelihood
 
 LABELS = np.array([0, 0, 1, 1, 0, 2, 2, 1, 0, 1, 2, 0])
 OTHER_LABELS = np.array([0, 1, 0, 1, 2, 3, 2, 1, 0, 3, 2, 0])

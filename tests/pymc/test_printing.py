@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 import pymc_nrm as nrm
-from pymc_nrm.distributions import printing
+from pymc_nrm.models import printing
 
 
 @pytest.fixture(scope="module")

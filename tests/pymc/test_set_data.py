@@ -125,7 +125,9 @@ def test_predictions_refuse_draws_of_the_old_size():
     model = by_shape(COUNTS)
     idata = sample(model)
     set_counts(model, LONGER)
-    with pytest.raises(ValueError, match=r"draws of 'z' have 4 items.*model has 6: set the data with which"):
+    with pytest.raises(
+        ValueError, match=r"draws of 'z' must be .* for the 6 items of the model; .* Set the data with which"
+    ):
         nrm.predictive_density(idata, model, np.arange(3))
 
 

@@ -10,8 +10,8 @@ import pymc as pm
 import pytest
 
 import pymc_nrm as nrm
-from pymc_nrm.distributions.marginal_likelihood import MarginalLikelihood
-from pymc_nrm.distributions.own_step import OfOwnStep
+from pymc_nrm.models.marginal_likelihood import MarginalLikelihood
+from pymc_nrm.models.own_step import OfOwnStep
 from pymc_nrm.steps.slots.nuts import MODELS_WITH_SLOT_NUTS
 from pymc_nrm.testing import mean_and_error
 

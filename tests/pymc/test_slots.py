@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 import pymc_nrm as nrm
-from pymc_nrm.itemwise.empty_slots import EmptySlots
-from pymc_nrm.itemwise.local_variables import local_variables
 from pymc_nrm.measures import base
+from pymc_nrm.models.itemwise.empty_slots import EmptySlots
+from pymc_nrm.models.itemwise.local_variables import local_variables
 from pymc_nrm.recipes.elicitation.slots import suggest_max_clusters
 
 CHEAP = {"mode": "FAST_COMPILE"}
@@ -81,71 +81,71 @@ def test_suggested_number_of_slots():
             suggest_max_clusters(nrm.DirichletProcess(alpha), 3)
 
 
-def local_case(name):
-    """A model with the names of its variables that are local."""
-    K, n = 6, 6 if name == "as many items as slots" else 5
-    y = np.linspace(-1, 1, n)
+def normal(name, mean=0.0, sd=1.0, **kwargs):
+    return pm.Normal(name, mean, sd, shape=K, **kwargs)
+
+
+def hierarchy(z):
+    tau, scale = pm.HalfNormal("tau", 1), pm.HalfNormal("scale", 1, shape=K)
+    pm.Normal("y", normal("mean", 0, tau * scale)[z], scale[z], observed=Y)
+
+
+def sum_to_zero(z):
+    pm.Normal("y", pm.ZeroSumNormal("mean", shape=K)[z], 1, observed=Y)
+
+
+def mean_subtracted(z):
+    mean = normal("mean")
+    pm.Normal("y", mean[z] - mean.mean() + normal("other")[z], 1, observed=Y)
+
+
+def ordered(z):
+    mean = normal("mean", transform=pm.distributions.transforms.ordered, initval=np.arange(K) * 1.0)
+    pm.Normal("y", mean[z], 1, observed=Y)
+
+
+def neighbours(z):
+    # Given the first variable, entries of the second have their prior.
+    pm.Normal("y", normal("second", normal("first")[::-1], 1)[z], 1, observed=Y)
+
+
+def vectors(z):
+    means = pm.MvNormal("means", np.zeros(2), np.eye(2), shape=(K, 2))
+    pm.MvNormal("y", means[z], np.eye(2), observed=np.c_[Y, Y])
+
+
+def as_many_items_as_slots(z):
+    pm.Normal("latent", normal("mean")[z], 1, shape=K)
+
+
+def length_by_chance(z):
+    normal("effects")
+    mean = normal("mean")
+    pm.Normal("y", mean[z], 1, observed=Y)
+    pm.Potential("sum", -(mean[0] ** 2))
+
+
+K, Y = 6, np.linspace(-1, 1, 5)
+# What uses the labels, and names of the variables that are local.
+LOCAL = {
+    hierarchy: {"scale", "mean"},
+    sum_to_zero: set(),
+    mean_subtracted: {"other"},
+    ordered: set(),
+    neighbours: {"second"},
+    vectors: {"means"},
+    as_many_items_as_slots: {"mean"},
+    length_by_chance: {"effects"},
+}
+
+
+@pytest.mark.parametrize("build", LOCAL)
+def test_local_variables(build):
     with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=n, max_clusters=K)
-        if name == "hierarchy":
-            tau = pm.HalfNormal("tau", 1)
-            scale = pm.HalfNormal("scale", 1, shape=K)
-            mean = pm.Normal("mean", 0, tau * scale, shape=K)
-            pm.Normal("y", mean[z], scale[z], observed=y)
-            local = {"scale", "mean"}
-        elif name == "sum to zero":
-            mean = pm.ZeroSumNormal("mean", shape=K)
-            pm.Normal("y", mean[z], 1, observed=y)
-            local = set()
-        elif name == "mean subtracted":
-            mean, other = pm.Normal("mean", shape=K), pm.Normal("other", shape=K)
-            pm.Normal("y", mean[z] - mean.mean() + other[z], 1, observed=y)
-            local = {"other"}
-        elif name == "ordered":
-            mean = pm.Normal("mean", shape=K, transform=pm.distributions.transforms.ordered, initval=np.arange(K) * 1.0)
-            pm.Normal("y", mean[z], 1, observed=y)
-            local = set()
-        elif name == "neighbours":
-            first = pm.Normal("first", shape=K)
-            second = pm.Normal("second", first[::-1], 1, shape=K)
-            pm.Normal("y", second[z], 1, observed=y)
-            # Given the first variable, entries of the second have their prior.
-            local = {"second"}
-        elif name == "vectors":
-            means = pm.MvNormal("means", np.zeros(2), np.eye(2), shape=(K, 2))
-            pm.MvNormal("y", means[z], np.eye(2), observed=np.c_[y, y])
-            local = {"means"}
-        elif name == "as many items as slots":
-            mean = pm.Normal("mean", shape=K)
-            pm.Normal("latent", mean[z], 1, shape=n)
-            local = {"mean"}
-        elif name == "length by chance":
-            pm.Normal("effects", 0, 1, shape=K)
-            mean = pm.Normal("mean", shape=K)
-            pm.Normal("y", mean[z], 1, observed=y)
-            pm.Potential("sum", -(mean[0] ** 2))
-            local = {"effects"}
-    return model, local
-
-
-LOCAL_CASES = [
-    "hierarchy",
-    "sum to zero",
-    "mean subtracted",
-    "ordered",
-    "neighbours",
-    "vectors",
-    "as many items as slots",
-    "length by chance",
-]
-
-
-@pytest.mark.parametrize("name", LOCAL_CASES)
-def test_local_variables(name):
-    model, local = local_case(name)
-    K = 6
-    found = local_variables(model, model["z"], K, model.initial_point())
-    assert {rv.name for rv in found} == local
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=K if build is as_many_items_as_slots else 5, max_clusters=K)
+        build(z)
+    found = local_variables(model, z, K, model.initial_point())
+    assert {rv.name for rv in found} == LOCAL[build]
 
 
 def test_parameters_of_empty_slots_have_their_prior():

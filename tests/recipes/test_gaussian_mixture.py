@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import pymc_nrm as nrm
-from pymc_nrm.model.rvs import family_of, measure_of
+from pymc_nrm.models.rvs import family_of, measure_of
 
 X = np.random.default_rng(1).normal(size=(12, 3))
 GAPS = np.where(np.arange(36).reshape(12, 3) == 4, np.nan, X)

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import pymc_nrm as nrm
-from pymc_nrm.model.rvs import family_of
+from pymc_nrm.models.rvs import family_of
 
 N = 24
 LENGTH = np.random.default_rng(1).normal(size=N)

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from pymc_nrm.marks import partition_number
+from pymc_nrm.common.marks import partition_number
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.convergence import convergence_table, halves

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from pymc_nrm.marks import partition_number
+from pymc_nrm.common.marks import partition_number
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.stats import (
     assignment_uncertainty,

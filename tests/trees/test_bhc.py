@@ -14,6 +14,7 @@ from tree_reference import (
     log_joint_given_u,
     log_moment,
     marginals,
+    random_tree,
 )
 
 from pymc_nrm.measures.base import log_joint_term, weights
@@ -52,13 +53,7 @@ def test_potential_is_a_lower_bound(measure, family, rng):
         exact = log_joint_given_u(log_p, n, MEASURES[measure], u)
         table = weights(MEASURES[measure], n, math.log(u))
         found = [f(*take(family, n), MEASURES[measure], u=u, random_seed=1).log_potential[-1] for f in (bhc, ibhc)]
-        nodes = list(range(n))
-        merges = []
-        for k in range(n - 1):
-            a, b = (nodes.pop(rng.integers(len(nodes))) for _ in range(2))
-            merges.append([a, b])
-            nodes.append(n + k)
-        found.append(tree_potentials(build_tree(merges), table, kernel_family, data).log_potential[-1])
+        found.append(tree_potentials(random_tree(rng, n), table, kernel_family, data).log_potential[-1])
         assert max(found) < exact
         assert log_joint_term(MEASURES[measure], n, math.log(u)) + max(found) < math.inf
 

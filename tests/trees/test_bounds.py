@@ -8,7 +8,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tree_reference import FAMILIES, MEASURES, ROWS, below, clusters, log_joint_given_u, log_moment, log_sum, marginals
+from tree_reference import (
+    FAMILIES,
+    MEASURES,
+    ROWS,
+    below,
+    clusters,
+    log_joint_given_u,
+    log_marginals,
+    log_moment,
+    log_sum,
+    marginals,
+    random_tree,
+)
 
 from pymc_nrm.families import BernoulliBeta, NormalGamma
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
@@ -20,15 +32,6 @@ from pymc_nrm.trees import alternative_trees, bhc, log_evidence_lower_bound
 
 BINARY = BernoulliBeta(0.7, 1.1)
 GAUSS = NormalGamma(0.5, 0.3, 1.5, 1.0)
-
-
-def random_tree(rng, n):
-    """A tree whose merges are drawn at random."""
-    nodes, merges = list(range(n)), []
-    for k in range(n - 1):
-        merges.append([nodes.pop(rng.integers(len(nodes))) for _ in range(2)])
-        nodes.append(n + k)
-    return build_tree(merges)
 
 
 def consistent(tree, v, moved=()):
@@ -56,21 +59,6 @@ def consistent(tree, v, moved=()):
 def log_weight_sum(partitions, log_p, measure):
     """``log sum p(partition) p(X | partition)`` over a list of partitions."""
     return log_sum([log_eppf(measure, np.array([len(c) for c in p])) + sum(log_p[c] for c in p) for p in partitions])
-
-
-def binary_marginals(X, family):
-    n = len(X)
-    return {
-        frozenset(s): log_evidence_of_cluster(X[list(s)], family)
-        for size in range(1, n + 1)
-        for s in itertools.combinations(range(n), size)
-    }
-
-
-def log_evidence_of_cluster(X, family):
-    log_beta = lambda a, b: math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)  # noqa: E731
-    a, b = family
-    return sum(log_beta(a + x.sum(), b + len(x) - x.sum()) - log_beta(a, b) for x in X.T)
 
 
 @pytest.mark.parametrize("n", range(1, 9))
@@ -109,7 +97,7 @@ def test_bounds_are_sums_over_listed_partitions(measure, family, rng):
 @pytest.mark.parametrize("n", [7, 8])
 def test_bounds_of_binary_data(n, rng):
     X = rng.integers(2, size=(n, 3)).astype(float)
-    log_p = binary_marginals(X, BINARY)
+    log_p, _, _ = log_marginals(BINARY, X)
     for measure in MEASURES.values():
         tree = bhc(X, BINARY, measure, random_seed=1)
         listed = consistent(tree.tree, 2 * n - 2, range(2 * n - 1))

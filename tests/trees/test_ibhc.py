@@ -14,8 +14,7 @@ from pymc_nrm.moves.guide_trees.incremental import empty_forest, extend_forest, 
 from pymc_nrm.moves.guide_trees.potentials import tree_potentials
 from pymc_nrm.moves.guide_trees.tree import check_tree, cut_tree
 from pymc_nrm.trees import IncrementalClustering, ibhc
-from pymc_nrm.trees.inputs import family_and_data
-from pymc_nrm.trees.streaming import _append
+from pymc_nrm.trees.inputs import family_and_data, with_more_rows
 
 _generator = np.random.default_rng(11)
 _centres = _generator.normal(size=(5, 2), scale=3.0)
@@ -68,33 +67,32 @@ def assert_sound(forest, n_items, table, family, data):
         np.testing.assert_allclose(forest.log_marginal[internal], exact.log_marginal[k], atol=scale)
 
 
+# What makes a case worth having: numbers of roots, nodes that are dissolved, potentials far from 1.
+EXTREMES = {
+    "all apart": lambda forests, tree: forests[0].n_roots[0] == 150,
+    "one point": lambda forests, tree: forests[0].n_roots[0] == 1,
+    "points": lambda forests, tree: sum(forest.n_cuts[0] for forest in forests) > 0,
+    "far apart": lambda forests, tree: np.abs(tree.log_dissimilarity).max() > 100.0,
+}
+
+
+def prepared(case):
+    """Tables, family, data, number of items and balance depth of a case."""
+    family, X, measure, u, depth = CASES[case]
+    family, data, n = family_and_data(family, X)
+    return weights(measure, n, np.log(u)), family, data, n, depth
+
+
 @pytest.mark.parametrize(
     "case", [pytest.param(name, marks=pytest.mark.slow if name == "words" else ()) for name in CASES]
 )
 def test_forest_is_sound(case):
-    family, X, measure, u, depth = CASES[case]
-    family, data, n = family_and_data(family, X)
-    table = weights(measure, n, np.log(u))
-    for seed in range(3):
-        assert_sound(grow_forest(np.random.default_rng(seed), table, family, data, n, depth), n, table, family, data)
-
-
-def test_cases_cover_the_extremes():
-    def forest(case):
-        family, X, measure, u, depth = CASES[case]
-        family, data, n = family_and_data(family, X)
-        table = weights(measure, n, np.log(u))
-        forests = [grow_forest(np.random.default_rng(seed), table, family, data, n, depth) for seed in range(3)]
-        return forests, join_forest(np.random.default_rng(0), forests[0], table, family, data)
-
-    forests, _ = forest("all apart")
-    assert forests[0].n_roots[0] == 150
-    forests, _ = forest("one point")
-    assert forests[0].n_roots[0] == 1
-    forests, _ = forest("points")
-    assert sum(f.n_cuts[0] for f in forests) > 0
-    _, tree = forest("far apart")
-    assert np.abs(tree.log_dissimilarity).max() > 100.0
+    table, family, data, n, depth = prepared(case)
+    forests = [grow_forest(np.random.default_rng(seed), table, family, data, n, depth) for seed in range(3)]
+    for forest in forests:
+        assert_sound(forest, n, table, family, data)
+    if case in EXTREMES:
+        assert EXTREMES[case](forests, join_forest(np.random.default_rng(0), forests[0], table, family, data))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -129,9 +127,7 @@ def test_new_u_takes_nodes_apart():
 
 def test_many_roots_are_joined_in_groups(monkeypatch):
     monkeypatch.setattr(greedy, "MOST_UNITS", 20)
-    family, X, measure, u, depth = CASES["all apart"]
-    family, data, n = family_and_data(family, X)
-    table = weights(measure, n, np.log(u))
+    table, family, data, n, depth = prepared("all apart")
     assert_sound(grow_forest(np.random.default_rng(0), table, family, data, n, depth), n, table, family, data)
 
 
@@ -174,12 +170,12 @@ def test_streaming(family, X):
 
 def test_batches_of_several_data_sets():
     families = [GAUSS, MultinomialDirichlet(0.3)]
-    first = _append(families, None, [POINTS[:10], WORDS[:10]])
-    both = _append(families, first, [POINTS[10:12], WORDS[10:12]])
+    first = with_more_rows(families, None, [POINTS[:10], WORDS[:10]], "X")
+    both = with_more_rows(families, first, [POINTS[10:12], WORDS[10:12]], "X")
     np.testing.assert_array_equal(both[0], POINTS[:12])
     np.testing.assert_array_equal(both[1].toarray(), WORDS[:12].toarray())
     with pytest.raises(ValueError, match="as many data sets"):
-        _append(families, first, POINTS[10:12])
+        with_more_rows(families, first, POINTS[10:12], "X")
 
 
 def test_streaming_ends_near_the_batch():

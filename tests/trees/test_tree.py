@@ -2,18 +2,9 @@
 
 import numpy as np
 import pytest
+from tree_reference import below, random_tree
 
 from pymc_nrm.moves.guide_trees.tree import build_tree, check_tree, cut_tree, leaves, lowest_common_ancestor
-
-
-def random_merges(rng, n):
-    """Merges of random pairs."""
-    available, merges = list(range(n)), []
-    for k in range(n - 1):
-        pair = [available.pop(rng.integers(len(available))) for _ in range(2)]
-        merges.append(pair)
-        available.append(n + k)
-    return merges
 
 
 def caterpillar(n):
@@ -23,21 +14,17 @@ def caterpillar(n):
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 20, 101])
 def test_random_merges_give_valid_trees(n, rng):
     for _ in range(5):
-        merges = random_merges(rng, n)
         log_d = rng.normal(size=n - 1)
-        tree = build_tree(merges, log_d)
+        tree = random_tree(rng, n, log_d)
         check_tree(tree)
         assert np.array_equal(tree.log_dissimilarity[n:], log_d)
-        sets = [{i} for i in range(n)] + [set() for _ in merges]
-        for k, (a, b) in enumerate(merges):
-            sets[n + k] = sets[a] | sets[b]
-        assert [set(leaves(tree, v).tolist()) for v in range(2 * n - 1)] == sets
+        assert [set(leaves(tree, v).tolist()) for v in range(2 * n - 1)] == below(tree)
 
 
 def test_lowest_common_ancestor(rng):
     n = 30
-    tree = build_tree(random_merges(rng, n))
-    sets = [set(leaves(tree, v).tolist()) for v in range(2 * n - 1)]
+    tree = random_tree(rng, n)
+    sets = below(tree)
     for i, j in rng.integers(2 * n - 1, size=(100, 2)):
         expected = min((v for v in range(2 * n - 1) if sets[i] | sets[j] <= sets[v]), key=lambda v: len(sets[v]))
         assert lowest_common_ancestor(tree, i, j) == expected
@@ -67,7 +54,7 @@ def test_bad_merges_are_refused(merges):
 
 
 def test_check_finds_damage(rng):
-    tree = build_tree(random_merges(rng, 9))
+    tree = random_tree(rng, 9)
     for name in tree._fields:
         field = getattr(tree, name).copy()
         field[0], field[-1] = field[-1] + 1, field[0] + 1

@@ -22,6 +22,7 @@ from pymc_nrm.measures import (
 )
 from pymc_nrm.measures.base import log_eppf, weights
 from pymc_nrm.measures.levy import log_tilted_moment
+from pymc_nrm.moves.guide_trees.tree import build_tree
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.trees.inputs import family_and_data
 
@@ -46,10 +47,24 @@ FAMILIES = {
 ROWS = ["NormalGamma", pytest.param("MultinomialDirichlet", marks=pytest.mark.slow)]
 
 
+def random_tree(rng, n, log_d=None):
+    """A tree whose merges are drawn at random."""
+    nodes, merges = list(range(n)), []
+    for k in range(n - 1):
+        merges.append([nodes.pop(rng.integers(len(nodes))) for _ in range(2)])
+        nodes.append(n + k)
+    return build_tree(merges, log_d)
+
+
 @functools.cache
 def marginals(name):
     """Log marginals of all sets of items, by frozenset, with the family and the data in the form of kernels."""
-    family, data, n = family_and_data(*FAMILIES[name])
+    return log_marginals(*FAMILIES[name])
+
+
+def log_marginals(family, X):
+    """Log marginals of all sets of items, by frozenset, with the family and the data in the form of kernels."""
+    family, data, n = family_and_data(family, X)
     table = {}
     for size in range(1, n + 1):
         for items in itertools.combinations(range(n), size):

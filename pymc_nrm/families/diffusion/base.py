@@ -16,11 +16,11 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
+from pymc_nrm.common.hyperparameters import static_shape
+from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.families import arguments
-from pymc_nrm.hyperparameters import static_shape
 from pymc_nrm.kernels.generic import describe_fields, generic
-from pymc_nrm.supports import Hyperparameter
 
 
 def tree_family[T](hyperparameters: dict[str, Hyperparameter]) -> Callable[[type[T]], type[T]]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
+from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.diffusion.base import falling_steps, learned_steps, tree_family
 from pymc_nrm.families.diffusion.symbolic_scatter import symbolic_scatter
@@ -13,7 +14,6 @@ from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import feature_moments
 from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
-from pymc_nrm.supports import Hyperparameter
 
 
 @tree_family(

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
+from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.diffusion.base import falling_steps, learned_steps, tree_family
 from pymc_nrm.families.diffusion.symbolic_scatter import symbolic_scatter
@@ -16,7 +17,6 @@ from pymc_nrm.families.sample_covariance import sample_moments
 from pymc_nrm.families.scatter import log_determinants
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
-from pymc_nrm.supports import Hyperparameter
 
 
 @tree_family(

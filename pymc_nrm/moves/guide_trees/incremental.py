@@ -313,7 +313,7 @@ def _nearest_root(forest, x, moment, family, data):
 
 
 @kernel
-def _descend(forest, v, x, joint, moment, family, data, balance_depth):
+def descend(forest, v, x, joint, moment, family, data, balance_depth):
     """Insert x below or beside node v and return the new node; the nodes above it are updated except for potentials.
 
     Of the three pairs among x and the children l and r of v, the one with the smallest d is joined first.  At great
@@ -380,7 +380,7 @@ def insert_items(forest, weights, family, data, items, balance_depth):
             if nearest < 0 or log_d > 0.0:
                 add_root(forest, x)
             else:
-                v = _descend(forest, nearest, x, joint, weights.moment, family, data, balance_depth)
+                v = descend(forest, nearest, x, joint, weights.moment, family, data, balance_depth)
                 _settle(forest, v, weights.moment, family, data)
 
 

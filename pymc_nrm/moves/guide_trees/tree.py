@@ -109,7 +109,8 @@ def lowest_common_ancestor(tree, i, j):
 
 
 @kernel
-def _cut_tree_kernel(tree, log_threshold):
+def tops_of_cut(tree, log_threshold):
+    """The largest subtree with a log d of at most a threshold above each item, shape (n,)."""
     n = tree.order.shape[0]
     top = np.arange(2 * n - 1)
     inside = np.zeros(2 * n - 1, dtype=np.bool_)
@@ -126,7 +127,7 @@ def cut_tree(tree, log_threshold=0.0):
     """Labels of the largest subtrees whose log d is at most a threshold, whatever the log d of the nodes below."""
     # At d = 1 a subtree is one cluster with probability 1/2, given that the partition is consistent with the tree and
     # joins the subtree with no other items (Heller & Ghahramani 2005, section 2).
-    return canonical_labels(_cut_tree_kernel(tree, float(log_threshold)))
+    return canonical_labels(tops_of_cut(tree, float(log_threshold)))
 
 
 def check_tree(tree):

@@ -7,6 +7,7 @@ import numpy as np
 from pymc_nrm.families.diffusion.node_tree import add_message, close_node, open_node
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import log_rising_factorial
+from pymc_nrm.moves.sides import choose_side
 
 __all__ = ["shuffle", "split_or_merge"]
 
@@ -158,12 +159,9 @@ def split_or_merge(rng, tree, levels, values, units, work):
             log_p[side] = _log_joins(levels, level, counts[side], sizes[side], n_more)
             log_p[side] += _log_marginal(tau, precisions[side] + q, joint, d)
             log_p[side] -= _log_marginal(tau, precisions[side], squares[side], d)
-        odds = log_p[1] - log_p[0]
-        if splits:
-            side = 1 if rng.random() * (1.0 + math.exp(-odds)) < 1.0 else 0
-        else:
-            side = 0 if _node_of(tree, level, chosen[k]) == node else 1
-        log_proposal -= math.log1p(math.exp(-odds if side else odds))
+        goal = -1 if splits else int(_node_of(tree, level, chosen[k]) != node)
+        side, log_probability = choose_side(rng, log_p[1] - log_p[0], goal)
+        log_proposal += log_probability
         sides[k] = side
         counts[side] += n_more
         sizes[side] += 1

@@ -82,32 +82,39 @@ def empty_franchise(n_levels, n):
 
 
 @kernel
+def add_known_path(franchise, path):
+    """Add an item to the nodes of a path, in which slots are labels in order of appearance; shape (at least depth,)."""
+    nodes, above = franchise.nodes, 0
+    nodes.count[0, 0] += 1
+    for level in range(1, nodes.size.shape[0]):
+        node = path[level - 1]
+        if node == nodes.size[level]:
+            nodes.size[level] += 1
+            nodes.above[level, node] = above
+            franchise.n_children[level - 1, above] += 1
+        nodes.count[level, node] += 1
+        above = node
+
+
+@kernel
 def build_franchise(values, components):
     """State for a valid value, in which slots are labels; the dish of component k is slot k. Shapes: ``values`` (n, 2
     depth + 1), ``components`` (n,).
     """
     n, depth = values.shape[0], values.shape[1] // 2
     franchise = empty_franchise(depth + 1, n)
-    nodes, tables, seat = franchise.nodes, franchise.tables, franchise.seat
+    tables = franchise.tables
     for i in range(n):
-        nodes.count[0, 0] += 1
+        add_known_path(franchise, values[i])
+        franchise.seat[i] = values[i, depth]
         below, was_new = i, True
         for level in range(depth, -1, -1):
             node = values[i, level - 1] if level > 0 else 0
             table = values[i, 2 * depth - level]
-            if level > 0:
-                parent = values[i, level - 2] if level > 1 else 0
-                if node == nodes.size[level]:
-                    nodes.size[level] += 1
-                    nodes.above[level, node] = parent
-                    franchise.n_children[level - 1, parent] += 1
-                nodes.count[level, node] += 1
             if was_new:
                 franchise.served[level, node] += 1
                 tables.count[level, table] += 1
-                if level == depth:
-                    seat[i] = table
-                else:
+                if level < depth:
                     tables.above[level + 1, below] = table
             was_new = table == tables.size[level]
             if was_new:

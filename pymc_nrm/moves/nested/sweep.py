@@ -6,15 +6,12 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.moves.gibbs import random_items
-from pymc_nrm.moves.nested.blocks_of_items import log_marginals
 from pymc_nrm.moves.nested.component_split_merge import component_split_merge
 from pymc_nrm.moves.nested.franchise import build_franchise, franchise_values
-from pymc_nrm.moves.nested.item_gibbs import item_gibbs
+from pymc_nrm.moves.nested.item_gibbs import franchise_without_items, item_gibbs
 from pymc_nrm.moves.nested.level_gibbs import level_gibbs
-from pymc_nrm.moves.nested.places import franchise_without_items
-from pymc_nrm.moves.nested.seating import seating_gibbs
 from pymc_nrm.moves.nested.table_arrangement import redraw_tables
-from pymc_nrm.moves.nested.table_gibbs import table_gibbs
+from pymc_nrm.moves.nested.table_gibbs import log_marginals, seating_gibbs, table_gibbs
 from pymc_nrm.partitions.clusters import State, build_state
 from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
 from pymc_nrm.partitions.nested_laws.levels import Levels
@@ -60,7 +57,7 @@ def _update_leaf_tables(levels, rng, franchise, state, gammas, family, data):
 
 
 @_update_leaf_tables.register(Levels)
-def _(levels, rng, franchise, state, gammas, family, data):
+def _update_leaf_tables_of_random_tree(levels, rng, franchise, state, gammas, family, data):
     return table_gibbs(rng, franchise, state, levels, gammas, family, data)
 
 
@@ -70,7 +67,7 @@ def _update_levels(levels, rng, franchise, gammas):
 
 
 @_update_levels.register(Levels)
-def _(levels, rng, franchise, gammas):
+def _update_levels_of_random_tree(levels, rng, franchise, gammas):
     level_gibbs(rng, franchise, levels, gammas)
 
 
@@ -80,7 +77,7 @@ def _update_arrangement(levels, rng, values, gammas):
 
 
 @_update_arrangement.register(KnownPaths)
-def _(levels, rng, values, gammas):
+def _update_arrangement_of_known_paths(levels, rng, values, gammas):
     redraw_tables(rng, values, gammas)
 
 

@@ -23,17 +23,25 @@ def redraw_tables(rng, values, gammas):
     Each of the two is a draw from its full conditional, so that it leaves the posterior invariant.  Alone it is not
     irreducible: paths and components stay as they are. Shapes: ``values`` (n, 2 depth + 1), ``gammas`` (depth + 1,).
     """
+    n_components = values[:, values.shape[1] - 1].max() + 1
+    arrange_tables(rng, values, gammas, _node_weights(rng, values, gammas, n_components))
+
+
+@kernel
+def arrange_tables(rng, values, gammas, weights):
+    """Redraw all tables given paths, components and ``weights[level, node, component]``, in place.
+
+    Nodes and components may have any labels; each column of tables is in order of appearance.
+    """
     n, depth = values.shape[0], values.shape[1] // 2
     components = values[:, 2 * depth]
-    n_components = components.max() + 1
-    weights = _node_weights(rng, values, gammas, n_components)
     # A customer is known by its first item.
     customers, own = np.arange(n), np.arange(n)
     keys, seats = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     for level in range(depth, 0, -1):
         n_customers = customers.shape[0]
         for j in range(n_customers):
-            keys[j] = values[customers[j], level - 1] * n_components + components[customers[j]]
+            keys[j] = values[customers[j], level - 1] * weights.shape[2] + components[customers[j]]
         order = np.argsort(keys[:n_customers])
         n_tables, begin = 0, 0
         for place in range(n_customers):

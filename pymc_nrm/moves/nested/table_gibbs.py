@@ -1,32 +1,83 @@
-"""Gibbs updates of whole leaf tables: the path and the component of a block of items."""
+"""Gibbs updates of tables: each is a block of items that leaves its component and joins another one as a whole."""
 
 import math
 
 import numpy as np
 
-from pymc_nrm.families.base import statistics_size
+from pymc_nrm.families.base import add_item, refresh_cache, statistics_size
+from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
-from pymc_nrm.kernels.special import log_rising_factorial
+from pymc_nrm.kernels.special import log_rising_factorial, sum_rows
 from pymc_nrm.moves.gibbs import random_items
-from pymc_nrm.moves.nested.blocks_of_items import (
-    log_marginals,
-    put_block,
-    refresh_caches,
-    take_block,
-    weigh_block,
-    with_room,
-)
-from pymc_nrm.moves.nested.franchise import add_path, change_items, remove_customer, seat_customer
+from pymc_nrm.moves.nested.franchise import add_path, change_items, remove_customer
 from pymc_nrm.moves.nested.weights_of_places import (
     draw_place,
-    draw_seat,
     log_opening_weight,
+    memory_of_slots,
     predictive_weights,
     relative_weights,
+    take_seat,
 )
-from pymc_nrm.partitions.clusters import grow, open_slot
+from pymc_nrm.partitions.clusters import close_slot, grow
 from pymc_nrm.partitions.nested_laws.forward import members
+
+
+@kernel
+def log_marginals(state, family):
+    """Log marginal of each component by slot, shape (at least capacity,)."""
+    values = memory_of_slots(state.labels.shape[0])
+    for k in range(state.size[0]):
+        slot = state.active[k]
+        values[slot] = log_marginal(family, state.statistics[slot])
+    return values
+
+
+@kernel
+def lift_block(state, items, row, log_m, f, family, data):
+    """Take items out of the component that they share, and weigh all components; caches are not kept up to date.
+
+    Writes the statistics of the items into ``row`` and relative weights of components into ``f``; returns that of a new
+    component.
+    """
+    row[:] = 0.0
+    for item in items:
+        add_item(family, row, data, item, 1.0)
+    slot = state.labels[items[0]]
+    state.counts[slot] -= items.shape[0]
+    if state.counts[slot] == 0:
+        close_slot(state, slot)
+    else:
+        statistics = state.statistics[slot]
+        for k in range(row.shape[0]):
+            statistics[k] -= row[k]
+        log_m[slot] = log_marginal(family, statistics)
+    union = np.empty(row.shape[0])
+    for k in range(state.size[0]):
+        slot = state.active[k]
+        sum_rows(union, state.statistics[slot], row)
+        f[slot] = log_marginal(family, union) - log_m[slot]
+    f[state.active[state.size[0]]] = log_marginal(family, row)
+    return relative_weights(f, state)
+
+
+@kernel
+def drop_block(state, slot, items, row, log_m, family):
+    """Put items that are in no component into one."""
+    statistics = state.statistics[slot]
+    sum_rows(statistics, statistics, row)
+    state.counts[slot] += items.shape[0]
+    for item in items:
+        state.labels[item] = slot
+    log_m[slot] = log_marginal(family, statistics)
+
+
+@kernel
+def refresh_caches(state, family):
+    """Bring the caches of all components up to date."""
+    for k in range(state.size[0]):
+        slot = state.active[k]
+        refresh_cache(family, state.statistics[slot], state.cache[slot])
 
 
 @kernel
@@ -82,37 +133,76 @@ def table_gibbs(rng, franchise, state, levels, gammas, family, data):
     depth, n = levels.alpha.shape[0], franchise.seat.shape[0]
     nodes, tables = franchise.nodes, franchise.tables
     seated, places = np.empty((depth + 1, n)), np.empty((depth + 1, n))
-    row, scratch = np.empty(statistics_size(family)), np.empty(statistics_size(family))
-    log_m = log_marginals(state, family)
-    f = np.empty(log_m.shape[0])
+    row, log_m, f = np.empty(statistics_size(family)), log_marginals(state, family), memory_of_slots(n)
     start, order = members(franchise.seat, n)
     present = tables.active[depth, : tables.size[depth]].copy()
     for k in random_items(rng, present.shape[0], present.shape[0]):
         check_signals()
         state = grow(state, family)
-        log_m, f = with_room(log_m, state.counts.shape[0]), with_room(f, state.counts.shape[0])
         table = present[k]
         items = order[start[table] : start[table + 1]]
         m = items.shape[0]
         leaf = franchise.host[depth, table]
-        take_block(state, items, row, log_m, family, data)
+        f_new = lift_block(state, items, row, log_m, f, family, data)
         franchise.served[depth, leaf] -= m
         remove_customer(franchise, nodes.above[depth, leaf], depth - 1, tables.above[depth, table])
         change_items(franchise, leaf, depth, -m)
-        weigh_block(state, row, scratch, log_m, f, family)
-        f_new = relative_weights(f, state)
         predictive_weights(franchise, gammas, f, f_new, depth - 1, seated)
         weigh_places_of_block(franchise, levels, gammas[depth], m, seated, places)
         node, level = draw_place(rng, franchise, places)
         leaf = add_path(franchise, node, level, m)
+        parent = nodes.above[depth, leaf]
         if level == depth:
-            node, level = nodes.above[depth, leaf], depth - 1
-        joined, at_level = draw_seat(rng, franchise, tables.active, tables.size, gammas, f, f_new, seated, node, level)
-        slot = franchise.dish[at_level, joined] if at_level >= 0 else open_slot(state)
-        above = seat_customer(franchise, nodes.above[depth, leaf], depth - 1, joined, at_level, slot)
+            node, level = parent, depth - 1
+        above, slot = take_seat(rng, franchise, state, gammas, f, f_new, seated, node, level, parent, depth - 1)
         tables.above[depth, table] = above
         franchise.host[depth, table], franchise.dish[depth, table] = leaf, slot
         franchise.served[depth, leaf] += m
-        put_block(state, slot, items, row, log_m, family)
+        drop_block(state, slot, items, row, log_m, family)
+    refresh_caches(state, family)
+    return state
+
+
+@kernel
+def _tables_of_items(franchise, level):
+    """Table of each item at a level."""
+    labels = franchise.seat.copy()
+    for below in range(franchise.served.shape[0] - 1, level, -1):
+        for i in range(labels.shape[0]):
+            labels[i] = franchise.tables.above[below, labels[i]]
+    return labels
+
+
+@kernel
+def seating_gibbs(rng, franchise, state, gammas, family, data):
+    """Redraw where every table sits as a customer in the parent of its node, level by level, in random order.
+
+    Each update draws the seat, and all seats above it, from their full conditional, with the predictive density of all
+    items of the table.  At level 1 whole components merge and split.  It leaves the posterior invariant.  Alone it is
+    not irreducible: the tree stays as it is.
+    """
+    depth, n = gammas.shape[0] - 1, franchise.seat.shape[0]
+    nodes, tables = franchise.nodes, franchise.tables
+    seated = np.empty((depth + 1, n))
+    row, log_m, f = np.empty(statistics_size(family)), log_marginals(state, family), memory_of_slots(n)
+    for level in range(depth, 0, -1):
+        start, order = members(_tables_of_items(franchise, level), n)
+        present = tables.active[level, : tables.size[level]].copy()
+        for k in random_items(rng, present.shape[0], present.shape[0]):
+            check_signals()
+            state = grow(state, family)
+            table = present[k]
+            items = order[start[table] : start[table + 1]]
+            parent, above = nodes.above[level, franchise.host[level, table]], level - 1
+            f_new = lift_block(state, items, row, log_m, f, family, data)
+            remove_customer(franchise, parent, above, tables.above[level, table])
+            predictive_weights(franchise, gammas, f, f_new, above, seated)
+            joined, slot = take_seat(rng, franchise, state, gammas, f, f_new, seated, parent, above, parent, above)
+            tables.above[level, table] = joined
+            drop_block(state, slot, items, row, log_m, family)
+        for lower in range(level, depth + 1):
+            for k in range(tables.size[lower]):
+                table = tables.active[lower, k]
+                franchise.dish[lower, table] = franchise.dish[lower - 1, tables.above[lower, table]]
     refresh_caches(state, family)
     return state

@@ -5,6 +5,14 @@ import math
 import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.moves.nested.franchise import seat_customer
+from pymc_nrm.partitions.clusters import open_slot
+
+
+@kernel
+def memory_of_slots(n):
+    """An array with an entry for every slot that the state of n items may ever have."""
+    return np.zeros(2 * n + 8)
 
 
 @kernel
@@ -92,6 +100,20 @@ def draw_seat(rng, franchise, listed, n_listed, gammas, f, f_new, seated, node, 
         node = nodes.above[level, node]
         level -= 1
     return -1, -1
+
+
+@kernel
+def take_seat(rng, franchise, state, gammas, f, f_new, seated, start, start_level, node, level):
+    """Seat a customer of a node, and return its table and component.
+
+    The draw starts at the lowest node on the path that is not new, since new nodes have no tables.
+    """
+    tables = franchise.tables
+    joined, at_level = draw_seat(
+        rng, franchise, tables.active, tables.size, gammas, f, f_new, seated, start, start_level
+    )
+    slot = franchise.dish[at_level, joined] if at_level >= 0 else open_slot(state)
+    return seat_customer(franchise, node, level, joined, at_level, slot), slot
 
 
 @kernel

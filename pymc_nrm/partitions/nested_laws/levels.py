@@ -6,7 +6,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_nrm.hyperparameters import known_value, plain_values, static_shape
+from pymc_nrm.common.hyperparameters import known_value, plain_values, static_shape
 from pymc_nrm.kernels.generic import generic
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
 from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.kernels.generic import describe_fields
-from pymc_nrm.supports import Hyperparameter
 
 __all__ = ["HierarchicalDirichletProcess"]
 

@@ -1,6 +1,5 @@
 """The random measures of the nodes of a nested partition: weights of components, and parameters of the components."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from pymc_nrm.families.conjugate import draw_dirichlet, draw_parameters, paramet
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.kernels.special import copy_row, draw_log_gamma
+from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.partitions.clusters import close_slot, grow, open_slot
 
 
@@ -34,13 +33,22 @@ def _n_columns(capacity):
 
 
 @kernel
-def item_counts(nodes, leaf, components, counts):
+def path_of(franchise, leaf):
+    """Nodes of levels 0 to depth above a leaf, shape (depth + 1,)."""
+    path = np.empty(franchise.served.shape[0], dtype=np.int64)
+    for level in range(path.shape[0] - 1, -1, -1):
+        path[level] = leaf
+        leaf = franchise.nodes.above[level, leaf]
+    return path
+
+
+@kernel
+def item_counts(franchise, leaf, components, counts):
     """Add the number of items of each component at each node, shape (depth + 1, n, capacity)."""
     for i in range(leaf.shape[0]):
-        node = leaf[i]
-        for level in range(counts.shape[0] - 1, -1, -1):
-            counts[level, node, components[i]] += 1.0
-            node = nodes.above[level, node]
+        path = path_of(franchise, leaf[i])
+        for level in range(path.shape[0]):
+            counts[level, path[level], components[i]] += 1.0
 
 
 @kernel
@@ -122,31 +130,22 @@ def with_room(state, measures, family):
 
 
 @kernel
-def _draw_shares(rng, a, b):
-    """Draw the two shares of ``Beta(a, b)``; a or b may be 0."""
-    log_first = draw_log_gamma(rng, a) if a > 0.0 else -math.inf
-    log_second = draw_log_gamma(rng, b) if b > 0.0 else -math.inf
-    if log_first == -math.inf:
-        return 0.0, 1.0
-    return 1.0 / (1.0 + math.exp(log_second - log_first)), 1.0 / (1.0 + math.exp(log_first - log_second))
-
-
-@kernel
 def open_component(rng, franchise, state, measures, gammas, family, data, item, picked):
     """Give one of all other components a slot, with its weight at every node and its parameters; return the slot."""
     nodes, weight, remainder = franchise.nodes, measures.weight, measures.remainder
-    slot = open_slot(state)
+    slot, concentration, shares = open_slot(state), np.array([1.0, gammas[0]]), np.empty(2)
     for level in range(gammas.shape[0]):
         for k in range(nodes.size[level]):
             node = nodes.active[level, k]
-            a, b = 1.0, gammas[0]
             if level > 0:
                 above = nodes.above[level, node]
-                a = gammas[level] * weight[level - 1, above, slot] + (picked[level] == node)
-                b = gammas[level] * remainder[level - 1, above]
-            share, rest = _draw_shares(rng, a, b)
-            weight[level, node, slot] = share * remainder[level, node]
-            remainder[level, node] *= rest
+                concentration[0] = gammas[level] * weight[level - 1, above, slot] + (picked[level] == node)
+                concentration[1] = gammas[level] * remainder[level - 1, above]
+            shares[0], shares[1] = 0.0, 1.0
+            if concentration[0] > 0.0:
+                draw_dirichlet(rng, concentration, shares)
+            weight[level, node, slot] = shares[0] * remainder[level, node]
+            remainder[level, node] *= shares[1]
     row = np.zeros(statistics_size(family))
     if item >= 0:
         add_item(family, row, data, item, 1.0)

@@ -1,23 +1,30 @@
-"""One sweep of the published sampler: weights and parameters, then all items, then tables for the value."""
+"""Algorithm 2 of Huang et al. (2020): weights and parameters, then all items, then tables for the value."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
+from pymc_nrm.families.base import log_predictive
+from pymc_nrm.families.components import add_component_densities
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.special import draw_categorical, log_sum_exp
 from pymc_nrm.moves.gibbs import random_items
-from pymc_nrm.moves.nested.franchise import build_franchise
+from pymc_nrm.moves.nested.franchise import add_path, build_franchise, change_items
 from pymc_nrm.moves.nested.sweep import log_density
+from pymc_nrm.moves.nested.table_arrangement import arrange_tables
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
 from pymc_nrm.partitions.labels import canonical_columns
-from pymc_nrm.partitions.nested_laws.forward import members
-from pymc_nrm.published.huang.item_moves import move_item
 from pymc_nrm.published.huang.node_measures import (
+    close_component,
     customer_counts,
     draw_measures,
+    draw_weights,
     item_counts,
     open_component,
+    path_of,
     with_room,
 )
 
@@ -36,49 +43,103 @@ class Repairs(NamedTuple):
 
 
 @kernel
-def draw_values(rng, franchise, state, weight, gammas, leaf):
-    """Draw tables given paths, components and weights; return a value, shape (n, 2 depth + 1).
-
-    Customers of a node with one component are seated by a Chinese restaurant process whose concentration is gamma times
-    the weight of the component in the parent, from the leaves to level 1 (Teh, Jordan, Beal & Blei 2006). Shapes:
-    ``weight`` (depth + 1, n, capacity), ``gammas`` (depth + 1,), ``leaf`` (n,).
+def propose_path(rng, franchise, levels, path):
+    """Draw a path of an item given those of all others. Returns the last node that other items have, and its level; all
+    nodes below it are new.
     """
-    n, depth, capacity = leaf.shape[0], gammas.shape[0] - 1, state.counts.shape[0]
-    nodes, values = franchise.nodes, np.empty((leaf.shape[0], 2 * gammas.shape[0] - 1), dtype=np.int64)
-    # A customer is known by one of its items; nodes of the customers climb with the levels.
-    customers, places, own = np.arange(n), leaf.copy(), np.arange(n)
-    for level in range(depth, 0, -1):
-        rooms = places * capacity + state.labels[customers]
-        start, order = members(rooms, n * capacity)
-        groups = np.empty(customers.shape[0], dtype=np.int64)
-        first = np.empty(customers.shape[0], dtype=np.int64)
-        n_groups = 0
-        for j in range(customers.shape[0]):
-            room = rooms[order[j]]
-            seated = j - start[room]
-            above = nodes.above[level, room // capacity]
-            a = gammas[level] * weight[level - 1, above, room % capacity]
-            if seated == 0 or rng.random() * (seated + a) < a:
-                groups[order[j]] = n_groups
-                first[n_groups] = order[j]
-                n_groups += 1
-            else:
-                groups[order[j]] = groups[order[start[room] + int(rng.random() * seated)]]
-        for i in range(n):
-            own[i] = groups[own[i]]
-            values[i, 2 * depth - level] = own[i]
-        above = np.empty(n_groups, dtype=np.int64)
-        for group in range(n_groups):
-            above[group] = nodes.above[level, places[first[group]]]
-        customers, places = customers[first[:n_groups]], above
-    values[:, 2 * depth] = ordered_labels(state)
-    for i in range(n):
-        node = leaf[i]
-        for level in range(depth, 0, -1):
-            values[i, level - 1] = node
-            node = nodes.above[level, node]
-    canonical_columns(values, n)
-    return values
+    nodes, node = franchise.nodes, 0
+    for level in range(levels.alpha.shape[0]):
+        n_others = nodes.count[level, node] - (path[level] == node)
+        threshold = rng.random() * (n_others + levels.alpha[level])
+        chosen = -1
+        for k in range(nodes.size[level + 1]):
+            child = nodes.active[level + 1, k]
+            n_items = nodes.count[level + 1, child] - (path[level + 1] == child)
+            if nodes.above[level + 1, child] == node and n_items > 0:
+                threshold -= n_items - levels.sigma[level]
+                if threshold < 0.0:
+                    chosen = child
+                    break
+        if chosen < 0:
+            return node, level
+        node = chosen
+    return node, levels.alpha.shape[0]
+
+
+@kernel
+def leaf_log_weights(state, weight, remainder, log_f, log_f_new, values):
+    """Write the log weights of the components of an item at a leaf into ``values``, a new one last; return their sum.
+    Returns the log density of the item at the leaf.
+    """
+    for k in range(state.size[0]):
+        slot = state.active[k]
+        values[k] = math.log(weight[slot]) + log_f[slot] if weight[slot] > 0.0 else -math.inf
+    values[state.size[0]] = math.log(remainder) + log_f_new if remainder > 0.0 else -math.inf
+    return log_sum_exp(values)
+
+
+@kernel
+def path_step(rng, franchise, state, measures, levels, gammas, leaf, item, log_f, log_f_new):
+    """Propose a path of an item from the prior, and accept it by the ratio of its densities at the two leaves.
+
+    New nodes draw their weights given those of their parents.  The component of the item is summed over; given all
+    other items and the weights of their nodes, this is a Metropolis-Hastings update of the path and the weights of
+    nodes that the item has alone. Returns whether the proposal was accepted.
+    """
+    nodes, depth, capacity = franchise.nodes, levels.alpha.shape[0], state.counts.shape[0]
+    node, last = propose_path(rng, franchise, levels, path_of(franchise, leaf[item]))
+    weight, remainder = np.zeros((depth + 1, capacity)), np.zeros(depth + 1)
+    weight[last], remainder[last] = measures.weight[last, node, :capacity], measures.remainder[last, node]
+    no_counts = np.zeros(capacity)
+    for level in range(last + 1, depth + 1):
+        rest = draw_weights(
+            rng, state, gammas[level], weight[level - 1], remainder[level - 1], no_counts, weight[level]
+        )
+        remainder[level] = rest
+    values = np.empty(state.size[0] + 1)
+    old = measures.weight[depth, leaf[item]]
+    log_old = leaf_log_weights(state, old, measures.remainder[depth, leaf[item]], log_f, log_f_new, values)
+    log_new = leaf_log_weights(state, weight[depth], remainder[depth], log_f, log_f_new, values)
+    if not (log_new > -math.inf and math.log(1.0 - rng.random()) <= log_new - log_old):
+        return False
+    # The path goes through a node that other items have, which stays.
+    change_items(franchise, leaf[item], depth, -1)
+    leaf[item] = add_path(franchise, node, last, 1)
+    new = leaf[item]
+    for level in range(depth, last, -1):
+        measures.weight[level, new, :capacity] = weight[level]
+        measures.remainder[level, new] = remainder[level]
+        new = nodes.above[level, new]
+    return True
+
+
+@kernel
+def move_item(rng, franchise, state, measures, levels, gammas, family, data, leaf, item, repairs):
+    """Take an item out, draw its path and then its component given the weights of its leaf; a new one gets a slot.
+
+    Returns whether the item took the path that was proposed.
+    """
+    old = state.labels[item]
+    state.counts[old] -= 1
+    if state.counts[old] == 0 and repairs.drops_singletons:
+        close_component(franchise, state, measures, old)
+    state, measures = with_room(state, measures, family)
+    log_f_new = log_predictive(family, state.cache[state.active[state.size[0]]], data, item)
+    width = (state.counts.shape[0] + LANES - 1) // LANES * LANES
+    log_f = np.zeros(width)
+    add_component_densities(family, measures.panel, data, item, width, log_f)
+    is_accepted = path_step(rng, franchise, state, measures, levels, gammas, leaf, item, log_f, log_f_new)
+    depth, values = gammas.shape[0] - 1, np.empty(state.size[0] + 1)
+    weight, remainder = measures.weight[depth, leaf[item]], measures.remainder[depth, leaf[item]]
+    leaf_log_weights(state, weight, remainder, log_f, log_f_new, values)
+    chosen = draw_categorical(rng, values)
+    slot = state.active[chosen]
+    if chosen == state.size[0]:
+        picked = path_of(franchise, leaf[item]) if repairs.counts_picks else np.full(depth + 1, -1, dtype=np.int64)
+        open_component(rng, franchise, state, measures, gammas, family, data, item, picked)
+    state.labels[item] = slot
+    state.counts[slot] += 1
+    return state, measures, is_accepted
 
 
 @kernel
@@ -95,14 +156,12 @@ def published_sweep(rng, values, levels, gammas, family, data, repairs, truncati
     components = values[:, 2 * depth].copy()
     state = build_state(components, family, data)
     franchise = build_franchise(values, components)
-    leaf = np.empty(n, dtype=np.int64)
-    for i in range(n):
-        leaf[i] = franchise.host[depth, franchise.seat[i]]
+    leaf = franchise.host[depth][franchise.seat]
     counts = np.zeros((depth + 1, n, state.counts.shape[0]))
     if repairs.counts_customers:
         customer_counts(franchise, counts)
     else:
-        item_counts(franchise.nodes, leaf, components, counts)
+        item_counts(franchise, leaf, components, counts)
     measures = draw_measures(rng, franchise, state, gammas, counts, family)
     nowhere = np.full(depth + 1, -1, dtype=np.int64)
     while measures.remainder[0, 0] >= truncation:
@@ -116,5 +175,10 @@ def published_sweep(rng, values, levels, gammas, family, data, repairs, truncati
             rng, franchise, state, measures, levels, gammas, family, data, leaf, item, repairs
         )
         n_accepted += is_accepted
-    values = draw_values(rng, franchise, state, measures.weight, gammas, leaf)
+    values = np.empty_like(values)
+    for i in range(n):
+        values[i, :depth], values[i, 2 * depth] = path_of(franchise, leaf[i])[1:], state.labels[i]
+    arrange_tables(rng, values, gammas, measures.weight)
+    values[:, 2 * depth] = ordered_labels(state)
+    canonical_columns(values, n)
     return values, log_density(values[:, 2 * depth].copy(), family, data), n_accepted

@@ -14,9 +14,9 @@ from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.special import copy_row, draw_categorical, draw_index, log_sum_exp, softplus
 from pymc_nrm.moves.gibbs import random_items
 from pymc_nrm.moves.guide_trees.incremental import (
-    absorb,
     add_root,
     attach,
+    descend,
     empty_forest,
     form_node,
     give_row,
@@ -48,10 +48,11 @@ def nodes_below(left, right, v, n_leaves, with_leaves):
 
 
 @kernel
-def subtree_weights(log_d, nodes, n_leaves):
-    """``(d(v) + epsilon) / epsilon`` of each node, where epsilon is the largest d among them and leaves have d = 0.
+def draw_subtree(rng, log_d, nodes, n_leaves, goal):
+    """Draw one of the nodes, or take ``goal`` if it is at least 0; return it and the log of its probability.
 
-    SampleSub of Lee & Choi (2015) draws a subtree with probability proportional to this.
+    This is SampleSub of Lee & Choi (2015): probabilities are proportional to ``d(v) + epsilon``, where epsilon is the
+    largest d among the nodes, and leaves have d = 0.
     """
     highest = -np.inf
     for v in nodes:
@@ -62,25 +63,18 @@ def subtree_weights(log_d, nodes, n_leaves):
         v = nodes[k]
         if v >= n_leaves:
             values[k] += 1.0 if log_d[v] >= highest else math.exp(log_d[v] - highest)
-    return values
-
-
-@kernel
-def draw_subtree(rng, log_d, nodes, n_leaves):
-    """Draw one of the nodes by :func:`subtree_weights`; return it and the log of its probability."""
-    values = subtree_weights(log_d, nodes, n_leaves)
-    chosen = draw_index(rng, values)
+    chosen = draw_index(rng, values) if goal < 0 else np.flatnonzero(nodes == goal)[0]
     return nodes[chosen], math.log(values[chosen] / values.sum())
 
 
 @kernel
-def log_probability_of_subtree(log_d, nodes, n_leaves, node):
-    """Log of the probability that :func:`draw_subtree` draws ``node``."""
-    values = subtree_weights(log_d, nodes, n_leaves)
-    for k in range(nodes.shape[0]):
-        if nodes[k] == node:
-            return math.log(values[k] / values.sum())
-    return -np.inf
+def draw_nested_subtree(rng, left, right, log_d, v, n_leaves, n_levels):
+    """Draw a subtree of the tree below v, a subtree of that, and so on ``n_levels`` times; return the last."""
+    for _ in range(n_levels):
+        if v < n_leaves:
+            break
+        v, _ = draw_subtree(rng, log_d, nodes_below(left, right, v, n_leaves, True), n_leaves, -1)
+    return v
 
 
 @kernel
@@ -135,22 +129,12 @@ def insert(forest, v, x, moment, family, data):
     Of the three pairs among x and the children l and r of a node, the one with the smallest d belongs together.  If it
     is (l, r), x goes beside the node; otherwise x descends into the child nearer to it.
     """
-    joint = 0.0
-    if v >= forest.roots.shape[0]:
-        joint = joint_log_marginal(forest, v, x, family, data)
-    while v >= forest.roots.shape[0]:
-        nearest, nearest_joint, least = -1, 0.0, forest.log_dissimilarity[v]
-        for side in range(2):
-            child = forest.left[v] if side == 0 else forest.right[v]
-            child_joint = joint_log_marginal(forest, child, x, family, data)
-            log_d = pair_log_d(forest, child, x, child_joint, moment)
-            if log_d < least:
-                nearest, nearest_joint, least = child, child_joint, log_d
-        if nearest < 0:
-            break
-        absorb(forest, v, x, joint, family, data)
-        v, joint = nearest, nearest_joint
-    v = join_trees(forest, v, x, moment, family, data)
+    n = forest.roots.shape[0]
+    joint = joint_log_marginal(forest, v, x, family, data) if v >= n else 0.0
+    # This depth is never reached, so that nothing is balanced.
+    v = descend(forest, v, x, joint, moment, family, data, 2 * n)
+    form_node(forest, v, family, data)
+    set_potential(forest, v, moment)
     while forest.parent[v] >= 0:
         v = forest.parent[v]
         set_potential(forest, v, moment)
@@ -227,30 +211,25 @@ def least_item(forest, v):
 
 
 @kernel
-def put_in_order(values, keys, count, value, key):
-    """Insert a value among the first ``count``, which are in increasing order of their keys."""
-    while count > 0 and keys[count - 1] > key:
-        values[count], keys[count] = values[count - 1], keys[count - 1]
-        count -= 1
-    values[count], keys[count] = value, key
-
-
-@kernel
-def insert_at_random(rng, forest, begin, x, moment, family, data):
+def insert_at_random(rng, forest, begin, x, goal, deep, moment, family, data):
     """StocInsert of a tree x into the roots from position ``begin`` on; return whether it joined one and the log
     probability.
 
-    It joins a tree s with probability proportional to 1 / d(s, x), and stays alone with probability proportional to 1.
+    It joins a tree s with probability proportional to 1 / d(s, x), and stays alone with probability proportional to 1;
+    a ``goal`` of at least 0 prescribes the outcome.  It is inserted into the tree that it joins if ``deep``, else
+    beside it.
     """
     n_trees = forest.n_roots[0] - begin
     values = np.zeros(n_trees + 1)
     for k in range(n_trees):
         values[k] = -tree_log_d(forest, forest.roots[begin + k], x, moment, family, data)
-    chosen = draw_categorical(rng, values)
-    if chosen < n_trees:
+    chosen = goal if goal >= 0 else draw_categorical(rng, values)
+    if chosen == n_trees:
+        add_root(forest, x)
+    elif deep:
         insert(forest, forest.roots[begin + chosen], x, moment, family, data)
     else:
-        add_root(forest, x)
+        join_trees(forest, forest.roots[begin + chosen], x, moment, family, data)
     return chosen < n_trees, values[chosen] - log_sum_exp(values)
 
 
@@ -273,6 +252,38 @@ def log_merge_of_last(forest, begin, moment, family, data):
 
 
 @kernel
+def take_apart(forest, v):
+    """Remove an internal node and all nodes above it.
+
+    Its children become the last two roots.  The first is returned, and then the parts that follow it: the second child
+    and, from the bottom up, the branches off the path, which are unlisted.
+    """
+    first, parts, n_parts = forest.left[v], np.empty(forest.roots.shape[0], dtype=np.int64), 1
+    parts[0] = forest.right[v]
+    while forest.parent[v] >= 0:
+        p = forest.parent[v]
+        parts[n_parts] = forest.right[p] if forest.left[p] == v else forest.left[p]
+        forest.parent[parts[n_parts]] = -1
+        n_parts += 1
+        give_row(forest, v)
+        v = p
+    remove_root(forest, v)
+    give_row(forest, v)
+    add_root(forest, first)
+    add_root(forest, parts[0])
+    return first, parts[:n_parts]
+
+
+@kernel
+def log_weight_of_last(forest, begin, moment):
+    """Log of the product of the weights of the clusters from position ``begin`` on."""
+    total = 0.0
+    for k in range(begin, forest.n_roots[0]):
+        total += log_cluster_weight(forest, forest.roots[k], moment)
+    return total
+
+
+@kernel
 def split_last(rng, forest, log_q, moment, family, data, tally):
     """Propose to split the last root; return whether it was accepted.
 
@@ -284,40 +295,25 @@ def split_last(rng, forest, log_q, moment, family, data, tally):
     c = forest.roots[begin]
     log_ratio = -log_cluster_weight(forest, c, moment)
     nodes = nodes_below(forest.left, forest.right, c, n, False)
-    v, log_p = draw_subtree(rng, forest.log_dissimilarity, nodes, n)
+    v, log_p = draw_subtree(rng, forest.log_dissimilarity, nodes, n, -1)
     log_q += log_p
-    remove_root(forest, c)
-    a, b = forest.left[v], forest.right[v]
-    parts, n_parts = np.empty(nodes.shape[0], dtype=np.int64), 1
-    parts[0] = b
-    give_row(forest, v)
-    while v != c:
-        p = forest.parent[v]
-        parts[n_parts] = forest.right[p] if forest.left[p] == v else forest.left[p]
-        forest.parent[parts[n_parts]] = -1
-        n_parts += 1
-        give_row(forest, p)
-        v = p
-    add_root(forest, a)
-    add_root(forest, b)
-    joined = np.zeros(n_parts, dtype=np.bool_)
-    for k in range(1, n_parts):
+    first, parts = take_apart(forest, v)
+    joined = np.zeros(parts.shape[0], dtype=np.bool_)
+    for k in range(1, parts.shape[0]):
         check_signals()
-        joined[k], log_p = insert_at_random(rng, forest, begin, parts[k], moment, family, data)
+        joined[k], log_p = insert_at_random(rng, forest, begin, parts[k], -1, True, moment, family, data)
         log_q += log_p
-    for k in range(begin, forest.n_roots[0]):
-        log_ratio += log_cluster_weight(forest, forest.roots[k], moment)
+    log_ratio += log_weight_of_last(forest, begin, moment)
     log_ratio += log_merge_of_last(forest, begin, moment, family, data) - log_q
     if accept(rng, tally, False, log_ratio):
         return True
-    for k in range(n_parts - 1, -1, -1):
+    for k in range(parts.shape[0] - 1, -1, -1):
         if joined[k]:
             detach(forest, parts[k], moment, family, data)
         else:
             remove_root(forest, parts[k])
-    c = a
-    for k in range(n_parts):
-        c = join_trees(forest, c, parts[k], moment, family, data)
+    for part in parts:
+        first = join_trees(forest, first, part, moment, family, data)
     return False
 
 
@@ -345,13 +341,36 @@ def merge_into_last(rng, forest, trees, log_q, moment, family, data, tally):
         if forest.roots[k] != merged:
             log_ratio -= softplus(-tree_log_d(forest, merged, forest.roots[k], moment, family, data))
     nodes = nodes_below(forest.left, forest.right, merged, n, False)
-    log_ratio += log_probability_of_subtree(forest.log_dissimilarity, nodes, n, first)
+    log_ratio += draw_subtree(rng, forest.log_dissimilarity, nodes, n, first)[1]
     if accept(rng, tally, True, log_ratio):
         return True
     for _ in range(trees.shape[0] - 1):
         merged, x = separate(forest, merged)
         add_root(forest, x)
     return False
+
+
+@kernel
+def draw_trees(rng, forest, c, moment, family, data):
+    """Choose each tree other than c with probability 1 / (1 + d).
+
+    Returns c and these, ordered by their smallest items, and the log probability of the choice.
+    """
+    n_roots = forest.n_roots[0]
+    trees, least = np.empty(n_roots, dtype=np.int64), np.empty(n_roots, dtype=np.int64)
+    trees[0], least[0] = c, -1
+    log_q, n_trees = 0.0, 1
+    for root in forest.roots[:n_roots]:
+        if root == c:
+            continue
+        log_d = tree_log_d(forest, c, root, moment, family, data)
+        if math.log(rng.random()) < -softplus(log_d):
+            trees[n_trees], least[n_trees] = root, least_item(forest, root)
+            n_trees += 1
+            log_q -= softplus(log_d)
+        else:
+            log_q -= softplus(-log_d)
+    return trees[np.argsort(least[:n_trees])], log_q
 
 
 @kernel
@@ -366,19 +385,10 @@ def global_move(rng, forest, weights, family, data, tally):
     moved, k = forest.roots[last], forest.position[c]
     forest.roots[k], forest.roots[last] = moved, c
     forest.position[moved], forest.position[c] = k, last
-    log_q = -math.log(last + 1.0)
-    trees, least, n_trees = np.empty(last + 1, dtype=np.int64), np.empty(last + 1, dtype=np.int64), 1
-    trees[0], least[0] = c, -1
-    for k in range(last):
-        log_d = tree_log_d(forest, c, forest.roots[k], moment, family, data)
-        if math.log(rng.random()) < -softplus(log_d):
-            put_in_order(trees, least, n_trees, forest.roots[k], least_item(forest, forest.roots[k]))
-            n_trees += 1
-            log_q -= softplus(log_d)
-        else:
-            log_q -= softplus(-log_d)
-    if n_trees > 1:
-        return merge_into_last(rng, forest, trees[:n_trees], log_q, moment, family, data, tally)
+    trees, log_q = draw_trees(rng, forest, c, moment, family, data)
+    log_q -= math.log(last + 1.0)
+    if trees.shape[0] > 1:
+        return merge_into_last(rng, forest, trees, log_q, moment, family, data, tally)
     if c < forest.roots.shape[0]:
         return accept(rng, tally, False, math.nan)
     return split_last(rng, forest, log_q, moment, family, data, tally)
@@ -388,15 +398,11 @@ def global_move(rng, forest, weights, family, data, tally):
 def local_items(rng, forest, n_levels):
     """For every tree, draw a subtree, a subtree of that, and so on ``n_levels`` times; return the items of the last."""
     n = forest.roots.shape[0]
+    left, right, log_d = forest.left, forest.right, forest.log_dissimilarity
     items, count = np.empty(n, dtype=np.int64), 0
-    for k in range(forest.n_roots[0]):
-        v = forest.roots[k]
-        for _ in range(n_levels):
-            if v < n:
-                break
-            nodes = nodes_below(forest.left, forest.right, v, n, True)
-            v, _ = draw_subtree(rng, forest.log_dissimilarity, nodes, n)
-        for node in nodes_below(forest.left, forest.right, v, n, True):
+    for root in forest.roots[: forest.n_roots[0]]:
+        v = draw_nested_subtree(rng, left, right, log_d, root, n, n_levels)
+        for node in nodes_below(left, right, v, n, True):
             if node < n:
                 items[count] = node
                 count += 1

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
+from pymc_nrm.common.pymc_internals import dataclass_state
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.moves.gibbs import gibbs_sweep
@@ -18,7 +19,6 @@ from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.published.lee_choi.canonical_split_merge import canonical_items, canonical_moves
 from pymc_nrm.published.lee_choi.published_moves import forest_labels, plant_forest, published_cycle, refresh_forest
-from pymc_nrm.pymc_internals import dataclass_state
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState
 
 _WARNING = (
@@ -161,7 +161,7 @@ class PublishedTreeGuided(PartitionStep):
         small = weights_of_two(table)
         if self.options["canonical"]:
             tree = guide_tree(rng, small, family, data)
-            precompile(canonical_moves, self.rng, state, table, family, data, tree, 1)
+            precompile(canonical_moves, self.rng, state.labels, table, family, data, tree, 1)
             precompile(canonical_items, self.rng, tree, 1)
             precompile(gibbs_sweep, self.rng, state, table, family, data, state.labels)
             return
@@ -202,7 +202,8 @@ class PublishedTreeGuided(PartitionStep):
         if self.tree is None or (self.tuning and 0 < self.n_steps == self.n_tune // 2):
             self.tree = guide_tree(self.rng, table, family, data)
         n_global, n_levels = self.options["n_global"], self.options["n_levels"]
-        state, tally = canonical_moves(self.rng, state, table, family, data, self.tree, n_global)
+        labels, tally = canonical_moves(self.rng, state.labels, table, family, data, self.tree, n_global)
+        state = build_state(canonical_labels(labels), family, data)
         items = canonical_items(self.rng, self.tree, n_levels)
         state, n_moved = gibbs_sweep(self.rng, state, table, family, data, items)
         return state, tally, n_moved

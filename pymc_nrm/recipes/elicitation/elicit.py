@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pymc as pm
 
+from pymc_nrm.common.progress import progress
+from pymc_nrm.common.supports import UnitInterval
 from pymc_nrm.measures.base import check_measure_hyperparameters
-from pymc_nrm.progress import progress
 from pymc_nrm.recipes.elicitation.hyperpriors import HyperpriorLaw, hyperprior_class
 from pymc_nrm.recipes.elicitation.laws import equal_tailed_interval, mean_and_sd, n_clusters_pmf
 from pymc_nrm.recipes.elicitation.matching import OutOfReachError, match_mean, match_mean_and_spread
 from pymc_nrm.recipes.elicitation.wishes import check_fixed, check_measure_class, check_wishes, free_names
-from pymc_nrm.supports import UnitInterval
 
 __all__ = ["ElicitedPrior", "elicit"]
 

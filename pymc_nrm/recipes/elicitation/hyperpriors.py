@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_nrm.supports import AboveFeatures, Positive, UnitInterval, WholeNumber
+from pymc_nrm.common.supports import AboveFeatures, Positive, UnitInterval, WholeNumber
 
 # Largest spacing of a lattice; the error is about 1e-8 here.
 _LARGEST_SPACING = 0.5

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.checks import check_count, check_number
+from pymc_nrm.common.checks import check_count, check_number
 from pymc_nrm.measures.base import check_measure_hyperparameters, n_clusters_log_pmf
 
 

@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_nrm.checks import check_count, check_number
+from pymc_nrm.common.checks import check_count, check_number
+from pymc_nrm.common.supports import UnitInterval, WholeNumber
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import n_clusters_log_pmf
 from pymc_nrm.recipes.elicitation.hyperpriors import hyperprior_class
 from pymc_nrm.recipes.elicitation.laws import mean_and_sd
-from pymc_nrm.supports import UnitInterval, WholeNumber
 
 # Keeps logarithms of probabilities finite.
 _LEAST_PROBABILITY = 1e-300

@@ -11,10 +11,10 @@ import pandas as pd
 import pymc as pm
 import xarray as xr
 
-from pymc_nrm.checks import check_count, check_flag, random_generator
-from pymc_nrm.predictions.cluster_probabilities import cluster_probabilities
-from pymc_nrm.predictions.fused_estimate import fused_estimate
-from pymc_nrm.predictions.predictive_density import log_predictive_density
+from pymc_nrm.common.checks import check_count, check_flag, random_generator
+from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
+from pymc_nrm.posterior.fused_estimate import fused_estimate
+from pymc_nrm.posterior.predictive_density import log_predictive_density
 from pymc_nrm.recipes.estimator.inputs import as_array, as_matrix, check_n_features, not_fitted
 from pymc_nrm.recipes.estimator.parameters import Parameters
 from pymc_nrm.recipes.gaussian_mixture import gaussian_mixture

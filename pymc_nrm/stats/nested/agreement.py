@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count, random_generator
+from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.stats.contingency import as_labels
 from pymc_nrm.stats.losses import adjusted_rand
 from pymc_nrm.stats.nested.item_tree import ItemTree

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count
+from pymc_nrm.common.checks import check_count
 from pymc_nrm.stats.contingency import as_labels
 
 __all__ = ["ItemTree"]

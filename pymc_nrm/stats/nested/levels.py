@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.marks import NAME, NESTED, components_name
+from pymc_nrm.common.marks import NAME, NESTED, components_name
 from pymc_nrm.stats.contingency import as_labels
 from pymc_nrm.stats.draws import (
     BLOCK,

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.checks import check_count, random_generator
-from pymc_nrm.progress import progress
+from pymc_nrm.common.checks import check_count, random_generator
+from pymc_nrm.common.progress import progress
 from pymc_nrm.stats.losses import complete_costs, draw_losses, summarise_losses
 from pymc_nrm.stats.nested.clades import chain_tree, item_names
 from pymc_nrm.stats.nested.item_tree import ItemTree

@@ -7,19 +7,19 @@ from pymc.util import get_random_generator
 from rich.progress import TextColumn
 from rich.table import Column
 
-from pymc_nrm.checks import random_generator
-from pymc_nrm.distributions.start import is_default_start
+from pymc_nrm.common.checks import random_generator
+from pymc_nrm.common.marks import NUMBER, partition_number
+from pymc_nrm.common.pymc_internals import Competence
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE, check_needs
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import precompile
-from pymc_nrm.marks import NUMBER, partition_number
-from pymc_nrm.model.rvs import checked_model, family_of, kind_of
+from pymc_nrm.models.rvs import checked_model, family_of, kind_of
+from pymc_nrm.models.start import is_default_start
 from pymc_nrm.moves.nested.sweep import log_density, sequential_start
 from pymc_nrm.partitions.nested import Nested
 from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
 from pymc_nrm.partitions.nested_laws.prior import log_nested_prior, log_path_prior
-from pymc_nrm.pymc_internals import Competence
 from pymc_nrm.steps.base import LabelStep
 from pymc_nrm.steps.finite import check_against_graph, error_of_parts, graph_log_likelihood
 from pymc_nrm.steps.nested.target import NestedTarget

@@ -4,7 +4,7 @@ from dataclasses import field
 
 import numpy as np
 
-from pymc_nrm.pymc_internals import QuadPotentialDiagAdapt, QuadPotentialDiagAdaptState, dataclass_state
+from pymc_nrm.common.pymc_internals import QuadPotentialDiagAdapt, QuadPotentialDiagAdaptState, dataclass_state
 
 # Share of the latest gradient in the running mean of squared gradients.
 _SHARE = 0.02

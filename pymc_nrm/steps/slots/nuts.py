@@ -11,11 +11,11 @@ from pymc.util import get_value_vars_from_user_vars
 from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import graph_inputs
 
-from pymc_nrm.itemwise.empty_slots import EmptySlots
-from pymc_nrm.itemwise.local_variables import local_variables
-from pymc_nrm.model.rvs import checked_model, kind_of, partitions_of
+from pymc_nrm.common.pymc_internals import BaseHMCState, ValueGradFunction, dataclass_state
+from pymc_nrm.models.itemwise.empty_slots import EmptySlots
+from pymc_nrm.models.itemwise.local_variables import local_variables
+from pymc_nrm.models.rvs import checked_model, kind_of, partitions_of
 from pymc_nrm.partitions.slots import Slots
-from pymc_nrm.pymc_internals import BaseHMCState, ValueGradFunction, dataclass_state
 from pymc_nrm.steps.slots.metric import SlotMetric
 
 # Models for which a step of this kind has been made.

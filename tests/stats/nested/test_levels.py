@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from nested_cases import canonical_levels, random_draws
 
-from pymc_nrm.marks import partition_number
+from pymc_nrm.common.marks import partition_number
 from pymc_nrm.run.convergence_report import convergence_report, pair_findings
 from pymc_nrm.stats import (
     add_diagnostics,

@@ -1,0 +1,94 @@
+"""Numbers of items, which may follow data and dimensions when ``pm.set_data`` changes them."""
+
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import walk
+from pytensor.tensor.random.type import RandomType
+from pytensor.tensor.shape import Shape, Shape_i
+from pytensor.tensor.type import TensorType
+
+from pymc_nrm.common.checks import check_count
+from pymc_nrm.models.constants import constant_value
+
+# Labels of this many items take 8 GB, and every draw copies them.
+MOST_ITEMS = 1_000_000_000
+_FOLLOW_DATA = (
+    "For a number of items that follows pm.set_data make the partition with n=X.shape[0], where X is the pm.Data of "
+    "the mixture, or give X and the partition the same dims"
+)
+
+
+def checked_count(title, n):
+    """Check a number of items from a user: a whole number, or a scalar tensor that follows data."""
+    if not isinstance(n, Variable):
+        check_count(title, n, 1, MOST_ITEMS)
+        return int(n)
+    if isinstance(n, Constant):
+        return checked_count(title, n.data[()])
+    if not isinstance(n.type, TensorType) or n.ndim > 0 or n.type.numpy_dtype.kind not in "iu":
+        raise ValueError(f"{title} must be a whole number or a scalar tensor of integers; got {n} of type {n.type}")
+    origins = [variable for variable in walk([n], _inputs_but_of_shapes) if variable.owner is None]
+    if any(isinstance(origin.type, RandomType) for origin in origins):
+        raise ValueError(f"{title} must not depend on random variables; got {n}")
+    if not all(isinstance(origin, Constant | SharedVariable) for origin in origins):
+        raise ValueError(f"{title} must follow pm.Data or constants; got {n}")
+    check_count(title, count_value(n), 1, MOST_ITEMS)
+    return n.astype("int64")
+
+
+def count_value(n):
+    """Return the present value of a number of items."""
+    return int(constant_value(n)) if isinstance(n, Variable) else int(n)
+
+
+def check_labels(n_labels, partition):
+    """Check that a chain starts with one label for each item."""
+    n_items = count_value(partition.owner.op.n_items(partition.owner))
+    if n_labels != n_items:
+        raise ValueError(
+            f"partition {partition.name!r} has {n_items} items, its start {n_labels} labels. initval keeps the length "
+            f"that it was given; replace it by the argument initvals={{{partition.name!r}: labels}} of nrm.sample"
+        )
+
+
+def check_shape(mixture, shape, n_features, partition):
+    """Check that the data of a mixture have one row for each item, and as many columns as when it was made."""
+    n_columns = shape[1] if len(shape) == 2 else 1
+    if n_columns != n_features:
+        raise ValueError(f"Mixture {mixture!r} has {n_columns} columns of data, but was made for {n_features}")
+    n = partition.owner.op.n_items(partition.owner)
+    n_items = count_value(n)
+    if shape[0] == n_items:
+        return
+    sources = {variable.name for variable in walk([n], _inputs) if _is_source(variable)}
+    if sources:
+        remedy = f"That number follows {', '.join(sorted(map(repr, sources)))}: change it together with the data"
+    else:
+        remedy = "That number is fixed. " + _FOLLOW_DATA
+    raise ValueError(
+        f"Mixture {mixture!r} has {shape[0]} rows of data, partition {partition.name!r} has {n_items} items. {remedy}"
+    )
+
+
+def rows_message(data, labels):
+    """Message of a log-probability if the data of a mixture do not have one row for each label."""
+    names = [variable.name for variable in walk([data], _inputs) if variable.name]
+    n_items = labels.type.shape[0]
+    rows = f"data {names[0]!r}" if names else "data of a Mixture"
+    items = "items" if n_items is None else f"{n_items} items"
+    owner = "its partition" if labels.name is None else f"partition {labels.name!r}"
+    return f"{rows} must have one row for each of the {items} of {owner}. {_FOLLOW_DATA}"
+
+
+def _inputs(variable):
+    return [] if variable.owner is None else variable.owner.inputs
+
+
+def _inputs_but_of_shapes(variable):
+    """Inputs of a variable, or none if it is a shape, which does not depend on their values."""
+    is_shape = variable.owner is not None and isinstance(variable.owner.op, Shape | Shape_i)
+    return [] if is_shape else _inputs(variable)
+
+
+def _is_source(variable):
+    return isinstance(variable, SharedVariable) and isinstance(variable.type, TensorType) and variable.name is not None

@@ -1,0 +1,107 @@
+"""Following the labels of a partition through a graph."""
+
+from pytensor.raise_op import CheckAndRaise
+from pytensor.scalar.basic import Second
+from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.shape import Shape, Shape_i
+
+from pymc_nrm.models.itemwise.graphs import PresentValues, postorder
+from pymc_nrm.models.itemwise.rows import NotItemwise
+from pymc_nrm.models.itemwise.rules import has_shape_arguments, items_of_outputs, keeps_shapes
+
+
+class LabelFlow:
+    """Finds for each entry of a variable the one item on whose label it depends.
+
+    ``sources`` has the variables to begin with, for each an array of numbers of items: usually the labels, with the
+    numbers of all items.  By induction over the graph: if entry e of a variable is a function of entries of inputs that
+    depend on the label of item i or on none, then so does e.  Conditions of checks, and inputs whose shape alone
+    matters, are not followed, unless the shape itself may depend on labels.
+    """
+
+    def __init__(self, sources, present, expanded):
+        self.shape, self.present, self._sources = present.shape, present, frozenset(sources)
+        self._expanded, self._items, self._varying_shapes = expanded, dict(sources), {}
+
+    def within(self, sources, given):
+        """The flow through an inner graph, given values of its inputs."""
+        return LabelFlow(sources, PresentValues(given, self._expanded), self._expanded)
+
+    def __call__(self, variable):
+        """Return whose label each entry depends on: numbers of items that broadcast to its shape, or None for no label.
+
+        Raises ``NotItemwise`` if an operation combines labels of different items, or has no rule.
+        """
+        for one in postorder(variable, self._followed, self._items):
+            self._items[one] = self._find(one)
+        return self._items[variable]
+
+    def static(self, variable):
+        """Return the value of an index that picks among entries that depend on different labels.
+
+        Raises ``NotItemwise`` if the index is not the same at all points.
+        """
+        read = self.present.read_input(variable)
+        if read in self._sources:
+            raise NotItemwise("values that depend on labels are picked by an index that depends on labels as well")
+        if read is not None:
+            raise NotItemwise(
+                f"values that depend on labels are picked by an index that depends on {read.name!r}, which is sampled"
+            )
+        return self.present(variable)
+
+    def _followed(self, variable):
+        node = variable.owner
+        if node is None or isinstance(node.op, Shape | Shape_i):
+            return ()
+        expanded = self._expanded(variable)
+        if expanded is not None:
+            return (expanded,)
+        if isinstance(node.op, CheckAndRaise):
+            return node.inputs[:1]
+        if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Second):
+            return node.inputs if self._shape_varies(node) else node.inputs[1:]
+        return node.inputs
+
+    def _find(self, variable):
+        followed = self._followed(variable)
+        if not followed:
+            is_shape = variable.owner is not None and isinstance(variable.owner.op, Shape | Shape_i)
+            if is_shape and self._shape_varies(variable.owner):
+                raise NotItemwise("a shape depends on the values of labels")
+            return None
+        items = [self._items[one] for one in followed]
+        if all(one is None for one in items):
+            return None
+        if self._expanded(variable) is not None or isinstance(variable.owner.op, CheckAndRaise):
+            return items[0]
+        return items_of_outputs(variable.owner.op, variable.owner, items, self)[variable.index]
+
+    def _shape_varies(self, node):
+        """Whether the shape of the first input may depend on values of labels, as that of their unique values."""
+        first = node.inputs[0]
+        if None not in first.type.shape:
+            return False
+        if first not in self._varying_shapes:
+            self._varying_shapes[first] = any(
+                self._labels_may_shape(one.owner) for one in self._ancestors(first) if one.owner is not None
+            )
+        return self._varying_shapes[first]
+
+    def _labels_may_shape(self, node):
+        if keeps_shapes(node) or self._expanded(node.outputs[0]) is not None:
+            return False
+        changing = [one for one in node.inputs if not self._sources.isdisjoint(self._ancestors(one))]
+        return bool(changing) and not (has_shape_arguments(node) and changing == node.inputs[:1])
+
+    def _ancestors(self, variable):
+        found = {}
+        for one in postorder(variable, self._shapes_and_values, found):
+            found[one] = True
+        return found
+
+    def _shapes_and_values(self, variable):
+        expanded = self._expanded(variable)
+        if expanded is not None:
+            return (expanded,)
+        return () if variable.owner is None else variable.owner.inputs

@@ -1,0 +1,169 @@
+"""Log-probabilities of the rows of each item in each slot, for likelihoods whose parameters are indexed by labels."""
+
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+from pymc.pytensorf import compile as compile_function
+from pytensor.graph.traversal import ancestors
+
+from pymc_nrm.models.itemwise.checking import check_lengths, random_points, wrong_row
+from pymc_nrm.models.itemwise.conditions import with_conditions_by_row
+from pymc_nrm.models.itemwise.flow import LabelFlow
+from pymc_nrm.models.itemwise.graphs import Expanded, PresentValues
+from pymc_nrm.models.itemwise.lifting import computed_by_slot
+from pymc_nrm.models.itemwise.parts import Part, add_rows, kept_axes, summed
+from pymc_nrm.models.itemwise.rows import NotItemwise, grouped
+from pymc_nrm.models.itemwise.terms import not_itemwise, terms_of
+
+# Numbers of random points, and of labels at each, at which rows are checked.
+_RANDOM_POINTS = 3
+_LABELS_AT_A_CHECK = 8
+_SEED = 20261122
+
+
+class ItemTable:
+    """Log-probabilities of the rows of items given labels, for one partition of a model.
+
+    The terms of the log-probability that use labels as an index must be sums of rows with the label of one item each;
+    this is shown from the graph when the table is made.
+    """
+
+    # The elementwise log-probability is compiled once, without a change, and called with the same label for all items.
+    # A value that is not a number counts as impossible.
+
+    def __init__(self, model, partition, max_clusters, point, compile_kwargs=None):
+        self._model, self._partition, self._max_clusters = model, partition, max_clusters
+        self._compile_kwargs = compile_kwargs or {}
+        self._value = model.rvs_to_values[partition]
+        self._terms, self._expanded = terms_of(model, partition), Expanded()
+        self._parts, self._function, self._fresh = [], None, False
+        self.refresh(point)
+
+    def refresh(self, point=None):
+        """Read data and indices again, since ``pm.set_data`` may have changed them, and check all again."""
+        self._fresh = False
+        if point is not None:
+            self._read(point)
+
+    def items(self, name):
+        """Return the item on whose label each row of a term depends, -1 for none."""
+        return np.concatenate([self._items[rows] for part, rows in self._places() if part.name == name])
+
+    def fill(self, point, slots, columns, table):
+        """Fill columns of a table with the log-probabilities of all items in some slots. Shapes: ``slots`` (m,),
+        ``columns`` (m,), ``table`` (n, width).
+        """
+        if not self._fresh:
+            self._read(point)
+        add_rows(self._imax_clusters(point, slots), self._items, columns, table)
+
+    def values(self, point, labels, by_term=False):
+        """Return the log-probability of the rows of each item at given labels, without rows that depend on none."""
+        if not self._fresh:
+            self._read(point)
+        rows = self._rows(self._arguments(point), labels)
+        found = {name: np.zeros(self._n) for name in self.names}
+        for part, place in self._places():
+            items = self._items[place]
+            np.add.at(found[part.name], items[items >= 0], rows[place][items >= 0])
+        return found if by_term else sum(found.values(), np.zeros(self._n))
+
+    def _read(self, point):
+        self._n = len(point[self._value.name])
+        given = {variable: np.asarray(point[variable.name]) for variable in self._model.value_vars}
+        present = PresentValues(given, self._expanded)
+        flow = LabelFlow({self._value: np.arange(self._n)}, present, self._expanded)
+        parts = [part for part in (self._follow(term, flow) for term in self._terms) if part.items is not None]
+        self.unnamed = check_lengths(self._model, self._partition, parts, given, self._max_clusters, self._expanded)
+        if self._function is None or [kept_axes(part) for part in parts] != [kept_axes(part) for part in self._parts]:
+            self._compile(parts, flow)
+        self._parts, self.names = parts, list(dict.fromkeys(part.name for part in parts))
+        self._labels, self._buffer = np.empty(self._n, dtype=self._value.dtype), np.empty((0, 0))
+        self._find_rows(point)
+        self._check(point)
+        self._fresh = True
+
+    def _follow(self, term, flow):
+        try:
+            items = flow(term.graph)
+            return Part(*term, None if items is None else grouped(items))
+        except NotItemwise as error:
+            raise not_itemwise(term.name, self._partition.name, str(error)) from None
+        except IndexError as error:
+            raise ValueError(f"an index that {term.name!r} depends on is out of bounds: {error}") from error
+
+    def _compile(self, parts, flow):
+        graphs = with_conditions_by_row([part.graph for part in parts], flow)
+        graphs = [summed(graph, part) for graph, part in zip(computed_by_slot(graphs), parts, strict=True)]
+        used = set(ancestors(graphs))
+        inputs = [variable for variable in self._model.value_vars if variable in used and variable is not self._value]
+        self._inputs = [variable.name for variable in inputs]
+        self._function = compile_function([self._value, *inputs], graphs, **self._compile_kwargs) if graphs else None
+        if self._function is not None:
+            self._function.trust_input = True
+
+    def _find_rows(self, point):
+        """Find the places of the rows of all parts, and their items."""
+        self._labels.fill(self._max_clusters - 1)
+        try:
+            rows = self._evaluate(self._arguments(point))
+        except IndexError as error:
+            raise ValueError(
+                f"label {self._max_clusters - 1} of partition {self._partition.name!r} cannot be used as an index in "
+                f"{' or '.join(map(repr, self.names))}: {error}"
+            ) from error
+        ends = np.cumsum([0, *map(len, rows)]).tolist()
+        self._slices, self._n_rows = [slice(*pair) for pair in pairwise(ends)], ends[-1]
+        self._items = np.concatenate([np.zeros(0, dtype="int64"), *[part.items.ravel() for part in self._parts]])
+
+    def _check(self, point):
+        slots, never = np.arange(self._max_clusters), np.ones(self._n_rows, dtype=bool)
+        for slot in slots:
+            never &= np.isnan(self._imax_clusters(point, slots[slot : slot + 1])[0])
+        if never.any():
+            row = int(np.argmax(never))
+            raise ValueError(
+                f"the log-probability of {self._name(row)!r} is NaN in every cluster for item {self._items[row]} of "
+                f"partition {self._partition.name!r} where sampling starts: look for NaN in its data and covariates, "
+                "or start elsewhere"
+            )
+        rng = np.random.default_rng(_SEED)
+        for nearby in random_points(point, _RANDOM_POINTS):
+            labels = rng.choice(slots, min(len(slots), _LABELS_AT_A_CHECK), replace=False)
+            wrong = wrong_row(partial(self._rows, self._arguments(nearby)), self._items, self._n, labels, rng)
+            if wrong is not None:
+                raise not_itemwise(
+                    self._name(wrong),
+                    self._partition.name,
+                    f"row {wrong} at random labels differs from its value if all items have the label of item "
+                    f"{self._items[wrong]}",
+                )
+
+    def _name(self, row):
+        return next(part.name for part, place in self._places() if row < place.stop)
+
+    def _places(self):
+        return list(zip(self._parts, self._slices, strict=True))
+
+    def _arguments(self, point):
+        # Machine code takes arrays without dimensions, but no numbers of numpy.
+        return [np.asarray(point[name]) for name in self._inputs]
+
+    def _evaluate(self, arguments):
+        return self._function(self._labels, *arguments) if self._function is not None else []
+
+    def _rows(self, arguments, labels):
+        self._labels[:] = labels
+        return np.concatenate([np.zeros(0), *self._evaluate(arguments)])
+
+    def _imax_clusters(self, point, slots):
+        """The values of all rows in some slots, shape (max_clusters, n_rows)."""
+        if self._buffer.shape[0] < len(slots):
+            self._buffer = np.empty((len(slots), self._n_rows))
+        values, arguments = self._buffer[: len(slots)], self._arguments(point)
+        for row, slot in zip(values, slots, strict=True):
+            self._labels.fill(slot)
+            for place, part in zip(self._slices, self._evaluate(arguments), strict=True):
+                row[place] = part
+        return values

@@ -1,0 +1,131 @@
+"""The variables of a model that hold parameters of single slots, found by following slots through the graph."""
+
+import numpy as np
+import pymc as pm
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.traversal import ancestors
+from pytensor.raise_op import CheckAndRaise
+from pytensor.scalar.basic import Cast
+from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
+
+from pymc_nrm.models.itemwise.bounds import always_holds
+from pymc_nrm.models.itemwise.conditions import leaves
+from pymc_nrm.models.itemwise.flow import LabelFlow
+from pymc_nrm.models.itemwise.graphs import Expanded, PresentValues
+from pymc_nrm.models.itemwise.rows import NotItemwise
+from pymc_nrm.models.itemwise.rules import entry_sources
+from pymc_nrm.models.rvs import kind_of
+
+_WITHOUT_PRIOR = (type(pm.Flat.rv_op), type(pm.HalfFlat.rv_op))
+
+
+def local_variables(model, partition, max_clusters, point):
+    """The free variables whose entries for empty slots depend on nothing but their prior, in the order of the model.
+
+    A variable of K entries along its first axis is *local* if entry s of its log-probability depends on entry s of
+    local variables only and not on labels, and if everything else reads it at indices that are labels.  Then entries of
+    empty slots, given all other variables, have their prior as full conditional.  Both are shown from the graph: what
+    nothing shows makes a variable not local, which costs speed and is as exact.
+    """
+    terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
+    graphs = dict(zip(terms, model.logp(vars=terms, sum=False), strict=True))
+    labels, expanded = model.rvs_to_values[partition], Expanded()
+    given = {value: np.asarray(point[value.name]) for value in model.value_vars}
+    local = [
+        rv
+        for rv in model.free_RVs
+        if max_clusters > 1
+        and _may_be_local(rv, given[model.rvs_to_values[rv]], max_clusters)
+        and labels not in set(ancestors([graphs[rv]]))
+    ]
+    uses = {rv: _uses(model.rvs_to_values[rv], labels, max_clusters, graphs, given, expanded) for rv in local}
+    before = None
+    while before != local:
+        before = local
+        local = [rv for rv in local if all(by_slot and term in local for term, by_slot in uses[rv].items())]
+    return local
+
+
+def _may_be_local(rv, value, max_clusters):
+    # Flat variables have no prior to draw from.
+    has_slots = value.dtype.kind == "f" and value.shape[:1] == (max_clusters,)
+    return has_slots and not kind_of(rv) and not isinstance(rv.owner.op, _WITHOUT_PRIOR)
+
+
+def _uses(value, labels, max_clusters, graphs, given, expanded):
+    """The terms that depend on slots that may be empty, and whether each entry of them depends on its own slot only."""
+    flow = SlotFlow(value, labels, max_clusters, PresentValues(given, expanded), expanded)
+    found = {}
+    for term, graph in graphs.items():
+        try:
+            slots = flow(graph)
+        except (NotItemwise, IndexError):
+            found[term] = False
+            continue
+        if slots is not None and (slots >= 0).any():
+            along_first = slots.reshape(len(slots), -1) if slots.shape[:1] == (max_clusters,) else slots.reshape(1, -1)
+            own = np.arange(len(along_first))[:, None]
+            found[term] = len(own) == max_clusters and bool(((along_first < 0) | (along_first == own)).all())
+    return found
+
+
+class SlotFlow(LabelFlow):
+    """Finds for each entry of a variable the one slot of a parameter on which it depends, if the slot may be empty."""
+
+    def __init__(self, value, labels, max_clusters, present, expanded):
+        slots = np.arange(max_clusters).reshape(-1, *[1] * (value.type.ndim - 1))
+        super().__init__({value: slots}, present, expanded)
+        self._labels, self._max_clusters = labels, max_clusters
+
+    def static(self, variable):
+        """Return the value of a constant index; data may change."""
+        if any(isinstance(one, SharedVariable) for one in ancestors([variable])):
+            raise NotItemwise("slots are picked by an index that may change")
+        return super().static(variable)
+
+    def _find(self, variable):
+        node = variable.owner
+        if node is not None and isinstance(node.op, CheckAndRaise):
+            self._check_conditions(node)
+        if node is not None and isinstance(node.op, Subtensor | AdvancedSubtensor) and self._reads_labels(node):
+            return None
+        return super()._find(variable)
+
+    def _check_conditions(self, node):
+        # A condition that can fail in an empty slot makes other slots impossible, and draws do not respect it.
+        for leaf in (leaf for condition in node.inputs[1:] for leaf in leaves(condition)):
+            if not always_holds(leaf, self._expanded) and self(leaf) is not None:
+                raise NotItemwise("a condition on a parameter may fail in an empty slot")
+
+    def _reads_labels(self, node):
+        """Whether entries of slots are read at labels, and so of occupied slots."""
+        slots = self._items.get(node.inputs[0])
+        if slots is None:
+            return False
+        axes = [axis for axis, length in enumerate(slots.shape) if length > 1]
+        index = unflatten_index_variables(node.inputs[1:], node.op.idx_list)
+        return (
+            len(axes) == 1
+            and np.array_equal(slots.ravel(), np.arange(self._max_clusters))
+            and axes[0] < len(index)
+            and all(self._items.get(one) is None for one in node.inputs[1:])
+            and not any(not isinstance(one, slice) and one.type.dtype == "bool" for one in index)
+            and not isinstance(index[axes[0]], slice)
+            and self._is_labels(index[axes[0]])
+        )
+
+    def _is_labels(self, variable):
+        """Whether all entries are labels."""
+        node, sources = variable.owner, entry_sources(variable, self._expanded)
+        if node is None:
+            return variable is self._labels
+        if sources is None and isinstance(node.op, CheckAndRaise):
+            sources = node.inputs[:1]
+        if sources is not None:
+            return all(self._is_labels(one) for one in sources)
+        if not isinstance(node.op, Elemwise) or not isinstance(node.op.scalar_op, Cast):
+            return False
+        dtype = np.dtype(variable.type.dtype)
+        keeps = dtype.kind in "iu" and np.iinfo(dtype).max >= self._max_clusters
+        return keeps and self._is_labels(node.inputs[0])

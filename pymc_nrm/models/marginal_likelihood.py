@@ -1,0 +1,167 @@
+"""The log-likelihood of observed data and its gradient in one operation, which remembers the sums of the clusters."""
+
+import functools
+import hashlib
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+from pytensor.gradient import DisconnectedType, disconnected_type
+from pytensor.graph.basic import Apply, Constant
+from pytensor.graph.op import Op
+
+from pymc_nrm.families.base import add_item, localise, log_likelihood, prepare_data, statistics_size
+from pymc_nrm.families.fast import log_marginals_with_gradient
+from pymc_nrm.kernels.fingerprints import class_fingerprint, source_fingerprint
+from pymc_nrm.kernels.generic import kernel, lacking
+from pymc_nrm.kernels.kernel_op import symbolic_pullback
+
+__all__ = ["has_marginal_likelihood", "marginal_likelihood"]
+
+# Sums of clusters take at most 16 MB.
+_MOST_FLOATS = 2**21
+
+
+def has_marginal_likelihood(family_class, value):
+    """Whether :func:`marginal_likelihood` takes this family and data."""
+    return isinstance(value, Constant) and not lacking(family_class, [log_marginals_with_gradient])
+
+
+def marginal_likelihood(family, X, labels):
+    """Symbolic log-likelihood of constant data, whose gradient costs no more than itself.
+
+    NUTS evaluates it many times for one partition, so that the sums over the items of each cluster are remembered until
+    the labels change: an evaluation then costs nothing per item. Shapes: ``X`` (n, d), ``labels`` (n,).
+    """
+    data = prepare_data(family, X)
+    n = len(data.values)
+    size = statistics_size(type(family)(*[np.zeros([data.values.shape[1]] * field.ndim) for field in family]))
+    most_clusters = max(1, min(n, _MOST_FLOATS // size))
+    # Shared variables, since PyTensor's compiled functions may not write to constants.
+    memory = [pytensor.shared(np.full(n, -1)), pytensor.shared(np.zeros((most_clusters, size)))]
+    arrays = [pt.constant(value) for value in data if value is not None]
+    op = MarginalLikelihood(type(family), type(data))
+    return op(*localise(family, data), *arrays, labels.astype("int64"), *memory)[0]
+
+
+@kernel
+def likelihood_and_gradient(family, data, labels, remembered, rows, gradient):
+    """Log-likelihood; writes its gradient in the hyperparameters, and labels and sums for the next call."""
+    n_clusters = labels.max() + 1
+    known = True
+    for i in range(labels.shape[0]):
+        if labels[i] != remembered[i]:
+            known = False
+            break
+    if n_clusters > rows.shape[0]:
+        rows = np.zeros((n_clusters, rows.shape[1]))
+        known = False
+        remembered[0] = -1
+    elif not known:
+        rows[:n_clusters] = 0.0
+        remembered[:] = labels
+    if not known:
+        for i in range(labels.shape[0]):
+            add_item(family, rows[labels[i]], data, i, 1.0)
+    gradient[:] = 0.0
+    return log_marginals_with_gradient(family, rows[:n_clusters], gradient)
+
+
+class MarginalLikelihood(Op):
+    """Value and gradient of the log-likelihood.
+
+    Inputs are the hyperparameters in the coordinates of the kernel, the arrays of the data, labels, the labels of the
+    last call, and the sums of its clusters.  Outputs are the value and a derivative for each hyperparameter.
+    """
+
+    __props__ = ("family_class", "data_class")
+
+    def __init__(self, family_class, data_class):
+        self.family_class, self.data_class = family_class, data_class
+        _register_numba()
+
+    def __reduce__(self):
+        return type(self), (self.family_class, self.data_class)
+
+    @property
+    def n_fields(self):
+        """Number of hyperparameters."""
+        return len(self.family_class._fields)
+
+    def make_node(self, *inputs):
+        fields = inputs[: self.n_fields]
+        return Apply(self, list(inputs), [pt.dscalar(), *[field.type() for field in fields]])
+
+    def infer_shape(self, node, shapes):
+        return [(), *shapes[: self.n_fields]]
+
+    def connection_pattern(self, node):
+        return [[i < self.n_fields] * len(node.outputs) for i in range(len(node.inputs))]
+
+    def perform(self, node, inputs, storage):
+        fields = [np.ascontiguousarray(value) if np.ndim(value) else float(value) for value in inputs[: self.n_fields]]
+        data = self._data(inputs[self.n_fields : -3])
+        gradient = np.empty(sum(np.size(field) for field in fields))
+        value = likelihood_and_gradient(self.family_class(*fields), data, *inputs[-3:], gradient)
+        storage[0][0] = np.asarray(value)
+        place = 0
+        for field, output in zip(fields, storage[1:], strict=True):
+            output[0] = gradient[place : place + np.size(field)].reshape(np.shape(field))
+            place += np.size(field)
+
+    def _data(self, arrays):
+        fields = self.data_class._fields
+        return self.data_class(*arrays, *[None] * (len(fields) - len(arrays)))
+
+    def pullback(self, inputs, outputs, cotangents):
+        of_value, *of_gradient = cotangents
+        fields, rest = list(inputs[: self.n_fields]), inputs[self.n_fields :]
+        found = [pt.zeros_like(field) for field in fields]
+        if not isinstance(of_value.type, DisconnectedType):
+            found = [of_value * derivative for derivative in outputs[1:]]
+        if any(not isinstance(cotangent.type, DisconnectedType) for cotangent in of_gradient):
+            # Second derivatives are those of the symbolic log-likelihood.
+            def gradient(*fields):
+                return pt.grad(log_likelihood(self.family_class(*fields), rest[0], inputs[-3]), list(fields))
+
+            second = symbolic_pullback(gradient, fields, of_gradient)
+            found = [a + b for a, b in zip(found, second, strict=True)]
+        return [*found, *[disconnected_type() for _ in rest]]
+
+
+@functools.cache
+def _register_numba():
+    # Wait for the first use, since importing PyTensor's numba backend takes most of a second.
+    from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_and_cache_key
+    from pytensor.link.utils import compile_function_src
+
+    @register_funcify_and_cache_key(MarginalLikelihood)
+    def funcify(op, node=None, **kwargs):
+        source, environment = _source(op, node)
+        code = source_fingerprint("models") + class_fingerprint(op.family_class)
+        key = hashlib.sha256(f"{op.family_class} {code} {source}".encode()).hexdigest()
+        return numba_njit(compile_function_src(source, "call", environment)), key
+
+
+def _source(op, node):
+    """Source and globals of the function that PyTensor's numba backend calls."""
+    names, fields = op.family_class._fields, node.inputs[: op.n_fields]
+    n_arrays = len(node.inputs) - op.n_fields - 3
+    arrays = [f"data_{i}" for i in range(n_arrays)]
+    given = ", ".join([*arrays, *["None"] * (len(op.data_class._fields) - n_arrays)])
+    values = [
+        f"np.ascontiguousarray({name})" if field.ndim else f"{name}.item()"
+        for name, field in zip(names, fields, strict=True)
+    ]
+    lines = [f"    gradient = np.empty({' + '.join(f'{name}.size' for name in names)})"]
+    lines.append(f"    family = Family({', '.join(values)})")
+    lines.append(f"    value = kernel(family, Data({given}), labels, remembered, rows, gradient)")
+    lines.append("    place = 0")
+    for name in names:
+        lines.append(f"    {name}_derivative = gradient[place : place + {name}.size].copy().reshape({name}.shape)")
+        lines.append(f"    place += {name}.size")
+    outputs = ", ".join(f"{name}_derivative" for name in names)
+    source = f"def call({', '.join([*names, *arrays])}, labels, remembered, rows):\n" + "\n".join(lines)
+    source += f"\n    return np.asarray(value), {outputs}\n"
+    environment = {"np": np, "Family": op.family_class, "Data": op.data_class}
+    return source, environment | {"kernel": likelihood_and_gradient.dispatcher}

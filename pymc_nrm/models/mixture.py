@@ -1,0 +1,331 @@
+"""Data given a random partition, as a PyMC random variable with the parameters of clusters integrated out."""
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc import Distribution
+from pytensor.graph.basic import Variable
+from pytensor.raise_op import CheckAndRaise
+from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.subtensor import Subtensor
+from pytensor.tensor.variable import TensorVariable
+
+from pymc_nrm.common.checks import check_count, naming
+from pymc_nrm.common.hyperparameters import check_values, plain_values
+from pymc_nrm.common.pymc_internals import logprob, support_point
+from pymc_nrm.families.arguments import broadcast_hyperparameters, numeric_data
+from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_data
+from pymc_nrm.families.diffusion import base as tree_families
+from pymc_nrm.families.diffusion.draws import draw_data as draw_tree_data
+from pymc_nrm.families.needs import ITEMS, check_needs, is_family
+from pymc_nrm.kernels.generic import lacking
+from pymc_nrm.models.conditions import with_conditions
+from pymc_nrm.models.constants import kernel_family, with_present_shape
+from pymc_nrm.models.item_counts import count_value, rows_message
+from pymc_nrm.models.marginal_likelihood import has_marginal_likelihood, marginal_likelihood
+from pymc_nrm.models.numba_dispatch import register_numba
+from pymc_nrm.models.observed import as_observed, sparse_origin
+from pymc_nrm.models.partition import PartitionRV
+from pymc_nrm.models.printing import printed_names
+from pymc_nrm.partitions.clusters import draw_data
+
+
+class MixtureRV(RandomVariable):
+    """Data given a partition; its inputs are the labels and the hyperparameters of the family in their full shape.
+
+    The parameters of the clusters, or the means of the nodes of a tree, are integrated out.
+    """
+
+    __props__ = ("name", "signature", "dtype", "inplace", "family_class", "univariate", "kind")
+
+    def __init__(self, family_class, univariate, kind, **kwargs):
+        self.family_class, self.univariate, self.kind = family_class, univariate, kind
+        kwargs["name"], self._print_name = printed_names("mixture", family_class)
+        # PyTensor allows names of dimensions only.
+        cores = [spec.core for spec in family_class.hyperparameters.values()]
+        self._cores = [["t" if axis == "depth + 1" else axis for axis in core] for core in cores]
+        inputs = ["(n,l)" if kind.takes_trees else "(n)", *[f"({','.join(core)})" for core in self._cores]]
+        kwargs["signature"] = f"{','.join(inputs)}->{'(n)' if univariate else '(n,d)'}"
+        super().__init__(**kwargs)
+        self.feature_axis = next((i, core.index("d")) for i, core in enumerate(cores) if "d" in core)
+
+    def partition(self, node):
+        """Return the partition of a variable, given its node; for components of a nested partition the latter."""
+        labels = self.dist_params(node)[0]
+        is_column = labels.owner is not None and isinstance(labels.owner.op, Subtensor)
+        return labels.owner.inputs[0] if is_column else labels
+
+    def family(self, node):
+        """Return the family of a variable, given its node; the fields are tensors in their full shape."""
+        return self.family_class(*self.dist_params(node)[1:])
+
+    def check_draws(self):
+        """Raise an error if the family cannot draw data."""
+        check_needs(self.family_class, () if self.kind.takes_trees else ITEMS, "a forward draw of a Mixture")
+
+    def rng_fn(self, rng, labels, *hyperparameters_and_size):
+        *hyperparameters, size = hyperparameters_and_size
+        if size:
+            raise NotImplementedError("batches of data are drawn by the numba backend only")
+        self.check_draws()
+        family, labels = kernel_family(self.family_class, hyperparameters), np.ascontiguousarray(labels)
+        i, axis = self.feature_axis
+        if self.kind.takes_trees:
+            values = draw_tree_data(family, labels, rng)
+        else:
+            values = draw_data(family, labels, rng, np.shape(hyperparameters[i])[axis])
+        return (values[:, 0] if self.univariate else values).astype(self.dtype)
+
+    def draw_source(self):
+        """Return the source of a function that draws data, and the names that it uses, for numba."""
+        try:
+            self.check_draws()
+        except NotImplementedError as error:
+            # On a NotImplementedError, PyTensor would run Python code instead.
+            raise TypeError(str(error)) from None
+        names = list(self.family_class._fields)
+        arguments = [name if core else f"float({name})" for name, core in zip(names, self._cores, strict=True)]
+        family, (i, axis) = f"family({', '.join(arguments)})", self.feature_axis
+        call = f"draw_data({family}, labels, rng, {names[i]}.shape[{axis}])"
+        call = f"draw_tree_data({family}, labels, rng)" if self.kind.takes_trees else call
+        source = (
+            f"def draw(rng, labels, {', '.join(names)}):\n"
+            f"    return {call}{'[:, 0]' if self.univariate else ''}.astype(dtype)\n"
+        )
+        environment = {"draw_data": draw_data, "draw_tree_data": draw_tree_data, "dtype": np.dtype(self.dtype)}
+        return source, environment | {"family": self.family_class}, self.family_class
+
+
+class Mixture(Distribution):
+    """Data clustered by a random partition, with the parameters of each cluster integrated out.
+
+    Parameters
+    ----------
+    name : str
+    partition : Partition or NestedPartition
+        The random partition of the items; several mixtures may share one.  Of a nested partition, which needs weights,
+        it is the partition into components; without weights, the family must be a tree family.
+    family : NormalWishart, NormalGamma, BernoulliBeta, PoissonGamma, CategoricalDirichlet or MultinomialDirichlet
+        Its hyperparameters are numbers, arrays, tensors or random variables.
+    observed : array_like or sparse matrix, shape (n, d) or (n,), optional
+        Data; a vector stands for one feature.  NaN means missing, if the family allows it.  Without data the mixture is
+        a latent variable, sampled given the partition.
+    dims : str or tuple of str, optional
+        Names of the dimensions, one for a vector and two for a matrix.
+    shape : tuple of int, optional
+        Shape of a latent mixture; needed if neither ``dims`` nor the hyperparameters tell the number of features.
+
+    Raises
+    ------
+    TypeError
+        If ``partition`` is not a Partition, or ``family`` not a family.
+    ValueError
+        If the data are outside the support of the family or do not have one row for each item, ``dims`` do not fit the
+        data, or a hyperparameter is outside its range.
+
+    Notes
+    -----
+    Forward draws, as in ``pm.sample_prior_predictive``, draw new parameters of each cluster from the base measure.
+    That is right for the prior predictive.  ``pm.sample_posterior_predictive`` does the same, so its draws are data for
+    the same partition from *new* clusters, not replications of the clusters found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> X = np.random.default_rng(1).normal(size=(20, 2))
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=20)
+    ...     x = nrm.Mixture("x", z, nrm.NormalWishart.from_data(X), observed=X)
+    """
+
+    rv_type = MixtureRV
+
+    def __new__(
+        cls,
+        name: str,
+        partition: TensorVariable,
+        family: tuple[Any, ...],
+        *,
+        observed: Any = None,
+        dims: Any = None,
+        shape: Any = None,
+        **kwargs: Any,
+    ) -> TensorVariable:
+        for option in ("size", "total_size"):
+            if kwargs.get(option) is not None:
+                raise ValueError(f"Mixture does not take {option}; got {kwargs[option]!r}")
+        _check_kinds(partition, family)
+        if observed is not None:
+            title = f"observed data of Mixture {name!r}"
+            values = numeric_data(title, observed)
+            n = count_value(partition.owner.op.n_items(partition.owner))
+            if values.ndim not in (1, 2) or values.shape[0] != n:
+                raise ValueError(
+                    f"{title} must have one row for each of the {n} items of partition {partition.name!r}, "
+                    f"shape (n, d) or (n,); got shape {values.shape}"
+                )
+            X = values[:, None] if values.ndim == 1 else values
+            family = plain_values(family)
+            with naming(title):
+                family = complete(family, X)
+            full = _full_shape(partition, family, *X.shape)
+            with naming(title):
+                prepare_data(full, X)
+            missing = not hasattr(X, "tocsr") and bool(np.isnan(X).any())
+            kwargs["dtype"] = "float64" if missing or family.continuous else "int64"
+            observed, shape = as_observed(observed, values), values.shape
+        model = pm.modelcontext(None)
+        dims = _checked_dims(name, dims, shape, model)
+        start = kwargs.pop("initval", None) if observed is None else None
+        rv = super().__new__(cls, name, partition, family, observed=observed, dims=dims, shape=shape, **kwargs)
+        if start is not None:
+            with naming(f"initval of Mixture {name!r}"):
+                model.set_initval(rv, start)
+        return rv
+
+    @classmethod
+    def dist(
+        cls,
+        partition: TensorVariable,
+        family: tuple[Any, ...],
+        *,
+        shape: Any = None,
+        dtype: str | None = None,
+        rng: Any = None,
+        return_next_rng: bool = False,
+    ) -> Any:
+        """Create data outside a model, for example for ``pm.draw``; arguments as in :class:`Mixture`."""
+        _check_kinds(partition, family)
+        family = plain_values(family)
+        op, kind = partition.owner.op, partition.owner.op.kind
+        n_items, n_columns = _checked_shape(partition, shape)
+        if not kind.takes_trees:
+            check_values(type(family)(*map(with_present_shape, family)), n_items, n_columns)
+        n_features = _n_features(family, shape)
+        if any(value is None for value in canonical(family)):
+            missing = [name for name, value in canonical(family)._asdict().items() if value is None]
+            raise ValueError(f"{type(family).__name__} without observed data needs {', '.join(missing)}; got None")
+        univariate = n_features is None or (shape is not None and len(shape) == 1)
+        n = op.n_items(partition.owner)
+        full = _full_shape(partition, family, n, 1 if n_features is None else n_features)
+        rng = pt.random.shared_rng(seed=None) if rng is None else rng
+        dtype = dtype or ("float64" if family.continuous else "int64")
+        register_numba(MixtureRV, MixtureRV.draw_source)
+        next_rng, values = MixtureRV(type(family), univariate, kind, dtype=dtype)(
+            kind.cluster_labels(partition), *[pt.as_tensor(value) for value in full], rng=rng, return_next_rng=True
+        )
+        return (next_rng, values) if return_next_rng else values
+
+
+def _check_kinds(partition, family):
+    op = partition.owner.op if isinstance(partition, Variable) and partition.owner else None
+    if not isinstance(op, PartitionRV):
+        raise TypeError(
+            f"partition must be a Partition or a NestedPartition; got {partition!r} of type {type(partition).__name__}"
+        )
+    if not is_family(family):
+        raise TypeError(f"family must be a family such as NormalWishart(...); got {family!r}")
+    for_trees = not lacking(type(family), [tree_families.symbolic_log_likelihood])
+    if op.kind.takes_trees and not for_trees:
+        raise TypeError(
+            f"family must be a tree family such as NormalDiffusion(...), or {op.kind.title} {partition.name!r} needs "
+            f"weights=HierarchicalDirichletProcess(...), since {type(family).__name__} is for components; got "
+            "a NestedPartition without weights"
+        )
+    if for_trees and not op.kind.takes_trees:
+        raise TypeError(
+            f"partition must be a NestedPartition without weights, since the means of {type(family).__name__} diffuse "
+            f"down a tree; got {partition.name!r}, a {op.kind.title} "
+            f"{op.kind.description}"
+        )
+    needed = tree_families.symbolic_log_likelihood if for_trees else log_likelihood
+    check_needs(type(family), (prepare_data, needed), "Mixture")
+
+
+def _full_shape(partition, family, n, d):
+    """The family with hyperparameters of full shape."""
+    kind = partition.owner.op.kind
+    if kind.takes_trees:
+        return tree_families.broadcast_hyperparameters(family, n, d, kind.depth)
+    return broadcast_hyperparameters(family, n, d)
+
+
+def _checked_dims(name, dims, shape, model):
+    """Check the names of the dimensions: they have the lengths of the shape or, without a shape, are in the model."""
+    if dims is None:
+        return None
+    names = (dims,) if isinstance(dims, str) else dims
+    words = f"dims of Mixture {name!r} must be"
+    if not isinstance(names, list | tuple) or not all(isinstance(dim, str) for dim in names):
+        raise TypeError(f"{words} a name, or a tuple of names; got {dims!r}")
+    if shape is not None and not isinstance(shape, list | tuple):
+        return tuple(names)
+    if len(names) not in ((1, 2) if shape is None else (len(shape),)):
+        got = "" if shape is None else f" for shape {tuple(shape)}"
+        raise ValueError(f"{words} one name for a vector, two for a matrix; got {dims!r}{got}")
+    for axis, dim in enumerate(names):
+        if dim not in model.dim_lengths:
+            if shape is None:
+                raise ValueError(f"{words} dimensions of the model, {sorted(model.dim_lengths)}; got {dim!r}")
+        elif shape is not None and not isinstance(shape[axis], Variable):
+            length = count_value(model.dim_lengths[dim])
+            if length != shape[axis]:
+                raise ValueError(f"{words} of lengths {tuple(shape)}; got {dim!r}, which has length {length}")
+    return tuple(names)
+
+
+def _checked_shape(partition, shape):
+    """Return the number of items and, if the shape tells it, of features; check the shape."""
+    n = count_value(partition.owner.op.n_items(partition.owner))
+    if shape is None:
+        return n, None
+    if np.ndim(shape) == 0 or len(shape) not in (1, 2):
+        raise ValueError(f"shape of a Mixture must be (n, d) or (n,); got {shape}")
+    lengths = tuple(count_value(length) if isinstance(length, Variable) else length for length in shape)
+    for axis, length in enumerate(lengths):
+        check_count(f"shape[{axis}] of a Mixture", length, 1)
+    if lengths[0] != n:
+        raise ValueError(
+            f"shape of a Mixture must begin with the {n} items of partition {partition.name!r}; got {lengths}"
+        )
+    return n, lengths[1] if len(lengths) == 2 else 1
+
+
+def _n_features(family, shape):
+    """Number of features, or None if neither the shape nor a hyperparameter tells it."""
+    if shape is not None:
+        return shape[1] if len(shape) == 2 else 1
+    for name, value in canonical(family)._asdict().items():
+        core = family.hyperparameters[name].core
+        if value is not None and "d" in core and np.ndim(value) >= len(core) - core.index("d"):
+            size = pt.as_tensor(value).type.shape[core.index("d") - len(core)]
+            return size if size is not None else pt.as_tensor(value).shape[core.index("d") - len(core)]
+    return None
+
+
+@logprob.register(MixtureRV)
+def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
+    [value] = values
+    family = op.family_class(*hyperparameters)
+    X = value[:, None] if op.univariate else sparse_origin(value)
+    if value.type.shape[0] is None or value.type.shape[0] != labels.type.shape[0]:
+        # Without this check, kernels of the graph may read beyond the end of an array.
+        labels = CheckAndRaise(ValueError, rows_message(value, labels))(labels, pt.eq(labels.shape[0], X.shape[0]))
+    indices, _ = op.kind.symbolic_indices(labels, labels.shape[0])
+    if op.kind.takes_trees:
+        log_probability = tree_families.symbolic_log_likelihood(family, indices, X)
+    elif has_marginal_likelihood(op.family_class, value):
+        log_probability = marginal_likelihood(family, value.data.reshape(len(value.data), -1), indices)
+    else:
+        log_probability = log_likelihood(family, X, indices)
+    return with_conditions(log_probability, family, d=X.shape[1])
+
+
+@support_point.register(MixtureRV)
+def _mixture_support_point(op, rv, rng, size, labels, *hyperparameters):
+    mu = pt.as_tensor(getattr(op.family_class(*hyperparameters), "mu", 0))
+    return pt.zeros_like(rv) + (mu[0] if op.univariate and mu.ndim else mu).astype(rv.dtype)

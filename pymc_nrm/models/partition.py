@@ -1,0 +1,320 @@
+"""The random partition as a PyMC random variable."""
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+from pytensor.link.utils import compile_function_src
+from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.variable import TensorVariable
+
+from pymc_nrm.common.pymc_internals import logprob, support_point
+from pymc_nrm.kernels.generic import lacking
+from pymc_nrm.measures.base import check_measure_hyperparameters, symbolic_log_eppf
+from pymc_nrm.models.conditions import with_conditions
+from pymc_nrm.models.constants import kernel_values
+from pymc_nrm.models.item_counts import checked_count, count_value
+from pymc_nrm.models.numba_dispatch import register_numba
+from pymc_nrm.models.own_step import of_own_step
+from pymc_nrm.models.printing import printed_names
+from pymc_nrm.models.start import DefaultStart
+from pymc_nrm.partitions.flat import Ordered
+from pymc_nrm.partitions.slots import Slots
+from pymc_nrm.partitions.together import Together
+
+# Kinds of flat partitions by the options of a Partition.
+_KINDS = {"max_clusters": Slots, "together": Together}
+
+
+class PartitionRV(RandomVariable):
+    """Labels of a random partition of some kind; its inputs are the number of items and the parameters of its law."""
+
+    dtype = "int64"
+    __props__ = ("name", "signature", "dtype", "inplace", "measure_class", "kind")
+
+    def __init__(self, measure_class, kind, **kwargs):
+        self.measure_class, self.kind = measure_class, kind
+        self._prior_classes = (measure_class, *kind.further_priors)
+        self._cores = [kind.field_core] * len(measure_class._fields)
+        self._cores += [core for cores in kind.further_priors.values() for core in cores]
+        kwargs["name"], self._print_name = printed_names(kind.rv_name, measure_class)
+        kwargs["signature"] = f"{','.join(['()', *self._cores])}->{kind.value_core}"
+        super().__init__(**kwargs)
+
+    def n_items(self, node):
+        """Return the symbolic number of items of a variable, given its node."""
+        return self.dist_params(node)[0]
+
+    def prior_inputs(self, node):
+        """Return the tensors that the law of a variable depends on besides its number of items."""
+        return self.dist_params(node)[1:]
+
+    def priors(self, parameters):
+        """Return the measure and what else the law needs, from :meth:`prior_inputs` or their values."""
+        remaining = iter(parameters)
+        return [one(*[next(remaining) for _ in one._fields]) for one in self._prior_classes]
+
+    def kernel_prior(self, values):
+        """Return the law as kernels of steps read it, from values of :meth:`prior_inputs`."""
+        return self.kind.kernel_prior(self.priors(kernel_values(values)))
+
+    def draw_source(self):
+        """Return the source of a function that draws a value, and the names that it uses, for numba."""
+        environment = {self.kind.draw.__name__: self.kind.draw}
+        environment |= {f"prior_{k}": one for k, one in enumerate(self._prior_classes)}
+        fields = [name for one in self._prior_classes for name in one._fields]
+        arguments = [f"float({name})" if core == "()" else name for name, core in zip(fields, self._cores, strict=True)]
+        priors = [f"prior_{k}({', '.join(one)})" for k, one in enumerate(self.priors(arguments))]
+        call = ", ".join(["rng", "n", *priors, *map(repr, self.kind.draw_options)])
+        source = f"def draw(rng, n, {', '.join(fields)}):\n    labels = {self.kind.draw.__name__}({call})\n"
+        if self.kind.failed_draw is not None:
+            source += f"    if labels[0] < 0:\n        raise ValueError({self.kind.failed_draw!r})\n"
+        return f"{source}    return labels\n", environment, self.measure_class
+
+    def _supp_shape_from_params(self, dist_params, param_shapes=None):
+        return [pt.as_tensor(length) for length in self.kind.shape(dist_params[0])]
+
+    def rng_fn(self, rng, n, *parameters_and_size):
+        *parameters, size = parameters_and_size
+        if size:
+            raise NotImplementedError("batches of partitions are drawn by the numba backend only")
+        source, environment, _ = self.draw_source()
+        return compile_function_src(source, "draw", environment)(rng, int(n), *kernel_values(parameters))
+
+    @classmethod
+    def make(cls, measure_class, n, kind, fields, rng, return_next_rng):
+        """Make a variable, from fields of measure and further priors that have been checked."""
+        register_numba(cls, cls.draw_source)
+        n = kind.n_items if n is None else n
+        check_number(f"a {kind.title}", kind, n)
+        n = pt.as_tensor(checked_count(f"n of a {kind.title}", n), dtype="int64")
+        rng = pt.random.shared_rng(seed=None) if rng is None else rng
+        next_rng, labels = cls(measure_class, kind)(n, *fields, *kind.further_fields(), rng=rng, return_next_rng=True)
+        return (next_rng, labels) if return_next_rng else labels
+
+
+class Partition(pm.Discrete):
+    """Random partition of n items, with the Dirichlet process or another measure as its prior.
+
+    The value is a vector of labels, shape (n,).  Labels are only names: what matters is which items share one.  They
+    are numbered from 0 in order of appearance; with ``max_clusters`` they are slots instead, which index the parameters
+    of a likelihood of your own, as in ``slope[z]``.  The model also gets the deterministic ``<name>_n_clusters``.
+
+    Parameters
+    ----------
+    name : str
+    measure : Measure or ElicitedPrior
+        One of ``pymc_nrm.measures``, such as ``DirichletProcess(alpha)``.  Its hyperparameters are numbers, tensors or
+        random variables.
+    n : int or integer tensor, optional
+        Number of items; needed unless ``dims`` is given.  It follows ``pm.set_data`` if it is ``X.shape[0]`` for a
+        ``pm.Data`` X, or if ``dims`` is a dimension of one.
+    dims : str, optional
+        Name of the dimension of the items.
+    max_clusters : int or str, optional
+        Number of slots K, or the name of the dimension of the model that has this length: labels are then from 0 to
+        K - 1, and variables of length K hold the parameters of clusters.  Choose more than you expect, for example with
+        :func:`suggest_max_clusters`; the cost of sampling hardly depends on K.
+    together : array_like of int or str, shape (n,), optional
+        Groups of items that always share a cluster, such as twins or repeated measurements of a person, and for other
+        items a label of their own.  The measure is then the law of the partition of the groups, of which each counts
+        once.
+    initval : array_like of int, shape (n,), optional
+        Start of the sampler; any integer labels, which are renamed in order of appearance, or slots, which stay as they
+        are.  One cluster by default, except that :class:`TreeGuided` then starts from a clustering of the data.
+    observed : array_like of int, shape (n,), optional
+        A known partition; labels as for ``initval``.
+
+    Raises
+    ------
+    TypeError
+        If ``measure`` is not a measure.
+    ValueError
+        If neither ``n`` nor ``dims`` is given, they disagree, n is not a whole number from 1 to 1e9, a hyperparameter
+        is outside its range, there is not one label for each item, labels put items of a group in several clusters,
+        ``max_clusters`` is neither a positive whole number nor a dimension of the model, or it is given besides
+        ``together``.
+
+    Notes
+    -----
+    The log-probability of labels in order of appearance is the log exchangeable partition probability function of the
+    measure, with its auxiliary variable integrated out.  It is minus infinity for any other labels, so
+    that the probabilities of all values sum to one.
+
+    With ``max_clusters`` the clusters of a partition own different slots, and all ``K! / (K - k)!`` ways to give k
+    clusters their slots have the same share of the probability of the partition.  If the parameters of the slots are
+    independent and identically distributed given hyperparameters, this is the mixture with infinitely many components,
+    conditioned on at most K clusters: the same posterior if K is at least the number of items, and one that differs
+    from it by the posterior probability of more than K clusters otherwise.  ``nrm.sample`` warns if draws use all
+    slots.  Priors that differ between slots are allowed; labels then carry meaning.  Forward draws are repeated until
+    there are at most K clusters, so that with random hyperparameters their law is not quite that of the model if K is
+    small.
+
+    With ``together``, labels that separate items of a group have probability zero.  The law of the partition of the
+    groups is that of the measure: items of a group are one decision, which says once how clusters grow.  New items are
+    groups of their own.  All steps for partitions without slots take such a partition.
+
+    ``pm.sample`` and :func:`pymc_nrm.sample` sample the partition.  ``pm.find_MAP`` leaves it at its start without a
+    warning.  Generic steps such as ``pm.Metropolis``, ``pm.sample_smc``, ``pm.fit`` and samplers other than those of
+    PyMC refuse it.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model(coords={"obs": range(5)}):
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)), dims="obs")
+    """
+
+    rv_type = PartitionRV
+
+    def __new__(
+        cls,
+        name: str,
+        measure: tuple[Any, ...],
+        n: Any = None,
+        *,
+        dims: Any = None,
+        max_clusters: Any = None,
+        together: Any = None,
+        initval: Any = None,
+        observed: Any = None,
+        **kwargs: Any,
+    ) -> TensorVariable:
+        check_options("Partition", kwargs)
+        dims = (dims,) if isinstance(dims, str) else dims
+        model = pm.modelcontext(None)
+        measure = measure_in_model(measure)
+        max_clusters = _number_of_slots(name, max_clusters, model)
+        kind = _kind(f"Partition {name!r}", max_clusters=max_clusters, together=together)
+        n = number_of_items(kind, name, n, dims, model, observed)
+        initval = renamed(initval, n, f"initval of Partition {name!r}", kind)
+        observed = renamed(observed, n, f"observed of Partition {name!r}", kind)
+        options = {"max_clusters": max_clusters, "together": together, "dims": dims}
+        labels = super().__new__(cls, name, measure, n, initval=initval, observed=observed, **options, **kwargs)
+        add_deterministics(name, kind, labels)
+        return labels
+
+    @classmethod
+    def dist(
+        cls,
+        measure: tuple[Any, ...],
+        n: Any = None,
+        *,
+        max_clusters: int | None = None,
+        together: Any = None,
+        shape: Any = None,
+        rng: Any = None,
+        return_next_rng: bool = False,
+    ) -> Any:
+        """Create labels outside a model, for example for ``pm.draw``; arguments as in :class:`Partition`."""
+        if lacking(type(measure), [symbolic_log_eppf]):
+            raise TypeError(f"measure must be a measure such as DirichletProcess(alpha); got {measure!r}")
+        measure = check_measure_hyperparameters(measure)
+        if shape is not None and np.ndim(shape) == 1 and len(shape) != 1:
+            raise ValueError(f"shape of a Partition must have one entry, its number of items; got {shape}")
+        # Make a number a float64 constant, which PyMC prints as a number, unlike the cast of a smaller type.
+        values = [value if isinstance(value, Variable) else np.float64(value) for value in measure]
+        fields = [pt.as_tensor(value).astype("float64") for value in values]
+        kind = _kind("a Partition", max_clusters=max_clusters, together=together)
+        return PartitionRV.make(type(measure), n, kind, fields, rng, return_next_rng)
+
+
+def _kind(title, **options):
+    """The kind of a flat partition, from the option that is given."""
+    given = {option: value for option, value in options.items() if value is not None}
+    if len(given) > 1:
+        raise ValueError(f"{' and '.join(given)} of {title} must not both be given; got {given}")
+    for option, value in given.items():
+        return _KINDS[option](value, f"{option} of {title}")
+    return Ordered()
+
+
+def check_number(title, kind, n):
+    """Check that a variable has as many items as its kind, if that knows the number."""
+    if kind.n_items is not None and n is not None and count_value(n) != kind.n_items:
+        raise ValueError(
+            f"{kind.argument} of {title} must have one row for each of the {count_value(n)} items; got {kind.n_items} "
+            "rows"
+        )
+
+
+def measure_in_model(measure):
+    """The measure of an argument: itself, or that of an elicited prior, whose hyperprior becomes a variable."""
+    if isinstance(measure, type) and hasattr(measure, "hyperparameters"):
+        arguments = ", ".join(f"{name}=..." for name in measure._fields)
+        raise TypeError(f"measure must have its hyperparameters, as in {measure.__name__}({arguments}); got the class")
+    return measure.in_model() if hasattr(measure, "in_model") else measure
+
+
+def check_options(kind, kwargs):
+    """Check that options of PyMC that have no meaning for a kind of partition are not given."""
+    for option in ("shape", "size", "total_size", "transform"):
+        if kwargs.get(option) is not None:
+            raise ValueError(f"{kind} does not take {option}; got {kwargs[option]!r}. Use n or dims")
+
+
+def number_of_items(kind, name, n, dims, model, observed):
+    """Number of items of a variable, from ``n``, the one name in ``dims``, its kind, or what is observed."""
+    if dims is not None and (not isinstance(dims, tuple | list) or len(dims) != 1):
+        raise ValueError(f"dims of a {kind.title} must be one name; got {dims}")
+    known = dims is not None and dims[0] in model.dim_lengths
+    if n is None and not known:
+        n = len(np.atleast_1d(observed)) if dims is None and observed is not None else None
+        n = n if kind.n_items is None else kind.n_items
+    title = f"{kind.title} {name!r}"
+    if n is None and not known:
+        raise ValueError(
+            f"{title} needs its number of items: n was None and dims={dims!r} is none of the model's dimensions "
+            f"{sorted(model.dim_lengths)}"
+        )
+    if n is not None:
+        n = checked_count(f"n of {title}", n)
+    if known:
+        length = count_value(model.dim_lengths[dims[0]])
+        if n is not None and count_value(n) != length:
+            raise ValueError(f"n={count_value(n)} of {title} is not the length {length} of dims {dims[0]!r}")
+        n = model.dim_lengths[dims[0]]
+    check_number(title, kind, n)
+    return n
+
+
+def add_deterministics(name, kind, labels):
+    """Add to a model what results always have of a partition."""
+    for ending, graph in kind.deterministics(labels).items():
+        pm.Deterministic(f"{name}_{ending}", graph)
+
+
+def _number_of_slots(name, max_clusters, model):
+    if not isinstance(max_clusters, str):
+        return max_clusters
+    if max_clusters not in model.dim_lengths:
+        raise ValueError(
+            f"max_clusters of Partition {name!r} must be a whole number or a dimension of the model, "
+            f"{sorted(model.dim_lengths)}; got {max_clusters!r}"
+        )
+    return count_value(model.dim_lengths[max_clusters])
+
+
+def renamed(labels, n, argument, kind):
+    """Labels from a user in canonical form; None and names of starts stay as they are."""
+    if labels is None or isinstance(labels, str):
+        return labels
+    return kind.renamed(labels, count_value(n), argument)
+
+
+@logprob.register(PartitionRV)
+def _partition_logp(op, values, rng, size, n, *parameters, **kwargs):
+    [labels] = values
+    priors = op.priors(parameters)
+    log_probability = op.kind.log_density(priors, of_own_step(labels), n)
+    for prior in priors:
+        log_probability = with_conditions(log_probability, prior)
+    return log_probability
+
+
+@support_point.register(PartitionRV)
+def _partition_support_point(op, rv, *inputs):
+    return DefaultStart()(op.kind.default_start(pt.zeros_like(rv), op.priors(op.prior_inputs(rv.owner))))

@@ -1,0 +1,77 @@
+"""The measure of a partition and the families and data of its mixtures, in the form that kernels read."""
+
+import numpy as np
+
+from pymc_nrm.families.base import localise, prepare_data
+from pymc_nrm.families.no_data import NoData, NoRows
+from pymc_nrm.families.product import product, product_data
+from pymc_nrm.models.constants import kernel_family
+from pymc_nrm.models.rvs import family_of
+
+
+class PartitionParts:
+    """The part of a model's log-probability that depends on one partition.
+
+    Parts that do not vary are prepared for kernels only once.
+    """
+
+    def __init__(self, partition, mixtures, evaluate):
+        op, families = partition.owner.op, [family_of(rv) for rv in mixtures]
+        self._measure, self._family_classes = op.kernel_prior, [type(family) for family in families]
+        self._names = [rv.name for rv in mixtures]
+        parts = [
+            list(op.prior_inputs(partition.owner)),
+            *[[*family, rv] for family, rv in zip(families, mixtures, strict=True)],
+        ]
+        self._ends = np.cumsum([len(part) for part in parts])
+        self._values = evaluate([variable for part in parts for variable in part])
+        self.inputs = self._values.inputs
+        varies = self._split(self._values.varies)[1:]
+        self.data_vary, self._vary = [part[-1] for part in varies], [any(part) for part in varies]
+        self._forget()
+
+    def _split(self, values):
+        return [values[start:end] for start, end in zip([0, *self._ends[:-1]], self._ends, strict=True)]
+
+    def _forget(self):
+        self._families, self._data = [None] * len(self._names), [None] * len(self._names)
+
+    def refresh(self):
+        """Read data and constants again, since ``pm.set_data`` may have changed them."""
+        self._values.refresh()
+        self._forget()
+
+    def at(self, given):
+        """Return measure, families and data before they are prepared for kernels. A measure of a nested partition is
+        its levels and the concentrations of its weights; a mixture is its name, family and data.
+        """
+        hyperparameters, *parts = self._split(self._values(given))
+        mixtures = [
+            (name, kernel_family(family_class, values), X)
+            for name, family_class, (*values, X) in zip(self._names, self._family_classes, parts, strict=True)
+        ]
+        return self._measure(hyperparameters), mixtures
+
+    def prepared(self, given):
+        """Return measure, families and data in the form that kernels read. A measure of a nested partition is its
+        levels and the concentrations of its weights; families are localised.
+        """
+        hyperparameters, *parts = self._split(self._values(given))
+        for k, (*values, X) in enumerate(parts):
+            if self._families[k] is not None and not self._vary[k]:
+                continue
+            family = kernel_family(self._family_classes[k], values)
+            if self._data[k] is None or self.data_vary[k]:
+                self._data[k] = prepare_data(family, X[:, None] if X.ndim == 1 else X)
+            self._families[k] = localise(family, self._data[k])
+        return self._measure(hyperparameters), tuple(self._families), tuple(self._data)
+
+
+def joint_family(families):
+    """Combine the families of all mixtures of a partition: several into a ``Product``, none into ``NoData``."""
+    return product(families) if families else NoData(0.0)
+
+
+def joint_data(data):
+    """Combine the data of all mixtures of a partition, as :func:`joint_family` combines the families."""
+    return product_data(data) if data else NoRows(0.0)

@@ -1,0 +1,95 @@
+"""The partitions and mixtures of a PyMC model, and their measures, families and numbers of items."""
+
+from pymc.model import Model, modelcontext
+
+from pymc_nrm.common.checks import check_name
+from pymc_nrm.models.item_counts import count_value
+from pymc_nrm.models.mixture import MixtureRV
+from pymc_nrm.models.partition import PartitionRV
+from pymc_nrm.partitions.flat import Flat
+from pymc_nrm.partitions.kind import Kind
+
+
+def checked_model(model):
+    """Return the argument ``model``, or the model of the context if it is None."""
+    context = modelcontext(None) if model is None and Model.get_context(error_if_none=False) else model
+    if not isinstance(context, Model):
+        raise TypeError(
+            "model must be a pymc.Model: pass it as model=, or call inside of `with model:`; got "
+            f"{'none and no context' if model is None else repr(model)}"
+        )
+    return context
+
+
+def kind_of(variable):
+    """Return the kind of a random partition, bound to the name of the variable; None for all other variables."""
+    is_partition = variable.owner is not None and isinstance(variable.owner.op, PartitionRV)
+    return variable.owner.op.kind.named(variable.name) if is_partition else None
+
+
+def partitions_of(model, kinds=Kind):
+    """Return the free partitions of a model that are of some kinds, each with its kind."""
+    found = {rv: kind_of(rv) for rv in model.free_RVs}
+    return {rv: kind for rv, kind in found.items() if isinstance(kind, kinds)}
+
+
+def is_mixture(variable):
+    """Return whether a variable is the data of a mixture, observed or latent."""
+    return variable.owner is not None and isinstance(variable.owner.op, MixtureRV)
+
+
+def find_partition(model, name=None, *, nested=False):
+    """Find the partition of a model, by its name if there are several; only flat ones unless ``nested``."""
+    return _find(model, "Partition or NestedPartition" if nested else "Partition", kind_of, name, nested)
+
+
+def find_mixture(model, name=None, *, nested=False):
+    """Find the mixture of a partition of a model, by its name if there are several; see :func:`find_partition`."""
+    return _find(model, "Mixture", lambda rv: kind_of(partition_of(rv)) if is_mixture(rv) else None, name, nested)
+
+
+def _find(model, title, kind_behind, name, nested):
+    if name is not None:
+        check_name("var_name", name, f"a {title}")
+    kinds = Kind if nested else Flat
+    found = {rv.name: rv for rv in model.basic_RVs if isinstance(kind_behind(rv), kinds)}
+    others = {rv.name: kind_of(rv) for rv in model.basic_RVs if kind_of(rv) and not isinstance(kind_of(rv), kinds)}
+    if others and (not found or name in others):
+        other = next(iter(others))
+        raise ValueError(f"model must have a {title} that is flat; got the {others[other].title} {other!r}")
+    if not found:
+        raise ValueError(f"model must have a {title}; got one with the variables {sorted(model.named_vars)}")
+    if name is None and len(found) == 1:
+        [name] = found
+    if name is None:
+        raise ValueError(f"var_name must be given, one of {sorted(found)}: the model has several of kind {title}")
+    if name not in found:
+        raise ValueError(f"var_name must be that of a {title} of the model, one of {sorted(found)}; got {name!r}")
+    return found[name]
+
+
+def measure_of(partition):
+    """Return the measure of a partition; its fields are tensors."""
+    op = partition.owner.op
+    return op.priors(op.prior_inputs(partition.owner))[0]
+
+
+def n_items(partition):
+    """Return the present number of items of a partition, which may follow ``pm.set_data``."""
+    return count_value(partition.owner.op.n_items(partition.owner))
+
+
+def partition_of(mixture):
+    """Return the partition of a mixture."""
+    return mixture.owner.op.partition(mixture.owner)
+
+
+def family_of(mixture):
+    """Return the family of a mixture; its fields are tensors in their full shape."""
+    return mixture.owner.op.family(mixture.owner)
+
+
+def dims_of(model, variable):
+    """Return the names of the dimensions of a variable, as in results."""
+    named = model.named_vars_to_dims.get(variable.name) or (None,) * variable.ndim
+    return [dim if dim is not None else f"{variable.name}_dim_{axis}" for axis, dim in enumerate(named)]

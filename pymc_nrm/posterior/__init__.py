@@ -1,0 +1,26 @@
+"""What follows from the draws of a partition and the model: parameters, predictions, densities."""
+
+from pymc_nrm.posterior.cluster_parameters import sample_cluster_parameters
+from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
+from pymc_nrm.posterior.fused_estimate import fused_estimate
+from pymc_nrm.posterior.log_likelihood import compute_log_likelihood
+from pymc_nrm.posterior.measure_functionals import measure_cdf, measure_density, measure_mean
+from pymc_nrm.posterior.new_labels import sample_new_labels
+from pymc_nrm.posterior.posterior_predictive import sample_posterior_predictive
+from pymc_nrm.posterior.predictive_density import log_predictive_density, predictive_density
+from pymc_nrm.posterior.random_measure import sample_random_measure
+
+__all__ = [
+    "cluster_probabilities",
+    "compute_log_likelihood",
+    "fused_estimate",
+    "log_predictive_density",
+    "measure_cdf",
+    "measure_density",
+    "measure_mean",
+    "predictive_density",
+    "sample_cluster_parameters",
+    "sample_new_labels",
+    "sample_posterior_predictive",
+    "sample_random_measure",
+]

@@ -1,0 +1,35 @@
+"""The draws of a partition of any kind."""
+
+from pymc_nrm.models.rvs import find_partition, kind_of
+from pymc_nrm.partitions.flat import Flat
+from pymc_nrm.partitions.known_tree import KnownTree
+from pymc_nrm.partitions.nested import Nested, WeightedNested
+from pymc_nrm.partitions.slots import Slots
+from pymc_nrm.posterior.draws import Draws
+from pymc_nrm.posterior.known_tree_draws import KnownTreeDraws
+from pymc_nrm.posterior.slot_draws import SlotDraws
+from pymc_nrm.posterior.tree_draws import TreeDraws, WeightedTreeDraws
+
+__all__ = ["draws_class", "draws_of"]
+
+# The draws of each kind of partition; a kind that is not here has those of the kind that it is made from.
+_CLASSES = {
+    Flat: Draws,
+    Slots: SlotDraws,
+    Nested: TreeDraws,
+    WeightedNested: WeightedTreeDraws,
+    KnownTree: KnownTreeDraws,
+}
+
+
+def draws_class(rv):
+    """The class of draws of a partition."""
+    return next(_CLASSES[kind] for kind in type(kind_of(rv)).__mro__ if kind in _CLASSES)
+
+
+def draws_of(idata, model, name=None, new_paths=None):
+    """Draws of a partition, by its name if there are several. Shapes: ``new_paths`` (m,) or (m, depth)."""
+    rv = find_partition(model, name, nested=True)
+    draws = draws_class(rv)(idata, model, rv)
+    draws.take_new_paths(new_paths)
+    return draws

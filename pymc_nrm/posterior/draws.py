@@ -1,0 +1,255 @@
+"""The posterior draws of one partition of a model: what each holds, and what one more item may do."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from pymc_nrm.common.pymc_internals import find_observations
+from pymc_nrm.families.base import check_resolution
+from pymc_nrm.families.needs import ITEMS
+from pymc_nrm.models.dependents import mixtures_of
+from pymc_nrm.models.parts import PartitionParts, joint_data, joint_family
+from pymc_nrm.models.rvs import dims_of, kind_of, n_items
+from pymc_nrm.models.values import Values
+from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.partitions.prediction_rule import draw_new_labels, log_join_without, log_prediction_rule
+from pymc_nrm.posterior.drawing import draw_data_of_clusters
+from pymc_nrm.posterior.estimate_clusters import probabilities_of_clusters
+from pymc_nrm.posterior.new_items import NewItems
+from pymc_nrm.posterior.tables import log_leave_one_out_table, log_predictive_table, log_sum_rows
+from pymc_nrm.stats.draws import posterior_of, stacked
+from pymc_nrm.stats.point_estimate import point_estimate
+
+__all__ = ["Draw", "Draws"]
+
+_REMEDY = "Give the model with which the draws were made: the same rows, in the same order and the same units"
+# Data that went through a file or another type may differ in the last digits.
+_TOLERANCE = 1e-6
+
+
+class Draw(NamedTuple):
+    """One posterior draw of a partition, in the form that kernels read."""
+
+    # Its position among the draws of all chains.
+    index: int
+    # Value of the partition; its kind says what it is.
+    value: Any
+    # Clusters of the items in order of appearance, int64 of shape (n,); None if data belong to a tree.
+    labels: Any
+    # The law of the partition, with float fields.
+    prior: Any
+    # One for each mixture, hyperparameters of full shape and localised, see `localise`.
+    families: tuple
+    # Prepared data of each mixture.
+    data: tuple
+
+
+class Draws:
+    """An iterable of the posterior draws of one partition, chain after chain; a subclass for each kind of partition.
+
+    Hyperparameters and latent mixtures are functions of the other variables in the posterior; what depends on none of
+    them is evaluated once.  Data are read from the model, as ``pm.set_data`` left them.
+
+    What is here holds where the measure's prediction rule says which cluster a new item joins.  Classes for other kinds
+    override ``log_join``, ``log_join_others`` and ``labels_with_new``, or what is made of them.
+    """
+
+    # Name and dimensions of the probability of what a new item may open.
+    new_weight: tuple[str, tuple[str, ...]] = ("new_cluster_weight", ())
+    # Functions of a family that drawing data needs.
+    needs_of_data: tuple = ITEMS
+    takes_new_paths = False
+
+    def __init__(self, idata, model, rv, *, same_items=True):
+        self.model, self.rv, self.partition = model, rv, rv.name
+        self.posterior, self.kind = posterior_of(idata, by_chain=True), kind_of(rv)
+        mixtures = mixtures_of(model, rv)
+        self.mixtures, self.n_items = [mixture.name for mixture in mixtures], n_items(rv)
+        # Items of the draws; new items may be in the model in place of these.
+        self.n_old_items = self.n_items
+        evaluate = partial(Values.at_draws, model)
+        self._value = evaluate([rv])
+        self._parts = PartitionParts(rv, mixtures, evaluate)
+        self._dtypes = {variable.name: variable.dtype for variable in (*self._value.inputs, *self._parts.inputs)}
+        self._draws = {name: stacked(self.posterior, name) for name in self._dtypes}
+        self.is_observed = rv in model.observed_RVs
+        self.dims = dims_of(model, rv) if self.is_observed else [*self.posterior[rv.name].dims]
+        self.dims = [dim for dim in self.dims if dim not in ("chain", "draw")]
+        self.item_dim = self.dims[0] if self.dims else None
+        if same_items:
+            self._check_model(idata)
+            self._check_values()
+
+    @classmethod
+    def for_new_items(cls, idata, model, rv, X_new):
+        """Draws for predictions of new items, whose data are ``X_new``, or in the model if it is None."""
+        if X_new is None:
+            raise ValueError(f"X_new must be given for the partition {rv.name!r}, whose data are of mixtures only")
+        return cls(idata, model, rv)
+
+    @classmethod
+    def with_new_data(cls, idata, model, rv):
+        """Draws for a model with the data of new items in place of those of the old ones."""
+        raise ValueError(
+            f"var_name must be that of a Partition with max_clusters; {rv.name!r} has none: give the data of new items "
+            "to cluster_probabilities, or new_items to sample_posterior_predictive"
+        )
+
+    def __len__(self):
+        return self.posterior.sizes["chain"] * self.posterior.sizes["draw"]
+
+    def __iter__(self):
+        value = None
+        for s in range(len(self)):
+            given = {name: np.asarray(self._draws[name][s], dtype=dtype) for name, dtype in self._dtypes.items()}
+            if s == 0:
+                self._check_items(given)
+            if value is None or self._value.varies[0]:
+                value = self.kind.of_items(self.kind.read({self.partition: self._value(given)[0]}))
+                labels = self.clusters(value)
+            prior, families, data = self._parts.prepared(given)
+            for name, family, rows, varies in zip(self.mixtures, families, data, self._parts.data_vary, strict=True):
+                if s == 0 or varies:
+                    check_resolution(family, rows, f"data of {name!r}")
+            yield Draw(s, value, labels, prior, families, data)
+
+    def mixture(self, draw, name):
+        """Family and data of a mixture in a draw."""
+        position = self.mixtures.index(name)
+        return draw.families[position], draw.data[position]
+
+    # Where one more item may go
+
+    def clusters(self, value):
+        """Clusters of the items in a value, in order of appearance."""
+        return canonical_labels(self.kind.cluster_labels(value))
+
+    def take_new_paths(self, new_paths):
+        """Take the groups of new items, as the user writes them."""
+        if new_paths is not None:
+            raise ValueError(
+                f"new_paths must be None, since {self.partition!r} is no NestedPartition with known paths; got "
+                f"{new_paths!r}"
+            )
+
+    def check_one_item(self):
+        """Raise an error if there is more than one new item."""
+
+    def log_join(self, draw, n_new):
+        """Log probabilities that a new item joins each cluster or, in the last column, a new one, before its data are
+        seen. Shapes: returns (n_new, n_clusters + 1), or one row for all.
+        """
+        return log_prediction_rule(draw.prior, self.kind.counts(draw.labels))[None]
+
+    def log_join_others(self, draw):
+        """The same for each item, left out of the clusters of the others, shape (n, n_clusters + 1)."""
+        join = log_join_without(draw.prior, self.kind.counts(draw.labels))[draw.labels]
+        known = self.kind.known_without(draw.labels)
+        join[known] = -np.inf
+        join[known, draw.labels[known]] = 0.0
+        return join
+
+    def labels_with_new(self, draw, n_new, rng):
+        """Value of the items followed by new ones, which are drawn one after another from their predictive law."""
+        new = draw_new_labels(draw.prior, self.kind.counts(draw.labels), n_new, rng)
+        return np.concatenate([draw.labels, new])
+
+    def log_weights(self, draw, families, data, points, n_points):
+        """Log joint weights of where a new item goes and of its data there, shape (n_points, number of places)."""
+        family, rows, new = joint_family(families), joint_data(data), joint_data(points)
+        table = log_predictive_table(draw.labels, family, rows, new, n_points)
+        return table + self.log_join(draw, n_points)
+
+    def weight_of_new(self, draw):
+        """Probability that one more item opens what is new, before its data are seen."""
+        return np.exp(self.log_join(draw, 1)[0, -1])
+
+    def leave_one_out(self, draw):
+        """Log density of the data of each item given all other items, shape (n,)."""
+        table = log_leave_one_out_table(draw.labels, joint_family(draw.families), joint_data(draw.data))
+        return log_sum_rows(table + self.log_join_others(draw))
+
+    # Data
+
+    def names_of_data(self):
+        """Names of the variables that are data of the items: mixtures, and what else depends on labels."""
+        return self.mixtures
+
+    def draw_data(self, draw, layout, value, rng):
+        """Draw data in a mixture of the items of a value, of which those beyond the items of the draw are new."""
+        family, data = self.mixture(draw, layout.name)
+        return draw_data_of_clusters(rng, layout, family, data, draw.labels, self.clusters(value))
+
+    # New items in an estimate
+
+    def new_items(self, X_new):
+        """Data of new items."""
+        return NewItems(self, X_new)
+
+    def default_estimate(self):
+        """Point estimate of the clusters of the items, or these themselves if they are known."""
+        if self.is_observed:
+            return next(iter(self)).labels
+        return point_estimate(self.posterior[self.partition].isel(dict.fromkeys(self.dims[1:], -1)), random_seed=0)
+
+    def predict(self, X_new, estimate, progressbar):
+        """Probabilities of what an estimate finds, for new items."""
+        return probabilities_of_clusters(self, X_new, estimate, progressbar)
+
+    # Whether draws are those of the model
+
+    def _check_values(self):
+        if self.is_observed:
+            return
+        stored, shape = self.posterior[self.partition], self.kind.shape(self.n_items)
+        if stored.dtype.kind not in "iu" or tuple(stored.sizes[dim] for dim in self.dims) != shape:
+            raise ValueError(
+                f"draws of {self.partition!r} must be whole numbers of shape {shape} for the {self.n_items} items of "
+                f"the model; got {stored.dtype} with sizes {dict(stored.sizes)}. Set the data with which the draws "
+                "were made; new items are arguments"
+            )
+
+    def _check_items(self, given):
+        for name, _, X in self._parts.at(given)[1]:
+            if X.shape[0] != self.n_items:
+                raise ValueError(
+                    f"Mixture {name!r} has {X.shape[0]} rows of data, partition {self.partition!r} has {self.n_items} "
+                    "items: set the data with which the draws were made; new items are arguments"
+                )
+
+    def _check_model(self, idata):
+        """Raise an error that names the first item, or value of the data, in which draws and model differ.
+
+        Draws without the group ``observed_data`` are checked by the coordinate of the items alone.
+        """
+        for dim in (self.model.named_vars_to_dims.get(self.partition) or ())[:1]:
+            # xarray makes up coordinates where there are none.
+            here = self.model.coords.get(dim) if dim in self.posterior.coords else None
+            if here is None or len(here) != self.posterior.sizes[dim]:
+                continue
+            for item, (one, other) in enumerate(zip(here, self.posterior.coords[dim].values.tolist(), strict=True)):
+                if str(one) != str(other):
+                    raise ValueError(
+                        f"idata must hold draws of this model: item {item} of {self.partition!r} is {other!r} in the "
+                        f"draws and {one!r} in the model (coordinate {dim!r}). {_REMEDY}"
+                    )
+        if not isinstance(idata, xr.DataTree) or "observed_data" not in idata.children:
+            return
+        stored = idata["observed_data"].data_vars
+        for name, values in find_observations(self.model).items():
+            if name in stored:
+                _check_same_data(name, np.asarray(values), stored[name].values)
+
+
+def _check_same_data(name, here, there):
+    if here.shape != there.shape or here.dtype.kind not in "fiub" or there.dtype.kind not in "fiub":
+        return
+    differs = ~np.isclose(here, there, rtol=_TOLERANCE, atol=0.0, equal_nan=True)
+    if differs.any():
+        place = tuple(int(axis) for axis in np.unravel_index(differs.argmax(), differs.shape))
+        raise ValueError(
+            f"idata must hold draws of this model: the observed {name}{list(place)} is {there[place]:.6g} in the "
+            f"draws and {here[place]:.6g} in the model. {_REMEDY}"
+        )

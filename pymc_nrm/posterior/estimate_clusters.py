@@ -1,0 +1,56 @@
+"""Clusters of new items in a point estimate of the old ones."""
+
+import numpy as np
+import xarray as xr
+
+from pymc_nrm.common.checks import numeric_array
+from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.posterior.tables import log_sum_rows
+
+__all__ = ["probabilities_of_clusters"]
+
+
+def probabilities_of_clusters(draws, X_new, estimate, progressbar):
+    """Probabilities of the clusters of an estimate for new items, see :func:`~pymc_nrm.cluster_probabilities`."""
+    items = draws.new_items(X_new)
+    labels, names = _estimate_labels(draws.default_estimate() if estimate is None else estimate, draws.n_old_items)
+    total = 0.0
+    for draw, table in items.tables("Predicting clusters", progressbar):
+        joined = np.exp(table - log_sum_rows(table)[:, None])
+        total += joined @ _shares(items.places(draw), table.shape[1], labels, len(names))
+    total = total / len(draws)
+    return xr.Dataset(
+        {
+            "probability": ((items.dim, "cluster"), total[:, :-1]),
+            "new_cluster_probability": ((items.dim,), total[:, -1]),
+            "labels": ((items.dim,), np.append(names, -1)[np.argmax(total, axis=1)]),
+        },
+        coords={**items.coords, "cluster": names},
+    )
+
+
+def _shares(places, n_places, labels, n_labels):
+    """Shares of the labels among the items of each place, shape (n_places, n_labels + 1). The last column is that of a
+    new cluster, to which places without items belong.
+    """
+    cells = np.bincount(places * (n_labels + 1) + labels, minlength=n_places * (n_labels + 1))
+    cells = cells.reshape(n_places, n_labels + 1)
+    cells[cells.sum(axis=1) == 0, -1] = 1
+    return cells / cells.sum(axis=1, keepdims=True)
+
+
+def _estimate_labels(estimate, n_items):
+    """Labels 0, 1, ... of the items in the estimate, and the names of its clusters in this order."""
+    if isinstance(estimate, xr.Dataset):
+        if "labels" not in estimate:
+            raise ValueError(f"estimate must have the variable labels; it has {sorted(map(str, estimate.data_vars))}")
+        estimate = estimate["labels"]
+    values = numeric_array("estimate", estimate)
+    if values.shape != (n_items,):
+        raise ValueError(f"estimate must hold one label for each of the {n_items} items; got shape {values.shape}")
+    labels = canonical_labels(values, "estimate")
+    names, first = np.unique(values, return_index=True)
+    names = names[np.argsort(first)].astype("int64")
+    if (names < 0).any():
+        raise ValueError(f"estimate must have labels of at least 0, since -1 means a new cluster; got {names.min()}")
+    return labels, names

@@ -1,0 +1,160 @@
+"""Predictive densities of new items: draw by draw at the points of a grid, and the log of their mean."""
+
+import math
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from pymc.model import Model
+
+from pymc_nrm.models.rvs import checked_model
+from pymc_nrm.posterior.any_draws import draws_of
+from pymc_nrm.posterior.docstrings import documented
+from pymc_nrm.posterior.layout import MixtureLayout, draws_dataset, point_coords
+from pymc_nrm.posterior.new_items import NewItems
+from pymc_nrm.posterior.tables import log_sum_rows
+
+
+@documented
+def predictive_density(
+    idata: xr.DataTree | xr.Dataset,
+    model: Model,
+    grid: Any,
+    *,
+    new_paths: Any = None,
+    var_name: str | None = None,
+    progressbar: bool = True,
+) -> xr.Dataset:
+    """Predictive density of the data of one more item at the points of a grid, for every posterior draw.
+
+    Parameters
+    ----------
+    %(idata)s
+    %(model)s
+    grid : array_like, sparse matrix, DataArray or Dataset, shape (m, d), or (m,) for one feature
+        Points in the units of the data; whole numbers for families of counts.  A Dataset has one variable per feature.
+        If the family allows missing values, NaN in a point leaves that feature out, and the density is marginal.
+    new_paths : array_like of int or str, shape (1,) or (1, depth), optional
+        Group of the item, a known or a new one, for a nested partition with known paths, which needs it.
+    %(mixture)s
+    %(progressbar)s
+
+    Returns
+    -------
+    Dataset
+        ``density``, dims (chain, draw, point), is per unit of the data and not in logs, or a probability for discrete
+        families.  ``new_cluster_weight``, dims (chain, draw), is the probability that the item opens a new cluster,
+        before its data are seen.  A nested partition has ``new_node_weight`` instead, dims (chain, draw, level): the
+        probability that the node of the item at this level is new; with known paths it has ``new_cluster_weight``,
+        which is that of a new component.  For one feature, the grid is the coordinate of
+        ``point``; otherwise points have the coordinates ``x_0``, ``x_1``, ... (except for sparse grids).
+
+    Raises
+    ------
+    ValueError
+        If a group is missing or has no meaning, the grid and the mixture have different numbers of features, the grid
+        has values outside the support of the family, or the draws or the model lack a variable.
+
+    Notes
+    -----
+    For each draw this is ``sum_k P(join k) p(x | items of cluster k) + P(new) p(x | base measure)``, with the
+    parameters of clusters and u integrated out.  The mean over draws is the posterior predictive density.  The spread
+    over draws is that of conditional means of the random density given the partition and the hyperparameters, which is
+    less than the posterior spread of the random density itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import xarray as xr
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
+    >>> predicted = nrm.predictive_density(posterior, model, np.arange(1000))
+    >>> predicted.density.sum("point").values.round(6).tolist()
+    [[1.0, 1.0]]
+    >>> predicted.new_cluster_weight.values.tolist()
+    [[0.25, 0.25]]
+    """
+    model = checked_model(model)
+    layout = MixtureLayout(model, var_name, nested=True)
+    draws = draws_of(idata, model, layout.partition, new_paths)
+    draws.check_one_item()
+    items = NewItems(draws, {layout.name: grid}, "grid")
+    densities, new_weights = [], []
+    for draw, table in items.tables("Evaluating densities", progressbar):
+        densities.append(np.exp(log_sum_rows(table)))
+        new_weights.append(draws.weight_of_new(draw))
+    name, dims = draws.new_weight
+    variables = {"density": (("point",), np.array(densities)), name: (dims, np.array(new_weights))}
+    coords = point_coords(items.rows[layout.name]) | {dim: np.arange(1, len(new_weights[0]) + 1) for dim in dims}
+    return draws_dataset(draws.posterior, variables, coords, layout.density_attrs())
+
+
+@documented
+def log_predictive_density(
+    idata: xr.DataTree | xr.Dataset,
+    model: Model,
+    X_new: Any,
+    *,
+    new_paths: Any = None,
+    var_name: str | None = None,
+    progressbar: bool = True,
+) -> xr.DataArray:
+    """Log posterior predictive density of new items, in all mixtures of a partition together.
+
+    Parameters
+    ----------
+    %(idata)s
+    %(model)s
+    X_new : array_like, sparse matrix, DataArray or Dataset, shape (m, d) or (m,), or dict of them by mixture
+        Data of the new items, each predicted by itself.  If several mixtures share the partition, give a dict by their
+        names; data of mixtures that it omits count as unknown.
+    %(new_paths)s
+    %(partition)s
+    %(progressbar)s
+
+    Returns
+    -------
+    DataArray
+        In nats, dims (new item).  Densities are per unit of the data; discrete features count with probabilities.  The
+        dimension is that of a DataArray or Dataset, otherwise ``new_<dim of the partition's items>``.
+
+    Raises
+    ------
+    TypeError
+        If data are not numbers.
+    ValueError
+        If groups of new items are missing or have no meaning, new data have the wrong shape or values outside the
+        support of their family, or the draws or the model lack a variable.
+
+    Notes
+    -----
+    This is ``log mean over draws of sum_k P(join k) p(x | items of k)``, with k over the clusters of the draw and a new
+    one, and with u and the parameters integrated out; k are paths for a nested partition, components if its paths are
+    known, and means of nodes are integrated out as well.  The mean is taken of densities, not of logarithms; nothing
+    underflows, unlike :func:`~pymc_nrm.predictive_density` in many dimensions.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import xarray as xr
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
+    >>> nrm.log_predictive_density(posterior, model, [0, 10]).round(2).values.tolist()
+    [-1.45, -4.6]
+    """
+    model = checked_model(model)
+    draws = draws_of(idata, model, var_name, new_paths)
+    items = NewItems(draws, X_new)
+    total = -np.inf
+    for _, table in items.tables("Evaluating densities", progressbar):
+        total = np.logaddexp(total, log_sum_rows(table))
+    return xr.DataArray(
+        total - math.log(len(draws)), dims=items.dim, coords=items.coords, name="log_predictive_density"
+    )
