@@ -1,9 +1,8 @@
 """The tree-guided cycle without some of its moves: time to stationarity and effective samples per second.
 
-``python benchmarks/ablation.py [--quick] [--output FOLDER] [--sets toy 10k]``.  Figures are those of ``samplers.py``.
+Figures are those of ``samplers.py``.
 """
 
-import common  # noqa: F401
 from common.part import Part, rows_to_keep
 from common.real_data_sets import load_all
 from common.sampler_runs import TREE, Sampler, measure_set
@@ -41,6 +40,3 @@ def measure(quick, note, sets=None):
 
 
 PART = Part("ablation", measure, ablation_table, options={"sets": EVERY})
-
-if __name__ == "__main__":
-    PART.main()

@@ -1,12 +1,8 @@
-"""CPU time to a given accuracy of the number of clusters and of the density, of the package and of other programs.
-
-``python benchmarks/accuracy.py [--quick] [--output FOLDER] [--methods NAME ...]``.
-"""
+"""CPU time to a given accuracy of the number of clusters and of the density, of the package and of other programs."""
 
 import warnings
 from functools import partial
 
-import common  # noqa: F401
 import numpy as np
 import xarray as xr
 from common.chains import first_draw, run_chain
@@ -230,6 +226,3 @@ def measure(quick, note, methods=None):
 
 METHODS = [*FULL, *FITS]
 PART = Part("accuracy", measure, table, pictures, headline, {"methods": METHODS})
-
-if __name__ == "__main__":
-    PART.main()

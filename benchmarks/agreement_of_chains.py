@@ -1,11 +1,7 @@
-"""Real data with default priors: CPU time until chains from dispersed starts agree.
-
-Run with ``python benchmarks/agreement_of_chains.py [--quick] [--output FOLDER] [--sets SET ...]``.
-"""
+"""Real data with default priors: CPU time until chains from dispersed starts agree."""
 
 import time
 
-import common  # noqa: F401
 import numpy as np
 from common import real_data_ours as ours
 from common.functionals import convergence, uncertain_pairs
@@ -136,6 +132,3 @@ def headline(rows):
 
 
 PART = Part("agreement_of_chains", measure, table, headline=headline, options={"sets": CATALOGUE})
-
-if __name__ == "__main__":
-    PART.main()

@@ -1,6 +1,6 @@
 """Real documents: 16,242 posts of newsgroups as 100 words each, time per draw, and the topics that a run finds.
 
-Run with ``python benchmarks/documents.py [--quick] [--output FOLDER]``; each chain is a separate process.
+Each chain is a separate process.
 """
 
 import time
@@ -123,6 +123,3 @@ def main_groups(row):
 
 
 PART = Part("documents", measure, table)
-
-if __name__ == "__main__":
-    PART.main()

@@ -1,7 +1,6 @@
 """Gibbs sweeps of the kernels and of C++ programs on the same data, and of the kernels for every family.
 
-Run with ``python benchmarks/gibbs_sweep.py [--quick] [--output FOLDER]``.  The programs of ``benchmarks/programs`` are
-compiled with g++, and skipped if there is none.
+The programs of ``benchmarks/programs`` are compiled with g++, and skipped if there is none.
 """
 
 import math
@@ -12,7 +11,6 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-import common  # noqa: F401
 import numpy as np
 from common.data import gaussian_clusters, plane, simulated_families
 from common.part import Part, columns, groups, markdown, spread, where
@@ -334,6 +332,3 @@ def ratios_to(cells, name):
 
 
 PART = Part("gibbs_sweep", measure, table, pictures, headline=headline)
-
-if __name__ == "__main__":
-    PART.main()

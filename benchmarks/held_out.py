@@ -2,7 +2,6 @@
 
 import time
 
-import common  # noqa: F401
 import numpy as np
 import pymc as pm
 import xarray as xr
@@ -341,6 +340,3 @@ def measure(quick, note):
 
 
 PART = Part("held_out", measure, table, pictures, headline=headline)
-
-if __name__ == "__main__":
-    PART.main()

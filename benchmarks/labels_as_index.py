@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import common  # noqa: F401
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -241,6 +240,3 @@ def row(name, repeat, method, n_slots, chains, compilation):
 
 
 PART = Part("labels_as_index", measure, table, headline=headline)
-
-if __name__ == "__main__":
-    PART.main()

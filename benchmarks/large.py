@@ -1,6 +1,6 @@
 """Large data: seconds per draw, growth of guide trees, memory, and what a run gains over its start.
 
-Run with ``python benchmarks/large.py [--quick] [--output FOLDER]``; every run is a separate process.
+Every run is a separate process.
 """
 
 import tempfile
@@ -192,6 +192,3 @@ def headline(rows):
 
 
 PART = Part("large", measure, table, pictures, headline=headline)
-
-if __name__ == "__main__":
-    PART.main()

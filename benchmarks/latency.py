@@ -1,7 +1,4 @@
-"""Waiting times: import, first draw of ``pm.sample`` with cold and warm caches, PyMC's time besides the kernels.
-
-Run with ``python benchmarks/latency.py [--quick] [--output FOLDER]``.
-"""
+"""Waiting times: import, first draw of ``pm.sample`` with cold and warm caches, PyMC's time besides the kernels."""
 
 import os
 import tempfile
@@ -159,6 +156,3 @@ def headline(rows):
 
 
 PART = Part("latency", measure, table, headline=headline)
-
-if __name__ == "__main__":
-    PART.main()

@@ -1,7 +1,4 @@
-"""Peak memory of sampling: bytes per item and sampler, what the trace adds, and a sparse corpus (Linux only).
-
-Run with ``python benchmarks/memory.py [--quick] [--output FOLDER]``.
-"""
+"""Peak memory of sampling: bytes per item and sampler, what the trace adds, and a sparse corpus (Linux only)."""
 
 from common.part import Part, columns, groups, where
 from common.processes import call, rise_of_memory, tells_memory
@@ -97,6 +94,3 @@ def headline(rows):
 
 
 PART = Part("memory", measure, table, headline=headline)
-
-if __name__ == "__main__":
-    PART.main()

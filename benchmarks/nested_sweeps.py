@@ -1,11 +1,7 @@
-"""Sweeps of NestedGibbs: time by size, memory, and whether chains from different starts agree.
-
-Run with ``python benchmarks/nested_sweeps.py [--quick] [--output FOLDER]``.
-"""
+"""Sweeps of NestedGibbs: time by size, memory, and whether chains from different starts agree."""
 
 import time
 
-import common  # noqa: F401
 import numpy as np
 import pymc as pm
 from common import tree_sets
@@ -16,6 +12,7 @@ from common.processes import call, rise_of_memory, tells_memory
 from common.tree_sets import balanced, diffusion
 
 import pymc_nrm as nrm
+from pymc_nrm.partitions.labels import canonical_labels
 
 DIFFUSION, PUBLISHED, ITEMS_ONLY = "NormalDiffusion", "published model", "NormalDiffusion, items only"
 MODELS = (DIFFUSION, PUBLISHED, ITEMS_ONLY)
@@ -76,18 +73,15 @@ def starts_of(data, rng):
         "the step's own": None,
         "true tree": first_appearance(data.truth.T),
         "one leaf": np.zeros((n, DEPTH), dtype="int64"),
-        "random leaves": first_appearance(np.stack([rng.permutation(n) % k for k in (5, 25, 100)], axis=1), nest=True),
+        "random leaves": first_appearance(np.stack([rng.permutation(n) % k for k in (5, 25, 100)], axis=1)),
     }
 
 
-def first_appearance(paths, nest=False):
-    """Labels in order of appearance, level by level; with ``nest``, below those of the level above."""
-    found = np.empty(paths.shape, dtype="int64")
-    for level in range(paths.shape[1]):
-        keys = [tuple(row) for row in paths[:, : level + 1]] if nest else paths[:, level].tolist()
-        numbers = {key: k for k, key in enumerate(dict.fromkeys(keys))}
-        found[:, level] = [numbers[key] for key in keys]
-    return found
+def first_appearance(paths):
+    """Labels of nodes in order of appearance, level by level; nodes of one label below different ones differ."""
+    levels = range(1, paths.shape[1] + 1)
+    nodes = [np.unique(paths[:, :level], axis=0, return_inverse=True)[1] for level in levels]
+    return np.stack([canonical_labels(labels) for labels in nodes], axis=1)
 
 
 def chain_rows(data, n_draws):
@@ -202,6 +196,3 @@ def headline(rows):
 
 
 PART = Part("nested_sweeps", measure, table, pictures, headline=headline)
-
-if __name__ == "__main__":
-    PART.main()

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import common  # noqa: F401
 import numpy as np
 from common import real_data_ours as ours
 from common.part import Part, rows_to_keep, skipping
@@ -101,6 +100,3 @@ def origin(row):
 
 
 PART = Part("real_data", measure, table, pictures, headline, {"sets": CATALOGUE, "methods": METHODS})
-
-if __name__ == "__main__":
-    PART.main()

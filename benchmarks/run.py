@@ -1,10 +1,11 @@
 """Run all parts of the benchmarks one after another, each in a separate process, then write the report.
 
 Run with ``python -m uv run benchmarks/run.py [--quick] [--only NAMES] [--output FOLDER]``.  A part that fails does not
-stop the others; the exit code is then 1.
+stop the others; the exit code is then 1.  ``benchmarks/run.py NAME`` runs one part, with options of its own.
 """
 
 import argparse
+import importlib
 import os
 import subprocess
 import sys
@@ -24,8 +25,8 @@ FOLDER = Path(__file__).resolve().parent
 
 
 def run_part(name, quick, output):
-    """Run the script of a part; return whether it succeeded."""
-    command = [sys.executable, str(FOLDER / f"{name}.py"), *(["--quick"] if quick else []), "--output", str(output)]
+    """Run a part in a process of its own; return whether it succeeded."""
+    command = [sys.executable, __file__, name, *(["--quick"] if quick else []), "--output", str(output)]
     return subprocess.run(command, env=os.environ | ONE_CORE | {"MPLBACKEND": "agg"}).returncode == 0
 
 
@@ -40,6 +41,8 @@ def parse(arguments=None):
 
 
 def main():
+    if sys.argv[1:2] and sys.argv[1] in NAMES:
+        return importlib.import_module(sys.argv[1]).PART.main(sys.argv[2:])
     options = parse()
     times, failed = {}, []
     for name in options.only or NAMES:

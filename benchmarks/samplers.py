@@ -1,10 +1,8 @@
 """All samplers of a partition side by side: effective sample sizes per second, time to stationarity, correctness.
 
-``python benchmarks/samplers.py [--quick] [--output FOLDER] [--sets toy 10k] [--methods tree-guided Gibbs]``.  Steps are
-called directly, without PyMC around them.
+Steps are called directly, without PyMC around them.
 """
 
-import common  # noqa: F401
 from common.part import Part, where
 from common.real_data_sets import load_all
 from common.sampler_runs import SEQUENTIAL, TREE, Sampler, measure_set
@@ -50,6 +48,3 @@ def pictures(rows, folder):
 
 OPTIONS = {"sets": SETS, "methods": SAMPLERS}
 PART = Part("samplers", measure, sampler_tables, pictures, sampler_headline, OPTIONS)
-
-if __name__ == "__main__":
-    PART.main()

@@ -1,11 +1,10 @@
 """The published tree-guided sampler with several numbers of global moves and levels, and the exact one.
 
-``python benchmarks/samplers_published.py [--quick] [--output FOLDER]``.  Set and figures are those of ``samplers.py``.
+Set and figures are those of ``samplers.py``.
 """
 
 import itertools
 
-import common  # noqa: F401
 from common.part import Part, skipping, where
 from common.sampler_runs import TREE, Sampler, measure_set
 from common.sampler_sets import toy
@@ -35,6 +34,3 @@ def pictures(rows, folder):
 
 
 PART = Part("samplers_published", measure, published_table, pictures)
-
-if __name__ == "__main__":
-    PART.main()

@@ -1,11 +1,7 @@
-"""Growth of time and memory with the numbers of items, clusters and features: exponents of fitted power laws.
-
-Run with ``python benchmarks/scaling.py [--quick] [--output FOLDER]``.
-"""
+"""Growth of time and memory with the numbers of items, clusters and features: exponents of fitted power laws."""
 
 import time
 
-import common  # noqa: F401
 import numpy as np
 from common.chains import time_draws
 from common.models import dirichlet_process
@@ -108,6 +104,3 @@ def pictures(rows, folder):
 
 
 PART = Part("scaling", measure, table, pictures)
-
-if __name__ == "__main__":
-    PART.main()

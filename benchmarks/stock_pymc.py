@@ -3,7 +3,6 @@
 import time
 import warnings
 
-import common  # noqa: F401
 import numpy as np
 from common.chains import first_draw, run_chain
 from common.data import plane
@@ -204,6 +203,3 @@ def row(name, n, chains, cost, functionals):
 
 
 PART = Part("stock_pymc", measure, table, pictures, headline=headline)
-
-if __name__ == "__main__":
-    PART.main()

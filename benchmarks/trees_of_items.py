@@ -1,9 +1,5 @@
-"""Trees of items with known classes at several levels: agreement by level and time, against SciPy and HDBSCAN.
+"""Trees of items with known classes at several levels: agreement by level and time, against SciPy and HDBSCAN."""
 
-Run with ``python benchmarks/trees_of_items.py [--quick] [--sets SET ...] [--methods METHOD ...]``.
-"""
-
-import common  # noqa: F401
 import numpy as np
 from common import tree_methods
 from common.part import Part, columns, groups, markdown, rows_to_keep, skipping, where
@@ -190,6 +186,3 @@ def by_level(labels, truth):
 
 OPTIONS = {"sets": SETS, "methods": METHODS}
 PART = Part("trees_of_items", measure, table, None, headline, OPTIONS)
-
-if __name__ == "__main__":
-    PART.main()

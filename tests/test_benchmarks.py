@@ -268,7 +268,9 @@ def test_run_goes_on_after_a_failure(tmp_path):
     text = text.replace("FOLDER = Path", 'NAMES = ("broken", "missing", "sound")\nFOLDER = Path')
     (copy / "run.py").write_text(text)
     (copy / "broken.py").write_text("raise SystemExit(3)\n")
-    (copy / "sound.py").write_text("import os, sys\nprint('sound', os.environ['OMP_NUM_THREADS'], *sys.argv[1:])\n")
+    print_arguments = "print('sound', os.environ['OMP_NUM_THREADS'], *arguments)"
+    main = f"    def main(arguments):\n        {print_arguments}\n"
+    (copy / "sound.py").write_text(f"import os\nclass PART:\n{main}")
     (copy / "report.py").write_text("import sys\nprint('report', *sys.argv[2:])\n")
     environment = os.environ | {"PYTHONPATH": str(copy)}
 

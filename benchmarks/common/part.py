@@ -1,7 +1,7 @@
 """A part of the benchmarks: it measures rows of numbers, stores them, and turns them into a table and pictures.
 
-A script makes one ``Part`` and calls its ``main``: ``python benchmarks/NAME.py [--quick] [--output FOLDER]`` measures
-and writes ``FOLDER/NAME.json``.  ``run.py`` runs each part in a separate process, and ``report.py`` reads the results.
+A module makes one ``Part``: ``python benchmarks/run.py NAME [--quick] [--output FOLDER]`` measures it and writes
+``FOLDER/NAME.json``.  Without a name, ``run.py`` runs each part in a separate process; ``report.py`` reads the results.
 """
 
 import argparse
@@ -20,7 +20,7 @@ QUICK_RESULTS = RESULTS.with_name("results-quick")
 
 
 class Part(NamedTuple):
-    """One part of the benchmarks; a script stands for each."""
+    """One part of the benchmarks; there is a module for each."""
 
     name: str
     measure: Callable  # measure(quick, note, **options) returns rows, a list of dicts; note(text) says what is skipped
@@ -29,14 +29,14 @@ class Part(NamedTuple):
     headline: Callable | None = None  # headline(rows) returns claims: what, measured, target or None, met or None
     options: dict = {}  # names on the command line, ``sets`` and ``methods``, with what may be chosen
 
-    def main(self):
+    def main(self, arguments):
         """Measure as the command line says, and store the results."""
-        parser = argparse.ArgumentParser(description=f"Part {self.name} of the benchmarks.")
+        parser = argparse.ArgumentParser(prog=f"run.py {self.name}", description=f"Part {self.name} of the benchmarks.")
         parser.add_argument("--quick", action="store_true", help="fewer sizes and repeats, for a look")
         parser.add_argument("--output", type=Path, help="folder of the results")
         for name, choices in self.options.items():
             parser.add_argument(f"--{name}", nargs="+", choices=choices, metavar="NAME", help=f"of {list(choices)}")
-        options = vars(parser.parse_args())
+        options = vars(parser.parse_args(arguments))
         quick, output = options.pop("quick"), options.pop("output")
         output = output or (QUICK_RESULTS if quick else RESULTS)
         notes = []

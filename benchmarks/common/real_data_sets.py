@@ -163,7 +163,8 @@ def penguins_mixed():
 def r_set(package, name, classes, *others, features=None):
     """A set of an R package: its classes, and all other columns but some, or the features that are named."""
     found = r_data(package, name)
-    return found[features] if features else found.drop(columns=[classes, *others]), found[classes]
+    dropped = [*([classes] if isinstance(classes, str) else classes), *others]
+    return found[features] if features else found.drop(columns=dropped), found[classes]
 
 
 def pima():

@@ -68,25 +68,27 @@ def diffused_means(truth, steps, d, rng):
     return means
 
 
-def diffusion(n, d=6, depth=3, alpha=1.0, steps=(40.0, 15.0, 6.0), seed=1):
+STEPS = (40.0, 15.0, 6.0)
+
+
+def diffusion(n, d=6, depth=3, alpha=1.0, steps=STEPS, seed=1):
     """Data from the law that ``NormalDiffusion`` assumes, with equal variances, which suit methods of distances."""
     rng = np.random.default_rng([n, d, seed])
     truth = nested_restaurants(n, depth, alpha, rng)
     X = diffused_means(truth, steps, d, rng) + rng.normal(size=(n, d))
-    return TreeData(
-        f"diffusion, {n}", X, truth, f"nested Chinese restaurants, alpha = {alpha:g}; normal steps and noise"
-    )
+    about = f"nested Chinese restaurants, alpha = {alpha:g}; normal steps and noise"
+    return TreeData(f"diffusion, {n}", X, truth, about)
 
 
-def balanced(n, d=6, branches=(4, 3, 3), steps=(40.0, 15.0, 6.0), seed=1):
+def balanced(n, d=6, branches=(4, 3, 3), seed=1):
     """Normal data from a tree of equal branches with leaves of one size and shape."""
     rng = np.random.default_rng([n, d, seed, 3])
     truth = equal_branches(n, branches, rng)
-    X = diffused_means(truth, steps, d, rng) + rng.normal(size=(n, d))
+    X = diffused_means(truth, STEPS, d, rng) + rng.normal(size=(n, d))
     return TreeData(f"balanced, {n}", X, truth, f"{truth[-1].max() + 1} leaves of one size; normal steps and noise")
 
 
-def heavy_tails(n, d=6, branches=(4, 3, 3), steps=(40.0, 15.0, 6.0), seed=1):
+def heavy_tails(n, d=6, branches=(4, 3, 3), seed=1):
     """The same with leaves of different shapes, and t tails with 3 degrees of freedom."""
     rng = np.random.default_rng([n, d, seed, 3])
     truth = equal_branches(n, branches, rng)
@@ -94,9 +96,8 @@ def heavy_tails(n, d=6, branches=(4, 3, 3), steps=(40.0, 15.0, 6.0), seed=1):
     shapes = rng.normal(size=(n_leaves, d, d)) / np.sqrt(d) * rng.lognormal(0.0, 0.5, size=(n_leaves, 1, 1))
     noise = np.einsum("ni,nij->nj", rng.normal(size=(n, d)), shapes[truth[-1]])
     noise /= np.sqrt(rng.chisquare(3, size=(n, 1)))  # the variance of t with 3 degrees of freedom is 3
-    X = diffused_means(truth, steps, d, rng) + noise
     about = f"{n_leaves} leaves of one size, each with its covariance; t noise, 3 degrees"
-    return TreeData(f"heavy tails, {n}", X, truth, about)
+    return TreeData(f"heavy tails, {n}", diffused_means(truth, STEPS, d, rng) + noise, truth, about)
 
 
 def equal_branches(n, branches, rng):
@@ -138,20 +139,19 @@ def standardised(name, table, about):
 
 
 def crabs():
-    found = files.pd.read_csv(files.beside("classes/crabs.csv"))
-    return standardised("crabs", found[["FL", "RW", "CL", "CW", "BD", "sp", "sex"]], "species, sex")
+    X = files.pd.read_csv(files.beside("classes/crabs.csv"))[["FL", "RW", "CL", "CW", "BD", "sp", "sex"]]
+    return standardised("crabs", X, "species, sex")
 
 
 def penguins():
-    X = files.r_data("palmerpenguins", "penguins").dropna()
     features = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
-    return standardised("penguins", X[[*features, "species", "sex"]], "species, sex")
+    X = files.r_data("palmerpenguins", "penguins").dropna()[[*features, "species", "sex"]]
+    return standardised("penguins", X, "species, sex")
 
 
 def olive_oils():
-    found = files.r_data("dslabs", "olive")
-    classes = found[["region", "area"]]
-    return standardised("olive oils", found.drop(columns=classes.columns).join(classes), "region, area")
+    X, classes = files.r_set("dslabs", "olive", ["region", "area"])
+    return standardised("olive oils", X.join(classes), "region, area")
 
 
 def digits():
@@ -162,15 +162,6 @@ def digits():
     return TreeData("digits", X, np.stack([labels, labels]), f"64 pixels, {about}; the digit, at both levels")
 
 
-SETS = {
-    "animals": animals,
-    "crabs": crabs,
-    "penguins": penguins,
-    "olive oils": olive_oils,
-    "digits": digits,
-    "diffusion, 33": partial(diffusion, 33),
-    "diffusion, 300": partial(diffusion, 300),
-    "diffusion, 2000": partial(diffusion, 2000),
-    "heavy tails, 300": partial(heavy_tails, 300),
-    "heavy tails, 2000": partial(heavy_tails, 2000),
-}
+SETS = {"animals": animals, "crabs": crabs, "penguins": penguins, "olive oils": olive_oils, "digits": digits}
+SETS |= {f"diffusion, {n}": partial(diffusion, n) for n in (33, 300, 2000)}
+SETS |= {f"heavy tails, {n}": partial(heavy_tails, n) for n in (300, 2000)}
