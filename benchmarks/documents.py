@@ -46,7 +46,7 @@ def run(n, tune, draws, seed):
 def sweep(n, labels):
     """CPU milliseconds of a Gibbs sweep over all posts, with fixed hyperparameters, from the clusters of a run."""
     from common.chains import time_draws
-    from common.models import dirichlet_process
+    from common.data import dirichlet_process
 
     import pymc_nrm as nrm
 

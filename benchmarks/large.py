@@ -70,7 +70,7 @@ def _step(nrm, method, z, n):
 
 def run(n, d, n_clusters, separation, method, seconds, path):
     """One chain of one method with compact labels and a progress bar, stopped after a number of CPU seconds."""
-    from common.models import dirichlet_process
+    from common.data import dirichlet_process
 
     import pymc_nrm as nrm
 

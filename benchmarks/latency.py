@@ -29,8 +29,7 @@ def import_time():
 
 def first_draw(family, sampler, hyperparameters):
     """Wall and CPU seconds from the construction of the step, or the call of ``pm.sample``, to the first draw."""
-    from common.data import small_data
-    from common.models import mixture, sample
+    from common.data import mixture, sample, small_data
 
     model = mixture(family, small_data(family, N), hyperpriors=hyperparameters == NUTS)
     moments = []
@@ -47,8 +46,7 @@ def time_per_draw(sampler, hyperparameters, draws):
     """CPU milliseconds per draw in moves, in the rest of the step, and outside it; shape (10 blocks of draws, 3)."""
     import numpy as np
     import pymc as pm
-    from common.data import small_data
-    from common.models import mixture
+    from common.data import mixture, small_data
 
     import pymc_nrm as nrm
 

@@ -10,7 +10,7 @@ MEGA = 1e6
 
 def peak(family, few, X, size, case, initial=None):
     """Row of the largest increase of memory during sampling, and of the number of clusters at the end."""
-    from common.models import mixture, sample
+    from common.data import mixture, sample
 
     # Compilation has its own peak, so make a small run of the same types first.
     sample(mixture(family, few), case["sampler"], 2, tune=0)

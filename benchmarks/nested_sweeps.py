@@ -7,7 +7,7 @@ import pymc as pm
 from common import tree_sets
 from common.chains import time_draws
 from common.part import Part, columns, groups, interval, skipping, spread, where
-from common.power_laws import exponent, fits, scaling_picture
+from common.pictures import exponent, fits, scaling_picture
 from common.processes import call, rise_of_memory, tells_memory
 from common.tree_sets import balanced, diffusion
 

@@ -13,8 +13,7 @@ from common.real_data_fits import (
     reliability,
     together,
 )
-from common.real_data_pictures import pictures
-from common.real_data_report import headline, table
+from common.real_data_report import headline, pictures, table
 from common.real_data_sets import CATALOGUE, load_all
 from peers import latent_classes, partitioners
 

@@ -4,9 +4,9 @@ import time
 
 import numpy as np
 from common.chains import time_draws
-from common.models import dirichlet_process
+from common.data import dirichlet_process
 from common.part import Part, columns, groups, spread, where
-from common.power_laws import KEYS, exponent, fits, scaling_picture
+from common.pictures import KEYS, exponent, fits, scaling_picture
 from common.processes import call, tells_memory
 from common.sweeps import gaussian_family, problem, spaced_clusters
 from memory import plane_peak

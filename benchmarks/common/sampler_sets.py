@@ -7,8 +7,7 @@ import numpy as np
 from scipy.io import loadmat
 
 import pymc_nrm as nrm
-from common.data import beside, plane, simulated_corpus
-from common.models import dirichlet_process
+from common.data import beside, dirichlet_process, plane, simulated_corpus
 from common.real_data_sets import load
 
 

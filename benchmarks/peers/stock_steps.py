@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pymc as pm
-from common.models import dirichlet_process
+from common.data import dirichlet_process
 from pymc.step_methods import CompoundStep
 
 import pymc_nrm as nrm
