@@ -94,7 +94,8 @@ GROUPS = {
             "pymc_nrm.partitions.labels",
             "pymc_nrm.families.features",
         ),
-        "What a new family, measure or sampler is made of. See also [](../../how-to/add-a-family.md).",
+        "What a new family, measure, move or step is made of: [](../../how-to/add-a-family.md), "
+        "[](../../how-to/add-a-measure.md), [](../../how-to/add-a-step.md).",
     ),
 }
 _SHORT = ("measures", "families", "tree_families", "samplers", "posterior")

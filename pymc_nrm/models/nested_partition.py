@@ -91,7 +91,6 @@ class NestedPartition(pm.Discrete):
     Examples
     --------
     >>> import pymc as pm
-    import pytensor.tensor as pt
     >>> import pymc_nrm as nrm
     >>> with pm.Model(coords={"animal": ["cat", "dog", "bee"]}) as model:
     ...     alpha, gamma = pm.Gamma("alpha", 2, 2), pm.Gamma("gamma", 2, 2)
