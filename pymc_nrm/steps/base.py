@@ -185,7 +185,8 @@ class PartitionStep(LabelStep):
         totals = {}
         for kernel, options in self.calls(self.rng, len(state.labels), table, family, data):
             state, counts = kernel(self.rng, state, table, family, data, options)
-            for name, count in counts._asdict().items() if isinstance(counts, tuple) else [("n_moved", counts)]:
+            named = zip(counts._fields, counts, strict=True) if isinstance(counts, tuple) else [("n_moved", counts)]
+            for name, count in named:
                 totals[name] = totals.get(name, 0) + count
         return state, self.statistics(totals)
 
