@@ -15,11 +15,11 @@ from pymc_nrm.families.affinities import categorical_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, add_item, cache_size, conjugate_family
 from pymc_nrm.families.components import write_logarithms
-from pymc_nrm.families.conjugate import draw_dirichlet
+from pymc_nrm.families.conjugate import draw_dirichlet, log_marginal
 from pymc_nrm.families.fast import add_row
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.kernels.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.kernels.special import digamma, log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
 @conjugate_family(
@@ -229,6 +229,25 @@ class CategoricalDirichlet(NamedTuple):
                     last_total, last_n = prior_total, n
                     of_totals = log_rising_factorial(prior_total, n)
                 total -= of_totals
+        return total
+
+    def log_marginals_with_gradient(self, statistics, gradient):
+        d, width = self.alpha.shape
+        total = 0.0
+        for k in range(statistics.shape[0]):
+            total += log_marginal(self, statistics[k])
+            for j in range(d):
+                n = statistics[k, d * width + j]
+                if n > 0.0:
+                    prior_total = 0.0
+                    for x in range(width):
+                        prior_total += self.alpha[j, x]
+                    of_total = digamma(prior_total) - digamma(prior_total + n)
+                    for x in range(width):
+                        alpha, count = self.alpha[j, x], statistics[k, j * width + x]
+                        gradient[j * width + x] += of_total
+                        if count > 0.0 and alpha > 0.0:
+                            gradient[j * width + x] += digamma(alpha + count) - digamma(alpha)
         return total
 
     def parameters_size(self):

@@ -15,6 +15,7 @@ from pymc_nrm.families.fast import log_marginals_with_gradient
 from pymc_nrm.kernels.fingerprints import class_fingerprint, source_fingerprint
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.kernel_op import symbolic_pullback
+from pymc_nrm.kernels.special import copy_row
 
 __all__ = ["has_marginal_likelihood", "marginal_likelihood"]
 
@@ -47,23 +48,22 @@ def marginal_likelihood(family, X, labels):
 @kernel
 def likelihood_and_gradient(family, data, labels, remembered, rows, gradient):
     """Log-likelihood; writes its gradient in the hyperparameters, and labels and sums for the next call."""
-    n_clusters = labels.max() + 1
-    known = True
+    n_clusters, known = 0, True
     for i in range(labels.shape[0]):
-        if labels[i] != remembered[i]:
-            known = False
-            break
+        n_clusters = max(n_clusters, labels[i] + 1)
+        known &= labels[i] == remembered[i]
     if n_clusters > rows.shape[0]:
-        rows = np.zeros((n_clusters, rows.shape[1]))
+        rows = np.empty((n_clusters, rows.shape[1]))
         known = False
         remembered[0] = -1
     elif not known:
-        rows[:n_clusters] = 0.0
-        remembered[:] = labels
+        copy_row(remembered, labels)
     if not known:
+        for k in range(n_clusters):
+            rows[k].fill(0.0)
         for i in range(labels.shape[0]):
             add_item(family, rows[labels[i]], data, i, 1.0)
-    gradient[:] = 0.0
+    gradient.fill(0.0)
     return log_marginals_with_gradient(family, rows[:n_clusters], gradient)
 
 

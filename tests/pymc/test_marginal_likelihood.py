@@ -23,6 +23,10 @@ CASES = {
     "one feature": (nrm.NormalWishart([0.0], 0.3, np.eye(1), 0.7), _rng.normal(size=(12, 1))),
     "NormalGamma": (nrm.NormalGamma([0.3, -1.0, 100.0], [0.1, 1.0, 9.0], [1.0, 2.0, 30.0], [0.2, 1.0, 5.0]), _missing),
     "BernoulliBeta": (nrm.BernoulliBeta([0.2, 1.0, 200.0], [3.0, 0.1, 1.0]), _answers),
+    "CategoricalDirichlet": (
+        nrm.CategoricalDirichlet([[0.2, 1.0, 0.0], [3.0, 0.1, 40.0], [1.0, 1.0, 0.0]], [2, 3, 2]),
+        _answers,
+    ),
     "PoissonGamma": (nrm.PoissonGamma([0.2, 1.0, 200.0], [3.0, 0.1, 1.0]), _rng.poisson(3.0, size=(12, 3))),
 }
 
@@ -34,7 +38,12 @@ def as_tensors(family):
 # PyTensor's machine code differs by the shapes and the data of a family only.
 @pytest.mark.parametrize(
     ("case", "mode"),
-    [*[(case, "FAST_COMPILE") for case in CASES], ("NormalWishart", "NUMBA"), ("PoissonGamma", "NUMBA")],
+    [
+        *[(case, "FAST_COMPILE") for case in CASES],
+        ("NormalWishart", "NUMBA"),
+        ("PoissonGamma", "NUMBA"),
+        ("CategoricalDirichlet", "NUMBA"),
+    ],
 )
 def test_value_and_gradient(case, mode):
     values, X = CASES[case]
