@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
+from scipy import stats
 
 from pymc_nrm.common.hyperparameters import check_values
 from pymc_nrm.common.supports import WholeNumber
@@ -245,9 +246,8 @@ def _check_auxiliary(measure, counts, rng, compiled):
         assert_close(blamed, owner, what, math.exp(log_integral), math.exp(expected), rtol=1e-5, atol=0.0)
     draws = np.array([draw_log_auxiliary(measure, int(counts.sum()), len(counts), rng) for _ in range(2000)])
     share = np.cumsum(np.exp(log_density - log_density.max()))
-    at = np.sort(np.interp(draws, log_u, share / share[-1]))
-    steps = np.arange(len(at) + 1) / len(at)
-    distance = max(np.max(steps[1:] - at), np.max(at - steps[:-1]))
+    at = np.interp(draws, log_u, share / share[-1])
+    distance = stats.kstest(at, "uniform", method="asymp").statistic
     # By Kolmogorov's law a correct sampler exceeds this with probability 3e-6.
     limit = 2.6 / math.sqrt(len(at))
     if not distance < limit:
