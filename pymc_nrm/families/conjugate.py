@@ -24,6 +24,13 @@ def parameter_shapes(family):
     return {name: tuple(sizes[axis] for axis in axes) for name, axes in family.parameters.items()}
 
 
+def named_parameters(family, rows):
+    """Arrays (n, ...) by name of the parameters in rows of :func:`draw_parameters`."""
+    shapes = parameter_shapes(family)
+    parts = np.split(rows, np.cumsum([int(np.prod(shape)) for shape in shapes.values()])[:-1], axis=1)
+    return {name: part.reshape(-1, *shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
+
+
 @generic
 def parameters_size(family):
     """Length of a row of component parameters."""

@@ -15,10 +15,7 @@ def features(data, rng):
     replaced by their square roots, vectors of counts by the square roots of their proportions (Hellinger distances),
     and categories by one column for each level.  Several data sets stand side by side with equal total variances.
     """
-    return _standardise(np.asarray(data.values, dtype="float64"))
-
-
-def _standardise(values):
+    values = np.asarray(data.values, dtype="float64")
     with warnings.catch_warnings():
         # A feature without any values counts as constant.
         warnings.simplefilter("ignore", RuntimeWarning)

@@ -79,197 +79,65 @@ class Weights(NamedTuple):
 
 @generic
 def log_joint_term(measure, n, log_u):
-    """Log joint density of the partition and u, minus the sum of ``moment`` over clusters.
-
-    Parameters
-    ----------
-    measure : Measure
-    n : int
-        Number of items, at least 1.
-    log_u : float
-        Logarithm of the auxiliary variable.
-
-    Returns
-    -------
-    float
-        The density is with respect to u, not log u.
-    """
+    """Log joint density of a partition of n items and of u (not log u), less the sum of ``moment`` over clusters."""
     raise NotImplementedError
 
 
 @generic
 def log_joint_increment(measure, n, log_u):
-    """Change of :func:`log_joint_term` from n to n + 1 items; a measure may register a form that does not cancel.
-
-    Parameters
-    ----------
-    measure : Measure
-    n : int
-        Number of items, at least 1.
-    log_u : float
-
-    Returns
-    -------
-    float
-    """
+    """Change of :func:`log_joint_term` from n to n + 1 items; a measure may register a form that does not cancel."""
     return log_joint_term(measure, n + 1, log_u) - log_joint_term(measure, n, log_u)
 
 
 @generic
 def draw_log_auxiliary(measure, n, n_clusters, rng):
-    """Draw the logarithm of the auxiliary variable exactly, given a partition of n items into ``n_clusters`` clusters.
-
-    Parameters
-    ----------
-    measure : Measure
-    n, n_clusters : int
-        At least 1.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    float
-    """
+    """Draw log u exactly, given a partition of n >= 1 items into ``n_clusters`` clusters."""
     raise NotImplementedError
 
 
 @generic
 def weights(measure, n, log_u):
-    """Tables of the log weights of clusters given the auxiliary variable.
-
-    Parameters
-    ----------
-    measure : Measure
-    n : int
-        Largest size of a cluster.
-    log_u : float
-
-    Returns
-    -------
-    Weights
-    """
+    """Tables of the log weights of clusters of up to n items given the auxiliary variable, as :class:`Weights`."""
     raise NotImplementedError
 
 
 @generic
 def log_eppf(measure, counts):
-    """Log of the exchangeable partition probability function, with the auxiliary variable integrated out.
-
-    Parameters
-    ----------
-    measure : Measure
-        With fields that are numbers.
-    counts : ndarray of int, shape (n_clusters,)
-        Sizes of the clusters, all positive.
-
-    Returns
-    -------
-    float
-    """
+    """Log probability of a partition with these sizes of clusters, int64 (n_clusters,), with u integrated out."""
     raise NotImplementedError
 
 
 @generic
 def symbolic_log_eppf(measure, counts):
-    """Symbolic log probability of a partition, with the auxiliary variable integrated out.
-
-    Parameters
-    ----------
-    measure : Measure
-        With fields that are numbers, scalar tensors or random variables.
-    counts : integer tensor, shape (n_clusters,)
-        Sizes of the clusters, all positive.
-
-    Returns
-    -------
-    scalar tensor
-        Differentiable in the fields of the measure.
-    """
+    """The same as a scalar tensor, differentiable in the fields of the measure; ``counts`` is an integer tensor."""
     raise NotImplementedError
 
 
 @generic
 def n_clusters_log_pmf(measure, n):
-    """Log probabilities of the number of clusters among n items; called from Python, not from kernels.
-
-    Parameters
-    ----------
-    measure : Measure
-        With fields that are numbers.
-    n : int
-        Number of items, at least 1.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        ``log P(k clusters)`` at index k - 1.
-
-    Notes
-    -----
-    Time O(n^2), memory O(n).
-    """
+    """Log probabilities of 1 to n clusters among n items, shape (n,), in O(n^2) time; for Python, not for kernels."""
     raise NotImplementedError
 
 
 @generic
 def n_clusters_mean(measure, n):
-    """Prior mean of the number of clusters among n items; called from Python, not from kernels.
-
-    Parameters
-    ----------
-    measure : Measure
-        With fields that are numbers.
-    n : int
-        Number of items, at least 1.
-
-    Returns
-    -------
-    float
-
-    Notes
-    -----
-    Time O(n^2), unless the measure registers a faster way.
-    """
+    """Prior mean of the number of clusters among n items; for Python, not for kernels."""
     return float(np.exp(n_clusters_log_pmf(measure, n)) @ np.arange(1, n + 1))
 
 
 @generic
 def draw_partition(measure, n, rng):
-    """Draw a partition from the prior.
-
-    Parameters
-    ----------
-    measure : Measure
-        With float fields.
-    n : int
-        Number of items, at least 0.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray, shape (n,), int64
-        Labels in order of appearance, starting at 0.
-    """
+    """Draw labels of n items from the prior: int64 (n,), in order of appearance, from 0."""
     raise NotImplementedError
 
 
 @generic
 def gibbs_type_rule(measure, n, n_clusters):
-    """What the prediction rule needs if it has a closed form; called from Python, not from kernels.
+    """Sigma and ``log_new`` if the prediction rule has a closed form, else None; for Python, not for kernels.
 
-    The probability of a partition is ``V(n, k) prod_c (1 - sigma)_(n_c - 1)`` (Gnedin & Pitman 2006).
-
-    Parameters
-    ----------
-    measure : Measure
-        With fields that are numbers.
-    n, n_clusters : int
-
-    Returns
-    -------
-    sigma, log_new : float, or None
-        ``log_new`` is the log of ``V(n+1, k+1) / V(n+1, k)``, the weight of a new cluster if one of m items has
-        ``m - sigma``.  With None, the rule is a ratio of two :func:`log_eppf`.
+    The probability of a partition is ``V(n, k) prod_c (1 - sigma)_(n_c - 1)`` (Gnedin & Pitman 2006).  ``log_new`` is
+    the log of ``V(n+1, k+1) / V(n+1, k)``, the weight of a new cluster if one of m items has ``m - sigma``.  With None,
+    the rule is a ratio of two :func:`log_eppf`.
     """
     return None
 
@@ -280,32 +148,7 @@ def as_float64_scalar(value):
 
 
 def check_measure_hyperparameters(measure):
-    """Check those hyperparameters of a measure that are known before sampling.
-
-    Parameters
-    ----------
-    measure : Measure
-
-    Returns
-    -------
-    Measure
-        The same measure; its fields are floats and tensors.
-
-    Raises
-    ------
-    ValueError
-        If a hyperparameter is not a scalar, or is a number outside its support.
-
-    Examples
-    --------
-    >>> from pymc_nrm.measures import DirichletProcess
-    >>> check_measure_hyperparameters(DirichletProcess(1))
-    DirichletProcess(alpha=1.0)
-    >>> check_measure_hyperparameters(DirichletProcess(-1.0))
-    Traceback (most recent call last):
-        ...
-    ValueError: alpha of DirichletProcess must be finite and above 0; got -1.0
-    """
+    """Check the hyperparameters known before sampling; return the measure with fields that are floats and tensors."""
     plain = plain_values(measure)
     check_values(plain)
     return plain

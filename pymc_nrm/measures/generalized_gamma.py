@@ -14,14 +14,9 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_nrm.kernels.generic import generic, kernel
-from pymc_nrm.kernels.special import (
-    draw_log_gamma,
-    log_gamma,
-    log_rising_factorial,
-    softplus,
-)
+from pymc_nrm.kernels.special import draw_log_gamma, log_gamma, log_rising_factorial, softplus
 from pymc_nrm.measures import base
-from pymc_nrm.measures.gibbs_type import draw_cluster, gibbs_type_weights
+from pymc_nrm.measures.gibbs_type import draw_cluster, gibbs_type_weights, size_factors, symbolic_size_factors
 from pymc_nrm.measures.jumps import Jumps, draw_stable_jumps
 from pymc_nrm.measures.log_concave import draw_log_concave
 from pymc_nrm.measures.quadrature import (
@@ -91,10 +86,7 @@ class GeneralizedGamma:
         alpha, sigma = (base.as_float64_scalar(value) for value in stable_parameters(self))
         counts = pt.as_tensor(counts)
         n, k = counts.sum(), counts.shape[0]
-        # lgamma(1 - sigma) diverges as sigma tends to 1.  It cancels for clusters of one item, and for others
-        # lgamma(m - sigma) - lgamma(1 - sigma) = lgamma(m - sigma) - lgamma(2 - sigma) + log(1 - sigma).
-        sizes = pt.gammaln(pt.maximum(counts, 2) - sigma).sum() - k * pt.gammaln(2.0 - sigma)
-        sizes += pt.gt(counts, 1).sum() * pt.log1p(-sigma)
+        sizes = symbolic_size_factors(counts, sigma)
         return k * pt.log(alpha) + sizes - pt.gammaln(n) + symbolic_log_integral(n, k, alpha, sigma)
 
     def n_clusters_log_pmf(self, n):
@@ -170,7 +162,7 @@ def _draw_log_u_kernel(alpha, sigma, n, k, rng):
 
 @kernel
 def draw_log_u_without_sigma(alpha, n, rng):
-    """Draw log u of the Dirichlet process, which is independent of the partition of the n items."""
+    """Draw log u of the Dirichlet process of mass alpha, which is independent of the partition of the n items."""
     # Since u / (1 + u) ~ Beta(n, alpha), u is a ratio of gamma variables.
     log_numerator = math.log(rng.standard_gamma(float(n)))
     return min(log_numerator - draw_log_gamma(rng, alpha), LARGEST_LOG_U)
@@ -183,15 +175,8 @@ def _weights_kernel(alpha, sigma, n, log_u):
 
 @kernel
 def _log_eppf_kernel(alpha, sigma, counts):
-    n, k = 0, counts.shape[0]
-    if k == 0:
-        return 0.0
-    sizes = 0.0
-    for m in counts:
-        n += m
-        if m > 1:
-            sizes += math.lgamma(m - sigma) - math.lgamma(2.0 - sigma) + math.log1p(-sigma)
-    return sizes + _log_v(n, k, alpha, sigma)
+    n, sizes = size_factors(counts, sigma)
+    return sizes + _log_v(n, counts.shape[0], alpha, sigma) if n > 0 else 0.0
 
 
 @kernel

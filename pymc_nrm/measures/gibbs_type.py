@@ -6,6 +6,7 @@ For mixtures of finitely many components, sigma is negative.
 import math
 
 import numpy as np
+import pytensor.tensor as pt
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights
@@ -32,3 +33,21 @@ def draw_cluster(rng, labels, counts, i, sigma):
     while rng.random() * counts[label] > counts[label] - sigma:
         label = labels[rng.integers(0, i)]
     return label
+
+
+@kernel
+def size_factors(counts, sigma):
+    """Number of items, and the log of the product of ``(1 - sigma)_(m - 1)`` over the sizes m of clusters."""
+    n, total = 0, 0.0
+    for m in counts:
+        n += m
+        # log Gamma(m - sigma) - log Gamma(1 - sigma), of which the latter diverges as sigma tends to 1.
+        if m > 1:
+            total += math.lgamma(m - sigma) - math.lgamma(2.0 - sigma) + math.log1p(-sigma)
+    return n, total
+
+
+def symbolic_size_factors(counts, sigma):
+    """The log of the same product as a symbolic scalar."""
+    total = pt.gammaln(pt.maximum(counts, 2) - sigma).sum() - counts.shape[0] * pt.gammaln(2.0 - sigma)
+    return total + pt.gt(counts, 1).sum() * pt.log1p(-sigma)

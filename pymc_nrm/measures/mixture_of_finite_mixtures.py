@@ -23,7 +23,6 @@ from pymc_nrm.common.supports import PositiveUpTo
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import (
     draw_categorical,
-    draw_log_gamma,
     log_gamma,
     log_rising_factorial,
     log_sum_exp,
@@ -32,6 +31,7 @@ from pymc_nrm.kernels.special import (
 )
 from pymc_nrm.measures import base
 from pymc_nrm.measures.base import Hyperparameter, random_measure
+from pymc_nrm.measures.generalized_gamma import draw_log_u_without_sigma
 from pymc_nrm.measures.gibbs_type import gibbs_type_weights
 from pymc_nrm.measures.jumps import Jumps, draw_log_gamma_jumps
 from pymc_nrm.measures.stirling_numbers import log_stirling_numbers
@@ -44,9 +44,6 @@ LARGEST_GAMMA = 1e8
 
 # The sum has this many terms plus the rate and 12 of its square roots: the Poisson tail beyond is below 1e-30.
 N_TERMS_AT_RATE_ZERO = 60
-
-# Upper limit of log u, which only a gamma below 1e-306 reaches; nothing but the value of u depends on log u there.
-LARGEST_LOG_U = 1e308
 
 
 @random_measure(
@@ -228,10 +225,9 @@ _cached_log_new_weight = functools.lru_cache(maxsize=4096)(log_new_weight)
 
 @kernel
 def _draw_log_u_kernel(gamma, rate, n, k, rng):
-    # Given M, u / (1 + u) ~ Beta(n, gamma M), so that u is a ratio of gamma variables.
+    # Given M, u / (1 + u) ~ Beta(n, gamma M), as for a Dirichlet process of mass gamma M.
     shape = gamma * (k + draw_categorical(rng, _log_terms(n, k, gamma, rate)))
-    log_numerator = math.log(rng.standard_gamma(float(n)))
-    return min(log_numerator - draw_log_gamma(rng, shape), LARGEST_LOG_U)
+    return draw_log_u_without_sigma(shape, n, rng)
 
 
 @kernel

@@ -23,7 +23,7 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import draw_log_gamma, log_rising_factorial, softplus, symbolic_log_rising_factorial
 from pymc_nrm.measures import base
 from pymc_nrm.measures.generalized_gamma import LARGEST_LOG_U, draw_log_u_without_sigma
-from pymc_nrm.measures.gibbs_type import draw_cluster, gibbs_type_weights
+from pymc_nrm.measures.gibbs_type import draw_cluster, gibbs_type_weights, size_factors, symbolic_size_factors
 from pymc_nrm.measures.jumps import Jumps, draw_stable_jumps
 from pymc_nrm.measures.stirling_numbers import log_stirling_numbers
 
@@ -97,15 +97,9 @@ class PitmanYorProcess(NamedTuple):
 
     def log_eppf(self, counts):
         d, t = self.discount, self.concentration
-        n, k = 0, counts.shape[0]
-        value = 0.0
-        for m in counts:
-            n += m
-            if m > 1:
-                # log Gamma(m - d) - log Gamma(1 - d); the latter diverges as d tends to 1
-                value += math.lgamma(m - d) - math.lgamma(2.0 - d) + math.log1p(-d)
-        if k > 0:
-            for i in range(1, k):
+        n, value = size_factors(counts, float(d))
+        if n > 0:
+            for i in range(1, counts.shape[0]):
                 value += math.log(t + i * d)
             value -= log_rising_factorial(t + 1.0, n - 1)
         return value
@@ -113,10 +107,9 @@ class PitmanYorProcess(NamedTuple):
     def symbolic_log_eppf(self, counts):
         d, t = (base.as_float64_scalar(value) for value in self)
         counts = pt.as_tensor(counts)
-        n, k = counts.sum(), counts.shape[0]
-        sizes = pt.gammaln(pt.maximum(counts, 2) - d).sum() - k * pt.gammaln(2.0 - d)
-        sizes += pt.gt(counts, 1).sum() * pt.log1p(-d)
-        return pt.log(t + d * pt.arange(1, k)).sum() - symbolic_log_rising_factorial(t + 1.0, n - 1) + sizes
+        opened = pt.log(t + d * pt.arange(1, counts.shape[0])).sum()
+        opened -= symbolic_log_rising_factorial(t + 1.0, counts.sum() - 1)
+        return opened + symbolic_size_factors(counts, d)
 
     def n_clusters_log_pmf(self, n):
         d, t = float(self.discount), float(self.concentration)

@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from pymc_nrm.families.base import Centred, localise, prepare_data
 from pymc_nrm.families.components import component_cdf, component_mean
-from pymc_nrm.families.conjugate import parameter_shapes, parameters_size, restore_parameters
+from pymc_nrm.families.conjugate import named_parameters, parameter_shapes, parameters_size, restore_parameters
 from pymc_nrm.families.needs import COMPONENT_PANEL
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.kernels.lanes import LANES
@@ -56,16 +56,6 @@ class _Draws:
     def pair_log_densities(self, statistics):
         """Log densities of the pairs, and of their first items, given a cluster with these statistics."""
         return self.case.run(kernels.pair_log_densities)(self.family, statistics, self.data, self.n_draws)
-
-    def parameters(self):
-        """Parameters by their names, in the coordinates of the user."""
-        restored = restore_parameters(self.case.local, self.case.data, self.rows)
-        named, start = {}, 0
-        for name, shape in parameter_shapes(self.case.local).items():
-            size = int(np.prod(shape))
-            named[name] = restored[:, start : start + size].reshape(-1, *shape)
-            start += size
-        return named
 
 
 def new_items(case, values):
@@ -157,7 +147,7 @@ def _check_mass(case, draws, rng):
 def _check_moments(case, draws):
     """Check that means and distribution functions given parameters match the items drawn from them."""
     has_mean, has_cdf = (not lacking(case.owner, [generic]) for generic in (component_mean, component_cdf))
-    parameters = draws.parameters()
+    parameters = named_parameters(case.local, restore_parameters(case.local, case.data, draws.rows))
     values = draws.values[::2] + getattr(case.data, "center", 0.0)
     if has_mean:
         what = "a drawn item less the mean of its component"

@@ -3,11 +3,7 @@
 import numpy as np
 
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
-from pymc_nrm.families.components import (
-    add_component_densities,
-    component_panel,
-    write_component,
-)
+from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal
 from pymc_nrm.families.fast import (
     add_log_predictives,

@@ -106,7 +106,7 @@ def mean_and_error(values: Any) -> tuple[Any, Any, int]:
     (True, 39)
     """
     values = numeric_array("values", values).astype("float64")
-    _check_chains("values", values, 2)
+    _check_chains("values", values)
     chains, draws = values.shape[:2]
     n_batches, length = _batches(draws)
     kept = values[:, : n_batches * length].reshape(chains * n_batches, length, *values.shape[2:])
@@ -114,9 +114,9 @@ def mean_and_error(values: Any) -> tuple[Any, Any, int]:
     return values.mean(axis=(0, 1)), means.std(axis=0, ddof=1) / np.sqrt(len(means)), len(means) - 1
 
 
-def _check_chains(name, values, least_ndim):
+def _check_chains(name, values):
     """Check that an array begins with axes of at least one chain and two draws."""
-    if values.ndim < least_ndim or values.shape[0] < 1 or values.shape[1] < 2:
+    if values.ndim < 2 or values.shape[0] < 1 or values.shape[1] < 2:
         raise ValueError(
             f"{name} must have shape (chains, draws, ...), at least one chain and two draws; got shape {values.shape}"
         )
@@ -164,7 +164,7 @@ def z_scores(labels: Any, partitions: Any, probabilities: Any, least: Any = None
     index = partition_index(labels, partitions)
     if index.ndim != 2:
         raise ValueError(f"labels must have shape (chains, draws, n); got shape {np.shape(labels)}")
-    _check_chains("labels", index, 2)
+    _check_chains("labels", index)
     probabilities = numeric_array("probabilities", probabilities)
     if probabilities.shape != (len(partitions),) or not (probabilities >= 0.0).all():
         raise ValueError(

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from pymc_nrm.common.checks import check_count, random_generator
-from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
+from pymc_nrm.families.base import cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.measures.base import weights
-from pymc_nrm.moves.guide_trees.greedy import Units, item_units, join_units
-from pymc_nrm.moves.guide_trees.potentials import log_potential
+from pymc_nrm.moves.guide_trees.greedy import Units, item_units, join_groups, join_units
 from pymc_nrm.moves.guide_trees.tree import build_tree
+from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.trees.clustering import checked_log_u, pilot_log_u
 from pymc_nrm.trees.clustering_result import Dendrogram, make_dendrogram
 from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers
@@ -88,11 +88,10 @@ def bayes_kmeans_bhc(
 
 def _grow(rng, measure, log_u, family, data, n, n_clusters=None, *, fixed_u):
     table = weights(measure, n, log_u)
-    group = _assign(family, data, rng.permutation(n), n_clusters or round(n**0.5))
-    members = np.argsort(group, kind="stable")
-    ends = np.cumsum(np.bincount(group))
-    merges, log_d, tops, units = _group_units(table, family, data, members, ends[np.diff(ends, prepend=0) > 0])
-    upper, upper_log_d, _ = join_units(units, table, family, np.empty((len(units.size), len(units.size))))
+    members = _assign(family, data, rng.permutation(n), n_clusters or round(n**0.5))
+    groups = np.split(np.argsort(members, kind="stable"), np.cumsum(np.bincount(members))[:-1])
+    merges, log_d, tops, units = _group_units(table, family, data, [group for group in groups if len(group)])
+    upper, upper_log_d, _ = join_units(units, table, family, np.empty((len(tops), len(tops))))
     numbers = np.concatenate([tops, n + len(merges) + np.arange(len(upper))])
     tree = build_tree(np.concatenate([merges, numbers[upper]]), np.concatenate([log_d, upper_log_d]))
     return make_dendrogram(tree, measure, log_u, family, data, fixed_u=fixed_u)
@@ -130,68 +129,34 @@ def _assign(family, data, order, n_seeds):
     return group
 
 
-@kernel
-def _group_units(weights, family, data, members, ends):
-    """Trees over groups, and the units into which they are split.
+def _group_units(table, family, data, groups):
+    """Trees over groups of items, and the units into which they are split.
 
-    Items of group g are ``members[ends[g - 1] : ends[g]]``.  As long as roots have d > 1 and there are fewer than
-    ``_UNITS_PER_GROUP`` units per group, the root with the largest d is replaced by its children. Merges are those
-    below the units, numbered from n; ``tops`` has the node of each unit.
+    As long as roots have d > 1 and there are fewer than ``_UNITS_PER_GROUP`` units per group, the root with the largest
+    d is replaced by its children. Merges are those below the units, numbered from n; ``tops`` has the nodes of units.
     """
-    n, n_groups = members.shape[0], ends.shape[0]
-    left, right = np.full(2 * n, -1, dtype=np.int64), np.full(2 * n, -1, dtype=np.int64)
-    log_d, log_phi = np.zeros(2 * n), np.empty(2 * n)
-    size = np.ones(2 * n, dtype=np.int64)
-    roots = np.empty(_UNITS_PER_GROUP * n_groups, dtype=np.int64)
-    node, first = n, 0
-    for g in range(n_groups):
-        items = members[first : ends[g]]
-        units = item_units(weights, family, data, items)
-        for j in range(items.shape[0]):
-            log_phi[items[j]] = units.log_potential[j]
-        m, offset = items.shape[0], node
-        merges, merge_log_d, _ = join_units(units, weights, family, np.empty((m, m)))
-        for j in range(m - 1):
-            a, b = merges[j, 0], merges[j, 1]
-            left[node] = items[a] if a < m else offset + a - m
-            right[node] = items[b] if b < m else offset + b - m
-            log_d[node] = merge_log_d[j]
-            log_phi[node] = log_potential(log_phi[left[node]] + log_phi[right[node]], log_d[node])
-            size[node] = size[left[node]] + size[right[node]]
-            node += 1
-        roots[g] = node - 1 if m > 1 else items[0]
-        first = ends[g]
-    n_units = n_groups
-    while n_units < roots.shape[0]:
-        worst = 0
-        for k in range(n_units):
-            if log_d[roots[k]] > log_d[roots[worst]]:
-                worst = k
-        v = roots[worst]
-        if log_d[v] <= 0.0:
+    n = sum(len(group) for group in groups)
+    items = item_units(table, family, data, np.arange(n))
+    merges, merge_log_d, _, roots = join_groups(items, groups, np.arange(n), n, table, family)
+    log_d, kept = np.concatenate([np.zeros(n), merge_log_d]), np.ones(len(merges), dtype="bool")
+    tops, n_units = np.resize(roots, _UNITS_PER_GROUP * len(groups)), len(groups)
+    while n_units < len(tops):
+        worst = log_d[tops[:n_units]].argmax()
+        if log_d[tops[worst]] <= 0.0:
             break
-        roots[worst], roots[n_units] = left[v], right[v]
-        left[v] = -1
+        split = tops[worst] - n
+        kept[split] = False
+        tops[worst], tops[n_units] = merges[split]
         n_units += 1
-    # Leave out the nodes that were split; the others keep their order, children before parents.
-    merges = np.empty((n - n_units, 2), dtype=np.int64)
-    kept_log_d = np.empty(n - n_units)
-    number, unit = np.arange(2 * n), np.full(2 * n, -1, dtype=np.int64)
-    count = 0
-    for v in range(n, node):
-        if left[v] >= 0:
-            merges[count, 0], merges[count, 1] = number[left[v]], number[right[v]]
-            kept_log_d[count] = log_d[v]
-            number[v] = n + count
-            count += 1
-    tops = np.empty(n_units, dtype=np.int64)
-    for k in range(n_units):
-        tops[k] = number[roots[k]]
-        unit[roots[k]] = k
-    for v in range(node - 1, n - 1, -1):
-        if left[v] >= 0:
-            unit[left[v]] = unit[right[v]] = unit[v]
-    statistics = np.zeros((n_units, statistics_size(family)))
-    for i in range(n):
-        add_item(family, statistics[unit[i]], data, i, 1.0)
-    return merges, kept_log_d, tops, Units(size[roots[:n_units]], log_phi[roots[:n_units]], statistics)
+    # Nodes that were split are left out; the others keep their order, children before parents.
+    number = np.concatenate([np.arange(n), n + np.cumsum(kept) - 1])
+    tops, merges, merge_log_d = number[tops[:n_units]], number[merges[kept]], merge_log_d[kept]
+    unit = np.empty(n + len(merges), dtype="int64")
+    unit[tops] = np.arange(n_units)
+    for k in range(len(merges) - 1, -1, -1):
+        unit[merges[k]] = unit[n + k]
+    # A node adds log(1 + 1/d) to the log potentials of its children.
+    log_phi = np.bincount(unit[:n], items.log_potential, n_units)
+    log_phi += np.bincount(unit[n:], np.logaddexp(0.0, -merge_log_d), n_units)
+    statistics = build_state(unit[:n], family, data).statistics[:n_units]
+    return merges, merge_log_d, tops, Units(np.bincount(unit[:n]), log_phi, statistics)

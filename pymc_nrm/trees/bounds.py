@@ -186,30 +186,23 @@ def alternative_trees(
     log_moved = _moved_log_marginals(tree, kernel_family, data)
 
     def at(log_u):
-        """Log gain given u, log gains of the nodes, and the log density of the tree alone."""
+        """Log density of the tree alone given u, log gain, and log gains of the nodes."""
         moment = weights(measure, n, log_u).moment
         potentials = potentials_from_marginals(tree, moment, log_p)
         gain, node_log_shares = _gains(tree, moment, potentials, log_moved, included)
-        return gain, node_log_shares, log_joint_term(measure, n, log_u) + potentials.log_potential[-1]
+        return log_joint_term(measure, n, log_u) + potentials.log_potential[-1], gain, node_log_shares
 
     if u is not None:
         log_u = checked_log_u(u)
-        gain, _, log_bound = at(log_u)
-        law = Quadrature(log_u, np.array([log_u]), np.array([log_bound]))
-        log_bound += gain
+        law = Quadrature(log_u, np.array([log_u]), np.array([at(log_u)[0]]))
     else:
         law = u_given_tree(measure, tree, log_p, first_u)
-
-        def log_integrand(s):
-            gain, _, log_density = at(s)
-            return s + log_density + gain
-
-        if len(law.log_u) == 1:  # nothing depends on u
-            log_bound = law.log_integral + at(law.mode)[0]
-        else:
-            log_bound = integrate_log_u(log_integrand, law.mode).log_integral
-        gain = max(log_bound - law.log_integral, 0.0)
-    shares = sum(p * np.exp(at(s)[1]) for p, s in zip(law.probabilities, law.log_u, strict=True))
+    if len(law.log_u) == 1:  # u is given, or nothing depends on it
+        log_bound = law.log_integral + at(law.mode)[1]
+    else:
+        log_bound = integrate_log_u(lambda s: s + sum(at(s)[:2]), law.mode).log_integral
+    gain = max(log_bound - law.log_integral, 0.0)
+    shares = sum(p * np.exp(at(s)[2]) for p, s in zip(law.probabilities, law.log_u, strict=True))
     return AlternativeTrees(float(log_bound), float(gain), np.log1p(shares))
 
 

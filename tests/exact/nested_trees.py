@@ -4,10 +4,11 @@ import itertools
 
 import numpy as np
 
+from pymc_nrm.families.diffusion.draws import whitened_tree
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.moves.nested.diffusion_moves import move_item, new_work
 from pymc_nrm.moves.nested.diffusion_split_merge import split_or_merge
-from pymc_nrm.moves.nested.diffusion_sweep import diffusion_sweep, random_regraft, whitened_tree
+from pymc_nrm.moves.nested.diffusion_sweep import diffusion_sweep, random_regraft
 from pymc_nrm.partitions.labels import all_partitions
 
 
@@ -69,7 +70,7 @@ def diffusion_moves_once(rng, starts, levels, family, data, n_items, n_regrafts,
     ends = np.empty_like(starts)
     work, units = new_work(n, data.values.shape[1], depth), np.empty((2, n), dtype=np.int64)
     for t in range(starts.shape[0]):
-        tree, values = whitened_tree(rng, starts[t], family, data)
+        tree, values, _ = whitened_tree(rng, starts[t], family, data)
         for _ in range(n_items):
             move_item(rng, tree, levels, values, int(rng.random() * n), work)
         for _ in range(n_regrafts):

@@ -28,7 +28,7 @@ class Row(NamedTuple):
     simulate: Callable
     # Expected parameters, by name and in the coordinates of the user, given a full family and one cluster of data.
     posterior_mean: Callable
-    # Data that must be refused, each with a pattern that the message must match.
+    # Data that must be refused, each with a pattern that the message must match after the name of the family.
     bad: list
 
 
@@ -107,17 +107,24 @@ def simulate_words(rng):
     return rng.poisson([0.3, 2.0, 0.2, 9.0], size=(12, 4)) + np.eye(12, 4, dtype=int)
 
 
+BAD_COUNTS = [
+    ([[0, -2]], "-2"),
+    ([[0.5]], "0.5"),
+    ([[np.nan]], "NaN"),
+    ([[np.inf]], "infinite"),
+    ([1, 2], "shape"),
+]
 bernoulli = Row(
     name="BernoulliBeta",
     family=BernoulliBeta(1.5, np.array([0.5, 2.0, 1.0])),
     simulate=lambda rng: rng.integers(0, 2, size=(12, 3)),
     posterior_mean=bernoulli_posterior,
     bad=[
-        ([[0, 2]], "BernoulliBeta.* 2"),
-        ([[0, -1]], "BernoulliBeta.*-1"),
-        ([[0.5]], "BernoulliBeta.*0.5"),
-        ([[np.inf]], "BernoulliBeta.*infinite"),
-        ([0, 1], "BernoulliBeta.*shape"),
+        ([[0, 2]], " 2"),
+        ([[0, -1]], "-1"),
+        ([[0.5]], "0.5"),
+        ([[np.inf]], "infinite"),
+        ([0, 1], "shape"),
     ],
 )
 normal_gamma = Row(
@@ -126,9 +133,9 @@ normal_gamma = Row(
     simulate=simulate_normal,
     posterior_mean=normal_gamma_posterior,
     bad=[
-        ([[np.inf]], "NormalGamma.*infinite"),
-        ([0.5, 1.0], "NormalGamma.*shape"),
-        (sparse.csr_array([[1.0]]), "NormalGamma.*dense"),
+        ([[np.inf]], "infinite"),
+        ([0.5, 1.0], "shape"),
+        (sparse.csr_array([[1.0]]), "dense"),
     ],
 )
 normal_wishart = Row(
@@ -137,10 +144,10 @@ normal_wishart = Row(
     simulate=simulate_normal,
     posterior_mean=normal_wishart_posterior,
     bad=[
-        ([[np.inf, 0.0]], "NormalWishart.*infinite"),
-        ([[np.nan, 0.0]], "NormalWishart.*NaN"),
-        ([0.5, 1.0], "NormalWishart.*shape"),
-        (sparse.csr_array([[1.0, 2.0]]), "NormalWishart.*dense"),
+        ([[np.inf, 0.0]], "infinite"),
+        ([[np.nan, 0.0]], "NaN"),
+        ([0.5, 1.0], "shape"),
+        (sparse.csr_array([[1.0, 2.0]]), "dense"),
     ],
 )
 poisson = Row(
@@ -148,13 +155,7 @@ poisson = Row(
     family=PoissonGamma(np.array([1.5, 4.0]), 0.8),
     simulate=lambda rng: rng.poisson([0.7, 8.0], size=(12, 2)),
     posterior_mean=poisson_posterior,
-    bad=[
-        ([[0, -2]], "PoissonGamma.*-2"),
-        ([[0.5]], "PoissonGamma.*0.5"),
-        ([[np.nan]], "PoissonGamma.*NaN"),
-        ([[np.inf]], "PoissonGamma.*infinite"),
-        ([1, 2], "PoissonGamma.*shape"),
-    ],
+    bad=BAD_COUNTS,
 )
 categorical = Row(
     name="CategoricalDirichlet",
@@ -162,12 +163,12 @@ categorical = Row(
     simulate=lambda rng: rng.integers(0, [4, 2, 3], size=(12, 3)),
     posterior_mean=categorical_posterior,
     bad=[
-        ([[4, 0, 0]], "CategoricalDirichlet.*4.* feature 0.* 4 levels"),
-        ([[0, 2, 0]], "CategoricalDirichlet.*2.* feature 1.* 2 levels"),
-        ([[0, -1, 0]], "CategoricalDirichlet.*-1"),
-        ([[0.5, 0, 0]], "CategoricalDirichlet.*0.5"),
-        ([[np.inf, 0, 0]], "CategoricalDirichlet.*infinite"),
-        ([1, 0, 1], "CategoricalDirichlet.*shape"),
+        ([[4, 0, 0]], "4.* feature 0.* 4 levels"),
+        ([[0, 2, 0]], "2.* feature 1.* 2 levels"),
+        ([[0, -1, 0]], "-1"),
+        ([[0.5, 0, 0]], "0.5"),
+        ([[np.inf, 0, 0]], "infinite"),
+        ([1, 0, 1], "shape"),
     ],
 )
 multinomial = Row(
@@ -176,14 +177,10 @@ multinomial = Row(
     simulate=simulate_words,
     posterior_mean=multinomial_posterior,
     bad=[
-        ([[0, -2]], "MultinomialDirichlet.*-2"),
-        ([[0.5]], "MultinomialDirichlet.*0.5"),
-        ([[np.nan]], "MultinomialDirichlet.*NaN"),
-        ([[np.inf]], "MultinomialDirichlet.*infinite"),
-        ([1, 2], "MultinomialDirichlet.*shape"),
-        (sparse.csr_array([[0, -2]]), "MultinomialDirichlet.*-2"),
-        (sparse.csr_array([[0, 0.5]]), "MultinomialDirichlet.*0.5"),
-        (sparse.csr_array([[0, np.nan]]), "MultinomialDirichlet.*NaN"),
+        *BAD_COUNTS,
+        (sparse.csr_array([[0, -2]]), "-2"),
+        (sparse.csr_array([[0, 0.5]]), "0.5"),
+        (sparse.csr_array([[0, np.nan]]), "NaN"),
     ],
 )
 

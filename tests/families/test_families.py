@@ -54,7 +54,7 @@ def test_posterior_means_of_parameters(case):
 
 def test_bad_data_are_refused(case):
     for X, message in case.row.bad:
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=f"{type(case.family).__name__}.*{message}"):
             prepare_data(case.family, X)
 
 

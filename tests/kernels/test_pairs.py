@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.pairs import (
-    add_pairs,
-    divide_pairs,
-    fused_multiply_add,
-    multiply_pairs,
-    split_at,
-    split_product,
-)
+from pymc_nrm.kernels.pairs import add_pairs, divide_pairs, fused_multiply_add, multiply_pairs, split_at, split_product
 
 
 @kernel

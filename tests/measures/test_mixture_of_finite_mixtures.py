@@ -11,12 +11,7 @@ from scipy import stats
 from test_laws import FINITE, LONG
 
 from pymc_nrm.measures import DirichletProcess, MixtureOfFiniteMixtures
-from pymc_nrm.measures.base import (
-    draw_log_auxiliary,
-    log_eppf,
-    symbolic_log_eppf,
-    weights,
-)
+from pymc_nrm.measures.base import draw_log_auxiliary, log_eppf, symbolic_log_eppf, weights
 from pymc_nrm.measures.mixture_of_finite_mixtures import LARGEST_RATE
 
 ROWS = [pytest.param(*row, id=repr(row)) for row in FINITE]

@@ -12,13 +12,7 @@ from scipy import stats
 from test_laws import ALPHAS, GENERALIZED_GAMMA
 
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
-from pymc_nrm.measures.base import (
-    draw_log_auxiliary,
-    log_eppf,
-    log_joint_term,
-    symbolic_log_eppf,
-    weights,
-)
+from pymc_nrm.measures.base import draw_log_auxiliary, log_eppf, log_joint_term, symbolic_log_eppf, weights
 from pymc_nrm.measures.jumps import draw_jumps
 
 

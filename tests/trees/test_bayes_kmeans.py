@@ -47,8 +47,8 @@ def test_units_have_the_potentials_of_their_trees(rng):
     X, _ = clustered(rng, 80, spread=3.0)
     family, data, n = family_and_data(GAUSS, X)
     table = weights(MEASURES["NGG"], n, 1.0)
-    members = rng.permutation(n)
-    merges, log_d, tops, units = bayes_kmeans._group_units(table, family, data, members, np.array([1, 30, 80]))
+    groups = np.split(rng.permutation(n), [1, 30])
+    merges, log_d, tops, units = bayes_kmeans._group_units(table, family, data, groups)
     assert 3 < len(tops) <= 12 and len(merges) == n - len(tops)
     # Complete the tree by arbitrary merges of the units.
     rest = [[tops[0], tops[1]]] + [[n + len(merges) + k, tops[k + 2]] for k in range(len(tops) - 2)]

@@ -50,27 +50,38 @@ def draw_data(family, paths, rng):
 
 
 @kernel
-def draw_node_means(family, paths, data, rng):
-    """Draw the means of all nodes given the tree and the data, the covariance S of items with them. ``means[l, k]`` is
-    that of node k of level l, in the units of the data; ``root`` is R with ``R R' = S``. Shapes: ``paths`` (n, depth);
-    returns ``means`` (depth + 1, n, d).
+def whitened_tree(rng, paths, family, data):
+    """Draw S given the tree and the data, and build the state of the tree with whitened data. ``values`` are whitened
+    data, relative to mu; ``root`` is R with ``R R' = S``. Shapes: ``paths`` (n, depth); returns ``values`` (n, d).
     """
     values = data.values - family.mu
     n, d = values.shape
     tree = build_node_tree(paths, values, family.tau)
     scatter, _ = residual_scatter(family, tree, values)
     whitening, work = draw_whitening(family, scatter, n, rng), np.empty(d)
+    for item in range(n):
+        transform_row(family, whitening[0], values[item], work)
     for level in range(tree.sizes.shape[0]):
         for k in range(tree.sizes[level]):
             transform_row(family, whitening[0], tree.totals[level, tree.active[level, k]], work)
-    means = _draw_whitened_means(tree, rng)
+    return tree, values, whitening[1]
+
+
+@kernel
+def draw_node_means(family, paths, data, rng):
+    """Draw the means of all nodes given the tree and the data, the covariance S of items with them. ``means[l, k]`` is
+    that of node k of level l, in the units of the data; ``root`` is R with ``R R' = S``. Shapes: ``paths`` (n, depth);
+    returns ``means`` (depth + 1, n, d).
+    """
+    tree, values, root = whitened_tree(rng, paths, family, data)
+    means, work = _draw_whitened_means(tree, rng), np.empty(values.shape[1])
     for level in range(tree.sizes.shape[0]):
         for k in range(tree.sizes[level]):
             row = means[level, tree.active[level, k]]
-            transform_row(family, whitening[1], row, work)
-            for j in range(d):
+            transform_row(family, root, row, work)
+            for j in range(row.shape[0]):
                 row[j] += family.mu[j] + data.center[j]
-    return means, whitening[1]
+    return means, root
 
 
 @kernel

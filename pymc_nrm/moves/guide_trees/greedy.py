@@ -149,18 +149,27 @@ def _join_all(rng, units, tops, next_node, weights, family):
     """Merges that join units into one tree, and their log d; ``tops`` are the numbers of the units in the tree."""
     merges, log_d = [np.zeros((0, 2), dtype="int64")], [np.zeros(0)]
     while len(tops) > 1:
-        survivors = []
-        for group in _groups(rng, units, weights, family):
-            part = Units(*(field[group] for field in units))
-            rows, values, last = join_units(part, weights, family, np.empty((len(group), len(group))))
-            numbers = np.concatenate([tops[group], next_node + np.arange(len(rows))])
-            next_node += len(rows)
-            merges.append(numbers[rows])
-            log_d.append(values)
-            survivors.append((part.size[last], part.log_potential[last], part.statistics[last], numbers[-1]))
-        size, log_phi, statistics, tops = (np.array(field) for field in zip(*survivors, strict=True))
-        units = Units(size, log_phi, statistics)
+        groups = _groups(rng, units, weights, family)
+        rows, values, units, tops = join_groups(units, groups, tops, next_node, weights, family)
+        next_node += len(rows)
+        merges.append(rows)
+        log_d.append(values)
     return np.concatenate(merges), np.concatenate(log_d)
+
+
+def join_groups(units, groups, tops, next_node, weights, family):
+    """Join each group of units into one tree; return merges, their log d, the trees as units, and their roots."""
+    merges, log_d, joined = [], [], []
+    for group in groups:
+        part = Units(*(field[group] for field in units))
+        rows, values, last = join_units(part, weights, family, np.empty((len(group), len(group))))
+        numbers = np.concatenate([tops[group], next_node + np.arange(len(rows))])
+        next_node += len(rows)
+        merges.append(numbers[rows])
+        log_d.append(values)
+        joined.append((part.size[last], part.log_potential[last], part.statistics[last], numbers[-1]))
+    *fields, tops = (np.array(field) for field in zip(*joined, strict=True))
+    return np.concatenate(merges), np.concatenate(log_d), Units(*fields), tops
 
 
 def _groups(rng, units, weights, family):

@@ -2,33 +2,14 @@
 
 import numpy as np
 
-from pymc_nrm.families.diffusion.base import draw_whitening, transform_row
-from pymc_nrm.families.diffusion.messages import log_likelihood, residual_scatter
-from pymc_nrm.families.diffusion.node_tree import build_node_tree
+from pymc_nrm.families.diffusion.draws import whitened_tree
+from pymc_nrm.families.diffusion.messages import log_likelihood
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.moves.nested.diffusion_moves import move_item, new_work, regraft_node
 from pymc_nrm.moves.nested.diffusion_split_merge import shuffle, split_or_merge
 
-__all__ = ["diffusion_sweep", "random_regraft", "whitened_tree"]
-
-
-@kernel
-def whitened_tree(rng, paths, family, data):
-    """Draw S given the tree and the data, and build the state of the tree with whitened data. ``values`` are whitened
-    data, relative to mu. Shapes: ``paths`` (n, depth); returns ``values`` (n, d).
-    """
-    values = data.values - family.mu
-    n, d = values.shape
-    tree = build_node_tree(paths, values, family.tau)
-    scatter, _ = residual_scatter(family, tree, values)
-    matrix, work = draw_whitening(family, scatter, n, rng)[0], np.empty(d)
-    for item in range(n):
-        transform_row(family, matrix, values[item], work)
-    for level in range(tree.sizes.shape[0]):
-        for k in range(tree.sizes[level]):
-            transform_row(family, matrix, tree.totals[level, tree.active[level, k]], work)
-    return tree, values
+__all__ = ["diffusion_sweep", "random_regraft"]
 
 
 @kernel
@@ -63,7 +44,7 @@ def diffusion_sweep(rng, paths, levels, family, data, n_moves):
     data given the tree after the sweep. Shapes: ``paths`` (n, depth).
     """
     n, depth = paths.shape
-    tree, values = whitened_tree(rng, paths, family, data)
+    tree, values, _ = whitened_tree(rng, paths, family, data)
     work, units = new_work(n, values.shape[1], depth), np.empty((2, n), dtype=np.int64)
     order = np.arange(n)
     shuffle(rng, order)

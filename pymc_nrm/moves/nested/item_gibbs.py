@@ -9,13 +9,7 @@ from pymc_nrm.families.base import log_predictive
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.interrupts import check_signals
-from pymc_nrm.moves.nested.franchise import (
-    add_known_path,
-    add_path,
-    change_items,
-    empty_franchise,
-    remove_customer,
-)
+from pymc_nrm.moves.nested.franchise import add_known_path, add_path, change_items, empty_franchise, remove_customer
 from pymc_nrm.moves.nested.weights_of_places import (
     draw_place,
     memory_of_slots,

@@ -52,23 +52,19 @@ def sequential_start(rng, n, levels, gammas, family, data):
 
 
 @generic
-def _update_leaf_tables(levels, rng, franchise, state, gammas, family, data):
+def _update_tables(levels, rng, franchise, state, gammas, family, data, kernels):
+    return seating_gibbs(rng, franchise, state, gammas, family, data) if kernels.seats else state
+
+
+@_update_tables.register(Levels)
+def _update_tables_and_nodes(levels, rng, franchise, state, gammas, family, data, kernels):
+    if kernels.tables:
+        state = table_gibbs(rng, franchise, state, levels, gammas, family, data)
+    if kernels.seats:
+        state = seating_gibbs(rng, franchise, state, gammas, family, data)
+    if kernels.levels:
+        level_gibbs(rng, franchise, levels, gammas)
     return state
-
-
-@_update_leaf_tables.register(Levels)
-def _update_leaf_tables_of_random_tree(levels, rng, franchise, state, gammas, family, data):
-    return table_gibbs(rng, franchise, state, levels, gammas, family, data)
-
-
-@generic
-def _update_levels(levels, rng, franchise, gammas):
-    pass
-
-
-@_update_levels.register(Levels)
-def _update_levels_of_random_tree(levels, rng, franchise, gammas):
-    level_gibbs(rng, franchise, levels, gammas)
 
 
 @generic
@@ -93,12 +89,7 @@ def sweep(rng, values, levels, gammas, family, data, kernels):
     franchise = build_franchise(values, components)
     if kernels.items:
         state = item_gibbs(rng, franchise, state, levels, gammas, family, data, random_items(rng, n, n), True)
-    if kernels.tables:
-        state = _update_leaf_tables(levels, rng, franchise, state, gammas, family, data)
-    if kernels.seats:
-        state = seating_gibbs(rng, franchise, state, gammas, family, data)
-    if kernels.levels:
-        _update_levels(levels, rng, franchise, gammas)
+    state = _update_tables(levels, rng, franchise, state, gammas, family, data, kernels)
     if n > 1:
         for _ in range(kernels.components):
             franchise, state = component_split_merge(rng, franchise, state, gammas, family, data)

@@ -1,4 +1,15 @@
-"""Gibbs update of all tables at once, with paths and components fixed."""
+"""Gibbs update of all tables at once, with paths and components fixed.
+
+First weights of all nodes but the leaves are drawn given the tables, from the root down::
+
+    beta_root ~ Dirichlet(n_root1, ..., n_rootK, gamma_0)
+    beta_z ~ Dirichlet(n_z1 + gamma_l b_1, ..., n_zK + gamma_l b_K, gamma_l b_*)
+
+Here n_zk is the number of customers of node z whose dish is k, b are the weights of the parent of z, and b_* is the
+remainder (Teh, Jordan, Beal & Blei 2006, section 5.3).  Given weights and components, tables no longer depend on each
+other: the customers of node z with dish k sit as in a Chinese restaurant process of concentration gamma_l b_k, from the
+leaves up.  Then the weights are forgotten.
+"""
 
 import numpy as np
 
@@ -8,20 +19,8 @@ from pymc_nrm.partitions.labels import rename_in_order
 
 @kernel
 def redraw_tables(rng, values, gammas):
-    """Redraw all tables given paths and components, in place.
-
-    First weights of all nodes but the leaves are drawn given the tables, from the root down::
-
-        beta_root ~ Dirichlet(n_root1, ..., n_rootK, gamma_0)
-        beta_z ~ Dirichlet(n_z1 + gamma_l b_1, ..., n_zK + gamma_l b_K, gamma_l b_*)
-
-    Here n_zk is the number of customers of node z whose dish is k, b are the weights of the parent of z, and b_* is the
-    remainder (Teh, Jordan, Beal & Blei 2006, section 5.3).  Given weights and components, tables no longer depend on
-    each other: the customers of node z with dish k sit as in a Chinese restaurant process of concentration
-    gamma_l b_k, from the leaves up.  Then the weights are forgotten.
-
-    Each of the two is a draw from its full conditional, so that it leaves the posterior invariant.  Alone it is not
-    irreducible: paths and components stay as they are. Shapes: ``values`` (n, 2 depth + 1), ``gammas`` (depth + 1,).
+    """Redraw weights, then all tables (n, 2 depth + 1), in place: each is a draw from its full conditional, so that the
+    posterior stays invariant.  Alone it is not irreducible: paths and components stay as they are.
     """
     n_components = values[:, values.shape[1] - 1].max() + 1
     arrange_tables(rng, values, gammas, _node_weights(rng, values, gammas, n_components))

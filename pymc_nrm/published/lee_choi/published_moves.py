@@ -203,11 +203,7 @@ def forest_labels(forest):
 @kernel
 def least_item(forest, v):
     """The smallest item of a tree."""
-    n = forest.roots.shape[0]
-    least = n
-    for node in nodes_below(forest.left, forest.right, v, n, True):
-        least = min(least, node)
-    return least
+    return nodes_below(forest.left, forest.right, v, forest.roots.shape[0], True).min()
 
 
 @kernel
