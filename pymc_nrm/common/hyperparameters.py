@@ -11,9 +11,7 @@ _COUNTED = {"n": "items", "d": "features"}
 
 
 def plain_values(parameters):
-    """Convert hyperparameters as users write them to floats, arrays and tensors. Tensors and None stay as they are; a
-    DataArray, Series or DataFrame is replaced by its values.
-    """
+    """Convert hyperparameters as users write them to floats and arrays; tensors and None stay as they are."""
     return type(parameters)(*[_plain_value(parameters, name) for name in parameters._fields])
 
 

@@ -28,9 +28,7 @@ ALL_SLOTS_USED = "all_slots_used"
 
 
 def partition_number(name):
-    """Number of a partition in statistics, which numpy, NetCDF and Zarr store more readily than names. It is from 0 to
-    2^32 - 1, and the same in every process.
-    """
+    """Number of a partition in statistics, from 0 to 2^32 - 1, the same in every process; files store it readily."""
     return zlib.crc32(name.encode())
 
 

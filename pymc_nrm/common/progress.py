@@ -17,14 +17,11 @@ def progress(title, total, progressbar=True):
     if not isinstance(progressbar, bool):
         raise TypeError(f"progressbar must be True or False; got {progressbar!r}")
     if not progressbar:
-        yield _nothing
+        yield lambda: None
         return
-    bar = _LateBar(title, total)
-    try:
+    with contextlib.closing(_LateBar(title, total)) as bar:
         yield bar.advance
         bar.complete()
-    finally:
-        bar.close()
 
 
 @contextlib.contextmanager
@@ -38,10 +35,6 @@ def tracked(elements, title, progressbar=True):
 
     with progress(title, len(elements), progressbar) as advance:
         yield iterate(advance)
-
-
-def _nothing():
-    pass
 
 
 class _LateBar:

@@ -18,7 +18,7 @@ def other_uses(model, partition):
     return [
         variable
         for variable in (*model.basic_RVs, *model.potentials)
-        if variable is not partition and _depends_on(_parameters(model, variable, partition), partition, model)
+        if variable is not partition and depends_on(_parameters(model, variable, partition), partition, model)
     ]
 
 
@@ -41,7 +41,7 @@ def _parameters(model, variable, partition):
     return variable.owner.inputs
 
 
-def _depends_on(variables, partition, model):
+def depends_on(variables, partition, model):
     """Whether variables depend on a partition directly, not through the value of another random variable."""
     blockers = [rv for rv in model.basic_RVs if rv is not partition]
-    return partition in set(ancestors(variables, blockers=blockers)) - set(blockers)
+    return partition in set(ancestors(variables, blockers=blockers))

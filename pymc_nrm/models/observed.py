@@ -10,17 +10,13 @@ from scipy import sparse
 
 
 def as_observed(observed, values):
-    """Return observed data in the form to register with PyMC.
-
-    PyMC would mask missing values and impute them; a constant tensor keeps them as NaN, and the family leaves them out.
-    A sparse matrix becomes the dense form of a sparse constant: log-probabilities and samplers read the constant, and
-    PyMC computes the dense form only to store observed data.  Whole numbers become floats, which PyMC casts to the type
-    of the variable, because it would cut off integers at 32 bits.
-    """
+    """Return observed data in the form to register with PyMC."""
     if isinstance(observed, SharedVariable):
         return observed
     if sparse.issparse(values):
+        # Log-probabilities and samplers read the sparse constant; PyMC computes its dense form only to store it.
         return dense_from_sparse(as_sparse_variable(values.astype("float64")))
+    # PyMC would mask missing values and impute them, and cut off whole numbers at 32 bits.
     return pt.constant(np.asarray(values).astype("float64"))
 
 

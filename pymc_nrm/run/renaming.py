@@ -15,11 +15,9 @@ from pymc_nrm.models.rvs import kind_of, partitions_of
 
 
 class Role(NamedTuple):
-    """What renaming clusters does to a variable; ``of`` is the partition whose clusters are renamed.
+    """What renaming clusters does to a variable; ``of`` is the partition whose clusters are renamed."""
 
-    The kinds are ``free``, nothing; ``labels``; ``slots``; and ``changed``, anything.
-    """
-
+    # "free", nothing; "labels"; "slots"; or "changed", anything.
     kind: str
     of: Any = None
 

@@ -72,6 +72,8 @@ def sample(
         All other arguments of ``pm.sample``; options of a step under its name, as in ``tree_guided={"n_trees": 1}``.
         With ``idata_kwargs={"log_likelihood": True}``, data of items get the values of
         :func:`~pymc_nrm.compute_log_likelihood`, which leave out an item with its label, instead of PyMC's.
+        ``log_likelihood`` and ``log_prior`` of ``idata_kwargs`` need stored labels: with ``label_storage="none"`` they
+        raise a ValueError.
 
     Returns
     -------

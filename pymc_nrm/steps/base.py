@@ -58,8 +58,16 @@ class LabelStep(BlockedStep):
 
     default_blocked = False
     _state_class = PartitionStepState
-    # What the step samples.
-    samples = "Partition"
+    # What the step samples, and the kind of all of these.
+    samples, samples_words = "Partition", "partitions"
+    general_kind = Flat
+    # Kinds of partitions that the step samples, and those built on them, and how well it suits these.
+    kinds = (Ordered,)
+    _competence_for_partitions = Competence.COMPATIBLE
+    # Generic functions that a family of components must implement.
+    needs = PREDICTIVE
+    # What the step reads of the model.
+    target_class = Target
 
     def __new__(cls, *args, **kwargs):
         # Check before PyMC does, whose errors do not name the arguments.
@@ -71,6 +79,41 @@ class LabelStep(BlockedStep):
             raise TypeError(f"vars must be a free {cls.samples} of the model, or a list of them; got {vars!r}")
         random_generator(kwargs.get("rng"), "rng")
         return super().__new__(cls, *args, **kwargs)
+
+    def __init__(
+        self, vars, *, options, needs=(), model=None, rng=None, initial_point=None, compile_kwargs=None, blocked=False
+    ):
+        model = checked_model(model)
+        partition = self.variable_of(vars, model)
+        self.partition = kind_of(partition)
+        if not isinstance(self.partition, self.general_kind):
+            raise TypeError(
+                f"vars must be {self.samples_words}; {partition.name!r} is not a {self.samples}, which "
+                f"{type(self).__name__} samples"
+            )
+        self.options = options
+        self.check_variable(model, partition)
+        mixtures = mixtures_of(model, partition)
+        for mixture in mixtures:
+            if not mixture.owner.op.kind.takes_trees:
+                family_class = type(family_of(mixture))
+                others = self._steps_without(family_class)
+                check_needs(family_class, (*self.needs, *needs), type(self).__name__, others)
+        self._number = partition_number(partition.name)
+        self._n_draws = 0
+        self.rng = get_random_generator(random_generator(rng, "rng"))
+        point = model.initial_point() if initial_point is None else initial_point
+        self.target = self.target_class(model, partition, point, compile_kwargs)
+        with announced_compilation(type(self).__name__, [type(family_of(mixture)) for mixture in mixtures]):
+            self._compile(model, partition, point, compile_kwargs)
+
+    def check_variable(self, model, partition):
+        """Accept every partition of the general kind."""
+
+    @classmethod
+    def _steps_without(cls, family_class):
+        """Names of other steps for such partitions whose needs a family meets."""
+        return []
 
     def setup_chain(self, rng, tune, draws):
         if Interrupted.came:
@@ -88,6 +131,20 @@ class LabelStep(BlockedStep):
             )
         return model.values_to_rvs[self.vars[0]]
 
+    @classmethod
+    def competence(cls, var, has_grad):
+        return cls._competence_for_partitions if isinstance(kind_of(var), cls.kinds) else Competence.INCOMPATIBLE
+
+    @classmethod
+    def _progressbar_config(cls, n_chains=1):
+        name, title = cls.kinds[0].progress
+        return [TextColumn(f"{{task.fields[{name}]}}", table_column=Column(title, ratio=1))], {name: [0] * n_chains}
+
+    @classmethod
+    def _make_progressbar_update_functions(cls):
+        name, _ = cls.kinds[0].progress
+        return (lambda step_stats: {name: step_stats[name]},)
+
 
 class PartitionStep(LabelStep):
     """Base of the steps that sample one partition.
@@ -104,13 +161,6 @@ class PartitionStep(LabelStep):
     ``check_weights(measure, table, at_start)``, ``start(rng, table, family, data)`` and ``statistics(totals)``.
     """
 
-    # Kinds of partitions that the step samples, and those built on them.
-    kinds = (Ordered,)
-    # How well the step suits those partitions that it can sample.
-    _competence_for_partitions = Competence.COMPATIBLE
-    # Generic functions that a family must implement.
-    needs = PREDICTIVE
-
     # Statistics that every step reports, besides those of its moves.
     common_stats = {
         "n_clusters": (np.int64, []),
@@ -120,33 +170,15 @@ class PartitionStep(LabelStep):
         NUMBER: (np.int64, []),
     }
 
-    def __init__(
-        self, vars, *, options, needs=(), model=None, rng=None, initial_point=None, compile_kwargs=None, blocked=False
-    ):
-        model = checked_model(model)
-        partition = self.variable_of(vars, model)
-        if not isinstance(kind_of(partition), Flat):
-            raise TypeError(
-                f"vars must be partitions; {partition.name!r} is not a Partition, which {type(self).__name__} samples"
-            )
-        if not isinstance(kind_of(partition), self.kinds):
+    def check_variable(self, model, partition):
+        """Check that the partition is of a kind that the step samples."""
+        if not isinstance(self.partition, self.kinds):
             raise ValueError(
                 f"vars of {type(self).__name__} must be a Partition {self.kinds[0].description}; {partition.name!r} is "
-                f"one {kind_of(partition).sampled_by}"
+                f"one {self.partition.sampled_by}"
             )
         families = [type(family_of(mixture)) for mixture in mixtures_of(model, partition)]
-        for family_class in families:
-            check_needs(family_class, (*self.needs, *needs), type(self).__name__, self._steps_without(family_class))
         self._has_marginals = not any(lacking(family_class, [log_marginal]) for family_class in families)
-        self.partition = kind_of(partition)
-        self.options = options
-        self._number = partition_number(partition.name)
-        self._n_draws = 0
-        self.rng = get_random_generator(random_generator(rng, "rng"))
-        point = model.initial_point() if initial_point is None else initial_point
-        self.target = Target(model, partition, point, compile_kwargs)
-        with announced_compilation(type(self).__name__, families):
-            self._compile(model, partition, point, compile_kwargs)
 
     def _compile(self, model, partition, point, compile_kwargs):
         # Chains run in forked processes, which inherit what is compiled here.
@@ -246,19 +278,3 @@ class PartitionStep(LabelStep):
         steps = [step for step in STEP_METHODS if issubclass(step, PartitionStep)]
         steps = [step for step in steps if step.kinds == cls.kinds]
         return [step.__name__ for step in steps if step is not cls and not lacking(family_class, step.needs)]
-
-    @classmethod
-    def competence(cls, var, has_grad):
-        return cls._competence_for_partitions if isinstance(kind_of(var), cls.kinds) else Competence.INCOMPATIBLE
-
-    @staticmethod
-    def _progressbar_config(n_chains=1):
-        columns = [TextColumn("{task.fields[n_clusters]}", table_column=Column("Clusters", ratio=1))]
-        return columns, {"n_clusters": [0] * n_chains}
-
-    @staticmethod
-    def _make_progressbar_update_functions():
-        def update_stats(step_stats):
-            return {"n_clusters": step_stats["n_clusters"]}
-
-        return (update_stats,)

@@ -34,9 +34,7 @@ class Target:
         self._checked = False
 
     def parts(self, point):
-        """Return measure, families and data at a point, before they are prepared for kernels. A mixture is its name,
-        family with hyperparameters in their full shape, and data.
-        """
+        """Measure, and name, family in full shape and data of each mixture, before they are prepared for kernels."""
         return self._parts.at(point)
 
     def at(self, point):

@@ -28,10 +28,7 @@ class LabelFlow:
         return LabelFlow(sources, PresentValues(given, self._expanded), self._expanded)
 
     def __call__(self, variable):
-        """Return whose label each entry depends on: numbers of items that broadcast to its shape, or None for no label.
-
-        Raises ``NotItemwise`` if an operation combines labels of different items, or has no rule.
-        """
+        """Numbers of the items whose labels entries depend on, or None; ``NotItemwise`` if labels may mix."""
         for one in postorder(variable, self._followed, self._items):
             self._items[one] = self._find(one)
         return self._items[variable]

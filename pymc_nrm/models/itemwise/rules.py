@@ -29,11 +29,8 @@ from pymc_nrm.models.itemwise.scans import items_of_scan
 
 @singledispatch
 def items_of_outputs(op, node, items, flow):
-    """Find whose labels the entries of the outputs of an operation depend on.
-
-    ``items`` has None for each input that does not depend on labels.  An operation without a rule may mix all entries
-    of all inputs: this is no harm if all depend on the same item.
-    """
+    """Whose labels the entries of the outputs depend on; ``items`` has None for inputs that depend on no label."""
+    # An operation without a rule may mix all entries of all inputs: this is no harm if all depend on the same item.
     item = only_item([one for one in items if one is not None])
     if item is None:
         raise _without_rule(op)

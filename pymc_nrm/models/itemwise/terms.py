@@ -10,7 +10,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import Sum
 
 from pymc_nrm.common.pymc_internals import MinibatchOp, MinibatchRandomVariable
-from pymc_nrm.models.dependents import other_uses
+from pymc_nrm.models.dependents import depends_on, other_uses
 from pymc_nrm.models.rvs import is_mixture
 
 
@@ -87,9 +87,7 @@ def _transform_depends(model, variable, partition):
     if transform is None:
         return False
     value = variable.type()
-    graph = transform.backward(value, *variable.owner.inputs)
-    blockers = [one for one in model.basic_RVs if one is not partition]
-    return partition in set(ancestors([graph], blockers=blockers))
+    return depends_on([transform.backward(value, *variable.owner.inputs)], partition, model)
 
 
 def _summands(graph, labels):

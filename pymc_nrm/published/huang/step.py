@@ -137,13 +137,13 @@ class PublishedNestedGibbs(NestedStep):
     def check_variable(self, model, partition):
         """Raise an error unless the nested partition has weights and all hyperparameters are fixed."""
         name = type(self).__name__
-        if not isinstance(self.value, WeightedNested):
+        if not isinstance(self.partition, WeightedNested):
             raise ValueError(
                 f"vars of {name} must be a NestedPartition with weights; {partition.name!r} has none. NestedGibbs "
                 "samples it"
             )
         op = partition.owner.op
-        if isinstance(self.value, KnownTree):
+        if isinstance(self.partition, KnownTree):
             raise ValueError(
                 f"vars of {name} must be a NestedPartition with a random tree; that of {partition.name!r} is known. "
                 "NestedGibbs samples it"

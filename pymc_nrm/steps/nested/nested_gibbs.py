@@ -80,7 +80,7 @@ class NestedGibbs(NestedStep):
         if self.target.has_tree_family:
             precompile(diffusion_sweep, self.rng, values, levels, family, data, 1)
             # Its kernels are compiled by a call, in place of every chain by its own.
-            diffusion_start(data._replace(values=data.values[:20]), self.value.depth, np.random.default_rng(0))
+            diffusion_start(data._replace(values=data.values[:20]), self.partition.depth, np.random.default_rng(0))
         elif self.target.has_mixtures:
             precompile(sweep, self.rng, values, levels, gammas, family, data, Sweep())
         elif gammas is None:
@@ -91,7 +91,7 @@ class NestedGibbs(NestedStep):
     def start(self, values, prior, family, data):
         """Replace the default start by one that fits the data."""
         if self.target.has_tree_family:
-            return diffusion_start(data, self.value.depth, self.rng)
+            return diffusion_start(data, self.partition.depth, self.rng)
         return super().start(values, prior, family, data)
 
     def moves(self, values, prior, family, data):
