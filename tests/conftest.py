@@ -35,7 +35,7 @@ GROUPS = {
         "pymc/test_geweke.py",
         "pymc/test_label_storage.py",
         "pymc/test_step_methods.py",
-        "predictions",
+        "stats/test_without_labels.py",
     ),
     "diffusion": (
         "exact/test_diffusion.py",
@@ -45,7 +45,15 @@ GROUPS = {
         "families/test_diffusion_start.py",
     ),
     "measures": ("measures",),
-    "nested": ("nested",),
+    "nested": (
+        "nested/test_known_groups.py",
+        "nested/test_nested_model.py",
+        "nested/test_nested_predictions.py",
+        "nested/test_nested_runs.py",
+    ),
+    "nested kernels": ("nested",),
+    "predictions": ("predictions",),
+    "stats": ("stats",),
 }
 
 

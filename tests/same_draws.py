@@ -2,11 +2,11 @@
 
 ``python -m tests.same_draws --write FILE.npz`` writes draws, predictions and summaries of small models of every kind of
 partition, with every step, family and measure; ``--compare FILE.npz`` says which of them differ now, ``--only REGEX``
-runs some cases.  Kernels and graphs run in Python, so that nothing is compiled.  Names of public functions that changed
-are rows of ``OLD_NAMES``.
+runs some cases.  Kernels and graphs run in Python, so that nothing is compiled.
 """
 
 import argparse
+import contextlib
 import functools
 import logging
 import math
@@ -15,6 +15,7 @@ import sys
 import time
 import traceback
 import warnings
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,27 +28,8 @@ from pytensor.compile.mode import Mode
 import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import Kernel
 
-# New names of public functions by old ones; the script uses the old ones.
-OLD_NAMES = {
-    "sample_components": ("sample_cluster_parameters",),
-    "predict_labels": ("cluster_probabilities",),
-}
 TOLERANCE = 1e-9
-CASES = {}
 _exp = math.exp
-
-
-def public(name):
-    """A public object of the package by its old name."""
-    for one in (name, *OLD_NAMES.get(name, ())):
-        try:
-            return getattr(nrm, one)
-        except AttributeError as error:
-            message = str(error)
-    renamed = re.search(rf"{name} is (?:pymc_nrm\.|nrm\.)?([a-z_.A-Z]+) now", message)
-    if renamed is None:
-        raise AttributeError(message)
-    return functools.reduce(getattr, renamed[1].split("."), nrm)
 
 
 def without_compilation():
@@ -67,16 +49,6 @@ def without_compilation():
     Kernel.__call__ = lambda self, *arguments: self.__wrapped__(*arguments)
     Kernel.dispatcher = property(interpreted)
     pytensor.config.mode = Mode(linker="py", optimizer="fast_compile")
-
-
-def case(name):
-    """Decorator that adds a function, which returns arrays by name, to the cases."""
-
-    def add(function):
-        CASES[name] = function
-        return function
-
-    return add
 
 
 # Models ---------------------------------------------------------------------------------------------------------------
@@ -179,92 +151,71 @@ def nested(depth=2, weights=True, family="BernoulliBeta", measure=None, learned=
 
 KINDS = {
     "flat": learned_flat,
-    "flat PoissonGamma": functools.partial(learned_flat, "PY", "PoissonGamma"),
-    "flat NormalWishart": functools.partial(learned_flat, "MFM", "NormalWishart"),
-    "two families": functools.partial(flat, MEASURES["NIG"], "NormalGamma", "PoissonGamma"),
+    "flat PoissonGamma": partial(learned_flat, "PY", "PoissonGamma"),
+    "flat NormalWishart": partial(learned_flat, "MFM", "NormalWishart"),
+    "two families": partial(flat, MEASURES["NIG"], "NormalGamma", "PoissonGamma"),
     "slots": slots,
-    "slots MFM": functools.partial(slots, MEASURES["MFM"]),
-    "slots and mixture": functools.partial(slots, mixture=True),
-    "nested": functools.partial(nested, learned=True),
-    "nested PY NormalGamma": functools.partial(nested, 3, family="NormalGamma", measure=MEASURES["PY"]),
-    "nested tree family": functools.partial(nested, 3, False, "NormalDiffusion", learned=True),
-    "nested independent": functools.partial(nested, 2, False, "IndependentNormalDiffusion", MEASURES["PY"]),
-    "known paths": functools.partial(nested, 2, learned=True, paths=GROUPS),
+    "slots MFM": partial(slots, MEASURES["MFM"]),
+    "slots and mixture": partial(slots, mixture=True),
+    "nested": partial(nested, learned=True),
+    "nested PY NormalGamma": partial(nested, 3, family="NormalGamma", measure=MEASURES["PY"]),
+    "nested tree family": partial(nested, 3, False, "NormalDiffusion", learned=True),
+    "nested independent": partial(nested, 2, False, "IndependentNormalDiffusion", MEASURES["PY"]),
+    "known paths": partial(nested, 2, learned=True, paths=GROUPS),
 }
 
 
 # Steps ----------------------------------------------------------------------------------------------------------------
 
 
-def run_step(model, make, name, draws=8, tune=3):
-    """Values and statistics of one step that is called directly."""
-    with model:
-        step = make(model[name])
+def run_step(make, step, options, draws=8, tune=3):
+    """Values and statistics of a step of the first variable of a model, called directly."""
+    with make() as model:
+        variable = model.free_RVs[0]
+        step = step([variable], rng=np.random.default_rng(3), **options)
     step.setup_chain(np.random.default_rng(7), tune, draws)
     point, values, statistics = model.initial_point(random_seed=1), [], []
     for draw in range(draws):
         if draw == tune:
             step.stop_tuning()
         point, rows = step.step(point)
-        values.append(point[name].copy())
+        values.append(point[variable.name].copy())
         statistics.append({key: np.asarray(value) for row in rows for key, value in row.items()})
-    found = {"labels": np.array(values)}
-    for key in statistics[0]:
-        if key != "partition_number" and "time" not in key:
-            found[key] = np.array([row[key] for row in statistics], dtype=float)
-    return found
+    kept = [key for key in statistics[0] if key != "partition_number" and "time" not in key]
+    return {"labels": np.array(values)} | {key: np.array([row[key] for row in statistics], dtype=float) for key in kept}
 
 
 STEPS = {
-    "TreeGuided": {},
-    "SplitMerge": {"n_moves": 2},
-    "SplitMerge restricted": {"proposal": "restricted_gibbs", "n_scans": 2},
-    "MarginalGibbs": {},
-    "MarginalGibbs of 2": {"n_items": 2},
-    "SliceSampler": {},
+    "TreeGuided": (nrm.TreeGuided, {}),
+    "SplitMerge": (nrm.SplitMerge, {"n_moves": 2}),
+    "SplitMerge restricted": (nrm.SplitMerge, {"proposal": "restricted_gibbs", "n_scans": 2}),
+    "MarginalGibbs": (nrm.MarginalGibbs, {}),
+    "MarginalGibbs of 2": (nrm.MarginalGibbs, {"n_items": 2}),
+    "SliceSampler": (nrm.SliceSampler, {}),
 }
-
-
-def make_step(name, options):
-    step = getattr(nrm, name.split()[0], None) or getattr(nrm.published, name.split()[0])
-    return lambda variable: step([variable], rng=np.random.default_rng(3), **options)
-
-
-for _step, _options in STEPS.items():
-    for _family in FAMILIES:
-        CASES[f"step/{_step}/{_family}"] = lambda s=_step, o=_options, f=_family: run_step(
-            flat(MEASURES["DP"], f), make_step(s, o), "z"
-        )
-    for _measure in MEASURES:
-        CASES[f"step/{_step}/{_measure}"] = lambda s=_step, o=_options, m=_measure: run_step(
-            flat(MEASURES[m], "PoissonGamma"), make_step(s, o), "z"
-        )
-    CASES[f"step/{_step}/two families"] = lambda s=_step, o=_options: run_step(
-        flat(MEASURES["NIG"], "NormalGamma", "PoissonGamma"), make_step(s, o), "z"
-    )
-    CASES[f"step/{_step}/no data"] = lambda s=_step, o=_options: run_step(flat(MEASURES["NGG"]), make_step(s, o), "z")
-
-for _form in ("published", "corrected"):
-    CASES[f"step/PublishedTreeGuided/{_form}"] = lambda f=_form: run_step(
-        flat(MEASURES["NGG"], "PoissonGamma"), make_step("PublishedTreeGuided", {"canonical": f == "corrected"}), "z"
-    )
-    CASES[f"step/PublishedNestedGibbs/{_form}"] = lambda f=_form: run_step(
-        nested(), make_step("PublishedNestedGibbs", {"corrected": f == "corrected"}), "h"
-    )
-for _name in ("NGG", "PY", "MFM", "DP"):
-    CASES[f"step/SlotGibbs/{_name}"] = lambda m=_name: run_step(slots(MEASURES[m]), make_step("SlotGibbs", {}), "z")
-for _name in FAMILIES:
-    CASES[f"step/NestedGibbs/weights/{_name}"] = lambda f=_name: run_step(
-        nested(family=f), make_step("NestedGibbs", {}), "h"
-    )
-    CASES[f"step/NestedGibbs/known paths/{_name}"] = lambda f=_name: run_step(
-        nested(family=f, paths=GROUPS), make_step("NestedGibbs", {}), "h"
-    )
-for _name in TREE_FAMILIES:
-    for _measure in ("DP", "PY"):
-        CASES[f"step/NestedGibbs/{_name}/{_measure}"] = lambda f=_name, m=_measure: run_step(
-            nested(3, False, f, MEASURES[m]), make_step("NestedGibbs", {}), "h"
-        )
+FLAT = {
+    **{family: partial(flat, MEASURES["DP"], family) for family in FAMILIES},
+    **{name: partial(flat, measure, "PoissonGamma") for name, measure in MEASURES.items()},
+    "two families": partial(flat, MEASURES["NIG"], "NormalGamma", "PoissonGamma"),
+    "no data": partial(flat, MEASURES["NGG"]),
+}
+LEE_CHOI, HUANG, GIBBS = nrm.published.PublishedTreeGuided, nrm.published.PublishedNestedGibbs, (nrm.NestedGibbs, {})
+# A model, a step and its options by the name of a case.
+ROWS = {
+    **{f"{step}/{name}": (make, *STEPS[step]) for step in STEPS for name, make in FLAT.items()},
+    "PublishedTreeGuided/published": (FLAT["NGG"], LEE_CHOI, {"canonical": False}),
+    "PublishedTreeGuided/corrected": (FLAT["NGG"], LEE_CHOI, {"canonical": True}),
+    "PublishedNestedGibbs/published": (nested, HUANG, {"corrected": False}),
+    "PublishedNestedGibbs/corrected": (nested, HUANG, {"corrected": True}),
+    **{f"SlotGibbs/{m}": (partial(slots, MEASURES[m]), nrm.SlotGibbs, {}) for m in ("NGG", "PY", "MFM", "DP")},
+    **{f"NestedGibbs/weights/{f}": (partial(nested, family=f), *GIBBS) for f in FAMILIES},
+    **{f"NestedGibbs/known paths/{f}": (partial(nested, family=f, paths=GROUPS), *GIBBS) for f in FAMILIES},
+    **{
+        f"NestedGibbs/{family}/{measure}": (partial(nested, 3, False, family, MEASURES[measure]), *GIBBS)
+        for family in TREE_FAMILIES
+        for measure in ("DP", "PY")
+    },
+}
 
 
 # Runs and what follows them -------------------------------------------------------------------------------------------
@@ -272,9 +223,9 @@ for _name in TREE_FAMILIES:
 
 @functools.cache
 def run(kind):
-    """Model and draws of one kind, with NUTS on hyperparameters."""
+    """Draws of one kind and their model, with NUTS on hyperparameters."""
     model = KINDS[kind]()
-    return model, nrm.sample(8, tune=4, chains=2, cores=1, random_seed=4, model=model, progressbar=False, quiet=True)
+    return nrm.sample(8, tune=4, chains=2, cores=1, random_seed=4, model=model, progressbar=False, quiet=True), model
 
 
 def numbers(tree, prefix=""):
@@ -292,37 +243,44 @@ def numbers(tree, prefix=""):
     return {f"{prefix}{name}": array.values for name, array in tree.data_vars.items() if array.dtype.kind in "biuf"}
 
 
-def _idata(kind):
-    found = numbers(run(kind)[1])
-    # Which step's acceptance rate this is changes from process to process.
-    left_out = ("time", "perf_counter", "process", "partition_number", "observed", "constant_data", "acceptance_rate")
-    return {key: value for key, value in found.items() if not any(word in key for word in left_out)}
-
-
-def _point_estimate(kind):
-    _, idata = run(kind)
-    if kind.startswith("nested"):
-        return _tree(nrm.nested_point_estimate(idata, random_seed=1, progressbar=False))
-    if kind == "known paths":
-        idata = nrm.component_draws(idata)
-    return {
-        f"{loss}/{key}": value
-        for loss in ("variation_of_information", "binder_loss")
-        for key, value in numbers(nrm.point_estimate(idata, loss=loss, random_seed=1, progressbar=False)).items()
-    }
-
-
-def _tree(tree):
+def of_tree(tree):
+    """Labels of the levels of a tree of items."""
     return {f"level {level}": tree.labels(level) for level in range(3)} | {"common_depth": tree.common_depth()}
 
 
-def _options(kind, with_paths=2):
-    """Options of a prediction: for two families the name of one, for known paths those of new items."""
-    more = {"var_name": "x0"} if kind == "two families" else {}
-    return more | ({"new_paths": [["a", 0], ["d", 0]][:with_paths]} if kind == "known paths" and with_paths else {})
+def everything(kind):
+    """All draws and statistics."""
+    # Which step's acceptance rate this is changes from process to process.
+    left_out = ("time", "perf_counter", "process", "partition_number", "observed", "constant_data", "acceptance_rate")
+    found = numbers(run(kind)[0])
+    return {key: value for key, value in found.items() if not any(word in key for word in left_out)}
 
 
-def _new_rows(kind):
+def point_estimates(kind):
+    """Estimates with both losses, or of a tree."""
+    idata, options = run(kind)[0], {"random_seed": 1, "progressbar": False}
+    if kind.startswith("nested"):
+        return of_tree(nrm.nested_point_estimate(idata, **options))
+    if kind == "known paths":
+        idata = nrm.component_draws(idata)
+    found = {}
+    for loss in ("variation_of_information", "binder_loss"):
+        found |= numbers(nrm.point_estimate(idata, loss=loss, **options), f"{loss}/")
+    return found
+
+
+def paths(kind, number=2):
+    """Paths of new items, where the tree is known."""
+    return {"new_paths": [["a", 0], ["d", 0]][:number]} if kind == "known paths" else {}
+
+
+def one(kind):
+    """The name of one of two mixtures."""
+    return {"var_name": "x0"} if kind == "two families" else {}
+
+
+def new_rows(kind):
+    """New data of the first mixture."""
     if kind in ("nested", "known paths"):
         return np.array(NEW["BernoulliBeta"])
     if kind in ("flat PoissonGamma", "slots and mixture"):
@@ -330,41 +288,37 @@ def _new_rows(kind):
     return np.array([[0.5, 0.2], [5.0, 1.0]])
 
 
-def _all_rows(kind):
+def all_rows(kind):
     """New data of all mixtures."""
-    rows = _new_rows(kind)
+    rows = new_rows(kind)
     return {"x0": rows, "x1": np.array(NEW["PoissonGamma"])} if kind == "two families" else rows
 
 
-def _all_options(kind):
-    return {"new_paths": _options(kind)["new_paths"]} if kind == "known paths" else {}
+def after(function, kind, *arguments, **options):
+    """Numbers that a function of draws and their model returns."""
+    return numbers(function(*run(kind), *arguments, progressbar=False, **options))
 
 
-def _with(name, kind, *arguments, **options):
-    model, idata = run(kind)
-    result = public(name)(idata, model, *arguments, progressbar=False, **options)
-    return numbers(result) if isinstance(result, xr.DataTree | xr.Dataset | xr.DataArray) else {"value": result}
-
-
-def _log_likelihood(kind):
-    model, idata = run(kind)
+def log_likelihood(kind):
+    """Leave-one-out densities."""
+    idata, model = run(kind)
     options = {"var_name": "z"} if kind == "two families" else {}
     result = nrm.compute_log_likelihood(idata.copy(), model, extend_inferencedata=False, progressbar=False, **options)
     return numbers(result)
 
 
-def _replications(kind):
-    found = _with("sample_posterior_predictive", kind, random_seed=2)
+def replications(kind):
+    """Replicated data, and data of new items where there may be some."""
+    draw = partial(after, nrm.sample_posterior_predictive, kind, random_seed=2)
+    found = draw()
     if not kind.startswith("slots"):
-        options = _options(kind)
-        options.pop("var_name", None)
-        new = _with("sample_posterior_predictive", kind, random_seed=2, new_items=2, **options)
-        found |= {f"new/{key}": value for key, value in new.items()}
+        found |= {f"new/{key}": value for key, value in draw(new_items=2, **paths(kind)).items()}
     return {key: value for key, value in found.items() if "posterior_predictive" in key or "predictions" in key}
 
 
-def _new_slots(kind):
-    model, idata = run(kind)
+def new_slots(kind):
+    """Labels of new items that index parameters."""
+    idata, model = run(kind)
     if "Y" not in model:
         return {}
     found = {}
@@ -372,123 +326,102 @@ def _new_slots(kind):
         pm.set_data({"Y": [0.3, 5.0, 9.0]})
         try:
             for known in (None, []):
-                draws = nrm.sample_new_labels(idata, model, known=known, random_seed=3, progressbar=False)
-                found |= numbers(draws, f"{known}/")
-            return found | numbers(public("predict_labels")(idata, model, progressbar=False), "predicted/")
+                found |= numbers(nrm.sample_new_labels(idata, model, known=known, random_seed=3), f"{known}/")
+            return found | numbers(nrm.cluster_probabilities(idata, model), "predicted/")
         finally:
             pm.set_data({"Y": FULL[:, 0]})
 
 
-def _random_measure(kind):
-    model, idata = run(kind)
+def random_measure(kind):
+    """Draws of the random measure, and those of its functionals that the family has."""
+    idata, model = run(kind)
     options = {"tail_mass": 0.05, "max_new_atoms": 40, "random_seed": 5, "progressbar": False}
-    draws = nrm.sample_random_measure(idata, model, **options, **_options(kind, 0))
+    draws = nrm.sample_random_measure(idata, model, **options, **one(kind))
     found = numbers(draws)
-    functionals = {"measure_mean": (), "measure_density": (_new_rows(kind),), "measure_cdf": ([0.5, 3.0],)}
-    for name, arguments in functionals.items():
-        try:
-            found |= numbers(public(name)(draws, model, *arguments), f"{name}/")
-        except (ValueError, TypeError, NotImplementedError):
-            continue  # the family has none
+    rows = {"measure_mean": (), "measure_density": (new_rows(kind),), "measure_cdf": ([0.5, 3.0],)}
+    for name, arguments in rows.items():
+        with contextlib.suppress(ValueError, TypeError, NotImplementedError):
+            found |= numbers(getattr(nrm, name)(draws, model, *arguments), f"{name}/")
     return found
 
 
+def of_draws(function, *arguments, **options):
+    """Case of a function of draws alone."""
+    return lambda kind: numbers(function(run(kind)[0], *arguments, **options))
+
+
 AFTER = {
-    "idata": _idata,
-    "summary": lambda kind: numbers(nrm.summary(run(kind)[1])),
-    "point_estimate": _point_estimate,
-    "replications": _replications,
-    "log_likelihood": _log_likelihood,
-    "labels": lambda kind: _with("predict_labels", kind, _all_rows(kind), **_all_options(kind)),
-    "new_slots": _new_slots,
-    "density": lambda kind: _with("predictive_density", kind, _new_rows(kind), **_options(kind, 1)),
-    "log_density": lambda kind: _with("log_predictive_density", kind, _all_rows(kind), **_all_options(kind)),
-    "components": lambda kind: _with("sample_components", kind, random_seed=1, **_options(kind, False)),
-    "random_measure": _random_measure,
-    "fused": lambda kind: _with("fused_estimate", kind, random_seed=1),
-    "similarity": lambda kind: numbers(nrm.similarity(run(kind)[1])),
-    "cluster_parameters": lambda kind: numbers(nrm.cluster_parameters(run(kind)[1], CLUSTERS)),
-    "levels": lambda kind: numbers(nrm.levels(run(kind)[1])),
-    "consensus_tree": lambda kind: _tree(nrm.consensus_tree(run(kind)[1])),
-    "credible_ball": lambda kind: numbers(nrm.credible_ball(run(kind)[1], LABELS, progressbar=False)),
-    "partition_convergence": lambda kind: numbers(nrm.partition_convergence(run(kind)[1])),
-    "assignment_uncertainty": lambda kind: numbers(nrm.assignment_uncertainty(run(kind)[1], LABELS)),
+    "idata": everything,
+    "summary": of_draws(nrm.summary),
+    "point_estimate": point_estimates,
+    "replications": replications,
+    "log_likelihood": log_likelihood,
+    "labels": lambda kind: after(nrm.cluster_probabilities, kind, all_rows(kind), **paths(kind)),
+    "new_slots": new_slots,
+    "density": lambda kind: after(nrm.predictive_density, kind, new_rows(kind), **one(kind), **paths(kind, 1)),
+    "log_density": lambda kind: after(nrm.log_predictive_density, kind, all_rows(kind), **paths(kind)),
+    "components": lambda kind: after(nrm.sample_cluster_parameters, kind, random_seed=1, **one(kind)),
+    "random_measure": random_measure,
+    "fused": lambda kind: after(nrm.fused_estimate, kind, random_seed=1),
+    "similarity": of_draws(nrm.similarity),
+    "cluster_parameters": of_draws(nrm.cluster_parameters, CLUSTERS),
+    "levels": of_draws(nrm.levels),
+    "consensus_tree": lambda kind: of_tree(nrm.consensus_tree(run(kind)[0])),
+    "credible_ball": of_draws(nrm.credible_ball, LABELS, progressbar=False),
+    "partition_convergence": of_draws(nrm.partition_convergence),
+    "assignment_uncertainty": of_draws(nrm.assignment_uncertainty, LABELS),
 }
-for _kind in KINDS:
-    for _name, _function in AFTER.items():
-        CASES[f"run/{_kind}/{_name}"] = functools.partial(_function, _kind)
 
 
 # Models without draws -------------------------------------------------------------------------------------------------
 
 
-def log_densities(model):
+def log_densities(model, prefix=""):
     """Log-probability of each variable at the initial point, and its gradient."""
     point = model.initial_point(random_seed=1)
     terms = model.compile_logp(sum=False)(point)
-    found = {f"logp/{k}": np.asarray(term) for k, term in enumerate(terms)}
+    found = {f"{prefix}logp/{k}": np.asarray(term) for k, term in enumerate(terms)}
     if model.continuous_value_vars:
-        found["gradient"] = model.compile_dlogp()(point)
+        found[f"{prefix}gradient"] = model.compile_dlogp()(point)
     return found
 
 
-def _forward(model):
-    return {rv.name: pm.draw(rv, draws=4, random_seed=3) for rv in [*model.free_RVs, *model.observed_RVs]}
+def forward(model, prefix="draw/"):
+    """Draws of all variables from their prior."""
+    variables = [*model.free_RVs, *model.observed_RVs]
+    return {f"{prefix}{rv.name}": pm.draw(rv, draws=4, random_seed=3) for rv in variables}
 
 
-def _densities_and_forward(make, observed=True):
-    return log_densities(make()) | {f"draw/{key}": value for key, value in _forward(make()).items()}
+def whole(make):
+    """Densities and forward draws of a model."""
+    return log_densities(make()) | forward(make())
 
 
-for _kind, _make in KINDS.items():
-    CASES[f"model/{_kind}"] = functools.partial(_densities_and_forward, _make)
-for _measure, _value in MEASURES.items():
-    CASES[f"model/prior/{_measure}"] = lambda m=_value: _densities_and_forward(lambda: flat(m, initval=LABELS))
-for _family in FAMILIES:
-    CASES[f"model/family/{_family}"] = lambda f=_family: (
-        _densities_and_forward(lambda: flat(MEASURES["DP"], f, initval=LABELS))
-        | {f"latent/{key}": value for key, value in _forward(flat(MEASURES["DP"], f, observed=False)).items()}
-    )
-
-    def _learned(f=_family):
-        def make():
-            X = FAMILIES[f][1]
-            with pm.Model() as model:
-                z = nrm.Partition("z", MEASURES["PY"], n=6, initval=LABELS)
-                nrm.Mixture("x", z, getattr(nrm, f).learned("x", X), observed=X)
-            return model
-
-        return _densities_and_forward(make)
-
-    CASES[f"model/learned/{_family}"] = _learned
-for _family in TREE_FAMILIES:
-
-    def _learned_tree(f=_family):
-        def make():
-            with pm.Model() as model:
-                h = nrm.NestedPartition("h", MEASURES["DP"], 2, n=6)
-                nrm.Mixture("x", h, getattr(nrm, f).learned("x", FULL, 2), observed=FULL)
-            return model
-
-        return _densities_and_forward(make)
-
-    CASES[f"model/learned/{_family}"] = _learned_tree
+def of_family(family):
+    """Those of a model with a family, and forward draws where its data are latent."""
+    latent = forward(flat(MEASURES["DP"], family, observed=False), "latent/")
+    return whole(partial(flat, MEASURES["DP"], family, initval=LABELS)) | latent
 
 
-@case("recipes/gaussian_mixture")
-def _gaussian_mixture():
-    diagonal = log_densities(nrm.gaussian_mixture(FULL, covariance="diagonal"))
-    return log_densities(nrm.gaussian_mixture(FULL)) | {f"diagonal/{key}": value for key, value in diagonal.items()}
+def with_hyperpriors(family):
+    """A model with the learned prior of a family."""
+    with pm.Model() as model:
+        if family in TREE_FAMILIES:
+            z, arguments = nrm.NestedPartition("h", MEASURES["DP"], 2, n=6), (FULL, 2)
+        else:
+            z, arguments = nrm.Partition("z", MEASURES["PY"], n=6, initval=LABELS), (FAMILIES[family][1],)
+        nrm.Mixture("x", z, getattr(nrm, family).learned("x", *arguments), observed=arguments[0])
+    return model
 
 
-@case("recipes/mixture_model")
-def _mixture_model():
+def recipe():
+    """The model of a table."""
     table = pd.DataFrame({"a": FULL[:, 0], "b": FULL[:, 1], "c": COUNTS[:, 0], "d": list("xyxxyz"), "e": LABELS > 0})
     return log_densities(nrm.mixture_model(table, kinds={"c": "count"}))
 
 
-@case("elicitation")
-def _elicitation():
+def elicitation():
+    """Elicited hyperparameters, and numbers of slots."""
     found = {}
     for name, sd in {"DirichletProcess": None, "PitmanYorProcess": 2.0, "MixtureOfFiniteMixtures": 1.7}.items():
         prior = nrm.elicit(getattr(nrm, name), 30, 4.0, sd=sd)
@@ -498,8 +431,8 @@ def _elicitation():
     return found
 
 
-@case("trees")
-def _trees():
+def trees():
+    """Both algorithms for every family."""
     found = {}
     for name, (family, X) in FAMILIES.items():
         for method in ("bhc", "ibhc"):
@@ -510,52 +443,59 @@ def _trees():
     return found
 
 
-@case("estimator")
-def _estimator():
+def estimator():
+    """The estimator of scikit-learn."""
     model = nrm.MixtureEstimator(draws=8, tune=4, chains=2, random_state=1).fit(FULL)
     return {"labels": model.labels_, "probabilities": model.predict_proba(FULL)}
+
+
+CASES = {
+    **{f"step/{name}": partial(run_step, *row) for name, row in ROWS.items()},
+    **{f"run/{kind}/{name}": partial(function, kind) for kind in KINDS for name, function in AFTER.items()},
+    **{f"model/{kind}": partial(whole, make) for kind, make in KINDS.items()},
+    **{f"model/prior/{name}": partial(whole, partial(flat, m, initval=LABELS)) for name, m in MEASURES.items()},
+    **{f"model/family/{family}": partial(of_family, family) for family in FAMILIES},
+    **{f"model/learned/{f}": partial(whole, partial(with_hyperpriors, f)) for f in (*FAMILIES, *TREE_FAMILIES)},
+    "recipes/gaussian_mixture": lambda: (
+        log_densities(nrm.gaussian_mixture(FULL))
+        | log_densities(nrm.gaussian_mixture(FULL, covariance="diagonal"), "diagonal/")
+    ),
+    "recipes/mixture_model": recipe,
+    "elicitation": elicitation,
+    "trees": trees,
+    "estimator": estimator,
+}
 
 
 # Writing and comparing ------------------------------------------------------------------------------------------------
 
 
-def results(pattern, tell):
+def results(pattern):
     """Arrays of all cases whose name matches, and the errors of those that failed."""
     found, errors = {}, {}
-    for name, function in CASES.items():
-        if not re.search(pattern, name):
-            continue
-        begun = time.perf_counter()
+    for name in filter(re.compile(pattern).search, CASES):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                for key, value in function().items():
+                for key, value in CASES[name]().items():
                     value = np.asarray(value)  # without the metadata of dtypes, which numpy cannot store
                     found[f"{name}/{key}"] = value.astype(value.dtype.str)
         except Exception as error:
             errors[name] = error
             found[f"{name}/error"] = np.array(type(error).__name__)
-        if time.perf_counter() - begun > tell:
-            print(f"{name}: {time.perf_counter() - begun:.1f} s", flush=True)
     return found, errors
 
 
-def differences(before, now, names):
+def differences(before, now):
     """Lines that say what differs."""
-    lines = []
-    for name in names:
-        if name not in now:
-            lines.append(f"{name} is missing")
-        elif before[name].shape != now[name].shape:
-            lines.append(f"{name} has shape {now[name].shape}, not {before[name].shape}")
-        elif before[name].dtype.kind == "U":
-            if before[name] != now[name]:
-                lines.append(f"{name} is {now[name]}, not {before[name]}")
-        elif not np.allclose(before[name], now[name], rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True):
-            place = np.argwhere(~np.isclose(before[name], now[name], rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True))[0]
-            where = tuple(int(i) for i in place)
-            lines.append(f"{name} at {where} is {now[name][where]}, not {before[name][where]}")
-    return lines
+    for name, old in before.items():
+        new = now.get(name)
+        if new is None or new.shape != old.shape:
+            yield f"{name} is missing" if new is None else f"{name} has shape {new.shape}, not {old.shape}"
+            continue
+        same = new == old if old.dtype.kind == "U" else np.isclose(old, new, TOLERANCE, TOLERANCE, equal_nan=True)
+        for where in np.argwhere(~same)[:1]:
+            yield f"{name} at {where.tolist()} is {new[tuple(where)]}, not {old[tuple(where)]}"
 
 
 def main():
@@ -563,23 +503,21 @@ def main():
     parser.add_argument("--write")
     parser.add_argument("--compare")
     parser.add_argument("--only", default="")
-    parser.add_argument("--tell", type=float, default=1e9, help="print cases that take more seconds")
     parser.add_argument("--traceback", action="store_true")
     options = parser.parse_args()
     without_compilation()
     logging.getLogger("pymc").setLevel(logging.CRITICAL)
     begun = time.perf_counter()
-    found, errors = results(options.only, options.tell)
+    found, errors = results(options.only)
     seconds = time.perf_counter() - begun
     if options.write:
         np.savez_compressed(options.write, **found)
     lines = []
     if options.compare:
+        ran = tuple(f"{name}/" for name in CASES if re.search(options.only, name))
         with np.load(options.compare) as file:
             before = {name: file[name] for name in file.files}
-        ran = [name for name in CASES if re.search(options.only, name)]
-        names = [name for name in before if any(name.startswith(f"{one}/") for one in ran)]
-        lines = differences(before, found, names)
+        lines = list(differences({name: old for name, old in before.items() if name.startswith(ran)}, found))
         errors = {name: error for name, error in errors.items() if f"{name}/error" not in before}
         print("\n".join(lines))
     for name, error in errors.items() if options.compare or options.traceback else ():

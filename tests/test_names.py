@@ -4,25 +4,24 @@ import pytest
 
 import pymc_nrm as nrm
 
+OLD = {
+    "density": "predictive_density",
+    "log_density": "log_predictive_density",
+    "samplers": "steps",
+    "predictions": "posterior",
+    "priors": "the method learned of every family",
+    "tree_families": "families.diffusion",
+    "elicitation": "recipes.elicitation",
+    "estimators": "recipes.estimator",
+    "predict_labels": "cluster_probabilities",
+    "sample_components": "sample_cluster_parameters",
+}
 
-@pytest.mark.parametrize(
-    ("module", "before", "now"),
-    [
-        (nrm, "density", "predictive_density"),
-        (nrm, "log_density", "log_predictive_density"),
-        (nrm, "samplers", "steps"),
-        (nrm, "predictions", "posterior"),
-        (nrm, "priors", "the method learned of every family"),
-        (nrm, "tree_families", "families.diffusion"),
-        (nrm, "elicitation", "recipes.elicitation"),
-        (nrm, "estimators", "recipes.estimator"),
-        (nrm, "predict_labels", "cluster_probabilities"),
-        (nrm, "sample_components", "sample_cluster_parameters"),
-    ],
-)
-def test_old_name(module, before, now):
-    with pytest.raises(AttributeError, match=f"{before} is {now} now"):
-        getattr(module, before)
+
+@pytest.mark.parametrize("name", OLD)
+def test_old_name(name):
+    with pytest.raises(AttributeError, match=f"{name} is {OLD[name]} now"):
+        getattr(nrm, name)
 
 
 def test_unknown_name():

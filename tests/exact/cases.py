@@ -69,7 +69,7 @@ class Data(NamedTuple):
 
 
 # The rows of the fast tests; all others are slow.
-FAST = ("NormalGamma, missing", "PoissonGamma", "NGG", "PY below 0")
+FAST = ("NormalGamma, missing", "NGG", "PY below 0")
 
 _nan = np.nan
 

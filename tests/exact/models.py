@@ -1,11 +1,11 @@
 """Models of the cases, and runs of steps on their points as ``pm.sample`` makes them."""
 
 import functools
-import zlib
 
 import numpy as np
 import pymc as pm
 from cases import FAMILIES, MEASURES
+from helpers import seeded
 from laws import assert_law, posterior
 
 from pymc_nrm.measures.base import log_joint_term, weights
@@ -28,10 +28,10 @@ def make_model(measure, family):
     return model
 
 
-def run(step, n, rng, n_draws=DRAWS):
-    """Labels of several chains of one step, shape (CHAINS, n_draws, n), and its statistics."""
+def run(step, n, rng, n_draws=DRAWS, apart=None):
+    """Labels of chains of one step from items together and apart, shape (CHAINS, n_draws, n), and its statistics."""
     chains, statistics = [], []
-    for start in (np.zeros(n, dtype=np.int64), np.arange(n)):
+    for start in (np.zeros(n, dtype=np.int64), np.arange(n) if apart is None else apart):
         step.setup_chain(rng.spawn(1)[0], 0, n_draws)
         point = {"z": start}
         draws = []
@@ -49,7 +49,7 @@ def check_step(measure, family, step_class, **options):
     partitions, probabilities = posterior(measure, family)
     with model:
         step = step_class([model["z"]], rng=1, **options)
-    rng = np.random.default_rng(zlib.crc32(f"{measure} {family} {step.name} {options.keys()}".encode()))
+    rng = seeded(measure, family, step.name, options.keys())
     labels, statistics = run(step, partitions.shape[1], rng)
     assert_law(labels, partitions, probabilities)
     # Every draw of u is given the partition before the moves, so its law is also that of u given the data.

@@ -1,28 +1,19 @@
 """All trees over a few items, their prior law by the prediction rule, and chains of the kernels of diffusions."""
 
-import itertools
-
 import numpy as np
+from helpers import all_chains
 
 from pymc_nrm.families.diffusion.draws import whitened_tree
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.moves.nested.diffusion_moves import move_item, new_work
 from pymc_nrm.moves.nested.diffusion_split_merge import split_or_merge
 from pymc_nrm.moves.nested.diffusion_sweep import diffusion_sweep, random_regraft
-from pymc_nrm.partitions.labels import all_partitions
 
 
 def all_trees(n, depth):
     """Paths of all trees, shape (n_trees, n, depth); the label of a node is its first item."""
-    partitions = all_partitions(n)
-    firsts = np.array([[np.flatnonzero(row == label)[0] for label in row] for row in partitions])
-    # A partition is finer than another if items with equal labels here have equal labels there.
-    chains = [
-        chain
-        for chain in itertools.product(firsts, repeat=depth)
-        if all((above == above[below]).all() for above, below in itertools.pairwise(chain))
-    ]
-    return np.array(chains).transpose(0, 2, 1)
+    trees = [[[np.flatnonzero(row == label)[0] for label in row] for row in chain] for chain in all_chains(n, depth)]
+    return np.array(trees).transpose(0, 2, 1)
 
 
 def log_prior(paths, levels):

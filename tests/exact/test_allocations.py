@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cases import rows
 from scipy.special import expit
 
 from pymc_nrm.families import NormalGamma, NormalWishart, PoissonGamma
@@ -40,7 +41,7 @@ def allocate(case, n_scans, seed, goals):
     return sides, placed, log_q
 
 
-@pytest.fixture(params=["PoissonGamma", "NormalGamma", pytest.param("NormalWishart", marks=pytest.mark.slow)])
+@pytest.fixture(params=rows(CASES, ["NormalGamma"]))
 def case(request):
     return request.param
 

@@ -1,10 +1,9 @@
 """Every move of a flat partition by itself, for every family, against the enumerated law given u."""
 
-import zlib
-
 import numpy as np
 import pytest
 from cases import MEASURES, TREE_MOVES
+from helpers import random_merges, seeded
 from laws import CHAINS, assert_law, inputs, law_given_u, posterior
 
 from pymc_nrm.measures.base import weights
@@ -23,12 +22,7 @@ N_STARTS, N_DRAWS = 24_000, 8_000
 
 def random_guide(rng, n, family, data):
     """Moves are exact with any tree, which only decides how fast they mix."""
-    roots, merges = list(range(n)), []
-    for k in range(n - 1):
-        i, j = rng.choice(len(roots), size=2, replace=False)
-        merges.append((roots[i], roots[j]))
-        roots = [root for position, root in enumerate(roots) if position not in (i, j)] + [n + k]
-    return make_guide(build_tree(merges, rng.normal(size=n - 1)), family, data)
+    return make_guide(build_tree(random_merges(rng, n), rng.normal(size=n - 1)), family, data)
 
 
 def tree_move(name, n_moves):
@@ -57,10 +51,6 @@ MOVES = {
 }
 
 
-def rng_of(*names):
-    return np.random.default_rng(zlib.crc32(" ".join(map(str, names)).encode()))
-
-
 def move_once(rng, start, table, family, data, guide, move):
     """Labels after one call of a kernel."""
     kernel, options = MOVES[move]
@@ -77,7 +67,7 @@ def test_posterior_is_spread_out(family, measure):
 @pytest.mark.parametrize("move", MOVES)
 def test_move_leaves_the_law_given_u_invariant(family, move):
     partitions, probabilities = law_given_u("NGG", family, U)
-    n, rng = partitions.shape[1], rng_of(family, move)
+    n, rng = partitions.shape[1], seeded(family, move)
     starts = partitions[rng.choice(len(partitions), size=N_STARTS, p=probabilities)]
     table = weights(MEASURES["NGG"], n, np.log(U))
     ends = []
@@ -95,7 +85,7 @@ def test_gibbs_moves_alone_reach_the_law_given_u(measure, move):
     n = partitions.shape[1]
     table = weights(MEASURES[measure], n, np.log(U))
     draws = []
-    for labels, rng in zip((np.zeros(n, dtype=np.int64), np.arange(n)), rng_of(measure, move).spawn(2), strict=True):
+    for labels, rng in zip((np.zeros(n, dtype=np.int64), np.arange(n)), seeded(measure, move).spawn(2), strict=True):
         guide, chain = random_guide(rng, n, *inputs(family)), []
         for _ in range(N_DRAWS):
             labels = move_once(rng, labels, table, *inputs(family), guide, move)

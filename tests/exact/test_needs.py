@@ -8,7 +8,6 @@ from cases import FAMILIES
 
 import pymc_nrm as nrm
 from pymc_nrm.families import PoissonGamma, base, conjugate
-from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.measures.base import weights
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
 from pymc_nrm.testing import exact_posterior, kernel_inputs
@@ -100,8 +99,3 @@ def test_a_mixture_needs_a_symbolic_likelihood():
     base.log_likelihood.register(Silent)(base.log_likelihood.dispatch(object))
     with pytest.raises(NotImplementedError, match="Silent has no log_likelihood, which Mixture needs"):
         model_of(Silent())
-
-
-def test_steps_declare_what_they_need():
-    assert log_marginal not in nrm.MarginalGibbs.needs
-    assert log_marginal in nrm.TreeGuided.needs

@@ -7,10 +7,11 @@ import pymc as pm
 import pytest
 from scipy import stats
 from scipy.special import gammaln, logsumexp
+from slot_laws import check_mean, check_slots, law_of_slots
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
-from pymc_nrm.testing import largest_z, mean_and_error, z_scores
+from pymc_nrm.testing import largest_z, z_scores
 
 pytestmark = pytest.mark.slow
 
@@ -25,12 +26,6 @@ def log_marginal(y):
 
 def log_marginals(labels, y):
     return sum(log_marginal(y[labels == cluster]) for cluster in range(labels.max() + 1))
-
-
-def check_mean(name, values, expected):
-    """Compare the mean of draws, shape (chains, draws), with its exact value."""
-    mean, error, degrees = mean_and_error(values)
-    assert abs(mean - expected) / error < stats.t.isf(5e-6, degrees), (name, mean, expected, error)
 
 
 def check(idata, name, partitions, log_p, hyperparameters):
@@ -165,34 +160,6 @@ def test_hierarchical_dirichlet_process(groups):
             check_mean(f"count {y} in group {group}", found.reshape(idata["posterior"]["gamma"].shape), expected)
 
 
-def law_of_slots(y, measure, log_joint_of_pair):
-    """Probabilities of the slots, 0 or 1, of all items, and the mean of each of both parameters given slots."""
-    slots = np.array(list(itertools.product(range(2), repeat=len(y))))
-    totals, means = [], []
-    for row in slots:
-        grids, log_p = log_joint_of_pair(row)
-        # Both ways to number two clusters, and both slots of a single one, share the probability of a partition.
-        k = len(set(row))
-        log_prior = {1: 0.0, 2: np.log(measure.concentration + measure.discount)}[k]
-        log_prior += sum(gammaln(m - measure.discount) - gammaln(1 - measure.discount) for m in np.bincount(row) if m)
-        log_p = log_p + log_prior - np.log(2)
-        totals.append(logsumexp(log_p))
-        means.append([(np.exp(log_p - totals[-1]) * values).sum() for values in grids])
-    p = np.exp(totals - logsumexp(totals))
-    return slots, p, p @ np.array(means)
-
-
-def check_slots(idata, name, slots, p, means):
-    drawn = idata["posterior"]["z"].values
-    for row, probability in zip(slots, p, strict=True):
-        share = (drawn == row).all(axis=-1).astype(float)
-        mean, error, degrees = mean_and_error(share)
-        least = np.sqrt(probability * (1 - probability) / share.size)
-        assert abs(mean - probability) / max(error, least) < stats.t.isf(5e-6, degrees), (row, mean, probability)
-    for k in range(2):
-        check_mean(name, idata["posterior"][name].values[..., k], means[k])
-
-
 def test_slots_of_bounded_support():
     """Uniform data on (0, width): widths below an item of their slot have probability zero."""
     y, measure = np.array([0.4, 0.9, 2.5, 3.1]), nrm.PitmanYorProcess(0.2, 0.7)
@@ -211,7 +178,8 @@ def test_slots_of_bounded_support():
         width = pm.Gamma("width", 2, 1 / 1.5, shape=2, initval=[4.0, 4.0])
         pm.Uniform("y", 0.0, width[z], observed=y)
         idata = nrm.sample(10_000, random_seed=4, **OPTIONS)
-    check_slots(idata, "width", *law_of_slots(y, measure, log_joint))
+    posterior = idata["posterior"]
+    check_slots(posterior["z"].values, posterior["width"].values, *law_of_slots(len(y), measure, log_joint))
 
 
 def test_slots_in_order():
@@ -232,7 +200,8 @@ def test_slots_in_order():
         mu = pm.Normal("mu", 0, 2, shape=2, transform=ordered, initval=[-1.0, 1.0])
         pm.Normal("y", mu[z], sd, observed=y)
         idata = nrm.sample(10_000, random_seed=5, **OPTIONS)
-    check_slots(idata, "mu", *law_of_slots(y, measure, log_joint))
+    posterior = idata["posterior"]
+    check_slots(posterior["z"].values, posterior["mu"].values, *law_of_slots(len(y), measure, log_joint))
 
 
 def test_new_data_are_those_of_a_new_model():

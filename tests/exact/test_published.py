@@ -2,11 +2,11 @@
 
 import functools
 import warnings
-import zlib
 
 import numpy as np
 import pytest
 from cases import FAMILIES, MEASURES, Data
+from helpers import random_merges, seeded
 from laws import CHAINS, assert_law, draw_tables
 from models import make_model, run
 
@@ -98,19 +98,11 @@ def published_chain(rng, forest, tables, family, data, n_global, n_levels, n_dra
 
 def random_tree(rng, n):
     """A tree of random shape, some of its nodes with d > 1."""
-    nodes, merges = list(range(n)), []
-    for k in range(n - 1):
-        merges.append([nodes.pop(int(rng.integers(len(nodes)))) for _ in range(2)])
-        nodes.append(n + k)
-    return build_tree(merges, rng.normal(size=n - 1))
+    return build_tree(random_merges(rng, n), rng.normal(size=n - 1))
 
 
 def starts(n):
     return [np.zeros(n, dtype=np.int64), np.arange(n), np.arange(n) % 2, np.arange(n) // 2]
-
-
-def seeded(*names):
-    return np.random.default_rng(zlib.crc32(" ".join(map(str, names)).encode()))
 
 
 @pytest.fixture(

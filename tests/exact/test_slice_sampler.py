@@ -1,13 +1,13 @@
 """The kernels of the slice sampler: jumps against their intensity, and labels against enumerated laws given u."""
 
 import math
-import zlib
 from itertools import pairwise
 
 import numpy as np
 import pymc as pm
 import pytest
 from cases import FAMILIES, MEASURES
+from helpers import seeded
 from laws import CHAINS, assert_law, inputs, posterior
 from scipy.integrate import quad
 from scipy.special import logsumexp
@@ -50,7 +50,7 @@ def law_given_table(family, table):
 
 def assert_invariant(family, partitions, probabilities, table, options=ALL):
     """Assert that an update turns draws from a law into draws from it; return the share of items that were kept."""
-    rng = np.random.default_rng(zlib.crc32(f"{family} {table.join}".encode()))
+    rng = seeded(family, table.join)
     starts = partitions[rng.choice(len(partitions), size=N_STARTS, p=probabilities)]
     ends, n_kept = np.empty_like(starts), 0
     for t, start in enumerate(starts):
@@ -87,7 +87,7 @@ def test_jumps_have_their_intensity(sigma, level):
     expected = np.array([quad(intensity, low, high)[0] for low, high in pairwise(edges)])
     law = JumpLaw(math.log(3.0 / expected.sum()), sigma)
     expected *= 3.0 / expected.sum()
-    rng = np.random.default_rng(zlib.crc32(f"{sigma} {level}".encode()))
+    rng = seeded(sigma, level)
     counts = []
     for _ in range(4000):
         jumps = jumps_above(rng, law, level)

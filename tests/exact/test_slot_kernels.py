@@ -2,12 +2,12 @@
 
 import functools
 import math
-import zlib
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from cases import MEASURES
+from helpers import seeded
 from laws import CHAINS, assert_law, draw_tables
 from scipy.special import logsumexp
 from scipy.stats import chisquare
@@ -119,7 +119,6 @@ def tables_of(measure):
 def run(case, measure, log_ratio=None):
     """Canonical labels of all chains, and slots of all draws."""
     family, data = (NoData(0.0), NoRows(0.0)) if case.mixture == "none" else kernel_inputs(*MIXTURES[case.mixture])
-    seed = zlib.crc32(f"{case} {measure}".encode())
     starts = [np.zeros(5), np.arange(5) % case.max_clusters, np.arange(5) % 2, np.full(5, case.max_clusters - 1)]
     ratio = log_truncation(case.max_clusters, case.mean_empty) if log_ratio is None else log_ratio
     slots = np.array(
@@ -135,9 +134,7 @@ def run(case, measure, log_ratio=None):
                 case.mean_empty,
                 DRAWS,
             )[20:]
-            for rng, start, table in zip(
-                np.random.default_rng(seed).spawn(CHAINS), starts, tables_of(measure), strict=True
-            )
+            for rng, start, table in zip(seeded(case, measure).spawn(CHAINS), starts, tables_of(measure), strict=True)
         ]
     )
     labels = np.array([canonical_labels(row) for row in slots.reshape(-1, 5)]).reshape(slots.shape)

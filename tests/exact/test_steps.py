@@ -39,7 +39,7 @@ def test_log_probability_of_the_model_is_the_enumerated_one(family, measure):
 
 
 # Without data kernels have to be compiled again.
-@pytest.mark.parametrize("sampler", rows(("gibbs", "slice", "sequential", "3 scans", "tree"), ("gibbs", "slice")))
+@pytest.mark.parametrize("sampler", rows(("gibbs", "slice", "sequential", "3 scans", "tree"), ("gibbs",)))
 @pytest.mark.parametrize("n", rows((1, 2, 4), (4,)))
 def test_step_has_the_prior_law_without_data(sampler, n, measure):
     step_class, options = SAMPLERS[sampler]
@@ -56,16 +56,16 @@ def test_step_has_the_prior_law_without_data(sampler, n, measure):
 
 def test_log_joint_is_that_of_the_draw_and_its_u(measure):
     """``log p(X, partition, u) = log p(X | partition) + log p(partition, u)``, the first term by PyMC."""
-    model = make_model(measure, "PoissonGamma")
+    model = make_model(measure, "NormalGamma, missing")
     with model:
         step = SplitMerge([model["z"]], rng=1)
     log_likelihood = model.compile_logp(vars=model.observed_RVs)
-    point = {"z": np.zeros(4, dtype=np.int64)}
+    point = {"z": np.zeros(5, dtype=np.int64)}
     for _ in range(20):
         point, [stats] = step.step(point)
         log_u = np.log(stats["u"])
-        log_p = log_likelihood(point) + log_joint_term(MEASURES[measure], 4, log_u)
-        log_p += weights(MEASURES[measure], 4, log_u).moment[label_counts(point["z"])].sum()
+        log_p = log_likelihood(point) + log_joint_term(MEASURES[measure], 5, log_u)
+        log_p += weights(MEASURES[measure], 5, log_u).moment[label_counts(point["z"])].sum()
         assert stats["log_joint"] == pytest.approx(log_p, rel=1e-10)
-        shares = label_counts(point["z"]) / 4
+        shares = label_counts(point["z"]) / 5
         assert stats["entropy"] == pytest.approx(-(shares * np.log(shares)).sum(), abs=1e-12)

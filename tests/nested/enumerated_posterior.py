@@ -1,13 +1,11 @@
 """All values of nested partitions of a few items, their posterior, and the comparison of draws with it."""
 
 import functools
-import zlib
 
 import numpy as np
+from helpers import log_density, refines, seeded
 
 from pymc_nrm.families import BernoulliBeta, NormalWishart
-from pymc_nrm.families.base import add_item, statistics_size
-from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.moves.nested.sweep import Sweep, sweep
 from pymc_nrm.partitions.labels import all_partitions
@@ -41,16 +39,12 @@ TREES = {
 }
 
 
-def _refines(fine, coarse):
-    return all(len(set(coarse[fine == label])) == 1 for label in set(fine))
-
-
 @functools.cache
 def all_values(n, depth, has_weights):
     """Every value of a nested partition of n items, shape (n_values, n, width)."""
     partitions = all_partitions(n)
     finer = {
-        tuple(coarse): [fine for fine in partitions if _refines(fine, coarse)] for coarse in map(np.array, partitions)
+        tuple(coarse): [fine for fine in partitions if refines(fine, coarse)] for coarse in map(np.array, partitions)
     }
     chains = [[np.zeros(n, dtype=np.int64)]]
     for _ in range(depth):
@@ -65,7 +59,7 @@ def all_values(n, depth, has_weights):
                     [*chain, fine]
                     for chain in tables
                     for fine in finer[tuple(chain[-1])]
-                    if _refines(fine, nodes[level])
+                    if refines(fine, nodes[level])
                 ]
         values += [np.column_stack([*nodes, *chain[::-1]]) for chain in tables]
     return np.array(values)
@@ -89,17 +83,6 @@ def law(case):
 def inputs(family, n):
     own, X = FAMILIES[family]
     return kernel_inputs(own, X[:n])
-
-
-def log_density(own, data, labels):
-    """Log density of data given the clusters of the items."""
-    total = 0.0
-    for label in set(labels):
-        row = np.zeros(statistics_size(own))
-        for item in np.flatnonzero(labels == label):
-            add_item(own, row, data, item, 1.0)
-        total += log_marginal(own, row)
-    return total
 
 
 @functools.cache
@@ -126,10 +109,6 @@ def assert_law(draws, index, p):
     rows = np.array([index[value.tobytes()] for value in draws.reshape(-1, *draws.shape[-2:])])
     scores = z_scores(rows.reshape(CHAINS, -1, 1), np.arange(len(p))[:, None], p)
     assert np.abs(scores).max() < largest_z((CHAINS, len(rows) // CHAINS), scores.size)
-
-
-def seeded(*names):
-    return np.random.default_rng(zlib.crc32(" ".join(map(str, names)).encode()))
 
 
 @kernel

@@ -10,7 +10,7 @@ import pymc_nrm as nrm
 X = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0]])
 GROUPS = ["b", "a", "b", "c", "a"]
 FAMILY = nrm.BernoulliBeta(0.6, 0.6)
-OPTIONS = {"draws": 100, "tune": 100, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False}
+OPTIONS = {"draws": 50, "tune": 50, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False}
 
 
 def make_model(groups=GROUPS, **kwargs):
@@ -29,7 +29,7 @@ def idata():
 
 def test_sampling_keeps_the_groups(idata):
     h = idata.posterior["h"]
-    assert h.shape == (2, 100, 5, 3)
+    assert h.shape == (2, 50, 5, 3)
     assert (h[..., 0] == [0, 1, 0, 2, 1]).all()
     np.testing.assert_array_equal(h[..., -1].max("item") + 1, idata.posterior["h_n_components"])
     assert len(np.unique(h[..., -1].values.reshape(-1, 5), axis=0)) > 5
@@ -48,7 +48,7 @@ def test_components_are_a_flat_partition(idata):
     assert "h_components_n_clusters" in nrm.without_labels(idata).posterior
     with make_model():
         replicated = pm.sample_posterior_predictive(idata, random_seed=1, progressbar=False)
-    assert replicated.posterior_predictive["x"].shape == (2, 100, 5, 3)
+    assert replicated.posterior_predictive["x"].shape == (2, 50, 5, 3)
 
 
 def test_starts():

@@ -33,7 +33,7 @@ OF_PATHS = ("items", "seats", "components", "arrangement", "all")
 @pytest.mark.parametrize("name", ["items", "all"])
 @pytest.mark.parametrize("case", ["3 items, depth 1", "3 items, depth 2, discounts", *PATHS])
 def test_chain_has_the_posterior_law(case, name, family):
-    check_chain(case, family, KERNELS[name], 20_000)
+    check_chain(case, family, KERNELS[name], 10_000)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_chain_has_the_posterior_law(case, name, family):
 )
 def test_kernel_leaves_the_posterior_invariant(case, name):
     # Few states tell customers from items in the weights of a level.
-    check_invariance(case, "BernoulliBeta", KERNELS[name], 300_000 if name == "levels" else 60_000)
+    check_invariance(case, "BernoulliBeta", KERNELS[name], 300_000 if name == "levels" else 30_000)
 
 
 @pytest.mark.slow

@@ -51,8 +51,8 @@ def test_forward_draws():
 @pytest.mark.parametrize("storage", ["full", pytest.param("compact", marks=pytest.mark.slow)])
 def test_sampling_with_weights(storage):
     model = with_weights()
-    idata = nrm.sample(25, tune=25, chains=2, cores=1, random_seed=1, model=model, quiet=True, label_storage=storage)
-    assert idata.posterior["h"].shape == (2, 25, 5, 5)
+    idata = nrm.sample(12, tune=12, chains=2, cores=1, random_seed=1, model=model, quiet=True, label_storage=storage)
+    assert idata.posterior["h"].shape == (2, 12, 5, 5)
     assert idata.posterior["h"].attrs["nested_partition"] == 2
     assert {"log_joint", "n_nodes", "n_components", "partition_number"} <= set(idata.sample_stats.data_vars)
     assert (idata.sample_stats["n_components"] == idata.posterior["h"][..., -1].max("item") + 1).all()
@@ -94,8 +94,8 @@ def test_log_joint_is_that_of_the_model(kind):
 
 def test_sampling_with_a_tree_family():
     model = with_tree_family()
-    idata = nrm.sample(25, tune=25, chains=1, cores=1, random_seed=1, model=model, quiet=True)
-    assert idata.posterior["t"].shape == (1, 25, 5, 2)
+    idata = nrm.sample(12, tune=12, chains=1, cores=1, random_seed=1, model=model, quiet=True)
+    assert idata.posterior["t"].shape == (1, 12, 5, 2)
     assert idata.posterior["t"].attrs["nested_partition"] == 2
     assert "n_components" not in idata.sample_stats
 

@@ -281,7 +281,7 @@ def test_one_item_leaves_the_prior(case):
 @pytest.mark.parametrize("case", rows_of("BernoulliBeta", *GROUPS, "IndependentNormalDiffusion"))
 def test_new_items_have_the_law_of_the_model(case):
     """Labels of two new items against ratios of the prior law."""
-    value, n_draws = some_values(case, 2)[4], 20_000
+    value, n_draws = some_values(case, 2)[4], 8_000
     groups = GROUPS[case][1][-2:] if case in GROUPS else ()
     longer = extensions(case, value, 2, groups)
     log_p = prior_of(case, 2 if case in GROUPS else 4, groups)
@@ -298,7 +298,7 @@ def test_new_items_have_the_law_of_the_model(case):
 
 
 def test_data_of_new_items_have_the_predictive_law():
-    case, n_draws = "BernoulliBeta", 20_000
+    case, n_draws = "BernoulliBeta", 8_000
     value = some_values(case)[3]
     draws = posterior(np.broadcast_to(value, (n_draws, *value.shape)))
     model = make_model(case)

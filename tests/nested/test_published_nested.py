@@ -6,7 +6,8 @@ import warnings
 import numpy as np
 import pymc as pm
 import pytest
-from enumerated_posterior import CHAINS, assert_law, draw_chain, inputs, law, posterior, seeded
+from enumerated_posterior import CHAINS, assert_law, draw_chain, inputs, law, posterior
+from helpers import seeded
 from test_nested_model import X
 
 import pymc_nrm as nrm

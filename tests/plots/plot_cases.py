@@ -1,16 +1,22 @@
 """Draws, data and trees for plots, made without sampling."""
 
 import numpy as np
+import pymc as pm
 import xarray as xr
 
 from pymc_nrm.families import NormalGamma
-from pymc_nrm.measures import DirichletProcess
+from pymc_nrm.measures import DirichletProcess, NormalizedInverseGaussian
 from pymc_nrm.moves.guide_trees.tree import build_tree, cut_tree
 from pymc_nrm.trees.clustering import bhc
 from pymc_nrm.trees.clustering_result import Dendrogram
 
 TRUE = np.repeat([0, 1, 2, 3], [12, 8, 6, 1])
 N = len(TRUE)
+PRIORS = {
+    "DP": DirichletProcess(1),
+    "DP, unknown alpha": DirichletProcess(pm.Gamma.dist(2, 1)),
+    "NIG": NormalizedInverseGaussian(0.2),
+}
 
 
 def in_order(labels):

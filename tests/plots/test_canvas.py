@@ -5,10 +5,10 @@ import re
 import warnings
 
 import numpy as np
-import pymc as pm
 import pytest
 import xarray as xr
 from plot_cases import (
+    PRIORS,
     TRUE,
     N,
     clustered,
@@ -21,7 +21,7 @@ from plot_cases import (
 )
 
 from pymc_nrm import plots
-from pymc_nrm.measures import DirichletProcess, NormalizedInverseGaussian
+from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.plots import plot_n_clusters
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.visuals import bars, integer_ticks, points_dataset, whiskers
@@ -30,11 +30,6 @@ azp = pytest.importorskip("arviz_plots")
 plt, plotly = ("matplotlib",), ("matplotlib", "plotly")
 RNG = np.random.default_rng(4)
 PALE, GAINS = np.linspace(0, 1, N), np.linspace(0, 1, 23)
-PRIORS = {
-    "DP": DirichletProcess(1),
-    "DP, unknown alpha": DirichletProcess(pm.Gamma.dist(2, 1)),
-    "NIG": NormalizedInverseGaussian(0.2),
-}
 LONG_NAMES = ["a long name"] * 12
 
 

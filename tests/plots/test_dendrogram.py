@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from helpers import random_merges
 from plot_cases import clustered, dendrogram_of
 
 from pymc_nrm.plots import plot_dendrogram
@@ -19,11 +20,7 @@ def caterpillar(n, log_d):
 
 
 def random_dendrogram(n, rng):
-    nodes, merges = list(range(n)), []
-    for k in range(n - 1):
-        merges.append([nodes.pop(rng.integers(len(nodes))) for _ in range(2)])
-        nodes.append(n + k)
-    return dendrogram_of(merges, rng.normal(-1.0, 3.0, n - 1))
+    return dendrogram_of(random_merges(rng, n), rng.normal(-1.0, 3.0, n - 1))
 
 
 def lines_of(pc):

@@ -3,9 +3,10 @@
 import numpy as np
 import pymc as pm
 import pytest
+from plot_cases import PRIORS
 from scipy import integrate, stats
 
-from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
+from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.plots.prior_partition import plot_prior_partition
 from pymc_nrm.recipes.elicitation import elicit
 from pymc_nrm.recipes.elicitation.laws import n_clusters_pmf
@@ -13,18 +14,12 @@ from pymc_nrm.recipes.elicitation.prior_laws import drawn_measures, mean_pmf, so
 
 pytest.importorskip("arviz_plots")
 
-MEASURES = {
-    "DP": DirichletProcess(1),
-    "DP, unknown alpha": DirichletProcess(pm.Gamma.dist(2, 1)),
-    "NIG": NormalizedInverseGaussian(0.2),
-}
-
 
 def test_numbers_are_exact():
-    pc = plot_prior_partition(MEASURES, 9, n_draws=20, random_seed=1, backend="none")
+    pc = plot_prior_partition(PRIORS, 9, n_draws=20, random_seed=1, backend="none")
     for name in ("DP", "NIG"):
         bars = pc.viz["bars"]["prior"].sel(measure=name).values
-        measure = MEASURES[name]._replace(alpha=float(MEASURES[name].alpha))
+        measure = PRIORS[name]._replace(alpha=float(PRIORS[name].alpha))
         law = n_clusters_pmf(measure, 9)
         numbers = [int((bar["l_e"][0] + bar["r_e"][0]) / 2) for bar in bars]
         np.testing.assert_allclose([bar["y"][0] for bar in bars], law[np.array(numbers) - 1])
@@ -32,7 +27,7 @@ def test_numbers_are_exact():
         assert mean["x"] == pytest.approx(law @ np.arange(1, 10))
     title = pc.viz["title"]["prior"].sel(measure="DP").item()["string"]
     assert title == "DP\nmean 2.83, sd 1.14"
-    own = plot_prior_partition(MEASURES, 9, n_draws=10, backend="none", visuals={"title": {"text": "mine"}})
+    own = plot_prior_partition(PRIORS, 9, n_draws=10, backend="none", visuals={"title": {"text": "mine"}})
     assert {drawn["string"] for drawn in own.viz["title"]["prior"].values} == {"mine"}
 
 

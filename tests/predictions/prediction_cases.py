@@ -9,11 +9,7 @@ import xarray as xr
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.families.base import add_item, statistics_size
-from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions.labels import all_partitions, label_counts
-from pymc_nrm.testing.enumeration import kernel_inputs
+from pymc_nrm.testing import exact_posterior, log_evidence
 
 MEASURES = {"DP": nrm.DirichletProcess(0.8), "NGG": nrm.NormalizedGeneralizedGamma(0.6, 0.35)}
 
@@ -97,18 +93,8 @@ def draws_of(labels, **variables):
 
 def joint_table(measure, family, X):
     """All partitions of the items of X, and the log joint densities of partition and data."""
-    family, data = kernel_inputs(family, X)
-    first = X[0] if isinstance(X, list) else X
-    partitions = all_partitions(first.shape[0])
-    log_p = np.empty(len(partitions))
-    for row, labels in enumerate(partitions):
-        log_p[row] = log_eppf(measure, label_counts(labels))
-        for cluster in range(labels.max() + 1):
-            statistics = np.zeros(statistics_size(family))
-            for item in np.flatnonzero(labels == cluster):
-                add_item(family, statistics, data, item, 1.0)
-            log_p[row] += log_marginal(family, statistics)
-    return partitions, log_p
+    partitions, probabilities = exact_posterior(measure, family, X)
+    return partitions, np.log(probabilities) + log_evidence(X, family, measure)
 
 
 def stack(X, row):

@@ -5,13 +5,12 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from helpers import log_density
 from prediction_cases import CASES, MEASURES, Case, draws_of, joint_table, make_model, rows
 from scipy import stats
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
-from pymc_nrm.families.base import add_item, statistics_size
-from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
@@ -118,15 +117,9 @@ def test_items_of_a_kind_that_count_otherwise(labels):
     [draw] = draws
 
     def log_joint(labels, items):
-        family, data = kernel_inputs(case.family, case.X[items])
         clusters = canonical_labels(labels)
-        total = log_eppf(measure, np.bincount(clusters[1:] if 0 in items and 1 in items else clusters))
-        for k in range(clusters.max() + 1):
-            row = np.zeros(statistics_size(family))
-            for item in np.flatnonzero(clusters == k):
-                add_item(family, row, data, item, 1.0)
-            total += log_marginal(family, row)
-        return total
+        prior = log_eppf(measure, np.bincount(clusters[1:] if 0 in items and 1 in items else clusters))
+        return prior + log_density(*kernel_inputs(case.family, case.X[items]), clusters)
 
     for item, value in enumerate(draws.leave_one_out(draw)):
         others = np.delete(np.arange(4), item)

@@ -30,7 +30,7 @@ def model_of(X, items="abcd", kind="flat"):
 def draws_of(model, kind="flat"):
     """A result with these labels, with the observed data as PyMC stores them."""
     with model:
-        idata = pm.sample_prior_predictive(2, random_seed=1)
+        idata = pm.sample_prior_predictive(2, var_names=[rv.name for rv in model.free_RVs], random_seed=1)
     posterior = idata["prior"].to_dataset()
     if kind != "groups":
         posterior["z"] = posterior["z"].copy(data=LABELS)

@@ -7,11 +7,10 @@ import math
 
 import numpy as np
 import pytest
+from helpers import log_marginal_of, random_merges
 from scipy import sparse
 
 from pymc_nrm.families import MultinomialDirichlet, NormalGamma
-from pymc_nrm.families.base import add_item, statistics_size
-from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures import (
     DirichletProcess,
@@ -49,11 +48,7 @@ ROWS = ["NormalGamma", pytest.param("MultinomialDirichlet", marks=pytest.mark.sl
 
 def random_tree(rng, n, log_d=None):
     """A tree whose merges are drawn at random."""
-    nodes, merges = list(range(n)), []
-    for k in range(n - 1):
-        merges.append([nodes.pop(rng.integers(len(nodes))) for _ in range(2)])
-        nodes.append(n + k)
-    return build_tree(merges, log_d)
+    return build_tree(random_merges(rng, n), log_d)
 
 
 @functools.cache
@@ -68,10 +63,7 @@ def log_marginals(family, X):
     table = {}
     for size in range(1, n + 1):
         for items in itertools.combinations(range(n), size):
-            statistics = np.zeros(statistics_size(family))
-            for item in items:
-                add_item(family, statistics, data, item, 1.0)
-            table[frozenset(items)] = float(log_marginal(family, statistics))
+            table[frozenset(items)] = log_marginal_of(family, data, items)
     return table, family, data
 
 

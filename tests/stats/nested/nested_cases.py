@@ -1,11 +1,11 @@
-"""Nested partitions made without sampling, and all nested partitions of few items."""
+"""Nested partitions made without sampling."""
 
 import itertools
 
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.partitions.labels import all_partitions, canonical_labels
+from pymc_nrm.partitions.labels import canonical_labels
 
 
 def draw_paths(rng, n, n_levels, alpha=1.0):
@@ -52,17 +52,6 @@ def noisy_draws(rng, truth, n_draws=40, n_chains=2, moved=0.15):
             paths[i, level:] = 1000 + i
         values[chain, draw] = paths
     return xr.DataArray(values, dims=("chain", "draw", "item", "level"), name="h")
-
-
-def all_chains(n, n_levels):
-    """All nested partitions, shape (number, n_levels, n)."""
-    partitions = np.array(list(all_partitions(n)))
-    rows = itertools.product(partitions, repeat=n_levels)
-    return np.array([one for one in rows if all(refines(below, above) for above, below in itertools.pairwise(one))])
-
-
-def refines(below, above):
-    return len(set(zip(below.tolist(), above.tolist(), strict=True))) == below.max() + 1
 
 
 def sets_of(chain):

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 import xarray as xr
-from nested_cases import all_chains, canonical_levels, noisy_draws, random_draws, sets_of
+from helpers import all_chains
+from nested_cases import canonical_levels, noisy_draws, random_draws, sets_of
 
 from pymc_nrm.stats import ItemTree, clade_probability, consensus_tree, maximum_clade_credibility, nested_point_estimate
 from pymc_nrm.stats.nested.nested_point_estimate import chain_losses, minimise_nested

@@ -1,0 +1,48 @@
+"""What tests of several folders share: trees, seeds from names, densities cluster by cluster, nested partitions."""
+
+import itertools
+import zlib
+
+import numpy as np
+
+from pymc_nrm.families.base import add_item, statistics_size
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.partitions.labels import all_partitions
+
+
+def random_merges(rng, n):
+    """Merges of a tree of random shape over n items."""
+    nodes, merges = list(range(n)), []
+    for k in range(n - 1):
+        merges.append([nodes.pop(int(rng.integers(len(nodes)))) for _ in range(2)])
+        nodes.append(n + k)
+    return merges
+
+
+def all_chains(n, n_levels):
+    """All nested partitions, shape (number, n_levels, n)."""
+    rows = itertools.product(all_partitions(n), repeat=n_levels)
+    return np.array([one for one in rows if all(refines(below, above) for above, below in itertools.pairwise(one))])
+
+
+def refines(below, above):
+    """Whether items that share a cluster of one partition share one of another."""
+    return len(set(zip(below.tolist(), above.tolist(), strict=True))) == below.max() + 1
+
+
+def seeded(*names):
+    """A generator whose seed depends on names."""
+    return np.random.default_rng(zlib.crc32(" ".join(map(str, names)).encode()))
+
+
+def log_density(family, data, labels):
+    """Log density of the data of kernels given the clusters of the items."""
+    return sum(log_marginal_of(family, data, np.flatnonzero(labels == label)) for label in set(labels))
+
+
+def log_marginal_of(family, data, items):
+    """Log density of the data of kernels of some items that share a cluster."""
+    row = np.zeros(statistics_size(family))
+    for item in items:
+        add_item(family, row, data, item, 1.0)
+    return float(log_marginal(family, row))
