@@ -173,14 +173,9 @@ def cut(path, size):
     os.truncate(path, size if size >= 0 else path.stat().st_size + size)
 
 
-def damage_both_positions(chain):
+def both_positions(chain, damage):
     for position in chain.glob("position_*"):
-        flip_a_byte(position)
-
-
-def remove_both_positions(chain):
-    for position in chain.glob("position_*"):
-        position.unlink()
+        damage(position)
 
 
 @pytest.mark.parametrize(
@@ -191,8 +186,8 @@ def remove_both_positions(chain):
         (lambda chain: cut(chain / "draws", -1), "the last 1 iterations"),
         (lambda chain: flip_a_byte(chain / "draws"), "the last 35 iterations"),
         (lambda chain: (chain / "draws").unlink(), "the last 35 iterations"),
-        (damage_both_positions, "the last 35 iterations"),
-        (remove_both_positions, "the last 35 iterations"),
+        (lambda chain: both_positions(chain, flip_a_byte), "the last 35 iterations"),
+        (lambda chain: both_positions(chain, pathlib.Path.unlink), "the last 35 iterations"),
     ],
 )
 def test_damaged_files_of_a_chain(half_done, fixed, expected_fixed, damage, message, caplog):

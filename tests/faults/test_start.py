@@ -32,7 +32,6 @@ def starts(sample, model, initvals, cores, **kwargs):
     return [int((np.bincount(labels) > 1).sum()) for labels in idata.posterior["z"].values[:, 0]]
 
 
-@pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize("sample", [pm.sample, nrm.sample], ids=["pm", "nrm"])
 @pytest.mark.parametrize(
     ("initvals", "expected"),
@@ -47,9 +46,14 @@ def starts(sample, model, initvals, cores, **kwargs):
     ],
     ids=str,
 )
-def test_start_of_the_user_is_kept(sample, initvals, expected, cores):
-    model = make_model()
-    assert starts(sample, model, initvals, cores, tree_guided=OPTIONS) == expected
+def test_start_of_the_user_is_kept(sample, initvals, expected):
+    assert starts(sample, make_model(), initvals, 1, tree_guided=OPTIONS) == expected
+
+
+@pytest.mark.parametrize("sample", [pm.sample, nrm.sample], ids=["pm", "nrm"])
+@pytest.mark.parametrize(("initvals", "expected"), [(None, [4, 4]), ([{"z": ONE}, {}], [1, 4])], ids=str)
+def test_start_is_kept_in_processes(sample, initvals, expected):
+    assert starts(sample, make_model(), initvals, 2, tree_guided=OPTIONS) == expected
 
 
 @pytest.mark.parametrize("cores", [1, 2])

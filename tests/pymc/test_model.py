@@ -87,13 +87,6 @@ def test_point_logps(model):
     assert logps["z"] == pytest.approx(expected, rel=1e-8)
 
 
-def test_graphviz(model):
-    pytest.importorskip("graphviz")
-    source = model.to_graphviz().source
-    assert "Partition" in source
-    assert "Mixture" in source
-
-
 @pytest.mark.parametrize("initval", [[7, 7, 3, 3, 7], np.array([4.0, 4.0, 0.0, 0.0, 4.0]), [0, 0, 1, 1, 0]])
 def test_initval_of_any_labels(initval):
     with pm.Model() as model:

@@ -10,6 +10,7 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytest
+from same_results import assert_same
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.compilation import same_bits_in_every_process
@@ -26,31 +27,25 @@ def make_model():
     return model
 
 
-def assert_same(first, second):
-    for name in ("alpha", "z"):
-        np.testing.assert_array_equal(first.posterior[name], second.posterior[name])
-    np.testing.assert_array_equal(first.sample_stats["log_joint"], second.sample_stats["log_joint"])
+def sample(seed=3, cores=1, **kwargs):
+    with make_model():
+        return pm.sample(30, tune=30, chains=2, cores=cores, random_seed=seed, **QUIET, **kwargs)
 
 
 @pytest.fixture(scope="module")
 def reference():
-    with make_model():
-        return pm.sample(30, tune=30, chains=2, cores=1, random_seed=3, **QUIET)
+    return sample()
 
 
 def test_same_seed_same_draws(reference):
-    with make_model():
-        again = pm.sample(30, tune=30, chains=2, cores=1, random_seed=3, **QUIET)
-        other = pm.sample(30, tune=30, chains=2, cores=1, random_seed=4, **QUIET)
-    assert_same(reference, again)
+    assert_same(sample(), reference)
+    other = sample(seed=4)
     assert (reference.posterior["z"] != other.posterior["z"]).any()
     assert (reference.posterior["z"][0] != reference.posterior["z"][1]).any()
 
 
 def test_two_processes_give_the_draws_of_one(reference):
-    with make_model():
-        parallel = pm.sample(30, tune=30, chains=2, cores=2, random_seed=3, mp_ctx="fork", **QUIET)
-    assert_same(reference, parallel)
+    assert_same(sample(cores=2, mp_ctx="fork"), reference)
 
 
 SCRIPT = """

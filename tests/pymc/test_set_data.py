@@ -17,16 +17,20 @@ FAMILY = nrm.PoissonGamma(1.0, 0.5)
 MEASURE = nrm.NormalizedInverseGaussian(1.0)
 
 
-def by_shape(counts):
+def by_shape(counts, n=lambda X: X.shape[0], **arguments):
     with pm.Model() as model:
         X = pm.Data("X", counts)
-        z = nrm.Partition("z", MEASURE, n=X.shape[0])
+        z = nrm.Partition("z", MEASURE, n=n(X), **arguments)
         nrm.Mixture("x", z, FAMILY, observed=X)
     return model
 
 
-def by_dims_of_data(counts):
-    with pm.Model() as model:
+def fixed(counts):
+    return by_shape(counts, n=lambda X: len(counts))
+
+
+def by_dims_of_data(counts, coords=None):
+    with pm.Model(coords=coords) as model:
         X = pm.Data("X", counts, dims="item")
         z = nrm.Partition("z", MEASURE, dims="item")
         nrm.Mixture("x", z, FAMILY, observed=X, dims="item")
@@ -34,19 +38,7 @@ def by_dims_of_data(counts):
 
 
 def by_coords(counts):
-    with pm.Model(coords={"item": range(len(counts))}) as model:
-        X = pm.Data("X", counts, dims="item")
-        z = nrm.Partition("z", MEASURE, dims="item")
-        nrm.Mixture("x", z, FAMILY, observed=X, dims="item")
-    return model
-
-
-def fixed(counts):
-    with pm.Model() as model:
-        X = pm.Data("X", counts)
-        z = nrm.Partition("z", MEASURE, n=len(counts))
-        nrm.Mixture("x", z, FAMILY, observed=X)
-    return model
+    return by_dims_of_data(counts, coords={"item": range(len(counts))})
 
 
 FOLLOWING = pytest.mark.parametrize("make", [by_shape, by_dims_of_data, by_coords])
@@ -151,13 +143,10 @@ def test_effects_follow_the_outcome():
     ],
 )
 def test_a_step_names_mixture_partition_and_remedy(n, before, after, message):
-    with pm.Model() as model:
-        X = pm.Data("X", before)
-        z = nrm.Partition("z", MEASURE, n=n(X))
-        nrm.Mixture("x", z, FAMILY, observed=X)
+    model = by_shape(before, n)
     set_counts(model, after)
     with model, pytest.raises(ValueError, match=message):
-        nrm.MarginalGibbs([z])
+        nrm.MarginalGibbs([model["z"]])
 
 
 @pytest.mark.parametrize("counts", [LONGER, SHORTER], ids=["longer", "shorter"])
@@ -168,15 +157,12 @@ def test_the_log_probability_names_data_and_partition(counts):
 
 
 def test_a_start_of_another_length_is_an_error_unless_initvals_replace_it():
-    with pm.Model() as model:
-        X = pm.Data("X", COUNTS)
-        z = nrm.Partition("z", MEASURE, n=X.shape[0], initval=[0, 0, 1, 1])
-        nrm.Mixture("x", z, FAMILY, observed=X)
+    model = by_shape(COUNTS, initval=[0, 0, 1, 1])
     set_counts(model, SHORTER)
     with model, pytest.raises(ValueError, match=r"partition 'z' has 2 items, its start 4 labels.*initvals=\{'z'"):
-        nrm.MarginalGibbs([z])
+        nrm.MarginalGibbs([model["z"]])
     with model:
-        step = nrm.MarginalGibbs([z], initial_point={"z": np.array([0, 1])})
+        step = nrm.MarginalGibbs([model["z"]], initial_point={"z": np.array([0, 1])})
     assert sample(model, step, initvals={"z": [0, 1]}).posterior["z"].shape == (1, 20, 2)
 
 

@@ -8,6 +8,7 @@ import cloudpickle
 import numpy as np
 import pymc as pm
 import pytest
+from same_results import assert_same
 
 import pymc_nrm as nrm
 from pymc_nrm.models.marginal_likelihood import MarginalLikelihood
@@ -30,11 +31,6 @@ def make_model(n=4, K=5):
         slope = pm.Normal("slope", 0, tau, dims="cluster")
         pm.Normal("y", slope[z][subject] * x, 0.5, observed=np.array([2, 1, -1, 0, 1, 1, 0, -2, 1]) * X, shape=x.shape)
     return model
-
-
-def assert_same(first, second):
-    for name in ("alpha", "tau", "slope", "z"):
-        np.testing.assert_array_equal(first.posterior[name], second.posterior[name])
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """The default step beyond its law: start, options, guide trees, going on after a stop, awkward data."""
 
-from pathlib import Path
-
 import numpy as np
 import pymc as pm
 import pytest
@@ -10,8 +8,6 @@ import pymc_nrm as nrm
 from pymc_nrm.moves.tree_guided.cycle import MovesPerCycle
 from pymc_nrm.partitions.labels import is_canonical
 from pymc_nrm.steps.tree_guided import numbers_of_moves
-
-SHARED = Path(__file__).resolve().parents[3] / "shared"
 
 
 def make_model(X, measure=None, **prior):
@@ -157,16 +153,3 @@ def test_awkward_data(X, measure):
         draws, _, stats = run(step, {"z": start}, 25)
         assert all(is_canonical(labels) for labels in draws)
         assert np.isfinite(stats["log_joint"])
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not SHARED.exists(), reason="the data of the experiments are not here")
-def test_expected_number_of_clusters_of_the_toy_set():
-    """The exact posterior mean is 13.60 for the Dirichlet process with the defaults of Lee & Choi (2015)."""
-    X = np.loadtxt(SHARED / "data" / "lee_choi_toy" / "X.txt")
-    with pm.Model():
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=len(X))
-        nrm.Mixture("x", z, nrm.NormalWishart.from_data(X), observed=X)
-        idata = nrm.sample(4000, tune=200, chains=2, random_seed=1, progressbar=False)
-    # An effective sample size above 2000 leaves a standard error below 0.02.
-    assert float(idata.posterior["z_n_clusters"].mean()) == pytest.approx(13.60, abs=0.08)

@@ -9,7 +9,7 @@ import pathlib
 import signal
 import sys
 
-from .campaign import SHARES, Campaign, report
+from .campaign import KINDS, Campaign, report
 
 
 def main():
@@ -17,7 +17,7 @@ def main():
     parser.add_argument("--examples", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--kinds", nargs="+", choices=list(SHARES), default=list(SHARES), help="all by default")
+    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS), help="all by default")
     parser.add_argument("--report", type=pathlib.Path, default=pathlib.Path("attack.md"), help="file for the failures")
     parser.add_argument("--skip", type=int, default=0, help="number of batches done before, which the report tells")
     given = parser.parse_args()

@@ -27,37 +27,26 @@ ADDRESS_SPACE = 8 * 2**30  # bytes; imports and machine code take some two of th
 ALL = tuple(VALUES)
 
 
-# Examples of each kind among a thousand.
-SHARES = {
-    "steps": 300,
-    "priors": 60,
-    "trees": 140,
-    "from_data": 20,
-    "statistics": 220,
-    "predictions": 200,
-    "plots": 50,
-    "runs": 9,
-    "hyperpriors": 1,
-}
-STRATEGIES = {
-    "steps": models.step_cases(ALL),
-    "priors": models.prior_cases(),
-    "trees": tree_calls.tree_cases(ALL),
-    "from_data": tree_calls.from_data_cases(),
-    "statistics": afterwards.statistic_cases(),
-    "predictions": afterwards.prediction_cases(ALL),
-    "plots": afterwards.plot_cases(),
-    "runs": models.run_cases(ALL),
-    "hyperpriors": models.hyperprior_cases(ALL),
+# Examples of each kind among a thousand, and where they come from.
+KINDS = {
+    "steps": (300, models.step_cases(ALL)),
+    "priors": (60, models.prior_cases()),
+    "trees": (140, tree_calls.tree_cases(ALL)),
+    "from_data": (20, tree_calls.from_data_cases()),
+    "statistics": (220, afterwards.statistic_cases()),
+    "predictions": (200, afterwards.prediction_cases(ALL)),
+    "plots": (50, afterwards.plot_cases()),
+    "runs": (9, models.run_cases(ALL)),
+    "hyperpriors": (1, models.hyperprior_cases(ALL)),
 }
 
 
 def batches_of(examples, seed, kinds):
     """Kind, seed and size of the batches of a campaign, in random order."""
     rng, found = np.random.default_rng(seed), []
-    total = sum(SHARES[kind] for kind in kinds)
+    total = sum(KINDS[kind][0] for kind in kinds)
     for kind in kinds:
-        left = -(-examples * SHARES[kind] // total)
+        left = -(-examples * KINDS[kind][0] // total)
         while left > 0:
             found.append((kind, int(rng.integers(2**60)), min(left, BATCH)))
             left -= BATCH
@@ -136,7 +125,7 @@ def _work(batches, following, path):
                 return
             log.write(json.dumps(["batch", number]) + "\n")
             kind, seed, count = batches[number]
-            run_batch(seed, count, STRATEGIES[kind], tell)
+            run_batch(seed, count, KINDS[kind][1], tell)
 
 
 class Campaign:
@@ -148,7 +137,7 @@ class Campaign:
     ----------
     examples, seed, processes : int
     kinds : sequence of str
-        Those of ``SHARES``.
+        Those of ``KINDS``.
     skip : int
         Number of batches to leave out, those that an earlier campaign with the same examples, seed and kinds has done.
     patience : float
@@ -156,7 +145,7 @@ class Campaign:
         limit of a single example may pass unnoticed.  Twenty times as many seconds of any clock count as well.
     """
 
-    def __init__(self, examples, seed, processes=2, kinds=tuple(SHARES), skip=0, patience=15 * SECONDS):
+    def __init__(self, examples, seed, processes=2, kinds=tuple(KINDS), skip=0, patience=15 * SECONDS):
         self.batches, self.processes, self.patience = batches_of(examples, seed, kinds), processes, patience
         self.context = multiprocessing.get_context("spawn")
         self.following = self.context.Value("q", skip)

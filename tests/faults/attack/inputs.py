@@ -117,7 +117,6 @@ class Inputs(NamedTuple):
     X: Text
     n: int
     d: int
-    vector: bool
 
 
 @functools.cache
@@ -243,7 +242,6 @@ def inputs(draw, kinds=tuple(VALUES), hostility=(0, 0, 0, 1, 2, 4)):
     family = draw(families(kind, n, d, hostile))
     measure = draw(measures(hostile if draw(st.booleans()) else 0))
     X = draw(data(VALUES[kind], n, d, hostile))
-    vector = d == 1 and X.is_plain and kind != "MultinomialDirichlet" and draw(st.booleans())
-    if vector:
+    if d == 1 and X.is_plain and kind != "MultinomialDirichlet" and draw(st.booleans()):
         X = Text(f"({X.source})[:, 0]", X.is_plain)
-    return Inputs(family, measure, X, n, d, vector)
+    return Inputs(family, measure, X, n, d)

@@ -146,9 +146,7 @@ def _judge_error(error, case):
         return Outcome("plain input refused", detail, message)
     home = _home(error)
     explicit = home == "pymc_nrm" and isinstance(error, FloatingPointError)
-    if isinstance(error, NEVER) and not explicit:
-        return Outcome("internal error", detail, message)
-    if not isinstance(error, ALLOWED) and not explicit:
+    if not explicit and (isinstance(error, NEVER) or not isinstance(error, ALLOWED)):
         return Outcome("internal error", detail, message)
     if home == "elsewhere":
         return Outcome("error from below", detail, message)

@@ -141,7 +141,7 @@ def models(draw, given, hostile):
 
 
 @st.composite
-def step_cases(draw, kinds, steps=tuple(STEPS), most_draws=4):
+def step_cases(draw, kinds, steps=tuple(STEPS)):
     """A model and some draws by one step, without a run of a sampler."""
     given = draw(inputs(kinds))
     hostile = not draw(st.booleans())
@@ -153,7 +153,7 @@ def step_cases(draw, kinds, steps=tuple(STEPS), most_draws=4):
         step=step,
         start=choose(draw, STARTS).format(n=given.n),
         options=chosen.source,
-        draws=draw(st.integers(1, most_draws)),
+        draws=draw(st.integers(1, 4)),
         seed=draw(st.integers(0, 99)),
     )
     # Ordinary options need not fit each other.
@@ -240,12 +240,6 @@ PRIOR = """\
 measure = {measure}
 with pm.Model() as model:
     z = nrm.Partition("z", measure, n={n})
-    step = nrm.{step}([z], initial_point={{"z": np.zeros({n}, dtype=int)}}, rng=np.random.default_rng({seed}))
-points, statistics = [{{"z": np.zeros({n}, dtype=int)}}], []
-for _ in range(4):
-    point, [row] = step.step(points[-1])
-    points.append(point)
-    statistics.append(row)
 """
 
 
@@ -253,10 +247,7 @@ for _ in range(4):
 def prior_cases(draw, steps=tuple(STEPS)):
     """A partition without data: measures by themselves, at all their extremes."""
     measure = draw(measures(choose(draw, [0, 4, 8])))
-    text = PRIOR.format(
-        measure=measure.source,
-        n=choose(draw, [5, 1, 2, 3, 40]),
-        step=choose(draw, steps),
-        seed=draw(st.integers(0, 99)),
-    )
+    n, step, seed = choose(draw, [5, 1, 2, 3, 40]), choose(draw, steps), draw(st.integers(0, 99))
+    text = PRIOR.format(measure=measure.source, n=n)
+    text += STEP.format(step=step, start=STARTS[0].format(n=n), options="", draws=4, seed=seed)
     return Case("steps", text, NAMES, measure.is_plain)

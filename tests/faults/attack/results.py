@@ -25,18 +25,17 @@ LARGEST_FOR_FRACTIONS = 60
 
 def problem_of(case, namespace):
     """What is wrong with the result of an example, or None."""
-    kind = case.kind
-    if kind == "steps":
-        return steps_problem(namespace)
-    if kind == "runs":
-        return run_problem(namespace)
-    if kind == "trees":
-        return tree_problem(namespace)
-    if kind == "from_data":
-        return from_data_problem(namespace["result"])
-    if kind == "plots":
-        return None if namespace["result"].viz is not None else "an empty collection"
-    return CHECKS.get(kind.removeprefix("nrm."), lambda namespace: None)(namespace)
+    check = CHECKS.get(case.kind.removeprefix("nrm."))
+    return check and check(namespace)
+
+
+def not_finite(**values):
+    """The first of some numbers or arrays that is not finite everywhere, with what it holds, or None."""
+    for name, given in values.items():
+        bad = ~np.isfinite(given)
+        if bad.any():
+            return f"{name} is {np.asarray(given)[bad][:3]}"
+    return None
 
 
 def labels_problem(labels, n=None):
@@ -67,12 +66,9 @@ def steps_problem(namespace):
     family, X = _family_and_values(namespace, n)
     for point, row in zip(points[1:], statistics, strict=True):
         labels = point["z"]
-        problem = labels_problem(labels, n)
+        problem = labels_problem(labels, n) or not_finite(log_joint=row["log_joint"], entropy=row["entropy"])
         if problem is not None:
             return problem
-        for name in ("log_joint", "entropy"):
-            if not np.isfinite(row[name]):
-                return f"{name} is {row[name]}"
         counts = label_counts(labels)
         if row["n_clusters"] != len(counts) or not row["u"] >= 0.0:
             return f"n_clusters is {row['n_clusters']} for {labels.tolist()}, u is {row['u']}"
@@ -191,23 +187,16 @@ def run_problem(namespace):
             problem = labels_problem(labels)
             if problem is not None:
                 return problem
-    for name in ("log_joint", "entropy"):
-        if not np.isfinite(idata.sample_stats[name].values).all():
-            return f"{name} of sample_stats is {idata.sample_stats[name].values.ravel()[:5]}"
-    return None
+    return not_finite(**{name: idata.sample_stats[name].values for name in ("log_joint", "entropy")})
 
 
 def tree_problem(namespace):
     """A tree's labels, evidence and heights; results of functions of trees."""
     tree = namespace["tree"]
-    problem = labels_problem(tree.labels)
+    numbers = {name: getattr(tree, name) for name in ("log_evidence", "log_u", "log_marginal")}
+    problem = labels_problem(tree.labels) or not_finite(**numbers)
     if problem is not None:
         return problem
-    for name in ("log_evidence", "log_u"):
-        if not np.isfinite(getattr(tree, name)):
-            return f"{name} is {getattr(tree, name)}"
-    if not np.isfinite(tree.log_marginal).all():
-        return f"log_marginal is {tree.log_marginal[~np.isfinite(tree.log_marginal)][:3]}"
     result = namespace.get("result")
     if isinstance(result, tuple) and isinstance(result[0], np.ndarray):
         linkage = result[0]
@@ -221,11 +210,12 @@ def tree_problem(namespace):
     return None
 
 
-def from_data_problem(family):
-    for name, value in family._asdict().items():
-        if not np.isfinite(value).all():
-            return f"{name} is {value}"
-    return None
+def _from_data(namespace):
+    return not_finite(**namespace["result"]._asdict())
+
+
+def _plot(namespace):
+    return None if namespace["result"].viz is not None else "an empty collection"
 
 
 def _within(values, low, high, name):
@@ -273,8 +263,9 @@ def _components(namespace):
     for name in ("mean", "variance", "covariance", "probability", "rate"):
         if name in result:
             values = result[name].values[occupied]
-            if not np.isfinite(values).all():
-                return f"{name} is {values[~np.isfinite(values)][:3]}"
+            problem = not_finite(**{name: values})
+            if problem is not None:
+                return problem
             if name in ("variance", "rate", "probability") and (values < 0).any():
                 return f"{name} is {values.min()}"
     return None
@@ -285,15 +276,12 @@ def _log_likelihoods(namespace):
     group = (
         result["log_likelihood"] if isinstance(result, xr.DataTree) and "log_likelihood" in result.children else result
     )
-    values = np.concatenate([np.ravel(array.values) for array in group.data_vars.values()])
-    return None if np.isfinite(values).all() else f"log likelihood is {values[~np.isfinite(values)][:3]}"
+    return not_finite(**{name: array.values for name, array in group.data_vars.items()})
 
 
 def _replications(namespace):
-    for name, values in namespace["result"]["posterior_predictive"].data_vars.items():
-        if not np.isfinite(values.values).all():
-            return f"{name} has {values.values[~np.isfinite(values.values)][:3]}"
-    return None
+    drawn = namespace["result"]["posterior_predictive"]
+    return not_finite(**{name: array.values for name, array in drawn.data_vars.items()})
 
 
 def _random_measure(namespace):
@@ -323,6 +311,11 @@ def _new_labels(namespace):
 
 
 CHECKS = {
+    "steps": steps_problem,
+    "runs": run_problem,
+    "trees": tree_problem,
+    "from_data": _from_data,
+    "plots": _plot,
     "summary": _summary,
     "point_estimate": _point_estimate,
     "similarity": _similarity,
