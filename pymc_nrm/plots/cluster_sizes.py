@@ -35,10 +35,8 @@ def plot_cluster_sizes(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(draws)s
+    %(var_name)s
     ci_prob
     log : bool
         Whether sizes are on a log scale, with 0 below 1.

@@ -56,8 +56,7 @@ def plot_clusters(
         Draws of a partition; None is allowed if `estimate` is given and `uncertainty` is not True.
     X : array_like, DataFrame or DataArray, shape (n,) or (n, d)
         Data; items are left out of plots of features in which they are NaN.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(var_name)s
     estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
         By default that of :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
     components : Dataset, optional

@@ -41,12 +41,10 @@ def plot_distance(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
+    %(draws)s
     estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
         By default that of :func:`~pymc_nrm.stats.point_estimate` for the loss, with ``random_seed=0``.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(var_name)s
     loss : str, optional
         The distance: ``"variation_of_information"``, ``"normalized_variation_of_information"``, ``"binder_loss"`` or
         ``"one_minus_adjusted_rand"``, see :mod:`pymc_nrm.stats.losses`.  By default the loss and costs in the

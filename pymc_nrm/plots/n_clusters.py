@@ -33,10 +33,8 @@ def plot_n_clusters(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(draws)s
+    %(var_name)s
     prior : ElicitedPrior, array_like, shape (K,), or DataTree, Dataset or DataArray, optional
         From :func:`~pymc_nrm.elicit`, probabilities of 1, ..., K clusters, or prior draws of the partition.  Of a
         DataTree, the group ``prior`` is used, as from :func:`pymc.sample_prior_predictive`, or its posterior if there

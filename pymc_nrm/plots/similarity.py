@@ -46,8 +46,7 @@ def plot_similarity(
     ----------
     idata : DataTree, Dataset or DataArray
         Draws of a partition, or of a nested partition.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(var_name)s
     level : int, optional
         The level of a nested partition to show, from 1; required for it, and None for partitions.
     order : {"estimate", "dendrogram"}

@@ -15,7 +15,6 @@ from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.rvs import checked_model, family_of, find_partition
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.docstrings import documented
 from pymc_nrm.posterior.drawing import draw_cluster_rows
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses, summarise_losses
@@ -29,7 +28,6 @@ _PARAMETER_DRAWS = 20
 _POWER = 0.75
 
 
-@documented
 def fused_estimate(
     idata: xr.DataTree | xr.Dataset,
     model: Model,

@@ -30,8 +30,7 @@ def cluster_parameters(
 
     Parameters
     ----------
-    idata : DataTree or Dataset
-        Result of sampling, or its group ``posterior``.
+    %(result)s
     estimate : array_like of int, DataArray, or Dataset with the variable ``labels``, shape (n,), optional
         Labels of the items; by default those of :func:`~pymc_nrm.point_estimate` with seed 0.
     var_names : str or list of str, optional

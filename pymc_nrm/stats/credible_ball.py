@@ -32,13 +32,11 @@ def credible_ball(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
+    %(draws)s
     estimate : array_like of int, shape (n,), or Dataset, optional
         Centre: labels, or the result of :func:`~pymc_nrm.stats.point_estimate.point_estimate`; by default the point
         estimate under the same loss.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(var_name)s
     probability : float
         Posterior probability of the ball, above 0 and at most 1.
     loss : str

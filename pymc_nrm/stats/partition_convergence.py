@@ -107,10 +107,8 @@ def partition_convergence(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(draws)s
+    %(var_name)s
     n_pairs : int
         Number of pairs; all are taken if there are no more.
     random_seed : int, Generator or None
@@ -178,10 +176,8 @@ def nested_convergence(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a nested partition, as :func:`~pymc_nrm.stats.levels` reads them.
-    var_name : str, optional
-        Name of the nested partition; by default the only one.
+    %(nested_draws)s
+    %(nested_name)s
     n_pairs : int
         Number of pairs; all are taken if there are no more.
     random_seed : int, Generator or None

@@ -29,8 +29,7 @@ def levels(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None 
         Result of sampling, its group ``posterior``, or the draws themselves: integers with dimensions ``chain``,
         ``draw``, one of items and one of levels, level 1 first.  The dimension of levels is called ``level``,
         ``column`` or ``..._column``, or is the last one.  Without the dimension ``chain``, draws count as one chain.
-    var_name : str, optional
-        Name of the nested partition; by default the only one.
+    %(nested_name)s
 
     Returns
     -------
@@ -90,8 +89,7 @@ def component_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
     ----------
     idata : DataTree, Dataset or DataArray
         Result of sampling, its group ``posterior``, or the draws themselves.
-    var_name : str, optional
-        Name of the nested partition; by default the only one.
+    %(nested_name)s
 
     Returns
     -------

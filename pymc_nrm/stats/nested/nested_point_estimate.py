@@ -36,10 +36,8 @@ def nested_point_estimate(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a nested partition, as :func:`~pymc_nrm.stats.levels` reads them.
-    var_name : str, optional
-        Name of the nested partition; by default the only one.
+    %(nested_draws)s
+    %(nested_name)s
     loss : {"variation_of_information", "binder_loss"}
         See :mod:`pymc_nrm.stats.losses`.
     n_restarts : int
@@ -51,8 +49,7 @@ def nested_point_estimate(
         those over all draws.
     random_seed : int, Generator or None
         Seed of the orders in which nodes and items move.
-    progressbar : bool
-        Whether to show a bar if it takes longer than two seconds.
+    %(progressbar)s
 
     Returns
     -------
