@@ -96,8 +96,7 @@ def plot_n_clusters(
         points = {"x": numbers, "y": prior[numbers - 1]}
         canvas.draw("scatter_xy", "prior", points, entry="prior", **hollow(PRIOR_COLOR, size=28, width=1.5))
         heights.append(points["y"])
-    canvas.label("xlabel", f"number of clusters of the {n} items")
-    canvas.label("ylabel", "probability")
+    canvas.labels(f"number of clusters of the {n} items", "probability")
     if len(canvas.entries) > 1:
         canvas.legend(loc="outside upper center", ncols=len(canvas.entries))
     number_axis(canvas, numbers, max(height.max() for height in heights))

@@ -90,8 +90,7 @@ def plot_nodes_by_level(
         key = {"color": PRIOR_COLOR, **OUTER, "marker": "o", "markerfacecolor": "white"}
         canvas.entries.append((f"prior, {100 * ci_prob:.4g} %", key))
         tops.append(high.max())
-    canvas.label("xlabel", "level")
-    canvas.label("ylabel", f"number of nodes of the {draws.shape[3]} items")
+    canvas.labels("level", f"number of nodes of the {draws.shape[3]} items")
     canvas.legend(loc="outside upper center", ncols=3)
     canvas.axes(
         xticks=numbers,

@@ -138,8 +138,7 @@ def fused_estimate(
         raise ValueError(f"give either omega or n_clusters, not both; got {omega!r} and {n_clusters!r}")
     if omega is not None:
         omega = check_number("omega", omega, lambda value: 0.0 < value < np.inf, "positive and finite")
-    if n_clusters is not None:
-        check_count("n_clusters", n_clusters, least=1)
+    check_count("n_clusters", n_clusters, 1, optional=True)
     check_count("max_draws", max_draws, least=1)
     model = checked_model(model)
     partition = find_partition(model, var_name).name

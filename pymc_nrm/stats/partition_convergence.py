@@ -268,14 +268,14 @@ def extremes(result):
     n_parts = result.sizes["part"]
     n_scores = int(result.z.notnull().sum()) * n_parts * (n_parts - 1) // 2
     scalars = {
-        "max_rhat": _extreme(np.max, result.rhat),
-        "min_ess": _extreme(np.min, result.ess),
-        "max_mcse": _extreme(np.max, result.mcse),
-        "max_z": _extreme(np.max, result.z),
+        "max_rhat": _extreme(np.fmax, result.rhat),
+        "min_ess": _extreme(np.fmin, result.ess),
+        "max_mcse": _extreme(np.fmax, result.mcse),
+        "max_z": _extreme(np.fmax, result.z),
         "max_z_pair": _place(result.z),
         "n_scores": n_scores,
         "expected_max_z": expected_largest_z(n_scores),
-        "max_discrepancy": _extreme(np.max, result.discrepancy),
+        "max_discrepancy": _extreme(np.fmax, result.discrepancy),
         "max_discrepancy_pair": _place(result.discrepancy),
     }
     place = scalars["max_discrepancy_pair"]
@@ -284,8 +284,8 @@ def extremes(result):
 
 
 def _extreme(function, array):
-    values = array.values[~np.isnan(array.values)]
-    return float(function(values)) if values.size else math.nan
+    """The largest or smallest value; NaN if there is none."""
+    return float(function.reduce(array.values, initial=math.nan))
 
 
 def _place(array):

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.special import entr
 
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.stats.contingency import as_labels
@@ -107,8 +108,7 @@ def _information_of_table(table):
 
 
 def _entropy(counts):
-    shares = counts[counts > 0] / counts.sum()
-    return float(-(shares * np.log(shares)).sum())
+    return float(entr(counts / counts.sum()).sum())
 
 
 def _of_rows(labels, truth, function):

@@ -70,13 +70,12 @@ def levels(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None 
     labels = as_labels(title_of(array), values.reshape(-1, n)).astype(np.int64).reshape(values.shape)
     _check_nested(labels, array)
     kept = {name: coord for name, coord in array.coords.items() if dim not in coord.dims}
-    result = xr.DataArray(
+    return xr.DataArray(
         labels,
         dims=tuple("level" if name == dim else name for name in array.dims),
         coords=kept | {"level": np.arange(1, len(chosen) + 1)},
         name=array.name,
     )
-    return result
 
 
 def component_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None = None) -> xr.DataArray:

@@ -87,8 +87,7 @@ def nested_point_estimate(
         raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}; got {loss!r}")
     check_count("n_restarts", n_restarts, 1)
     check_count("max_sweeps", max_sweeps, 1)
-    if max_draws is not None:
-        check_count("max_draws", max_draws, 1)
+    check_count("max_draws", max_draws, 1, optional=True)
     draws = levels(idata, var_name)
     costs = complete_costs(loss, {})
     rng = random_generator(random_seed)
