@@ -6,10 +6,9 @@ import numpy as np
 from common import real_data_ours as ours
 from common.part import Part, rows_to_keep, skipping
 from common.real_data_fits import (
-    adjusted_rand_index,
+    agreement,
     brier_score,
     held_out,
-    precision_and_recall,
     reliability,
     together,
 )
@@ -48,12 +47,6 @@ def on_all_items(data, method, seed=1):
     if data.classes is not None:
         fused |= agreement(found.fused_labels, data.classes)
     return [row, fused]
-
-
-def agreement(labels, classes):
-    """Agreement of labels with known classes, as entries of a row."""
-    precision, recall = precision_and_recall(labels, classes)
-    return {"ari": adjusted_rand_index(labels, classes), "precision": precision, "recall": recall}
 
 
 def measure(quick, note, sets=None, methods=None):

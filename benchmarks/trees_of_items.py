@@ -1,5 +1,7 @@
 """Trees of items with known classes at several levels: agreement by level and time, against SciPy and HDBSCAN."""
 
+from functools import partial
+
 import numpy as np
 from common import tree_methods
 from common.part import Part, columns, groups, markdown, rows_to_keep, skipping, where
@@ -120,10 +122,10 @@ def headline(rows):
 METHODS = {
     OURS: tree_methods.diffusion,
     PUBLISHED: tree_methods.published,
-    "IBHC": tree_methods.ibhc,
-    "BHC": tree_methods.bhc,
-    "Ward": tree_methods.ward,
-    "average linkage": tree_methods.average,
+    "IBHC": partial(tree_methods.binary, grow=nrm.trees.ibhc),
+    "BHC": partial(tree_methods.binary, grow=nrm.trees.bhc),
+    "Ward": partial(tree_methods.linkage, method="ward"),
+    "average linkage": partial(tree_methods.linkage, method="average"),
     "HDBSCAN": tree_methods.hdbscan,
 }
 QUICK_SETS = ("animals",)

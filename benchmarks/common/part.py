@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
@@ -126,13 +127,10 @@ def groups(rows, *keys):
 
 def spread(values):
     """Median and range of repeated measurements, as ``{"median", "least", "most"}``."""
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-    return {"median": median, "least": ordered[0], "most": ordered[-1]}
+    return {"median": median(values), "least": min(values), "most": max(values)}
 
 
 def interval(found, digits=".3g", factor=1.0):
     """Median with its range, as text; the median alone if that is all there is."""
-    median, least, most = (f"{factor * found[key]:{digits}}" for key in ("median", "least", "most"))
-    return median if found["least"] == found["most"] else f"{median} ({least} to {most})"
+    middle, least, most = (f"{factor * found[key]:{digits}}" for key in ("median", "least", "most"))
+    return middle if found["least"] == found["most"] else f"{middle} ({least} to {most})"

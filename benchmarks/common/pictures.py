@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 import matplotlib.pyplot as plt
 import numpy as np
+from scipy.stats import linregress
 
 from common.part import groups, where
 
@@ -44,13 +45,8 @@ STYLES = list(zip((BLUE, RED, GREEN, PINK, BLACK), "os^Dv", (*LINES, (0, (5, 1, 
 
 def fit_power_law(x, y):
     """Fit a line to log y against log x by least squares."""
-    log_x, log_y = np.log(x), np.log(y)
-    centred = log_x - log_x.mean()
-    exponent = centred @ log_y / (centred @ centred)
-    intercept = log_y.mean() - exponent * log_x.mean()
-    residuals = log_y - intercept - exponent * log_x
-    error = np.sqrt(residuals @ residuals / (len(log_x) - 2) / (centred @ centred))
-    return float(exponent), float(error), float(np.exp(intercept))
+    line = linregress(np.log(x), np.log(y))
+    return float(line.slope), float(line.stderr), float(np.exp(line.intercept))
 
 
 def fits(points):

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from common.real_data_sets import without_ties
+from pymc_nrm.stats import adjusted_rand as adjusted_rand_index
 
 N_BINS = 10
 
@@ -44,34 +46,20 @@ def held_out(data, method, seed=1):
     return float(found.log_density(X.iloc[test].reset_index(drop=True)).mean())
 
 
-def adjusted_rand_index(labels, classes):
-    """Agreement of two partitions: 1 if they are the same, 0 on average if one of them is random."""
-    both, first, second = _shared_pairs(labels, classes)
-    expected = first * second / _pairs(len(labels))
-    most = (first + second) / 2
-    return 1.0 if most == expected else float((both - expected) / (most - expected))
-
-
 def precision_and_recall(labels, classes):
     """Share of the pairs in one cluster that are of one class, and of the pairs of one class that are in one cluster.
 
     Clusters that mix classes have a low precision, and classes that are split over clusters a low recall.
     """
-    both, first, second = _shared_pairs(labels, classes)
+    table = pd.crosstab(labels, classes).to_numpy()
+    both, first, second = ((counts * (counts - 1)).sum() for counts in (table, table.sum(axis=1), table.sum(axis=0)))
     return float(both / first) if first else 1.0, float(both / second) if second else 1.0
 
 
-def _shared_pairs(labels, classes):
-    """Numbers of pairs that share both label and class, that share a label, and that share a class."""
-    _, rows = np.unique(labels, return_inverse=True)
-    _, columns = np.unique(classes, return_inverse=True)
-    table = np.zeros((rows.max() + 1, columns.max() + 1))
-    np.add.at(table, (rows, columns), 1)
-    return tuple(_pairs(counts).sum() for counts in (table, table.sum(axis=1), table.sum(axis=0)))
-
-
-def _pairs(counts):
-    return counts * (counts - 1) / 2
+def agreement(labels, classes):
+    """Agreement of labels with known classes, as entries of a row."""
+    precision, recall = precision_and_recall(labels, classes)
+    return {"ari": adjusted_rand_index(labels, classes), "precision": precision, "recall": recall}
 
 
 def brier_score(similarity, classes):

@@ -81,17 +81,8 @@ def estimated(start, model, seed, n, step=None):
     return TreeFit(seconds, estimate, levels, None, idata, about)
 
 
-def bhc(data, seed):
-    """Bayesian hierarchical clustering."""
-    return binary(nrm.trees.bhc, data, seed)
-
-
-def ibhc(data, seed):
-    """Incremental Bayesian hierarchical clustering."""
-    return binary(nrm.trees.ibhc, data, seed)
-
-
-def binary(grow, data, seed):
+def binary(data, seed, grow):
+    """Bayesian hierarchical clustering, greedy or incremental."""
     start = time.process_time()
     found = grow(data.X, nrm.NormalWishart.from_data(data.X), nrm.DirichletProcess(1.0), random_seed=seed)
     linkage = found.to_linkage()
@@ -99,17 +90,8 @@ def binary(grow, data, seed):
     return TreeFit(seconds, nrm.stats.ItemTree.from_linkage(linkage), None, linkage, about={"leaves": found.n_clusters})
 
 
-def ward(data, seed):
-    """Ward's method."""
-    return linkage(data, "ward")
-
-
-def average(data, seed):
-    """Average linkage of Euclidean distances."""
-    return linkage(data, "average")
-
-
-def linkage(data, method):
+def linkage(data, seed, method):
+    """A method of SciPy for Euclidean distances."""
     start = time.process_time()
     found = hierarchy.linkage(data.X, method)
     return TreeFit(time.process_time() - start, ItemTree.from_linkage(found), None, found)

@@ -4,7 +4,8 @@ import time
 import warnings
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
+from scipy.stats import multivariate_t
 
 
 def variational(train, test, family, alpha, *, n_components, n_init, seed):
@@ -52,16 +53,11 @@ def student_mixture(model, points):
     ``score_samples`` takes expectations of logarithms instead, which is not a log density: its exponential integrates
     to less than one.
     """
-    d = points.shape[1]
-    freedom = model.degrees_of_freedom_ - d + 1
+    freedom = model.degrees_of_freedom_ - points.shape[1] + 1
     scale = model.covariances_ * model.degrees_of_freedom_[:, None, None]
     scale *= ((1 + 1 / model.mean_precision_) / freedom)[:, None, None]
-    factors = np.linalg.cholesky(scale)
-    log_p = np.empty((len(points), len(freedom)))
-    for k, (m, factor, f) in enumerate(zip(model.means_, factors, freedom, strict=True)):
-        distance = (np.linalg.solve(factor, (points - m).T) ** 2).sum(axis=0)
-        log_p[:, k] = gammaln((f + d) / 2) - gammaln(f / 2) - d / 2 * np.log(f * np.pi)
-        log_p[:, k] -= np.log(np.diag(factor)).sum() + (f + d) / 2 * np.log1p(distance / f)
+    components = zip(model.means_, scale, freedom, strict=True)
+    log_p = np.column_stack([multivariate_t.logpdf(points, *component) for component in components])
     return logsumexp(log_p, axis=1, b=model.weights_)
 
 

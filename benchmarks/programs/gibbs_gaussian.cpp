@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <random>
 #include <vector>
 
@@ -208,35 +209,24 @@ static void put_back(int64_t i, int64_t k)
     change(k, &X[i * D], 1);
 }
 
-static FILE* opened(const char* path)
+template <typename Number> static void read(const char* path, std::vector<Number>& values)
 {
-    FILE* file = fopen(path, "rb");
-    if (!file) {
-        perror(path);
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
+    values.resize(file ? int64_t(file.tellg()) / sizeof(Number) : 0);
+    file.seekg(0);
+    if (!file.read(reinterpret_cast<char*>(values.data()), values.size() * sizeof(Number))) {
+        fprintf(stderr, "%s cannot be read\n", path);
         exit(1);
     }
-    return file;
-}
-
-static void read_data(const char* path)
-{
-    FILE* file = opened(path);
-    fseek(file, 0, SEEK_END);
-    X.resize(ftell(file) / sizeof(double));
-    rewind(file);
-    if (fread(X.data(), sizeof(double), X.size(), file) != X.size()) exit(1);
-    fclose(file);
 }
 
 static void read_labels(const char* path)
 {
-    z.resize(X.size() / D);
-    FILE* file = opened(path);
-    if (fread(z.data(), sizeof(int64_t), z.size(), file) != z.size()) {
-        fprintf(stderr, "%s holds fewer labels than there are items\n", path);
+    read(path, z);
+    if (z.size() != X.size() / D) {
+        fprintf(stderr, "%s must hold one label for each item\n", path);
         exit(1);
     }
-    fclose(file);
     K = *std::max_element(z.begin(), z.end()) + 1;
     grow(K + 1);
     free_names.clear();
@@ -264,7 +254,7 @@ int main(int argc, char** argv)
     std::mt19937_64 generator(atoi(argv[5]));
     std::uniform_real_distribution<double> uniform(0, 1);
     alpha = atof(argv[6]), mu = atof(argv[7]), kappa = atof(argv[8]), scale = atof(argv[9]), nu = atof(argv[10]);
-    read_data(argv[1]);
+    read(argv[1], X);
     set_table();
     read_labels(argv[2]);
     form_anew();

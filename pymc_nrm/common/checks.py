@@ -10,8 +10,10 @@ import numpy as np
 _LARGEST_COUNT = 2**62
 
 
-def check_count(name, value, least, most=None):
-    """Check an argument that counts something."""
+def check_count(name, value, least, most=None, *, optional=False):
+    """Check an argument that counts something; it may be None if it is optional."""
+    if optional and value is None:
+        return
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if whole and most is None and value > _LARGEST_COUNT:
         most = _LARGEST_COUNT

@@ -152,6 +152,11 @@ class Canvas:
         else:
             self.draw(f"labelled_{kind[0]}", name, data, coords=coords, text=text, **defaults)
 
+    def labels(self, x, y):
+        """Write the names of both axes."""
+        self.label("xlabel", x)
+        self.label("ylabel", y)
+
     def set(self, function, data=None, *, coords=None, **arguments):
         """Set something of the plots of the data."""
         function = getattr(self.visuals, function) if isinstance(function, str) else function

@@ -37,8 +37,7 @@ def plot_cluster_parameters(
 
     Parameters
     ----------
-    idata : DataTree or Dataset
-        Result of sampling, or its group ``posterior``.
+    %(result)s
     estimate, var_names, var_name
         As for :func:`~pymc_nrm.cluster_parameters`.
     ci_prob

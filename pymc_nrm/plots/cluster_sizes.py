@@ -35,10 +35,8 @@ def plot_cluster_sizes(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(draws)s
+    %(var_name)s
     ci_prob
     log : bool
         Whether sizes are on a log scale, with 0 below 1.
@@ -70,8 +68,7 @@ def plot_cluster_sizes(
     >>> pc.viz["median"]["z"].item()["y"].tolist()
     [2.0, 1.0]
     """
-    if max_rank is not None:
-        check_count("max_rank", max_rank, 1)
+    check_count("max_rank", max_rank, 1, optional=True)
     check_flag("log", log)
     canvas = Canvas(plot_cluster_sizes, options)
     ci_prob = interval_probability(ci_prob)
@@ -86,8 +83,7 @@ def plot_cluster_sizes(
 
     canvas.create(xr.Dataset({draws.name or "partition": ("rank", quantiles[2])}, {"rank": ranks}))
     draw_intervals(canvas, quantiles, ranks, CLUSTER_COLORS[0], ci_prob)
-    canvas.label("xlabel", "rank of the cluster by size" + _left_out(sizes, len(ranks)))
-    canvas.label("ylabel", f"size (items, of {draws.shape[2]})")
+    canvas.labels("rank of the cluster by size" + _left_out(sizes, len(ranks)), f"size (items, of {draws.shape[2]})")
     canvas.legend(loc="outside upper center", ncols=3)
     rank_axis(canvas, len(ranks))
     if log:

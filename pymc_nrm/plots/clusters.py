@@ -56,8 +56,7 @@ def plot_clusters(
         Draws of a partition; None is allowed if `estimate` is given and `uncertainty` is not True.
     X : array_like, DataFrame or DataArray, shape (n,) or (n, d)
         Data; items are left out of plots of features in which they are NaN.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(var_name)s
     estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
         By default that of :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
     components : Dataset, optional
@@ -115,8 +114,7 @@ def plot_clusters(
     if d > MAX_FEATURES:
         raise ValueError(f"X must have at most {MAX_FEATURES} features; got {d}: choose some with features")
     check_probability(probability)
-    if min_size is not None:
-        check_count("min_size", min_size, 1)
+    check_count("min_size", min_size, 1, optional=True)
     if estimate is None:
         estimate = point_estimate(draws, random_seed=0)
     given = estimate_labels(estimate, n, draws)
@@ -180,8 +178,7 @@ def _draw_pairs(canvas, values, names, groups, means, covariances, probability):
     if d == 2:
         lines = lines.isel(row=0, column=0)
         canvas.create(data.isel(row=0, column=0), height=2.6)
-        canvas.label("xlabel", names[0])
-        canvas.label("ylabel", names[1])
+        canvas.labels(names[0], names[1])
         return area, lines
     facets = {"rows": ["row"], "cols": ["column"], "figure_kwargs": {"sharex": "col", "sharey": "row"}}
     canvas.create(data, width=0.42 * d, height=1.4 * (d - 1), **facets)
@@ -210,8 +207,7 @@ def _draw_strips(canvas, values, names, groups, means, covariances, probability)
     half = ndtri((1 + probability) / 2) * np.sqrt(covariances[:, 0, 0])
     ends = means[:, [0]] + half[:, None] * np.array([-1.0, 1.0])
     lines = np.stack([ends, np.repeat(height[: len(means), None], 2, axis=1)], axis=1)
-    canvas.label("xlabel", names[0])
-    canvas.label("ylabel", "cluster, by mean")
+    canvas.labels(names[0], "cluster, by mean")
     canvas.ticks(set_yticks, "yticks", [], [])
     canvas.axes(ylim=(-0.7, groups.n_groups - 0.3))
     return 36, xr.Dataset({"X": (("cluster", "plot_axis", "corner"), lines)}, coords)

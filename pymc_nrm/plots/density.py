@@ -97,8 +97,7 @@ def plot_density(
         _draw_curve(canvas, values, grid["point"], matrix, discrete, ci_prob, bins)
         x = str(density.attrs.get("variable", "x" if names is None else names[0]))
         labels = [x, "predictive probability" if discrete else "predictive density"]
-    canvas.label("xlabel", labels[0])
-    canvas.label("ylabel", labels[1])
+    canvas.labels(labels[0], labels[1])
     return canvas.collection
 
 

@@ -1,6 +1,5 @@
 """Plot of the distances between posterior draws and a point estimate."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from pymc_nrm.plots.estimates import distance_unit
 from pymc_nrm.plots.options import HIST, LABELS, LEGEND, VLINE, PlotCollection, options_of_plots
 from pymc_nrm.plots.styles import CLUSTER_COLORS
 from pymc_nrm.plots.visuals import bins_dataset
+from pymc_nrm.stats.credible_ball import ball_radius
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses
 from pymc_nrm.stats.point_estimate import point_estimate
@@ -41,12 +41,10 @@ def plot_distance(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
+    %(draws)s
     estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
         By default that of :func:`~pymc_nrm.stats.point_estimate` for the loss, with ``random_seed=0``.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(var_name)s
     loss : str, optional
         The distance: ``"variation_of_information"``, ``"normalized_variation_of_information"``, ``"binder_loss"`` or
         ``"one_minus_adjusted_rand"``, see :mod:`pymc_nrm.stats.losses`.  By default the loss and costs in the
@@ -96,9 +94,7 @@ def plot_distance(
     if estimate is None:
         estimate = point_estimate(draws, loss=loss, random_seed=0, **costs)
     distance = draw_losses(check_estimate(estimate, draws), draws, loss, costs).values.ravel()
-    # Rounding must not ask for one more draw than probability * S.
-    needed = math.ceil(probability * len(distance) * (1 - 1e-12))
-    mean, radius = float(distance.mean()), float(np.sort(distance)[needed - 1])
+    mean, radius = float(distance.mean()), ball_radius(distance, probability)
     bins = min(max(len(np.histogram_bin_edges(distance, "auto")) - 1, 10), MAX_BINS)
     top = max(float(distance.max()), 1e-12)
     density, edges = np.histogram(distance, bins, range=(min(float(distance.min()), 0.0), top), density=True)
@@ -117,8 +113,7 @@ def plot_distance(
     for visual, (place, text, style) in lines.items():  # in front of the histogram
         canvas.draw("vline", visual, xr.Dataset({name: place}), entry=text, width=1.5, **style, **canvas.level(3))
     unit = distance_unit(costs)
-    canvas.label("xlabel", f"{NAMES[loss]} ({unit})" if unit else NAMES[loss])
-    canvas.label("ylabel", "posterior density")
+    canvas.labels(f"{NAMES[loss]} ({unit})" if unit else NAMES[loss], "posterior density")
     canvas.legend(loc="outside upper center", ncols=2)
     canvas.axes(xlim=(min(edges[0], 0.0), 1.03 * top), ylim=(0.0, 1.05 * density.max()))
     return canvas.collection

@@ -33,10 +33,8 @@ def plot_n_clusters(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(draws)s
+    %(var_name)s
     prior : ElicitedPrior, array_like, shape (K,), or DataTree, Dataset or DataArray, optional
         From :func:`~pymc_nrm.elicit`, probabilities of 1, ..., K clusters, or prior draws of the partition.  Of a
         DataTree, the group ``prior`` is used, as from :func:`pymc.sample_prior_predictive`, or its posterior if there
@@ -98,8 +96,7 @@ def plot_n_clusters(
         points = {"x": numbers, "y": prior[numbers - 1]}
         canvas.draw("scatter_xy", "prior", points, entry="prior", **hollow(PRIOR_COLOR, size=28, width=1.5))
         heights.append(points["y"])
-    canvas.label("xlabel", f"number of clusters of the {n} items")
-    canvas.label("ylabel", "probability")
+    canvas.labels(f"number of clusters of the {n} items", "probability")
     if len(canvas.entries) > 1:
         canvas.legend(loc="outside upper center", ncols=len(canvas.entries))
     number_axis(canvas, numbers, max(height.max() for height in heights))

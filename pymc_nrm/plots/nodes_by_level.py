@@ -35,10 +35,8 @@ def plot_nodes_by_level(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a nested partition, as :func:`~pymc_nrm.stats.levels` reads them.
-    var_name : str, optional
-        Name of the nested partition; by default the only one.
+    %(nested_draws)s
+    %(nested_name)s
     prior : DataTree, Dataset or DataArray, optional
         Prior draws of the nested partition.  Of a DataTree, the group ``prior`` is used, as from
         :func:`pymc.sample_prior_predictive`, or its posterior if there is none.
@@ -92,8 +90,7 @@ def plot_nodes_by_level(
         key = {"color": PRIOR_COLOR, **OUTER, "marker": "o", "markerfacecolor": "white"}
         canvas.entries.append((f"prior, {100 * ci_prob:.4g} %", key))
         tops.append(high.max())
-    canvas.label("xlabel", "level")
-    canvas.label("ylabel", f"number of nodes of the {draws.shape[3]} items")
+    canvas.labels("level", f"number of nodes of the {draws.shape[3]} items")
     canvas.legend(loc="outside upper center", ncols=3)
     canvas.axes(
         xticks=numbers,

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pymc_nrm.common.docstrings import documented
+
 if TYPE_CHECKING:
     from arviz_plots.plot_collection import PlotCollection
 else:  # imported with the first plot
@@ -67,7 +69,7 @@ def options_of_plots(
     def document(function: F) -> F:
         listed = "\n".join(f"    * {names} -> {text}" for names, text in visuals.items())
         text = _TEXT.format(backends=", ".join(f'"{name}"' for name in backends), visuals=listed, method=method)
-        doc = re.sub(r"\*\*options\n(?:    .*\n)+", lambda match: text, inspect.cleandoc(function.__doc__))
+        doc = re.sub(r"\*\*options\n(?:    .*\n)+", lambda match: text, inspect.cleandoc(documented(function).__doc__))
         function.__doc__ = doc.replace("Raises\n------\n", _ERRORS).replace("\nci_prob\n", "\n" + _CI_PROB)
         own, shared = (inspect.signature(one).parameters.values() for one in (function, _options))
         kept = [one for one in own if one.kind is not inspect.Parameter.VAR_KEYWORD]

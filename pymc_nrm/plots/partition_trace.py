@@ -38,10 +38,8 @@ def plot_partition_trace(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(draws)s
+    %(var_name)s
     **options
         Options of all plots.
 

@@ -46,8 +46,7 @@ def plot_similarity(
     ----------
     idata : DataTree, Dataset or DataArray
         Draws of a partition, or of a nested partition.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(var_name)s
     level : int, optional
         The level of a nested partition to show, from 1; required for it, and None for partitions.
     order : {"estimate", "dendrogram"}
@@ -120,8 +119,7 @@ def plot_similarity(
     canvas.ticks("set_xticks", "xticks", *ticks, rotation=90, **size)
     canvas.ticks(set_yticks, "yticks", *ticks, **size)
     what = "cluster of the point estimate" if order == "estimate" else "average linkage"
-    canvas.label("xlabel", f"{n} items, ordered by {what}")
-    canvas.label("ylabel", "items in the same order")
+    canvas.labels(f"{n} items, ordered by {what}", "items in the same order")
     canvas.axes(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5))
     return canvas.collection
 

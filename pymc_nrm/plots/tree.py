@@ -157,8 +157,7 @@ def plot_tree(
     meanings = [] if pictures and not drawn[1:].any() else ["area of a node: number of items"]
     if len(labelled) and canvas.wants("probabilities"):
         meanings.append("number: posterior probability of a node")
-    canvas.label("xlabel", f"level ({', '.join(meanings)})" if meanings else "level")
-    canvas.label("ylabel", f"{tree.n_items} items")
+    canvas.labels(f"level ({', '.join(meanings)})" if meanings else "level", f"{tree.n_items} items")
     levels, limits = np.arange(int(layout.bottom)), (-0.35, layout.bottom)
     canvas.axes(xticks=levels, xlim=limits, ylim=(n_rows - 0.4, -0.6))
     return canvas.collection

@@ -1,5 +1,6 @@
 """What follows from the draws of a partition and the model: parameters, predictions, densities."""
 
+from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.posterior.cluster_parameters import sample_cluster_parameters
 from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
 from pymc_nrm.posterior.fused_estimate import fused_estimate
@@ -24,3 +25,5 @@ __all__ = [
     "sample_posterior_predictive",
     "sample_random_measure",
 ]
+
+document_all(globals())

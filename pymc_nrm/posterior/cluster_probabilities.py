@@ -7,10 +7,8 @@ from pymc.model import Model
 
 from pymc_nrm.models.rvs import checked_model, find_partition
 from pymc_nrm.posterior.any_draws import draws_class
-from pymc_nrm.posterior.docstrings import documented
 
 
-@documented
 def cluster_probabilities(
     idata: xr.DataTree | xr.Dataset,
     model: Model,

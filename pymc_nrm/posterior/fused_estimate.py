@@ -15,7 +15,6 @@ from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.rvs import checked_model, family_of, find_partition
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.docstrings import documented
 from pymc_nrm.posterior.drawing import draw_cluster_rows
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses, summarise_losses
@@ -29,7 +28,6 @@ _PARAMETER_DRAWS = 20
 _POWER = 0.75
 
 
-@documented
 def fused_estimate(
     idata: xr.DataTree | xr.Dataset,
     model: Model,
@@ -140,8 +138,7 @@ def fused_estimate(
         raise ValueError(f"give either omega or n_clusters, not both; got {omega!r} and {n_clusters!r}")
     if omega is not None:
         omega = check_number("omega", omega, lambda value: 0.0 < value < np.inf, "positive and finite")
-    if n_clusters is not None:
-        check_count("n_clusters", n_clusters, least=1)
+    check_count("n_clusters", n_clusters, 1, optional=True)
     check_count("max_draws", max_draws, least=1)
     model = checked_model(model)
     partition = find_partition(model, var_name).name

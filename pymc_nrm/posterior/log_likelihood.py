@@ -11,11 +11,9 @@ from pymc_nrm.common.progress import tracked
 from pymc_nrm.models.dependents import mixtures_of, other_uses
 from pymc_nrm.models.rvs import checked_model, is_mixture, kind_of, partition_of
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.docstrings import documented
 from pymc_nrm.posterior.layout import draws_dataset, partition_coords
 
 
-@documented
 def compute_log_likelihood(
     idata: xr.DataTree,
     model: Model,

@@ -23,7 +23,6 @@ from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.models.mixture import kernel_family
 from pymc_nrm.models.rvs import checked_model
-from pymc_nrm.posterior.docstrings import documented
 from pymc_nrm.posterior.drawing import covariances_held
 from pymc_nrm.posterior.layout import MixtureLayout, draws_dataset, point_coords
 from pymc_nrm.posterior.new_items import as_rows
@@ -48,7 +47,6 @@ def mixture_density(family, weights, rows, points, n_points):
     return total
 
 
-@documented
 def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Dataset:
     """Density of the data of one item under each draw of the random measure: ``sum_h weight_h p(x | theta_h)``.
 
@@ -106,7 +104,6 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
     return draws_dataset(draws.dataset, density, point_coords(rows), layout.density_attrs())
 
 
-@documented
 def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: int = 0) -> xr.Dataset:
     """Marginal distribution function of one feature under each draw of the random measure.
 
@@ -156,7 +153,6 @@ def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: 
     return draws_dataset(draws.dataset, {"cdf": (("point",), values)}, {"point": x}, attrs)
 
 
-@documented
 def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
     """Mean of the data of one item under each draw of the random measure.
 

@@ -12,11 +12,9 @@ from pymc_nrm.common.checks import check_name, random_generator
 from pymc_nrm.common.progress import tracked
 from pymc_nrm.models.rvs import checked_model, dims_of, find_partition
 from pymc_nrm.posterior.any_draws import draws_class
-from pymc_nrm.posterior.docstrings import documented
 from pymc_nrm.posterior.slot_draws import NewSlots
 
 
-@documented
 def sample_new_labels(
     idata: xr.DataTree | xr.Dataset,
     model: Model,

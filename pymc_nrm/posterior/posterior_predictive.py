@@ -12,11 +12,9 @@ from pymc_nrm.common.progress import tracked
 from pymc_nrm.families.needs import check_needs
 from pymc_nrm.models.rvs import checked_model, is_mixture
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.docstrings import documented
 from pymc_nrm.posterior.layout import MixtureLayout, draws_dataset, partition_coords
 
 
-@documented
 def sample_posterior_predictive(
     idata: xr.DataTree | xr.Dataset,
     model: Model,

@@ -9,13 +9,11 @@ from pymc.model import Model
 
 from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.docstrings import documented
 from pymc_nrm.posterior.layout import MixtureLayout, draws_dataset, point_coords
 from pymc_nrm.posterior.new_items import NewItems
 from pymc_nrm.posterior.tables import log_sum_rows
 
 
-@documented
 def predictive_density(
     idata: xr.DataTree | xr.Dataset,
     model: Model,
@@ -93,7 +91,6 @@ def predictive_density(
     return draws_dataset(draws.posterior, variables, coords, layout.density_attrs())
 
 
-@documented
 def log_predictive_density(
     idata: xr.DataTree | xr.Dataset,
     model: Model,

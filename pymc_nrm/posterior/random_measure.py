@@ -16,12 +16,10 @@ from pymc_nrm.kernels.special import log_sum_exp
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.docstrings import documented
 from pymc_nrm.posterior.drawing import draw_cluster_rows
 from pymc_nrm.posterior.layout import MixtureLayout, draws_dataset, padded
 
 
-@documented
 def sample_random_measure(
     idata: xr.DataTree | xr.Dataset,
     model: Model,

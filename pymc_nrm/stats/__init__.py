@@ -1,5 +1,6 @@
 """Summaries and diagnostics of draws of partitions; none depends on how clusters are named."""
 
+from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.stats.cluster_parameters import cluster_parameters
 from pymc_nrm.stats.credible_ball import credible_ball
 from pymc_nrm.stats.diagnostics import add_diagnostics
@@ -73,3 +74,5 @@ __all__ = [
     "variation_of_information",
     "without_labels",
 ]
+
+document_all(globals())

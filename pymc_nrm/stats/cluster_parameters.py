@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_name
+from pymc_nrm.stats.contingency import counts_by_row
 from pymc_nrm.stats.draws import (
     item_dimension,
     partition_draws,
@@ -30,8 +31,7 @@ def cluster_parameters(
 
     Parameters
     ----------
-    idata : DataTree or Dataset
-        Result of sampling, or its group ``posterior``.
+    %(result)s
     estimate : array_like of int, DataArray, or Dataset with the variable ``labels``, shape (n,), optional
         Labels of the items; by default those of :func:`~pymc_nrm.point_estimate` with seed 0.
     var_names : str or list of str, optional
@@ -87,12 +87,14 @@ def cluster_parameters(
     order = np.argsort(-sizes, kind="stable")
     slots = posterior[partition].transpose("chain", "draw", item_dimension(draws)).values
     slots = slots.reshape(-1, slots.shape[2])
-    shares = [_shares(slots[:, clusters == k]) for k in order]
+    n_slots = int(slots.max()) + 1
+    # Shares of the items of each cluster in each slot, shape (S, n_slots).
+    shares = [counts_by_row(slots[:, clusters == k], n_slots) / sizes[k] for k in order]
     labels = given[[np.argmax(clusters == k) for k in order]]
     result = xr.Dataset(coords={"cluster": labels, "size": ("cluster", sizes[order])}, attrs={"partition": partition})
     for name in names:
         array = posterior[name].transpose("chain", "draw", ...)
-        result[name] = _means(array, shares, int(slots.max()) + 1)
+        result[name] = _means(array, shares, n_slots)
     return result
 
 
@@ -119,28 +121,20 @@ def _names(idata, posterior, var_names, var_name):
     return list(dict.fromkeys(names)), var_name
 
 
-def _shares(slots):
-    """Shares of items in each slot, shape (S, K), of the slots (S, m) of m items."""
-    n_draws, m = slots.shape
-    max_clusters = int(slots.max()) + 1
-    places = (slots + max_clusters * np.arange(n_draws)[:, None]).ravel()
-    return np.bincount(places, minlength=n_draws * max_clusters).reshape(n_draws, max_clusters) / m
-
-
-def _means(array, shares, max_clusters):
+def _means(array, shares, n_slots):
     if array.dtype.kind not in "biuf":
         raise TypeError(f"var_names must be of numbers; {array.name!r} holds {array.dtype}")
-    if array.ndim < 3 or array.shape[2] < max_clusters:
+    if array.ndim < 3 or array.shape[2] < n_slots:
         raise ValueError(
             f"var_names must have an entry for each slot along their first dimension; {array.name!r} has dimensions "
-            f"{dict(array.sizes)}, and there are labels up to {max_clusters - 1}"
+            f"{dict(array.sizes)}, and there are labels up to {n_slots - 1}"
         )
     values = array.values.reshape(-1, *array.shape[2:])
     means = []
     for share in shares:
         # Entries of slots without items of the cluster may be infinite.
         own = np.expand_dims(share, tuple(range(2, values.ndim)))
-        means.append((own * np.where(own > 0, values[:, : share.shape[1]], 0.0)).sum(axis=1))
+        means.append((own * np.where(own > 0, values[:, :n_slots], 0.0)).sum(axis=1))
     stacked = np.stack(means, axis=1).reshape(*array.shape[:2], len(shares), *array.shape[3:])
     dims = ("chain", "draw", "cluster", *array.dims[3:])
     kept = {dim: array[dim].values for dim in ("chain", "draw", *array.dims[3:]) if dim in array.coords}

@@ -28,6 +28,12 @@ def as_labels(name, labels):
     return relabel_rows(rows, largest - least + 1).astype(np.int32)
 
 
+def counts_by_row(labels, n_labels):
+    """How often each label is in each row. Shapes: ``labels`` (S, n); returns (S, n_labels)."""
+    flat = (labels + n_labels * np.arange(len(labels))[:, None]).ravel()
+    return np.bincount(flat, minlength=len(labels) * n_labels).reshape(len(labels), n_labels)
+
+
 def cluster_sizes(labels):
     """Sizes of the clusters of each partition, largest first. Rows with fewer clusters than others end in zeros.
     Shapes: ``labels`` (S, n); returns (S, K).
@@ -37,9 +43,7 @@ def cluster_sizes(labels):
     sizes = np.empty((n_rows, n_labels), dtype=np.int64)
     step = max(1, 2**22 // max(n, 1))
     for start in range(0, n_rows, step):
-        block = labels[start : start + step]
-        flat = (block + n_labels * np.arange(len(block))[:, None]).ravel()
-        counts = np.bincount(flat, minlength=len(block) * n_labels).reshape(len(block), n_labels)
+        counts = counts_by_row(labels[start : start + step], n_labels)
         sizes[start : start + step] = -np.sort(-counts, axis=1)
     return sizes
 

@@ -32,13 +32,11 @@ def credible_ball(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
+    %(draws)s
     estimate : array_like of int, shape (n,), or Dataset, optional
         Centre: labels, or the result of :func:`~pymc_nrm.stats.point_estimate.point_estimate`; by default the point
         estimate under the same loss.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(var_name)s
     probability : float
         Posterior probability of the ball, above 0 and at most 1.
     loss : str
@@ -94,9 +92,7 @@ def credible_ball(
     distances = draw_losses(center, draws, loss, costs).values.ravel()
     partitions = draws.values.reshape(-1, draws.shape[2])
 
-    # Do not let rounding require one draw more than probability * S.
-    needed = math.ceil(probability * len(distances) * (1 - 1e-12))
-    radius = float(np.sort(distances)[max(needed, 1) - 1])
+    radius = ball_radius(distances, probability)
     inside = np.flatnonzero(distances <= radius + TOLERANCE)
     n_clusters = partitions[inside].max(axis=1) + 1
     bounds = {
@@ -124,3 +120,10 @@ def credible_ball(
         result[f"{name}_distance"] = (tie, distances[chosen])
         result[f"{name}_n_clusters"] = (tie, partitions[chosen].max(axis=1) + 1)
     return result
+
+
+def ball_radius(distances, probability):
+    """Smallest radius within which at least a share of the draws lies, given their distances, shape (S,)."""
+    # Do not let rounding require one draw more than probability * S.
+    needed = math.ceil(probability * len(distances) * (1 - 1e-12))
+    return float(np.sort(distances)[max(needed, 1) - 1])

@@ -36,8 +36,7 @@ def partition_names(idata: xr.DataTree | xr.Dataset) -> list[str]:
 
     Parameters
     ----------
-    idata : DataTree or Dataset
-        Result of sampling, or its group ``posterior``.
+    %(result)s
 
     Returns
     -------
@@ -74,8 +73,7 @@ def nested_names(idata: xr.DataTree | xr.Dataset) -> list[str]:
 
     Parameters
     ----------
-    idata : DataTree or Dataset
-        Result of sampling, or its group ``posterior``.
+    %(result)s
 
     Returns
     -------
@@ -110,8 +108,7 @@ def partition_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
     idata : DataTree, Dataset or DataArray
         Result of sampling, its group ``posterior``, or the draws themselves.  Without the dimension ``chain``, draws
         count as one chain.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(var_name)s
 
     Returns
     -------

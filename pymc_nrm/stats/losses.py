@@ -27,8 +27,7 @@ def variation_of_information(a: Any, b: Any, base: int = 2) -> Any:
 
     Parameters
     ----------
-    a, b : array_like of int, shape (n,) or (S, n)
-        Labels, any integers; a vector is paired with every row of the other array.
+    %(a_and_b)s
     base : float
         Base of the logarithm: 2 for bits, ``math.e`` for nats.
 
@@ -65,20 +64,14 @@ def normalized_variation_of_information(a: Any, b: Any) -> Any:
 
     Parameters
     ----------
-    a, b : array_like of int, shape (n,) or (S, n)
-        Labels, any integers; a vector is paired with every row of the other array.
+    %(a_and_b)s
 
     Returns
     -------
     float or ndarray, shape (S,)
         From 0, for equal partitions, to 1, for independent ones.  0 if both consist of one cluster.
 
-    Raises
-    ------
-    TypeError
-        If labels are not integers.
-    ValueError
-        If the shapes do not match.
+    %(errors_of_labels)s
 
     Notes
     -----
@@ -140,20 +133,14 @@ def adjusted_rand(a: Any, b: Any) -> Any:
 
     Parameters
     ----------
-    a, b : array_like of int, shape (n,) or (S, n)
-        Labels, any integers; a vector is paired with every row of the other array.
+    %(a_and_b)s
 
     Returns
     -------
     float or ndarray, shape (S,)
         1 for equal partitions, 0 on average over random ones with the same cluster sizes; may be negative.
 
-    Raises
-    ------
-    TypeError
-        If labels are not integers.
-    ValueError
-        If the shapes do not match.
+    %(errors_of_labels)s
 
     Notes
     -----
@@ -172,20 +159,14 @@ def one_minus_adjusted_rand(a: Any, b: Any) -> Any:
 
     Parameters
     ----------
-    a, b : array_like of int, shape (n,) or (S, n)
-        Labels, any integers; a vector is paired with every row of the other array.
+    %(a_and_b)s
 
     Returns
     -------
     float or ndarray, shape (S,)
         0 for equal partitions; see :func:`adjusted_rand`.  Not a metric.
 
-    Raises
-    ------
-    TypeError
-        If labels are not integers.
-    ValueError
-        If the shapes do not match.
+    %(errors_of_labels)s
 
     Examples
     --------
@@ -245,10 +226,8 @@ def expected_loss(
     ----------
     estimate : array_like of int, shape (n,), or Dataset
         Labels, any integers, or the result of :func:`~pymc_nrm.stats.point_estimate.point_estimate`.
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(draws)s
+    %(var_name)s
     loss : str
         Name of a function of this module: ``"variation_of_information"``, ``"normalized_variation_of_information"``,
         ``"binder_loss"`` or ``"one_minus_adjusted_rand"``.

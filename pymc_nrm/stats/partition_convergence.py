@@ -107,10 +107,8 @@ def partition_convergence(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(draws)s
+    %(var_name)s
     n_pairs : int
         Number of pairs; all are taken if there are no more.
     random_seed : int, Generator or None
@@ -178,10 +176,8 @@ def nested_convergence(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a nested partition, as :func:`~pymc_nrm.stats.levels` reads them.
-    var_name : str, optional
-        Name of the nested partition; by default the only one.
+    %(nested_draws)s
+    %(nested_name)s
     n_pairs : int
         Number of pairs; all are taken if there are no more.
     random_seed : int, Generator or None
@@ -272,14 +268,14 @@ def extremes(result):
     n_parts = result.sizes["part"]
     n_scores = int(result.z.notnull().sum()) * n_parts * (n_parts - 1) // 2
     scalars = {
-        "max_rhat": _extreme(np.max, result.rhat),
-        "min_ess": _extreme(np.min, result.ess),
-        "max_mcse": _extreme(np.max, result.mcse),
-        "max_z": _extreme(np.max, result.z),
+        "max_rhat": _extreme(np.fmax, result.rhat),
+        "min_ess": _extreme(np.fmin, result.ess),
+        "max_mcse": _extreme(np.fmax, result.mcse),
+        "max_z": _extreme(np.fmax, result.z),
         "max_z_pair": _place(result.z),
         "n_scores": n_scores,
         "expected_max_z": expected_largest_z(n_scores),
-        "max_discrepancy": _extreme(np.max, result.discrepancy),
+        "max_discrepancy": _extreme(np.fmax, result.discrepancy),
         "max_discrepancy_pair": _place(result.discrepancy),
     }
     place = scalars["max_discrepancy_pair"]
@@ -288,8 +284,8 @@ def extremes(result):
 
 
 def _extreme(function, array):
-    values = array.values[~np.isnan(array.values)]
-    return float(function(values)) if values.size else math.nan
+    """The largest or smallest value; NaN if there is none."""
+    return float(function.reduce(array.values, initial=math.nan))
 
 
 def _place(array):

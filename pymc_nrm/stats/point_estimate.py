@@ -50,10 +50,8 @@ def point_estimate(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(draws)s
+    %(var_name)s
     loss : str
         ``"variation_of_information"``, ``"normalized_variation_of_information"``, ``"binder_loss"`` or
         ``"one_minus_adjusted_rand"``, see :mod:`pymc_nrm.stats.losses`.
@@ -124,10 +122,8 @@ def point_estimate(
     costs = complete_costs(loss, costs)
     for name, value in [("n_restarts", n_restarts), ("max_sweeps", max_sweeps), ("max_zealous", max_zealous)]:
         check_count(name, value, least=0 if name == "max_zealous" else 1)
-    if max_clusters is not None:
-        check_count("max_clusters", max_clusters, least=1)
-    if max_draws is not None:
-        check_count("max_draws", max_draws, least=1)
+    check_count("max_clusters", max_clusters, 1, optional=True)
+    check_count("max_draws", max_draws, 1, optional=True)
     draws = partition_draws(idata, var_name)
     partitions = stack_draws(evenly_spaced(draws, max_draws))
     rng = random_generator(random_seed)

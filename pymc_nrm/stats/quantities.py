@@ -19,10 +19,8 @@ def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_nam
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(draws)s
+    %(var_name)s
 
     Returns
     -------
@@ -63,10 +61,8 @@ def nested_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: 
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a nested partition, as :func:`~pymc_nrm.stats.levels` reads them.
-    var_name : str, optional
-        Name of the nested partition; by default the only one.
+    %(nested_draws)s
+    %(nested_name)s
 
     Returns
     -------

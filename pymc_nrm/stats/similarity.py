@@ -71,14 +71,11 @@ def similarity(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(draws)s
+    %(var_name)s
     items : sequence, optional
         Items to compare, as coordinate values of their dimension (positions, if it has no coordinates); by default all.
-    progressbar : bool
-        Whether to show a bar if it takes longer than two seconds.
+    %(progressbar)s
 
     Returns
     -------

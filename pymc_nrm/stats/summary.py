@@ -54,8 +54,7 @@ def summary(
 
     Parameters
     ----------
-    idata : DataTree or Dataset
-        Result of sampling, or its group ``posterior``.
+    %(result)s
     var_names : str or list of str, optional
         Parameters and partitions to show; all by default, except ``z_n_clusters``, which equals ``z[n_clusters]``,
         parameters of slots, and deterministics that change when clusters are renamed, which ``nrm.sample`` marks.  The

@@ -57,13 +57,11 @@ def assignment_uncertainty(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a partition.
+    %(draws)s
     estimate : array_like of int, shape (n,), or Dataset, optional
         Labels, or the result of :func:`~pymc_nrm.stats.point_estimate.point_estimate`; by default the point estimate
         with the arguments below.
-    var_name : str, optional
-        Name of the partition; by default the only one.
+    %(var_name)s
     loss, random_seed, progressbar, **costs
         As for :func:`~pymc_nrm.stats.point_estimate.point_estimate`; used unless ``estimate`` is given.
 

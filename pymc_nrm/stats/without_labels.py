@@ -21,8 +21,7 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
 
     Parameters
     ----------
-    idata : DataTree or Dataset
-        Result of sampling, or its group ``posterior``.
+    %(result)s
 
     Returns
     -------

@@ -1,5 +1,6 @@
 """A mixture with the interface of scikit-learn."""
 
+import dataclasses
 import os
 import warnings
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
 __all__ = ["MixtureEstimator"]
 
 
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class MixtureEstimator(Parameters):
     """Clustering and density estimation with the interface of scikit-learn, which need not be installed.
 
@@ -109,45 +111,28 @@ class MixtureEstimator(Parameters):
         nrm.plots.plot_clusters(estimator.idata_, X)
     """
 
-    def __init__(
-        self,
-        *,
-        kinds: Mapping[Any, str] | None = None,
-        covariance: str | None = None,
-        measure: Any = None,
-        jitter_ties: bool = True,
-        draws: int = 1000,
-        tune: int = 1000,
-        chains: int | None = None,
-        cores: int | None = None,
-        loss: str = "variation_of_information",
-        fuse: bool = True,
-        max_draws: int | None = 500,
-        sample_options: Mapping[str, Any] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.kinds = kinds
-        self.covariance = covariance
-        self.measure = measure
-        self.jitter_ties = jitter_ties
-        self.draws = draws
-        self.tune = tune
-        self.chains = chains
-        self.cores = cores
-        self.loss = loss
-        self.fuse = fuse
-        self.max_draws = max_draws
-        self.sample_options = sample_options
-        self.random_state = random_state
+    kinds: Mapping[Any, str] | None = None
+    covariance: str | None = None
+    measure: Any = None
+    jitter_ties: bool = True
+    draws: int = 1000
+    tune: int = 1000
+    chains: int | None = None
+    cores: int | None = None
+    loss: str = "variation_of_information"
+    fuse: bool = True
+    max_draws: int | None = 500
+    sample_options: Mapping[str, Any] | None = None
+    random_state: Any = None
 
-    model_: pm.Model
-    idata_: xr.DataTree
-    estimate_: xr.Dataset
-    labels_: np.ndarray
-    classes_: np.ndarray
-    n_clusters_: int
-    n_features_in_: int
-    feature_names_in_: np.ndarray
+    model_: pm.Model = dataclasses.field(init=False)
+    idata_: xr.DataTree = dataclasses.field(init=False)
+    estimate_: xr.Dataset = dataclasses.field(init=False)
+    labels_: np.ndarray = dataclasses.field(init=False)
+    classes_: np.ndarray = dataclasses.field(init=False)
+    n_clusters_: int = dataclasses.field(init=False)
+    n_features_in_: int = dataclasses.field(init=False)
+    feature_names_in_: np.ndarray = dataclasses.field(init=False)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Sample the posterior and find a point estimate of the clustering.
@@ -168,7 +153,7 @@ class MixtureEstimator(Parameters):
         TypeError, ValueError
             If X or a parameter is not allowed; messages name the column or the parameter.
         """
-        self._check_max_draws()
+        check_count("max_draws", self.max_draws, 1, optional=True)
         check_count("draws", self.draws, 1)
         _check_sample_options(self.sample_options)
         complete_costs(self.loss, {})
@@ -298,12 +283,8 @@ class MixtureEstimator(Parameters):
         data = self._new_data(X)
         return cluster_probabilities(self._draws(), self.model_, data, self.labels_, progressbar=False)
 
-    def _check_max_draws(self):
-        if self.max_draws is not None:
-            check_count("max_draws", self.max_draws, 1)
-
     def _draws(self):
-        self._check_max_draws()
+        check_count("max_draws", self.max_draws, 1, optional=True)
         return evenly_spaced(self.idata_.posterior.to_dataset(), self.max_draws)
 
     def _new_data(self, X):

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.special import entr
 
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.stats.contingency import as_labels
@@ -26,22 +27,14 @@ def purity(labels: Any, truth: Any) -> Any:
 
     Parameters
     ----------
-    labels : array_like of int, shape (n,) or (S, n)
-        One clustering, or one in each row.
-    truth : array_like of int, shape (n,)
-        Classes.
+    %(labels_and_truth)s
 
     Returns
     -------
     float or ndarray, shape (S,)
         From 0 to 1.  Clusters of single items have purity 1: look at the number of clusters too.
 
-    Raises
-    ------
-    TypeError
-        If labels are not integers.
-    ValueError
-        If the numbers of items differ.
+    %(errors_of_labels)s
 
     Examples
     --------
@@ -56,22 +49,14 @@ def f_measure(labels: Any, truth: Any) -> Any:
 
     Parameters
     ----------
-    labels : array_like of int, shape (n,) or (S, n)
-        One clustering, or one in each row.
-    truth : array_like of int, shape (n,)
-        Classes.
+    %(labels_and_truth)s
 
     Returns
     -------
     float or ndarray, shape (S,)
         From 0 to 1.  F of class j and cluster k is the harmonic mean of precision and recall, 2 n_jk / (n_j + n_k).
 
-    Raises
-    ------
-    TypeError
-        If labels are not integers.
-    ValueError
-        If the numbers of items differ.
+    %(errors_of_labels)s
 
     Notes
     -----
@@ -95,22 +80,14 @@ def normalized_mutual_information(labels: Any, truth: Any) -> Any:
 
     Parameters
     ----------
-    labels : array_like of int, shape (n,) or (S, n)
-        One clustering, or one in each row.
-    truth : array_like of int, shape (n,)
-        Classes.
+    %(labels_and_truth)s
 
     Returns
     -------
     float or ndarray, shape (S,)
         From 0 to 1, and 1 for equal partitions.
 
-    Raises
-    ------
-    TypeError
-        If labels are not integers.
-    ValueError
-        If the numbers of items differ.
+    %(errors_of_labels)s
 
     Examples
     --------
@@ -131,8 +108,7 @@ def _information_of_table(table):
 
 
 def _entropy(counts):
-    shares = counts[counts > 0] / counts.sum()
-    return float(-(shares * np.log(shares)).sum())
+    return float(entr(counts / counts.sum()).sum())
 
 
 def _of_rows(labels, truth, function):

@@ -101,12 +101,10 @@ def clade_probability(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a nested partition, as :func:`~pymc_nrm.stats.levels` reads them.
+    %(nested_draws)s
     items : sequence
         Items, as coordinate values of their dimension (positions, if it has no coordinates).
-    var_name : str, optional
-        Name of the nested partition; by default the only one.
+    %(nested_name)s
 
     Returns
     -------
@@ -150,10 +148,8 @@ def consensus_tree(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a nested partition, as :func:`~pymc_nrm.stats.levels` reads them.
-    var_name : str, optional
-        Name of the nested partition; by default the only one.
+    %(nested_draws)s
+    %(nested_name)s
     probability : float
         Clades must have a larger probability; from 1/2 to less than 1.
     single_items : bool
@@ -208,10 +204,8 @@ def maximum_clade_credibility(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a nested partition, as :func:`~pymc_nrm.stats.levels` reads them.
-    var_name : str, optional
-        Name of the nested partition; by default the only one.
+    %(nested_draws)s
+    %(nested_name)s
     score : {"sum", "product"}
         What to maximise over draws, of the probabilities p of the clades of the draw: the sum of p - 1/2, or the
         product of p.

@@ -18,12 +18,9 @@ def common_depth(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a nested partition, as :func:`~pymc_nrm.stats.levels` reads them.
-    var_name : str, optional
-        Name of the nested partition; by default the only one.
-    progressbar : bool
-        Whether to show a bar if it takes longer than two seconds.
+    %(nested_draws)s
+    %(nested_name)s
+    %(progressbar)s
 
     Returns
     -------

@@ -29,8 +29,7 @@ def levels(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None 
         Result of sampling, its group ``posterior``, or the draws themselves: integers with dimensions ``chain``,
         ``draw``, one of items and one of levels, level 1 first.  The dimension of levels is called ``level``,
         ``column`` or ``..._column``, or is the last one.  Without the dimension ``chain``, draws count as one chain.
-    var_name : str, optional
-        Name of the nested partition; by default the only one.
+    %(nested_name)s
 
     Returns
     -------
@@ -71,13 +70,12 @@ def levels(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None 
     labels = as_labels(title_of(array), values.reshape(-1, n)).astype(np.int64).reshape(values.shape)
     _check_nested(labels, array)
     kept = {name: coord for name, coord in array.coords.items() if dim not in coord.dims}
-    result = xr.DataArray(
+    return xr.DataArray(
         labels,
         dims=tuple("level" if name == dim else name for name in array.dims),
         coords=kept | {"level": np.arange(1, len(chosen) + 1)},
         name=array.name,
     )
-    return result
 
 
 def component_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None = None) -> xr.DataArray:
@@ -90,8 +88,7 @@ def component_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
     ----------
     idata : DataTree, Dataset or DataArray
         Result of sampling, its group ``posterior``, or the draws themselves.
-    var_name : str, optional
-        Name of the nested partition; by default the only one.
+    %(nested_name)s
 
     Returns
     -------

@@ -36,10 +36,8 @@ def nested_point_estimate(
 
     Parameters
     ----------
-    idata : DataTree, Dataset or DataArray
-        Draws of a nested partition, as :func:`~pymc_nrm.stats.levels` reads them.
-    var_name : str, optional
-        Name of the nested partition; by default the only one.
+    %(nested_draws)s
+    %(nested_name)s
     loss : {"variation_of_information", "binder_loss"}
         See :mod:`pymc_nrm.stats.losses`.
     n_restarts : int
@@ -51,8 +49,7 @@ def nested_point_estimate(
         those over all draws.
     random_seed : int, Generator or None
         Seed of the orders in which nodes and items move.
-    progressbar : bool
-        Whether to show a bar if it takes longer than two seconds.
+    %(progressbar)s
 
     Returns
     -------
@@ -90,8 +87,7 @@ def nested_point_estimate(
         raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}; got {loss!r}")
     check_count("n_restarts", n_restarts, 1)
     check_count("max_sweeps", max_sweeps, 1)
-    if max_draws is not None:
-        check_count("max_draws", max_draws, 1)
+    check_count("max_draws", max_draws, 1, optional=True)
     draws = levels(idata, var_name)
     costs = complete_costs(loss, {})
     rng = random_generator(random_seed)

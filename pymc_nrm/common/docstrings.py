@@ -1,15 +1,48 @@
-"""What the docstrings of all functions of draws say of their common arguments, written once."""
+"""What the docstrings of all functions of draws say of their common arguments, written once.
+
+The rooms ``stats`` and ``posterior`` insert these texts for all of their public names, ``plots`` with its options.
+"""
 
 import re
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["documented"]
+__all__ = ["document_all", "documented"]
 
 _COMMON = {
     "idata": """
 idata : DataTree or Dataset
     Posterior draws.""",
+    "draws": """
+idata : DataTree, Dataset or DataArray
+    Draws of a partition.""",
+    "var_name": """
+var_name : str, optional
+    Name of the partition; by default the only one.""",
+    "nested_draws": """
+idata : DataTree, Dataset or DataArray
+    Draws of a nested partition, as :func:`~pymc_nrm.stats.levels` reads them.""",
+    "nested_name": """
+var_name : str, optional
+    Name of the nested partition; by default the only one.""",
+    "result": """
+idata : DataTree or Dataset
+    Result of sampling, or its group ``posterior``.""",
+    "a_and_b": """
+a, b : array_like of int, shape (n,) or (S, n)
+    Labels, any integers; a vector is paired with every row of the other array.""",
+    "labels_and_truth": """
+labels : array_like of int, shape (n,) or (S, n)
+    One clustering, or one in each row.
+truth : array_like of int, shape (n,)
+    Classes.""",
+    "errors_of_labels": """
+Raises
+------
+TypeError
+    If labels are not integers.
+ValueError
+    If the shapes do not match.""",
     "model": """
 model : pymc.Model
     The model that was sampled.""",
@@ -33,6 +66,12 @@ random_seed : int or numpy.random.Generator, optional
 progressbar : bool
     Whether to show a bar if it takes longer than two seconds.""",
 }
+
+
+def document_all(room):
+    """Insert texts into the docstrings of the public names of a room, given its ``globals()``."""
+    for name in room["__all__"]:
+        documented(room[name])
 
 
 def documented[Function: Callable[..., Any]](function: Function) -> Function:
