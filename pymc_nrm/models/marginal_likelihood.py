@@ -23,9 +23,20 @@ __all__ = ["has_marginal_likelihood", "marginal_likelihood"]
 _MOST_FLOATS = 2**21
 
 
-def has_marginal_likelihood(family_class, value):
-    """Whether :func:`marginal_likelihood` takes this family and data."""
-    return isinstance(value, Constant) and not lacking(family_class, [log_marginals_with_gradient])
+def has_marginal_likelihood(family, value):
+    """Whether :func:`marginal_likelihood` takes this family and data: it must know how much to remember."""
+    if not isinstance(value, Constant) or lacking(type(family), [log_marginals_with_gradient]):
+        return False
+    return all(None not in shape for shape in _shapes(family, 1))
+
+
+def _shapes(family, d):
+    """Shapes of the hyperparameters given d features, with None for any other length that is not fixed."""
+    axes = [family.hyperparameters[name].core for name in family._fields]
+    return [
+        [d if axis == "d" else length for axis, length in zip(names, field.type.shape, strict=True)]
+        for names, field in zip(axes, family, strict=True)
+    ]
 
 
 def marginal_likelihood(family, X, labels):
@@ -36,7 +47,7 @@ def marginal_likelihood(family, X, labels):
     """
     data = prepare_data(family, X)
     n = len(data.values)
-    size = statistics_size(type(family)(*[np.zeros([data.values.shape[1]] * field.ndim) for field in family]))
+    size = statistics_size(type(family)(*map(np.zeros, _shapes(family, data.values.shape[1]))))
     most_clusters = max(1, min(n, _MOST_FLOATS // size))
     # Shared variables, since PyTensor's compiled functions may not write to constants.
     memory = [pytensor.shared(np.full(n, -1)), pytensor.shared(np.zeros((most_clusters, size)))]

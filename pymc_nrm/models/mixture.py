@@ -318,7 +318,7 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     indices, _ = op.kind.symbolic_indices(labels, labels.shape[0])
     if op.kind.takes_trees:
         log_probability = tree_families.symbolic_log_likelihood(family, indices, X)
-    elif has_marginal_likelihood(op.family_class, value):
+    elif has_marginal_likelihood(family, value):
         log_probability = marginal_likelihood(family, value.data.reshape(len(value.data), -1), indices)
     else:
         log_probability = log_likelihood(family, X, indices)

@@ -7,7 +7,7 @@ import pytest
 
 import pymc_nrm as nrm
 from pymc_nrm.families.base import localise, log_likelihood, prepare_data, statistics_size
-from pymc_nrm.models.marginal_likelihood import likelihood_and_gradient, marginal_likelihood
+from pymc_nrm.models.marginal_likelihood import has_marginal_likelihood, likelihood_and_gradient, marginal_likelihood
 
 LABELS = np.array([0, 0, 1, 1, 0, 2, 2, 1, 0, 1, 2, 0])
 OTHER_LABELS = np.array([0, 1, 0, 1, 2, 3, 2, 1, 0, 3, 2, 0])
@@ -80,18 +80,27 @@ def test_second_derivatives(case):
 
 @pytest.mark.parametrize("mode", ["FAST_COMPILE", "NUMBA"])
 def test_levels_that_features_do_not_have(mode):
-    # Rates of levels may change, their numbers are constant.
-    alpha, labels = pt.dmatrix(), pt.lvector()
-    family = nrm.CategoricalDirichlet(alpha, [2, 3, 2])
-    given = np.array([[0.2, 1.0, 0.0], [3.0, 0.1, 40.0], [1.0, 1.0, 0.0]])
-    own = marginal_likelihood(family, _answers, labels)
-    symbolic = log_likelihood(family, pt.constant(_answers), labels)
+    # Rates of levels may change, their numbers are constant; there are more levels than features.
+    alpha, labels = pt.tensor(shape=(3, 5), dtype="float64"), pt.lvector()
+    family = nrm.CategoricalDirichlet(alpha, pt.constant(np.array([2, 5, 2])))
+    given = np.zeros((3, 5))
+    given[0, :2], given[1], given[2, :2] = [0.2, 1.0], [3.0, 0.1, 40.0, 1.0, 1.0], [1.0, 1.0]
+    X = _answers + [[0, 3, 0]] * (np.arange(12) % 2)[:, None]
+    own = marginal_likelihood(family, X, labels)
+    symbolic = log_likelihood(family, pt.constant(X), labels)
     graphs = [own, pt.grad(own, alpha), symbolic, pt.grad(symbolic, alpha)]
     function = pytensor.function([alpha, labels], graphs, mode=mode)
     for at in (LABELS, OTHER_LABELS, LABELS):
         value, gradient, expected, slope = function(given, at)
         np.testing.assert_allclose(value, expected, rtol=1e-12)
         np.testing.assert_allclose(gradient[given > 0], slope[given > 0], rtol=1e-9)
+    size = own.owner.inputs[-1].get_value().shape[1]
+    assert size == statistics_size(nrm.CategoricalDirichlet(given, np.array([2, 5, 2])))
+
+
+def test_lengths_that_only_a_graph_knows():
+    family = nrm.CategoricalDirichlet(pt.dmatrix(), pt.constant(np.array([2, 5])))
+    assert not has_marginal_likelihood(family, pt.constant(np.zeros((3, 2))))
 
 
 def test_second_derivatives_of_hyperparameters_that_depend_on_each_other():
