@@ -138,9 +138,7 @@ class Draws:
         """Raise an error if there is more than one new item."""
 
     def log_join(self, draw, n_new):
-        """Log probabilities that a new item joins each cluster or, in the last column, a new one, before its data are
-        seen. Shapes: returns (n_new, n_clusters + 1), or one row for all.
-        """
+        """Log prior probabilities of each cluster and, last, a new one: (n_new, n_clusters + 1), or one row for all."""
         return log_prediction_rule(draw.prior, self.kind.counts(draw.labels))[None]
 
     def log_join_others(self, draw):

@@ -91,17 +91,13 @@ def _longer_known_paths(levels, rng, paths, n_new):
 
 @kernel
 def draw_paths(rng, levels, n):
-    """Draw the paths of n items. They hold nodes of levels 1 to depth, each column in order of appearance. Shapes:
-    returns (n, depth).
-    """
+    """Draw the paths (n, depth) of n items: nodes of levels 1 to depth, each column in order of appearance."""
     return draw_further_paths(rng, levels, np.empty((0, levels.alpha.shape[0]), dtype=np.int64), n)
 
 
 @kernel
 def draw_further_paths(rng, levels, paths, n_new):
-    """Draw the paths of further items given those of the first ones. All paths are canonical, so that the first n are
-    those given. Shapes: ``paths`` (n, at least depth); returns (n + n_new, depth).
-    """
+    """Draw paths of new items given canonical ones (n, at least depth), which begin the result (n + n_new, depth)."""
     return _longer_paths(levels, rng, paths, n_new)
 
 

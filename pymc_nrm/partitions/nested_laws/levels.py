@@ -53,9 +53,7 @@ def _levels_of_known_paths(measure):
 
 
 def symbolic_levels_of(measure):
-    """Prediction rules as :func:`levels_of` gives them, with None for a sigma that is 0 whatever the measure's
-    fields.
-    """
+    """Prediction rules as :func:`levels_of` gives them, with None for a sigma that the measure fixes at 0."""
     levels = levels_of(measure)
     return levels._replace(sigma=None) if isinstance(measure, DirichletProcess) else levels
 

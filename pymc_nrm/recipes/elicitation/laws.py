@@ -16,9 +16,7 @@ _MANY_ITEMS = 2000
 
 @functools.singledispatch
 def n_clusters_pmf(measure, n):
-    """Probabilities of 1, 2, ... clusters among n items, without the last ones if these are negligible. They sum to 1
-    up to 1e-8.
-    """
+    """Probabilities of 1, 2, ... clusters among n items, up to an end of probability 1e-8 that is left out."""
     # Time O(n^2) by `n_clusters_log_pmf`; under a Dirichlet process O(k_max log k_max).
     return _without_end(np.exp(n_clusters_log_pmf(measure, n)))
 
