@@ -10,7 +10,7 @@ from pymc.util import get_random_generator
 from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.common.progress import tracked
 from pymc_nrm.families.affinities import log_affinities
-from pymc_nrm.families.conjugate import parameter_shapes
+from pymc_nrm.families.conjugate import named_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.rvs import checked_model, family_of, find_partition
@@ -204,18 +204,10 @@ def _closeness(draws, components, rng, progressbar):
             log_affinity = np.zeros((len(counts), len(counts)))
             for family, data in zip(draw.families, draw.data, strict=True):
                 rows = sum(draw_cluster_rows(rng, draw.labels, family, data, 0) for _ in range(_PARAMETER_DRAWS))
-                log_affinity += log_affinities(family, _named(family, rows / _PARAMETER_DRAWS))
+                log_affinity += log_affinities(family, named_parameters(family, rows / _PARAMETER_DRAWS))
             close = np.exp(_POWER * log_affinity)
             table = np.bincount(draw.labels * m + components, minlength=len(counts) * m).reshape(-1, m)
             sums += table.T @ close @ table
             total += counts @ (1.0 - close) @ counts
     n_pairs = max(n * (n - 1), 1)
     return sums / len(draws), min(total / len(draws) / n_pairs, 1.0)
-
-
-def _named(family, rows):
-    """Columns of rows of parameters by their names, in the coordinates of the family: distances need no shift."""
-    shapes = parameter_shapes(family)
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])
-    parts = np.split(rows, ends[:-1], axis=1)
-    return {name: part.reshape(-1, *shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
