@@ -65,8 +65,16 @@ WRONG = [(generic, change, f"^{generic.__name__} of Wrong is wrong: .*{message}"
 # Another function is blamed, together with the wrong one or instead of it.
 WRONG += [
     (base.log_eppf, of_other_measure(base.log_eppf, by=1e-3), "^symbolic_log_eppf of Wrong is wrong"),
-    (base.log_joint_term, lambda value, m, n, log_u: value + 1e-3 * n, "log_joint_term of Wrong is wrong: the joint"),
-    (base.weights, of_other_measure(base.weights, 1.01), "^weights or log_joint_term of Wrong is wrong: the joint"),
+    (
+        base.log_joint_term,
+        lambda value, m, n, log_u: value + 1e-3 * n,
+        "log_joint_term of Wrong is wrong: the joint density",
+    ),
+    (
+        base.weights,
+        of_other_measure(base.weights, 1.01),
+        "^weights or log_joint_term of Wrong is wrong: the joint density",
+    ),
 ]
 
 
