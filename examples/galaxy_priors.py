@@ -1,13 +1,7 @@
 """Galaxies: one density, three priors over partitions.
 
-How are the velocities of 82 galaxies distributed, and in how many groups do they come?  The data of each cluster are
-normal with unknown mean and variance.  The prior over partitions is that of a Dirichlet process, of a normalized
-inverse Gaussian measure, or of a normalized generalized gamma measure (NGG), which contains both.
-
-The analysis is that of Favaro & Teh (2013, "MCMC for normalized random measure mixture models"), with all of their
-priors: Gamma(1, 1) for alpha, Beta(1, 2) for sigma, and for the squared width of clusters, relative to half of the
-range of the velocities, a gamma distribution that allows very narrow and very wide ones.  For the NGG, crosses mark the
-posterior of the number of clusters that their program gives, and the table printed last compares its moments.
+The model of ``examples/galaxies.py``, with the prior over partitions of a Dirichlet process, of a normalized inverse
+Gaussian measure, or of a normalized generalized gamma measure (NGG), which contains both.
 
 For each prior, the picture shows the predictive density of the velocity of one more galaxy, and the number of clusters.
 The data determine the density well, and it hardly depends on the prior.  They do not determine the number of clusters,
@@ -15,22 +9,18 @@ which depends on the prior: mixtures with more or fewer overlapping components d
 Leave-one-out cross-validation therefore prefers none of the priors clearly: differences are below one, and below two of
 their standard errors.
 
-Run with ``python examples/galaxies.py [FILE.png]``.
+Run with ``python examples/galaxy_priors.py [FILE.png]``.
 """
 
 import sys
 from pathlib import Path
 
 import arviz as az
-import arviz_plots as azp
 import matplotlib.pyplot as plt
-import numpy as np
-import pandas as pd
 import pymc as pm
-import xarray as xr
+from galaxies import GRID, build_model, draw_density, draw_n_clusters
 
 import pymc_nrm as nrm
-from pymc_nrm.datasets import galaxies
 
 MEASURES = {
     "Dirichlet process": nrm.DirichletProcess,
@@ -38,72 +28,23 @@ MEASURES = {
     "NGG": nrm.NormalizedGeneralizedGamma,
 }
 
-# What the program of Favaro & Teh gives for the NGG: moments, and probabilities of 4, 5, ..., 16 clusters.
-PUBLISHED = {"n_clusters": 10.77, "sd of n_clusters": 3.27, "alpha": 1.22, "sigma": 0.259}
-PUBLISHED_LAW = [0.005, 0.018, 0.042, 0.083, 0.108, 0.127, 0.129, 0.124, 0.102, 0.078, 0.054, 0.041, 0.031]
-
-
-def build_model(measure, velocities):
-    low, high = velocities.min(), velocities.max()
-    middle, reach = (high + low) / 2, (high - low) / 2
-    with pm.Model(coords={"galaxy": range(len(velocities))}) as model:
-        parameters = [pm.Gamma("alpha", 1, 1)]
-        if measure is nrm.NormalizedGeneralizedGamma:
-            parameters.append(pm.Beta("sigma", 1, 2))
-        z = nrm.Partition("z", measure(*parameters), dims="galaxy")
-        width = pm.Gamma("width", 0.2, 5)
-        family = nrm.NormalGamma(mu=middle, kappa=width / 2, alpha=2, beta=width * reach**2 / 2)
-        nrm.Mixture("velocity", z, family, observed=velocities, dims="galaxy")
-    return model
-
-
-def agreement(idata):
-    """Posterior moments beside the published ones, and their difference in Monte Carlo standard errors."""
-    n_clusters = idata.posterior["z_n_clusters"].astype(float)
-    quantities = {"n_clusters": n_clusters, "alpha": idata.posterior["alpha"], "sigma": idata.posterior["sigma"]}
-    rows = {name: (float(draws.mean()), float(az.mcse(draws))) for name, draws in quantities.items()}
-    rows["sd of n_clusters"] = float(n_clusters.std()), float(az.mcse(n_clusters, method="sd"))
-    table = pd.DataFrame(rows, index=["here", "mcse"]).T.loc[list(PUBLISHED)]
-    return table.assign(published=PUBLISHED, z=lambda rows: (rows["here"] - rows["published"]) / rows["mcse"])
-
-
-def panel(axes, title):
-    """One plot of a figure to draw on, and the place of its legend."""
-    axes.set_title(title, fontsize=11)
-    viz = xr.Dataset({"figure": axes.figure, "plot": axes})
-    legend = {"loc": "upper right", "bbox_to_anchor": (1, 1), "bbox_transform": axes.transAxes, "ncols": 1}
-    return azp.PlotCollection(xr.Dataset(), xr.DataTree(viz), backend="matplotlib"), legend | {"fontsize": 9}
-
 
 def main():
-    path = Path(sys.argv[1] if len(sys.argv) > 1 else "galaxies.png")
-    velocities = galaxies() / 1000
-    grid = np.linspace(5, 39, 300)
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "galaxy_priors.png")
+    velocities = nrm.datasets.galaxies() / 1000
     plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False})
     figure, (top, bottom) = plt.subplots(2, 3, figsize=(12, 6.6), sharey="row", layout="constrained")
     results = {}
     for i, (name, measure) in enumerate(MEASURES.items()):
-        with build_model(measure, velocities) as model:
+        with build_model(velocities, measure) as model:
             idata = nrm.sample(2000, chains=4, random_seed=1, target_accept=0.95)
             prior = pm.sample_prior_predictive(5_000, var_names=["z"], random_seed=1)
         print(f"{name}:\n{nrm.summary(idata, n_sizes=2).to_string()}\n")
         results[name] = nrm.compute_log_likelihood(idata.sel(draw=slice(None, None, 2)), model)
-        density = nrm.predictive_density(idata.sel(draw=slice(None, None, 5)), model, grid)
-
-        pc, legend = panel(top[i], name)
-        visuals = {"legend": legend if i == 0 else False, "xlabel": {"text": "velocity (1000 km/s)"}}
-        nrm.plots.plot_density(density, data=velocities, bins=np.arange(8, 37), plot_collection=pc, visuals=visuals)
-        pc, legend = panel(bottom[i], "")
-        visuals = {"legend": legend if i == 0 else False}
-        nrm.plots.plot_n_clusters(idata, prior=prior, plot_collection=pc, visuals=visuals)
-        bottom[i].set(xlim=(0, 45), xticks=[1, 10, 20, 30, 40], xticklabels=[1, 10, 20, 30, 40])
-    numbers = range(4, 4 + len(PUBLISHED_LAW))
-    bottom[2].plot(numbers, PUBLISHED_LAW, "x", color="black", zorder=4, label="program of Favaro & Teh")
-    bottom[2].legend(loc="upper right", frameon=False, fontsize=9)
-    top[0].set(ylim=(-0.015, 0.33))
-    bottom[0].set(ylim=(0, 0.2))
+        density = nrm.predictive_density(idata.sel(draw=slice(None, None, 5)), model, GRID)
+        draw_density(top[i], density, velocities, title=name, has_legend=i == 0)
+        draw_n_clusters(bottom[i], idata, prior, has_legend=i == 0, has_published=name == "NGG")
     print(az.compare(results, round_to=2).to_string())
-    print(f"\nNGG, beside the program of Favaro & Teh:\n{agreement(idata).round(3).to_string()}")
     figure.savefig(path, dpi=100)
     print(f"Saved {path}")
 
