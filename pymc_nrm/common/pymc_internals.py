@@ -67,6 +67,7 @@ __all__ = [
     "logprob",
     "make_step",
     "naming_dead_chains",
+    "register_steps",
     "resolve_backend_compile_kwargs",
     "set_left_out",
     "support_point",
@@ -92,6 +93,11 @@ _ARGUMENTS = frozenset(inspect.signature(pm.sample).parameters) - {"kwargs"}
 def default_chains(cores):
     """Number of chains that ``pm.sample`` runs by default."""
     return max(2, min(4, _cpu_count()) if cores is None else cores)
+
+
+def register_steps(*steps):
+    """Add steps to those that PyMC chooses from."""
+    STEP_METHODS.extend(step for step in steps if step not in STEP_METHODS)
 
 
 def accept_in_nuts(kwargs):
