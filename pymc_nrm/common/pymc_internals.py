@@ -67,6 +67,7 @@ __all__ = [
     "logprob",
     "make_step",
     "naming_dead_chains",
+    "register_steps",
     "resolve_backend_compile_kwargs",
     "set_left_out",
     "support_point",
@@ -98,6 +99,11 @@ def default_chains(cores):
 def usable_cores():
     """Number of processors that this process may use; PyMC counts only half of those of the machine."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def register_steps(*steps):
+    """Add steps to those that PyMC chooses from."""
+    STEP_METHODS.extend(step for step in steps if step not in STEP_METHODS)
 
 
 def accept_in_nuts(kwargs):
