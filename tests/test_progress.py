@@ -1,11 +1,11 @@
-"""A bar appears after two seconds, and never before."""
+"""A bar appears after two seconds, and never before; seconds of a wait are shown on a terminal."""
 
 import time
 
 import pytest
 
 import pymc_nrm.common.progress as module
-from pymc_nrm.common.progress import progress, tracked
+from pymc_nrm.common.progress import elapsed, progress, tracked
 
 
 def wait():
@@ -54,3 +54,14 @@ def test_the_bar_goes_when_a_loop_fails(monkeypatch, capsys):
         wait()
         assert list(numbers) == [0, 1, 2]
     assert "Again" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_seconds_pass_on_a_terminal_only(monkeypatch, capsys, is_terminal):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("rich.console.Console.is_terminal", is_terminal)
+    with elapsed("Waiting"):
+        wait()
+    out, said = capsys.readouterr()
+    assert out == ""
+    assert ("Waiting" in said) == is_terminal

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 
-__all__ = ["SECONDS_BEFORE_BAR", "progress", "tracked"]
+__all__ = ["SECONDS_BEFORE_BAR", "elapsed", "progress", "tracked"]
 
 # Shorter work needs no bar.
 SECONDS_BEFORE_BAR = 2.0
@@ -37,6 +37,22 @@ def tracked(elements, title, progressbar=True):
         yield iterate(advance)
 
 
+@contextlib.contextmanager
+def elapsed(title):
+    """Show the seconds that pass in the context, in a line that goes at its end, if there is a terminal or notebook."""
+    from rich.console import Console  # slow to import
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if not (console.is_terminal or console.is_jupyter):
+        yield
+        return
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True) as line:
+        line.add_task(title, total=None)
+        yield
+
+
 class _LateBar:
     """A bar that a timer shows: the first step may take long, for example because its kernels are compiled."""
 
@@ -49,13 +65,14 @@ class _LateBar:
 
     def _show(self):
         from rich.console import Console  # slow to import
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         with self._lock:
             if self._closed:
                 return
             number = TextColumn("{task.completed} of {task.total}")
-            columns = (TextColumn("{task.description}"), BarColumn(), number, TimeElapsedColumn())
+            times = TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()
+            columns = (TextColumn("{task.description}"), BarColumn(), number, *times)
             # What programs print to standard output stays as it is.
             self._bar = Progress(*columns, console=Console(stderr=True))
             self._task = self._bar.add_task(self._title, total=self._total, completed=self._done)

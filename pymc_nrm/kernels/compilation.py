@@ -8,6 +8,7 @@ import time
 
 import pytensor
 
+from pymc_nrm.common.progress import elapsed
 from pymc_nrm.kernels.generic import prepare_numba
 
 __all__ = [
@@ -26,11 +27,14 @@ SECONDS_BEFORE_LINE = 2.0
 # What can be done in another process while this one compiles: pairs of a name and a function, see
 # with_work_beside_compilation.
 _work_beside = []
+# Whether a line on the terminal shows the seconds that compilation takes.
+_shows_seconds = True
 
 
 @contextlib.contextmanager
 def announced_compilation(step, families):
-    """Log one line if kernels are compiled for longer than two seconds; loading them from the cache takes less.
+    """Log one line if kernels are compiled for longer than two seconds, and show how long on a terminal; loading them
+    from the cache takes less.
 
     Work that can be done beside is started then and has ended when the context is left.
     """
@@ -58,6 +62,8 @@ def announced_compilation(step, families):
                         started.append(f", and {name} beside it")
                 what = "".join([title, *started])
                 _log.info(f"Compiling {what}: up to a minute, once; later runs load it from the cache.")
+                if _shows_seconds and _log.isEnabledFor(logging.INFO):
+                    beside.enter_context(elapsed(f"Compiling {title}"))
 
         def on_end(self, event):
             pass
@@ -77,15 +83,18 @@ def with_work_beside_compilation(name, start):
 
 
 @contextlib.contextmanager
-def without_announcements(quiet=True):
-    """Log no such line."""
-    level = _log.level
+def without_announcements(quiet=True, progressbar=True):
+    """Log no such line if ``quiet``, and show no seconds without a progress bar."""
+    global _shows_seconds
+    level, shown = _log.level, _shows_seconds
     if quiet:
         _log.setLevel(logging.WARNING)
+    _shows_seconds = shown and progressbar
     try:
         yield
     finally:
         _log.setLevel(level)
+        _shows_seconds = shown
 
 
 class _FastMathematics:

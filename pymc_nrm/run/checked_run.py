@@ -10,7 +10,7 @@ from xarray import DataTree
 from pymc_nrm.common.checks import check_flag
 from pymc_nrm.common.pymc_internals import warn_divergences, warn_treedepth
 from pymc_nrm.kernels.compilation import same_bits_in_every_process, without_announcements
-from pymc_nrm.models.rvs import partitions_of
+from pymc_nrm.models.rvs import n_items, partitions_of
 from pymc_nrm.run.chains import on_usable_cores, run_chains, run_pymc
 from pymc_nrm.run.checkpoint_step import Checkpoints
 from pymc_nrm.run.convergence_report import convergence_report
@@ -62,6 +62,9 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
     likelihoods, quiet = [], report.quiet
     if kinds:
         kwargs, likelihoods = without_log_likelihood(model, kwargs)
+    if kinds and not quiet:
+        sizes = ", ".join(f"{partition.name} ({n_items(partition):,} items)" for partition in kinds)
+        _information.info(f"Preparing to sample {sizes}.")
     if client is None and not quiet:
         kwargs["callback"] = watched(model, draws, kwargs)
     if report.check or report.partition_diagnostics:
@@ -70,7 +73,7 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
     beside = nullcontext()
     if client is None:
         beside, kwargs = with_gradient_beside(model, kwargs), on_usable_cores(kwargs)
-    with without_announcements(quiet), interrupts_before_draws(folder), beside:
+    with without_announcements(quiet, kwargs.get("progressbar") is not False), interrupts_before_draws(folder), beside:
         idata = _sample(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:

@@ -1,5 +1,6 @@
 """The line about compilation appears when something is compiled for long, and only then."""
 
+import contextlib
 import logging
 
 import pytest
@@ -52,3 +53,18 @@ def test_quiet_runs_say_nothing(messages, compile_two):
         precompile(kernel(eval("lambda x: x + 2.0")), 1.0)
         precompile(kernel(eval("lambda x: x + 3.0")), 1.0)
     assert len(messages()) == 1
+
+
+@pytest.mark.parametrize(("progressbar", "has_seconds"), [(True, True), (False, False)])
+def test_seconds_are_shown_where_bars_are(messages, compile_two, monkeypatch, progressbar, has_seconds):
+    titles = []
+
+    @contextlib.contextmanager
+    def note(title):
+        titles.append(title)
+        yield
+
+    monkeypatch.setattr(compilation, "elapsed", note)
+    with without_announcements(False, progressbar), announced_compilation("SplitMerge", [PoissonGamma]):
+        compile_two()
+    assert titles == ["Compiling SplitMerge for PoissonGamma"] * has_seconds
