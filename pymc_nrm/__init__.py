@@ -167,6 +167,7 @@ for _step in (
     NestedGibbs,
     published.PublishedTreeGuided,
     published.PublishedNestedGibbs,
+    published.PublishedSubclusters,
 ):
     if _step not in STEP_METHODS:
         STEP_METHODS.append(_step)
