@@ -258,6 +258,7 @@ def test_script_defines_a_part(name, module):
 def test_all_parts_are_run(module):
     assert module("run").NAMES == NAMES
     assert callable(module("tree_bounds").main)
+    assert callable(module("published_subclusters").main)
 
 
 def test_run_goes_on_after_a_failure(tmp_path):

@@ -1,0 +1,247 @@
+"""A sweep of a sub-cluster sampler: restricted Gibbs draws, then splits along the halves and merges of pairs."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.special import sum_rows
+from pymc_nrm.moves.gibbs import gibbs_sweep, random_items
+from pymc_nrm.moves.slice_jumps import jump_law
+from pymc_nrm.partitions.clusters import build_state, ordered_labels
+from pymc_nrm.partitions.labels import rename_in_order
+from pymc_nrm.published.chang_fisher.subclusters import (
+    CHANG_FISHER,
+    DPMM_JL,
+    DPMM_SUBCLUSTERS,
+    close_gate,
+    cluster_statistics,
+    draw_labels,
+    drop_empty,
+    gate_of_mean,
+    half_statistics,
+    new_subclusters,
+    remember_halves,
+)
+
+# How much rarer random splits are than random merges in the program of Chang & Fisher.
+_MERGES_PER_SPLIT = 100.0
+
+
+class SplitMergeCounts(NamedTuple):
+    """Numbers of splits and merges."""
+
+    n_splits: Any
+    n_merges: Any
+
+
+@kernel
+def log_merge_factor(n_left, n_right, alpha, program):
+    """Prior ratio of a merge times the probability of the split that would undo it, as the programs have them.
+
+    That split would draw a weight from ``Beta(alpha / 2, alpha / 2)`` and the halves of the items given it.  The
+    program of Chang & Fisher leaves out the numbers of items of the halves.
+    """
+    n = n_left + n_right
+    value = math.lgamma(alpha) - 2.0 * math.lgamma(0.5 * alpha) - math.log(alpha)
+    value += math.lgamma(n) - math.lgamma(n + alpha)
+    if program != CHANG_FISHER:
+        value += math.lgamma(n_left + 0.5 * alpha) - math.lgamma(n_left)
+        value += math.lgamma(n_right + 0.5 * alpha) - math.lgamma(n_right)
+    return value if program == DPMM_SUBCLUSTERS else value - math.log(_MERGES_PER_SPLIT)
+
+
+@kernel
+def randomise_halves(rng, clusters, chosen):
+    """Put the items of the chosen clusters into random halves."""
+    for i in range(clusters.labels.shape[0]):
+        if chosen[clusters.labels[i]]:
+            clusters.sides[i] = rng.random() < 0.5
+
+
+@kernel
+def separate(rng, clusters, splits, sides, closes):
+    """Split clusters: items on side 1 get new clusters; all halves become random.  Returns the number of splits."""
+    n_before = clusters.size[0]
+    new = np.full(n_before, -1)
+    for k in range(n_before):
+        if splits[k]:
+            new[k] = clusters.size[0]
+            clusters.size[0] += 1
+            close_gate(clusters, new[k])
+            was_open = clusters.is_open[k]
+            close_gate(clusters, k)
+            clusters.is_open[k] = was_open and not closes
+    randomised = np.zeros(clusters.size[0], dtype=np.bool_)
+    for i in range(clusters.labels.shape[0]):
+        k = clusters.labels[i]
+        if new[k] >= 0:
+            clusters.labels[i] = new[k] if sides[i] else k
+            randomised[clusters.labels[i]] = True
+    randomise_halves(rng, clusters, randomised)
+    drop_empty(clusters)
+    return clusters.size[0] - n_before
+
+
+@kernel
+def reset_halves(rng, clusters, counts, rules):
+    """Put items into random halves where one half is empty; what happens to the gate differs between programs."""
+    chosen = np.zeros(clusters.size[0], dtype=np.bool_)
+    for k in range(clusters.size[0]):
+        is_considered = clusters.is_open[k] or rules.always_splittable or rules.program == DPMM_SUBCLUSTERS
+        chosen[k] = is_considered and min(counts[2 * k], counts[2 * k + 1]) == 0
+        if chosen[k] and rules.program != CHANG_FISHER:
+            was_open = clusters.is_open[k]
+            close_gate(clusters, k)
+            clusters.is_open[k] = was_open and rules.program == DPMM_JL
+    randomise_halves(rng, clusters, chosen)
+    return chosen
+
+
+@kernel
+def split_clusters(rng, clusters, family, data, alpha, rules):
+    """Split clusters along their halves with the ratio of the targets, as if the halves had not been drawn."""
+    _, counts = half_statistics(clusters, family, data)
+    was_reset = reset_halves(rng, clusters, counts, rules)
+    rows, counts = half_statistics(clusters, family, data)
+    whole = cluster_statistics(rows)
+    splits = np.zeros(clusters.size[0], dtype=np.bool_)
+    for k in range(clusters.size[0]):
+        if (rules.program == CHANG_FISHER and was_reset[k]) or not (clusters.is_open[k] or rules.always_splittable):
+            continue
+        left, right = counts[2 * k], counts[2 * k + 1]
+        if min(left, right) == 0:
+            # In DPMM.jl such a split is always accepted: its effect is that items on side 1 cannot merge.
+            if right > 0:
+                clusters.is_open[k] = False
+            continue
+        log_ratio = math.log(alpha) + math.lgamma(left) + math.lgamma(right) - math.lgamma(left + right)
+        log_ratio += log_marginal(family, rows[2 * k]) + log_marginal(family, rows[2 * k + 1])
+        splits[k] = math.log(rng.random()) < log_ratio - log_marginal(family, whole[k])
+    return separate(rng, clusters, splits, clusters.sides.copy(), rules.program != DPMM_JL)
+
+
+@kernel
+def random_splits(rng, clusters, family, data, alpha):
+    """Split clusters at random, as the program of Chang & Fisher does in one sweep of a hundred."""
+    halves = np.empty(clusters.size[0])
+    for k in range(clusters.size[0]):
+        halves[k] = rng.beta(0.5 * alpha, 0.5 * alpha)
+    own_sides = clusters.sides.copy()
+    for i in range(own_sides.shape[0]):
+        clusters.sides[i] = rng.random() < halves[clusters.labels[i]]
+    rows, counts = half_statistics(clusters, family, data)
+    whole = cluster_statistics(rows)
+    splits = np.zeros(clusters.size[0], dtype=np.bool_)
+    for k in range(clusters.size[0]):
+        log_ratio = -log_merge_factor(counts[2 * k], counts[2 * k + 1], alpha, CHANG_FISHER)
+        log_ratio += log_marginal(family, rows[2 * k]) + log_marginal(family, rows[2 * k + 1])
+        splits[k] = math.log(rng.random()) < log_ratio - log_marginal(family, whole[k])
+    sides = clusters.sides.copy()
+    for i in range(own_sides.shape[0]):
+        clusters.sides[i] = own_sides[i]
+    return separate(rng, clusters, splits, sides, True)
+
+
+@kernel
+def merge_clusters(rng, clusters, family, data, alpha, rules):
+    """Merge pairs of clusters in turn, each cluster at most once, with the ratio for random splits."""
+    rows, _ = half_statistics(clusters, family, data)
+    whole = cluster_statistics(rows)
+    n_clusters = clusters.size[0]
+    counts, own = np.zeros(n_clusters, dtype=np.int64), np.empty(n_clusters)
+    for label in clusters.labels:
+        counts[label] += 1
+    for k in range(n_clusters):
+        own[k] = log_marginal(family, whole[k])
+    partner, joint = np.full(n_clusters, -1), np.empty(whole.shape[1])
+    n_merges = 0
+    for a in range(n_clusters):
+        for b in range(a + 1, n_clusters):
+            if partner[a] >= 0:
+                break
+            if partner[b] >= 0 or (rules.program != CHANG_FISHER and not (clusters.is_open[a] and clusters.is_open[b])):
+                continue
+            sum_rows(joint, whole[a], whole[b])
+            log_ratio = log_merge_factor(counts[a], counts[b], alpha, rules.program)
+            log_ratio += log_marginal(family, joint) - own[a] - own[b]
+            if math.log(rng.random()) < log_ratio:
+                partner[a], partner[b] = a, a
+                close_gate(clusters, a)
+                n_merges += 1
+    for i in range(clusters.labels.shape[0]):
+        k = clusters.labels[i]
+        if partner[k] >= 0:
+            clusters.labels[i], clusters.sides[i] = partner[k], partner[k] != k
+    drop_empty(clusters)
+    return n_merges
+
+
+@kernel
+def subcluster_sweep(rng, clusters, weights, family, data, rules):
+    """Make a sweep by the rules of one program, in place.  It does not leave the posterior invariant."""
+    alpha = math.exp(jump_law(weights).log_scale)
+    length = clusters.history.shape[1]
+    if rules.program == DPMM_SUBCLUSTERS:
+        remember_halves(clusters, family, data, False)
+    if rules.program != CHANG_FISHER:
+        for k in range(clusters.size[0]):
+            if rules.program == DPMM_JL:
+                clusters.is_open[k] = gate_of_mean(clusters, k, length)
+            elif gate_of_mean(clusters, k, length - 0.1):
+                clusters.is_open[k] = True
+    means = draw_labels(rng, clusters, family, data, alpha, rules)
+    if rules.program == CHANG_FISHER:
+        for k in range(clusters.size[0]):
+            if means[k] < clusters.history[k, 0]:
+                clusters.is_open[k] = True
+            clusters.history[k, 0] = means[k]
+    drop_empty(clusters)
+    n_splits, n_merges = 0, 0
+    if rules.program == CHANG_FISHER:
+        if rules.merges and rng.random() * _MERGES_PER_SPLIT < 1.0:
+            n_splits += random_splits(rng, clusters, family, data, alpha)
+        if rules.merges:
+            n_merges += merge_clusters(rng, clusters, family, data, alpha, rules)
+        if rules.splits:
+            n_splits += split_clusters(rng, clusters, family, data, alpha, rules)
+        return SplitMergeCounts(n_splits, n_merges)
+    if rules.program == DPMM_JL:
+        remember_halves(clusters, family, data, False)
+    if rules.splits:
+        n_splits += split_clusters(rng, clusters, family, data, alpha, rules)
+    if rules.merges:
+        n_merges += merge_clusters(rng, clusters, family, data, alpha, rules)
+    if rules.program == DPMM_JL:
+        remember_halves(clusters, family, data, True)
+    return SplitMergeCounts(n_splits, n_merges)
+
+
+@kernel
+def subcluster_chain(rng, labels, weights, family, data, rules, length, n_gibbs, n_draws):
+    """Labels after each of ``n_draws`` sweeps, shape (n_draws, n), from given labels.
+
+    ``n_gibbs`` exact Gibbs sweeps come before each sweep, without which parts of it may not be irreducible; memories
+    and halves then stay with labels and items.  With a length of 0, there are only the Gibbs sweeps.
+    """
+    n = labels.shape[0]
+    draws = np.empty((n_draws, n), dtype=np.int64)
+    clusters = new_subclusters(rng, labels, max(length, 1))
+    for t in range(n_draws):
+        if n_gibbs > 0:
+            rename_in_order(clusters.labels, n)
+            state = build_state(clusters.labels, family, data)
+            for _ in range(n_gibbs):
+                state, _ = gibbs_sweep(rng, state, weights, family, data, random_items(rng, n, n))
+            found = ordered_labels(state)
+            for i in range(n):
+                clusters.labels[i] = found[i]
+            clusters.size[0] = found.max() + 1
+        if length > 0:
+            subcluster_sweep(rng, clusters, weights, family, data, rules)
+        for i in range(n):
+            draws[t, i] = clusters.labels[i]
+        rename_in_order(draws[t], n)
+    return draws

@@ -1,0 +1,152 @@
+"""The published sub-cluster samplers, which these tests must find wrong where exact Gibbs sweeps are right."""
+
+import functools
+import warnings
+
+import numpy as np
+import pymc as pm
+import pytest
+from helpers import seeded
+
+import pymc_nrm as nrm
+from pymc_nrm.measures.base import weights
+from pymc_nrm.published.chang_fisher.published_sweep import subcluster_chain
+from pymc_nrm.published.chang_fisher.subclusters import CHANG_FISHER, DPMM_JL, DPMM_SUBCLUSTERS, Rules
+from pymc_nrm.testing import exact_posterior, kernel_inputs, largest_z, mean_and_error, total_variation, z_scores
+from pymc_nrm.testing.scores import partition_frequencies
+
+PublishedSubclusters = nrm.published.PublishedSubclusters
+MEASURE = nrm.DirichletProcess(1.0)
+X = np.array([-1.5, -1.2, 0.2, 1.3, 1.6])
+# Normal items of variance 1 but for a part in a thousand, about means of variance 4.
+FAMILY = nrm.NormalGamma(mu=0.0, kappa=0.25, alpha=1e6, beta=1e6)
+CHAINS = 4
+
+# Rules, length of the memory, and the least total variation.
+PROGRAMS = {
+    "Chang & Fisher": (Rules(CHANG_FISHER, False), 1, 0.25),
+    "Chang & Fisher, always splittable": (Rules(CHANG_FISHER, True), 1, 0.15),
+    "DPMM.jl": (Rules(DPMM_JL, False), 4, 0.4),
+    "DPMMSubClusters.jl, burnout 20": (Rules(DPMM_SUBCLUSTERS, False), 20, 0.8),
+    "DPMMSubClusters.jl, burnout 5": (Rules(DPMM_SUBCLUSTERS, False), 5, 0.5),
+    "DPMMSubClusters.jl, burnout 1": (Rules(DPMM_SUBCLUSTERS, False), 1, 0.15),
+}
+# Parts between exact sweeps, and the sign of the error of the number of clusters.
+PARTS = {
+    "labels": (Rules(DPMM_SUBCLUSTERS, False, True, False, False), -1),
+    "splits": (Rules(DPMM_SUBCLUSTERS, False, False, True, False), 1),
+    "merges": (Rules(DPMM_SUBCLUSTERS, False, False, False, True), -1),
+}
+
+
+@functools.cache
+def posterior():
+    return exact_posterior(MEASURE, FAMILY, X)
+
+
+def chains(rules, length, n_gibbs, n_draws):
+    family, data = kernel_inputs(FAMILY, X)
+    table = weights(MEASURE, len(X), 0.0)
+    starts = [np.zeros(5, dtype=np.int64), np.arange(5), np.arange(5) % 2, np.arange(5) // 2]
+    return np.array(
+        [
+            subcluster_chain(rng, start, table, family, data, rules, length, n_gibbs, n_draws)[100:]
+            for rng, start in zip(seeded(*rules, length).spawn(CHAINS), starts, strict=True)
+        ]
+    )
+
+
+def distance(draws):
+    """Total variation to the posterior, and the largest z-score relative to its limit."""
+    partitions, probabilities = posterior()
+    scores = z_scores(draws, partitions, probabilities)
+    largest = np.abs(scores).max() / largest_z(draws.shape, scores.size)
+    return total_variation(partition_frequencies(draws, partitions), probabilities), largest
+
+
+@pytest.mark.parametrize(
+    "program",
+    [pytest.param(name, marks=[] if name == "Chang & Fisher" else [pytest.mark.slow]) for name in PROGRAMS],
+)
+def test_published_chain_is_found_wrong(program):
+    rules, length, least = PROGRAMS[program]
+    found, largest = distance(chains(rules, length, 0, 10_000))
+    assert found > least
+    assert largest > 1.5
+
+
+def test_exact_chain_of_the_same_length_is_right():
+    found, largest = distance(chains(Rules(CHANG_FISHER, False), 0, 1, 10_000))
+    assert found < 0.02
+    assert largest < 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", PARTS)
+def test_each_part_is_wrong_between_exact_sweeps(part):
+    rules, sign = PARTS[part]
+    draws = chains(rules, 1, 1, 10_000)
+    found, largest = distance(draws)
+    assert found > 0.08
+    assert largest > 1.5
+    partitions, probabilities = posterior()
+    mean, error, _ = mean_and_error(draws.max(axis=-1) + 1.0)
+    assert sign * (mean - probabilities @ (partitions.max(axis=1) + 1.0)) > 10.0 * error
+
+
+@pytest.mark.slow
+def test_halves_alone_leave_the_partition():
+    """The parts are no part of the exact sweeps: without all of them the chain has the posterior law."""
+    _, largest = distance(chains(Rules(DPMM_SUBCLUSTERS, False, False, False, False), 1, 1, 10_000))
+    assert largest < 1.0
+
+
+def make_model(measure=MEASURE):
+    with pm.Model() as model:
+        z = nrm.Partition("z", measure, n=len(X))
+        nrm.Mixture("x", z, FAMILY, observed=X)
+    return model
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rules", ["chang_fisher", "dpmm_jl", "dpmm_subclusters_jl"])
+def test_step_makes_the_draws_of_the_chain(rules):
+    model = make_model()
+    with model, pytest.warns(UserWarning, match="does not leave the posterior invariant"):
+        step = PublishedSubclusters([model["z"]], rules=rules, rng=1)
+    point, draws = {"z": np.zeros(5, dtype=np.int64)}, []
+    for _ in range(3_000):
+        point, [stats] = step.step(point)
+        draws.append(point["z"])
+        assert set(stats) == set(PublishedSubclusters.stats_dtypes_shapes)
+    program, length, _ = PROGRAMS[
+        {"dpmm_jl": "DPMM.jl", "chang_fisher": "Chang & Fisher"}.get(rules, "DPMMSubClusters.jl, burnout 20")
+    ]
+    partitions, _ = posterior()
+    expected = partition_frequencies(chains(program, length, 0, 10_000), partitions)
+    assert total_variation(partition_frequencies(np.array(draws)[100:], partitions), expected) < 0.12
+    # Accept labels that something else has changed.
+    for row in partitions[::5]:
+        step.step({"z": row})
+
+
+WRONG = {
+    "rules must be one of": {"rules": "julia"},
+    "burnout must be None unless": {"burnout": 3},
+    "burnout": {"rules": "dpmm_subclusters_jl", "burnout": 0},
+    "always_splittable must be False unless": {"rules": "dpmm_jl", "always_splittable": True},
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_wrong_options_are_refused(message):
+    model = make_model()
+    with model, warnings.catch_warnings(), pytest.raises(ValueError, match=message):
+        PublishedSubclusters([model["z"]], **WRONG[message])
+
+
+@pytest.mark.filterwarnings("ignore:PublishedSubclusters does not leave")
+def test_other_measures_are_refused():
+    model = make_model(nrm.PitmanYorProcess(0.3, 1.0))
+    with model, pytest.raises(ValueError, match="must have a DirichletProcess; that of 'z' is a PitmanYorProcess"):
+        PublishedSubclusters([model["z"]])
