@@ -4,10 +4,8 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_nrm.families import NormalGamma
 from pymc_nrm.measures import DirichletProcess, NormalizedInverseGaussian
 from pymc_nrm.moves.guide_trees.tree import build_tree, cut_tree
-from pymc_nrm.trees.clustering import bhc
 from pymc_nrm.trees.clustering_result import Dendrogram
 
 TRUE = np.repeat([0, 1, 2, 3], [12, 8, 6, 1])
@@ -110,10 +108,22 @@ def dendrogram_of(merges, log_d):
 
 
 def clustered(n_clusters):
-    rng = np.random.default_rng(3)
-    x = rng.permutation(np.repeat(100.0 * np.arange(n_clusters), 4)) + rng.normal(0.0, 0.3, 4 * n_clusters)
-    family = NormalGamma(mu=float(x.mean()), kappa=1e-5, alpha=2.0, beta=0.2)
-    return bhc(x, family, DirichletProcess(1.0), random_seed=1)
+    """A dendrogram whose clusters have four items each, at places that are mixed."""
+    items = np.random.default_rng(3).permutation(4 * n_clusters).reshape(n_clusters, 4)
+    merges, log_d, roots = [], [], []
+    for first, *others in items:
+        root = first
+        for item in others:
+            merges.append((root, item))
+            root = len(items.ravel()) + len(merges) - 1
+        roots.append(root)
+        log_d += [-3.0, -2.0, -1.0]
+    root = roots[0]
+    for k, other in enumerate(roots[1:]):
+        merges.append((root, other))
+        root = len(items.ravel()) + len(merges) - 1
+        log_d.append(1.0 + k)
+    return dendrogram_of(merges, log_d)
 
 
 def result(draws):

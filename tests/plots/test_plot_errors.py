@@ -1,5 +1,7 @@
 """Wrong arguments of plots: the message names the argument."""
 
+import functools
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -22,7 +24,6 @@ from pymc_nrm.stats import nested_point_estimate
 
 pytest.importorskip("arviz_plots")
 DRAWS, NESTED, DP = make_draws(), make_nested_draws(), DirichletProcess(1.0)
-TREE = nested_point_estimate(NESTED, random_seed=1)
 X, BALL, DENSITY, IMAGES = make_data(7), make_ball(), normal_density(2), np.ones((N, 2, 3))
 MANY = make_slot_draws()["posterior"].to_dataset()
 MANY["many"] = (("chain", "draw", "slot", "term"), np.zeros((2, 40, 12, 31)))
@@ -30,7 +31,22 @@ TOO_MANY_ITEMS = xr.DataArray(np.zeros((1, 1, 5001), dtype=int), dims=("chain", 
 GAINS = np.linspace(0.0, 1.0, 23)
 SURE = {"estimate": TRUE, "uncertainty": False}
 
-# What follows plot_ in the name of the function, its arguments, and the error.
+
+@functools.cache
+def dendrogram():
+    return (clustered(3),)
+
+
+@functools.cache
+def tree():
+    return (nested_point_estimate(NESTED, random_seed=1),)
+
+
+def elicited():
+    return {"elicited": elicit(DirichletProcess, 9, 3)}, 8
+
+
+# What follows plot_ in the name of the function, its arguments or what makes them, and the error.
 ERRORS = [
     ("n_clusters", (DRAWS,), {"prior": [0.5, 0.6]}, "sum 1; the sum is 1.1"),
     ("n_clusters", (DRAWS,), {"prior": [1.5, -0.5]}, "sum 1"),
@@ -61,10 +77,10 @@ ERRORS = [
     ("density", (DENSITY,), {"data": np.zeros(4)}, "data must have 2 features"),
     ("density", (DENSITY.assign_coords(x_2=("point", DENSITY["x_0"].values)),), {}, "one or two features; got 3"),
     ("density", (xr.Dataset(),), {}, "variable density"),
-    ("dendrogram", (clustered(3),), {"names": ["a", "b"]}, "names must have .* each of the 12 items; got 2"),
-    ("dendrogram", (clustered(3),), {"gains": GAINS[:-1]}, "gains must be 23 finite numbers of at least 0"),
-    ("dendrogram", (clustered(3),), {"gains": -GAINS}, "gains must be 23 finite numbers of at least 0"),
-    ("dendrogram", (clustered(3),), {"gains": np.full(23, np.inf)}, "gains must be 23 finite numbers of at least 0"),
+    ("dendrogram", dendrogram, {"names": ["a", "b"]}, "names must have .* each of the 12 items; got 2"),
+    ("dendrogram", dendrogram, {"gains": GAINS[:-1]}, "gains must be 23 finite numbers of at least 0"),
+    ("dendrogram", dendrogram, {"gains": -GAINS}, "gains must be 23 finite numbers of at least 0"),
+    ("dendrogram", dendrogram, {"gains": np.full(23, np.inf)}, "gains must be 23 finite numbers of at least 0"),
     ("prior_partition", ({}, 9), {}, "measures must be a measure or a mapping of names to measures; got {}"),
     ("prior_partition", ([DP], 9), {}, "measures must be a measure or a mapping"),
     ("prior_partition", ({"DP": DirichletProcess}, 9), {}, "must map names to measures such as .*; got 'DP': <class"),
@@ -73,16 +89,16 @@ ERRORS = [
     ("prior_partition", (DP, 9), {"n_draws": 1}, "n_draws must be a whole number of at least 10; got 1"),
     ("prior_partition", (DP, 9), {"max_rank": 0}, "max_rank must be a whole number of at least 1; got 0"),
     ("prior_partition", (DP, 9), {"random_seed": "x"}, "random_seed must be None, a whole number"),
-    ("prior_partition", ({"elicited": elicit(DirichletProcess, 9, 3)}, 8), {}, "n must be 9, .* n = 8 and 'elicited'"),
-    ("tree", (TREE,), {"collapse": 1}, "collapse must be True or False; got 1"),
-    ("tree", (TREE,), {"composition": TRUE[1:]}, r"must have shape \(27,\) or \(27, K\); got shape \(26,\)"),
-    ("tree", (TREE,), {"composition": np.eye(4)[TRUE] * 2}, "must have shares of at least 0 whose sum is 1"),
-    ("tree", (TREE,), {"composition": np.arange(N)}, "composition must have at most 8 classes; got 27"),
-    ("tree", (TREE,), {"images": {99: IMAGES[0]}}, "images must be of nodes from 0 to .*; got 99"),
-    ("tree", (TREE,), {"images": IMAGES[1:]}, r"must have shape \(27, height, width\); got shape \(26, 2, 3\)"),
-    ("tree", (TREE,), {"images": {0: np.zeros(3)}}, r"images must have two axes, .*; got shape \(3,\)"),
-    ("tree", (TREE,), {"var_name": "h"}, "var_name must be None with a tree; got 'h'"),
-    ("tree", (TREE,), {"names": ["a", "b"]}, "names must have one entry for each of the 27 items; got 2"),
+    ("prior_partition", elicited, {}, "n must be 9, .* n = 8 and 'elicited'"),
+    ("tree", tree, {"collapse": 1}, "collapse must be True or False; got 1"),
+    ("tree", tree, {"composition": TRUE[1:]}, r"must have shape \(27,\) or \(27, K\); got shape \(26,\)"),
+    ("tree", tree, {"composition": np.eye(4)[TRUE] * 2}, "must have shares of at least 0 whose sum is 1"),
+    ("tree", tree, {"composition": np.arange(N)}, "composition must have at most 8 classes; got 27"),
+    ("tree", tree, {"images": {99: IMAGES[0]}}, "images must be of nodes from 0 to .*; got 99"),
+    ("tree", tree, {"images": IMAGES[1:]}, r"must have shape \(27, height, width\); got shape \(26, 2, 3\)"),
+    ("tree", tree, {"images": {0: np.zeros(3)}}, r"images must have two axes, .*; got shape \(3,\)"),
+    ("tree", tree, {"var_name": "h"}, "var_name must be None with a tree; got 'h'"),
+    ("tree", tree, {"names": ["a", "b"]}, "names must have one entry for each of the 27 items; got 2"),
     ("nodes_by_level", (NESTED,), {"prior": DRAWS.expand_dims("level")}, "2 levels of 27 items; got 1 levels of 27"),
 ]
 
@@ -90,4 +106,4 @@ ERRORS = [
 @pytest.mark.parametrize(("name", "args", "kwargs", "message"), ERRORS)
 def test_wrong_arguments(name, args, kwargs, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        getattr(plots, f"plot_{name}")(*args, backend="none", **kwargs)
+        getattr(plots, f"plot_{name}")(*(args() if callable(args) else args), backend="none", **kwargs)
