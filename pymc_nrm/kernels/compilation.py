@@ -8,7 +8,6 @@ import time
 
 import pytensor
 
-from pymc_nrm.common.progress import elapsed
 from pymc_nrm.kernels.generic import prepare_numba
 
 __all__ = [
@@ -32,9 +31,9 @@ _shows_seconds = True
 
 
 @contextlib.contextmanager
-def announced_compilation(step, families):
-    """Log one line if kernels are compiled for longer than two seconds, and show how long on a terminal; loading them
-    from the cache takes less.
+def announced_compilation(step, families, elapsed=contextlib.nullcontext):
+    """Log one line if kernels are compiled for longer than two seconds, and enter ``elapsed(title)``, which shows how
+    long; loading them from the cache takes less.
 
     Work that can be done beside is started then and has ended when the context is left.
     """

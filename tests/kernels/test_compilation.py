@@ -56,7 +56,7 @@ def test_quiet_runs_say_nothing(messages, compile_two):
 
 
 @pytest.mark.parametrize(("progressbar", "has_seconds"), [(True, True), (False, False)])
-def test_seconds_are_shown_where_bars_are(messages, compile_two, monkeypatch, progressbar, has_seconds):
+def test_seconds_are_shown_where_bars_are(messages, compile_two, progressbar, has_seconds):
     titles = []
 
     @contextlib.contextmanager
@@ -64,7 +64,6 @@ def test_seconds_are_shown_where_bars_are(messages, compile_two, monkeypatch, pr
         titles.append(title)
         yield
 
-    monkeypatch.setattr(compilation, "elapsed", note)
-    with without_announcements(False, progressbar), announced_compilation("SplitMerge", [PoissonGamma]):
+    with without_announcements(False, progressbar), announced_compilation("SplitMerge", [PoissonGamma], note):
         compile_two()
     assert titles == ["Compiling SplitMerge for PoissonGamma"] * has_seconds

@@ -1,0 +1,125 @@
+"""The README's commands and five lines in a clone of their own with caches of their own, from nothing and again."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from common.part import Part, columns, interval, rows_to_keep, spread
+
+ROOT = Path(__file__).resolve().parents[1]
+TARGETS = {
+    ("example", "nothing"): 90,
+    ("example", "caches"): 25,
+    ("five_lines", "nothing"): 60,
+    ("five_lines", "caches"): 20,
+    ("tests", "nothing"): 360,
+}
+COMMANDS = {"example": "examples/galaxies.py", "tests": "pytest"}
+# A fixed compilation, in whose CPU seconds times can be compared between machines.
+UNIT = """
+import math, time
+import numba, numpy as np
+start = time.process_time()
+for k in range(12):
+    scope = {"np": np, "math": math}
+    exec(f'''def f(x, y, n):
+    total, m = 0.0, np.zeros((3, 3))
+    for i in range(n):
+        a = x[i % x.shape[0]] * {k}.5 + math.log(1.0 + y[i % y.shape[0]] ** 2)
+        if a > total:
+            total += math.exp(-a) + m[i % 3, (i + 1) % 3]
+            m[(i + 2) % 3] = a
+        else:
+            total -= math.sqrt(a * a + {k}.0) * m.sum()
+    return total, m
+''', scope)
+    numba.njit(fastmath=True)(scope["f"])(np.ones(4), np.ones(4), 3)
+print(time.process_time() - start)
+"""
+
+
+def command_of(name):
+    """The command of the README that runs this."""
+    lines = (ROOT / "README.md").read_text().splitlines()
+    [line] = [line for line in lines if line.startswith("python -m pip install uv") and COMMANDS[name] in line]
+    return line.split("#")[0].strip()
+
+
+def five_lines():
+    """The program of the README that clusters a table, with its picture saved."""
+    text = (ROOT / "README.md").read_text().split("## A table, five lines")[1]
+    program = re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1)
+    return f"import pymc_nrm as nrm\n{program.rstrip()}.savefig('clusters.png')\n"
+
+
+def timed(command, folder, environment):
+    """Wall and CPU seconds of a command in a folder."""
+    start, before = time.perf_counter(), os.times()
+    done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{command} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return time.perf_counter() - start, cpu
+
+
+def in_new_clone(name):
+    """Wall and CPU seconds from nothing, and again where that is of interest."""
+    with tempfile.TemporaryDirectory() as folder:
+        clone = Path(folder, "clone")
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+        environment = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "PYTHONPATH")}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        environment |= {"MPLBACKEND": "agg", "NUMBA_CACHE_DIR": str(Path(folder, "numba"))}
+        environment["PYTENSOR_FLAGS"] = f"base_compiledir={Path(folder, 'pytensor')}"
+        if name in COMMANDS:
+            command = command_of(name)
+        else:
+            Path(clone, "five_lines.py").write_text(five_lines())
+            command = "python -m pip install --quiet uv && python -m uv run five_lines.py"
+        times = {"nothing": timed(command, clone, environment)}
+        if name != "tests":
+            times["caches"] = timed(command, clone, environment)
+        return times
+
+
+def measure(quick, note, sets=None):
+    rows = rows_to_keep("first_minutes", quick, note, sets)
+    units = [float(subprocess.run([sys.executable, "-c", UNIT], capture_output=True, text=True, check=True).stdout)]
+    for name in sets or ("example", "five_lines", *(() if quick else ("tests",))):
+        runs = [in_new_clone(name) for _ in range(1 if quick else 3)]
+        for cache in runs[0]:
+            clock, processor = zip(*(times[cache] for times in runs), strict=True)
+            cpu = spread(processor)["median"]
+            rows.append({"set": name, "from": cache, "repeats": len(runs), **spread(clock), "cpu": cpu})
+            note(f"{name}, {cache}: {interval(rows[-1], '.0f')} s, {cpu:.0f} CPU s")
+        units.append(float(subprocess.run([sys.executable, "-c", UNIT], capture_output=True, text=True).stdout))
+    note(f"The unit, a fixed compilation, took {min(units):.1f} to {max(units):.1f} CPU s between these runs.")
+    return rows
+
+
+def table(rows):
+    shown = {"what": "set", "from": "from", "repeats": "repeats", "seconds": lambda row: interval(row, ".0f")}
+    shown |= {"CPU seconds": "cpu", "target, s": lambda row: TARGETS[row["set"], row["from"]]}
+    return (
+        "The README's first command (*example*), its five lines until the picture, and its test command, each in a\n"
+        "new clone.  *nothing*: no environment and no caches of numba and PyTensor; packages come from the\n"
+        f"installer's cache where it has one.  *caches*: the same again.\n\n{columns(rows, shown)}"
+    )
+
+
+def headline(rows):
+    lines = []
+    for row in rows:
+        target = TARGETS[row["set"], row["from"]]
+        claim = f"README's {row['set']}, from {row['from']}"
+        lines.append((claim, f"{interval(row, '.0f')} s", f"{target} s", row["median"] <= target))
+    return lines
+
+
+SETS = {name: name for name in ("example", "five_lines", "tests")}
+PART = Part("first_minutes", measure, table, headline=headline, options={"sets": SETS})
