@@ -1,19 +1,15 @@
-"""Galaxies: one density, three priors over partitions.
+"""Galaxies: the density of their velocities, and the number of clusters.
 
 How are the velocities of 82 galaxies distributed, and in how many groups do they come?  The data of each cluster are
-normal with unknown mean and variance.  The prior over partitions is that of a Dirichlet process, of a normalized
-inverse Gaussian measure, or of a normalized generalized gamma measure (NGG), which contains both.
+normal with unknown mean and variance.  The prior over partitions is that of a normalized generalized gamma measure.
 
 The analysis is that of Favaro & Teh (2013, "MCMC for normalized random measure mixture models"), with all of their
 priors: Gamma(1, 1) for alpha, Beta(1, 2) for sigma, and for the squared width of clusters, relative to half of the
-range of the velocities, a gamma distribution that allows very narrow and very wide ones.  For the NGG, crosses mark the
-posterior of the number of clusters that their program gives, and the table printed last compares its moments.
+range of the velocities, a gamma distribution that allows very narrow and very wide ones.  Crosses in the picture mark
+the posterior of the number of clusters that their program gives, and the table printed last compares its moments.
 
-For each prior, the picture shows the predictive density of the velocity of one more galaxy, and the number of clusters.
-The data determine the density well, and it hardly depends on the prior.  They do not determine the number of clusters,
-which depends on the prior: mixtures with more or fewer overlapping components describe the density about equally well.
-Leave-one-out cross-validation therefore prefers none of the priors clearly: differences are below one, and below two of
-their standard errors.
+The data determine the density well, but hardly the number of clusters: mixtures with more or fewer overlapping
+components describe the density about equally well.  ``examples/galaxy_priors.py`` compares three priors.
 
 Run with ``python examples/galaxies.py [FILE.png]``.
 """
@@ -30,20 +26,14 @@ import pymc as pm
 import xarray as xr
 
 import pymc_nrm as nrm
-from pymc_nrm.datasets import galaxies
 
-MEASURES = {
-    "Dirichlet process": nrm.DirichletProcess,
-    "normalized inverse Gaussian": nrm.NormalizedInverseGaussian,
-    "NGG": nrm.NormalizedGeneralizedGamma,
-}
-
-# What the program of Favaro & Teh gives for the NGG: moments, and probabilities of 4, 5, ..., 16 clusters.
+# What the program of Favaro & Teh gives: moments, and probabilities of 4, 5, ..., 16 clusters.
 PUBLISHED = {"n_clusters": 10.77, "sd of n_clusters": 3.27, "alpha": 1.22, "sigma": 0.259}
 PUBLISHED_LAW = [0.005, 0.018, 0.042, 0.083, 0.108, 0.127, 0.129, 0.124, 0.102, 0.078, 0.054, 0.041, 0.031]
+GRID = np.linspace(5, 39, 300)
 
 
-def build_model(measure, velocities):
+def build_model(velocities, measure=nrm.NormalizedGeneralizedGamma):
     low, high = velocities.min(), velocities.max()
     middle, reach = (high + low) / 2, (high - low) / 2
     with pm.Model(coords={"galaxy": range(len(velocities))}) as model:
@@ -67,7 +57,27 @@ def agreement(idata):
     return table.assign(published=PUBLISHED, z=lambda rows: (rows["here"] - rows["published"]) / rows["mcse"])
 
 
-def panel(axes, title):
+def draw_density(axes, density, velocities, *, title="", has_legend=True):
+    pc, legend = _panel(axes, title)
+    visuals = {"legend": legend if has_legend else False, "xlabel": {"text": "velocity (1000 km/s)"}}
+    nrm.plots.plot_density(density, data=velocities, bins=np.arange(8, 37), plot_collection=pc, visuals=visuals)
+    axes.set(ylim=(-0.015, 0.33))
+
+
+def draw_n_clusters(axes, idata, prior, *, has_legend=True, has_published=False):
+    pc, legend = _panel(axes, "")
+    visuals = {"legend": legend if has_legend else False}
+    nrm.plots.plot_n_clusters(idata, prior=prior, plot_collection=pc, visuals=visuals)
+    axes.set(xlim=(0, 45), ylim=(0, 0.2), xticks=[1, 10, 20, 30, 40], xticklabels=[1, 10, 20, 30, 40])
+    if has_published:
+        numbers = range(4, 4 + len(PUBLISHED_LAW))
+        [crosses] = axes.plot(numbers, PUBLISHED_LAW, "x", color="black", zorder=4, label="program of Favaro & Teh")
+        # Below the entries of the plot, and in line with them.
+        place = {"loc": "upper left", "bbox_to_anchor": (0.435, 0.81)} if has_legend else {"loc": "upper right"}
+        axes.legend(handles=[crosses], **place, frameon=False, fontsize=9)
+
+
+def _panel(axes, title):
     """One plot of a figure to draw on, and the place of its legend."""
     axes.set_title(title, fontsize=11)
     viz = xr.Dataset({"figure": axes.figure, "plot": axes})
@@ -77,33 +87,18 @@ def panel(axes, title):
 
 def main():
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "galaxies.png")
-    velocities = galaxies() / 1000
-    grid = np.linspace(5, 39, 300)
-    plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False})
-    figure, (top, bottom) = plt.subplots(2, 3, figsize=(12, 6.6), sharey="row", layout="constrained")
-    results = {}
-    for i, (name, measure) in enumerate(MEASURES.items()):
-        with build_model(measure, velocities) as model:
-            idata = nrm.sample(2000, chains=4, random_seed=1, target_accept=0.95)
-            prior = pm.sample_prior_predictive(5_000, var_names=["z"], random_seed=1)
-        print(f"{name}:\n{nrm.summary(idata, n_sizes=2).to_string()}\n")
-        results[name] = nrm.compute_log_likelihood(idata.sel(draw=slice(None, None, 2)), model)
-        density = nrm.predictive_density(idata.sel(draw=slice(None, None, 5)), model, grid)
+    velocities = nrm.datasets.galaxies() / 1000
+    with build_model(velocities) as model:
+        idata = nrm.sample(1000, tune=500, chains=4, random_seed=1, target_accept=0.95)
+        prior = pm.sample_prior_predictive(5_000, var_names=["z"], random_seed=1)
+    print(nrm.summary(idata, n_sizes=2).to_string())
+    print(f"\nBeside the program of Favaro & Teh:\n{agreement(idata).round(3).to_string()}")
+    density = nrm.predictive_density(idata.sel(draw=slice(None, None, 5)), model, GRID)
 
-        pc, legend = panel(top[i], name)
-        visuals = {"legend": legend if i == 0 else False, "xlabel": {"text": "velocity (1000 km/s)"}}
-        nrm.plots.plot_density(density, data=velocities, bins=np.arange(8, 37), plot_collection=pc, visuals=visuals)
-        pc, legend = panel(bottom[i], "")
-        visuals = {"legend": legend if i == 0 else False}
-        nrm.plots.plot_n_clusters(idata, prior=prior, plot_collection=pc, visuals=visuals)
-        bottom[i].set(xlim=(0, 45), xticks=[1, 10, 20, 30, 40], xticklabels=[1, 10, 20, 30, 40])
-    numbers = range(4, 4 + len(PUBLISHED_LAW))
-    bottom[2].plot(numbers, PUBLISHED_LAW, "x", color="black", zorder=4, label="program of Favaro & Teh")
-    bottom[2].legend(loc="upper right", frameon=False, fontsize=9)
-    top[0].set(ylim=(-0.015, 0.33))
-    bottom[0].set(ylim=(0, 0.2))
-    print(az.compare(results, round_to=2).to_string())
-    print(f"\nNGG, beside the program of Favaro & Teh:\n{agreement(idata).round(3).to_string()}")
+    plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False})
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
+    draw_density(left, density, velocities)
+    draw_n_clusters(right, idata, prior, has_published=True)
     figure.savefig(path, dpi=100)
     print(f"Saved {path}")
 

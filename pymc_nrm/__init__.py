@@ -1,10 +1,10 @@
 """Mixtures over random partitions in PyMC, with exact samplers of the partition."""
 
+import importlib
 from typing import TYPE_CHECKING
 
-from pymc.step_methods import STEP_METHODS
-
-from pymc_nrm import datasets, plots, published, stats, steps, trees
+from pymc_nrm import datasets, stats, steps
+from pymc_nrm.common.pymc_internals import register_steps
 from pymc_nrm.families import (
     BernoulliBeta,
     CategoricalDirichlet,
@@ -135,6 +135,9 @@ __all__ = [
     "without_labels",
 ]
 
+# Parts that are imported when first used, since nobody needs them to make a model and sample from it.
+_ON_DEMAND = ("plots", "published", "trees")
+
 # Names that were given up, and what took their place.
 _RENAMED = {
     "density": "predictive_density",
@@ -150,23 +153,19 @@ _RENAMED = {
     "sample_components": "sample_cluster_parameters",
 }
 
-if not TYPE_CHECKING:  # to type checkers, a module with this function has every attribute
+if TYPE_CHECKING:
+    from pymc_nrm import plots, published, trees
+else:  # to type checkers, a module with this function has every attribute
 
     def __getattr__(name):
+        if name in _ON_DEMAND:
+            return importlib.import_module(f"{__name__}.{name}")
         if name in _RENAMED:
             raise AttributeError(f"{name} is {_RENAMED[name]} now")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
+    def __dir__():
+        return sorted({*globals(), *_ON_DEMAND})
 
-for _step in (
-    TreeGuided,
-    SplitMerge,
-    MarginalGibbs,
-    SliceSampler,
-    SlotGibbs,
-    NestedGibbs,
-    published.PublishedTreeGuided,
-    published.PublishedNestedGibbs,
-):
-    if _step not in STEP_METHODS:
-        STEP_METHODS.append(_step)
+
+register_steps(TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, SlotGibbs, NestedGibbs)

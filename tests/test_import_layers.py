@@ -108,8 +108,8 @@ def test_members_of_a_kind_do_not_import_each_other(folder):
 
 
 def loaded_by(statement):
-    """Top-level names of all modules that a statement loads in a new process."""
-    code = f"import sys; {statement}; print(*{{name.split('.')[0] for name in sys.modules}})"
+    """Names of all modules that a statement loads in a new process."""
+    code = f"import sys; {statement}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent)
     return set(done.stdout.split())
 
@@ -123,6 +123,17 @@ def test_mathematics_does_not_load_pymc():
     assert "numba" not in loaded - loaded_by("import pytensor.tensor")
 
 
-def test_import_does_not_load_numba():
-    """Numba takes as long to import as all the rest; it waits for the first kernel."""
-    assert "numba" not in loaded_by("import pymc_nrm") - loaded_by("import pymc")
+def test_import_loads_nothing_slow():
+    """Numba and SciPy take longer to import than this package; they wait for the first model or kernel."""
+    added = loaded_by("import pymc_nrm") - loaded_by("import pymc")
+    tops = {name.split(".")[0] for name in added}
+    assert not tops & {"numba", "scipy", "arviz_stats", "arviz_plots", "matplotlib", "sklearn"}
+    assert "pytensor.sparse" not in added
+    assert not {"pymc_nrm.plots", "pymc_nrm.published", "pymc_nrm.trees"} & added
+
+
+def test_parts_that_are_imported_on_demand_look_like_all_others():
+    assert set(pymc_nrm.__all__) <= set(dir(pymc_nrm))
+    assert "pymc_nrm.trees" in loaded_by("import pymc_nrm; pymc_nrm.trees.bhc")
+    for name in pymc_nrm.__all__:
+        assert getattr(pymc_nrm, name) is not None

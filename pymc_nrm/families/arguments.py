@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
+import scipy
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.raise_op import CheckAndRaise
-from scipy import sparse
 
 from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.common.hyperparameters import broadcast_tensor, check_values, plain_values, static_shape
@@ -83,9 +83,9 @@ def numeric_data(name, observed):
             observed = observed.get_value()
         else:
             raise TypeError(f"{name} must be data, pm.Data or a constant; got the symbolic tensor {observed}")
-    if sparse.issparse(observed):
+    if scipy.sparse.issparse(observed):
         numeric_array(name, observed.data)
-        return sparse.csr_matrix(observed)
+        return scipy.sparse.csr_matrix(observed)
     return numeric_array(name, observed)
 
 
@@ -115,7 +115,7 @@ def check_matrix(family, X, *, integer=False, lower=None, upper=None):
         If it is no matrix with columns, or a value is infinite, missing where not allowed, not whole, or out of bounds.
     """
     title = f"data of {(family if isinstance(family, type) else type(family)).__name__}"
-    if sparse.issparse(X):
+    if scipy.sparse.issparse(X):
         raise ValueError(f"{title} must be dense; got a sparse {type(X).__name__}")
     values = np.ascontiguousarray(numeric_array(title, X), dtype="float64")
     if values.ndim != 2:

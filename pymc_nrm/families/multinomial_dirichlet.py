@@ -4,11 +4,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytensor.sparse as ps
 import pytensor.tensor as pt
+import scipy
 from pytensor.graph.basic import Constant
-from scipy import sparse
-from scipy.special import gammaln
 
 from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
 from pymc_nrm.families.base import Hyperparameter, add_item, cache_size, conjugate_family
@@ -91,23 +89,23 @@ class MultinomialDirichlet(NamedTuple):
     def complete(self, X):
         if self.total is not None:
             return self
-        if not sparse.issparse(X):
+        if not scipy.sparse.issparse(X):
             X = check_matrix(self, X, integer=True, lower=0)
         return self._replace(total=np.asarray(X.sum(axis=1)).ravel())
 
     def prepare_data(self, X):
-        if sparse.issparse(X):
-            rows = sparse.csr_array(X, dtype="float64", copy=True)
+        if scipy.sparse.issparse(X):
+            rows = scipy.sparse.csr_array(X, dtype="float64", copy=True)
             # Only the explicit values can be wrong: check them as a matrix of one column.
             check_matrix(self, rows.data[:, None], integer=True, lower=0, upper=LARGEST_COUNT)
             rows.sum_duplicates()
             rows.eliminate_zeros()
         else:
-            rows = sparse.csr_array(check_matrix(self, X, integer=True, lower=0, upper=LARGEST_COUNT))
+            rows = scipy.sparse.csr_array(check_matrix(self, X, integer=True, lower=0, upper=LARGEST_COUNT))
         totals = np.asarray(rows.sum(axis=1)).ravel()
         log_factorials = rows.copy()
-        log_factorials.data = gammaln(rows.data + 1)
-        log_coefficients = gammaln(totals + 1) - np.asarray(log_factorials.sum(axis=1)).ravel()
+        log_factorials.data = scipy.special.gammaln(rows.data + 1)
+        log_coefficients = scipy.special.gammaln(totals + 1) - np.asarray(log_factorials.sum(axis=1)).ravel()
         return SparseCounts(
             rows.indptr.astype("int64"), rows.indices.astype("int64"), rows.data, totals, log_coefficients
         )
@@ -209,7 +207,7 @@ class MultinomialDirichlet(NamedTuple):
         alpha = self.alpha
         v = X.shape[1]
         n_clusters = labels.max() + 1
-        if isinstance(X.type, ps.SparseTensorType):
+        if _is_sparse(X):
             rows, columns, values = _coordinates(X)
             n_items = X.shape[0]
             totals = pt.zeros(n_items)[rows].inc(values)
@@ -287,19 +285,27 @@ class SparseCounts(NamedTuple):
         n, n_columns = len(self.totals), int(self.indices.max(initial=0)) + 1
         lengths = np.diff(self.indptr)
         roots = np.sqrt(self.values / np.repeat(np.maximum(self.totals, 1.0), lengths))
-        rows = sparse.csr_array((roots, self.indices, self.indptr), shape=(n, n_columns))
+        rows = scipy.sparse.csr_array((roots, self.indices, self.indptr), shape=(n, n_columns))
         if n_columns <= _MOST_COLUMNS:
             return rows.toarray()
         return np.asarray(rows @ rng.normal(scale=_MOST_COLUMNS**-0.5, size=(n_columns, _MOST_COLUMNS)))
 
 
+def _is_sparse(X):
+    from pytensor.sparse import SparseTensorType  # imports scipy.sparse
+
+    return isinstance(X.type, SparseTensorType)
+
+
 def _coordinates(X):
     """Rows, columns and values of the entries of a sparse matrix."""
     if isinstance(X, Constant):
-        entries = sparse.coo_array(X.data)
+        entries = scipy.sparse.coo_array(X.data)
         row, column = entries.coords
         return pt.as_tensor(row), pt.as_tensor(column), pt.as_tensor(entries.data.astype("float64"))
-    values, indices, indptr, shape = ps.csm_properties(X)
+    from pytensor.sparse import csm_properties
+
+    values, indices, indptr, shape = csm_properties(X)
     n_major = shape[0] if X.format == "csr" else shape[1]
     major, minor = pt.repeat(pt.arange(n_major), pt.diff(indptr)), indices
     rows, columns = (major, minor) if X.format == "csr" else (minor, major)

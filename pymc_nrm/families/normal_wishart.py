@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
+import scipy
 from pytensor.gradient import disconnected_grad
-from scipy.special import ndtr
 
 from pymc_nrm.families.affinities import gaussian_log_affinities
 from pymc_nrm.families.arguments import check_matrix
@@ -408,7 +408,7 @@ class NormalWishart(NamedTuple):
 
     def component_cdf(self, parameters, feature, x):
         mean, variance = parameters["mean"][:, feature], parameters["covariance"][:, feature, feature]
-        return ndtr((x - mean[:, None]) / np.sqrt(variance)[:, None])
+        return scipy.special.ndtr((x - mean[:, None]) / np.sqrt(variance)[:, None])
 
     def log_affinities(self, parameters):
         return gaussian_log_affinities(parameters["mean"], parameters["covariance"])

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
-from scipy.special import gammaln, pdtr
+import scipy
 
 from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
 from pymc_nrm.families.base import Hyperparameter, add_item, conjugate_family, segment_sum
@@ -82,7 +82,7 @@ class PoissonGamma(NamedTuple):
 
     def prepare_data(self, X):
         values = check_matrix(self, X, integer=True, lower=0, upper=LARGEST_COUNT)
-        return Counts(values, gammaln(values + 1).sum(axis=1))
+        return Counts(values, scipy.special.gammaln(values + 1).sum(axis=1))
 
     # A row of statistics: sums (d), count, sum of log x!.
     # A row of the cache: constant, alpha_n (d), log Gamma(alpha_n) (d), log(beta_n + 1) (d), with the constant
@@ -255,7 +255,7 @@ class PoissonGamma(NamedTuple):
         return parameters["rate"]
 
     def component_cdf(self, parameters, feature, x):
-        below = pdtr(np.floor(np.maximum(x, 0.0)), parameters["rate"][:, feature, None])
+        below = scipy.special.pdtr(np.floor(np.maximum(x, 0.0)), parameters["rate"][:, feature, None])
         return np.where(x < 0.0, 0.0, below)
 
     def log_affinities(self, parameters):

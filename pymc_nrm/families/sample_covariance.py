@@ -1,6 +1,7 @@
 """Sample moments of data from which hyperparameters are taken, with checks."""
 
 import numpy as np
+import scipy
 
 from pymc_nrm.common.checks import naming
 from pymc_nrm.common.supports import LEAST_NORMAL
@@ -63,13 +64,11 @@ def check_full_rank(X):
 
 def dependent_columns(X):
     """Places of columns that are, up to rounding, linear combinations of others; all columns of X must vary."""
-    from scipy import linalg  # slow to import
-
     n, low, high = len(X), X.min(axis=0), X.max(axis=0)
     # Take halves, since the difference of the largest doubles overflows.
     width = high / 2 - low / 2
     scaled = (X - X.mean(axis=0)) / width
-    _, R, order = linalg.qr(scaled, mode="economic", pivoting=True)
+    _, R, order = scipy.linalg.qr(scaled, mode="economic", pivoting=True)
     pivots = abs(np.diag(R))
     # Values are rounded relative to themselves, not to the width of their column.
     rounding = np.finfo("float64").eps * np.maximum(1.0, np.maximum(abs(low), abs(high)) / width).max()

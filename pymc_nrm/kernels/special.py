@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytensor.tensor as pt
-from scipy.special import gammaln
+import scipy
 
 from pymc_nrm.kernels.generic import generic, kernel
 
@@ -38,7 +38,7 @@ def log_gamma(x):
 
 @log_gamma.register(np.ndarray)
 def _(x):
-    return gammaln(x)
+    return scipy.special.gammaln(x)
 
 
 @kernel

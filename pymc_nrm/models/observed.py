@@ -2,18 +2,19 @@
 
 import numpy as np
 import pytensor.tensor as pt
+import scipy
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.scalar import Cast
-from pytensor.sparse import DenseFromSparse, as_sparse_variable, dense_from_sparse
 from pytensor.tensor.elemwise import Elemwise
-from scipy import sparse
 
 
 def as_observed(observed, values):
     """Return observed data in the form to register with PyMC."""
     if isinstance(observed, SharedVariable):
         return observed
-    if sparse.issparse(values):
+    if scipy.sparse.issparse(values):
+        from pytensor.sparse import as_sparse_variable, dense_from_sparse  # imports scipy.sparse
+
         # Log-probabilities and samplers read the sparse constant; PyMC computes its dense form only to store it.
         return dense_from_sparse(as_sparse_variable(values.astype("float64")))
     # PyMC would mask missing values and impute them, and cut off whole numbers at 32 bits.
@@ -22,6 +23,8 @@ def as_observed(observed, values):
 
 def sparse_origin(value):
     """Return the sparse constant behind an observed value, or the value itself if there is none."""
+    from pytensor.sparse import DenseFromSparse
+
     origin = value
     while origin.owner is not None and _is_cast(origin.owner.op):
         [origin] = origin.owner.inputs

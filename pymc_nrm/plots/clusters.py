@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
+import scipy
 import xarray as xr
-from scipy.special import ndtri
 
 from pymc_nrm.common.checks import check_count, check_probability, numeric_array
 from pymc_nrm.plots.canvas import Canvas
@@ -204,7 +204,7 @@ def _draw_strips(canvas, values, names, groups, means, covariances, probability)
     coords = {"plot_axis": ["x", "y"]}
     points = np.stack([x, height[groups.labels]], axis=1)
     canvas.create(xr.Dataset({"X": (("item", "plot_axis"), points)}, coords), height=1.6 + 0.12 * groups.n_groups)
-    half = ndtri((1 + probability) / 2) * np.sqrt(covariances[:, 0, 0])
+    half = scipy.special.ndtri((1 + probability) / 2) * np.sqrt(covariances[:, 0, 0])
     ends = means[:, [0]] + half[:, None] * np.array([-1.0, 1.0])
     lines = np.stack([ends, np.repeat(height[: len(means), None], 2, axis=1)], axis=1)
     canvas.labels(names[0], "cluster, by mean")

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
+import scipy
 import xarray as xr
-from scipy.special import expit
 
 from pymc_nrm.common.checks import check_flag
 from pymc_nrm.plots.canvas import Canvas, check_names
@@ -164,7 +164,7 @@ def plot_dendrogram(
     nodes, cut = merge_nodes(dendrogram), dendrogram.cut_height
     width_class = np.zeros(n - 1, dtype="int64")
     if probabilities:
-        width_class = np.digitize(expit(-dendrogram.dissimilarity[nodes]), CLASS_EDGES)
+        width_class = np.digitize(scipy.special.expit(-dendrogram.dissimilarity[nodes]), CLASS_EDGES)
     data = xr.Dataset(
         {"dendrogram": (("merge", "plot_axis", "corner"), corners)},
         coords={"plot_axis": ["x", "y"], "cluster": ("merge", cluster), "width_class": ("merge", width_class)},

@@ -1,6 +1,7 @@
 """Labels of point estimates for plots: checked, in a common order, with colours."""
 
 import numpy as np
+import scipy
 import xarray as xr
 
 from pymc_nrm.stats.losses import check_estimate
@@ -46,11 +47,9 @@ def matched_labels(labels, reference):
     items as possible keep their label in `reference`.  Clusters without a match get the labels that follow, the largest
     first.
     """
-    from scipy.optimize import linear_sum_assignment  # slow to import
-
     shape = int(labels.max()) + 1, int(reference.max()) + 1
     table = np.bincount(labels * shape[1] + reference, minlength=shape[0] * shape[1]).reshape(shape)
-    rows, columns = linear_sum_assignment(-table)
+    rows, columns = scipy.optimize.linear_sum_assignment(-table)
     name = np.full(len(table), -1)
     overlapping = table[rows, columns] > 0
     name[rows[overlapping]] = columns[overlapping]

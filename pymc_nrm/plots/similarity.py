@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import scipy
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count
@@ -145,10 +146,9 @@ def linkage_order(matrix):
         return np.arange(len(matrix))
     distance = np.clip(1.0 - matrix, 0.0, 1.0)
     np.fill_diagonal(distance, 0.0)
-    from scipy.cluster.hierarchy import leaves_list, linkage  # slow to import
-    from scipy.spatial.distance import squareform
 
-    return leaves_list(linkage(squareform(distance, checks=False), "average"))
+    pairs = scipy.spatial.distance.squareform(distance, checks=False)
+    return scipy.cluster.hierarchy.leaves_list(scipy.cluster.hierarchy.linkage(pairs, "average"))
 
 
 def cluster_frames(labels):

@@ -1,8 +1,8 @@
 """Data that the model has not seen: new items of the mixtures over one partition."""
 
 import numpy as np
+import scipy
 import xarray as xr
-from scipy import sparse
 
 from pymc_nrm.common.checks import naming, numeric_array
 from pymc_nrm.common.progress import tracked
@@ -99,7 +99,7 @@ def as_rows(X, n_features, argument, names=None):
         if names is not None and set(map(str, names)) == set(map(str, columns)):
             columns = [next(c for c in columns if str(c) == str(name)) for name in names]
         X = np.stack(np.broadcast_arrays(*[X[c].to_numpy() for c in columns]), axis=-1) if columns else np.empty((0, 0))
-    if not sparse.issparse(X):
+    if not scipy.sparse.issparse(X):
         X = numeric_array(argument, X)
     rows = X[:, None] if X.ndim == 1 and n_features == 1 else X
     if rows.ndim != 2 or rows.shape[1] != n_features:

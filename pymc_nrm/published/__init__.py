@@ -1,6 +1,9 @@
 """Samplers as they were published, to reproduce results; as published they are biased."""
 
+from pymc_nrm.common.pymc_internals import register_steps
 from pymc_nrm.published.huang.step import PublishedNestedGibbs
 from pymc_nrm.published.lee_choi.step import PublishedTreeGuided
 
 __all__ = ["PublishedNestedGibbs", "PublishedTreeGuided"]
+
+register_steps(PublishedTreeGuided, PublishedNestedGibbs)

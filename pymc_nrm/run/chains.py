@@ -4,10 +4,18 @@ import warnings
 
 import pymc as pm
 
-from pymc_nrm.common.pymc_internals import naming_dead_chains
+from pymc_nrm.common.pymc_internals import default_chains, naming_dead_chains, usable_cores
 from pymc_nrm.run.checkpoint_step import checkpointed_step
 from pymc_nrm.run.interruption import interrupts_outside_of_conversions
 from pymc_nrm.run.storage import ChainTrace
+
+
+def on_usable_cores(kwargs):
+    """Arguments with as many chains at a time as there are processors to use, unless ``cores`` is given."""
+    if kwargs.get("cores") is not None:
+        return kwargs
+    chains = default_chains(None) if kwargs.get("chains") is None else kwargs["chains"]
+    return {**kwargs, "chains": chains, "cores": min(chains, usable_cores())}
 
 
 def run_pymc(draws, model, **kwargs):

@@ -11,7 +11,7 @@ from pymc_nrm.common.checks import check_flag
 from pymc_nrm.common.pymc_internals import warn_divergences, warn_treedepth
 from pymc_nrm.kernels.compilation import same_bits_in_every_process, without_announcements
 from pymc_nrm.models.rvs import partitions_of
-from pymc_nrm.run.chains import run_chains, run_pymc
+from pymc_nrm.run.chains import on_usable_cores, run_chains, run_pymc
 from pymc_nrm.run.checkpoint_step import Checkpoints
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.run.gradient_beside import with_gradient_beside
@@ -67,7 +67,9 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
     if report.check or report.partition_diagnostics:
         # This takes a second, which somebody who interrupts a run should not wait for.
         import arviz_stats  # noqa: F401
-    beside = with_gradient_beside(model, kwargs) if client is None else nullcontext()
+    beside = nullcontext()
+    if client is None:
+        beside, kwargs = with_gradient_beside(model, kwargs), on_usable_cores(kwargs)
     with without_announcements(quiet), interrupts_before_draws(folder), beside:
         idata = _sample(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None

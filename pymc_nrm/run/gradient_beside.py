@@ -19,7 +19,7 @@ import cloudpickle
 import pymc as pm
 from pymc.blocking import DictToArrayBijection
 
-from pymc_nrm.common.pymc_internals import resolve_backend_compile_kwargs
+from pymc_nrm.common.pymc_internals import resolve_backend_compile_kwargs, usable_cores
 from pymc_nrm.kernels.compilation import with_work_beside_compilation
 from pymc_nrm.run.slot_steps import continuous_without_step, given_steps
 
@@ -33,7 +33,7 @@ def with_gradient_beside(model, kwargs):
     """Compile the gradient for NUTS beside kernels, if ``pm.sample`` will make a NUTS step and there are two cores. In
     the context, a step that compiles kernels for longer than two seconds starts the other process, and waits for it.
     """
-    if not _chooses_nuts(model, given_steps(kwargs)) or kwargs.get("cores") == 1 or _n_cores() < 2:
+    if not _chooses_nuts(model, given_steps(kwargs)) or kwargs.get("cores") == 1 or usable_cores() < 2:
         return contextlib.nullcontext()
     options = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
     return with_work_beside_compilation("the gradient for NUTS", lambda: _other_process(model, options))
@@ -43,10 +43,6 @@ def _chooses_nuts(model, steps):
     """Whether all continuous variables, and there are some, are left to NUTS."""
     variables = model.continuous_value_vars
     return bool(variables) and len(continuous_without_step(model, steps)) == len(variables)
-
-
-def _n_cores():
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextlib.contextmanager

@@ -4,8 +4,8 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy
 import xarray as xr
-from scipy import special
 
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.stats.convergence import halves, sampling_diagnostic
@@ -38,15 +38,13 @@ def expected_largest_z(n_scores):
     if n_scores == 0:
         return math.nan
     z = np.linspace(0.0, 12.0, 4801)
-    from scipy import integrate  # slow to import
-
-    return float(integrate.simpson(1.0 - special.erf(z / math.sqrt(2.0)) ** n_scores, x=z))
+    return float(scipy.integrate.simpson(1.0 - scipy.special.erf(z / math.sqrt(2.0)) ** n_scores, x=z))
 
 
 def largest_z_quantile(n_scores, probability):
     """Quantile of the largest absolute value of independent standard normal scores."""
     tail = -math.expm1(math.log(probability) / n_scores)
-    return float(-special.ndtri(tail / 2))
+    return float(-scipy.special.ndtri(tail / 2))
 
 
 def pair_convergence(together):

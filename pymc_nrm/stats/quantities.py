@@ -1,8 +1,8 @@
 """Quantities of each draw of a partition that do not depend on how clusters are named."""
 
 import numpy as np
+import scipy
 import xarray as xr
-from scipy.special import xlogy
 
 from pymc_nrm.common.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.contingency import cluster_sizes
@@ -109,7 +109,7 @@ def label_quantities(draws):
     proportions = sizes / n
     number = (dims, (sizes > 0).sum(axis=-1))
     # The absolute value turns -0 into 0.  Steps round alike, so that equal entropies tie in ranks.
-    entropy = (dims, np.abs(xlogy(proportions, proportions).sum(axis=-1)).round(12))
+    entropy = (dims, np.abs(scipy.special.xlogy(proportions, proportions).sum(axis=-1)).round(12))
     coords = {dim: draws[dim].values for dim in dims if dim in draws.coords}
     if draws.ndim == 4:
         joined = (sizes * (sizes - 1)).sum(axis=(2, 3))

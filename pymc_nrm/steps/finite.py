@@ -5,10 +5,9 @@ import functools
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
+import scipy
 from pymc.exceptions import SamplingError
 from pytensor.compile.mode import Mode
-from pytensor.sparse import as_sparse_variable
-from scipy import sparse
 
 from pymc_nrm.families.base import log_likelihood
 from pymc_nrm.measures.base import log_eppf
@@ -25,8 +24,10 @@ def graph_log_likelihood(family, X, labels):
     (n,), ``labels`` (n,).
     """
     fields = tuple(np.asarray(value) for value in family)
-    if sparse.issparse(X):
-        values = sparse.csr_matrix(X)
+    if scipy.sparse.issparse(X):
+        from pytensor.sparse import as_sparse_variable  # imports scipy.sparse
+
+        values = scipy.sparse.csr_matrix(X)
         values_type = as_sparse_variable(values).type
     else:
         values = np.ascontiguousarray(X[:, None] if X.ndim == 1 else X)
@@ -92,7 +93,7 @@ def error_of_parts(title, prior, log_prior, mixtures, parts, value, when):
 
 
 def _of_mixture(name, family, X, value):
-    values = X.data if sparse.issparse(X) else X
+    values = X.data if scipy.sparse.issparse(X) else X
     with np.errstate(all="ignore"):
         low, high = (np.nanmin(values), np.nanmax(values)) if np.size(values) else (np.nan, np.nan)
     hyperparameters = ", ".join(f"{field}={_short(h)}" for field, h in family._asdict().items())

@@ -3,7 +3,7 @@
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
-from scipy import sparse
+import scipy
 
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete, log_likelihood
@@ -132,7 +132,7 @@ class FamilyGradient:
                 self._function = self._compile()
             for v in np.flatnonzero(node_weights > _LEAST_PROBABILITY):
                 rows = self.X[leaves(tree, v)]
-                rows = rows.toarray() if sparse.issparse(rows) else rows
+                rows = rows.toarray() if scipy.sparse.issparse(rows) else rows
                 gradient += node_weights[v] * self._function(x, rows.astype("float64"))
         return gradient
 

@@ -1,8 +1,8 @@
 """Checks of what users give to the functions of this folder, and its conversion to the form that kernels take."""
 
 import numpy as np
+import scipy
 from pytensor.graph.basic import Variable
-from scipy import sparse
 
 from pymc_nrm.common.checks import naming, numeric_array
 from pymc_nrm.common.hyperparameters import plain_values
@@ -84,9 +84,9 @@ def as_rows(X, argument="X"):
     """Convert data to a sparse or dense matrix with one row per item; missing values are NaN. Shapes: ``X`` (n, d) or
     (n,); returns (n, d).
     """
-    if sparse.issparse(X):
+    if scipy.sparse.issparse(X):
         numeric_array(argument, X.data)
-        return sparse.csr_array(X)
+        return scipy.sparse.csr_array(X)
     X = numeric_array(argument, X)
     if X.ndim not in (1, 2):
         raise ValueError(f"{argument} must have shape (n, d) or (n,); got shape {X.shape}")
@@ -106,8 +106,8 @@ def with_more_rows(family, X, new, argument):
     X = as_rows(X)
     if X.shape[1] != new.shape[1]:
         raise ValueError(f"{argument} must have {X.shape[1]} features like the data before; got {new.shape[1]}")
-    if sparse.issparse(X) or sparse.issparse(new):
-        return sparse.vstack([sparse.csr_array(X), sparse.csr_array(new)], format="csr")
+    if scipy.sparse.issparse(X) or scipy.sparse.issparse(new):
+        return scipy.sparse.vstack([scipy.sparse.csr_array(X), scipy.sparse.csr_array(new)], format="csr")
     return np.concatenate([X, new])
 
 

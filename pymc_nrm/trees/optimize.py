@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import scipy
 
 from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.trees.bound_gradient import TreeBound
@@ -131,8 +132,6 @@ def optimize_hyperparameters(
 
 def _maximise(bound, x, dendrogram, n_iterations):
     """Coordinates with a larger bound on the same tree, or the given ones if none are found."""
-    from scipy import optimize  # slow to import
-
     best = [dendrogram.log_evidence, x]
 
     def negative(point):
@@ -146,6 +145,6 @@ def _maximise(bound, x, dendrogram, n_iterations):
     reach = np.where(bound.is_log_scale, _LARGEST_CHANGE, np.inf)
     low = x - reach
     low = np.where(bound.is_mass, np.maximum(low, np.minimum(_LEAST_LOG_MASS, x)), low)
-    limits = optimize.Bounds(low, x + reach)
-    optimize.minimize(negative, x, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": n_iterations})
+    limits = scipy.optimize.Bounds(low, x + reach)
+    scipy.optimize.minimize(negative, x, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": n_iterations})
     return best[1]

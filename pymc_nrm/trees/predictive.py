@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
+import scipy
 
 from pymc_nrm.families.base import cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.kernels.generic import kernel
@@ -102,9 +102,9 @@ def _log_weights(tree, measure, log_marginal, log_u):
             tree, potentials_from_marginals(tree, moment, log_marginal).log_dissimilarity
         )
         rows.append(log_joint_increment(measure, n, s) + np.append(log_cluster + join[tree.size], join[0]))
-    log_omega = logsumexp(np.array(rows) + (law.log_terms - law.log_integral)[:, None], axis=0)
+    log_omega = scipy.special.logsumexp(np.array(rows) + (law.log_terms - law.log_integral)[:, None], axis=0)
     # They sum to one up to the error of the quadrature.
-    return log_omega - logsumexp(log_omega)
+    return log_omega - scipy.special.logsumexp(log_omega)
 
 
 @kernel

@@ -72,7 +72,7 @@ def started(monkeypatch):
         yield True
 
     monkeypatch.setattr(gradient_beside, "_other_process", start)
-    monkeypatch.setattr(gradient_beside, "_n_cores", lambda: 2)
+    monkeypatch.setattr(gradient_beside, "usable_cores", lambda: 2)
     return models
 
 
@@ -115,7 +115,7 @@ def test_it_is_forgotten_after_the_run(model, started, monkeypatch):
     ],
 )
 def test_only_where_nuts_will_run_on_two_cores(model, started, monkeypatch, arguments, n_cores, expected):
-    monkeypatch.setattr(gradient_beside, "_n_cores", lambda: n_cores)
+    monkeypatch.setattr(gradient_beside, "usable_cores", lambda: n_cores)
     with model:
         given = arguments(model)
     with with_gradient_beside(model, given):

@@ -22,7 +22,7 @@ def test_galaxies_under_the_priors_of_favaro_and_teh():
     spec = importlib.util.spec_from_file_location("galaxies_example", EXAMPLE)
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
-    with example.build_model(nrm.NormalizedGeneralizedGamma, nrm.datasets.galaxies() / 1000):
+    with example.build_model(nrm.datasets.galaxies() / 1000):
         idata = nrm.sample(1500, chains=4, random_seed=2, target_accept=0.95, progressbar=False)
     table = example.agreement(idata)
     half_digit = np.array([0.005, 0.005, 0.005, 0.0005])

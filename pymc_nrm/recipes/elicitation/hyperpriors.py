@@ -9,6 +9,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from pymc_nrm.common.supports import AboveFeatures, Positive, UnitInterval, WholeNumber
 
@@ -41,9 +42,7 @@ class GammaHyperprior(_AlphaBeta):
     @property
     def line(self):
         """Standard deviation and ends of the logarithm."""
-        from scipy.special import polygamma
-
-        center, sd = math.log(self.alpha / self.beta), math.sqrt(polygamma(1, self.alpha))
+        center, sd = math.log(self.alpha / self.beta), math.sqrt(scipy.special.polygamma(1, self.alpha))
         return sd, center - 8.0 * sd - 30.0 / self.alpha, center + 4.0 * sd + math.log1p(60.0 / self.alpha)
 
     def log_density(self, x):
@@ -67,9 +66,7 @@ class BetaHyperprior(_AlphaBeta):
     @property
     def line(self):
         """Standard deviation and ends of the log odds."""
-        from scipy.special import polygamma
-
-        sd = math.sqrt(polygamma(1, self.alpha) + polygamma(1, self.beta))
+        sd = math.sqrt(scipy.special.polygamma(1, self.alpha) + scipy.special.polygamma(1, self.beta))
         center = math.log(self.alpha / self.beta)
         return sd, center - 8.0 * sd - 30.0 / self.alpha, center + 8.0 * sd + 30.0 / self.beta
 

@@ -3,6 +3,7 @@
 import functools
 
 import numpy as np
+import scipy
 
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.measures.base import n_clusters_log_pmf
@@ -25,8 +26,6 @@ def n_clusters_pmf(measure, n):
 def _dirichlet_pmf(measure, n):
     if n <= _MANY_ITEMS:
         return n_clusters_pmf.dispatch(object)(measure, n)
-    from scipy.special import loggamma
-
     # K is a sum of independent indicators with probabilities alpha / (alpha + i), i = 0, ..., n - 1, so that
     # E z^K = Gamma(alpha z + n) Gamma(alpha) / (Gamma(alpha z) Gamma(alpha + n)).  Its values at roots of unity are the
     # Fourier transform of the law.  By Chernoff's bound, K is below the length with probability 1 - 1e-16.
@@ -35,8 +34,8 @@ def _dirichlet_pmf(measure, n):
     length = min(n + 1, int(mean + 12.0 * np.sqrt(mean) + 60.0))
     length += 1 - length % 2  # never at z = -1, where Gamma(alpha z) may have a pole
     z = np.exp(-2j * np.pi * np.arange(length // 2 + 1) / length)
-    log_transform = loggamma(alpha * z + n) - loggamma(alpha * z + 1.0) + np.log(z)
-    log_transform -= (loggamma(alpha + n) - loggamma(alpha + 1.0)).real
+    log_transform = scipy.special.loggamma(alpha * z + n) - scipy.special.loggamma(alpha * z + 1.0) + np.log(z)
+    log_transform -= (scipy.special.loggamma(alpha + n) - scipy.special.loggamma(alpha + 1.0)).real
     law = np.fft.irfft(np.exp(log_transform), length)
     return _without_end(np.maximum(law[1 : n + 1], 0.0))
 

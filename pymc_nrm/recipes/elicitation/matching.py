@@ -1,6 +1,7 @@
 """Solving for the coordinates at which a law of the number of clusters has a wanted mean, and a wanted spread."""
 
 import numpy as np
+import scipy
 
 _TOLERANCE = 1e-7
 # Points of the second coordinate at which attainable spreads are computed.
@@ -19,8 +20,6 @@ class OutOfReachError(Exception):
 
 def match_mean(mean, wanted, limits, start=0.0):
     """Coordinate at which the mean, a monotone function, has a wanted value."""
-    from scipy.optimize import brentq  # slow to import
-
     known = {}
 
     def excess(x):
@@ -37,15 +36,13 @@ def match_mean(mean, wanted, limits, start=0.0):
             raise OutOfReachError("mean", *sorted(mean(limit) for limit in limits))
         x, step = float(np.clip(x + direction * step, *limits)), 2.0 * step
     low, high = sorted((start, x))
-    return start if low == high else brentq(excess, low, high, xtol=1e-10, rtol=1e-12)
+    return start if low == high else scipy.optimize.brentq(excess, low, high, xtol=1e-10, rtol=1e-12)
 
 
 def match_mean_and_spread(moments, wanted, limits, start):
     """Two coordinates at which mean and spread have wanted values."""
     # A quasi-Newton method, from a point that has the wanted mean.  Where it fails, the spread is computed along the
     # curve on which the mean is as wanted, up to the ends of the curve, and its root is bracketed.
-    from scipy.optimize import brentq, root  # slow to import
-
     curve = MeanCurve(lambda *x: moments(x)[0], wanted[0], limits[0], start[0])
 
     def spread(outer):
@@ -59,7 +56,7 @@ def match_mean_and_spread(moments, wanted, limits, start):
     grid = np.linspace(*limits[1], _N_SCANNED)
     for outer in sorted(grid, key=lambda y: abs(y - start[1])):
         if curve.reaches(outer):
-            found = root(distance, curve(outer), method="hybr", options={"xtol": 1e-10, "maxfev": 60}).x
+            found = scipy.optimize.root(distance, curve(outer), method="hybr", options={"xtol": 1e-10, "maxfev": 60}).x
             if (found == np.clip(found, *np.transpose(limits))).all() and np.abs(distance(found)).max() < _TOLERANCE:
                 return found
             break
@@ -71,7 +68,8 @@ def match_mean_and_spread(moments, wanted, limits, start):
     if len(crossings) == 0:
         raise OutOfReachError("spread", spreads.min(), spreads.max())
     left = crossings[0]
-    return np.array(curve(brentq(lambda y: spread(y) - wanted[1], outers[left], outers[left + 1], xtol=1e-9)))
+    outer = scipy.optimize.brentq(lambda y: spread(y) - wanted[1], outers[left], outers[left + 1], xtol=1e-9)
+    return np.array(curve(outer))
 
 
 class MeanCurve:

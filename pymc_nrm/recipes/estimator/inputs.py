@@ -2,8 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import scipy
 import xarray as xr
-from scipy import sparse
 
 
 def as_matrix(X, least_samples=1):
@@ -42,7 +42,7 @@ def as_matrix(X, least_samples=1):
 
 def as_array(X):
     """Convert data to an array without a change of type; masked entries become NaN."""
-    if sparse.issparse(X):
+    if scipy.sparse.issparse(X):
         raise TypeError("Sparse data are not supported: X must be a dense matrix, such as X.toarray()")
     if hasattr(X, "to_pandas") and not isinstance(X, xr.DataArray):
         raise TypeError(f"X must be an array or a pandas DataFrame, such as X.to_pandas(); got {type(X).__name__}")

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
+import scipy
 import xarray as xr
-from scipy.special import entr
 
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.stats.contingency import as_labels
@@ -108,7 +108,7 @@ def _information_of_table(table):
 
 
 def _entropy(counts):
-    return float(entr(counts / counts.sum()).sum())
+    return float(scipy.special.entr(counts / counts.sum()).sum())
 
 
 def _of_rows(labels, truth, function):

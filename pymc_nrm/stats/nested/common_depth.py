@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import scipy
 import xarray as xr
 
 from pymc_nrm.stats.nested.levels import levels, stack_levels
@@ -87,6 +88,4 @@ def common_depth_linkage(depth: Any, n_levels: int | None = None) -> np.ndarray:
     most = float(matrix.max()) if n_levels is None else float(n_levels)
     if not ((matrix >= 0) & (matrix <= most + 1e-9)).all():
         raise ValueError(f"depth must be between 0 and {most:g}; got {matrix.min():g} to {matrix.max():g}")
-    from scipy.cluster.hierarchy import average  # slow to import
-
-    return average(np.maximum(most - matrix, 0.0)[np.triu_indices(len(matrix), 1)])
+    return scipy.cluster.hierarchy.average(np.maximum(most - matrix, 0.0)[np.triu_indices(len(matrix), 1)])
