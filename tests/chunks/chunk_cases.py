@@ -61,12 +61,13 @@ def make_chain(family, X, n_chunks=1, n_threads=1, sample=None, **options):
 def run(chain, measure, sweep, n_draws, seed):
     """Labels (n_draws / 400, 400, n) of a chain in order of appearance, u drawn before each sweep."""
     rng = np.random.default_rng(seed)
+    all_sampled = len(chain.sample) == chain.n
     labels = np.empty((1, n_draws, chain.n), dtype=np.int64)
     for draw in range(n_draws):
         chain.begin_sweep(rng)
         law, _, _ = draw_law(rng, measure, chain)
         sweep(chain, rng, law)
-        labels[0, draw] = canonical_labels(chain.labels())
+        labels[0, draw] = canonical_labels(chain.sample_labels() if all_sampled else chain.labels())
         if draw % 1000 == 0:
             assert_sums_follow_labels(chain)
     # Segments of one chain, whose batches are short enough to be many.
