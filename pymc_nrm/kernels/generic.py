@@ -189,18 +189,24 @@ class Kernel:
         Whether every operation rounds as it is written, without contraction and reassociation.
     inner_loop : bool
         Whether to optimise it before it becomes part of another kernel, wherever it is.
+    threaded : bool
+        Whether calls from Python release its lock.
     """
 
-    def __init__(self, function: Callable[..., Any], exact: bool = False, inner_loop: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], exact: bool = False, inner_loop: bool = False, threaded: bool = False
+    ) -> None:
         functools.update_wrapper(self, function)
         # Numba passes the options of a caller on to functions that set none.
         self._options = {**_jit_options, "fastmath": False} if exact else _jit_options
+        self._whole_options = {"nogil": True} if threaded else {}
         self._is_composed = not inner_loop and (function.__module__ or "").startswith(COMPOSED)
 
     @functools.cached_property
     def dispatcher(self):
         """The numba dispatcher for calls from Python."""
-        return self._dispatcher("", {"pipeline_class": compilers().WholeCompiler} if are_known() else {})
+        pipeline = {"pipeline_class": compilers().WholeCompiler} if are_known() else {}
+        return self._dispatcher("", self._whole_options | pipeline)
 
     @functools.cached_property
     def part(self):
@@ -243,7 +249,7 @@ class Kernel:
         return self.__qualname__
 
 
-def kernel(function: Callable[..., Any] | None = None, *, inner_loop: bool = False) -> Any:
+def kernel(function: Callable[..., Any] | None = None, *, inner_loop: bool = False, threaded: bool = False) -> Any:
     """Compile a function with numba and keep the machine code on disk.
 
     Numba's own cache looks only at the file of the function.  The key used here also covers every source file of this
@@ -258,6 +264,8 @@ def kernel(function: Callable[..., Any] | None = None, *, inner_loop: bool = Fal
     inner_loop : bool
         Whether most time is spent in its own loops.  Kernels of the parts ``layers.COMPOSED`` that only become part of
         other kernels are otherwise not optimised by themselves, which halves the time of compilation.
+    threaded : bool
+        Whether a call from Python releases its lock, so that threads run side by side; Ctrl-C waits for its end.
 
     Returns
     -------
@@ -273,8 +281,8 @@ def kernel(function: Callable[..., Any] | None = None, *, inner_loop: bool = Fal
     3.0
     """
     if function is None:
-        return functools.partial(kernel, inner_loop=inner_loop)
-    return Kernel(function, inner_loop=inner_loop)
+        return functools.partial(kernel, inner_loop=inner_loop, threaded=threaded)
+    return Kernel(function, inner_loop=inner_loop, threaded=threaded)
 
 
 def exact_kernel(function: Callable[..., Any]) -> Kernel:

@@ -1,0 +1,88 @@
+"""Blocks of rows with their labels, and what every pass over a block begins with."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.families.base import Centred, prepare_data
+from pymc_nrm.kernels.generic import kernel
+
+__all__ = ["Block", "Changes", "Preparation", "no_changes"]
+
+
+class Changes(NamedTuple):
+    """Changes of labels that the next pass makes first: a row of cluster k and side s goes to ``target[k, s]``, and
+    then the rows ``rows``, in increasing order, get the labels ``labels``.
+    """
+
+    target: Any
+    rows: Any
+    labels: Any
+
+
+def no_changes(n_clusters, new_names=None):
+    """Changes that only give clusters new names, if any."""
+    names = np.arange(n_clusters) if new_names is None else new_names
+    return Changes(np.stack([names, names], axis=1), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
+class Preparation(NamedTuple):
+    """A family, with hyperparameters of full shape, and the centre and grid that the data of all blocks share; None for
+    families whose data are not centred.
+    """
+
+    family: Any
+    center: Any = None
+    grid: Any = None
+
+    def __call__(self, values):
+        """Rows (m, d) as kernels read them."""
+        if self.center is None:
+            return prepare_data(self.family, values)
+        return Centred(values - self.center, self.center, self.grid)
+
+
+class Block:
+    """Rows ``first`` to ``first + n - 1``, their labels and sides, and where the rows of the sample are among them.
+
+    ``read`` returns the values (n, d), float64.  ``kept`` says whether prepared data stay in memory.
+    """
+
+    def __init__(self, first, n, read, kept=True):
+        self.first, self.n, self.read, self.kept = first, n, read, kept
+        self.labels, self.sides = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int8)
+        self._prepared = (None, None)
+
+    def data(self, preparation):
+        """The rows as kernels read them."""
+        if not self.kept:
+            return preparation(self.read())
+        known, data = self._prepared
+        if known is not preparation:
+            data = preparation(self.read())
+            self._prepared = (preparation, data)
+        return data
+
+    def own(self, rows):
+        """The slice of increasing row numbers that are in this block."""
+        return slice(*np.searchsorted(rows, [self.first, self.first + self.n]))
+
+    def begin(self, changes):
+        """Make the changes of labels that are due."""
+        make_changes(self.labels, self.sides, changes.target)
+        own = self.own(changes.rows)
+        self.labels[changes.rows[own] - self.first] = changes.labels[own]
+
+    def labels_of(self, rows):
+        """Labels of increasing row numbers, and 0 for those of other blocks."""
+        found, own = np.zeros(len(rows), dtype=np.int64), self.own(rows)
+        found[own] = self.labels[rows[own] - self.first]
+        return found
+
+
+@kernel(threaded=True)
+def make_changes(labels, sides, target):
+    """Give rows the labels of ``target`` (n_clusters, 2), and side 0."""
+    for i in range(labels.shape[0]):
+        labels[i] = target[labels[i], sides[i]]
+        sides[i] = 0

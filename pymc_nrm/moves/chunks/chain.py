@@ -1,0 +1,77 @@
+"""The state of a chain at the driver: exact sums of clusters, and changes of labels that blocks have yet to make."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.moves.chunks.blocks import no_changes
+from pymc_nrm.moves.chunks.exact_sums import quanta_of
+from pymc_nrm.moves.chunks.passes import gather_rows, largest_statistics, sum_clusters
+
+__all__ = ["Chain", "Clusters"]
+
+
+class Clusters(NamedTuple):
+    """Counts (n_clusters,) and sums of statistics in quanta (n_clusters, size), both int64."""
+
+    counts: Any
+    sums: Any
+
+
+class Chain:
+    """Clusters of the rows of an engine, and what its passes need.
+
+    ``sample`` are row numbers in increasing order, chosen without looking at labels; their values and labels are at
+    the driver.  ``preparation`` may be replaced by one with other hyperparameters.
+    """
+
+    def __init__(self, engine, preparation, n_columns, sample):
+        self.engine, self.preparation, self.n_columns, self.sample = engine, preparation, n_columns, sample
+        self.n = engine.n_rows
+        self.quanta = quanta_of(engine.largest(largest_statistics, preparation), self.n)
+        self.sample_values = engine.run(gather_rows, (no_changes(1), sample, n_columns))[1]
+        self.sample_data = preparation(self.sample_values)
+        self.reset()
+
+    def reset(self):
+        """Put all rows into one cluster."""
+        for block in self.engine.blocks:
+            block.labels.fill(0)
+            block.sides.fill(0)
+        self.changes = no_changes(1)
+        self.clusters = Clusters(*self.engine.run(sum_clusters, (self.changes, self.preparation, self.quanta, 1)))
+        self._sample_labels = np.zeros(len(self.sample), dtype=np.int64)
+        self.seed, self.call = np.uint64(0), 0
+
+    def begin_sweep(self, rng):
+        """Draw the seed of the numbers of rows of a sweep."""
+        self.seed, self.call = rng.integers(2**64, dtype=np.uint64), 0
+
+    def next_call(self):
+        """Seed and number of another call, which draws numbers of rows of its own."""
+        self.call += 1
+        return self.seed, self.call
+
+    def take_changes(self):
+        """Changes of labels for the next pass."""
+        changes, self.changes = self.changes, no_changes(len(self.clusters.counts))
+        return changes
+
+    def set(self, clusters, changes, sample_labels=None):
+        """Replace the clusters, with changes of labels for the next pass."""
+        self.clusters, self.changes, self._sample_labels = clusters, changes, sample_labels
+
+    def statistics(self, sums=None):
+        """Statistics of the clusters, or of sums (..., size)."""
+        return (self.clusters.sums if sums is None else sums) * self.quanta.quantum
+
+    def sample_labels(self):
+        """Labels of the sample, (n_sample,)."""
+        if self._sample_labels is None:
+            self._sample_labels, _ = self.engine.run(gather_rows, (self.take_changes(), self.sample, self.n_columns))
+        return self._sample_labels
+
+    def labels(self):
+        """Labels of all rows, (n,)."""
+        self.engine.run(sum_clusters, (self.take_changes(), self.preparation, self.quanta, len(self.clusters.counts)))
+        return np.concatenate([block.labels for block in self.engine.blocks]).astype(np.int64)

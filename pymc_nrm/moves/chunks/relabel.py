@@ -1,0 +1,63 @@
+"""Draw the labels of all rows at once, given the jumps above a fixed level and the parameters of their atoms.
+
+Given u, the atoms (J, theta) of the random measure are a Poisson process of intensity ``nu(dJ) h(dtheta)`` (see
+``moves/slice_jumps.py``), and labels are atoms with joint density ``prod_i J_(z_i) f(x_i | theta_(z_i))``.  Given the
+partition, jumps of clusters are gamma variables of shape ``n_c - sigma``, their parameters come from the posterior of
+the cluster, and all other atoms are again such a process, independent of the partition.  Rows whose atom has a jump
+above the level draw one of the atoms above it, with probability proportional to ``J f(x | theta)``; other rows stay.
+That the jump of a row is above the level does not change by this, so that it is a Gibbs update of labels given the
+atoms and the set of these rows.  Atoms below the level are never drawn: nothing is truncated.
+"""
+
+import numpy as np
+
+from pymc_nrm.families.conjugate import draw_parameters, parameters_size
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.moves.chunks.blocks import no_changes
+from pymc_nrm.moves.chunks.chain import Clusters
+from pymc_nrm.moves.chunks.passes import Atoms, relabel
+from pymc_nrm.moves.slice_jumps import jumps_above
+
+__all__ = ["LEVEL", "relabel_all"]
+
+# In units of 1 / (1 + u): a Dirichlet process has 0.22 alpha jumps above it, besides those of clusters.
+LEVEL = 1.0
+
+
+@kernel
+def draw_atoms(rng, law, family, counts, statistics, level):
+    """Jumps and parameters of the clusters, and then of all other atoms above the level."""
+    n_clusters = counts.shape[0]
+    others = jumps_above(rng, law, level)
+    jumps = np.empty(n_clusters + others.shape[0])
+    parameters = np.empty((jumps.shape[0], parameters_size(family)))
+    no_data = np.zeros(statistics.shape[1])
+    for k in range(jumps.shape[0]):
+        if k < n_clusters:
+            jumps[k] = rng.standard_gamma(counts[k] - law.sigma)
+            if jumps[k] > level:
+                draw_parameters(family, statistics[k], rng, parameters[k])
+        else:
+            jumps[k] = others[k - n_clusters]
+            draw_parameters(family, no_data, rng, parameters[k])
+    return jumps, parameters
+
+
+def relabel_all(chain, rng, law, level=LEVEL):
+    """Draw labels given atoms above the level. It leaves the target given u invariant, and is irreducible."""
+    counts, sums = chain.clusters
+    jumps, parameters = draw_atoms(rng, law, chain.preparation.family, counts, chain.statistics(), level)
+    above = jumps > level
+    staying = np.flatnonzero(~above[: len(counts)])
+    n_atoms = int(above.sum())
+    names = np.full(len(counts), -1)
+    names[staying] = n_atoms + np.arange(len(staying))
+    atoms = Atoms(names, parameters[above], np.log(jumps[above]))
+    seed, call = chain.next_call()
+    message = (chain.take_changes(), chain.preparation, chain.quanta, atoms, seed, call, chain.sample)
+    new_counts, new_sums, sample_labels = chain.engine.run(relabel, message)
+    new_counts, new_sums = np.append(new_counts, counts[staying]), np.concatenate([new_sums, sums[staying]])
+    kept = new_counts > 0
+    new_names = np.cumsum(kept) - 1
+    clusters = Clusters(new_counts[kept], new_sums[kept])
+    chain.set(clusters, no_changes(len(kept), np.maximum(new_names, 0)), new_names[sample_labels])

@@ -1,0 +1,89 @@
+"""Chains over a few rows in chunks, and their exact laws."""
+
+import numpy as np
+
+import pymc_nrm as nrm
+from pymc_nrm.moves.chunks.blocks import Block, Preparation
+from pymc_nrm.moves.chunks.chain import Chain
+from pymc_nrm.moves.chunks.engine import Engine
+from pymc_nrm.moves.chunks.passes import rounded_rows
+from pymc_nrm.moves.chunks.sweep import draw_law
+from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.testing import exact_posterior, kernel_inputs
+
+LINE = np.array([[-1.5], [-1.2], [0.2], [1.3], [1.6]])
+PLANE = np.array([[-1.0, 0.3], [-0.8, -0.2], [0.1, 1.4], [0.9, 0.2], [1.2, -0.3]])
+FAMILIES = {
+    "wishart": (nrm.NormalWishart(mu=[0.0, 0.0], kappa=0.5, Psi=np.eye(2), nu=4.0), PLANE),
+    "gamma": (
+        nrm.NormalGamma(mu=0.0, kappa=0.5, alpha=2.0, beta=0.5),
+        np.array([[-1.5], [-1.2], [np.nan], [1.3], [1.6]]),
+    ),
+    "poisson": (nrm.PoissonGamma(1.0, 0.5), np.array([[0.0, 1.0], [1.0, 0.0], [4.0, 1.0], [6.0, 2.0], [5.0, 0.0]])),
+    "bernoulli": (
+        nrm.BernoulliBeta(0.7, 0.7),
+        np.array([[0, 1, 0], [0, 1, 1], [1, 0, 1], [1, 0, 0], [1, 1, 1]], float),
+    ),
+    "categorical": (
+        nrm.CategoricalDirichlet(0.6, n_levels=3),
+        np.array([[0, 1], [0, 2], [2, 0], [2, 1], [1, 1]], dtype=float),
+    ),
+    "multinomial": (
+        nrm.MultinomialDirichlet(0.5),
+        np.array([[3, 0, 1], [2, 1, 0], [0, 4, 1], [0, 2, 2], [1, 1, 1]], dtype=float),
+    ),
+}
+MEASURES = {
+    "dirichlet": nrm.DirichletProcess(1.0),
+    "ngg": nrm.NormalizedGeneralizedGamma(1.0, 0.4),
+    "nig": nrm.NormalizedInverseGaussian(1.0),
+    "pitman_yor": nrm.PitmanYorProcess(0.3, 0.8),
+}
+
+
+def blocks_of(X, n_chunks, **options):
+    """Blocks of about equal size."""
+    parts, first, blocks = np.array_split(X, n_chunks), 0, []
+    for part in parts:
+        blocks.append(Block(first, len(part), lambda part=part: part, **options))
+        first += len(part)
+    return blocks
+
+
+def make_chain(family, X, n_chunks=1, n_threads=1, sample=None, **options):
+    """A chain whose sample is all rows."""
+    family, data = kernel_inputs(family, X)
+    centre = (data.center, data.grid) if hasattr(data, "center") else (None, None)
+    sample = np.arange(len(X)) if sample is None else sample
+    return Chain(Engine(blocks_of(X, n_chunks, **options), n_threads), Preparation(family, *centre), X.shape[1], sample)
+
+
+def run(chain, measure, sweep, n_draws, seed):
+    """Labels (n_draws / 400, 400, n) of a chain in order of appearance, u drawn before each sweep."""
+    rng = np.random.default_rng(seed)
+    all_sampled = len(chain.sample) == chain.n
+    labels = np.empty((1, n_draws, chain.n), dtype=np.int64)
+    for draw in range(n_draws):
+        chain.begin_sweep(rng)
+        law, _, _ = draw_law(rng, measure, chain)
+        sweep(chain, rng, law)
+        labels[0, draw] = canonical_labels(chain.sample_labels() if all_sampled else chain.labels())
+        if draw % 1000 == 0:
+            assert_sums_follow_labels(chain)
+    # Segments of one chain, whose batches are short enough to be many.
+    return labels.reshape(-1, min(n_draws, 400), chain.n)
+
+
+def assert_sums_follow_labels(chain):
+    """Counts, sums and labels of the sample are those of all labels."""
+    labels, (counts, sums) = chain.labels(), chain.clusters
+    assert np.array_equal(counts, np.bincount(labels))
+    rounded = rounded_rows(chain.preparation, chain.sample_data, len(chain.sample), chain.quanta)
+    assert np.array_equal(chain.sample_labels(), labels[chain.sample])
+    if len(chain.sample) == chain.n:
+        assert np.array_equal(sums, [rounded[labels == k].sum(axis=0) for k in range(len(counts))])
+
+
+def posterior(measure, family):
+    """All partitions and their exact probabilities, by names."""
+    return exact_posterior(MEASURES[measure], *FAMILIES[family])

@@ -1,0 +1,73 @@
+"""Moves over chunks: the law of partitions by enumeration, and equal draws for any chunks and threads."""
+
+import numpy as np
+import pytest
+from chunk_cases import FAMILIES, MEASURES, make_chain, posterior, run
+
+import pymc_nrm as nrm
+from pymc_nrm.measures.base import weights
+from pymc_nrm.moves.chunks.births import redraw_rows
+from pymc_nrm.moves.chunks.relabel import relabel_all
+from pymc_nrm.testing import largest_z, z_scores
+
+SLOW = pytest.mark.slow
+
+
+def some_births(chain, rng, law):
+    """Redraw two rows."""
+    redraw_rows(chain, rng, law, 2)
+
+
+def both(chain, rng, law):
+    """A sweep of both moves."""
+    relabel_all(chain, rng, law)
+    redraw_rows(chain, rng, law, 2)
+
+
+MOVES = {"labels": relabel_all, "births": some_births, "both": both}
+# Labels alone mix slowly: draws that ignore jumps show in this many sweeps, and not in a quarter of them.
+N_SWEEPS = {"labels": 16_000, "births": 4000, "both": 4000}
+# One family, so that its kernels are compiled once.
+QUICK = {("labels", "ngg", "gamma"), ("both", "ngg", "gamma")}
+CASES = [
+    pytest.param(*case, marks=() if case in QUICK else SLOW)
+    for case in [(move, measure, family) for move in MOVES for measure in MEASURES for family in FAMILIES]
+]
+
+
+@pytest.mark.parametrize(("move", "measure", "family"), CASES)
+def test_law_of_partitions(move, measure, family):
+    chain = make_chain(*FAMILIES[family], n_chunks=2)
+    labels = run(chain, MEASURES[measure], MOVES[move], N_SWEEPS[move], seed=1)
+    scores = z_scores(labels, *posterior(measure, family))
+    assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
+
+
+@pytest.mark.parametrize(("n_chunks", "n_threads", "kept"), [(3, 1, True), (7, 1, False), (7, 2, True)])
+def test_draws_do_not_depend_on_chunks_or_threads(n_chunks, n_threads, kept):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(700, 1)) + 1e6 + 5.0 * rng.integers(0, 4, size=(700, 1))
+    family = nrm.NormalGamma(mu=1e6, kappa=0.1, alpha=2.0, beta=1.0)
+    sample = np.arange(0, 700, 5)
+    one = make_chain(family, X, sample=sample)
+    other = make_chain(family, X, n_chunks, n_threads, sample=sample, kept=kept)
+    for seed in range(2):
+        labels = [run(chain, nrm.NormalizedGeneralizedGamma(1.0, 0.3), both, 15, seed) for chain in (one, other)]
+        assert np.array_equal(*labels)
+        assert labels[0].max() > 3
+        assert np.array_equal(one.clusters.sums, other.clusters.sums)
+        assert np.array_equal(one.sample_labels(), other.sample_labels())
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
+def test_weights_given_u_do_not_depend_on_the_number_of_items(measure):
+    few, many = weights(measure, 3, 0.3), weights(measure, 50, 0.3)
+    assert np.allclose(few.join, many.join[:4], rtol=1e-13, atol=1e-13)
+
+
+def test_statistics_above_those_first_read_are_an_error():
+    X = np.arange(8.0)[:, None]
+    chain = make_chain(FAMILIES["gamma"][0], X, n_chunks=2, kept=False)
+    X[6] = 1e6
+    with pytest.raises(ValueError, match="rows 4 to 7 have larger statistics.*the data have changed"):
+        run(chain, nrm.DirichletProcess(1.0), relabel_all, 1, seed=1)
