@@ -5,7 +5,7 @@ import time
 import pytest
 
 import pymc_nrm.common.progress as module
-from pymc_nrm.common.progress import elapsed, progress, tracked
+from pymc_nrm.common.progress import elapsed, end_elapsed, progress, tracked
 
 
 def wait():
@@ -62,6 +62,11 @@ def test_seconds_pass_on_a_terminal_only(monkeypatch, capsys, is_terminal):
     monkeypatch.setattr("rich.console.Console.is_terminal", is_terminal)
     with elapsed("Waiting"):
         wait()
+        with elapsed("Working"):
+            wait()
+            end_elapsed()
+            wait()
     out, said = capsys.readouterr()
     assert out == ""
-    assert ("Waiting" in said) == is_terminal
+    assert ("Waiting" in said) == ("Working" in said) == is_terminal
+    assert "Waiting" not in said[said.find("Working") :]

@@ -3,10 +3,12 @@
 import contextlib
 import threading
 
-__all__ = ["SECONDS_BEFORE_BAR", "elapsed", "progress", "tracked"]
+__all__ = ["SECONDS_BEFORE_BAR", "elapsed", "end_elapsed", "progress", "tracked"]
 
 # Shorter work needs no bar.
 SECONDS_BEFORE_BAR = 2.0
+# The line that shows seconds now; two would overwrite each other.
+_lines = []
 
 
 @contextlib.contextmanager
@@ -39,18 +41,33 @@ def tracked(elements, title, progressbar=True):
 
 @contextlib.contextmanager
 def elapsed(title):
-    """Show the seconds that pass in the context, in a line that goes at its end, if there is a terminal or notebook."""
+    """Show the seconds that pass, on a terminal or in a notebook, in a line that goes when the context ends or
+    ``end_elapsed`` is called, such as before a bar of PyMC appears.
+    """
     from rich.console import Console  # slow to import
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+    end_elapsed()
     console = Console(stderr=True)
     if not (console.is_terminal or console.is_jupyter):
         yield
         return
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True) as line:
-        line.add_task(title, total=None)
+    line = Progress(*columns, console=console, transient=True)
+    line.add_task(title, total=None)
+    line.start()
+    _lines.append(line)
+    try:
         yield
+    finally:
+        if line in _lines:
+            end_elapsed()
+
+
+def end_elapsed():
+    """Take away the line that shows seconds, if there is one."""
+    while _lines:
+        _lines.pop().stop()
 
 
 class _LateBar:

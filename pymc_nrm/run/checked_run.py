@@ -8,6 +8,7 @@ import pymc as pm
 from xarray import DataTree
 
 from pymc_nrm.common.checks import check_flag
+from pymc_nrm.common.progress import elapsed
 from pymc_nrm.common.pymc_internals import warn_divergences, warn_treedepth
 from pymc_nrm.kernels.compilation import same_bits_in_every_process, without_announcements
 from pymc_nrm.models.rvs import n_items, partitions_of
@@ -70,10 +71,13 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
     if report.check or report.partition_diagnostics:
         # This takes a second, which somebody who interrupts a run should not wait for.
         import arviz_stats  # noqa: F401
-    beside = nullcontext()
+    beside = shown = nullcontext()
+    has_bar = not quiet and kwargs.get("progressbar") is not False
     if client is None:
         beside, kwargs = with_gradient_beside(model, kwargs), on_usable_cores(kwargs)
-    with without_announcements(quiet, kwargs.get("progressbar") is not False), interrupts_before_draws(folder), beside:
+        # The first step of a partition that is made ends the line.
+        shown = elapsed("Preparing") if kinds and has_bar and kwargs.get("step") is None else shown
+    with without_announcements(quiet, has_bar), interrupts_before_draws(folder), beside, shown:
         idata = _sample(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:
@@ -83,7 +87,7 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
     mark_partitions(idata, kinds, slots, renamed)
     names = [*(partition.name for partition in kinds), *add_flat_columns(idata, kinds)]
     if likelihoods:
-        add_log_likelihood(idata, model, likelihoods, not quiet and kwargs.get("progressbar", True) is not False)
+        add_log_likelihood(idata, model, likelihoods, has_bar)
     diagnostics = {}
     if report.check or report.partition_diagnostics:
         # Draws of a variable are not kept if the argument var_names leaves it out.

@@ -11,7 +11,7 @@ from rich.table import Column
 
 from pymc_nrm.common.checks import random_generator
 from pymc_nrm.common.marks import NUMBER, partition_number
-from pymc_nrm.common.progress import elapsed
+from pymc_nrm.common.progress import elapsed, end_elapsed
 from pymc_nrm.common.pymc_internals import Competence, StepMethodState, dataclass_state
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE, check_needs
@@ -103,6 +103,7 @@ class LabelStep(BlockedStep):
         self._number = partition_number(partition.name)
         self._n_draws = 0
         self.rng = get_random_generator(random_generator(rng, "rng"))
+        end_elapsed()
         with announced_compilation(type(self).__name__, [type(family_of(mixture)) for mixture in mixtures], elapsed):
             point = model.initial_point() if initial_point is None else initial_point
             self.target = self.target_class(model, partition, point, compile_kwargs)
