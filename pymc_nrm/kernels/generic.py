@@ -200,7 +200,8 @@ class Kernel:
     @functools.cached_property
     def dispatcher(self):
         """The numba dispatcher for calls from Python."""
-        return self._dispatcher("", {"pipeline_class": compilers().WholeCompiler} if are_known() else {})
+        compiler = {"pipeline_class": compilers().WholeCompiler} if are_known() else {}
+        return self._dispatcher("", {"no_cfunc_wrapper": True} | compiler)
 
     @functools.cached_property
     def part(self):
