@@ -199,7 +199,7 @@ class Kernel:
         functools.update_wrapper(self, function)
         # Numba passes the options of a caller on to functions that set none.
         self._options = {**_jit_options, "fastmath": False} if exact else _jit_options
-        self._whole_options = {"nogil": True} if threaded else {}
+        self._whole_options = {"no_cfunc_wrapper": True} | ({"nogil": True} if threaded else {})
         self._is_composed = not inner_loop and (function.__module__ or "").startswith(COMPOSED)
 
     @functools.cached_property

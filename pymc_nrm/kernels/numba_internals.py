@@ -32,6 +32,7 @@ COMPILER = {
         "Compiler": ("define_pipelines", "_compile_core"),
         "CompileResult": ("_find_referenced_environments", "_replace"),
     },
+    "numba.core.targetconfig": {"ConfigStack": ("top",)},
 }
 
 

@@ -28,6 +28,12 @@ def compilers():
     from numba.core.caching import CompileResultCacheImpl
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler, CompileResult
+    from numba.core.targetconfig import ConfigStack
+
+    def share_callees():
+        # Numba compiles what is called again for callers with other flags, which need not agree on wrappers.
+        flags = ConfigStack().top()
+        flags.no_cpython_wrapper, flags.no_cfunc_wrapper = True, False
 
     class PartLibrary(JITCodeLibrary):
         """Intermediate code that the engine for machine code never sees."""
@@ -63,6 +69,7 @@ def compilers():
         optimises = True
 
         def define_pipelines(self):
+            share_callees()
             self.state.library = PartLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
             self.state.library.optimises = self.optimises
             self.state.flags.no_compile = True
@@ -79,6 +86,10 @@ def compilers():
         optimises = False
 
     class WholeCompiler(Compiler):
+        def define_pipelines(self):
+            share_callees()
+            return super().define_pipelines()
+
         def _compile_core(self):
             with _garbage_collection_paused():
                 result = super()._compile_core()

@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
+from numba.core import event
 
 MODULE = """
 import sys
@@ -61,3 +63,38 @@ def test_parts_print_and_raise_wherever_they_come_from(run):
     assert part_from_disk == [*results(3), "checked [0, 1]", "double [0, 0]", "triple [0, 0]"]
     whole_from_disk = run("double", "triple")
     assert whole_from_disk == [*results(2), *results(3), "checked [0, 0]", "double [1, 0]", "triple [1, 0]"]
+
+
+# Functions without a file are not kept on disk.
+WITHOUT_FILE = """
+import numpy as np
+from typing import NamedTuple
+from pymc_nrm.kernels.generic import generic, kernel
+
+@generic
+def area(shape):
+    raise NotImplementedError
+
+class Square(NamedTuple):
+    side: float
+
+    def area(self):
+        return np.full(2, self.side).prod()
+
+@kernel
+def half(shape):
+    return 0.5 * area(shape)
+
+@kernel
+def total(shape):
+    return area(shape) + half(shape)
+"""
+
+
+def test_what_parts_and_the_whole_call_is_compiled_once():
+    space = {"__name__": __name__}
+    exec(WITHOUT_FILE, space)
+    with event.install_recorder("numba:compile") as recorder:
+        assert space["total"](space["Square"](3.0)) == 13.5
+    counts = Counter(e.data["dispatcher"].py_func.__name__ for _, e in recorder.buffer if e.is_start)
+    assert counts["area"] == counts["half"] == counts["total"] == 1
