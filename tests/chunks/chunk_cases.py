@@ -3,10 +3,10 @@
 import numpy as np
 
 import pymc_nrm as nrm
-from pymc_nrm.moves.chunks.blocks import Block, Preparation
-from pymc_nrm.moves.chunks.chain import Chain
+from pymc_nrm.moves.chunks.blocks import Block, Preparation, no_changes
+from pymc_nrm.moves.chunks.chain import Chain, Clusters
 from pymc_nrm.moves.chunks.engine import Engine
-from pymc_nrm.moves.chunks.passes import rounded_rows
+from pymc_nrm.moves.chunks.passes import rounded_rows, sum_clusters
 from pymc_nrm.moves.chunks.sweep import draw_law
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.testing import exact_posterior, kernel_inputs
@@ -56,6 +56,17 @@ def make_chain(family, X, n_chunks=1, n_threads=1, sample=None, **options):
     centre = (data.center, data.grid) if hasattr(data, "center") else (None, None)
     sample = np.arange(len(X)) if sample is None else sample
     return Chain(Engine(blocks_of(X, n_chunks, **options), n_threads), Preparation(family, *centre), X.shape[1], sample)
+
+
+def set_labels(chain, labels):
+    """Give rows these labels, 0 to K - 1."""
+    for block in chain.engine.blocks:
+        block.labels[:] = labels[block.first : block.first + block.n]
+        block.sides.fill(0)
+    n_clusters = labels.max() + 1
+    changes = no_changes(n_clusters)
+    clusters = chain.engine.run(sum_clusters, (changes, chain.preparation, chain.quanta, n_clusters))
+    chain.set(Clusters(*clusters), changes, labels[chain.sample])
 
 
 def run(chain, measure, sweep, n_draws, seed):

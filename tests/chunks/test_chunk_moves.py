@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from chunk_cases import FAMILIES, MEASURES, make_chain, posterior, run
+from chunk_cases import FAMILIES, MEASURES, make_chain, posterior, run, set_labels
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.chunks.births import redraw_rows
+from pymc_nrm.moves.chunks.launch_split import split_and_merge
 from pymc_nrm.moves.chunks.relabel import relabel_all
-from pymc_nrm.testing import largest_z, z_scores
+from pymc_nrm.testing import largest_z, partition_index, z_scores
 
 SLOW = pytest.mark.slow
 
@@ -18,17 +19,23 @@ def some_births(chain, rng, law):
     redraw_rows(chain, rng, law, 2)
 
 
-def both(chain, rng, law):
-    """A sweep of both moves."""
+def some_splits(chain, rng, law):
+    """Splits and merges of up to three disjoint pairs."""
+    split_and_merge(chain, rng, law, 3)
+
+
+def all_moves(chain, rng, law):
+    """A sweep of all moves."""
     relabel_all(chain, rng, law)
+    split_and_merge(chain, rng, law, 3)
     redraw_rows(chain, rng, law, 2)
 
 
-MOVES = {"labels": relabel_all, "births": some_births, "both": both}
+MOVES = {"labels": relabel_all, "births": some_births, "splits": some_splits, "all": all_moves}
 # Labels alone mix slowly: draws that ignore jumps show in this many sweeps, and not in a quarter of them.
-N_SWEEPS = {"labels": 16_000, "births": 4000, "both": 4000}
+N_SWEEPS = {"labels": 16_000, "births": 4000, "splits": 6000, "all": 4000}
 # One family, so that its kernels are compiled once.
-QUICK = {("labels", "ngg", "gamma"), ("both", "ngg", "gamma")}
+QUICK = {("labels", "ngg", "gamma"), ("all", "ngg", "gamma")}
 CASES = [
     pytest.param(*case, marks=() if case in QUICK else SLOW)
     for case in [(move, measure, family) for move in MOVES for measure in MEASURES for family in FAMILIES]
@@ -43,6 +50,31 @@ def test_law_of_partitions(move, measure, family):
     assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
 
 
+def test_splits_and_merges_from_exact_draws_keep_the_law_and_balance():
+    partitions, probabilities = posterior("ngg", "gamma")
+    chain, rng = make_chain(*FAMILIES["gamma"], n_chunks=2), np.random.default_rng(4)
+    starts, ends = rng.choice(len(partitions), 4000, p=probabilities), []
+    for start in starts:
+        set_labels(chain, partitions[start])
+        ends.append(run(chain, MEASURES["ngg"], some_splits, 1, seed=rng)[0, 0])
+    ends = partition_index(np.array(ends), partitions)
+    flows = np.zeros((len(partitions),) * 2)
+    np.add.at(flows, (starts, ends), 1)
+    expected = len(starts) * probabilities
+    # Frequencies of independent draws, and flows between pairs of partitions.
+    common = expected > 20
+    after = flows.sum(axis=0)
+    law_z = (after - expected)[common] / np.sqrt((expected * (1.0 - probabilities))[common])
+    total = flows + flows.T
+    pairs = np.triu(total, 1) > 20
+    balance_z = (flows - flows.T)[pairs] / np.sqrt(total[pairs])
+    assert len(balance_z) > 10
+    assert max(np.abs(law_z).max(), np.abs(balance_z).max()) < 4.5
+    n_clusters = partitions.max(axis=1)
+    change = np.sign(n_clusters[ends] - n_clusters[starts])
+    assert abs(change.sum()) < 4.5 * np.sqrt(np.count_nonzero(change))
+
+
 @pytest.mark.parametrize(("n_chunks", "n_threads", "kept"), [(3, 1, True), (7, 1, False), (7, 2, True)])
 def test_draws_do_not_depend_on_chunks_or_threads(n_chunks, n_threads, kept):
     rng = np.random.default_rng(3)
@@ -52,7 +84,7 @@ def test_draws_do_not_depend_on_chunks_or_threads(n_chunks, n_threads, kept):
     one = make_chain(family, X, sample=sample)
     other = make_chain(family, X, n_chunks, n_threads, sample=sample, kept=kept)
     for seed in range(2):
-        labels = [run(chain, nrm.NormalizedGeneralizedGamma(1.0, 0.3), both, 15, seed) for chain in (one, other)]
+        labels = [run(chain, nrm.NormalizedGeneralizedGamma(1.0, 0.3), all_moves, 15, seed) for chain in (one, other)]
         assert np.array_equal(*labels)
         assert labels[0].max() > 3
         assert np.array_equal(one.clusters.sums, other.clusters.sums)

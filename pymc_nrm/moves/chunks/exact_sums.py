@@ -14,7 +14,15 @@ import numpy as np
 from pymc_nrm.families.base import add_item
 from pymc_nrm.kernels.generic import exact_kernel
 
-__all__ = ["Quanta", "add_rounded", "quanta_of", "round_statistics"]
+__all__ = [
+    "Quanta",
+    "add_logarithm",
+    "add_rounded",
+    "logarithm_digits",
+    "logarithm_value",
+    "quanta_of",
+    "round_statistics",
+]
 
 # Sums of integers stay below 2^62.
 _BITS = 62
@@ -30,11 +38,20 @@ class Quanta(NamedTuple):
 
 def quanta_of(largest, n):
     """Quanta of statistics, given their largest absolute values over all of n rows, shape (size,)."""
-    exponent = np.frexp(largest)[1] + max(int(n) - 1, 0).bit_length() - (_BITS - 1)
+    exponent = np.frexp(largest)[1] + _row_bits(n) - (_BITS - 1)
     # Reciprocals of smaller quanta would overflow.
     exponent = np.where(largest > 0.0, np.maximum(exponent, -1000), 0)
     quantum, inverse = np.ldexp(1.0, exponent), np.ldexp(1.0, -exponent)
     return Quanta(quantum, inverse, np.rint(largest * inverse) + 1.0)
+
+
+def _row_bits(n):
+    return max(int(n) - 1, 0).bit_length()
+
+
+def logarithm_digits(n):
+    """Resolution of the second word of sums of logarithms over n rows, a power of two."""
+    return float(2.0 ** (_BITS - _row_bits(n)))
 
 
 @exact_kernel
@@ -56,3 +73,19 @@ def add_rounded(rounded, sums):
     """Add the numbers of quanta of a row to sums, both int64 (size,)."""
     for j in range(rounded.shape[0]):
         sums[j] += rounded[j]
+
+
+@exact_kernel
+def add_logarithm(value, digits, words):
+    """Add a logarithm to a sum of two words, whole numbers and fractions; the third counts terms that do not fit."""
+    if abs(value) < 0.5 * digits:
+        whole = np.rint(value)
+        words[0] += np.int64(whole)
+        words[1] += np.int64(np.rint((value - whole) * digits))
+    else:
+        words[2] += 1
+
+
+def logarithm_value(words, digits):
+    """Sums of :func:`add_logarithm` from words (..., 3); NaN if a term was too large, or no number."""
+    return np.where(words[..., 2] > 0, np.nan, words[..., 0] + words[..., 1] / digits)

@@ -14,7 +14,7 @@ from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.moves.chunks.counters import row_uniform
 from pymc_nrm.moves.chunks.exact_sums import add_rounded, round_statistics
 
-__all__ = ["Atoms", "gather_rows", "largest_statistics", "relabel", "rounded_rows", "sum_clusters"]
+__all__ = ["Atoms", "check_bounds", "gather_rows", "largest_statistics", "relabel", "rounded_rows", "sum_clusters"]
 
 
 class Atoms(NamedTuple):
@@ -85,7 +85,7 @@ def relabel(block, message):
     counts, sums = np.zeros(n_atoms, dtype=np.int64), np.zeros((n_atoms, size), dtype=np.int64)
     family, data = preparation.family, block.data(preparation)
     right = relabel_rows(block.labels, block.first, family, data, atoms, seed, call, quanta, counts, sums)
-    _check_bounds(right, block)
+    check_bounds(right, block)
     return counts, sums, block.labels_of(sample)
 
 
@@ -104,7 +104,7 @@ def sum_clusters(block, message):
     block.begin(changes)
     sums = np.zeros((n_clusters, len(quanta.quantum)), dtype=np.int64)
     right = add_rows(block.labels, preparation.family, block.data(preparation), quanta, sums)
-    _check_bounds(right, block)
+    check_bounds(right, block)
     return np.bincount(block.labels, minlength=n_clusters), sums
 
 
@@ -145,7 +145,8 @@ def find_largest(n, family, data, largest):
             largest[j] = max(largest[j], abs(memory[j]))
 
 
-def _check_bounds(right, block):
+def check_bounds(right, block):
+    """Raise an error if statistics of a block are larger than they were."""
     if not right:
         raise ValueError(
             f"rows {block.first} to {block.first + block.n - 1} have larger statistics than when they were first read: "
