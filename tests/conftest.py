@@ -14,13 +14,19 @@ collect_ignore = ["typing"]
 # Data sets that are not part of the package lie beside the repository.
 SHARED = TESTS.parents[1] / "shared"
 
-# Files that use the same kernels run in one process, so no kernel is compiled twice at the same time.
+# Files that use the same kernels run in one process, so no kernel is compiled twice at the same time.  Groups begin
+# in this order, the longest first and files of no group last, so that all processes end at about the same time; those
+# that share some kernels are apart.
 GROUPS = {
     "NormalGamma": (
         "recipes/test_mixture_estimator.py",
         "recipes/test_scikit_learn.py",
+        "exact/test_far_draws.py",
+        "exact/test_moves.py",
         "exact/test_steps.py",
         "exact/test_units.py",
+        "faults/test_attack.py",
+        "faults/test_start.py",
         "pymc/test_model.py",
         "pymc/test_posterior.py",
         "pymc/test_reproducible.py",
@@ -37,6 +43,16 @@ GROUPS = {
         "pymc/test_step_methods.py",
         "stats/test_without_labels.py",
     ),
+    "nested": (
+        "nested/test_known_groups.py",
+        "nested/test_nested_model.py",
+        "nested/test_nested_predictions.py",
+        "nested/test_nested_runs.py",
+    ),
+    "together": ("exact/test_together.py",),
+    "measures": ("measures",),
+    "predictions": ("predictions",),
+    "nested kernels": ("nested",),
     "diffusion": (
         "exact/test_diffusion.py",
         "families/test_check_tree_family.py",
@@ -44,15 +60,6 @@ GROUPS = {
         "families/test_diffusion_likelihood.py",
         "families/test_diffusion_start.py",
     ),
-    "measures": ("measures",),
-    "nested": (
-        "nested/test_known_groups.py",
-        "nested/test_nested_model.py",
-        "nested/test_nested_predictions.py",
-        "nested/test_nested_runs.py",
-    ),
-    "nested kernels": ("nested",),
-    "predictions": ("predictions",),
     "stats": ("stats",),
 }
 
@@ -71,9 +78,11 @@ def pytest_configure(config):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Put every test into the group of its family, folder or file, for ``--dist loadgroup``."""
+    rank = {name: k for k, name in enumerate(GROUPS)}
     for item in items:
         if not any(item.iter_markers("xdist_group")):
             item.add_marker(pytest.mark.xdist_group(group_of(item.path)))
+    items.sort(key=lambda item: rank.get(item.get_closest_marker("xdist_group").args[0], len(rank)))
 
 
 def group_of(path):
