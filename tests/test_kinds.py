@@ -65,7 +65,7 @@ def test_forward_draws_have_this_law(kind, density):
     values = values_of(kind)
     probabilities = np.exp(density(kind, values))
     values, probabilities = values[probabilities > 0], probabilities[probabilities > 0]
-    draws = pm.draw(KINDS[kind][0](), 20_000, random_seed=4)
+    draws = pm.draw(KINDS[kind][0](), 4_000, random_seed=4)
     frequencies = np.array([(draws == value).reshape(len(draws), -1).all(axis=1).mean() for value in values])
     assert frequencies.sum() == pytest.approx(1.0)
     scores = (frequencies - probabilities) / np.sqrt(probabilities * (1.0 - probabilities) / len(draws))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import MEASURES, TREE_MOVES
+from cases import MEASURES, TREE_MOVES, rows
 from helpers import random_merges, seeded
 from laws import CHAINS, assert_law, inputs, law_given_u, posterior
 
@@ -78,6 +78,7 @@ def test_move_leaves_the_law_given_u_invariant(family, move):
     assert_law(np.array(ends), partitions, probabilities)
 
 
+@pytest.mark.parametrize("measure", rows(MEASURES, ("NGG",)))
 @pytest.mark.parametrize("move", ["gibbs", "subtree_gibbs"])
 def test_gibbs_moves_alone_reach_the_law_given_u(measure, move):
     family = "NormalGamma, missing"

@@ -45,7 +45,7 @@ huge, binary = nrm.BernoulliBeta(1e308, 1e308), (X > 0).astype(int)
 
 def test_start():
     with pytest.raises(SamplingError, match="'z'.*where a chain starts.*'x'.*BernoulliBeta.alpha=.*beta="):
-        sample(make_model(huge, binary))
+        sample(make_model(huge, binary), initvals={"z": np.zeros(12, dtype=int)})
 
 
 @pytest.mark.parametrize("family, data", [(normal, 1e120 * X), (normal._replace(beta=1e-300), X)])

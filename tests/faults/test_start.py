@@ -63,17 +63,22 @@ def test_steps_of_the_user_keep_it_as_well(cores):
     assert starts(pm.sample, model, [{"z": ONE}, None], cores, step=step) == [1, 4]
 
 
+PUBLISHED = nrm.published.PublishedTreeGuided
 # Few moves per draw, where a step has such an option.
 FEW_MOVES = {
     nrm.TreeGuided: OPTIONS,
     nrm.MarginalGibbs: {"n_items": 1},
     nrm.SplitMerge: {"n_moves": 1, "n_items": 1},
     nrm.SliceSampler: {},
-    nrm.published.PublishedTreeGuided: {"canonical": True, "n_global": 0},
+    PUBLISHED: {"canonical": True, "n_global": 0},
 }
 
 
-@pytest.mark.parametrize("step", FEW_MOVES, ids=lambda step: step.__name__)
+# All steps start in the same lines; kernels of the published one compile for this family only here.
+ROWS = [pytest.param(step, marks=pytest.mark.slow if step is PUBLISHED else ()) for step in FEW_MOVES]
+
+
+@pytest.mark.parametrize("step", ROWS, ids=lambda step: step.__name__)
 def test_every_step_starts_from_clusters(step):
     """Moves of single items never leave one cluster of groups that lie 1e8 widths apart, and all chains agree."""
     with pm.Model() as model:

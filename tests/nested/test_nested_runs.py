@@ -93,7 +93,7 @@ def test_draws_are_stored_and_read(idata, tmp_path, suffix):
         found = xr.open_datatree(path)
     else:
         idata.to_zarr(path)
-        found = xr.open_datatree(path, engine="zarr")
+        found = xr.open_datatree(path, engine="zarr").load()
     assert nrm.stats.nested_names(found) == ["h", "k", "t"]
     assert str(nrm.consensus_tree(found, var_name="t")) == str(nrm.consensus_tree(idata, var_name="t"))
     assert sorted(nrm.summary(found).index) == sorted(nrm.summary(idata).index)

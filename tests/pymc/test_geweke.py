@@ -22,9 +22,9 @@ def test_fixed_hyperparameters(step):
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.NormalizedInverseGaussian(0.8), n=6)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.5, 0.5), shape=(6, 2))
-        scores = geweke(model, draws=2000, tune=0, chains=4, step=step([z]), random_seed=1)
+        scores = geweke(model, draws=800, tune=0, chains=4, step=step([z]), random_seed=1)
     assert set(scores) == {"z: n_clusters", "z: entropy", "x: size"}
-    assert_scores(scores, 4, 2000)
+    assert_scores(scores, 4, 800)
 
 
 @pytest.mark.slow

@@ -48,6 +48,7 @@ def test_draws_are_kept_where_there_is_none(caplog):
         effect = nrm.Mixture("effect", z, nrm.NormalGamma(0.0, 1.0, 2.0, 1.0), shape=(6,))
         pm.Normal("y", effect, 1, observed=COUNTS)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=COUNTS)
-    idata = nrm.sample(model=model, idata_kwargs={"log_likelihood": ["x"]}, **OPTIONS)
+        step = nrm.MarginalGibbs([z])
+    idata = nrm.sample(model=model, step=step, idata_kwargs={"log_likelihood": ["x"]}, **OPTIONS)
     assert idata.posterior.sizes["draw"] == 20
     assert "log_likelihood of idata_kwargs: none for the items of 'z', since Mixture 'effect' is latent" in caplog.text

@@ -101,9 +101,9 @@ def test_labels_without_slots():
 @pytest.mark.parametrize("label_storage", ["full", "none"])
 def test_left_out_and_said(caplog, label_storage):
     model = model_with({"zz": CHANGED["labels"], "first": CHANGED["first"], "of_items": INVARIANT["of_items"]})
-    options = {"tune": 50, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False}
+    options = {"tune": 10, "chains": 2, "cores": 1, "random_seed": 1, "nuts": {"max_treedepth": 3}}
     with caplog.at_level(logging.INFO):
-        idata = nrm.sample(110, model=model, label_storage=label_storage, **options)
+        idata = nrm.sample(110, model=model, label_storage=label_storage, progressbar=False, **options)
     said = [message for message in caplog.messages if "is not judged" in message]
     assert said == ["Convergence of zz, first is not judged: they may change when clusters are renamed."]
     assert not any(line.startswith(("  zz", "  first")) for line in caplog.text.splitlines())

@@ -31,8 +31,9 @@ def result():
         pm.Normal("x", mean[z] + other.sum(), scale[z], observed=np.arange(5.0), dims="site")
         pm.Normal("y", level[w], 1, observed=np.arange(3.0))
         steps = [nrm.SlotGibbs([w]), nrm.MarginalGibbs([v]), nrm.SlotGibbs([z])]
-        options = {"tune": 20, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False}
-        idata = nrm.sample(40, step=steps, compute_convergence_checks=False, **options)
+        options = {"tune": 10, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False}
+        options["nuts"] = {"max_treedepth": 3}
+        idata = nrm.sample(20, step=steps, compute_convergence_checks=False, **options)
     return model, idata
 
 
