@@ -1,14 +1,15 @@
 """The README's commands and five lines in a clone of their own with caches of their own, from nothing and again."""
 
+import math
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 from common.part import Part, columns, interval, rows_to_keep, spread
+from common.processes import call
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = {
@@ -19,14 +20,8 @@ TARGETS = {
     ("tests", "nothing"): 360,
 }
 COMMANDS = {"example": "examples/galaxies.py", "tests": "pytest"}
-# A fixed compilation, in whose CPU seconds times can be compared between machines.
-UNIT = """
-import math, time
-import numba, numpy as np
-start = time.process_time()
-for k in range(12):
-    scope = {"np": np, "math": math}
-    exec(f'''def f(x, y, n):
+SOURCE = """
+def f(x, y, n):
     total, m = 0.0, np.zeros((3, 3))
     for i in range(n):
         a = x[i % x.shape[0]] * {k}.5 + math.log(1.0 + y[i % y.shape[0]] ** 2)
@@ -36,10 +31,25 @@ for k in range(12):
         else:
             total -= math.sqrt(a * a + {k}.0) * m.sum()
     return total, m
-''', scope)
-    numba.njit(fastmath=True)(scope["f"])(np.ones(4), np.ones(4), 3)
-print(time.process_time() - start)
 """
+
+
+def unit():
+    """CPU seconds of a fixed compilation, in which times can be compared between machines."""
+    import numba
+    import numpy as np
+
+    def compile_functions():
+        for k in range(12):
+            scope = {"np": np, "math": math}
+            exec(SOURCE.format(k=k), scope)
+            numba.njit(fastmath=True)(scope["f"])(np.ones(4), np.ones(4), 3)
+
+    # The first compilations of a process also load parts of numba.
+    compile_functions()
+    start = time.process_time()
+    compile_functions()
+    return time.process_time() - start
 
 
 def command_of(name):
@@ -89,7 +99,7 @@ def in_new_clone(name):
 
 def measure(quick, note, sets=None):
     rows = rows_to_keep("first_minutes", quick, note, sets)
-    units = [float(subprocess.run([sys.executable, "-c", UNIT], capture_output=True, text=True, check=True).stdout)]
+    units = [call(unit)]
     for name in sets or ("example", "five_lines", *(() if quick else ("tests",))):
         runs = [in_new_clone(name) for _ in range(1 if quick else 3)]
         for cache in runs[0]:
@@ -97,7 +107,7 @@ def measure(quick, note, sets=None):
             cpu = spread(processor)["median"]
             rows.append({"set": name, "from": cache, "repeats": len(runs), **spread(clock), "cpu": cpu})
             note(f"{name}, {cache}: {interval(rows[-1], '.0f')} s, {cpu:.0f} CPU s")
-        units.append(float(subprocess.run([sys.executable, "-c", UNIT], capture_output=True, text=True).stdout))
+        units.append(call(unit))
     note(f"The unit, a fixed compilation, took {min(units):.1f} to {max(units):.1f} CPU s between these runs.")
     return rows
 

@@ -1,4 +1,4 @@
-"""The law of jumps given u, and the order of the moves of a sweep."""
+"""The law of jumps given u, which every move of a sweep needs."""
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import draw_log_auxiliary, log_joint_term, weights
