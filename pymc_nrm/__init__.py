@@ -24,6 +24,7 @@ from pymc_nrm.measures import (
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.nested_partition import NestedPartition
 from pymc_nrm.models.partition import Partition
+from pymc_nrm.moves.chunks.source import Chunks
 from pymc_nrm.partitions.nested_laws.weights import HierarchicalDirichletProcess
 from pymc_nrm.posterior import (
     cluster_probabilities,
@@ -65,11 +66,22 @@ from pymc_nrm.stats import (
     summary,
     without_labels,
 )
-from pymc_nrm.steps import MarginalGibbs, NestedGibbs, SliceSampler, SlotGibbs, SlotNUTS, SplitMerge, TreeGuided
+from pymc_nrm.steps import (
+    ChunkedSampler,
+    MarginalGibbs,
+    NestedGibbs,
+    SliceSampler,
+    SlotGibbs,
+    SlotNUTS,
+    SplitMerge,
+    TreeGuided,
+)
 
 __all__ = [
     "BernoulliBeta",
     "CategoricalDirichlet",
+    "ChunkedSampler",
+    "Chunks",
     "DirichletProcess",
     "HierarchicalDirichletProcess",
     "IndependentNormalDiffusion",
@@ -168,4 +180,4 @@ else:  # to type checkers, a module with this function has every attribute
         return sorted({*globals(), *_ON_DEMAND})
 
 
-register_steps(TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, SlotGibbs, NestedGibbs)
+register_steps(TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, SlotGibbs, NestedGibbs, ChunkedSampler)

@@ -8,6 +8,7 @@ __all__ = [
     "NESTED",
     "NUMBER",
     "RENAMED",
+    "ROWS",
     "SLOTS_OF",
     "components_name",
     "partition_number",
@@ -15,6 +16,8 @@ __all__ = [
 
 # Attribute of posterior variables that are partitions: their own name, so that variables made from them are none.
 NAME = "partition"
+# Attribute of partitions of rows in chunks, whose labels are those of followed rows: the number of all rows.
+ROWS = "n_rows"
 # Attribute of posterior variables that are nested partitions: their depth, the number of levels below the root.
 NESTED = "nested_partition"
 # Statistic of every step of a partition.  PyMC puts statistics of several steps side by side, this one among them.

@@ -71,7 +71,6 @@ __all__ = [
     "resolve_backend_compile_kwargs",
     "set_left_out",
     "support_point",
-    "usable_cores",
     "warn_divergences",
     "warn_treedepth",
 ]
@@ -94,11 +93,6 @@ _ARGUMENTS = frozenset(inspect.signature(pm.sample).parameters) - {"kwargs"}
 def default_chains(cores):
     """Number of chains that ``pm.sample`` runs by default."""
     return max(2, min(4, _cpu_count()) if cores is None else cores)
-
-
-def usable_cores():
-    """Number of processors that this process may use; PyMC counts only half of those of the machine."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def register_steps(*steps):

@@ -74,6 +74,11 @@ def _broadcast(title, tensor, core, sizes, symbolic):
     return np.array(np.broadcast_to(tensor, shape), order="C") if core else float(tensor)
 
 
+def sampled(X):
+    """Data from which a prior is made: rows in chunks are represented by those that are sampled."""
+    return getattr(X, "sampled_values", X)
+
+
 def numeric_data(name, observed):
     """Return the values of observed data: a CSR matrix if they are sparse, else an array in which NaN means missing."""
     if isinstance(observed, Variable):

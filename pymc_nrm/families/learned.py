@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from pymc_nrm.common.checks import check_name, naming
-from pymc_nrm.families.arguments import numeric_data
+from pymc_nrm.families.arguments import numeric_data, sampled
 from pymc_nrm.families.base import prepare_data
 from pymc_nrm.families.random_covariance import random_covariance
 
 _ARGUMENTS = {
     "name": """name : str
     Names of the new variables begin with it; usually the name of the Mixture.""",
-    "X": """X : array_like or DataFrame, shape (n, d)
-    The data; missing values are NaN, where the family allows them.""",
+    "X": """X : array_like, DataFrame or Chunks, shape (n, d)
+    The data, of chunks the sampled rows; missing values are NaN, where the family allows them.""",
     "depth": """depth : int
     Number of levels below the root.""",
 }
@@ -71,7 +71,7 @@ class Hyperpriors:
         check_name("name", name, "the prior, for example that of the Mixture")
         self.name, self.model = name, modelcontext(None)
         self.columns = getattr(X, "columns", None)
-        values = numeric_data("X", X)
+        values = numeric_data("X", sampled(X))
         self.values = values[:, None] if values.ndim == 1 else values
         if self.values.ndim == 2 and self.values.shape[0] < 2:
             raise ValueError(f"X must have at least two items to learn a prior from; got {self.values.shape[0]}")

@@ -42,15 +42,23 @@ def centred(values):
     order = np.sort(values, axis=0)
     middle = np.maximum(present.sum(axis=0) - 1, 0) // 2
     if n:
-        spacing = np.spacing(np.max(np.abs(values), axis=0, where=present, initial=0.0))
-        median = np.nan_to_num(order[middle, np.arange(d)])
-        center = np.round(median / spacing) * spacing
+        largest = np.max(np.abs(values), axis=0, where=present, initial=0.0)
+        center = center_near(np.nan_to_num(order[middle, np.arange(d)]), largest)
     shifted = values - center
-    largest = np.max(np.abs(shifted), axis=0, where=present, initial=0.0)
+    return Centred(shifted, center, grid_of(n, np.max(np.abs(shifted), axis=0, where=present, initial=0.0)))
+
+
+def center_near(median, largest):
+    """The multiple of the spacing of doubles at the largest values that is next to the median of each feature."""
+    spacing = np.spacing(largest)
+    return np.round(median / spacing) * spacing
+
+
+def grid_of(n, largest):
+    """Grids on which sums of n values, at most ``largest`` in each feature, are exact, shape (2, d)."""
     exponent = np.clip(np.frexp(largest)[1], _LEAST_EXPONENT, _MOST_EXPONENT)
     room = math.ceil(math.log2(max(n, 1))) + 1
-    grid = np.array([1.5 * 2.0 ** (exponent + room), 2.0 ** (exponent + (room + 1) // 2)])
-    return Centred(shifted, center, grid)
+    return np.array([1.5 * 2.0 ** (exponent + room), 2.0 ** (exponent + (room + 1) // 2)])
 
 
 def check_ratio(data, scale, advice, title):

@@ -5,7 +5,7 @@ import scipy
 
 from pymc_nrm.common.checks import naming
 from pymc_nrm.common.supports import LEAST_NORMAL
-from pymc_nrm.families.arguments import check_matrix
+from pymc_nrm.families.arguments import check_matrix, sampled
 
 _REMEDY = (
     "Give Psi yourself, as in NormalWishart(mu=X.mean(axis=0), kappa=0.1, Psi=np.diag(X.var(axis=0)), nu=d + 6), or "
@@ -16,7 +16,7 @@ _REMEDY = (
 def sample_moments(family_class, X):
     """Mean and covariance of data. Shapes: ``X`` (n, d); returns ``mean`` (d,), ``covariance`` (d, d)."""
     with naming("X"):
-        values = check_matrix(family_class, X)
+        values = check_matrix(family_class, sampled(X))
     check_full_rank(values)
     with np.errstate(over="ignore", invalid="ignore"):
         covariance = np.cov(values, rowvar=False).reshape(values.shape[1], -1)
@@ -27,7 +27,7 @@ def sample_moments(family_class, X):
 def feature_moments(family_class, X):
     """Mean and variance of each feature, missing values left out. Shapes: ``X`` (n, d); returns (d,) each."""
     with naming("X"):
-        values = check_matrix(family_class, X)
+        values = check_matrix(family_class, sampled(X))
     few = np.flatnonzero((~np.isnan(values)).sum(axis=0) < 2)
     if len(few):
         raise ValueError(f"X must have at least two values in every column; got fewer in columns {few.tolist()}")

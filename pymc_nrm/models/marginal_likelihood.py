@@ -17,7 +17,7 @@ from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.kernel_op import symbolic_pullback
 from pymc_nrm.kernels.special import copy_row
 
-__all__ = ["has_marginal_likelihood", "marginal_likelihood"]
+__all__ = ["has_marginal_likelihood", "likelihood_of_sums", "marginal_likelihood"]
 
 # Sums of clusters take at most 16 MB.
 _MOST_FLOATS = 2**21
@@ -51,9 +51,21 @@ def marginal_likelihood(family, X, labels):
     most_clusters = max(1, min(n, _MOST_FLOATS // size))
     # Shared variables, since PyTensor's compiled functions may not write to constants.
     memory = [pytensor.shared(np.full(n, -1)), pytensor.shared(np.zeros((most_clusters, size)))]
+    return _likelihood(MarginalLikelihood, localise(family, data), data, labels.astype("int64"), *memory)
+
+
+def likelihood_of_sums(family, data, counts, quantum, sums):
+    """Symbolic log-likelihood of clusters with these sums of statistics, and its gradient in the family.
+
+    The family is localised, and ``data`` may be any rows of the same form.  Shapes: ``counts`` (m,), with zeros behind
+    the clusters; ``quantum`` (size,), the unit of each of the ``sums`` (m, size), which are whole numbers.
+    """
+    return _likelihood(LikelihoodOfSums, family, data, counts, pt.constant(quantum), sums)
+
+
+def _likelihood(op_class, family, data, *rest):
     arrays = [pt.constant(value) for value in data if value is not None]
-    op = MarginalLikelihood(type(family), type(data))
-    return op(*localise(family, data), *arrays, labels.astype("int64"), *memory)[0]
+    return op_class(type(family), type(data))(*family, *arrays, *rest)[0]
 
 
 @kernel
@@ -86,6 +98,7 @@ class MarginalLikelihood(Op):
     """
 
     __props__ = ("family_class", "data_class")
+    kernel = likelihood_and_gradient
 
     def __init__(self, family_class, data_class):
         self.family_class, self.data_class = family_class, data_class
@@ -113,7 +126,7 @@ class MarginalLikelihood(Op):
         fields = [np.ascontiguousarray(value) if np.ndim(value) else float(value) for value in inputs[: self.n_fields]]
         data = self._data(inputs[self.n_fields : -3])
         gradient = np.empty(sum(np.size(field) for field in fields))
-        value = likelihood_and_gradient(self.family_class(*fields), data, *inputs[-3:], gradient)
+        value = type(self).kernel(self.family_class(*fields), data, *inputs[-3:], gradient)
         storage[0][0] = np.asarray(value)
         place = 0
         for field, output in zip(fields, storage[1:], strict=True):
@@ -140,6 +153,31 @@ class MarginalLikelihood(Op):
         return [*found, *[disconnected_type() for _ in rest]]
 
 
+@kernel
+def likelihood_of_clusters(family, data, counts, quantum, sums, gradient):
+    """Log-likelihood of clusters with these sums; writes its gradient in the hyperparameters."""
+    gradient.fill(0.0)
+    n_clusters = 0
+    while n_clusters < counts.shape[0] and counts[n_clusters] > 0:
+        n_clusters += 1
+    rows = np.empty((n_clusters, quantum.shape[0]))
+    for k in range(n_clusters):
+        for j in range(quantum.shape[0]):
+            rows[k, j] = sums[k, j] * quantum[j]
+    return log_marginals_with_gradient(family, rows, gradient)
+
+
+class LikelihoodOfSums(MarginalLikelihood):
+    """Value and gradient for sums that are an input, as :func:`likelihood_of_sums` has them."""
+
+    kernel = likelihood_of_clusters
+
+    def pullback(self, inputs, outputs, cotangents):
+        if any(not isinstance(cotangent.type, DisconnectedType) for cotangent in cotangents[1:]):
+            raise NotImplementedError("the log-likelihood of rows in chunks has no second derivatives")
+        return super().pullback(inputs, outputs, cotangents)
+
+
 @functools.cache
 def _register_numba():
     # Wait for the first use, since importing PyTensor's numba backend takes most of a second.
@@ -150,7 +188,7 @@ def _register_numba():
     def funcify(op, node=None, **kwargs):
         source, environment = _source(op, node)
         code = source_fingerprint("models") + class_fingerprint(op.family_class)
-        key = hashlib.sha256(f"{op.family_class} {code} {source}".encode()).hexdigest()
+        key = hashlib.sha256(f"{type(op).__name__} {op.family_class} {code} {source}".encode()).hexdigest()
         return numba_njit(compile_function_src(source, "call", environment)), key
 
 
@@ -175,4 +213,4 @@ def _source(op, node):
     source = f"def call({', '.join([*names, *arrays])}, labels, remembered, rows):\n" + "\n".join(lines)
     source += f"\n    return np.asarray(value), {outputs}\n"
     environment = {"np": np, "Family": op.family_class, "Data": op.data_class}
-    return source, environment | {"kernel": likelihood_and_gradient.dispatcher}
+    return source, environment | {"kernel": type(op).kernel.dispatcher}

@@ -21,6 +21,7 @@ from pymc_nrm.families.diffusion import base as tree_families
 from pymc_nrm.families.diffusion.draws import draw_data as draw_tree_data
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
 from pymc_nrm.kernels.generic import lacking
+from pymc_nrm.models.chunked_mixture import add_chunked_mixture
 from pymc_nrm.models.conditions import with_conditions
 from pymc_nrm.models.constants import kernel_family, with_present_shape
 from pymc_nrm.models.item_counts import count_value, rows_message
@@ -29,6 +30,7 @@ from pymc_nrm.models.numba_dispatch import register_numba
 from pymc_nrm.models.observed import as_observed, sparse_origin
 from pymc_nrm.models.partition import PartitionRV
 from pymc_nrm.models.printing import printed_names
+from pymc_nrm.partitions.chunked import Chunked, Rows
 from pymc_nrm.partitions.clusters import draw_data
 
 
@@ -109,7 +111,7 @@ class Mixture(Distribution):
         it is the partition into components; without weights, the family must be a tree family.
     family : NormalWishart, NormalGamma, BernoulliBeta, PoissonGamma, CategoricalDirichlet or MultinomialDirichlet
         Its hyperparameters are numbers, arrays, tensors or random variables.
-    observed : array_like or sparse matrix, shape (n, d) or (n,), optional
+    observed : array_like, sparse matrix or Chunks, shape (n, d) or (n,), optional
         Data; a vector stands for one feature.  NaN means missing, if the family allows it.  Without data the mixture is
         a latent variable, sampled given the partition.
     dims : str or tuple of str, optional
@@ -159,6 +161,8 @@ class Mixture(Distribution):
             if kwargs.get(option) is not None:
                 raise ValueError(f"Mixture does not take {option}; got {kwargs[option]!r}")
         _check_kinds(partition, family)
+        if isinstance(observed, Rows) or isinstance(partition.owner.op.kind, Chunked):
+            return add_chunked_mixture(name, partition, family, observed, dims=dims, shape=shape, **kwargs)
         if observed is not None:
             title = f"observed data of Mixture {name!r}"
             values = numeric_data(title, observed)

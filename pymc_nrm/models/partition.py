@@ -20,12 +20,13 @@ from pymc_nrm.models.numba_dispatch import register_numba
 from pymc_nrm.models.own_step import of_own_step
 from pymc_nrm.models.printing import printed_names
 from pymc_nrm.models.start import DefaultStart
+from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.partitions.together import Together
 
 # Kinds of flat partitions by the options of a Partition.
-_KINDS = {"max_clusters": Slots, "together": Together}
+_KINDS = {"max_clusters": Slots, "together": Together, "rows": Chunked}
 
 
 class PartitionRV(RandomVariable):
@@ -121,6 +122,9 @@ class Partition(pm.Discrete):
         Groups of items that always share a cluster, such as twins or repeated measurements of a person, and for other
         items a label of their own.  The measure is then the law of the partition of the groups, of which each counts
         once.
+    rows : Chunks, optional
+        Rows of data that are too many for ordinary steps.  The value is then the sizes of the clusters, and results
+        hold the labels of the followed rows.
     initval : array_like of int, shape (n,), optional
         Start of the sampler; any integer labels, which are renamed in order of appearance, or slots, which stay as they
         are.  One cluster by default, except that :class:`TreeGuided` then starts from a clustering of the data.
@@ -179,6 +183,7 @@ class Partition(pm.Discrete):
         dims: Any = None,
         max_clusters: Any = None,
         together: Any = None,
+        rows: Any = None,
         initval: Any = None,
         observed: Any = None,
         **kwargs: Any,
@@ -188,11 +193,11 @@ class Partition(pm.Discrete):
         model = pm.modelcontext(None)
         measure = measure_in_model(measure)
         max_clusters = _number_of_slots(name, max_clusters, model)
-        kind = _kind(f"Partition {name!r}", max_clusters=max_clusters, together=together)
+        kind = _kind(f"Partition {name!r}", max_clusters=max_clusters, together=together, rows=rows)
         n = number_of_items(kind, name, n, dims, model, observed)
         initval = renamed(initval, n, f"initval of Partition {name!r}", kind)
         observed = renamed(observed, n, f"observed of Partition {name!r}", kind)
-        options = {"max_clusters": max_clusters, "together": together, "dims": dims}
+        options = {"max_clusters": max_clusters, "together": together, "rows": rows, "dims": dims}
         labels = super().__new__(cls, name, measure, n, initval=initval, observed=observed, **options, **kwargs)
         add_deterministics(name, kind, labels)
         return labels
@@ -205,6 +210,7 @@ class Partition(pm.Discrete):
         *,
         max_clusters: int | None = None,
         together: Any = None,
+        rows: Any = None,
         shape: Any = None,
         rng: Any = None,
         return_next_rng: bool = False,
@@ -218,7 +224,7 @@ class Partition(pm.Discrete):
         # Make a number a float64 constant, which PyMC prints as a number, unlike the cast of a smaller type.
         values = [value if isinstance(value, Variable) else np.float64(value) for value in measure]
         fields = [pt.as_tensor(value).astype("float64") for value in values]
-        kind = _kind("a Partition", max_clusters=max_clusters, together=together)
+        kind = _kind("a Partition", max_clusters=max_clusters, together=together, rows=rows)
         return PartitionRV.make(type(measure), n, kind, fields, rng, return_next_rng)
 
 

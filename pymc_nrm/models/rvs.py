@@ -3,9 +3,11 @@
 from pymc.model import Model, modelcontext
 
 from pymc_nrm.common.checks import check_name
+from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
 from pymc_nrm.models.item_counts import count_value
 from pymc_nrm.models.mixture import MixtureRV
 from pymc_nrm.models.partition import PartitionRV
+from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Flat
 from pymc_nrm.partitions.kind import Kind
 
@@ -35,7 +37,13 @@ def partitions_of(model, kinds=Kind):
 
 def is_mixture(variable):
     """Return whether a variable is the data of a mixture, observed or latent."""
-    return variable.owner is not None and isinstance(variable.owner.op, MixtureRV)
+    return variable.owner is not None and isinstance(variable.owner.op, MixtureRV | ChunkedMixtureRV)
+
+
+def names_in_chunks(model):
+    """Return the names of the partitions of rows in chunks, and of their mixtures."""
+    mixtures = [rv for rv in model.free_RVs if rv.owner is not None and isinstance(rv.owner.op, ChunkedMixtureRV)]
+    return [rv.name for rv in (*partitions_of(model, Chunked), *mixtures)]
 
 
 def find_partition(model, name=None, *, nested=False):

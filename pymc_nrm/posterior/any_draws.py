@@ -1,10 +1,12 @@
 """The draws of a partition of any kind."""
 
 from pymc_nrm.models.rvs import find_partition, kind_of
+from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Flat
 from pymc_nrm.partitions.known_tree import KnownTree
 from pymc_nrm.partitions.nested import Nested, WeightedNested
 from pymc_nrm.partitions.slots import Slots
+from pymc_nrm.posterior.chunked_draws import ChunkedDraws
 from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.known_tree_draws import KnownTreeDraws
 from pymc_nrm.posterior.slot_draws import SlotDraws
@@ -19,6 +21,7 @@ _CLASSES = {
     Nested: TreeDraws,
     WeightedNested: WeightedTreeDraws,
     KnownTree: KnownTreeDraws,
+    Chunked: ChunkedDraws,
 }
 
 

@@ -9,9 +9,9 @@ from xarray import DataTree
 
 from pymc_nrm.common.checks import check_flag
 from pymc_nrm.common.progress import elapsed
-from pymc_nrm.common.pymc_internals import warn_divergences, warn_treedepth
+from pymc_nrm.common.pymc_internals import default_chains, warn_divergences, warn_treedepth
 from pymc_nrm.kernels.compilation import same_bits_in_every_process, without_announcements
-from pymc_nrm.models.rvs import n_items, partitions_of
+from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
 from pymc_nrm.run.chains import on_usable_cores, run_chains, run_pymc
 from pymc_nrm.run.checkpoint_step import Checkpoints
 from pymc_nrm.run.convergence_report import convergence_report
@@ -71,10 +71,13 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
     if report.check or report.partition_diagnostics:
         # This takes a second, which somebody who interrupts a run should not wait for.
         import arviz_stats  # noqa: F401
+    if in_chunks := names_in_chunks(model):
+        kwargs = _one_after_the_other(kwargs, in_chunks[0], client, folder)
     beside = shown = nullcontext()
     has_bar = not quiet and kwargs.get("progressbar") is not False
     if client is None:
-        beside, kwargs = with_gradient_beside(model, kwargs), on_usable_cores(kwargs)
+        if not in_chunks:
+            beside, kwargs = with_gradient_beside(model, kwargs), on_usable_cores(kwargs)
         # The first step of a partition that is made ends the line.
         shown = elapsed("Preparing") if kinds and has_bar and kwargs.get("step") is None else shown
     with without_announcements(quiet, has_bar), interrupts_before_draws(folder), beside, shown:
@@ -102,6 +105,21 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
     if report.check:
         _log_report(idata, diagnostics, [name for name in renamed if name in posterior])
     return idata
+
+
+def _one_after_the_other(kwargs, name, client, folder):
+    """Arguments for chains over rows in chunks, whose labels are in this process and whose passes run on threads."""
+    for argument, value in {"client": client, "checkpoint": folder}.items():
+        if value is not None:
+            raise NotImplementedError(
+                f"{argument} must be None for {name!r}, a partition of rows in chunks; got {value}"
+            )
+    if kwargs.get("cores") not in (None, 1):
+        raise ValueError(
+            f"cores must be 1 for {name!r}, a partition of rows in chunks, whose chains run one after the other on "
+            f"n_threads of Chunks; got {kwargs['cores']}"
+        )
+    return {**kwargs, "cores": 1, "chains": default_chains(None) if kwargs.get("chains") is None else kwargs["chains"]}
 
 
 def _log_report(idata, diagnostics, left_out):

@@ -7,6 +7,7 @@ from xarray import DataTree
 
 from pymc_nrm.common.marks import ALL_SLOTS_USED, NAME, NUMBER, RENAMED, SLOTS_OF, partition_number
 from pymc_nrm.common.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
+from pymc_nrm.run.chunked_results import add_clusters, without_clusters
 from pymc_nrm.run.storage import write_rows
 from pymc_nrm.steps.base import LabelStep
 
@@ -37,6 +38,7 @@ def to_datatree(record, model, *, thin, keep_warning_stat, include_transformed=F
     """Make the result that ``pm.sample`` would return; values keep their types and are not copied."""
     from arviz_base import dict_to_dataset  # slow to import
 
+    record, clusters = without_clusters(record)
     trace = _Statistics([_trace_of_statistics(record, model, number) for number in range(len(record.stats))])
     trace.report._n_tune, trace.report._n_draws = record.n_tune, record.n_draw_rows
     trace.report._t_sampling = record.seconds
@@ -56,6 +58,8 @@ def to_datatree(record, model, *, thin, keep_warning_stat, include_transformed=F
         if n_rows:
             values = {name: record.values[name][:, first : first + n_rows] for name in names}
             groups[group] = dict_to_dataset(values, inference_library=pm, attrs=attrs, **options)
+    if clusters:
+        add_clusters(groups, clusters, model, record)
     groups |= {name: node.to_dataset() for name, node in rest.children.items() if name not in groups}
     if thin != 1:
         groups = {

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.common.pymc_internals import BaseTrace
+from pymc_nrm.models.rvs import names_in_chunks
 from pymc_nrm.partitions.labels import smallest_type
 
 # How labels may be kept.
@@ -54,7 +55,8 @@ class Storage:
     def __init__(self, model, partitions, draws, *, label_storage, thin, keep_warmup, var_names=None):
         self.model, self.draws, self.thin, self.keep_warmup = model, draws, thin, keep_warmup
         self.compact = partitions if label_storage == "compact" else ()
-        left_out = partitions if label_storage == "none" else ()
+        # The clusters of rows in chunks, whose number varies, are statistics of their step.
+        left_out = (partitions if label_storage == "none" else []) + names_in_chunks(model)
         self.variables = [value for value in _value_variables(model, var_names) if value.name not in left_out]
         if not self.variables:
             raise ValueError(

@@ -4,7 +4,7 @@ import numpy as np
 import scipy
 import xarray as xr
 
-from pymc_nrm.common.marks import ALL_SLOTS_USED
+from pymc_nrm.common.marks import ALL_SLOTS_USED, ROWS
 from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.draws import SAMPLE_DIMS, partition_draws
 from pymc_nrm.stats.nested.levels import components_of, levels
@@ -29,7 +29,9 @@ def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_nam
         ``largest_cluster`` (its size), and ``log_joint``, the log density of data, partition and u given everything
         else, from ``sample_stats``.  ``cluster_sizes`` has the further dimension ``rank``, 1 for the largest cluster;
         draws with fewer clusters are padded with zeros.  For partitions with ``max_clusters``, ``all_slots_used`` says
-        whether a draw has as many clusters, from ``sample_stats``.
+        whether a draw has as many clusters, from ``sample_stats``.  Of rows in chunks, whose draws hold labels of the
+        followed rows, number of clusters and entropy are those of all rows, from ``sample_stats``, and sizes those
+        among the followed rows.
 
         ``log_joint`` is left out unless it is known to belong to these draws of this partition; the attribute
         ``log_joint`` then says why.
@@ -92,7 +94,7 @@ def quantities_of(draws, idata):
     """Quantities of draws that :func:`~pymc_nrm.stats.nested.levels.draws_of` has read."""
     result = label_quantities(draws)
     if draws.ndim == 3:
-        return _with_statistics(result, idata)
+        return _with_statistics(_of_all_rows(result, idata) if ROWS in draws.attrs else result, idata)
     components = components_of(idata, draws.name)
     if components is not None:
         result = result.assign(n_components=(SAMPLE_DIMS, components.values.max(axis=2) + 1))
@@ -134,6 +136,16 @@ def scalars_of(quantities):
         else:
             scalars[name] = array
     return scalars
+
+
+def _of_all_rows(result, idata):
+    """Replace numbers of clusters and entropies of followed rows by those of all rows, which the step reported."""
+    stats, _ = statistics_at(idata, result)
+    own = None if stats is None else reported_by(stats, result.attrs["partition"], "n_clusters")
+    if own is None:
+        return result
+    names = ("n_clusters", "entropy")
+    return result.assign({name: (SAMPLE_DIMS, own_column(stats, name, own)) for name in names})
 
 
 def _with_statistics(result, idata):

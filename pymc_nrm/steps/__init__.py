@@ -1,5 +1,6 @@
 """Steps that sample partitions."""
 
+from pymc_nrm.steps.chunked_sampler import ChunkedSampler
 from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
 from pymc_nrm.steps.nested.nested_gibbs import NestedGibbs
 from pymc_nrm.steps.slice_sampler import SliceSampler
@@ -9,6 +10,7 @@ from pymc_nrm.steps.split_merge import SplitMerge
 from pymc_nrm.steps.tree_guided import Move, TreeGuided
 
 __all__ = [
+    "ChunkedSampler",
     "MarginalGibbs",
     "Move",
     "NestedGibbs",

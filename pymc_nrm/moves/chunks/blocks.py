@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import Centred, prepare_data
+from pymc_nrm.families.product import product_data
 from pymc_nrm.kernels.generic import kernel
 
-__all__ = ["Block", "Changes", "Preparation", "no_changes"]
+__all__ = ["Block", "Changes", "Preparation", "Preparations", "no_changes"]
 
 
 class Changes(NamedTuple):
@@ -28,18 +29,42 @@ def no_changes(n_clusters, new_names=None):
 
 class Preparation(NamedTuple):
     """A family, with hyperparameters of full shape, and the centre and grid that the data of all blocks share; None for
-    families whose data are not centred.
+    families whose data are not centred.  ``places`` are its columns, or None for all.
     """
 
     family: Any
     center: Any = None
     grid: Any = None
+    places: Any = None
 
     def __call__(self, values):
         """Rows (m, d) as kernels read them."""
+        values = values if self.places is None else np.ascontiguousarray(values[:, self.places])
         if self.center is None:
             return prepare_data(self.family, values)
         return Centred(values - self.center, self.center, self.grid)
+
+    def is_like(self, other):
+        """Whether both prepare data in the same way; hyperparameters may differ."""
+        same = isinstance(other, Preparation) and all(
+            one is another for one, another in zip(self[1:], other[1:], strict=True)
+        )
+        return type(self.family) is type(other.family) and same
+
+
+class Preparations(NamedTuple):
+    """The family of all mixtures of a partition, and how the data of each are prepared."""
+
+    family: Any
+    parts: Any
+
+    def __call__(self, values):
+        """Rows (m, d) as kernels read them."""
+        return product_data([part(values) for part in self.parts])
+
+    def is_like(self, other):
+        """Whether both prepare data in the same way; hyperparameters may differ."""
+        return self.parts is getattr(other, "parts", None)
 
 
 class Block:
@@ -51,17 +76,16 @@ class Block:
     def __init__(self, first, n, read, kept=True):
         self.first, self.n, self.read, self.kept = first, n, read, kept
         self.labels, self.sides = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int8)
-        self._prepared = (None, None)
+        self._preparation, self._data = None, None
 
     def data(self, preparation):
         """The rows as kernels read them."""
         if not self.kept:
             return preparation(self.read())
-        known, data = self._prepared
-        if known is not preparation:
-            data = preparation(self.read())
-            self._prepared = (preparation, data)
-        return data
+        if self._preparation is None or not preparation.is_like(self._preparation):
+            self._data = preparation(self.read())
+        self._preparation = preparation
+        return self._data
 
     def own(self, rows):
         """The slice of increasing row numbers that are in this block."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_nrm.moves.chunks.blocks import no_changes
 from pymc_nrm.moves.chunks.exact_sums import quanta_of
-from pymc_nrm.moves.chunks.passes import gather_rows, largest_statistics, sum_clusters
+from pymc_nrm.moves.chunks.passes import gather_rows, largest_statistics, read_labels, sum_clusters
 
 __all__ = ["Chain", "Clusters"]
 
@@ -25,10 +25,10 @@ class Chain:
     the driver.  ``preparation`` may be replaced by one with other hyperparameters.
     """
 
-    def __init__(self, engine, preparation, n_columns, sample):
+    def __init__(self, engine, preparation, n_columns, sample, quanta=None):
         self.engine, self.preparation, self.n_columns, self.sample = engine, preparation, n_columns, sample
         self.n = engine.n_rows
-        self.quanta = quanta_of(engine.largest(largest_statistics, preparation), self.n)
+        self.quanta = quanta_of(engine.largest(largest_statistics, preparation), self.n) if quanta is None else quanta
         self.sample_values = engine.run(gather_rows, (no_changes(1), sample, n_columns))[1]
         self.sample_data = preparation(self.sample_values)
         self.reset()
@@ -68,10 +68,10 @@ class Chain:
     def sample_labels(self):
         """Labels of the sample, (n_sample,)."""
         if self._sample_labels is None:
-            self._sample_labels, _ = self.engine.run(gather_rows, (self.take_changes(), self.sample, self.n_columns))
+            [self._sample_labels] = self.engine.run(read_labels, (self.take_changes(), self.sample))
         return self._sample_labels
 
     def labels(self):
         """Labels of all rows, (n,)."""
-        self.engine.run(sum_clusters, (self.take_changes(), self.preparation, self.quanta, len(self.clusters.counts)))
+        self.engine.run(read_labels, (self.take_changes(), self.sample))
         return np.concatenate([block.labels for block in self.engine.blocks]).astype(np.int64)

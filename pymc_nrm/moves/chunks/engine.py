@@ -1,5 +1,6 @@
 """Passes over blocks, serial or on threads: one method, so that a cluster of machines can take its place."""
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 
 __all__ = ["Engine"]
@@ -16,13 +17,13 @@ class Engine:
     def __init__(self, blocks, n_threads=1):
         self.blocks = [block for block in blocks if block.n]
         self.n_rows = sum(block.n for block in blocks)
+        self._begun = set()
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 and len(self.blocks) > 1 else None
 
     def run(self, one_pass, message):
         """Sums over blocks of what the pass returns."""
-        run_all = map if self._pool is None else self._pool.map
         totals = None
-        for parts in run_all(lambda block: one_pass(block, message), self.blocks):
+        for parts in self._map(one_pass, message):
             if totals is None:
                 totals = list(parts)
             else:
@@ -32,6 +33,20 @@ class Engine:
     def largest(self, one_pass, message):
         """Largest entries over blocks of the one array that the pass returns."""
         largest = None
-        for part in (one_pass(block, message) for block in self.blocks):
+        for part in self._map(one_pass, message):
             largest = part if largest is None else largest.clip(min=part)
         return largest
+
+    def _map(self, one_pass, message):
+        """What the pass returns for each block."""
+
+        def run(block):
+            return one_pass(block, message)
+
+        if self._pool is None:
+            return map(run, self.blocks)
+        if one_pass in self._begun:
+            return self._pool.map(run, self.blocks)
+        # Kernels are made when they are first called, which threads must not do side by side.
+        self._begun.add(one_pass)
+        return itertools.chain([run(self.blocks[0])], self._pool.map(run, self.blocks[1:]))

@@ -14,7 +14,16 @@ from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.moves.chunks.counters import row_uniform
 from pymc_nrm.moves.chunks.exact_sums import add_rounded, round_statistics
 
-__all__ = ["Atoms", "check_bounds", "gather_rows", "largest_statistics", "relabel", "rounded_rows", "sum_clusters"]
+__all__ = [
+    "Atoms",
+    "check_bounds",
+    "gather_rows",
+    "largest_statistics",
+    "read_labels",
+    "relabel",
+    "rounded_rows",
+    "sum_clusters",
+]
 
 
 class Atoms(NamedTuple):
@@ -96,6 +105,13 @@ def gather_rows(block, message):
     values, own = np.zeros((len(rows), n_columns)), block.own(rows)
     values[own] = block.read()[rows[own] - block.first]
     return block.labels_of(rows), values
+
+
+def read_labels(block, message):
+    """Labels (m,) of increasing row numbers, after the changes."""
+    changes, rows = message
+    block.begin(changes)
+    return (block.labels_of(rows),)
 
 
 def sum_clusters(block, message):

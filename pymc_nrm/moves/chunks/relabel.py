@@ -45,10 +45,24 @@ def draw_atoms(rng, law, family, counts, statistics, level):
 
 def relabel_all(chain, rng, law, level=LEVEL):
     """Draw labels given atoms above the level. It leaves the target given u invariant, and is irreducible."""
-    counts, sums = chain.clusters
+    counts, _ = chain.clusters
     jumps, parameters = draw_atoms(rng, law, chain.preparation.family, counts, chain.statistics(), level)
-    above = jumps > level
-    staying = np.flatnonzero(~above[: len(counts)])
+    draw_labels(chain, jumps > level, jumps, parameters)
+
+
+def label_by(chain, other, rng, law):
+    """Draw the labels of all rows given atoms of the clusters of another chain, for a start."""
+    counts, _ = other.clusters
+    jumps, parameters = draw_atoms(rng, law, other.preparation.family, counts, other.statistics(), LEVEL)
+    chain.reset()
+    if (jumps > LEVEL).any():
+        draw_labels(chain, jumps > LEVEL, jumps, parameters, np.empty(0, dtype=np.int64))
+
+
+def draw_labels(chain, above, jumps, parameters, staying=None):
+    """Draw the labels of rows whose atoms are above the level among these; clusters of others stay as they are."""
+    counts, sums = chain.clusters
+    staying = np.flatnonzero(~above[: len(counts)]) if staying is None else staying
     n_atoms = int(above.sum())
     names = np.full(len(counts), -1)
     names[staying] = n_atoms + np.arange(len(staying))

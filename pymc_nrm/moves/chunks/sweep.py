@@ -1,10 +1,22 @@
-"""The law of jumps given u, which every move of a sweep needs."""
+"""One sweep of all moves over rows in chunks, and starts from chains on some of the rows."""
+
+import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import draw_log_auxiliary, log_joint_term, weights
+from pymc_nrm.moves.chunks.births import redraw_rows
+from pymc_nrm.moves.chunks.blocks import Block
+from pymc_nrm.moves.chunks.chain import Chain
+from pymc_nrm.moves.chunks.engine import Engine
+from pymc_nrm.moves.chunks.launch_split import split_and_merge
+from pymc_nrm.moves.chunks.relabel import label_by, relabel_all
 from pymc_nrm.moves.slice_jumps import jump_law
 
-__all__ = ["draw_law"]
+__all__ = ["draw_law", "start", "sweep"]
+
+# Chains on so many rows, one after the other, lead to the start of a chain on all.
+_START_ROWS = (1000, 20_000)
+_START_SWEEPS = 60
 
 
 @kernel
@@ -17,3 +29,37 @@ def _draw_law(rng, measure, n, n_clusters):
 def draw_law(rng, measure, chain):
     """Draw u given the partition; return the law of jumps, log u, and the term of the joint density in n and u."""
     return _draw_law(rng, measure, chain.n, len(chain.clusters.counts))
+
+
+def sweep(chain, rng, law, n_pairs, n_redrawn):
+    """Move the partition given u; return the numbers of splits and merges, and of rows that moved alone.
+
+    It leaves the target given u invariant, and is irreducible.
+    """
+    relabel_all(chain, rng, law)
+    n_splits, n_merges = split_and_merge(chain, rng, law, n_pairs)
+    n_moved = redraw_rows(chain, rng, law, n_redrawn) if n_redrawn else 0
+    return n_splits, n_merges, n_moved
+
+
+def start(chain, rng, measure, n_pairs):
+    """Bring a chain to the clusters of chains on some of the sampled rows, each of which starts from the one before.
+
+    Merges of clusters are easy among few rows and rare among many.
+    """
+    previous = None
+    # Sampled rows are in the order of their numbers, which may tell of their clusters.
+    order = rng.permutation(len(chain.sample))
+    for n in sorted({min(n, len(order)) for n in _START_ROWS}):
+        values = chain.sample_values[order[:n]]
+        engine = Engine([Block(0, n, lambda values=values: values)])
+        current = Chain(engine, chain.preparation, chain.n_columns, np.arange(n), chain.quanta)
+        current.begin_sweep(rng)
+        if previous is not None:
+            label_by(current, previous, rng, draw_law(rng, measure, previous)[0])
+        for _ in range(_START_SWEEPS):
+            current.begin_sweep(rng)
+            sweep(current, rng, draw_law(rng, measure, current)[0], n_pairs, 1000)
+        previous = current
+    chain.begin_sweep(rng)
+    label_by(chain, previous, rng, draw_law(rng, measure, previous)[0])

@@ -1,0 +1,109 @@
+"""Data in chunks given a partition of their rows: a mixture whose value is the sums of statistics of the clusters."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.tensor.random.op import RandomVariable
+
+from pymc_nrm.common.checks import naming
+from pymc_nrm.common.hyperparameters import plain_values
+from pymc_nrm.common.pymc_internals import logprob
+from pymc_nrm.families.arguments import broadcast_hyperparameters
+from pymc_nrm.families.base import complete, localise, prepare_data
+from pymc_nrm.families.fast import log_marginals_with_gradient
+from pymc_nrm.families.needs import check_needs
+from pymc_nrm.models.conditions import with_conditions
+from pymc_nrm.models.marginal_likelihood import likelihood_of_sums
+from pymc_nrm.models.partition import PartitionRV
+from pymc_nrm.models.printing import printed_names
+from pymc_nrm.partitions.chunked import Chunked, Rows
+
+__all__ = ["ChunkedMixtureRV", "add_chunked_mixture"]
+
+
+class ChunkedMixtureRV(RandomVariable):
+    """Sums of the statistics of clusters, in whole quanta; inputs are their sizes and the hyperparameters."""
+
+    dtype = "int64"
+    __props__ = ("name", "signature", "dtype", "inplace", "family_class", "key")
+
+    def __init__(self, family_class, rows, measured, **kwargs):
+        self.family_class, self.rows, self.measured, self.key = family_class, rows, measured, rows.key
+        cores = [spec.core for spec in family_class.hyperparameters.values()]
+        self.univariate, self.kind = len(rows.columns) == 1, rows
+        self.feature_axis = next((i, core.index("d")) for i, core in enumerate(cores) if "d" in core)
+        kwargs["name"], self._print_name = printed_names("mixture", family_class)
+        kwargs["signature"] = ",".join(["(k)", *(f"({','.join(core)})" for core in cores)]) + "->(k,s)"
+        super().__init__(**kwargs)
+
+    def _supp_shape_from_params(self, dist_params, param_shapes=None):
+        return [dist_params[0].shape[0], pt.constant(len(self.measured.sums), dtype="int64")]
+
+    def partition(self, node):
+        """The partition of a variable, given its node."""
+        return self.dist_params(node)[0]
+
+    def family(self, node):
+        """The family of a variable, given its node; the fields are tensors in their full shape."""
+        return self.family_class(*self.dist_params(node)[1:])
+
+    def rng_fn(self, rng, *inputs):
+        raise NotImplementedError(
+            "a mixture of rows in chunks has no forward draws; draw from the same model with an ordinary Partition of "
+            "few items"
+        )
+
+
+def add_chunked_mixture(name, partition, family, rows, **kwargs):
+    """Add the mixture of some columns of rows in chunks to the model at hand."""
+    given = {option: value for option, value in kwargs.items() if value is not None}
+    if given:
+        raise ValueError(f"Mixture {name!r} of rows in chunks takes no {', '.join(given)}; got {given}")
+    kind = partition.owner.op.kind if isinstance(partition.owner.op, PartitionRV) else None
+    if not isinstance(rows, Rows):
+        raise TypeError(
+            f"observed of Mixture {name!r} must be Chunks, or some of their columns, since partition "
+            f"{partition.name!r} is of rows in chunks; got {type(rows).__name__}"
+        )
+    if not isinstance(kind, Chunked) or kind.rows is not rows.chunks:
+        raise ValueError(
+            f"partition of Mixture {name!r} must be a Partition with rows= these Chunks; got {partition.name!r}"
+        )
+    check_needs(type(family), (prepare_data, log_marginals_with_gradient), "a Mixture of rows in chunks")
+    if any("n" in spec.core for spec in family.hyperparameters.values()):
+        raise NotImplementedError(
+            f"{type(family).__name__} has hyperparameters for each item, which chunks do not hold"
+        )
+    with naming(f"observed data of Mixture {name!r}"):
+        family = complete(plain_values(family), rows.sampled_values)
+        full = broadcast_hyperparameters(family, rows.n, len(rows.columns))
+        measured = rows.measured(numbers_like(full))
+    fields = [pt.as_tensor(value) for value in full]
+    rng = pt.random.shared_rng(seed=None)
+    op = ChunkedMixtureRV(type(family), rows, measured)
+    _, sums = op(partition, *fields, rng=rng, return_next_rng=True)
+    start = np.zeros((kind.max_number, len(measured.sums)), dtype=np.int64)
+    start[0] = measured.sums
+    return pm.modelcontext(None).register_rv(sums, name, initval=start)
+
+
+def numbers_like(family):
+    """A family with numbers in the shapes of its fields, those that are constant with their values."""
+    values = []
+    for name, field in family._asdict().items():
+        field = pt.as_tensor(field)
+        if None in field.type.shape:
+            raise ValueError(f"{name} of {type(family).__name__} must have a fixed shape; got {field.type}")
+        values.append(np.array(getattr(field, "data", np.ones(field.type.shape)), dtype="float64", order="C"))
+    return type(family)(*(float(value) if value.ndim == 0 else value for value in values))
+
+
+@logprob.register(ChunkedMixtureRV)
+def _chunked_mixture_logp(op, values, rng, size, counts, *hyperparameters, **kwargs):
+    [sums] = values
+    family = op.family_class(*hyperparameters)
+    preparation, quanta, _ = op.measured
+    # One row stands for the form of the data, of which the likelihood reads nothing but the centre.
+    data = preparation(op.rows.chunks.sample_values[:1])
+    value = likelihood_of_sums(localise(family, data), data, counts, quanta.quantum, sums)
+    return with_conditions(value, family, d=len(op.rows.columns))

@@ -1,0 +1,102 @@
+"""Partitions of rows in chunks: the value holds the clusters, and labels stay with the rows.
+
+The value of the partition is the sizes of the clusters, and that of each mixture over it the sums of their statistics:
+all that its law and hyperparameters need.  Only the step that samples them knows which row is in which cluster.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc_nrm.common.marks import ROWS
+from pymc_nrm.measures.base import symbolic_log_eppf
+from pymc_nrm.partitions.kind import Kind
+
+__all__ = ["CLUSTER_COUNTS", "CLUSTER_SUMS", "FOLLOWED_LABELS", "Chunked", "Measured", "Rows"]
+
+# Statistics of the step that hold a draw: sizes (n_clusters,) and sums (n_clusters, size) of clusters, in the order in
+# which the labels of the followed rows name them, and these labels.
+CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS = "cluster_counts", "cluster_sums", "followed_labels"
+
+_NO_DRAWS = (
+    "has no forward draws, since its labels stay with the rows; draw from the same model with an ordinary Partition of "
+    "few items"
+)
+
+
+class Measured(NamedTuple):
+    """What a mixture needs of some columns of all rows: how blocks prepare them, and the sums (size,) over all rows in
+    units of ``quanta``.
+    """
+
+    preparation: Any
+    quanta: Any
+    sums: Any
+
+
+class Rows:
+    """Base of rows in chunks: what models ask of them.
+
+    ``n`` is their number, ``columns`` the names of the columns, ``key`` a string that no others share,
+    ``sampled_values`` an array of random rows, and ``max_clusters`` the number of clusters that a draw may have.
+    """
+
+    n: int
+    max_clusters: int
+    columns: list[str]
+    key: str
+    sampled_values: Any
+
+    @property
+    def chunks(self):
+        """The rows with all their columns."""
+        raise NotImplementedError
+
+    def measured(self, family):
+        """Return :class:`Measured` for a family, whose hyperparameters only need the right shapes."""
+        raise NotImplementedError
+
+
+class Chunked(Kind):
+    """A partition of rows in chunks; its value is the sizes of the clusters, in any order, and then zeros.
+
+    The length of the value is fixed, since PyMC fixes the shapes of values.
+    """
+
+    description, sampled_by = "of rows in chunks", "of rows in chunks, which ChunkedSampler samples"
+    value_core = "(k)"
+    only_mixtures = "partition {name!r} of rows in chunks, whose labels are not in the model: use a Mixture"
+    argument = "rows"
+
+    def __init__(self, rows, title):
+        if not isinstance(rows, Rows) or rows.chunks is not rows:
+            raise TypeError(f"{title} must be Chunks(X); got {rows!r}")
+        self.rows, self.n_items, self.max_number = rows, rows.n, min(rows.n, rows.max_clusters)
+        super().__init__(rows.key)
+
+    def shape(self, n):
+        return (self.max_number,)
+
+    @staticmethod
+    def draw(rng, n, *priors):
+        raise NotImplementedError(f"a partition of rows in chunks {_NO_DRAWS}")
+
+    def default_start(self, zeros, priors):
+        start = np.zeros(self.max_number, dtype=np.int64)
+        start[0] = self.n_items
+        return pt.constant(start)
+
+    def renamed(self, labels, n, argument):
+        raise ValueError(f"{argument} must be None: chains over rows in chunks start from a chain on some of the rows")
+
+    def log_density(self, priors, counts, n):
+        sizes = counts[: pt.gt(counts, 0).sum()]
+        valid = pt.and_(pt.all(sizes >= 1), pt.eq(counts.sum(), n))
+        return pt.switch(valid, symbolic_log_eppf(priors[0], pt.maximum(sizes, 1)), -np.inf)
+
+    def deterministics(self, counts):
+        return {"n_clusters": pt.gt(counts, 0).sum()}
+
+    def marks(self):
+        return super().marks() | {ROWS: self.n_items}

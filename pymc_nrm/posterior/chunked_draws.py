@@ -1,0 +1,106 @@
+"""The draws of a partition of rows in chunks: sizes and statistics of clusters, and labels of the followed rows."""
+
+import numpy as np
+import xarray as xr
+
+from pymc_nrm.families.base import cache_size, localise, log_predictive, refresh_cache
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.models.constants import kernel_family
+from pymc_nrm.models.dependents import mixtures_of
+from pymc_nrm.models.parts import joint_data, joint_family
+from pymc_nrm.models.rvs import family_of, kind_of
+from pymc_nrm.models.values import Values
+from pymc_nrm.partitions.prediction_rule import log_prediction_rule
+from pymc_nrm.posterior.draws import Draw, Draws
+from pymc_nrm.stats.draws import posterior_of, stacked
+
+__all__ = ["ChunkedDraws"]
+
+
+class ChunkedDraws(Draws):
+    """An iterable of draws, whose value is the sizes of clusters (n_clusters,) and, for each mixture, their statistics.
+
+    The labels of a draw are those of the followed rows, which name its clusters.
+    """
+
+    def __init__(self, idata, model, rv):
+        if not isinstance(idata, xr.DataTree) or "clusters" not in idata.children:
+            raise ValueError(f"idata must be the result of nrm.sample, with its group clusters, for {rv.name!r}")
+        self.model, self.rv, self.partition = model, rv, rv.name
+        self.posterior, self.kind = posterior_of(idata, by_chain=True), kind_of(rv)
+        mixtures = mixtures_of(model, rv)
+        self.mixtures, self.is_observed = [mixture.name for mixture in mixtures], False
+        self.dims = [dim for dim in self.posterior[rv.name].dims if dim not in ("chain", "draw")]
+        [self.item_dim] = self.dims
+        self.n_items = self.n_old_items = self.posterior.sizes[self.item_dim]
+        self._check_rows()
+        op, families = rv.owner.op, [family_of(mixture) for mixture in mixtures]
+        self._read_prior, self._family_classes = op.kernel_prior, [type(family) for family in families]
+        measured = [mixture.owner.op.measured.preparation for mixture in mixtures]
+        self._data = tuple(preparation(self.kind.rows.sample_values[:1]) for preparation in measured)
+        parts = [list(op.prior_inputs(rv.owner)), *map(list, families)]
+        self._ends = np.cumsum([len(part) for part in parts])
+        self._values = Values.at_draws(model, [one for part in parts for one in part])
+        self._dtypes = {variable.name: variable.dtype for variable in self._values.inputs}
+        self._draws = {name: stacked(self.posterior, name) for name in self._dtypes}
+        clusters = idata["clusters"].to_dataset()
+        self._sizes = stacked(clusters, "size")
+        self._statistics = [stacked(clusters, name) for name in self.mixtures]
+        self._labels = stacked(self.posterior, rv.name)
+
+    def _check_rows(self):
+        here, there = self.kind.rows.followed, self.posterior[self.item_dim].values
+        if not np.array_equal(here, there):
+            raise ValueError(
+                f"idata must hold draws of this model: the followed rows of {self.partition!r} are others. Give the "
+                "model with which the draws were made, Chunks of the same rows and of the same seed"
+            )
+
+    def __iter__(self):
+        starts = [0, *self._ends[:-1]]
+        for s in range(len(self)):
+            values = self._values(
+                {name: np.asarray(self._draws[name][s], dtype) for name, dtype in self._dtypes.items()}
+            )
+            prior, *fields = [values[first:end] for first, end in zip(starts, self._ends, strict=True)]
+            families = [kernel_family(one, each) for one, each in zip(self._family_classes, fields, strict=True)]
+            n_clusters = int(np.count_nonzero(self._sizes[s]))
+            value = np.array(self._sizes[s, :n_clusters]), [np.array(one[s, :n_clusters]) for one in self._statistics]
+            labels = np.asarray(self._labels[s], dtype=np.int64)
+            yield Draw(
+                s, value, labels, self._read_prior(prior), tuple(map(localise, families, self._data)), self._data
+            )
+
+    def log_join(self, draw, n_new):
+        return log_prediction_rule(draw.prior, draw.value[0])[None]
+
+    def log_weights(self, draw, families, data, points, n_points):
+        # Only some of the mixtures may have new data.
+        known = [any(family is one for one in families) for family in draw.families]
+        statistics = np.concatenate(
+            [one for one, is_known in zip(draw.value[1], known, strict=True) if is_known], axis=1
+        )
+        table = np.empty((n_points, len(statistics) + 1))
+        _fill(joint_family(families), statistics, joint_data(points), table)
+        return table + self.log_join(draw, n_points)
+
+    def leave_one_out(self, draw):
+        raise NotImplementedError(
+            f"values of {self.partition!r} leave no row out, since labels stay with the rows; log_predictive_density "
+            "takes rows that the model has not seen"
+        )
+
+    def labels_with_new(self, draw, n_new, rng):
+        raise NotImplementedError(
+            f"new rows of {self.partition!r} are not drawn; cluster_probabilities and predictive_density predict them"
+        )
+
+
+@kernel
+def _fill(family, statistics, points, table):
+    """Log predictive densities of points in clusters with these statistics and, last, in a new one."""
+    cache, none = np.empty(cache_size(family)), np.zeros(statistics.shape[1])
+    for k in range(table.shape[1]):
+        refresh_cache(family, statistics[k] if k < statistics.shape[0] else none, cache)
+        for j in range(table.shape[0]):
+            table[j, k] = log_predictive(family, cache, points, j)

@@ -1,0 +1,258 @@
+"""The step that samples a partition of rows in chunks."""
+
+from typing import Any
+
+import numpy as np
+from pymc.exceptions import SamplingError
+from pymc.step_methods import BlockedStep
+from pymc.util import get_random_generator, get_value_vars_from_user_vars
+
+from pymc_nrm.common.checks import check_count, random_generator
+from pymc_nrm.common.marks import partition_number
+from pymc_nrm.common.progress import elapsed, end_elapsed
+from pymc_nrm.common.pymc_internals import Competence
+from pymc_nrm.families.base import localise
+from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size
+from pymc_nrm.families.needs import COMPONENT_PANEL, PREDICTIVE, check_needs
+from pymc_nrm.families.product import product
+from pymc_nrm.kernels.compilation import announced_compilation
+from pymc_nrm.measures.base import weights
+from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
+from pymc_nrm.models.constants import kernel_family
+from pymc_nrm.models.dependents import mixtures_of
+from pymc_nrm.models.rvs import checked_model, kind_of
+from pymc_nrm.models.values import Values
+from pymc_nrm.moves.chunks.blocks import Block, Preparations
+from pymc_nrm.moves.chunks.chain import Chain
+from pymc_nrm.moves.chunks.engine import Engine
+from pymc_nrm.moves.chunks.exact_sums import Quanta
+from pymc_nrm.moves.chunks.launch_split import cluster_weights
+from pymc_nrm.moves.chunks.relabel import LEVEL, label_by
+from pymc_nrm.moves.chunks.sweep import draw_law, start, sweep
+from pymc_nrm.moves.slice_jumps import expected_proposals, largest_deviation
+from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked
+from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics
+
+__all__ = ["ChunkedSampler"]
+
+# Tables of weights of Gibbs type, to rounding.
+_LARGEST_DEVIATION = 1e-6
+# More jumps than this above the level take longer than the rows.
+_MOST_JUMPS = 100_000
+
+
+def _first_places(labels, n_clusters):
+    """Where each cluster appears first among labels, beyond their end for clusters that do not."""
+    first = np.full(n_clusters, len(labels))
+    np.minimum.at(first, labels, np.arange(len(labels)))
+    return first
+
+
+class ChunkedSampler(BlockedStep):
+    """All labels of rows in chunks at once, splits and merges of clusters, and Gibbs updates of random rows.
+
+    It leaves the posterior invariant and is irreducible.  Passes over the rows run on several threads; draws do not
+    depend on their number, nor on the size of blocks, bit for bit.  :func:`~pymc_nrm.sample` chooses it for partitions
+    of :class:`Chunks` and runs chains one after the other.
+
+    The measure must be a prior of Gibbs type, as all measures of this package are.
+
+    Parameters
+    ----------
+    vars : list
+        The partition and all its mixtures.
+    n_pairs : int
+        Pairs of random rows for which a draw tries to split their cluster, or to merge their clusters.
+    n_redrawn : int
+        Random rows that a draw redraws one by one.
+    **kwargs
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If the variables are not one partition of rows in chunks and all its mixtures, of which there must be one.
+    NotImplementedError
+        If a family lacks draws of parameters or densities given them, or the measure is not of Gibbs type.
+    pymc.exceptions.SamplingError
+        If over 100,000 jumps are expected above 1, in units of ``1 / (1 + u)``, or the log joint density is not finite.
+
+    Notes
+    -----
+    A draw makes these moves given u; the explanation of rows in chunks proves that they are exact:
+
+    1. labels of all rows given the jumps of the random measure above a fixed level and the parameters of their atoms;
+    2. splits and merges of disjoint pairs of clusters;
+    3. Gibbs updates of ``n_redrawn`` random rows, parameters integrated out.
+
+    A chain starts from the clusters of a chain on the sampled rows.  Statistics of a draw, besides those of all steps:
+    ``n_splits`` and ``n_merges`` that were accepted, and ``n_moved``, rows that the third move put elsewhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> rows = nrm.Chunks(np.arange(8.0))
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
+    ...     x = nrm.Mixture("x", z, nrm.NormalGamma.from_data(rows), observed=rows)
+    ...     step = nrm.ChunkedSampler([z, x])
+    """
+
+    name = "chunked_sampler"
+    needs = (*PREDICTIVE, log_marginal, parameters_size, draw_parameters, *COMPONENT_PANEL)
+    stats_dtypes_shapes = {
+        **PartitionStep.common_stats,
+        "n_splits": (np.int64, []),
+        "n_merges": (np.int64, []),
+        "n_moved": (np.int64, []),
+        CLUSTER_COUNTS: (object, []),
+        CLUSTER_SUMS: (object, []),
+        FOLLOWED_LABELS: (object, []),
+    }
+    _state_class = PartitionStepState
+
+    def __init__(
+        self,
+        vars: Any = None,
+        *,
+        n_pairs: int = 10,
+        n_redrawn: int = 1000,
+        model: Any = None,
+        rng: Any = None,
+        initial_point: Any = None,
+        compile_kwargs: Any = None,
+        blocked: bool = True,
+    ) -> None:
+        check_count("n_pairs of ChunkedSampler", n_pairs, 0)
+        check_count("n_redrawn of ChunkedSampler", n_redrawn, 0)
+        model = checked_model(model)
+        self.options = {"n_pairs": n_pairs, "n_redrawn": n_redrawn}
+        partition, mixtures = self._read(vars, model)
+        self._partition, self._mixtures = partition.name, [rv.name for rv in mixtures]
+        self._number, self._n_draws, self._chain = partition_number(partition.name), 0, None
+        self.rng = get_random_generator(random_generator(rng, "rng"))
+        family_classes = [rv.owner.op.family_class for rv in mixtures]
+        for family_class in family_classes:
+            check_needs(family_class, self.needs, type(self).__name__)
+        families = [rv.owner.op.family(rv.owner) for rv in mixtures]
+        op, self._rows = partition.owner.op, kind_of(partition).rows
+        self._read_measure, self._family_classes = op.kernel_prior, family_classes
+        parts = [list(op.prior_inputs(partition.owner)), *map(list, families)]
+        self._ends = np.cumsum([len(part) for part in parts])
+        self._values = Values.at_points(model, [one for part in parts for one in part], compile_kwargs)
+        measured = [rv.owner.op.measured for rv in mixtures]
+        self._parts = tuple(one.preparation for one in measured)
+        self._origins = [part(self._rows.sample_values[:1]) for part in self._parts]
+        self._widths = np.cumsum([len(one.sums) for one in measured])[:-1]
+        self._quanta = Quanta(*map(np.concatenate, zip(*(one.quanta for one in measured), strict=True)))
+        self._followed = np.searchsorted(self._rows.sample, self._rows.followed)
+        end_elapsed()
+        with announced_compilation(type(self).__name__, family_classes, elapsed):
+            point = model.initial_point() if initial_point is None else initial_point
+            self._compile(point)
+
+    def _read(self, vars, model):
+        """Set ``vars`` to the value variables of the step; return the partition and its mixtures."""
+        self.vars = get_value_vars_from_user_vars(vars, model)
+        variables = [model.values_to_rvs[value] for value in self.vars]
+        partitions = [rv for rv in variables if isinstance(kind_of(rv), Chunked)]
+        mixtures = mixtures_of(model, partitions[0]) if len(partitions) == 1 else []
+        if not mixtures or {*partitions, *mixtures} != set(variables):
+            raise ValueError(
+                "vars must be one Partition of rows in chunks and all its mixtures, at least one; got "
+                f"{[rv.name for rv in variables]}"
+            )
+        return partitions[0], mixtures
+
+    @classmethod
+    def competence(cls, var, has_grad):
+        if isinstance(kind_of(var), Chunked) or isinstance(getattr(var.owner, "op", None), ChunkedMixtureRV):
+            return Competence.IDEAL
+        return Competence.INCOMPATIBLE
+
+    _progressbar_config = PartitionStep._progressbar_config
+    _make_progressbar_update_functions = PartitionStep._make_progressbar_update_functions
+
+    def _laws(self, point):
+        """Measure and joint family at a point, as kernels read them."""
+        values = self._values(point)
+        starts = [0, *self._ends[:-1]]
+        measure, *families = [values[first:end] for first, end in zip(starts, self._ends, strict=True)]
+        families = [kernel_family(one, fields) for one, fields in zip(self._family_classes, families, strict=True)]
+        return self._read_measure(measure), product(map(localise, families, self._origins))
+
+    def _chain_of(self, engine, family, sample):
+        return Chain(engine, Preparations(family, self._parts), self._rows.d, sample, self._quanta)
+
+    def _compile(self, point):
+        """Compile all kernels, by a chain on two sampled rows; check that the measure is of Gibbs type."""
+        measure, family = self._laws(point)
+        rng = np.random.default_rng(0)
+        if not largest_deviation(weights(measure, min(self._rows.n, 1000), 0.0)) < _LARGEST_DEVIATION:
+            raise NotImplementedError(
+                f"{type(measure).__name__} does not weigh clusters by their size minus a constant, as priors of Gibbs "
+                "type do, which ChunkedSampler needs"
+            )
+        values = self._rows.sample_values[:8]
+        chain = self._chain_of(Engine([Block(0, len(values), lambda: values)]), family, np.arange(len(values)))
+        chain.begin_sweep(rng)
+        law, _, _ = draw_law(rng, measure, chain)
+        label_by(chain, chain, rng, law)
+        sweep(chain, rng, law, self.options["n_pairs"], self.options["n_redrawn"])
+        cluster_weights(law, family, chain.clusters.counts, chain.statistics())
+
+    def setup_chain(self, rng, tune, draws):
+        super().setup_chain(rng, tune, draws)
+        self._values.refresh()
+        self._n_draws = 0
+
+    def step(self, point):
+        measure, family = self._laws(point)
+        if self._chain is None:
+            self._chain = self._chain_of(self._rows.engine, family, self._rows.sample)
+        chain = self._chain
+        chain.preparation = Preparations(family, self._parts)
+        if self._n_draws == 0:
+            start(chain, self.rng, measure, self.options["n_pairs"])
+        chain.begin_sweep(self.rng)
+        law, log_u, u_term = draw_law(self.rng, measure, chain)
+        if expected_proposals(law, LEVEL) > _MOST_JUMPS:
+            raise SamplingError(
+                f"ChunkedSampler would draw over {_MOST_JUMPS:,} jumps of the random measure of partition "
+                f"{self._partition!r} at every draw, given {measure}. Take a prior that keeps these hyperparameters "
+                "smaller"
+            )
+        moves = sweep(chain, self.rng, law, **self.options)
+        counts, sums = chain.clusters
+        log_joint = u_term + float(cluster_weights(law, family, counts, chain.statistics()).sum())
+        if not np.isfinite(log_joint):
+            raise SamplingError(
+                f"the log joint density of partition {self._partition!r} and its data is not finite in draw "
+                f"{self._n_draws + 1}: {log_joint}, given {measure} and {family}. Rescale the data, or change "
+                "hyperparameters, or priors that allow such values of them"
+            )
+        value = self._padded(counts)
+        self._n_draws += 1
+        of_mixtures = np.split(sums, self._widths, axis=1)
+        values = dict(zip(self._mixtures, map(self._padded, of_mixtures), strict=True))
+        point = {**point, self._partition: value, **values}
+        # Clusters are kept in the order of their labels, those without followed rows last.
+        labels = chain.sample_labels()[self._followed]
+        followed = canonical_labels(labels)
+        order = np.argsort(_first_places(labels, len(counts)), kind="stable")
+        stats = dict(zip(("n_splits", "n_merges", "n_moved"), moves, strict=True))
+        kept = {CLUSTER_COUNTS: counts[order], CLUSTER_SUMS: sums[order], FOLLOWED_LABELS: followed}
+        return point, [stats | kept | common_statistics(counts, log_u, log_joint, self._number)]
+
+    def _padded(self, clusters):
+        """An array of clusters with zeros behind them, as values have them."""
+        most = min(self._rows.max_clusters, self._rows.n)
+        if len(clusters) > most:
+            raise SamplingError(
+                f"a draw of partition {self._partition!r} has {len(clusters)} clusters, more than max_clusters={most} "
+                "of its Chunks: raise it, or take a prior with fewer clusters"
+            )
+        return np.concatenate([clusters, np.zeros((most - len(clusters), *clusters.shape[1:]), dtype=np.int64)])

@@ -1,0 +1,173 @@
+"""Models of rows in chunks: their density, the law of their draws, and equal draws for any blocks and threads."""
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+from chunk_cases import FAMILIES, MEASURES
+
+import pymc_nrm as nrm
+from pymc_nrm.moves.chunks.passes import rounded_rows
+from pymc_nrm.partitions.labels import all_partitions, canonical_labels
+from pymc_nrm.testing import exact_posterior, largest_z, z_scores
+
+SLOW = pytest.mark.slow
+
+
+def two_models(X, rows, family):
+    """The same model over rows in chunks and over items, with random hyperparameters."""
+    models = []
+    for of_partition, observed in (({"rows": rows}, rows), ({"n": len(X)}, X)):
+        with pm.Model() as model:
+            alpha = pm.Gamma("alpha", 2.0, 1.0)
+            z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(alpha, 0.3), **of_partition)
+            nrm.Mixture("x", z, family("x", rows), observed=observed)
+        models.append(model)
+    return models
+
+
+@pytest.mark.parametrize(
+    "family",
+    [nrm.NormalGamma, *(pytest.param(one, marks=SLOW) for one in (nrm.NormalWishart, nrm.PoissonGamma))],
+)
+def test_density_and_gradient_are_those_of_items(family):
+    X = np.random.default_rng(1).poisson(5.0, size=(12, 2)) + 1000.0
+    rows = nrm.Chunks(X, block_rows=5)
+    chunked, items = two_models(X, rows, family.learned)
+    labels = canonical_labels([0, 1, 0, 2, 0, 1, 1, 1, 2, 0, 0, 1])
+    point, other = chunked.initial_point(), items.initial_point()
+    measured = chunked["x"].owner.op.measured
+    values = measured.preparation(X)
+    rounded = rounded_rows(measured.preparation, values, 12, measured.quanta)
+    point["z"], point["x"] = np.zeros_like(point["z"]), np.zeros_like(point["x"])
+    point["z"][:3] = np.bincount(labels)
+    np.add.at(point["x"], labels, rounded)
+    other["z"] = labels
+    scores = []
+    for model, at in ((chunked, point), (items, other)):
+        logp, gradient = model.compile_logp(), model.compile_dlogp()
+        scores.append([float(logp(at)), *gradient(at)])
+    assert np.allclose(*scores, rtol=1e-8)
+
+
+def sampled(rows, family, measure, draws, **kwargs):
+    with pm.Model():
+        z = nrm.Partition("z", measure, rows=rows)
+        nrm.Mixture("x", z, family, observed=rows)
+        return nrm.sample(draws, tune=0, chains=2, quiet=True, chunked_sampler={"n_redrawn": 2}, **kwargs)
+
+
+def test_law_of_partitions():
+    family, X = FAMILIES["gamma"]
+    idata = sampled(nrm.Chunks(X, block_rows=2), family, MEASURES["ngg"], 4000, random_seed=1)
+    labels = idata.posterior["z"].values.astype(np.int64)
+    scores = z_scores(labels, *exact_posterior(MEASURES["ngg"], family, X))
+    assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
+    assert np.array_equal(idata.posterior["z_n_clusters"], labels.max(axis=-1) + 1)
+
+
+def test_law_of_two_mixtures():
+    family, X = FAMILIES["gamma"]
+    counts = np.array([[0.0], [1.0], [4.0], [6.0], [5.0]])
+    table = pd.DataFrame(np.hstack([X, counts]), columns=["size", "number"])
+    rows = nrm.Chunks(table, block_rows=3)
+    with pm.Model():
+        z = nrm.Partition("z", MEASURES["ngg"], rows=rows)
+        nrm.Mixture("x", z, family, observed=rows["size"])
+        nrm.Mixture("y", z, nrm.PoissonGamma(1.0, 0.5), observed=rows[["number"]])
+        idata = nrm.sample(3000, tune=0, chains=2, quiet=True, random_seed=1, chunked_sampler={"n_redrawn": 2})
+    labels = idata.posterior["z"].values.astype(np.int64)
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURES["ngg"], n=5)
+        nrm.Mixture("x", z, family, observed=X)
+        nrm.Mixture("y", z, nrm.PoissonGamma(1.0, 0.5), observed=counts)
+    partitions = np.array(list(all_partitions(5)))
+    logp = model.compile_logp()
+    values = np.array([float(logp({"z": one})) for one in partitions])
+    probabilities = np.exp(values - np.logaddexp.reduce(values))
+    scores = z_scores(labels, partitions, probabilities)
+    assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
+    assert idata["clusters"]["x"].shape[:2] == idata["clusters"]["y"].shape[:2] == (2, 3000)
+
+
+@pytest.mark.parametrize(("block_rows", "n_threads"), [(100, 1), (37, 2)])
+def test_draws_do_not_depend_on_blocks_or_threads(block_rows, n_threads):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(700, 1)) + 5.0 * rng.integers(0, 4, size=(700, 1))
+    family = nrm.NormalGamma.from_data(X)
+    options = {"n_followed": 50, "n_sampled": 150}
+    results = [
+        sampled(nrm.Chunks(X, **options, **blocks), family, MEASURES["ngg"], 12, random_seed=5)
+        for blocks in ({}, {"block_rows": block_rows, "n_threads": n_threads})
+    ]
+    for group, name in (("posterior", "z"), ("clusters", "size"), ("clusters", "x"), ("sample_stats", "log_joint")):
+        assert np.array_equal(results[0][group][name], results[1][group][name])
+    assert results[0].posterior.sizes["z_row"] == 50
+    assert (results[0]["clusters"]["size"].sum("cluster") == 700).all()
+
+
+def test_statistics_of_clusters_give_their_means():
+    X = np.concatenate([np.full(30, -1e6), np.full(50, 1e6)])[:, None] + np.random.default_rng(1).normal(size=(80, 1))
+    idata = sampled(
+        nrm.Chunks(X, block_rows=33), nrm.NormalGamma(0.0, 1e-8, 2.0, 1.0), MEASURES["ngg"], 10, random_seed=1
+    )
+    clusters = idata["clusters"].isel(chain=0, draw=-1)
+    assert sorted(clusters["size"].values.tolist())[-2:] == [30, 50]
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "words"),
+    [
+        (np.array([[1.0], [np.inf], [3.0]]), ValueError, "inf in row 1, column '0'"),
+        (np.zeros((0, 2)), ValueError, r"at least one row .* got shape \(0, 2\)"),
+        (np.array([[np.nan, 1.0], [np.nan, 2.0]]), ValueError, "column '0' of X has no values"),
+        (pd.DataFrame({"a": [1.0, 2.0], "b": ["one", "two"]}), TypeError, "column 'b' of X must be real numbers"),
+    ],
+)
+def test_errors_of_rows(X, error, words):
+    with pytest.raises(error, match=words):
+        nrm.Chunks(X, block_rows=1)
+
+
+def test_errors_of_models():
+    rows = nrm.Chunks(np.arange(8.0))
+    with pm.Model():
+        with pytest.raises(TypeError, match=r"rows of Partition 'z' must be Chunks\(X\)"):
+            nrm.Partition("z", nrm.DirichletProcess(1.0), rows=np.arange(8.0))
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
+        family = nrm.NormalGamma.from_data(rows)
+        with pytest.raises(TypeError, match="observed of Mixture 'x' must be Chunks"):
+            nrm.Mixture("x", z, family, observed=np.arange(8.0))
+        other = nrm.Chunks(np.arange(8.0))
+        with pytest.raises(ValueError, match="must be a Partition with rows= these Chunks"):
+            nrm.Mixture("x", z, family, observed=other)
+        nrm.Mixture("x", z, family, observed=rows)
+        with pytest.raises(ValueError, match="cores must be 1"):
+            nrm.sample(10, cores=2)
+        with pytest.raises(ValueError, match="initvals.*must be None"):
+            nrm.sample(10, initvals={"z": np.zeros(8)})
+
+
+def test_predictions_are_those_of_all_rows():
+    family, X = FAMILIES["gamma"]
+    rows = nrm.Chunks(X, block_rows=2)
+    options = {"tune": 0, "chains": 1, "quiet": True, "random_seed": 1}
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURES["ngg"], rows=rows)
+        nrm.Mixture("x", z, family, observed=rows)
+        idata = nrm.sample(8, **options)
+    with pm.Model() as of_items:
+        z = nrm.Partition("z", MEASURES["ngg"], n=len(X))
+        nrm.Mixture("x", z, family, observed=X)
+    labels = idata.posterior.to_dataset()[["z"]].astype("int64").rename(z_row="z_dim_0").drop_vars("z_dim_0")
+    labels["z"].attrs["partition"] = "z"
+    grid = X[:3] + 0.1
+    for function in (nrm.predictive_density, nrm.cluster_probabilities):
+        here = function(idata, model, grid, progressbar=False)
+        there = function(labels, of_items, grid, progressbar=False)
+        for name in here.data_vars:
+            assert np.allclose(here[name].values, there[name].values, rtol=1e-9), name
+    here = nrm.log_predictive_density(idata, model, grid, progressbar=False)
+    assert np.allclose(here, nrm.log_predictive_density(labels, of_items, grid, progressbar=False))
+    with pytest.raises(NotImplementedError, match="leave no row out"):
+        nrm.compute_log_likelihood(idata, model)
