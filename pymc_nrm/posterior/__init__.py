@@ -4,6 +4,7 @@ from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.posterior.cluster_parameters import sample_cluster_parameters
 from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
 from pymc_nrm.posterior.fused_estimate import fused_estimate
+from pymc_nrm.posterior.label_rows import label_rows
 from pymc_nrm.posterior.log_likelihood import compute_log_likelihood
 from pymc_nrm.posterior.measure_functionals import measure_cdf, measure_density, measure_mean
 from pymc_nrm.posterior.new_labels import sample_new_labels
@@ -15,6 +16,7 @@ __all__ = [
     "cluster_probabilities",
     "compute_log_likelihood",
     "fused_estimate",
+    "label_rows",
     "log_predictive_density",
     "measure_cdf",
     "measure_density",

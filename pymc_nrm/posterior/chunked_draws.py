@@ -57,8 +57,12 @@ class ChunkedDraws(Draws):
             )
 
     def __iter__(self):
+        return self.at(range(len(self)))
+
+    def at(self, places):
+        """Iterate over the draws at some places."""
         starts = [0, *self._ends[:-1]]
-        for s in range(len(self)):
+        for s in places:
             values = self._values(
                 {name: np.asarray(self._draws[name][s], dtype) for name, dtype in self._dtypes.items()}
             )
@@ -84,7 +88,7 @@ class ChunkedDraws(Draws):
         _fill(joint_family(families), statistics, joint_data(points), table)
         return table + self.log_join(draw, n_points)
 
-    def leave_one_out(self, draw):
+    def names_of_data(self):
         raise NotImplementedError(
             f"values of {self.partition!r} leave no row out, since labels stay with the rows; log_predictive_density "
             "takes rows that the model has not seen"

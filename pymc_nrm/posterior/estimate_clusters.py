@@ -7,17 +7,17 @@ from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.posterior.tables import log_sum_rows
 
-__all__ = ["probabilities_of_clusters"]
+__all__ = ["estimate_labels", "probabilities_of_clusters", "shares"]
 
 
 def probabilities_of_clusters(draws, X_new, estimate, progressbar):
     """Probabilities of the clusters of an estimate for new items, see :func:`~pymc_nrm.cluster_probabilities`."""
     items = draws.new_items(X_new)
-    labels, names = _estimate_labels(draws.default_estimate() if estimate is None else estimate, draws.n_old_items)
+    labels, names = estimate_labels(draws.default_estimate() if estimate is None else estimate, draws.n_old_items)
     total = 0.0
     for draw, table in items.tables("Predicting clusters", progressbar):
         joined = np.exp(table - log_sum_rows(table)[:, None])
-        total += joined @ _shares(items.places(draw), table.shape[1], labels, len(names))
+        total += joined @ shares(items.places(draw), table.shape[1], labels, len(names))
     total = total / len(draws)
     return xr.Dataset(
         {
@@ -29,7 +29,7 @@ def probabilities_of_clusters(draws, X_new, estimate, progressbar):
     )
 
 
-def _shares(places, n_places, labels, n_labels):
+def shares(places, n_places, labels, n_labels):
     """Shares of the labels among the items of each place, shape (n_places, n_labels + 1). The last column is that of a
     new cluster, to which places without items belong.
     """
@@ -39,7 +39,7 @@ def _shares(places, n_places, labels, n_labels):
     return cells / cells.sum(axis=1, keepdims=True)
 
 
-def _estimate_labels(estimate, n_items):
+def estimate_labels(estimate, n_items):
     """Labels 0, 1, ... of the items in the estimate, and the names of its clusters in this order."""
     if isinstance(estimate, xr.Dataset):
         if "labels" not in estimate:

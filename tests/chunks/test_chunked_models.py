@@ -171,3 +171,34 @@ def test_predictions_are_those_of_all_rows():
     assert np.allclose(here, nrm.log_predictive_density(labels, of_items, grid, progressbar=False))
     with pytest.raises(NotImplementedError, match="leave no row out"):
         nrm.compute_log_likelihood(idata, model)
+
+
+def test_all_rows_get_the_probabilities_of_their_clusters(tmp_path):
+    rng = np.random.default_rng(1)
+    truth = rng.permutation(np.repeat([0, 1, 2], [300, 200, 100]))
+    X = rng.normal(size=(600, 1)) + np.array([0.0, 3.0, 30.0])[truth, None]
+    rows = nrm.Chunks(X, block_rows=128, n_followed=200, n_sampled=200)
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(0.1), rows=rows)
+        nrm.Mixture("x", z, nrm.NormalGamma(0.0, 0.01, 20.0, 20.0), observed=rows)
+        idata = nrm.sample(200, tune=20, chains=1, quiet=True, random_seed=1)
+    estimate = nrm.point_estimate(idata, random_seed=0)
+    labelled = nrm.label_rows(idata, model, estimate=estimate, n_draws=200, random_seed=1, progressbar=False)
+    assert labelled.sizes["row"] == 600
+    # Rows that are followed have labels in the draws, of whose shares in the estimate the probabilities are means.
+    own = labelled.labels.values[rows.followed]
+    mates = idata.posterior["z"].values[0][:, :, None] == idata.posterior["z"].values[0][:, None, :]
+    direct = (mates * (estimate.labels.values == own[:, None])).sum(axis=2) / mates.sum(axis=2)
+    errors = labelled.probability.values[rows.followed] - direct.mean(axis=0)
+    assert abs(errors.mean()) < 0.02
+    assert np.abs(errors).max() < 0.35
+    assert (own == estimate.labels.values).mean() > 0.95
+    far = labelled.labels.values[truth == 2]
+    assert (far == far[0]).all()
+    assert (labelled.probability.values[truth == 2] > 0.999).all()
+    stored = nrm.label_rows(
+        idata, model, estimate=estimate, n_draws=200, random_seed=1, progressbar=False, path=tmp_path / "labels.zarr"
+    )
+    assert np.array_equal(stored.labels, labelled.labels)
+    with pytest.raises(ValueError, match="path must be a new folder"):
+        nrm.label_rows(idata, model, estimate=estimate, path=tmp_path / "labels.zarr")

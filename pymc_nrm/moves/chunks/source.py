@@ -118,7 +118,7 @@ class Chunks(Columns):
         self._chunks, self._places = self, list(range(self.d))
         size = max(1, _NUMBERS_PER_BLOCK // self.d) if block_rows is None else block_rows
         kept = 8 * self.n * self.d <= _MOST_BYTES_KEPT
-        firsts = range(0, self.n, size)
+        self.rows_of_block, firsts = size, range(0, self.n, size)
         blocks = [
             Block(first, min(size, self.n - first), functools.partial(read, first, size), kept) for first in firsts
         ]
@@ -132,7 +132,7 @@ class Chunks(Columns):
         self.sample_values = self.engine.run(gather_rows, (no_changes(1), self.sample, self.d))[1]
 
     def __repr__(self):
-        return f"Chunks of {self.n:,} rows and {self.d} columns in {len(self.engine.blocks)} blocks"
+        return f"Chunks of {self.n:,} rows and {self.d} columns in {self.n_blocks} blocks"
 
     def __getitem__(self, columns):
         """Return some of the columns, by name: those of one mixture, where several share a partition."""
@@ -141,6 +141,15 @@ class Chunks(Columns):
         if unknown or not names:
             raise KeyError(f"columns must be some of {self.columns}; got {columns!r}")
         return Columns(self, [self.columns.index(name) for name in names])
+
+    @property
+    def n_blocks(self):
+        """Number of blocks."""
+        return len(self.engine.blocks)
+
+    def values(self):
+        """Iterate over the blocks: the number of their first row, and the values (m, d) of their rows."""
+        return ((block.first, block.read()) for block in self.engine.blocks)
 
     def _ranges(self):
         """Least and largest value of each column, of which none may be infinite."""

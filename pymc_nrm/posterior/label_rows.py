@@ -1,0 +1,176 @@
+"""Labels of all rows in chunks, with their probabilities."""
+
+import os
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from pymc.model import Model
+
+from pymc_nrm.common.checks import check_count, random_generator
+from pymc_nrm.common.progress import progress
+from pymc_nrm.families.components import add_component_densities, component_panel, write_component
+from pymc_nrm.families.conjugate import draw_parameters, parameters_size
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.measures.jumps import draw_jumps
+from pymc_nrm.models.parts import joint_data, joint_family
+from pymc_nrm.models.rvs import checked_model, find_partition
+from pymc_nrm.posterior.any_draws import draws_class
+from pymc_nrm.posterior.chunked_draws import ChunkedDraws
+from pymc_nrm.posterior.estimate_clusters import estimate_labels, shares
+
+__all__ = ["label_rows"]
+
+
+def label_rows(
+    idata: xr.DataTree,
+    model: Model,
+    *,
+    estimate: Any = None,
+    n_draws: int = 50,
+    path: str | os.PathLike | None = None,
+    var_name: str | None = None,
+    random_seed: Any = None,
+    progressbar: bool = True,
+) -> xr.Dataset:
+    """Give every row in chunks its most probable cluster of a point estimate, by one pass over the rows.
+
+    Parameters
+    ----------
+    %(idata)s
+    %(model)s
+    estimate : array_like of int, DataArray, or Dataset with the variable ``labels``, shape (n_followed,), optional
+        Labels of the followed rows; by default those of :func:`~pymc_nrm.stats.point_estimate` with seed 0.
+    n_draws : int
+        Number of posterior draws over which probabilities are means, evenly spaced; all draws if there are fewer.
+    path : path, optional
+        A new folder to which the result is written as a Zarr group while it is computed; it is then opened and not
+        held in memory.
+    %(partition)s
+    %(random_seed)s
+    %(progressbar)s
+
+    Returns
+    -------
+    Dataset
+        Dimension ``row``: ``labels``, a label of the estimate, or -1 for a cluster in which no row is followed, and
+        ``probability``, that of this cluster, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If the partition is not of rows in chunks, the draws are of other rows, the estimate does not have one label for
+        each followed row, or ``path`` exists.
+
+    Notes
+    -----
+    For each draw, jumps J of the clusters and their parameters are drawn given their sizes and statistics.  A row is
+    then in cluster k with probability proportional to ``J_k f(x | theta_k)``, and counts towards the clusters of the
+    estimate by the shares of the followed rows of k.  This is its conditional law given that it is in a cluster of
+    the draw, so that nothing is counted twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> rows = nrm.Chunks(np.array([0.0, 0.1, 0.2, 9.0, 9.1, 9.2]))
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
+    ...     x = nrm.Mixture("x", z, nrm.NormalGamma(5.0, 0.01, 2.0, 0.02), observed=rows)
+    ...     idata = nrm.sample(20, tune=10, chains=1, random_seed=1, quiet=True)
+    >>> nrm.label_rows(idata, model, random_seed=1).labels.values.tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    check_count("n_draws", n_draws, 1)
+    model = checked_model(model)
+    partition = find_partition(model, var_name, nested=True)
+    if draws_class(partition) is not ChunkedDraws:
+        raise ValueError(
+            f"var_name must be that of a partition of rows in chunks; {partition.name!r} is none, and point_estimate "
+            "labels its items"
+        )
+    draws, rng = ChunkedDraws(idata, model, partition), random_generator(random_seed)
+    chosen = np.unique(np.linspace(0, len(draws) - 1, n_draws).round().astype(int))
+    labels, names = estimate_labels(draws.default_estimate() if estimate is None else estimate, draws.n_old_items)
+    message = [_atoms(draw, labels, len(names), rng) for draw in draws.at(chosen)]
+    rows, n_columns = draws.kind.rows.chunks, len(names) + 1
+    writer = _InMemory(rows.n) if path is None else _InZarr(os.fspath(path), rows)
+    preparations = [model[name].owner.op.measured.preparation for name in draws.mixtures]
+    with progress("Labelling rows", rows.n_blocks, progressbar) as advance:
+        for first, values in rows.values():
+            data, table = joint_data([one(values) for one in preparations]), np.zeros((len(values), n_columns))
+            for family, parameters, log_jumps, one in message:
+                add_probabilities(family, data, parameters, log_jumps, one, table)
+            table /= len(message)
+            best = table.argmax(axis=1)
+            writer.write(first, np.append(names, -1)[best].astype(np.int32), table[np.arange(len(best)), best])
+            advance()
+    return writer.result()
+
+
+def _atoms(draw, labels, n_labels, rng):
+    """Family, parameters and log jumps of the clusters of a draw, and the shares of the estimate in them."""
+    counts, statistics = draw.value
+    family, statistics = joint_family(draw.families), np.concatenate(statistics, axis=1)
+    parameters = np.empty((len(counts), parameters_size(family)))
+    for k in range(len(counts)):
+        draw_parameters(family, statistics[k], rng, parameters[k])
+    log_jumps = draw_jumps(draw.prior, counts, rng, 0.5, 0).clusters
+    return family, parameters, log_jumps, shares(draw.labels, len(counts), labels, n_labels)
+
+
+@kernel(inner_loop=True)
+def add_probabilities(family, data, parameters, log_jumps, shares, table):
+    """Add the probabilities of the clusters of an estimate for each row (n, n_labels + 1)."""
+    n_clusters = log_jumps.shape[0]
+    width = (n_clusters + LANES - 1) // LANES * LANES
+    panel, values = component_panel(family, width), np.empty(width)
+    for k in range(n_clusters):
+        write_component(family, parameters[k], panel, k)
+    for i in range(table.shape[0]):
+        for k in range(n_clusters):
+            values[k] = log_jumps[k]
+        add_component_densities(family, panel, data, i, width, values)
+        largest, total = values[0], 0.0
+        for k in range(1, n_clusters):
+            largest = max(largest, values[k])
+        for k in range(n_clusters):
+            values[k] = np.exp(values[k] - largest)
+            total += values[k]
+        for k in range(n_clusters):
+            for j in range(table.shape[1]):
+                table[i, j] += values[k] / total * shares[k, j]
+
+
+class _InMemory:
+    """Labels and probabilities in arrays."""
+
+    def __init__(self, n):
+        self.labels, self.probability = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32)
+
+    def write(self, first, labels, probability):
+        self.labels[first : first + len(labels)] = labels
+        self.probability[first : first + len(labels)] = probability
+
+    def result(self):
+        return xr.Dataset({"labels": ("row", self.labels), "probability": ("row", self.probability)})
+
+
+class _InZarr(_InMemory):
+    """Labels and probabilities in a Zarr group."""
+
+    def __init__(self, path, rows):
+        import zarr
+
+        if os.path.exists(path):
+            raise ValueError(f"path must be a new folder; got {path!r}, which exists")
+        self._path, chunks = path, (rows.rows_of_block,)
+        group = zarr.create_group(store=path)
+        options = {"shape": (rows.n,), "chunks": chunks, "dimension_names": ("row",)}
+        self.labels = group.create_array("labels", dtype="int32", **options)
+        self.probability = group.create_array("probability", dtype="float32", **options)
+
+    def result(self):
+        return xr.open_zarr(self._path, consolidated=False, chunks=None)
