@@ -7,6 +7,7 @@ made with :func:`kernel` is compiled by numba, and its machine code is kept on d
 
 import functools
 import pathlib
+import threading
 import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -140,6 +141,7 @@ def describe_fields[T](hyperparameters: Mapping[str, Any], **attributes: Any) ->
 
 # Importing numba takes about as long as the rest of PyMC's import, so it waits for the first compilation.
 _numba_is_ready = False
+_preparing = threading.RLock()
 
 
 def numba_extension(register):
@@ -166,17 +168,19 @@ def _overload(dispatcher):
 def prepare_numba():
     """Tell numba about generic functions, extensions and kernels that call kernels; do this once."""
     global _numba_is_ready
-    if _numba_is_ready:
-        return
-    from numba.extending import typeof_impl
-    from numba.types import Dispatcher
+    # Kernels may be called first in several threads.
+    with _preparing:
+        if _numba_is_ready:
+            return
+        from numba.extending import typeof_impl
+        from numba.types import Dispatcher
 
-    _numba_is_ready = True
-    for dispatcher in dispatchers:
-        _overload(dispatcher)
-    for register in _extensions:
-        register()
-    typeof_impl.register(Kernel)(lambda value, context: Dispatcher(value.part))
+        _numba_is_ready = True
+        for dispatcher in dispatchers:
+            _overload(dispatcher)
+        for register in _extensions:
+            register()
+        typeof_impl.register(Kernel)(lambda value, context: Dispatcher(value.part))
 
 
 class Kernel:

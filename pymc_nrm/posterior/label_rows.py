@@ -22,6 +22,9 @@ from pymc_nrm.posterior.estimate_clusters import estimate_labels, shares
 
 __all__ = ["label_rows"]
 
+# Rows of a chunk of results on disk.
+_ROWS_OF_CHUNK = 2**20
+
 
 def label_rows(
     idata: xr.DataTree,
@@ -94,20 +97,27 @@ def label_rows(
     draws, rng = ChunkedDraws(idata, model, partition), random_generator(random_seed)
     chosen = np.unique(np.linspace(0, len(draws) - 1, n_draws).round().astype(int))
     labels, names = estimate_labels(draws.default_estimate() if estimate is None else estimate, draws.n_old_items)
-    message = [_atoms(draw, labels, len(names), rng) for draw in draws.at(chosen)]
-    rows, n_columns = draws.kind.rows.chunks, len(names) + 1
-    writer = _InMemory(rows.n) if path is None else _InZarr(os.fspath(path), rows)
+    atoms = [_atoms(draw, labels, len(names), rng) for draw in draws.at(chosen)]
+    rows = draws.kind.rows.chunks
     preparations = [model[name].owner.op.measured.preparation for name in draws.mixtures]
-    with progress("Labelling rows", rows.n_blocks, progressbar) as advance:
-        for first, values in rows.values():
-            data, table = joint_data([one(values) for one in preparations]), np.zeros((len(values), n_columns))
-            for family, parameters, log_jumps, one in message:
-                add_probabilities(family, data, parameters, log_jumps, one, table)
-            table /= len(message)
-            best = table.argmax(axis=1)
-            writer.write(first, np.append(names, -1)[best].astype(np.int32), table[np.arange(len(best)), best])
+    message, first = (preparations, np.append(names, -1), atoms), 0
+    writer = _InMemory(rows.n) if path is None else _InZarr(os.fspath(path), rows.n)
+    with progress("Labelling rows", rows.engine.n_blocks, progressbar) as advance:
+        for block in rows.each(_label_block, message):
+            first = writer.write(first, *block)
             advance()
     return writer.result()
+
+
+def _label_block(block, message):
+    """Labels and probabilities of the rows of a block."""
+    preparations, names, atoms = message
+    values = block.read()
+    data, table = joint_data([one(values) for one in preparations]), np.zeros((len(values), len(names)))
+    for family, parameters, log_jumps, one in atoms:
+        add_probabilities(family, data, parameters, log_jumps, one, table)
+    best = table.argmax(axis=1)
+    return names[best].astype(np.int32), table[np.arange(len(best)), best] / len(atoms)
 
 
 def _atoms(draw, labels, n_labels, rng):
@@ -121,7 +131,7 @@ def _atoms(draw, labels, n_labels, rng):
     return family, parameters, log_jumps, shares(draw.labels, len(counts), labels, n_labels)
 
 
-@kernel(inner_loop=True)
+@kernel(inner_loop=True, threaded=True)
 def add_probabilities(family, data, parameters, log_jumps, shares, table):
     """Add the probabilities of the clusters of an estimate for each row (n, n_labels + 1)."""
     n_clusters = log_jumps.shape[0]
@@ -153,6 +163,7 @@ class _InMemory:
     def write(self, first, labels, probability):
         self.labels[first : first + len(labels)] = labels
         self.probability[first : first + len(labels)] = probability
+        return first + len(labels)
 
     def result(self):
         return xr.Dataset({"labels": ("row", self.labels), "probability": ("row", self.probability)})
@@ -161,14 +172,14 @@ class _InMemory:
 class _InZarr(_InMemory):
     """Labels and probabilities in a Zarr group."""
 
-    def __init__(self, path, rows):
+    def __init__(self, path, n):
         import zarr
 
         if os.path.exists(path):
             raise ValueError(f"path must be a new folder; got {path!r}, which exists")
-        self._path, chunks = path, (rows.rows_of_block,)
+        self._path = path
         group = zarr.create_group(store=path)
-        options = {"shape": (rows.n,), "chunks": chunks, "dimension_names": ("row",)}
+        options = {"shape": (n,), "chunks": (min(n, _ROWS_OF_CHUNK),), "dimension_names": ("row",)}
         self.labels = group.create_array("labels", dtype="int32", **options)
         self.probability = group.create_array("probability", dtype="float32", **options)
 

@@ -1,5 +1,8 @@
 """Models of rows in chunks: their density, the law of their draws, and equal draws for any blocks and threads."""
 
+import os
+import signal
+
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -202,3 +205,63 @@ def test_all_rows_get_the_probabilities_of_their_clusters(tmp_path):
     assert np.array_equal(stored.labels, labelled.labels)
     with pytest.raises(ValueError, match="path must be a new folder"):
         nrm.label_rows(idata, model, estimate=estimate, path=tmp_path / "labels.zarr")
+
+
+def test_partitions_and_files_give_the_same_draws(tmp_path):
+    dask_array, zarr = pytest.importorskip("dask.array"), pytest.importorskip("zarr")
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(700, 1)) + 5.0 * rng.integers(0, 4, size=(700, 1))
+    stored = zarr.create_array(store=tmp_path / "x.zarr", shape=X.shape, chunks=(100, 1), dtype="f8")
+    stored[:] = X
+    mapped = np.memmap(tmp_path / "x.raw", "f8", "w+", shape=X.shape)
+    mapped[:] = X
+    options, family = {"n_followed": 50, "n_sampled": 150}, nrm.NormalGamma.from_data(X)
+    results = [
+        sampled(nrm.Chunks(one, **options), family, MEASURES["ngg"], 5, random_seed=5)
+        for one in (X, dask_array.from_array(X, chunks=(150, 1)), stored, mapped)
+    ]
+    for result in results[1:]:
+        assert np.array_equal(results[0].posterior["z"], result.posterior["z"])
+        assert np.array_equal(results[0]["clusters"]["x"], result["clusters"]["x"])
+
+
+def test_a_cluster_gives_the_same_draws(tmp_path):
+    distributed, dask_array = pytest.importorskip("distributed"), pytest.importorskip("dask.array")
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(700, 1)) + 5.0 * rng.integers(0, 4, size=(700, 1))
+    options, family = {"n_followed": 50, "n_sampled": 150}, nrm.NormalGamma.from_data(X)
+    here = sampled(nrm.Chunks(X, **options), family, MEASURES["ngg"], 5, random_seed=5)
+    arguments = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**arguments) as cluster, distributed.Client(cluster) as client:
+        rows = nrm.Chunks(dask_array.from_array(X, chunks=(90, 1)), client=client, **options)
+        there = sampled(rows, family, MEASURES["ngg"], 5, random_seed=5)
+        with pytest.raises(TypeError, match="which is in the memory of this process"):
+            nrm.Chunks(X, client=client)
+        X[650] = np.inf
+        with pytest.raises(ValueError, match="inf in row 650, column '0'"):
+            nrm.Chunks(dask_array.from_array(X, chunks=(90, 1)), client=client)
+    assert np.array_equal(here.posterior["z"], there.posterior["z"])
+    assert np.array_equal(here["clusters"]["x"], there["clusters"]["x"])
+
+
+@SLOW
+def test_a_killed_worker_changes_no_draw():
+    distributed, dask_array = pytest.importorskip("distributed"), pytest.importorskip("dask.array")
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(700, 1)) + 5.0 * rng.integers(0, 4, size=(700, 1))
+    options, family = {"n_followed": 50, "n_sampled": 150}, nrm.NormalGamma.from_data(X)
+    here = sampled(nrm.Chunks(X, **options), family, MEASURES["ngg"], 8, random_seed=5)
+    arguments = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(**arguments) as cluster, distributed.Client(cluster) as client:
+        rows = nrm.Chunks(dask_array.from_array(X, chunks=(90, 1)), client=client, **options)
+        killed = []
+
+        def kill_at_three(trace, draw):
+            if draw.draw_idx == 3 and not killed:
+                killed.append(client.run(os.getpid))
+                os.kill(next(iter(killed[0].values())), signal.SIGKILL)
+
+        there = sampled(rows, family, MEASURES["ngg"], 8, random_seed=5, callback=kill_at_three)
+        assert killed
+    assert np.array_equal(here.posterior["z"], there.posterior["z"])
+    assert np.array_equal(here["clusters"]["x"], there["clusters"]["x"])

@@ -78,6 +78,15 @@ class Block:
         self.labels, self.sides = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int8)
         self._preparation, self._data = None, None
 
+    def unread(self):
+        """Return the block without what reads it, for another process."""
+        return Block(self.first, self.n, None, kept=False)
+
+    def reset(self):
+        """Put all rows into one cluster."""
+        self.labels.fill(0)
+        self.sides.fill(0)
+
     def data(self, preparation):
         """The rows as kernels read them."""
         if not self.kept:

@@ -8,7 +8,7 @@ from pymc_nrm.moves.chunks.blocks import no_changes
 from pymc_nrm.moves.chunks.exact_sums import quanta_of
 from pymc_nrm.moves.chunks.passes import gather_rows, largest_statistics, read_labels, sum_clusters
 
-__all__ = ["Chain", "Clusters"]
+__all__ = ["Chain", "Clusters", "measured_quanta"]
 
 
 class Clusters(NamedTuple):
@@ -16,6 +16,11 @@ class Clusters(NamedTuple):
 
     counts: Any
     sums: Any
+
+
+def measured_quanta(engine, preparation):
+    """Quanta of the statistics of all rows."""
+    return quanta_of(np.max(list(engine.each(largest_statistics, preparation)), axis=0), engine.n_rows)
 
 
 class Chain:
@@ -28,16 +33,14 @@ class Chain:
     def __init__(self, engine, preparation, n_columns, sample, quanta=None):
         self.engine, self.preparation, self.n_columns, self.sample = engine, preparation, n_columns, sample
         self.n = engine.n_rows
-        self.quanta = quanta_of(engine.largest(largest_statistics, preparation), self.n) if quanta is None else quanta
+        self.quanta = measured_quanta(engine, preparation) if quanta is None else quanta
         self.sample_values = engine.run(gather_rows, (no_changes(1), sample, n_columns))[1]
         self.sample_data = preparation(self.sample_values)
         self.reset()
 
     def reset(self):
         """Put all rows into one cluster."""
-        for block in self.engine.blocks:
-            block.labels.fill(0)
-            block.sides.fill(0)
+        self.engine.reset()
         self.changes = no_changes(1)
         self.clusters = Clusters(*self.engine.run(sum_clusters, (self.changes, self.preparation, self.quanta, 1)))
         self._sample_labels = np.zeros(len(self.sample), dtype=np.int64)
@@ -74,4 +77,4 @@ class Chain:
     def labels(self):
         """Labels of all rows, (n,)."""
         self.engine.run(read_labels, (self.take_changes(), self.sample))
-        return np.concatenate([block.labels for block in self.engine.blocks]).astype(np.int64)
+        return self.engine.labels()

@@ -1,9 +1,19 @@
-"""Passes over blocks, serial or on threads: one method, so that a cluster of machines can take its place."""
+"""Passes over blocks of rows, on threads of this machine or as tasks of a Dask cluster."""
 
-import itertools
+import copy
+import operator
 from concurrent.futures import ThreadPoolExecutor
 
-__all__ = ["Engine"]
+import numpy as np
+
+from pymc_nrm.partitions.labels import smallest_type
+
+__all__ = ["ClusterEngine", "Engine"]
+
+# Partial sums that one task adds up.
+_FAN_IN = 8
+# After so many passes the labels go through this process, so that no task remembers all that led to them.
+_PASSES_BETWEEN_RESTARTS = 200
 
 
 class Engine:
@@ -16,37 +26,116 @@ class Engine:
 
     def __init__(self, blocks, n_threads=1):
         self.blocks = [block for block in blocks if block.n]
-        self.n_rows = sum(block.n for block in blocks)
-        self._begun = set()
-        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 and len(self.blocks) > 1 else None
+        self.n_rows, self.n_blocks = sum(block.n for block in self.blocks), len(self.blocks)
+        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 and self.n_blocks > 1 else None
+
+    def each(self, one_pass, message):
+        """Iterate over what a pass returns for each block, in their order; it changes no labels."""
+        map_all = map if self._pool is None else self._pool.map
+        return map_all(lambda block: one_pass(block, message), self.blocks)
 
     def run(self, one_pass, message):
         """Sums over blocks of what the pass returns."""
         totals = None
-        for parts in self._map(one_pass, message):
-            if totals is None:
-                totals = list(parts)
-            else:
-                totals = [total + part for total, part in zip(totals, parts, strict=True)]
-        return totals
+        for parts in self.each(one_pass, message):
+            totals = parts if totals is None else add(totals, parts)
+        return list(totals)
 
-    def largest(self, one_pass, message):
-        """Largest entries over blocks of the one array that the pass returns."""
-        largest = None
-        for part in self._map(one_pass, message):
-            largest = part if largest is None else largest.clip(min=part)
-        return largest
+    def reset(self):
+        """Put all rows into one cluster."""
+        for block in self.blocks:
+            block.reset()
 
-    def _map(self, one_pass, message):
-        """What the pass returns for each block."""
+    def labels(self):
+        """Labels of all rows, (n,)."""
+        return np.concatenate([block.labels for block in self.blocks]).astype(np.int64)
 
-        def run(block):
-            return one_pass(block, message)
 
-        if self._pool is None:
-            return map(run, self.blocks)
-        if one_pass in self._begun:
-            return self._pool.map(run, self.blocks)
-        # Kernels are made when they are first called, which threads must not do side by side.
-        self._begun.add(one_pass)
-        return itertools.chain([run(self.blocks[0])], self._pool.map(run, self.blocks[1:]))
+def add(totals, parts):
+    """Sums of two tuples of arrays."""
+    return tuple(total + part for total, part in zip(totals, parts, strict=True))
+
+
+class ClusterEngine:
+    """Runs the same passes as tasks of a ``distributed.Client``; labels stay with the workers.
+
+    Tasks are functions of their inputs, and random numbers are those of rows: what a dead worker had is computed again,
+    with the same result.  ``sources`` are, for each block, a future of its values or a function that reads them.
+    """
+
+    def __init__(self, client, blocks, sources):
+        self._client, self._sources = client, sources
+        self._first_blocks, self.n_blocks = blocks, len(blocks)
+        self.n_rows = sum(block.n for block in blocks)
+        self.reset()
+
+    def reset(self):
+        """Put all rows into one cluster."""
+        self._blocks, self._n_passes = self._submit(copy.copy, self._first_blocks), 0
+
+    def _submit(self, function, *arguments):
+        """Futures of a function of one argument of each list."""
+        # Without names of their own, equal tasks of several passes would be one.
+        return [self._client.submit(function, *each, pure=False) for each in zip(*arguments, strict=True)]
+
+    def each(self, one_pass, message):
+        """Iterate over what a pass returns for each block, in their order; it changes no labels."""
+        repeated = [one_pass] * self.n_blocks, [message] * self.n_blocks
+        futures = self._submit(_advance, self._blocks, self._sources, *repeated)
+        for future in self._submit(operator.itemgetter(1), futures):
+            yield self._client.gather(future)
+
+    def run(self, one_pass, message):
+        """Sums over blocks of what the pass returns."""
+        if self._n_passes == _PASSES_BETWEEN_RESTARTS:
+            self._restart()
+        self._n_passes += 1
+        repeated = [one_pass] * self.n_blocks, [message] * self.n_blocks
+        futures = self._submit(_advance, self._blocks, self._sources, *repeated)
+        self._blocks = self._submit(operator.itemgetter(0), futures)
+        parts = self._submit(operator.itemgetter(1), futures)
+        while len(parts) > 1:
+            groups = [parts[first : first + _FAN_IN] for first in range(0, len(parts), _FAN_IN)]
+            parts = [self._client.submit(_add_all, group, pure=False) for group in groups]
+        return list(self._client.gather(parts[0]))
+
+    def _restart(self):
+        """Make blocks anew from their labels, which forgets how they came about."""
+        states = self._client.gather(self._submit(_state, self._blocks))
+        blocks = [copy.copy(block) for block in self._first_blocks]
+        for block, state in zip(blocks, states, strict=True):
+            block.labels, block.sides = state
+        self._blocks, self._n_passes = self._submit(_widened, blocks), 0
+
+    def labels(self):
+        """Labels of all rows, (n,)."""
+        states = self._client.gather(self._submit(_state, self._blocks))
+        return np.concatenate([labels for labels, _ in states]).astype(np.int64)
+
+
+def _advance(block, source, one_pass, message):
+    """A copy of a block after a pass, and what the pass returns."""
+    block = copy.copy(block)
+    block.labels, block.sides = block.labels.copy(), block.sides.copy()
+    block.read = source if callable(source) else lambda: source
+    parts = one_pass(block, message)
+    block.read = None
+    return block, parts
+
+
+def _add_all(group):
+    total = group[0]
+    for parts in group[1:]:
+        total = add(total, parts)
+    return total
+
+
+def _state(block):
+    """Labels and sides in the smallest types that hold them."""
+    return block.labels.astype(smallest_type(int(block.labels.max()))), block.sides
+
+
+def _widened(block):
+    block = copy.copy(block)
+    block.labels = block.labels.astype(np.int32)
+    return block

@@ -1,25 +1,23 @@
 """Rows of arrays and tables in blocks, with all that models and chains need to know of them before they start."""
 
-import functools
 import uuid
 from typing import Any
 
 import numpy as np
 
-from pymc_nrm.common.checks import check_count, numeric_array
+from pymc_nrm.common.checks import check_count
 from pymc_nrm.common.processors import usable_cores
 from pymc_nrm.families.base import Centred, prepare_data
 from pymc_nrm.families.moments import center_near, grid_of
 from pymc_nrm.moves.chunks.blocks import Block, Preparation, no_changes
-from pymc_nrm.moves.chunks.engine import Engine
-from pymc_nrm.moves.chunks.exact_sums import quanta_of
-from pymc_nrm.moves.chunks.passes import gather_rows, largest_statistics, sum_clusters
+from pymc_nrm.moves.chunks.chain import measured_quanta
+from pymc_nrm.moves.chunks.engine import ClusterEngine, Engine
+from pymc_nrm.moves.chunks.passes import gather_rows, sum_clusters
+from pymc_nrm.moves.chunks.reading import ranges, read_source
 from pymc_nrm.partitions.chunked import Measured, Rows
 
 __all__ = ["Chunks"]
 
-# A block has about this many numbers: large beside the work of a pass on a block, small beside the caches of a thread.
-_NUMBERS_PER_BLOCK = 2**18
 # Prepared rows are kept in memory if they take at most about this many bytes.
 _MOST_BYTES_KEPT = 2**31
 
@@ -53,10 +51,11 @@ class Chunks(Columns):
     Parameters
     ----------
     X : array_like or DataFrame, shape (n, d) or (n,)
-        An array, a memory map or an array of Zarr or of another library that gives NumPy arrays for slices of rows; or
-        a DataFrame with columns of numbers.  Missing values are NaN, where the family allows them.
+        An array, a memory map or an array of Zarr or of another library that gives NumPy arrays for slices of rows; a
+        DataFrame with columns of numbers; or a Dask array or DataFrame, whose partitions are the blocks.  Missing
+        values are NaN, where the family allows them.
     block_rows : int, optional
-        Rows of a block; by default about 260,000 numbers.
+        Rows of a block, by default so many that a block has about 260,000 numbers.
     n_followed : int
         Number of random rows whose labels results hold, all rows if there are fewer.
     n_sampled : int
@@ -65,6 +64,10 @@ class Chunks(Columns):
         Number of clusters that a draw may have; more of them end a run with an error.
     n_threads : int, optional
         Number of threads; by default all processors that the process may use.
+    client : distributed.Client, optional
+        Runs all passes over the rows as tasks of a Dask cluster, which keeps partitions of a Dask array or DataFrame,
+        and otherwise reads files: X must then be one of these, a memory map, or an array of Zarr.  Draws are those
+        without a client.
     seed : int
         Seed of the choice of followed and sampled rows.
 
@@ -80,7 +83,10 @@ class Chunks(Columns):
     Raises
     ------
     ValueError
-        If X has no rows or columns, a value is infinite or no number, or a number is not whole and positive.
+        If X has no rows or columns, a value is infinite or no number, a number is not whole and positive, or
+        ``block_rows`` is given for data that have partitions.
+    TypeError
+        If X does not have real numbers, or is in memory although there is a client.
 
     Examples
     --------
@@ -103,6 +109,7 @@ class Chunks(Columns):
         n_sampled: int = 20_000,
         max_clusters: int = 1000,
         n_threads: int | None = None,
+        client: Any = None,
         seed: int = 0,
     ) -> None:
         check_count("block_rows", block_rows, 1, optional=True)
@@ -111,18 +118,17 @@ class Chunks(Columns):
         check_count("max_clusters", max_clusters, 1)
         check_count("n_threads", n_threads, 1, optional=True)
         check_count("seed", seed, 0)
-        shape, columns, read = _reader(X)
-        self.d = 1 if len(shape) == 1 else shape[1]
-        columns = [str(place) for place in range(self.d)] if columns is None else columns
-        self.n, self.columns, self.key, self.max_clusters = shape[0], columns, uuid.uuid4().hex, max_clusters
-        self._chunks, self._places = self, list(range(self.d))
-        size = max(1, _NUMBERS_PER_BLOCK // self.d) if block_rows is None else block_rows
-        kept = 8 * self.n * self.d <= _MOST_BYTES_KEPT
-        self.rows_of_block, firsts = size, range(0, self.n, size)
-        blocks = [
-            Block(first, min(size, self.n - first), functools.partial(read, first, size), kept) for first in firsts
-        ]
-        self.engine = Engine(blocks, usable_cores() if n_threads is None else n_threads)
+        source = read_source(X, client, block_rows)
+        self.columns, self.d, self.max_clusters = source.columns, len(source.columns), max_clusters
+        self.key, self._chunks, self._places = uuid.uuid4().hex, self, list(range(self.d))
+        firsts = np.concatenate([[0], np.cumsum(source.lengths)]).tolist()
+        self.n = firsts.pop()
+        kept = client is None and 8 * self.n * self.d <= _MOST_BYTES_KEPT
+        blocks = [Block(*each, kept) for each in zip(firsts, source.lengths, source.reads, strict=True)]
+        if client is None:
+            self.engine = Engine(blocks, usable_cores() if n_threads is None else n_threads)
+        else:
+            self.engine = ClusterEngine(client, [block.unread() for block in blocks], source.reads)
         self._low, self._high = self._ranges()
         rng = np.random.default_rng(seed)
         n_sampled = min(self.n, max(n_sampled, n_followed))
@@ -132,7 +138,7 @@ class Chunks(Columns):
         self.sample_values = self.engine.run(gather_rows, (no_changes(1), self.sample, self.d))[1]
 
     def __repr__(self):
-        return f"Chunks of {self.n:,} rows and {self.d} columns in {self.n_blocks} blocks"
+        return f"Chunks of {self.n:,} rows and {self.d} columns in {self.engine.n_blocks} blocks"
 
     def __getitem__(self, columns):
         """Return some of the columns, by name: those of one mixture, where several share a partition."""
@@ -142,33 +148,15 @@ class Chunks(Columns):
             raise KeyError(f"columns must be some of {self.columns}; got {columns!r}")
         return Columns(self, [self.columns.index(name) for name in names])
 
-    @property
-    def n_blocks(self):
-        """Number of blocks."""
-        return len(self.engine.blocks)
-
-    def values(self):
-        """Iterate over the blocks: the number of their first row, and the values (m, d) of their rows."""
-        return ((block.first, block.read()) for block in self.engine.blocks)
+    def each(self, one_pass, message):
+        """Iterate over what a function of a block and a message returns, block by block."""
+        return self.engine.each(one_pass, message)
 
     def _ranges(self):
         """Least and largest value of each column, of which none may be infinite."""
         low, high = np.full(self.d, np.inf), np.full(self.d, -np.inf)
-        for block in self.engine.blocks:
-            values = block.read()
-            if values.shape != (block.n, self.d):
-                raise ValueError(
-                    f"X must have {self.d} columns in all rows; rows {block.first} to {block.first + block.n - 1} have "
-                    f"shape {values.shape}"
-                )
-            infinite = np.isinf(values)
-            if infinite.any():
-                row, column = (int(k) for k in np.argwhere(infinite)[0])
-                raise ValueError(
-                    f"X must be finite; got {values[row, column]} in row {block.first + row}, column "
-                    f"{self.columns[column]!r}"
-                )
-            low, high = np.fmin(low, np.fmin.reduce(values)), np.fmax(high, np.fmax.reduce(values))
+        for block_low, block_high in self.engine.each(ranges, self.columns):
+            low, high = np.fmin(low, block_low), np.fmax(high, block_high)
         empty = ~np.isfinite(low)
         if empty.any():
             raise ValueError(f"column {self.columns[int(empty.argmax())]!r} of X has no values: all are NaN")
@@ -183,29 +171,7 @@ class Chunks(Columns):
             center = center_near(np.nanmedian(values, axis=0), np.maximum(np.abs(low), np.abs(high)))
             grid = grid_of(self.n, np.maximum(np.abs(low - center), np.abs(high - center)))
         preparation = Preparation(family, center, grid, places)
-        quanta = quanta_of(self.engine.largest(largest_statistics, preparation), self.n)
+        self.engine.reset()
+        quanta = measured_quanta(self.engine, preparation)
         _, sums = self.engine.run(sum_clusters, (no_changes(1), preparation, quanta, 1))
         return Measured(preparation, quanta, sums[0])
-
-
-def _reader(X):
-    """Shape, names of columns if there are any, and a function that reads rows."""
-    if hasattr(X, "iloc") and hasattr(X, "columns"):
-        names = [str(name) for name in X.columns]
-        for name, kind in zip(X.columns, X.dtypes, strict=True):
-            numeric_array(f"column {name!r} of X", X[name].iloc[:1] if kind.kind in "biuf" else X[name])
-        shape, slice_of = X.shape, lambda first, last: X.iloc[first:last]
-    else:
-        names = None
-        if not hasattr(X, "shape"):
-            X = numeric_array("X", X)
-        shape, slice_of = tuple(X.shape), lambda first, last: X[first:last]
-    if len(shape) not in (1, 2) or 0 in shape:
-        raise ValueError(f"X must have at least one row and one column, shape (n, d) or (n,); got shape {shape}")
-
-    def read(first, size):
-        last = min(first + size, shape[0])
-        values = numeric_array(f"rows {first} to {last - 1} of X", slice_of(first, last))
-        return np.ascontiguousarray(values.reshape(len(values), -1), dtype="float64")
-
-    return shape, names, read
