@@ -9,6 +9,7 @@ from pymc_nrm.common.pymc_internals import default_chains, naming_dead_chains
 from pymc_nrm.run.checkpoint_step import checkpointed_step
 from pymc_nrm.run.interruption import interrupts_outside_of_conversions
 from pymc_nrm.run.storage import ChainTrace
+from pymc_nrm.steps.chunked_sampler import clusters_are_kept
 
 
 def on_usable_cores(kwargs):
@@ -27,7 +28,7 @@ def run_pymc(draws, model, **kwargs):
 
 def run_chains(storage, checkpoints=None, **kwargs):
     """Sample chains on this machine, and return the record of what they kept."""
-    step = None
+    step, token = None, clusters_are_kept.set(True)
     if checkpoints is not None:
         step, kwargs = checkpointed_step(checkpoints, storage.model, kwargs)
     try:
@@ -44,6 +45,7 @@ def run_chains(storage, checkpoints=None, **kwargs):
                 **kwargs,
             )
     finally:
+        clusters_are_kept.reset(token)
         if step is not None:
             step.close()
     report = trace.report

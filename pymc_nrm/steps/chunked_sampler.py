@@ -1,5 +1,6 @@
 """The step that samples a partition of rows in chunks."""
 
+import contextvars
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,10 @@ from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_L
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics
 
-__all__ = ["ChunkedSampler"]
+__all__ = ["ChunkedSampler", "clusters_are_kept"]
 
+# Whether a run keeps what the step reports of clusters.
+clusters_are_kept = contextvars.ContextVar("clusters_are_kept", default=False)
 # Tables of weights of Gibbs type, to rounding.
 _LARGEST_DEVIATION = 1e-6
 # More jumps than this above the level take longer than the rows.
@@ -205,6 +208,11 @@ class ChunkedSampler(BlockedStep):
         cluster_weights(law, family, chain.clusters.counts, chain.statistics())
 
     def setup_chain(self, rng, tune, draws):
+        if not clusters_are_kept.get():
+            raise ValueError(
+                f"draws of {self._partition!r}, a partition of rows in chunks, are kept by nrm.sample, without trace "
+                "and return_inferencedata; pm.sample would keep the sizes of clusters alone"
+            )
         super().setup_chain(rng, tune, draws)
         self._values.refresh()
         self._n_draws = 0

@@ -10,6 +10,7 @@ import pytest
 from chunk_cases import FAMILIES, MEASURES
 
 import pymc_nrm as nrm
+from pymc_nrm.moves.chunks import engine
 from pymc_nrm.moves.chunks.passes import rounded_rows
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
 from pymc_nrm.testing import exact_posterior, largest_z, z_scores
@@ -147,6 +148,8 @@ def test_errors_of_models():
         nrm.Mixture("x", z, family, observed=rows)
         with pytest.raises(ValueError, match="cores must be 1"):
             nrm.sample(10, cores=2)
+        with pytest.raises(ValueError, match=r"kept by nrm\.sample"):
+            pm.sample(10, chains=1, progressbar=False)
         with pytest.raises(ValueError, match="initvals.*must be None"):
             nrm.sample(10, initvals={"z": np.zeros(8)})
 
@@ -225,7 +228,8 @@ def test_partitions_and_files_give_the_same_draws(tmp_path):
         assert np.array_equal(results[0]["clusters"]["x"], result["clusters"]["x"])
 
 
-def test_a_cluster_gives_the_same_draws(tmp_path):
+def test_a_cluster_gives_the_same_draws(monkeypatch):
+    monkeypatch.setattr(engine, "_PASSES_BETWEEN_RESTARTS", 7)
     distributed, dask_array = pytest.importorskip("distributed"), pytest.importorskip("dask.array")
     rng = np.random.default_rng(3)
     X = rng.normal(size=(700, 1)) + 5.0 * rng.integers(0, 4, size=(700, 1))
