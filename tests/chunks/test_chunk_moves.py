@@ -38,15 +38,9 @@ def all_moves(chain, rng, law):
     redraw_rows(chain, rng, law, 2)
 
 
-MOVES = {
-    "labels": relabel_all,
-    "births": some_births,
-    "splits": some_splits,
-    "moments": some_moments,
-    "all": all_moves,
-}
+MOVES = {"labels": relabel_all, "births": some_births, "splits": some_splits, "all": all_moves}
 # Labels alone mix slowly: draws that ignore jumps show in this many sweeps, and not in a quarter of them.
-N_SWEEPS = {"labels": 16_000, "births": 4000, "splits": 6000, "moments": 40_000, "all": 4000}
+N_SWEEPS = {"labels": 16_000, "births": 4000, "splits": 6000, "all": 4000}
 # One family, so that its kernels are compiled once.
 QUICK = {("labels", "ngg", "gamma"), ("all", "ngg", "gamma")}
 CASES = [
@@ -70,7 +64,7 @@ def flows_from_exact_draws(move, measure, family, n_steps):
     starts, ends = rng.choice(len(partitions), n_steps, p=probabilities), []
     for start in starts:
         set_labels(chain, partitions[start])
-        ends.append(run(chain, MEASURES[measure], MOVES[move], 1, seed=rng)[0, 0])
+        ends.append(run(chain, MEASURES[measure], move, 1, seed=rng)[0, 0])
     flows = np.zeros((len(partitions),) * 2)
     np.add.at(flows, (starts, partition_index(np.array(ends), partitions)), 1)
     return flows, partitions, probabilities
@@ -79,11 +73,12 @@ def flows_from_exact_draws(move, measure, family, n_steps):
 @pytest.mark.parametrize(
     ("move", "measure", "family", "n_steps"),
     [
-        ("splits", "ngg", "gamma", 4000),
-        ("moments", "ngg", "gamma", 4000),
+        (some_splits, "ngg", "gamma", 4000),
+        (some_moments, "ngg", "gamma", 6000),
+        # Moves that sum out labels change few partitions of a few items, so that their law takes many steps to see.
         *[
-            pytest.param("moments", measure, family, 100_000, marks=SLOW)
-            for measure, family in [("ngg", "gamma"), ("dirichlet", "wishart"), ("pitman_yor", "categorical")]
+            pytest.param(some_moments, measure, family, 100_000, marks=SLOW)
+            for measure, family in zip([*MEASURES, "ngg", "pitman_yor"], FAMILIES, strict=True)
         ],
     ],
 )
@@ -96,7 +91,7 @@ def test_moves_from_exact_draws_keep_the_law_and_balance(move, measure, family, 
     total = flows + flows.T
     pairs = np.triu(total, 1) > 20
     balance_z = (flows - flows.T)[pairs] / np.sqrt(total[pairs])
-    assert len(balance_z) > 5
+    assert len(balance_z) > 3
     assert max(np.abs(law_z).max(), np.abs(balance_z).max()) < 4.5
     n_clusters = partitions.max(axis=1)
     up = flows[n_clusters[:, None] < n_clusters].sum()

@@ -139,7 +139,8 @@ def propose(chain, rng, law, anchors, clusters, apart):
             log_weights[k],
         )
     rows, two, no = chain.sample[anchors], np.full(m, 2), np.zeros(m, dtype=bool)
-    counts, sums, _ = scan(chain, Parts(clusters, two, ~no, no, rows, parameters, log_weights))
+    nothing = np.zeros(0, dtype=np.int64)
+    counts, sums, _, _ = scan(chain, Parts(clusters, two, ~no, no, rows, parameters, log_weights), nothing)
     for k in range(m):
         draw_halves(rng, law, family, counts[k], chain.statistics(sums[k]), parameters[k], log_weights[k])
-    return scan(chain, Parts(clusters, two, ~apart, no, rows, parameters, log_weights))
+    return scan(chain, Parts(clusters, two, ~apart, no, rows, parameters, log_weights), nothing)[:3]

@@ -1,19 +1,19 @@
 """Splits and merges of disjoint sets of clusters with labels summed out, by parameters whose moments match.
 
-Two or more anchors are drawn without looking at labels; S is the union of their clusters.  If all are in one cluster, a
-split gives each anchor a part of its own; if all are apart, a merge makes S one cluster; otherwise S stays as it is.
+Some rows, the probes, are drawn without looking at labels; S is the union of their clusters.  If it is one cluster, a
+split into k parts is proposed, with probability P(k), and refused unless every part has a probe.  If there are k
+clusters, a merge makes S one cluster.
 
-The divided state is extended by weights w of its parts, from a Dirichlet distribution with parameters ``n_c - sigma``,
-and by parameters theta_c from their posteriors, with joint density r.  The state of one cluster is extended by theta
-from its posterior, and by weights and variables that turn theta into parameters of parts: this gives w and the theta_c
-a density g (``families/moment_split.py``).  Given them, a split draws the label of every row but the anchors, with
-probability ``w f(x) / sum w f(x)``, in all with probability q.  It is accepted with probability ``min(1, R)`` and a
-merge with ``min(1, 1 / R)``, where ``R = prod L(c) r / (L(S) g q)`` and L is the target of a cluster given u.
+The divided state is extended by a random order of its parts, by their weights w from a Dirichlet distribution with
+parameters ``n_c - sigma``, and by parameters theta_c from their posteriors, with joint density r.  The state of one
+cluster is extended by theta from its posterior, and by weights and variables that turn theta into parameters of parts,
+which gives w and the theta_c a density g (``families/moment_split.py``).  Given them, a split draws the label of every
+row with probability ``w f(x) / sum w f(x)``, in all with probability q.  It is accepted with probability ``min(1, R)``,
+a merge with ``min(1, 1 / R)``, where ``R = prod L(c) r / (L(S) g q P(k))`` and L is the target of a cluster given u.
 
 Labels cancel.  With h the prior density of parameters, ``prod L(c) r`` is the product of all ``h(theta_c)``, of weights
 and densities of the rows given their labels, and of powers of w; rows and q together are the density M of the rows with
-labels summed out, but for anchors, which count for their own parts.  One pass over S gives M, whichever way the move
-goes.
+labels summed out.  One pass over S gives M, whichever way the move goes.
 """
 
 import math
@@ -33,8 +33,9 @@ from pymc_nrm.moves.chunks.scan import Parts, divide, scan
 
 __all__ = ["split_and_merge_by_moments"]
 
-# Weights of the parts of a split are from a Dirichlet distribution with this parameter.
-_SHAPE = 2.0
+# Weights of the parts of a split are from a Dirichlet distribution with this parameter; their number is one more than a
+# geometric variable with this probability.
+_SHAPE, _STOP = 2.0, 0.5
 
 
 @kernel
@@ -82,6 +83,8 @@ def log_ratio_without_rows(law, family, n, statistics, log_weights, parameters):
     n_parts = log_weights.shape[0]
     total = (n_parts - 1) * law.log_scale - log_rising_factorial(n - n_parts * law.sigma, (n_parts - 1) * law.sigma)
     total -= math.lgamma(n_parts * _SHAPE) - n_parts * math.lgamma(_SHAPE)
+    # The order of the parts, and the law of their number.
+    total -= math.lgamma(n_parts + 1.0) + math.log(_STOP) + (n_parts - 2) * math.log(1.0 - _STOP)
     no_data = np.zeros(statistics_size(family))
     for c in range(n_parts):
         total -= (law.sigma + _SHAPE) * log_weights[c]
@@ -96,40 +99,30 @@ def log_ratio_without_rows(law, family, n, statistics, log_weights, parameters):
     return total - log_marginal(family, statistics) - log_parameter_density(family, statistics, rest)
 
 
-def anchors_near(rng, points, n_anchors):
-    """Rows among the nearest ones of a row, of random number, from the data alone."""
+def draw_probes(rng, points):
+    """Some of the nearest rows of a row, of random numbers, from the data alone."""
     n = len(points)
-    pivot = int(rng.integers(n))
-    n_near = max(n_anchors, int(n * 0.5 ** rng.integers(max(1, int(math.log2(n))))))
+    pivot, n_near, n_probes = int(rng.integers(n)), *(2 + np.sort(n ** rng.random(2) - 1.0)[::-1]).astype(int)
     distances = ((points - points[pivot]) ** 2).sum(axis=1)
-    distances[pivot] = -1.0
-    near = np.argpartition(distances, n_near - 1)[:n_near]
-    others = near[near != pivot]
-    return np.append(pivot, rng.choice(others, n_anchors - 1, replace=False))
+    near = np.argpartition(distances, min(n_near, n) - 1)[:n_near]
+    return rng.choice(near, min(n_probes, n), replace=False, shuffle=False)
 
 
 def disjoint_sets(rng, points, labels, n_sets):
-    """Anchors (m, k), places in the sample, their clusters (m, k), and their numbers (m,); -1 behind the last ones.
-
-    Clusters of a set are all different, or one.
-    """
-    anchors, clusters, sizes, taken = [], [], [], set()
-    most = min(LANES, len(labels))
+    """Probes, arrays of places in the sample; clusters (m, k) in random order, -1 behind the last; numbers of parts."""
+    probes, clusters, n_parts, taken = [], [], [], set()
     for _ in range(n_sets):
-        n_anchors = min(1 + rng.geometric(0.5), most)
-        chosen = anchors_near(rng, points, n_anchors)
-        own = labels[chosen]
-        different = set(own.tolist())
-        if taken & different:
-            continue
-        # Sets of which some anchors are together are taken as well, so that they are left alone in both directions.
-        taken |= different
-        if len(different) in (1, n_anchors):
-            anchors.append(np.append(chosen, np.full(LANES - n_anchors, -1)))
-            clusters.append(np.append(own[: len(different)], np.full(LANES - len(different), -1)))
-            sizes.append(n_anchors)
-    width = max(sizes, default=0)
-    return np.array(anchors)[..., :width], np.array(clusters)[..., :width], np.array(sizes, dtype=np.int64)
+        rows, size = draw_probes(rng, points), 1 + rng.geometric(_STOP)
+        different = rng.permutation(np.unique(labels[rows]))
+        if not taken.intersection(different.tolist()):
+            # Sets of too many clusters are left alone in both directions.
+            taken.update(different.tolist())
+            size = size if len(different) == 1 else len(different)
+            if size <= min(LANES, len(rows)):
+                probes.append(rows)
+                clusters.append(np.append(different, np.full(LANES - len(different), -1)))
+                n_parts.append(size)
+    return probes, np.array(clusters)[..., : max(n_parts, default=0)], np.array(n_parts, dtype=np.int64)
 
 
 def split_and_merge_by_moments(chain, rng, law, n_sets):
@@ -142,15 +135,14 @@ def split_and_merge_by_moments(chain, rng, law, n_sets):
     if len(labels) < 2 or any(lacking(type(one), MOMENT_SPLIT) for one in unfolded(family)):
         return 0, 0
     points = features(chain.sample_data, np.random.default_rng(0))
-    anchors, clusters, sizes = disjoint_sets(rng, points, labels, n_sets)
-    if not len(sizes):
+    probes, clusters, n_parts = disjoint_sets(rng, points, labels, n_sets)
+    if not probes:
         return 0, 0
-    m, k = clusters.shape
-    log_uniforms = -rng.standard_exponential(m)
-    apart = clusters[:, 1] >= 0
-    log_weights, parameters = np.full((m, k), -np.inf), np.zeros((m, k, parameters_size(family)))
-    log_ratio, least = np.empty(m), np.zeros(m)
-    for i, size in enumerate(sizes):
+    log_uniforms, apart = -rng.standard_exponential(len(probes)), clusters[:, 1] >= 0
+    log_weights = np.full(clusters.shape, -np.inf)
+    parameters = np.zeros((*clusters.shape, parameters_size(family)))
+    log_ratio, least = np.empty(len(probes)), np.full(len(probes), -np.inf)
+    for i, size in enumerate(n_parts):
         own = clusters[i, : size if apart[i] else 1]
         statistics, row = chain.statistics(sums[own]), (log_weights[i, :size], parameters[i, :size])
         if apart[i]:
@@ -163,16 +155,17 @@ def split_and_merge_by_moments(chain, rng, law, n_sets):
     tried = np.where(apart, log_uniforms < -log_ratio - least, np.isfinite(log_ratio))
     if not tried.any():
         return 0, 0
-    anchors, clusters, sizes, apart, log_uniforms, log_ratio, log_weights, parameters = (
-        x[tried] for x in (anchors, clusters, sizes, apart, log_uniforms, log_ratio, log_weights, parameters)
+    probes = [rows for rows, one in zip(probes, tried, strict=True) if one]
+    clusters, n_parts, apart, log_uniforms, log_ratio, log_weights, parameters = (
+        x[tried] for x in (clusters, n_parts, apart, log_uniforms, log_ratio, log_weights, parameters)
     )
-    rows = np.where(anchors < 0, -1, chain.sample[anchors])
-    summed = np.ones(len(sizes), dtype=bool)
-    new_counts, new_sums, log_density = scan(
-        chain, Parts(clusters, sizes, ~apart, summed, rows, parameters, log_weights)
-    )
+    none, summed = np.full(clusters.shape, -1), np.ones(len(probes), dtype=bool)
+    parts = Parts(clusters, n_parts, ~apart, summed, none, parameters, log_weights)
+    asked = np.unique(np.concatenate(probes))
+    new_counts, new_sums, log_density, sides = scan(chain, parts, chain.sample[asked])
     log_ratio += log_density
+    probed = [len(np.unique(sides[np.searchsorted(asked, rows)])) for rows in probes]
     # The logarithm of an impossible density is NaN, and all comparisons are false.
-    accepted = log_uniforms < np.where(apart, -log_ratio, log_ratio)
+    accepted = (log_uniforms < np.where(apart, -log_ratio, log_ratio)) & (apart | (probed == n_parts))
     divide(chain, clusters, accepted & ~apart, accepted & apart, new_counts, new_sums)
     return int((accepted & ~apart).sum()), int((accepted & apart).sum())

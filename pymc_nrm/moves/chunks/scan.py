@@ -111,8 +111,8 @@ def scan_rows(labels, sides, first, family, data, parts, n_clusters, draw, quant
 
 
 def scan_parts(block, message):
-    """Draw or weigh parts; return counts and sums of those drawn, and words of sums of logarithms."""
-    changes, preparation, quanta, parts, n_clusters, draw, digits = message
+    """Draw or weigh parts; return counts and sums of those drawn, words of sums of logarithms, and parts of rows."""
+    changes, preparation, quanta, parts, n_clusters, draw, digits, asked = message
     block.begin(changes)
     shape, size = parts.log_weights.shape, len(quanta.quantum)
     counts, sums = np.zeros(shape, dtype=np.int64), np.zeros((*shape, size), dtype=np.int64)
@@ -121,15 +121,20 @@ def scan_parts(block, message):
     family, first = preparation.family, block.first
     right = scan_rows(labels, sides, first, family, data, parts, n_clusters, draw, quanta, digits, counts, sums, words)
     check_bounds(right, block)
-    return counts, sums, words
+    found, own = np.zeros(len(asked), dtype=np.int64), block.own(asked)
+    found[own] = sides[asked[own] - first]
+    return counts, sums, words, found
 
 
-def scan(chain, parts):
-    """One pass: counts (m, k) and sums (m, k, size) of parts that were drawn, and sums of logarithms (m,)."""
+def scan(chain, parts, asked):
+    """One pass: counts (m, k) and sums (m, k, size) of parts that were drawn, sums of logarithms (m,), and the parts
+    of rows, which are asked for by increasing numbers.
+    """
     n_clusters, digits = len(chain.clusters.counts), logarithm_digits(chain.n)
-    message = (chain.take_changes(), chain.preparation, chain.quanta, parts, n_clusters, chain.next_call(), digits)
-    counts, sums, words = chain.engine.run(scan_parts, message)
-    return counts, sums, logarithm_value(words, digits)
+    preparation, quanta, call = chain.preparation, chain.quanta, chain.next_call()
+    message = (chain.take_changes(), preparation, quanta, parts, n_clusters, call, digits, asked)
+    counts, sums, words, sides = chain.engine.run(scan_parts, message)
+    return counts, sums, logarithm_value(words, digits), sides
 
 
 def divide(chain, clusters, split, merged, new_counts, new_sums):
