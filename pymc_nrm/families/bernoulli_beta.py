@@ -12,6 +12,7 @@ from pymc_nrm.families.base import Dense, Hyperparameter, conjugate_family, segm
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import add_row
 from pymc_nrm.families.learned import Hyperpriors, shared_text
+from pymc_nrm.families.moment_split import join_probabilities, log_beta_density, split_probabilities
 from pymc_nrm.kernels.special import digamma, log_rising_factorial, symbolic_log_rising_factorial
 
 
@@ -182,6 +183,32 @@ class BernoulliBeta(NamedTuple):
         d = self.alpha.shape[0]
         for j in range(d):
             parameters[j] = rng.beta(self.alpha[j] + statistics[j], self.beta[j] + statistics[d + j])
+
+    def log_parameter_density(self, statistics, parameters):
+        d = self.alpha.shape[0]
+        total = 0.0
+        for j in range(d):
+            a, b = self.alpha[j] + statistics[j], self.beta[j] + statistics[d + j]
+            total += log_beta_density(parameters[j], 1.0 - parameters[j], a, b)
+        return total
+
+    def split_parameters(self, parameters, p, q, rng, first, second):
+        alpha, levels, one, other = np.empty(2), np.empty(2), np.empty(2), np.empty(2)
+        for j in range(parameters.shape[0]):
+            alpha[0], alpha[1] = self.alpha[j], self.beta[j]
+            levels[0], levels[1] = parameters[j], 1.0 - parameters[j]
+            split_probabilities(levels, alpha, p, q, rng, one, other)
+            first[j], second[j] = one[0], other[0]
+
+    def join_parameters(self, p, q, first, second, parameters):
+        alpha, levels, one, other = np.empty(2), np.empty(2), np.empty(2), np.empty(2)
+        total = 0.0
+        for j in range(parameters.shape[0]):
+            alpha[0], alpha[1] = self.alpha[j], self.beta[j]
+            one[0], one[1], other[0], other[1] = first[j], 1.0 - first[j], second[j], 1.0 - second[j]
+            total += join_probabilities(alpha, p, q, one, other, levels)
+            parameters[j] = levels[0]
+        return total
 
     def draw_item(self, parameters, rng, item, values):
         for j in range(values.shape[0]):

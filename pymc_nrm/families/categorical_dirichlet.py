@@ -15,9 +15,10 @@ from pymc_nrm.families.affinities import categorical_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, add_item, cache_size, conjugate_family
 from pymc_nrm.families.components import write_logarithms
-from pymc_nrm.families.conjugate import draw_dirichlet, log_marginal
+from pymc_nrm.families.conjugate import draw_dirichlet, log_dirichlet_density, log_marginal
 from pymc_nrm.families.fast import add_row
 from pymc_nrm.families.learned import Hyperpriors, shared_text
+from pymc_nrm.families.moment_split import join_probabilities, split_probabilities
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import digamma, log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
@@ -258,6 +259,28 @@ class CategoricalDirichlet(NamedTuple):
         for j in range(d):
             row = slice(j * width, (j + 1) * width)
             draw_dirichlet(rng, self.alpha[j] + statistics[row], parameters[row])
+
+    def log_parameter_density(self, statistics, parameters):
+        d, width = self.alpha.shape
+        total = 0.0
+        for j in range(d):
+            row = slice(j * width, (j + 1) * width)
+            total += log_dirichlet_density(self.alpha[j], statistics[row], parameters[row])
+        return total
+
+    def split_parameters(self, parameters, p, q, rng, first, second):
+        d, width = self.alpha.shape
+        for j in range(d):
+            row = slice(j * width, (j + 1) * width)
+            split_probabilities(parameters[row], self.alpha[j], p, q, rng, first[row], second[row])
+
+    def join_parameters(self, p, q, first, second, parameters):
+        d, width = self.alpha.shape
+        total = 0.0
+        for j in range(d):
+            row = slice(j * width, (j + 1) * width)
+            total += join_probabilities(self.alpha[j], p, q, first[row], second[row], parameters[row])
+        return total
 
     def draw_item(self, parameters, rng, item, values):
         d, width = self.alpha.shape

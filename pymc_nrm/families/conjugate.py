@@ -1,5 +1,7 @@
 """What a conjugate family has besides its predictive density: the marginal of a cluster and draws of its parameters."""
 
+import math
+
 import numpy as np
 
 from pymc_nrm.families.base import Centred
@@ -44,6 +46,12 @@ def draw_parameters(family, statistics, rng, parameters):
 
 
 @generic
+def log_parameter_density(family, statistics, parameters):
+    """Log density of the parameters of a cluster, a row of :func:`draw_parameters`, given its statistics."""
+    raise NotImplementedError
+
+
+@generic
 def draw_item(family, parameters, rng, item, values):
     """Draw the data of one item given the parameters of its cluster and write them into ``values``, shape (d,)."""
     raise NotImplementedError
@@ -75,3 +83,15 @@ def draw_dirichlet(rng, concentration, probabilities):
         total += probabilities[i]
     for i in range(concentration.shape[0]):
         probabilities[i] /= total
+
+
+@kernel
+def log_dirichlet_density(alpha, counts, probabilities):
+    """Log density of a Dirichlet distribution of parameter alpha + counts; entries of alpha 0 are left out."""
+    total = mass = 0.0
+    for k in range(alpha.shape[0]):
+        if alpha[k] > 0.0:
+            a = alpha[k] + counts[k]
+            mass += a
+            total += (a - 1.0) * math.log(probabilities[k]) - math.lgamma(a)
+    return total + math.lgamma(mass)

@@ -11,9 +11,10 @@ from pytensor.graph.basic import Constant
 from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
 from pymc_nrm.families.base import Hyperparameter, add_item, cache_size, conjugate_family
 from pymc_nrm.families.components import write_logarithms
-from pymc_nrm.families.conjugate import draw_dirichlet
+from pymc_nrm.families.conjugate import draw_dirichlet, log_dirichlet_density
 from pymc_nrm.families.fast import add_log_rising_factorials, add_logarithms, multiply_rising_factorial
 from pymc_nrm.families.learned import Hyperpriors, shared_text
+from pymc_nrm.families.moment_split import join_probabilities, split_probabilities
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
@@ -243,6 +244,15 @@ class MultinomialDirichlet(NamedTuple):
 
     def draw_parameters(self, statistics, rng, parameters):
         draw_dirichlet(rng, self.alpha + statistics[: self.alpha.shape[0]], parameters)
+
+    def log_parameter_density(self, statistics, parameters):
+        return log_dirichlet_density(self.alpha, statistics, parameters)
+
+    def split_parameters(self, parameters, p, q, rng, first, second):
+        split_probabilities(parameters, self.alpha, p, q, rng, first, second)
+
+    def join_parameters(self, p, q, first, second, parameters):
+        return join_probabilities(self.alpha, p, q, first, second, parameters)
 
     def draw_item(self, parameters, rng, item, values):
         # Each entry is binomial given the earlier ones.

@@ -10,7 +10,8 @@ from pymc_nrm.families.base import (
     statistics_size,
 )
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
-from pymc_nrm.families.conjugate import draw_item, draw_parameters, parameters_size
+from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_parameter_density, parameters_size
+from pymc_nrm.families.moment_split import join_parameters, split_parameters
 from pymc_nrm.kernels.generic import lacking
 
 # What every family must define.
@@ -22,6 +23,9 @@ ITEMS = (*PARAMETERS, draw_item)
 
 # What weighs an item under many components at once.
 COMPONENT_PANEL = (component_panel, write_component, add_component_densities)
+
+# What splits and merges need if labels are summed out.
+MOMENT_SPLIT = (log_parameter_density, split_parameters, join_parameters)
 
 
 def is_family(value):

@@ -24,6 +24,7 @@ from pymc_nrm.families.moments import (
     symbolic_log_growth,
     symbolic_shrinkage,
 )
+from pymc_nrm.families.normal_split import join_normal, split_normal
 from pymc_nrm.families.sample_covariance import feature_moments
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES, log_above_one
@@ -314,6 +315,36 @@ class NormalGamma(NamedTuple):
             variance = beta_n / rng.standard_gamma(alpha_n)
             parameters[j] = mean + math.sqrt(variance / kappa_n) * rng.standard_normal()
             parameters[d + j] = variance
+
+    def log_parameter_density(self, statistics, parameters):
+        d = self.mu.shape[0]
+        total = 0.0
+        for j in range(d):
+            kappa_n, alpha_n = self.kappa[j] + statistics[j], self.alpha[j] + 0.5 * statistics[j]
+            inverse_count, shrinkage = pooling_weights(self.kappa[j], statistics[j])
+            mean, beta_n = posterior_location_scale(self, statistics, j, inverse_count, shrinkage)
+            variance, shift = parameters[d + j], parameters[j] - mean
+            total += alpha_n * math.log(beta_n) - math.lgamma(alpha_n) + 0.5 * (math.log(kappa_n) - _LOG_2_PI)
+            total -= (alpha_n + 1.5) * math.log(variance) + (beta_n + 0.5 * kappa_n * shift * shift) / variance
+        return total
+
+    def split_parameters(self, parameters, p, q, rng, first, second):
+        d = self.mu.shape[0]
+        whole, one, other = np.empty(2), np.empty(2), np.empty(2)
+        for j in range(d):
+            whole[0], whole[1] = parameters[j], parameters[d + j]
+            split_normal(whole, p, q, rng, one, other)
+            first[j], first[d + j], second[j], second[d + j] = one[0], one[1], other[0], other[1]
+
+    def join_parameters(self, p, q, first, second, parameters):
+        d = self.mu.shape[0]
+        whole, one, other = np.empty(2), np.empty(2), np.empty(2)
+        total = 0.0
+        for j in range(d):
+            one[0], one[1], other[0], other[1] = first[j], first[d + j], second[j], second[d + j]
+            total += join_normal(p, q, one, other, whole)
+            parameters[j], parameters[d + j] = whole[0], whole[1]
+        return total
 
     def draw_item(self, parameters, rng, item, values):
         d = values.shape[0]

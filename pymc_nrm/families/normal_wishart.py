@@ -21,6 +21,7 @@ from pymc_nrm.families.moments import (
     check_shape,
     symbolic_shrinkage,
 )
+from pymc_nrm.families.normal_split import join_normal, normal_wishart_log_density, split_normal
 from pymc_nrm.families.sample_covariance import sample_moments
 from pymc_nrm.families.scatter import log_determinants
 from pymc_nrm.families.wishart_rows import (
@@ -360,6 +361,15 @@ class NormalWishart(NamedTuple):
 
     def draw_parameters(self, statistics, rng, parameters):
         draw_mean_and_covariance(self, statistics, rng, parameters)
+
+    def log_parameter_density(self, statistics, parameters):
+        return normal_wishart_log_density(self, statistics, parameters)
+
+    def split_parameters(self, parameters, p, q, rng, first, second):
+        split_normal(parameters, p, q, rng, first, second)
+
+    def join_parameters(self, p, q, first, second, parameters):
+        return join_normal(p, q, first, second, parameters)
 
     def draw_item(self, parameters, rng, item, values):
         d = values.shape[0]

@@ -13,6 +13,7 @@ from pymc_nrm.families.components import write_logarithms
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import add_log_rising_factorials, add_logarithms, multiply_rising_factorial
 from pymc_nrm.families.learned import Hyperpriors, shared_text
+from pymc_nrm.families.moment_split import beta_shapes, draw_beta, log_beta_density
 from pymc_nrm.families.moments import symbolic_log_growth
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
@@ -227,6 +228,32 @@ class PoissonGamma(NamedTuple):
         d = self.alpha.shape[0]
         for j in range(d):
             parameters[j] = rng.standard_gamma(self.alpha[j] + statistics[j]) / (self.beta[j] + statistics[d])
+
+    def log_parameter_density(self, statistics, parameters):
+        d = self.alpha.shape[0]
+        total = 0.0
+        for j in range(d):
+            alpha, beta = self.alpha[j] + statistics[j], self.beta[j] + statistics[d]
+            total += alpha * math.log(beta) - math.lgamma(alpha)
+            total += (alpha - 1.0) * math.log(parameters[j]) - beta * parameters[j]
+        return total
+
+    # The first part has a share of the rate that is a beta variable of mean p, so that v is this share.
+    def split_parameters(self, parameters, p, q, rng, first, second):
+        for j in range(parameters.shape[0]):
+            a, b = beta_shapes(min(2.0, self.alpha[j]), p, q)
+            share, rest = draw_beta(rng, a, b)
+            first[j], second[j] = parameters[j] * share / p, parameters[j] * rest / q
+
+    def join_parameters(self, p, q, first, second, parameters):
+        total = 0.0
+        for j in range(parameters.shape[0]):
+            a, b = beta_shapes(min(2.0, self.alpha[j]), p, q)
+            one, other = p * first[j], q * second[j]
+            parameters[j] = one + other
+            total += log_beta_density(one / parameters[j], other / parameters[j], a, b)
+            total += math.log(p) + math.log(q) - math.log(parameters[j])
+        return total
 
     def draw_item(self, parameters, rng, item, values):
         for j in range(values.shape[0]):

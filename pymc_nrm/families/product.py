@@ -14,7 +14,13 @@ from pymc_nrm.families.base import (
     statistics_size,
 )
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
-from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size, restore_parameters
+from pymc_nrm.families.conjugate import (
+    draw_parameters,
+    log_marginal,
+    log_parameter_density,
+    parameters_size,
+    restore_parameters,
+)
 from pymc_nrm.families.fast import (
     add_log_predictives,
     log_predictive_without,
@@ -24,6 +30,7 @@ from pymc_nrm.families.fast import (
     write_panel,
 )
 from pymc_nrm.families.features import features
+from pymc_nrm.families.moment_split import join_parameters, split_parameters
 
 
 class Product(NamedTuple):
@@ -113,6 +120,21 @@ class Product(NamedTuple):
         draw_parameters(self.first, statistics[:size], rng, parameters[:split])
         draw_parameters(self.second, statistics[size:], rng, parameters[split:])
 
+    def log_parameter_density(self, statistics, parameters):
+        size, split = statistics_size(self.first), parameters_size(self.first)
+        first = log_parameter_density(self.first, statistics[:size], parameters[:split])
+        return first + log_parameter_density(self.second, statistics[size:], parameters[split:])
+
+    def split_parameters(self, parameters, p, q, rng, first, second):
+        split = parameters_size(self.first)
+        split_parameters(self.first, parameters[:split], p, q, rng, first[:split], second[:split])
+        split_parameters(self.second, parameters[split:], p, q, rng, first[split:], second[split:])
+
+    def join_parameters(self, p, q, first, second, parameters):
+        split = parameters_size(self.first)
+        total = join_parameters(self.first, p, q, first[:split], second[:split], parameters[:split])
+        return total + join_parameters(self.second, p, q, first[split:], second[split:], parameters[split:])
+
     def component_panel(self, n_columns):
         return component_panel(self.first, n_columns), component_panel(self.second, n_columns)
 
@@ -140,6 +162,11 @@ class ProductData(NamedTuple):
 def product(families):
     """Combine a list of families into one. Several become ``Product(families[0], Product(families[1], ...))``."""
     return _fold(Product, list(families))
+
+
+def unfolded(family):
+    """The families of a product, or the family itself, in a list."""
+    return [*unfolded(family.first), *unfolded(family.second)] if isinstance(family, Product) else [family]
 
 
 def product_data(data):

@@ -20,10 +20,7 @@ from pymc_nrm.families.components import add_component_densities, component_pane
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.moves.chunks.blocks import no_changes
-from pymc_nrm.moves.chunks.chain import Clusters
-from pymc_nrm.moves.chunks.exact_sums import logarithm_digits, logarithm_value
-from pymc_nrm.moves.chunks.scan import EVALUATE, SPLIT, Halves, scan_pairs
+from pymc_nrm.moves.chunks.scan import Parts, divide, scan
 
 __all__ = ["N_STEPS", "split_and_merge"]
 
@@ -141,37 +138,9 @@ def propose(chain, rng, law, anchors, clusters, apart):
             parameters[k],
             log_weights[k],
         )
-    drawn = np.full(m, SPLIT)
-    counts, sums, _ = scan(chain, Halves(clusters, drawn, chain.sample[anchors], parameters, log_weights))
+    rows, two, no = chain.sample[anchors], np.full(m, 2), np.zeros(m, dtype=bool)
+    nothing = np.zeros(0, dtype=np.int64)
+    counts, sums, _, _ = scan(chain, Parts(clusters, two, ~no, no, rows, parameters, log_weights), nothing)
     for k in range(m):
         draw_halves(rng, law, family, counts[k], chain.statistics(sums[k]), parameters[k], log_weights[k])
-    modes = np.where(apart, EVALUATE, SPLIT)
-    return scan(chain, Halves(clusters, modes, chain.sample[anchors], parameters, log_weights))
-
-
-def scan(chain, halves):
-    """One scan: counts, sums and log q."""
-    n_clusters, digits = len(chain.clusters.counts), logarithm_digits(chain.n)
-    message = (chain.take_changes(), chain.preparation, chain.quanta, halves, n_clusters, chain.next_call(), digits)
-    counts, sums, words = chain.engine.run(scan_pairs, message)
-    return counts, sums, logarithm_value(words, digits)
-
-
-def divide(chain, clusters, split, merged, new_counts, new_sums):
-    """Make accepted splits and merges: the second halves of splits are new clusters."""
-    counts, sums = chain.clusters
-    n, n_split = len(counts), int(split.sum())
-    changes = no_changes(n)
-    target = changes.target
-    counts = np.append(counts, new_counts[split, 1])
-    sums = np.concatenate([sums, new_sums[split, 1]])
-    first, second = clusters[split, 0], clusters[merged]
-    counts[first], sums[first] = new_counts[split, 0], new_sums[split, 0]
-    target[first, 1] = n + np.arange(n_split)
-    counts[second[:, 0]] += counts[second[:, 1]]
-    sums[second[:, 0]] += sums[second[:, 1]]
-    counts[second[:, 1]] = 0
-    target[second[:, 1]] = second[:, :1]
-    kept = counts > 0
-    names = np.cumsum(kept) - 1
-    chain.set(Clusters(counts[kept], sums[kept]), changes._replace(target=names[target]))
+    return scan(chain, Parts(clusters, two, ~apart, no, rows, parameters, log_weights), nothing)[:3]

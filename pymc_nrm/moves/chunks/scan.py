@@ -1,4 +1,4 @@
-"""The pass of splits and merges: rows of disjoint pairs of clusters draw their halves, or halves are evaluated."""
+"""The pass of splits and merges: rows of disjoint sets of clusters draw their parts, or are weighed under them."""
 
 from typing import Any, NamedTuple
 
@@ -7,23 +7,33 @@ import numpy as np
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.moves.chunks.blocks import Changes
+from pymc_nrm.moves.chunks.chain import Clusters
 from pymc_nrm.moves.chunks.counters import row_uniform
-from pymc_nrm.moves.chunks.exact_sums import add_logarithm, add_rounded, round_statistics
+from pymc_nrm.moves.chunks.exact_sums import (
+    add_logarithm,
+    add_rounded,
+    logarithm_digits,
+    logarithm_value,
+    round_statistics,
+)
 from pymc_nrm.moves.chunks.passes import check_bounds
 
-__all__ = ["EVALUATE", "SPLIT", "Halves", "scan_pairs"]
-
-# What a scan does with the rows of a pair: draw their halves, or evaluate the halves that are there.
-SPLIT, EVALUATE = 0, 1
+__all__ = ["Parts", "divide", "scan", "scan_parts"]
 
 
-class Halves(NamedTuple):
-    """Pairs of clusters and parameters of their halves: clusters (m, 2), the second -1 if there is one; modes (m,);
-    rows of the anchors (m, 2); parameters (m, 2, size) and logarithms of weights (m, 2).
+class Parts(NamedTuple):
+    """Sets of clusters and components of their parts, at most LANES.
+
+    Clusters (m, k), -1 behind the last one of a set; numbers of parts (m,); whether rows draw their parts (m,), or keep
+    those that are there; whether labels are summed out (m,); rows of the anchors of the parts (m, k); parameters (m, k,
+    size) and logarithms of weights (m, k).
     """
 
     clusters: Any
-    modes: Any
+    n_parts: Any
+    draws: Any
+    summed: Any
     anchors: Any
     parameters: Any
     log_weights: Any
@@ -45,38 +55,53 @@ def rows_by_cluster(labels, n_clusters):
 
 
 @kernel(inner_loop=True, threaded=True)
-def scan_rows(labels, sides, first, family, data, halves, n_clusters, draw, quanta, digits, counts, sums, words):
-    """Draw or evaluate the halves of the rows of disjoint pairs of clusters; False if a statistic is too large.
+def scan_rows(labels, sides, first, family, data, parts, n_clusters, draw, quanta, digits, counts, sums, words):
+    """Draw the parts of the rows of disjoint sets of clusters, or weigh them; False if a statistic is too large.
 
-    The anchors of a pair belong to its first and second half.  Shapes: ``counts`` (m, 2), ``sums`` (m, 2, size),
+    Anchors belong to their parts.  For other rows the sum has the logarithm of the density under all parts if labels
+    are summed out, otherwise of the probability of the part.  Shapes: ``counts`` (m, k), ``sums`` (m, k, size),
     ``words`` (m, 3); ``draw`` is the seed and the call of the numbers of rows.
     """
     seed, call = draw
     order, starts = rows_by_cluster(labels, n_clusters)
-    panel, values = component_panel(family, LANES), np.empty(LANES)
+    panel, values, weights = component_panel(family, LANES), np.empty(LANES), np.empty(LANES)
     memory, rounded = np.zeros(sums.shape[2]), np.empty(sums.shape[2], dtype=np.int64)
     right = True
-    for m in range(halves.modes.shape[0]):
-        draws = halves.modes[m] == SPLIT
-        for half in range(2):
-            write_component(family, halves.parameters[m, half], panel, half)
-        for here in range(2):
-            cluster = halves.clusters[m, here]
+    for m in range(parts.n_parts.shape[0]):
+        n_parts, draws, summed = parts.n_parts[m], parts.draws[m], parts.summed[m]
+        for part in range(n_parts):
+            write_component(family, parts.parameters[m, part], panel, part)
+        for here in range(parts.clusters.shape[1]):
+            cluster = parts.clusters[m, here]
             if cluster < 0:
-                continue
+                break
             for place in range(starts[cluster], starts[cluster + 1]):
                 i = order[place]
                 row = first + i
-                anchor = 0 if row == halves.anchors[m, 0] else 1 if row == halves.anchors[m, 1] else -1
-                side = here if anchor < 0 else anchor
-                if anchor < 0:
-                    values[0], values[1] = halves.log_weights[m, 0], halves.log_weights[m, 1]
+                side, is_anchor = here, False
+                for part in range(n_parts):
+                    if row == parts.anchors[m, part]:
+                        side, is_anchor = part, True
+                if summed or not is_anchor:
+                    for part in range(n_parts):
+                        values[part] = parts.log_weights[m, part]
                     add_component_densities(family, panel, data, i, LANES, values)
-                    larger = max(values[0], values[1])
-                    mix = larger + np.log1p(np.exp(min(values[0], values[1]) - larger))
-                    if draws:
-                        side = 1 if row_uniform(seed, call, 0, row) < np.exp(values[1] - mix) else 0
-                    add_logarithm(values[side] - mix, digits, words[m])
+                    largest, total = values[0], 0.0
+                    for part in range(1, n_parts):
+                        largest = max(largest, values[part])
+                    for part in range(n_parts):
+                        weights[part] = np.exp(values[part] - largest)
+                        total += weights[part]
+                    if draws and not is_anchor:
+                        side, threshold = 0, row_uniform(seed, call, 0, row) * total - weights[0]
+                        while threshold >= 0.0 and side < n_parts - 1:
+                            side += 1
+                            threshold -= weights[side]
+                    mix = largest + np.log(total)
+                    if not summed:
+                        add_logarithm(values[side] - mix, digits, words[m])
+                    else:
+                        add_logarithm(values[side] if is_anchor else mix, digits, words[m])
                 if draws:
                     sides[i] = side
                     counts[m, side] += 1
@@ -85,15 +110,55 @@ def scan_rows(labels, sides, first, family, data, halves, n_clusters, draw, quan
     return right
 
 
-def scan_pairs(block, message):
-    """Draw or evaluate halves; return counts and sums of those drawn, and words of log probabilities."""
-    changes, preparation, quanta, halves, n_clusters, draw, digits = message
+def scan_parts(block, message):
+    """Draw or weigh parts; return counts and sums of those drawn, words of sums of logarithms, and parts of rows."""
+    changes, preparation, quanta, parts, n_clusters, draw, digits, asked = message
     block.begin(changes)
-    m, size = len(halves.modes), len(quanta.quantum)
-    counts, sums = np.zeros((m, 2), dtype=np.int64), np.zeros((m, 2, size), dtype=np.int64)
-    words = np.zeros((m, 3), dtype=np.int64)
+    shape, size = parts.log_weights.shape, len(quanta.quantum)
+    counts, sums = np.zeros(shape, dtype=np.int64), np.zeros((*shape, size), dtype=np.int64)
+    words = np.zeros((shape[0], 3), dtype=np.int64)
     labels, sides, data = block.labels, block.sides, block.data(preparation)
     family, first = preparation.family, block.first
-    right = scan_rows(labels, sides, first, family, data, halves, n_clusters, draw, quanta, digits, counts, sums, words)
+    right = scan_rows(labels, sides, first, family, data, parts, n_clusters, draw, quanta, digits, counts, sums, words)
     check_bounds(right, block)
-    return counts, sums, words
+    found, own = np.zeros(len(asked), dtype=np.int64), block.own(asked)
+    found[own] = sides[asked[own] - first]
+    return counts, sums, words, found
+
+
+def scan(chain, parts, asked):
+    """One pass: counts (m, k) and sums (m, k, size) of parts that were drawn, sums of logarithms (m,), and the parts
+    of rows, which are asked for by increasing numbers.
+    """
+    n_clusters, digits = len(chain.clusters.counts), logarithm_digits(chain.n)
+    preparation, quanta, call = chain.preparation, chain.quanta, chain.next_call()
+    message = (chain.take_changes(), preparation, quanta, parts, n_clusters, call, digits, asked)
+    counts, sums, words, sides = chain.engine.run(scan_parts, message)
+    return counts, sums, logarithm_value(words, digits), sides
+
+
+def divide(chain, clusters, split, merged, new_counts, new_sums):
+    """Make accepted splits and merges of sets of clusters (m, k): the parts of a split but the first are new clusters.
+
+    ``split`` and ``merged`` are masks (m,), counts (m, k) and sums (m, k, size) those of parts.
+    """
+    counts, sums = (list(rows) for rows in chain.clusters)
+    target = np.tile(np.arange(len(counts))[:, None], clusters.shape[1])
+    for m in np.flatnonzero(split | merged):
+        kept, others = clusters[m, 0], clusters[m, 1:]
+        if split[m]:
+            counts[kept], sums[kept] = new_counts[m, 0], new_sums[m, 0]
+            for part in range(1, np.count_nonzero(new_counts[m])):
+                target[kept, part] = len(counts)
+                counts.append(new_counts[m, part])
+                sums.append(new_sums[m, part])
+        else:
+            for cluster in others[others >= 0]:
+                target[cluster] = kept
+                counts[kept], sums[kept] = counts[kept] + counts[cluster], sums[kept] + sums[cluster]
+                counts[cluster] = 0
+    counts, sums = np.array(counts), np.array(sums)
+    kept = counts > 0
+    names = np.cumsum(kept) - 1
+    none = np.zeros(0, dtype=np.int64)
+    chain.set(Clusters(counts[kept], sums[kept]), Changes(names[target], none, none))
