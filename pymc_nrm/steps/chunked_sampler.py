@@ -66,7 +66,7 @@ class ChunkedSampler(BlockedStep):
     vars : list
         The partition and all its mixtures.
     n_pairs : int
-        Pairs of random rows for which a draw tries to split their cluster, or to merge their clusters.
+        Pairs, and as many larger sets, of random rows whose cluster a draw tries to split, or whose clusters to merge.
     n_redrawn : int
         Random rows that a draw redraws one by one.
     **kwargs
@@ -86,11 +86,13 @@ class ChunkedSampler(BlockedStep):
     A draw makes these moves given u; the explanation of rows in chunks proves that they are exact:
 
     1. labels of all rows given the jumps of the random measure above a fixed level and the parameters of their atoms;
-    2. splits and merges of disjoint pairs of clusters;
-    3. Gibbs updates of ``n_redrawn`` random rows, parameters integrated out.
+    2. splits and merges of disjoint pairs of clusters, by halves that are launched from a sample;
+    3. splits and merges of disjoint sets of clusters with labels summed out, by parameters with the same moments, for
+       families that have them;
+    4. Gibbs updates of ``n_redrawn`` random rows, parameters integrated out.
 
     A chain starts from the clusters of a chain on the sampled rows.  Statistics of a draw, besides those of all steps:
-    ``n_splits`` and ``n_merges`` that were accepted, and ``n_moved``, rows that the third move put elsewhere.
+    ``n_splits`` and ``n_merges`` that were accepted, and ``n_moved``, rows that the last move put elsewhere.
 
     Examples
     --------

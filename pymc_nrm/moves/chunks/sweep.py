@@ -9,6 +9,7 @@ from pymc_nrm.moves.chunks.blocks import Block
 from pymc_nrm.moves.chunks.chain import Chain
 from pymc_nrm.moves.chunks.engine import Engine
 from pymc_nrm.moves.chunks.launch_split import split_and_merge
+from pymc_nrm.moves.chunks.moment_split import split_and_merge_by_moments
 from pymc_nrm.moves.chunks.relabel import label_by, relabel_all
 from pymc_nrm.moves.slice_jumps import jump_law
 
@@ -38,8 +39,9 @@ def sweep(chain, rng, law, n_pairs, n_redrawn):
     """
     relabel_all(chain, rng, law)
     n_splits, n_merges = split_and_merge(chain, rng, law, n_pairs)
+    n_more_splits, n_more_merges = split_and_merge_by_moments(chain, rng, law, n_pairs)
     n_moved = redraw_rows(chain, rng, law, n_redrawn) if n_redrawn else 0
-    return n_splits, n_merges, n_moved
+    return n_splits + n_more_splits, n_merges + n_more_merges, n_moved
 
 
 def start(chain, rng, measure, n_pairs):
