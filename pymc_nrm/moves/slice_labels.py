@@ -5,7 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import statistics_size
-from pymc_nrm.families.components import add_component_densities, component_panel, write_component
+from pymc_nrm.families.components import (
+    add_component_densities,
+    cluster_size,
+    component_panel,
+    stays,
+    write_component,
+)
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
@@ -52,7 +58,8 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
     cluster_jumps = np.empty(state.counts.shape[0])
     for k in range(n_clusters):
         slot = state.active[k]
-        cluster_jumps[slot] = rng.standard_gamma(state.counts[slot] - law.sigma)
+        size = cluster_size(family, state.statistics[slot], state.counts[slot])
+        cluster_jumps[slot] = rng.standard_gamma(size - law.sigma)
     slices = np.empty(n)
     lowest = np.inf
     for item in range(n):
@@ -77,7 +84,7 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
         chosen = here
         if slices[item] < least:
             n_kept += 1
-        else:
+        elif not stays(family, data, item):
             n_above = np.searchsorted(falling, -slices[item])
             if n_above > 1:
                 width = (n_above + LANES - 1) // LANES * LANES
