@@ -21,8 +21,15 @@ from pytensor.graph.basic import Variable
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size
-from pymc_nrm.families.fast import update_cache
-from pymc_nrm.families.features import features
+from pymc_nrm.families.fast import (
+    add_log_predictives,
+    add_row,
+    log_predictive_without,
+    panel_shape,
+    update_cache,
+    update_panel,
+    write_panel,
+)
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights, log_eppf
 from pymc_nrm.partitions.flat import Ordered
@@ -168,9 +175,6 @@ class KnownRows(NamedTuple):
     # Bool of shape (number of units,).
     is_known: Any
 
-    def features(self, rng):
-        return features(self.groups, rng)
-
 
 class KnownGrouped(NamedTuple):
     """The family of such data: a row of statistics ends with numbers of units, of known units, and of their items."""
@@ -212,6 +216,44 @@ class KnownGrouped(NamedTuple):
             lacking = self.moment[n_units + n_items] - self.moment[n_units + 1]
         return log_predictive(self.family, cache[:-3], data.groups, item) + lacking
 
+    # Gibbs updates with a panel move free items only, which are units of one item: a known unit stays in its cluster,
+    # or opens one again if it is alone.  Free items alone reach every partition that agrees with the known labels.
+
+    def panel_shape(self):
+        n_rows, n_sets, n_lane_rows = panel_shape(self.family.family)
+        return n_rows + 2 if n_rows > 0 else 0, n_sets, n_lane_rows
+
+    def write_panel(self, cache, rows, lanes, column):
+        write_panel(self.family.family, cache[: cache_size(self.family.family)], rows[:-2], lanes, column)
+        rows[-2, column], rows[-1, column] = cache[-3], cache[-1]
+
+    def update_panel(self, cache, rows, lanes, column, data, item):
+        if data.is_known[item]:
+            write_panel(self, cache, rows, lanes, column)
+            return
+        inner, member = cache[: cache_size(self.family.family)], _member(data, item)
+        update_panel(self.family.family, inner, rows[:-2], lanes, column, data.groups.rows, member)
+        rows[-2, column], rows[-1, column] = cache[-3], cache[-1]
+
+    def add_log_predictives(self, rows, lanes, data, item, width, values):
+        if data.is_known[item]:
+            for k in range(width):
+                values[k] = values[k] if rows[-2, k] == 0.0 else -math.inf
+            return
+        member = _member(data, item)
+        add_log_predictives(self.family.family, rows[:-2], lanes, data.groups.rows, member, width, values)
+        add_row(rows[-1], width, values)
+
+    def log_predictive_without(self, statistics, cache, data, item):
+        if panel_shape(self.family.family)[0] == 0:
+            return math.nan
+        if data.is_known[item]:
+            # Above all other weights, of which that of a new cluster is not zero.
+            return 1e300
+        inner, member = cache[: cache_size(self.family.family)], _member(data, item)
+        own = log_predictive_without(self.family.family, statistics[:-3], inner, data.groups.rows, member)
+        return own + self.join[_n_items(statistics) - 1] - self.join[int(statistics[-3]) - 1]
+
     def log_marginal(self, statistics):
         if statistics[-2] > 1.0:
             return -math.inf
@@ -249,6 +291,11 @@ def _count_unit(statistics, data, item, sign):
     if data.is_known[item]:
         statistics[-2] += sign
         statistics[-1] += sign * (data.groups.start[item + 1] - data.groups.start[item])
+
+
+@kernel
+def _member(data, item):
+    return data.groups.members[data.groups.start[item]]
 
 
 @kernel

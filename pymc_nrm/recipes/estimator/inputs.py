@@ -56,14 +56,14 @@ def as_array(X):
         raise ValueError("X must have rows of one length; got rows of different lengths") from error
 
 
-def known_labels(y):
+def known_labels(y, n):
     """Check known labels of items, of which -1 is none, and return them as int64, shape (n,)."""
     values = numeric_array("y", y)
-    if values.ndim != 1 or (values != np.floor(values)).any() or (values < -1).any():
-        wrong = values[(values != np.floor(values)) | (values < -1)][:5]
+    wrong = values[~(values >= -1) | (values != np.floor(values))]
+    if values.shape != (n,) or wrong.size:
+        got = wrong[:5].tolist() if wrong.size else f"shape {values.shape}"
         raise ValueError(
-            "y must be known labels, whole numbers of at least 0 or -1 where unknown, shape (n,); got shape "
-            f"{values.shape}{f' and {wrong.tolist()}' if wrong.size else ''}"
+            f"y must have a known label, a whole number of at least 0, or -1 for each of the {n} samples; got {got}"
         )
     return values.astype("int64")
 

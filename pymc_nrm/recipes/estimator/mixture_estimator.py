@@ -168,16 +168,16 @@ class MixtureEstimator(Parameters):
         complete_costs(self.loss, {})
         check_flag("fuse", self.fuse)
         seeds = random_generator(self.random_state, "random_state").integers(2**31, size=3)
-        known = None if y is None else known_labels(y)
-        options = {"covariance": self.covariance, "measure": self.measure, "jitter_ties": self.jitter_ties}
-        options["known"] = known
-        if isinstance(X, pd.DataFrame):
-            model = mixture_model(X, kinds=self.kinds, **options)
-        else:
+        if not isinstance(X, pd.DataFrame):
             if self.kinds is not None:
                 raise ValueError(f"kinds is for columns of a DataFrame; X is of type {type(X).__name__}")
             X = as_matrix(X, least_samples=2)
-            model = gaussian_mixture(X, **options)
+        known = None if y is None else known_labels(y, len(X))
+        options = {"covariance": self.covariance, "measure": self.measure, "jitter_ties": self.jitter_ties}
+        if isinstance(X, pd.DataFrame):
+            model = mixture_model(X, kinds=self.kinds, known=known, **options)
+        else:
+            model = gaussian_mixture(X, known=known, **options)
         options = {"progressbar": False, "chains": self.chains, "cores": self.cores, **(self.sample_options or {})}
         idata = sample(self.draws, tune=self.tune, model=model, random_seed=int(seeds[0]), **options)
         estimate = point_estimate(idata, loss=self.loss, random_seed=int(seeds[1]), progressbar=False)
