@@ -159,7 +159,7 @@ def _known_labels(title, labels):
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{title} must have shape (n,), with at least one item; got shape {array.shape}")
     unknown = np.ma.getmaskarray(labels) if np.ma.isMaskedArray(labels) else pd.isna(array)
-    unknown = unknown | (array == -1).astype(bool)
+    unknown = np.where(unknown, -1, array) == -1
     known = np.full(len(array), -1, dtype=np.int64)
     if unknown.all():
         return known, ()

@@ -136,7 +136,7 @@ def test_columns_that_are_not_there():
         nrm.mixture_model(pd.DataFrame({"a": [1.0, 2.5]}), known="species")
 
 
-@pytest.mark.parametrize("known", [[-1, -1, -1], [None, np.nan, -1.0], np.ma.masked_all(3)])
+@pytest.mark.parametrize("known", [[-1, -1, -1], [None, np.nan, pd.NA], np.ma.masked_all(3)])
 def test_no_label_may_be_known(known):
     z = nrm.Partition.dist(nrm.DirichletProcess(1.0), known=known)
     assert float(pm.logp(z, [0, 1, 0]).eval()) == pytest.approx(log_eppf(nrm.DirichletProcess(1.0), np.array([2, 1])))
