@@ -30,18 +30,6 @@ def add_component_densities(family, panel, data, item, width, values):
     raise NotImplementedError
 
 
-@generic
-def cluster_size(family, statistics, count):
-    """Number of items of a cluster as the measure counts them, given how many of those of the kernel it has."""
-    return count
-
-
-@generic
-def stays(family, data, item):
-    """Whether an item keeps its component while the labels of others are drawn."""
-    return False
-
-
 @kernel
 def write_logarithms(parameters, panel, column):
     """Write the logarithms of numbers that are at least 0 into the first rows of a column of a panel."""

@@ -5,20 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import statistics_size
-from pymc_nrm.families.components import (
-    add_component_densities,
-    cluster_size,
-    component_panel,
-    stays,
-    write_component,
-)
+from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.moves.gibbs import draw_column
 from pymc_nrm.moves.slice_jumps import expected_proposals, jump_law, jumps_above, least_level
-from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.partitions.clusters import build_state, cluster_size, stays
 
 # A prior with more jumps than this above 1, in units of 1 / (1 + u), puts nearly all items into clusters of their own.
 _MOST_JUMPS = 1_000_000
@@ -50,7 +44,7 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
 
     Slices so low that more than ``most_jumps`` further jumps are expected above them are left alone: their
     items keep their labels.  Which these are depends on u and on slices, given which all labels are drawn, so that the
-    target is still invariant. The labels are canonical.
+    target is still invariant.  Items of which :func:`stays` says so keep them as well.  The labels are canonical.
     """
     n = state.labels.shape[0]
     n_clusters = state.size[0]
