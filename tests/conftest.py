@@ -50,6 +50,7 @@ GROUPS = {
         "nested/test_nested_runs.py",
     ),
     "together": ("exact/test_together.py",),
+    "known labels": ("exact/test_known_labels.py",),
     "measures": ("measures",),
     "predictions": ("predictions",),
     "nested kernels": ("nested",),

@@ -9,6 +9,7 @@ import pytensor
 import pytest
 
 import pymc_nrm as nrm
+from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.models.rvs import kind_of
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.testing import largest_z
@@ -28,10 +29,18 @@ KINDS = {
     "ordered": (lambda: nrm.Partition.dist(MEASURE, 4), ANY_LABELS),
     "slots": (lambda: nrm.Partition.dist(MEASURE, 4, max_clusters=4), ANY_LABELS),
     "together": (lambda: nrm.Partition.dist(MEASURE, 4, together=["a", "b", "a", "c"]), ANY_LABELS),
+    "partly known": (
+        lambda: nrm.Partition.dist(MEASURE, 5, known=["a", None, "b", "a", -1]),
+        np.vstack([all_partitions(5), 4 - all_partitions(5)]),
+    ),
     "nested": (lambda: nrm.NestedPartition.dist(MEASURE, 2, n=3), columns(2)),
     "weighted": (lambda: nrm.NestedPartition.dist(MEASURE, 1, WEIGHTS, n=3), columns(3)),
     "known": (lambda: nrm.NestedPartition.dist(weights=WEIGHTS, paths=[7, 2, 7]), columns(3)),
 }
+
+
+# Known labels are data, whose probability the density includes.
+LOG_TOTALS = {"partly known": log_eppf(MEASURE, np.array([2, 1]))}
 
 
 def values_of(kind):
@@ -57,13 +66,14 @@ def density():
 @pytest.mark.parametrize("kind", KINDS)
 def test_probabilities_of_all_values_sum_to_one(kind, density):
     """Labels out of range and those that are not canonical have none."""
-    assert np.exp(density(kind, values_of(kind))).sum() == pytest.approx(1.0, rel=1e-10)
+    total = np.exp(LOG_TOTALS.get(kind, 0.0))
+    assert np.exp(density(kind, values_of(kind))).sum() == pytest.approx(total, rel=1e-10)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_forward_draws_have_this_law(kind, density):
     values = values_of(kind)
-    probabilities = np.exp(density(kind, values))
+    probabilities = np.exp(density(kind, values) - LOG_TOTALS.get(kind, 0.0))
     values, probabilities = values[probabilities > 0], probabilities[probabilities > 0]
     draws = pm.draw(KINDS[kind][0](), 4_000, random_seed=4)
     frequencies = np.array([(draws == value).reshape(len(draws), -1).all(axis=1).mean() for value in values])
@@ -102,5 +112,8 @@ def test_kinds_are_equal_by_what_they_say_in_every_process(kind):
 def test_kinds_with_other_options_differ():
     assert kind_of(nrm.Partition.dist(MEASURE, 4, max_clusters=2)) != kind_of(KINDS["slots"][0]())
     assert kind_of(nrm.Partition.dist(MEASURE, 4, together=[1, 2, 3, 3])) != kind_of(KINDS["together"][0]())
+    assert kind_of(nrm.Partition.dist(MEASURE, 5, known=["a", -1, "b", "a", "c"])) != kind_of(
+        KINDS["partly known"][0]()
+    )
     assert kind_of(nrm.NestedPartition.dist(weights=WEIGHTS, paths=[7, 3, 7])) != kind_of(KINDS["known"][0]())
     assert kind_of(pm.Normal.dist()) is None

@@ -22,11 +22,12 @@ from pymc_nrm.models.printing import printed_names
 from pymc_nrm.models.start import DefaultStart
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Ordered
+from pymc_nrm.partitions.known_labels import KnownLabels
 from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.partitions.together import Together
 
 # Kinds of flat partitions by the options of a Partition.
-_KINDS = {"max_clusters": Slots, "together": Together, "rows": Chunked}
+_KINDS = {"max_clusters": Slots, "together": Together, "known": KnownLabels, "rows": Chunked}
 
 
 class PartitionRV(RandomVariable):
@@ -122,6 +123,9 @@ class Partition(pm.Discrete):
         Groups of items that always share a cluster, such as twins or repeated measurements of a person, and for other
         items a label of their own.  The measure is then the law of the partition of the groups, of which each counts
         once.
+    known : array_like of int or str, shape (n,), optional
+        Labels of the items whose cluster is known; -1, NaN or None for all others.  Items with equal known labels share
+        a cluster, items with different ones never do.  Clusters without a known item may appear.
     rows : Chunks, optional
         Rows of data that are too many for ordinary steps.  The value is then the sizes of the clusters, and results
         hold the labels of the followed rows.
@@ -137,9 +141,9 @@ class Partition(pm.Discrete):
         If ``measure`` is not a measure.
     ValueError
         If neither ``n`` nor ``dims`` is given, they disagree, n is not a whole number from 1 to 1e9, a hyperparameter
-        is outside its range, there is not one label for each item, labels put items of a group in several clusters,
-        ``max_clusters`` is neither a positive whole number nor a dimension of the model, or it is given besides
-        ``together``.
+        is outside its range, there is not one label for each item, labels put items of a group in several clusters or
+        disagree with those known, ``max_clusters`` is neither a positive whole number nor a dimension of the model, or
+        two of ``max_clusters``, ``together`` and ``known`` are given.
 
     Notes
     -----
@@ -159,6 +163,11 @@ class Partition(pm.Discrete):
     With ``together``, labels that separate items of a group have probability zero.  The law of the partition of the
     groups is that of the measure: items of a group are one decision, which says once how clusters grow.  New items are
     groups of their own.  All steps for partitions without slots take such a partition.
+
+    With ``known``, labels are data: the log-probability of a value that agrees with them is that of the partition of
+    all items, and minus infinity otherwise, so that hyperparameters learn from known labels.  Probabilities of all
+    values sum to that of the known labels.  Forward draws are exact given known labels and hyperparameters, but
+    ``pm.sample_prior_predictive`` draws hyperparameters from their prior alone.  The same steps take such a partition.
 
     ``pm.sample`` and :func:`pymc_nrm.sample` sample the partition.  ``pm.find_MAP`` leaves it at its start without a
     warning.  Generic steps such as ``pm.Metropolis``, ``pm.sample_smc``, ``pm.fit`` and samplers other than those of
@@ -183,6 +192,7 @@ class Partition(pm.Discrete):
         dims: Any = None,
         max_clusters: Any = None,
         together: Any = None,
+        known: Any = None,
         rows: Any = None,
         initval: Any = None,
         observed: Any = None,
@@ -193,12 +203,13 @@ class Partition(pm.Discrete):
         model = pm.modelcontext(None)
         measure = measure_in_model(measure)
         max_clusters = _number_of_slots(name, max_clusters, model)
-        kind = _kind(f"Partition {name!r}", max_clusters=max_clusters, together=together, rows=rows)
+        options = {"max_clusters": max_clusters, "together": together, "known": known, "rows": rows}
+        kind = _kind(f"Partition {name!r}", **options)
         n = number_of_items(kind, name, n, dims, model, observed)
         initval = renamed(initval, n, f"initval of Partition {name!r}", kind)
         observed = renamed(observed, n, f"observed of Partition {name!r}", kind)
-        options = {"max_clusters": max_clusters, "together": together, "rows": rows, "dims": dims}
-        labels = super().__new__(cls, name, measure, n, initval=initval, observed=observed, **options, **kwargs)
+        starts = {"initval": initval, "observed": observed}
+        labels = super().__new__(cls, name, measure, n, dims=dims, **starts, **options, **kwargs)
         add_deterministics(name, kind, labels)
         return labels
 
@@ -210,6 +221,7 @@ class Partition(pm.Discrete):
         *,
         max_clusters: int | None = None,
         together: Any = None,
+        known: Any = None,
         rows: Any = None,
         shape: Any = None,
         rng: Any = None,
@@ -224,7 +236,7 @@ class Partition(pm.Discrete):
         # Make a number a float64 constant, which PyMC prints as a number, unlike the cast of a smaller type.
         values = [value if isinstance(value, Variable) else np.float64(value) for value in measure]
         fields = [pt.as_tensor(value).astype("float64") for value in values]
-        kind = _kind("a Partition", max_clusters=max_clusters, together=together, rows=rows)
+        kind = _kind("a Partition", max_clusters=max_clusters, together=together, known=known, rows=rows)
         return PartitionRV.make(type(measure), n, kind, fields, rng, return_next_rng)
 
 

@@ -12,7 +12,7 @@ from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.moves.gibbs import draw_column
 from pymc_nrm.moves.slice_jumps import expected_proposals, jump_law, jumps_above, least_level
-from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.partitions.clusters import build_state, cluster_size, stays
 
 # A prior with more jumps than this above 1, in units of 1 / (1 + u), puts nearly all items into clusters of their own.
 _MOST_JUMPS = 1_000_000
@@ -44,7 +44,7 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
 
     Slices so low that more than ``most_jumps`` further jumps are expected above them are left alone: their
     items keep their labels.  Which these are depends on u and on slices, given which all labels are drawn, so that the
-    target is still invariant. The labels are canonical.
+    target is still invariant.  Items of which :func:`stays` says so keep them as well.  The labels are canonical.
     """
     n = state.labels.shape[0]
     n_clusters = state.size[0]
@@ -52,7 +52,8 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
     cluster_jumps = np.empty(state.counts.shape[0])
     for k in range(n_clusters):
         slot = state.active[k]
-        cluster_jumps[slot] = rng.standard_gamma(state.counts[slot] - law.sigma)
+        size = cluster_size(family, state.statistics[slot], state.counts[slot])
+        cluster_jumps[slot] = rng.standard_gamma(size - law.sigma)
     slices = np.empty(n)
     lowest = np.inf
     for item in range(n):
@@ -77,7 +78,7 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
         chosen = here
         if slices[item] < least:
             n_kept += 1
-        else:
+        elif not stays(family, data, item):
             n_above = np.searchsorted(falling, -slices[item])
             if n_above > 1:
                 width = (n_above + LANES - 1) // LANES * LANES

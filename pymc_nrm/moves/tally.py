@@ -45,10 +45,10 @@ def empty_tally():
 
 @kernel
 def accept(rng, tally, merging, log_ratio):
-    """Accept or reject a split or merge by Metropolis-Hastings, and count it; a log ratio of nan means impossible."""
+    """Accept or reject a split or merge by Metropolis-Hastings, and count it; nan and -infinity mean impossible."""
     kind = MERGE if merging else SPLIT
     tally.proposed[kind] += 1
-    if math.isnan(log_ratio):
+    if math.isnan(log_ratio) or log_ratio == -math.inf:
         return False
     tally.n_ratios[0] += 1
     tally.log_ratio[0] += log_ratio

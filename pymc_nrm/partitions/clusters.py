@@ -7,7 +7,7 @@ import numpy as np
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameters_size
 from pymc_nrm.families.fast import update_cache
-from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.special import copy_row
 
@@ -134,6 +134,18 @@ def ordered_labels(state):
             n_clusters += 1
         labels[i] = names[slot]
     return labels
+
+
+@generic
+def cluster_size(family, statistics, count):
+    """Number of items of a cluster as the measure counts them, given the number of those that kernels see."""
+    return count
+
+
+@generic
+def stays(family, data, item):
+    """Whether an item keeps its cluster while the slice sampler draws the labels of others."""
+    return False
 
 
 @kernel

@@ -97,6 +97,10 @@ class Kind:
         """Return family and data of all mixtures for the kernels of steps, from those of the items."""
         return family, data
 
+    def with_weights(self, family, weights):
+        """Return family and weights given u for the kernels of steps, from those of :meth:`kernel_parts` and items."""
+        return family, weights
+
     def renamed(self, labels, n, argument):
         """Bring labels from a user to canonical form, and check them."""
         raise NotImplementedError
@@ -135,9 +139,9 @@ class Kind:
         """Sizes of the clusters of canonical labels of all items, as the measure counts them."""
         return np.bincount(labels).astype(np.int64)
 
-    def known_without(self, labels):
-        """Whether the other items tell the cluster of an item, for each item, given their canonical labels."""
-        return np.zeros(len(labels), dtype=bool)
+    def log_join_others(self, labels, join):
+        """Log probabilities that each item, left out, joins the clusters of the others, from those of the measure."""
+        return join
 
     # Results
 

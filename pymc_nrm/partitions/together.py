@@ -95,8 +95,12 @@ class Together(Ordered):
     def counts(self, labels):
         return super().counts(labels[self.first])
 
-    def known_without(self, labels):
-        return self._sizes[self.groups] > 1
+    def log_join_others(self, labels, join):
+        # The others of its group tell the cluster of an item.
+        told = self._sizes[self.groups] > 1
+        join[told] = -np.inf
+        join[told, labels[told]] = 0.0
+        return join
 
 
 class GroupedRows(NamedTuple):

@@ -144,10 +144,7 @@ class Draws:
     def log_join_others(self, draw):
         """The same for each item, left out of the clusters of the others, shape (n, n_clusters + 1)."""
         join = log_join_without(draw.prior, self.kind.counts(draw.labels))[draw.labels]
-        known = self.kind.known_without(draw.labels)
-        join[known] = -np.inf
-        join[known, draw.labels[known]] = 0.0
-        return join
+        return self.kind.log_join_others(draw.labels, join)
 
     def labels_with_new(self, draw, n_new, rng):
         """Value of the items followed by new ones, which are drawn one after another from their predictive law."""

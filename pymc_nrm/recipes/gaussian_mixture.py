@@ -16,7 +16,13 @@ __all__ = ["gaussian_mixture"]
 
 
 def gaussian_mixture(
-    X: Any, *, covariance: str | None = None, measure: Any = None, together: Any = None, jitter_ties: bool = True
+    X: Any,
+    *,
+    covariance: str | None = None,
+    measure: Any = None,
+    together: Any = None,
+    known: Any = None,
+    jitter_ties: bool = True,
 ) -> pm.Model:
     """Model of rows of numbers in Gaussian clusters, whose number, places and shapes are unknown.
 
@@ -44,6 +50,8 @@ def gaussian_mixture(
         ``pm.Beta.dist(1, 4)``, which become variables of the model with the names of the hyperparameters.
     together : array_like of int or str, shape (n,), optional
         Groups of items that always share a cluster, as in :class:`~pymc_nrm.Partition`.
+    known : array_like of int or str, shape (n,), optional
+        Labels of the items whose cluster is known; -1, NaN or None for all others, as in :class:`~pymc_nrm.Partition`.
     jitter_ties : bool
         Whether items with the same value of a column are spread over the width of its rounding, see
         :func:`~pymc_nrm.jitter_ties`.  A line in the log names the columns.  The observed data of the model are then
@@ -99,5 +107,5 @@ def gaussian_mixture(
     table = values if isinstance(values, pd.DataFrame) else pd.DataFrame(values, dtype="float64")
     warn_of_doubtful_numbers({name: table[name].to_numpy() for name in table}, table.shape[1], stacklevel=3)
     with pm.Model(coords={"item": items}, model=None) as model:
-        add_numeric_block("x", add_partition(measure, together=together), values, covariance, jitter_ties)
+        add_numeric_block("x", add_partition(measure, together=together, known=known), values, covariance, jitter_ties)
     return model

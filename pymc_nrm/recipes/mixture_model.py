@@ -14,6 +14,7 @@ from pymc_nrm.recipes.columns import (
     CATEGORICAL,
     COUNT,
     NUMERIC,
+    check_table,
     column_kinds,
     column_levels,
     item_names,
@@ -35,6 +36,7 @@ def mixture_model(
     covariance: str | None = None,
     measure: Any = None,
     together: Any = None,
+    known: Any = None,
     jitter_ties: bool = True,
 ) -> pm.Model:
     """Model of the rows of a table in clusters, with a family for each kind of column.
@@ -65,6 +67,9 @@ def mixture_model(
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``, see :func:`~pymc_nrm.recipes.gaussian_mixture`.
     together : array_like of int or str, shape (n,), optional
         Groups of rows that always share a cluster, as in :class:`~pymc_nrm.Partition`.
+    known : str or array_like of int or str, shape (n,), optional
+        Labels of the rows whose cluster is known; -1, NaN or None for all others, as in :class:`~pymc_nrm.Partition`.
+        Or the name of the column that has them, which is then not among the data.
     jitter_ties : bool
         Whether items with the same value of a numeric column are spread over the width of its rounding, as in
         :func:`~pymc_nrm.recipes.gaussian_mixture`.
@@ -82,8 +87,8 @@ def mixture_model(
     ValueError
         If a column does not allow its kind, is constant, has infinite values or a different string in every row; if
         columns of whole numbers with at most 20 different values, of text that is mostly numbers, or of more than 20
-        strings with fewer than 4 rows each on average, have no entry in ``kinds``; or if names of columns occur twice.
-        Messages name the columns and say what to do.
+        strings with fewer than 4 rows each on average, have no entry in ``kinds``; if names of columns occur twice; or
+        if ``known`` is a string that names no column.  Messages name the columns and say what to do.
 
     See Also
     --------
@@ -119,11 +124,13 @@ def mixture_model(
     """
     check_covariance(covariance)
     check_flag("jitter_ties", jitter_ties)
+    if isinstance(known, str):
+        df, known = _without_column(df, known)
     found = column_kinds(df, kinds)
     columns = {kind: [name for name, own in found.items() if own == kind] for kind in dict.fromkeys(found.values())}
     series = {name: df.iloc[:, k] for k, name in enumerate(found)}
     with pm.Model(coords={"item": item_names(df, "df")}, model=None) as model:
-        z = add_partition(measure, together=together)
+        z = add_partition(measure, together=together, known=known)
         for kind in (NUMERIC, BINARY, CATEGORICAL, COUNT):
             if kind not in columns:
                 continue
@@ -140,6 +147,14 @@ def mixture_model(
                 family = _FAMILIES.get(kind, CategoricalDirichlet).learned(kind, X)
                 Mixture(kind, z, family, observed=X.to_numpy(), dims=("item", f"{kind}_feature"))
     return model
+
+
+def _without_column(df, name):
+    """A table without the column of known labels, and that column."""
+    check_table(df, "df")
+    if name not in df.columns:
+        raise ValueError(f"known must be labels or the name of a column of df, {df.columns.tolist()}; got {name!r}")
+    return df.drop(columns=name), df[name].to_numpy(dtype=object)
 
 
 def _add_levels(model, levels):

@@ -10,13 +10,13 @@ from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.models.partition import Partition
 
 
-def add_partition(measure, together=None):
+def add_partition(measure, **options):
     """Add the partition ``z`` of the items to the model at hand."""
     if measure is None:
         measure = DirichletProcess(pm.Gamma.dist(2.0, 1.0))
     if isinstance(measure, tuple):
         measure = type(measure)(*[_field(name, value) for name, value in measure._asdict().items()])
-    return Partition("z", measure, dims="item", together=together)
+    return Partition("z", measure, dims="item", **options)
 
 
 def _field(name, value):

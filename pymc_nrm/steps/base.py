@@ -26,7 +26,6 @@ from pymc_nrm.moves.guide_trees.tree import cut_tree
 from pymc_nrm.moves.weights import draw_weights, weights_of_two
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
 from pymc_nrm.partitions.flat import Flat, Ordered
-from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.steps.finite import check_against_graph, not_finite
 from pymc_nrm.steps.target import Target
 
@@ -188,11 +187,12 @@ class PartitionStep(LabelStep):
         measure, family, data = self.target.at(point)
         self.check_options(len(labels))
         table, _, _ = self._draw_weights(np.random.default_rng(0), measure, labels)
+        family, table = self.partition.with_weights(family, table)
         self.check_weights(measure, table, at_start=True)
         state = build_state(labels, family, data)
         self.partition.write(point, state)
         self._log_target(state, table, family, data)
-        if self._has_marginals and is_default_start(point[partition.name]):
+        if self._starts_from_data(point):
             self.start(np.random.default_rng(0), weights_of_two(table), family, data)
         self.precompile_moves(state, table, family, data)
 
@@ -208,11 +208,13 @@ class PartitionStep(LabelStep):
     def check_weights(self, measure, table, at_start):
         """Check the weights of clusters that were drawn, at construction and in each draw."""
 
+    def _starts_from_data(self, point):
+        """Whether a chain leaves the start at a point, that of nobody, for one that is found in the data."""
+        return self._has_marginals and is_default_start(point[self.partition.name])
+
     def start(self, rng, table, family, data):
-        """Labels to start from: the clusters that incremental clustering finds, or one if marginals are unknown."""
-        if self._has_marginals:
-            return cut_tree(guide_tree(rng, table, family, data))
-        return np.zeros(len(table.moment) - 1, dtype=np.int64)
+        """Labels to start from: the clusters that incremental clustering finds."""
+        return cut_tree(guide_tree(rng, table, family, data))
 
     def moves(self, state, table, family, data):
         """Make the calls of a draw; return the new state and their statistics."""
@@ -232,21 +234,27 @@ class PartitionStep(LabelStep):
             return log_target(state, table, family)
         return log_target_by_items(state, table, family, data)
 
+    def _sizes(self, labels):
+        """Sizes of clusters as the measure counts them, from labels as kernels read them."""
+        return self.partition.counts(self.partition.of_items(labels))
+
     def _draw_weights(self, rng, measure, labels):
-        return draw_weights(rng, measure, len(labels), int(self.partition.n_clusters(labels)))
+        return draw_weights(rng, measure, int(self._sizes(labels).sum()), int(self.partition.n_clusters(labels)))
 
     def step(self, point):
         labels = self.partition.read(point)
         measure, family, data = self.target.at(point)
         table, log_u, u_term = self._draw_weights(self.rng, measure, labels)
+        log_prior = table.moment[self._sizes(labels)].sum()
+        family, table = self.partition.with_weights(family, table)
         at_start = self._n_draws == 0
         self.check_weights(measure, table, at_start)
         state = build_state(labels, family, data)
         if at_start:
             # pm.set_data may have changed the data since the step was made.
             self.check_options(len(labels))
-            self._check_start(point, table, u_term, self._log_target(state, table, family, data))
-            if is_default_start(point[self.partition.name]):
+            self._check_start(point, log_prior, u_term, self._log_target(state, table, family, data))
+            if self._starts_from_data(point):
                 state = build_state(self.start(self.rng, table, family, data), family, data)
         try:
             state, stats = self.moves(state, table, family, data)
@@ -261,12 +269,11 @@ class PartitionStep(LabelStep):
         counts = np.bincount(point[self.partition.name])
         return point, [stats | common_statistics(counts, log_u, log_joint, self._number)]
 
-    def _check_start(self, point, table, u_term, value):
+    def _check_start(self, point, log_prior, u_term, value):
         if not np.isfinite(u_term + value):
             raise self._not_finite(point, u_term + value)
         labels = self.partition.read(point)
         _, mixtures = self.target.parts(point)
-        log_prior = table.moment[label_counts(labels)].sum()
         check_against_graph(self.partition.name, mixtures, self.partition.of_items(labels), value - log_prior)
 
     def _not_finite(self, point, value):

@@ -11,7 +11,6 @@ from pytensor.compile.mode import Mode
 
 from pymc_nrm.families.base import log_likelihood
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions.labels import label_counts
 
 # The log densities of kernels and graph may differ by this share of their sum, or by this amount for each item.
 _TOLERANCE = 1e-6
@@ -68,8 +67,9 @@ def check_against_graph(partition, mixtures, labels, log_density):
 
 def not_finite(kind, measure, mixtures, labels, value, when):
     """The error for a log density that is not finite; it names the part that is not, and all values it depends on."""
-    log_prior = log_eppf(measure, label_counts(labels))
-    parts = [graph_log_likelihood(family, X, kind.of_items(labels)) for _, family, X in mixtures]
+    labels = kind.of_items(labels)
+    log_prior = log_eppf(measure, kind.counts(labels))
+    parts = [graph_log_likelihood(family, X, labels) for _, family, X in mixtures]
     return error_of_parts(f"partition {kind.name!r}", f"with {measure}", log_prior, mixtures, parts, value, when)
 
 

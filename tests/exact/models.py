@@ -28,10 +28,10 @@ def make_model(measure, family):
     return model
 
 
-def run(step, n, rng, n_draws=DRAWS, apart=None):
-    """Labels of chains of one step from items together and apart, shape (CHAINS, n_draws, n), and its statistics."""
+def run(step, n, rng, n_draws=DRAWS, starts=None):
+    """Labels of chains of one step, from items together and apart or other starts, (CHAINS, n_draws, n); statistics."""
     chains, statistics = [], []
-    for start in (np.zeros(n, dtype=np.int64), np.arange(n) if apart is None else apart):
+    for start in starts or (np.zeros(n, dtype=np.int64), np.arange(n)):
         step.setup_chain(rng.spawn(1)[0], 0, n_draws)
         point = {"z": start}
         draws = []

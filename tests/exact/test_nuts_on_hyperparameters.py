@@ -48,9 +48,12 @@ def sizes(labels):
     return np.bincount(labels)
 
 
-def test_pitman_yor():
+@pytest.mark.parametrize("known", [None, [3, -1, 3, 8]])
+def test_pitman_yor(known):
     discount, excess = grid(stats.beta(1, 2), stats.gamma(2))
     partitions = all_partitions(len(Y))
+    if known is not None:
+        partitions = partitions[(partitions[:, 0] == partitions[:, 2]) & (partitions[:, 0] != partitions[:, 3])]
     log_p = []
     for labels in partitions:
         k = labels.max() + 1
@@ -62,7 +65,7 @@ def test_pitman_yor():
     with pm.Model():
         d = pm.Beta("discount", 1, 2)
         measure = nrm.PitmanYorProcess(d, pm.Gamma("excess", 2, 1) - d)
-        z = nrm.Partition("z", measure, n=len(Y))
+        z = nrm.Partition("z", measure, n=len(Y), known=known)
         nrm.Mixture("y", z, nrm.PoissonGamma(1.0, 0.2), observed=Y)
         idata = nrm.sample(6000, random_seed=1, **OPTIONS)
     check(idata, "z", partitions, np.array(log_p), {"discount": discount, "excess": excess})

@@ -72,7 +72,7 @@ def test_step_has_the_posterior_law(step, measure, family):
     model = make_model(measure, family)
     with model:
         sampler = STEPS[step]([model["z"]], rng=1)
-    labels, statistics = run(sampler, 7, seeded(step, measure, family), apart=NUMBERS)
+    labels, statistics = run(sampler, 7, seeded(step, measure, family), starts=(0 * NUMBERS, NUMBERS))
     assert_law(labels, partitions, probabilities)
     for row, stats in zip(labels.reshape(-1, 7)[::50], statistics[::50], strict=True):
         shares = label_counts(row) / 7

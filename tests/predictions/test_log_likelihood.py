@@ -104,13 +104,15 @@ class Pair(Ordered):
     def counts(self, labels):
         return np.bincount(labels[1:])
 
-    def known_without(self, labels):
-        return np.arange(len(labels)) < 2
+    def log_join_others(self, labels, join):
+        join[:2] = -np.inf
+        join[:2, labels[0]] = 0.0
+        return join
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 1, 0], [0, 0, 1, 2], [0, 0, 0, 0]])
 def test_items_of_a_kind_that_count_otherwise(labels):
-    """Draws ask the kind for what the measure counts, and whether other items tell the cluster of an item."""
+    """Draws ask the kind for what the measure counts, and where an item may go that is left out."""
     case, measure, labels = CASES["PoissonGamma"], MEASURES["NGG"], np.array(labels)
     draws = posterior_draws(draws_of([labels]), make_model(measure, case))
     draws.kind = Pair().named("z")

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.recipes.estimator.inputs import as_matrix
+from pymc_nrm.recipes.estimator.inputs import as_matrix, named_clusters
 
 X = np.random.default_rng(1).normal(np.repeat([0.0, 8.0], 12))[:, None]
 NEW = np.array([[0.1], [8.2], [4000.0]])
@@ -111,6 +111,45 @@ def test_names_of_columns():
         estimator.predict(pd.DataFrame(NEW, columns=["length"]).assign(b=1.0))
     with pytest.raises(ValueError, match=r"must have the columns seen in fit, \['length'\]; it has also \['width'\]"):
         estimator.predict(pd.DataFrame({"width": [1.0]}))
+
+
+def test_known_labels_are_names_of_clusters():
+    y = np.full(24, -1)
+    y[[0, 3]], y[20] = 7, 2
+    estimator = nrm.MixtureEstimator(**SMALL, **QUIET).fit(X, y)
+    assert estimator.labels_.tolist() == [7] * 12 + [2] * 12 and estimator.n_clusters_ == 2
+    assert estimator.classes_.tolist() == [7, 2, -1]
+    assert estimator.predict(NEW).tolist() == [7, 2, -1]
+    assert estimator.fit_predict(X, np.full(24, -1)).tolist() == [0] * 12 + [1] * 12
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ([-1, -1, -1, -1, -1], [0, 0, 1, 1, 2]),
+        ([-1, -1, 5, -1, -1], [6, 6, 5, 5, 7]),
+        ([3, -1, 0, 3, 3], [3, 3, 0, 0, 4]),
+        ([1, 0, 0, 0, -1], [1, 1, 0, 0, 2]),
+    ],
+)
+def test_names_of_clusters(known, expected):
+    """Each label names one cluster, where an estimate may disagree with what is known."""
+    assert named_clusters(np.array([0, 0, 1, 1, 2]), np.array(known)).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("y", "error", "message"),
+    [
+        (np.zeros(23), ValueError, r"-1 for each of the 24 samples; got shape \(23,\)"),
+        (np.full(24, 0.5), ValueError, r"a whole number of at least 0, or -1 .* got \[0.5, "),
+        (np.full(24, np.nan), ValueError, r"got \[nan, "),
+        (np.full(24, -2), ValueError, r"got \[-2, "),
+        (["a"] * 24, TypeError, "y must be real numbers; got text such as 'a'"),
+    ],
+)
+def test_wrong_known_labels(y, error, message):
+    with pytest.raises(error, match=message):
+        nrm.MixtureEstimator(draws=1, tune=0).fit(X, y)
 
 
 def test_parameters():

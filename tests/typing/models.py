@@ -49,12 +49,14 @@ with pm.Model(coords={"item": range(4), "feature": ["a", "b"]}) as model:
     nrm.Partition("finite", nrm.MixtureOfFiniteMixtures(gamma=0.5, rate=alpha), n=4)
     nrm.Partition("two_parameters", nrm.PitmanYorProcess(discount=sigma, concentration=alpha - sigma), n=4)
     nrm.Partition("by_default", nrm.DirichletProcess(), n=4)
+    nrm.Partition("partly_known", nrm.DirichletProcess(), known=["a", None, "b", None])
 
 # Models in one call.
 assert_type(nrm.gaussian_mixture(X), pm.Model)
 nrm.gaussian_mixture(X, covariance="diagonal", measure=nrm.DirichletProcess(pm.Gamma.dist(2, 1)))
 table = pd.DataFrame({"length": X[:, 0], "sex": ["f", "m", "f", None], "visits": counts[:, 0]})
 from_table = nrm.mixture_model(table, kinds={"visits": "count"})
+nrm.mixture_model(table, kinds={"visits": "count"}, known=[0] + [-1] * (len(table) - 1))
 assert_type(from_table, pm.Model)
 assert_type(nrm.table_data(from_table, table), dict[str, xr.DataArray])
 assert_type(nrm.datasets.penguins(), pd.DataFrame)

@@ -114,7 +114,7 @@ assert_type(nrm.plots.plot_density(density, data=X, backend="none"), PlotCollect
 assert_type(nrm.plots.plot_distance(idata, estimate, backend="none"), PlotCollection)
 
 estimator = nrm.MixtureEstimator(draws=20, tune=20, chains=1, cores=1, sample_options={"quiet": True}, random_state=1)
-assert_type(estimator.fit(X[:, None]), nrm.MixtureEstimator)
+assert_type(estimator.fit(X[:, None], np.full(len(X), -1)), nrm.MixtureEstimator)
 assert_type(estimator.fit_predict(X[:, None]), np.ndarray)
 assert_type(estimator.predict_proba([[0.0], [7.0]]), np.ndarray)
 assert_type(estimator.score(X[:, None]), float)

@@ -5,6 +5,8 @@ import pandas as pd
 import scipy
 import xarray as xr
 
+from pymc_nrm.common.checks import numeric_array
+
 
 def as_matrix(X, least_samples=1):
     """Convert data to a matrix of floats. NaN means missing, and stands for masked entries. Shapes: ``X`` (n, d);
@@ -52,6 +54,34 @@ def as_array(X):
         return np.asarray(X)
     except ValueError as error:
         raise ValueError("X must have rows of one length; got rows of different lengths") from error
+
+
+def known_labels(y, n):
+    """Check known labels of items, of which -1 is none, and return them as int64, shape (n,)."""
+    values = numeric_array("y", y)
+    wrong = values[~(values >= -1) | (values != np.floor(values))]
+    if values.shape != (n,) or wrong.size:
+        got = wrong[:5].tolist() if wrong.size else f"shape {values.shape}"
+        raise ValueError(
+            f"y must have a known label, a whole number of at least 0, or -1 for each of the {n} samples; got {got}"
+        )
+    return values.astype("int64")
+
+
+def named_clusters(labels, known):
+    """Give clusters from 0 the known label of most of their items, each label once; the others follow the largest."""
+    if known is None:
+        return labels
+    values, codes = np.unique(known[known >= 0], return_inverse=True)
+    counts = np.zeros((labels.max() + 1, len(values)), dtype=np.int64)
+    np.add.at(counts, (labels[known >= 0], codes), 1)
+    names = np.full(len(counts), -1)
+    pairs = np.argwhere(counts > 0)
+    for cluster, code in pairs[np.argsort(-counts[counts > 0], kind="stable")]:
+        if names[cluster] < 0 and values[code] not in names:
+            names[cluster] = values[code]
+    names[names < 0] = values.max(initial=-1) + 1 + np.arange(np.count_nonzero(names < 0))
+    return names[labels]
 
 
 def check_n_features(estimator, n_features):

@@ -16,7 +16,14 @@ from pymc_nrm.common.checks import check_count, check_flag, random_generator
 from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.predictive_density import log_predictive_density
-from pymc_nrm.recipes.estimator.inputs import as_array, as_matrix, check_n_features, not_fitted
+from pymc_nrm.recipes.estimator.inputs import (
+    as_array,
+    as_matrix,
+    check_n_features,
+    known_labels,
+    named_clusters,
+    not_fitted,
+)
 from pymc_nrm.recipes.estimator.parameters import Parameters
 from pymc_nrm.recipes.gaussian_mixture import gaussian_mixture
 from pymc_nrm.recipes.mixture_model import mixture_model
@@ -72,7 +79,8 @@ class MixtureEstimator(Parameters):
         The result of :func:`~pymc_nrm.fused_estimate`, which holds the components as well, or without
         ``fuse`` that of :func:`~pymc_nrm.stats.point_estimate`.
     labels_ : ndarray of int64, shape (n,)
-        Clusters of the estimate, from 0, in order of appearance.
+        Clusters of the estimate, from 0, in order of appearance.  If labels are known, a cluster has that of most of
+        its known items, and clusters of other items have the numbers after the largest.
     n_clusters_ : int
     classes_ : ndarray of int64
         What columns of ``predict_proba`` stand for: the clusters, then -1, a new one.
@@ -140,8 +148,9 @@ class MixtureEstimator(Parameters):
         Parameters
         ----------
         X : DataFrame or array_like, shape (n, d)
-        y : object
-            Ignored; scikit-learn's pipelines pass it.
+        y : array_like of int, shape (n,), optional
+            Known labels, whole numbers of at least 0, and -1 for all other items, as for scikit-learn's semi-supervised
+            estimators: ``known`` of :class:`~pymc_nrm.Partition`.
 
         Returns
         -------
@@ -151,7 +160,7 @@ class MixtureEstimator(Parameters):
         Raises
         ------
         TypeError, ValueError
-            If X or a parameter is not allowed; messages name the column or the parameter.
+            If X, y or a parameter is not allowed; messages name the column or the parameter.
         """
         check_count("max_draws", self.max_draws, 1, optional=True)
         check_count("draws", self.draws, 1)
@@ -159,14 +168,16 @@ class MixtureEstimator(Parameters):
         complete_costs(self.loss, {})
         check_flag("fuse", self.fuse)
         seeds = random_generator(self.random_state, "random_state").integers(2**31, size=3)
-        options = {"covariance": self.covariance, "measure": self.measure, "jitter_ties": self.jitter_ties}
-        if isinstance(X, pd.DataFrame):
-            model = mixture_model(X, kinds=self.kinds, **options)
-        else:
+        if not isinstance(X, pd.DataFrame):
             if self.kinds is not None:
                 raise ValueError(f"kinds is for columns of a DataFrame; X is of type {type(X).__name__}")
             X = as_matrix(X, least_samples=2)
-            model = gaussian_mixture(X, **options)
+        known = None if y is None else known_labels(y, len(X))
+        options = {"covariance": self.covariance, "measure": self.measure, "jitter_ties": self.jitter_ties}
+        if isinstance(X, pd.DataFrame):
+            model = mixture_model(X, kinds=self.kinds, known=known, **options)
+        else:
+            model = gaussian_mixture(X, known=known, **options)
         options = {"progressbar": False, "chains": self.chains, "cores": self.cores, **(self.sample_options or {})}
         idata = sample(self.draws, tune=self.tune, model=model, random_seed=int(seeds[0]), **options)
         estimate = point_estimate(idata, loss=self.loss, random_seed=int(seeds[1]), progressbar=False)
@@ -175,9 +186,9 @@ class MixtureEstimator(Parameters):
                 idata, model, estimate, loss=self.loss, random_seed=int(seeds[2]), progressbar=False
             )
         self.model_, self.idata_, self.estimate_ = model, idata, estimate
-        self.labels_ = estimate["labels"].to_numpy().astype("int64")
-        self.n_clusters_ = int(self.labels_.max()) + 1
-        self.classes_ = np.append(np.arange(self.n_clusters_), -1)
+        self.labels_ = named_clusters(estimate["labels"].to_numpy().astype("int64"), known)
+        names = pd.unique(self.labels_)
+        self.n_clusters_, self.classes_ = len(names), np.append(names, -1)
         self.n_features_in_ = X.shape[1]
         self.__dict__.pop("feature_names_in_", None)
         if isinstance(X, pd.DataFrame):
@@ -190,14 +201,14 @@ class MixtureEstimator(Parameters):
         Parameters
         ----------
         X : DataFrame or array_like, shape (n, d)
-        y : object
-            Ignored.
+        y : array_like of int, shape (n,), optional
+            Known labels, as for ``fit``.
 
         Returns
         -------
         ndarray of int64, shape (n,)
         """
-        return self.fit(X).labels_
+        return self.fit(X, y).labels_
 
     def predict(self, X: Any) -> np.ndarray:
         """Most probable cluster of new items, each taken by itself.

@@ -1,0 +1,305 @@
+"""Flat partitions of items whose labels are partly known: known items with one label share a cluster, others never do.
+
+Known labels are data.  The density of a value is the EPPF of the partition of all items, so that hyperparameters learn
+from known labels as from everything else; it sums over values to the probability of the known labels, the EPPF of their
+numbers of items, and not to one.  Forward draws are exact given known labels: by exchangeability the partition of the
+known items comes first, and the others follow by the prediction rule.
+
+The known items of one label are one unit for kernels, as groups are in ``together.py``, but each of them counts.  A
+cluster holds at most one such unit, so that its statistics tell how many items it has: :class:`KnownGrouped` turns
+weights of units into those of items, and makes a cluster of two labels impossible.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+
+from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
+from pymc_nrm.families.components import add_component_densities, component_panel, write_component
+from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size
+from pymc_nrm.families.fast import (
+    add_log_predictives,
+    add_row,
+    log_predictive_without,
+    panel_shape,
+    update_cache,
+    update_panel,
+    write_panel,
+)
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.measures.base import Weights, log_eppf
+from pymc_nrm.partitions.flat import Ordered
+from pymc_nrm.partitions.labels import canonical_labels, rename_in_order
+from pymc_nrm.partitions.nested_laws.known_paths import canonical_paths
+from pymc_nrm.partitions.together import Together
+
+__all__ = ["KnownGrouped", "KnownItems", "KnownLabels", "KnownRows"]
+
+
+class KnownItems(NamedTuple):
+    """What is known of each item: an input of the random variable."""
+
+    # Labels from 0 in order of appearance, -1 where unknown; int64 of shape (n,).
+    labels: Any
+
+
+@kernel
+def _draw_others(rng, n, measure, known):
+    """Draw the labels of the other items one by one: probabilities are ratios of those of partitions."""
+    labels, counts = known.labels.copy(), np.zeros(n, dtype=np.int64)
+    k = 0
+    for label in known.labels:
+        if label >= 0:
+            counts[label] += 1
+            k = max(k, label + 1)
+    log_p = log_eppf(measure, counts[:k]) if k > 0 else 0.0
+    for item in range(n):
+        if labels[item] >= 0:
+            continue
+        threshold = rng.random()
+        # A new cluster, then those that are there.
+        chosen = k
+        counts[k] = 1
+        log_q = log_eppf(measure, counts[: k + 1])
+        threshold -= math.exp(log_q - log_p)
+        if k > 0 and threshold >= 0.0:
+            counts[k] = 0
+            for c in range(k):
+                counts[c] += 1
+                log_q = log_eppf(measure, counts[:k])
+                threshold -= math.exp(log_q - log_p)
+                if threshold < 0.0 or c == k - 1:
+                    chosen = c
+                    break
+                counts[c] -= 1
+        labels[item], log_p = chosen, log_q
+        k = max(k, chosen + 1)
+    rename_in_order(labels, k)
+    return labels
+
+
+class KnownLabels(Together):
+    """Known items share a cluster if their labels are equal, and only then; the others are free.
+
+    ``labels`` are whole numbers or strings, one for each item; -1, NaN and None stand for unknown ones.
+    """
+
+    further_priors = {KnownItems: ("(n)",)}
+    only_mixtures = "partition {name!r}, some of whose labels are known: use a Mixture"
+    draw = staticmethod(_draw_others)
+
+    argument = "known"
+
+    def __init__(self, labels, title="known of a Partition"):
+        self.known, self.names = _known_labels(title, labels)
+        units = np.where(self.known >= 0, self.known, len(self.names) + np.arange(len(self.known)))
+        super().__init__(units, title)
+        self.key = (self.known.tobytes(), self.names)
+        self._is_known = self.known[self.first] >= 0
+
+    def further_fields(self):
+        return [pt.constant(self.known)]
+
+    def default_start(self, zeros, priors):
+        return zeros + canonical_labels(np.maximum(self.known, 0))
+
+    def kernel_parts(self, family, data):
+        family, data = super().kernel_parts(family, data)
+        return KnownGrouped(family, np.empty(0), np.empty(0)), KnownRows(data, self._is_known)
+
+    def with_weights(self, family, weights):
+        n_units = len(self.first)
+        return family._replace(**weights._asdict()), Weights(weights.join[: n_units + 1], weights.moment[: n_units + 1])
+
+    def renamed(self, labels, n, argument):
+        canonical = Ordered.renamed(self, labels, n, argument)
+        items = np.flatnonzero(self.known >= 0)
+        shared = canonical[items][:, None] == canonical[self.first[self._is_known]]
+        wrong = np.argwhere(shared != (self.known[items][:, None] == self.known[self.first[self._is_known]]))
+        if len(wrong):
+            item, other = items[wrong[0, 0]], self.first[self._is_known][wrong[0, 1]]
+            names = [self.names[self.known[one]] for one in (other, item)]
+            raise ValueError(
+                f"{argument} must put known items into one cluster if their labels in known are equal, and only then; "
+                f"items {other} and {item} have the known labels {names[0]!r} and {names[1]!r}, and the labels "
+                f"{canonical[other]} and {canonical[item]}"
+            )
+        return canonical
+
+    def symbolic_sizes(self, labels, n):
+        _, valid = super().symbolic_sizes(labels, n)
+        sizes, _ = Ordered.symbolic_sizes(self, labels, n)
+        items = labels[pt.minimum(np.arange(len(self.groups)), labels.shape[0] - 1)]
+        apart = pt.all(pt.diff(pt.sort(items[self.first[self._is_known]])) > 0)
+        return sizes, valid & apart
+
+    def counts(self, labels):
+        return Ordered.counts(self, labels)
+
+    def log_join_others(self, labels, join):
+        join = super().log_join_others(labels, join)
+        # An item that is the only one of its label is not in the cluster of another label.
+        held = np.zeros(join.shape[1], dtype=bool)
+        held[labels[self.known >= 0]] = True
+        for item in self.first[self._is_known & (self._sizes == 1)]:
+            join[item, held & (np.arange(len(held)) != labels[item])] = -np.inf
+            join[item] -= np.logaddexp.reduce(join[item])
+        return join
+
+
+def _known_labels(title, labels):
+    """Labels of items from 0 in order of appearance, -1 where unknown, and the names of these."""
+    if isinstance(labels, Variable):
+        raise TypeError(f"{title} must be an array of labels; got {labels} of type {labels.type}")
+    array = np.asarray(labels, dtype=object)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"{title} must have shape (n,), with at least one item; got shape {array.shape}")
+    unknown = np.ma.getmaskarray(labels) if np.ma.isMaskedArray(labels) else pd.isna(array)
+    unknown = np.where(unknown, -1, array) == -1
+    known = np.full(len(array), -1, dtype=np.int64)
+    if unknown.all():
+        return known, ()
+    paths, [names] = canonical_paths(title, array[~unknown])
+    known[~unknown] = paths[:, 0]
+    return known, tuple(name for _, name in names)
+
+
+class KnownRows(NamedTuple):
+    """Data of a kernel in which the items are units, and which of them are items of known labels."""
+
+    groups: Any
+    # Bool of shape (number of units,).
+    is_known: Any
+
+
+class KnownGrouped(NamedTuple):
+    """The family of such data: a row of statistics ends with numbers of units, of known units, and of their items."""
+
+    family: Any
+    # Weights of clusters by their number of items, see `Weights`.
+    join: Any
+    moment: Any
+
+    def statistics_size(self):
+        return statistics_size(self.family) + 3
+
+    def cache_size(self):
+        # Units, whether one is known, and what the weight of one more free item lacks.
+        return cache_size(self.family) + 3
+
+    def parameters_size(self):
+        return parameters_size(self.family)
+
+    def add_item(self, statistics, data, item, sign):
+        add_item(self.family, statistics[:-3], data.groups, item, sign)
+        _count_unit(statistics, data, item, sign)
+
+    def refresh_cache(self, statistics, cache):
+        refresh_cache(self.family, statistics[:-3], cache[:-3])
+        _write_counts(self.join, statistics, cache)
+
+    def update_cache(self, statistics, cache, data, item, sign):
+        update_cache(self.family, statistics[:-3], cache[:-3], data.groups, item, sign)
+        _count_unit(statistics, data, item, sign)
+        _write_counts(self.join, statistics, cache)
+
+    def log_predictive(self, cache, data, item):
+        lacking = cache[-1]
+        if data.is_known[item]:
+            if cache[-2] > 0.0:
+                return -math.inf
+            n_units, n_items = int(cache[-3]), data.groups.start[item + 1] - data.groups.start[item]
+            lacking = self.moment[n_units + n_items] - self.moment[n_units + 1]
+        return log_predictive(self.family, cache[:-3], data.groups, item) + lacking
+
+    # Gibbs updates with a panel move free items only, which are units of one item: a known unit stays in its cluster,
+    # or opens one again if it is alone.  Free items alone reach every partition that agrees with the known labels.
+
+    def panel_shape(self):
+        n_rows, n_sets, n_lane_rows = panel_shape(self.family.family)
+        return n_rows + 2 if n_rows > 0 else 0, n_sets, n_lane_rows
+
+    def write_panel(self, cache, rows, lanes, column):
+        write_panel(self.family.family, cache[: cache_size(self.family.family)], rows[:-2], lanes, column)
+        rows[-2, column], rows[-1, column] = cache[-3], cache[-1]
+
+    def update_panel(self, cache, rows, lanes, column, data, item):
+        if data.is_known[item]:
+            write_panel(self, cache, rows, lanes, column)
+            return
+        inner, member = cache[: cache_size(self.family.family)], _member(data, item)
+        update_panel(self.family.family, inner, rows[:-2], lanes, column, data.groups.rows, member)
+        rows[-2, column], rows[-1, column] = cache[-3], cache[-1]
+
+    def add_log_predictives(self, rows, lanes, data, item, width, values):
+        if data.is_known[item]:
+            for k in range(width):
+                values[k] = values[k] if rows[-2, k] == 0.0 else -math.inf
+            return
+        member = _member(data, item)
+        add_log_predictives(self.family.family, rows[:-2], lanes, data.groups.rows, member, width, values)
+        add_row(rows[-1], width, values)
+
+    def log_predictive_without(self, statistics, cache, data, item):
+        if panel_shape(self.family.family)[0] == 0:
+            return math.nan
+        if data.is_known[item]:
+            # Above all other weights, of which that of a new cluster is not zero.
+            return 1e300
+        inner, member = cache[: cache_size(self.family.family)], _member(data, item)
+        own = log_predictive_without(self.family.family, statistics[:-3], inner, data.groups.rows, member)
+        return own + self.join[_n_items(statistics) - 1] - self.join[int(statistics[-3]) - 1]
+
+    def log_marginal(self, statistics):
+        if statistics[-2] > 1.0:
+            return -math.inf
+        lacking = self.moment[_n_items(statistics)] - self.moment[int(statistics[-3])]
+        return log_marginal(self.family, statistics[:-3]) + lacking
+
+    def draw_parameters(self, statistics, rng, parameters):
+        draw_parameters(self.family, statistics[:-3], rng, parameters)
+
+    def component_panel(self, n_columns):
+        return component_panel(self.family, n_columns)
+
+    def write_component(self, parameters, panel, column):
+        write_component(self.family, parameters, panel, column)
+
+    def add_component_densities(self, panel, data, item, width, values):
+        add_component_densities(self.family, panel, data.groups, item, width, values)
+
+    def cluster_size(self, statistics, n_units):
+        return _n_items(statistics)
+
+    def stays(self, data, item):
+        # The clusters of known labels are told apart by them: free items come and go.
+        return data.is_known[item]
+
+
+@kernel
+def _n_items(statistics):
+    return int(statistics[-3] - statistics[-2] + statistics[-1])
+
+
+@kernel
+def _count_unit(statistics, data, item, sign):
+    statistics[-3] += sign
+    if data.is_known[item]:
+        statistics[-2] += sign
+        statistics[-1] += sign * (data.groups.start[item + 1] - data.groups.start[item])
+
+
+@kernel
+def _member(data, item):
+    return data.groups.members[data.groups.start[item]]
+
+
+@kernel
+def _write_counts(join, statistics, cache):
+    n_units, n_items = int(statistics[-3]), _n_items(statistics)
+    cache[-3], cache[-2] = statistics[-3], statistics[-2]
+    cache[-1] = join[n_items] - join[n_units]
