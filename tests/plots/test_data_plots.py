@@ -146,6 +146,15 @@ class TestClusters:
             "90 % of a normal",
         ]
 
+    def test_ellipses_of_clusters_with_few_items_and_gaps(self):
+        X = make_data(4)
+        X[TRUE == 2, 3] = np.nan
+        X[TRUE == 1, 0] = np.where(np.arange(8) < 3, X[TRUE == 1, 0], np.nan)
+        lines = plot_clusters(None, X, estimate=TRUE, uncertainty=False, backend="none").viz["components"]["X"]
+        pair = lines.sel(row=1, column=0).values
+        np.testing.assert_allclose(pair[1]["x"].mean(), X[TRUE == 1, 0][:3].mean(), atol=0.1)
+        assert pair[2] is not None and lines.sel(row=2, column=0).values[2] is None
+
     def test_pairs(self):
         X = make_data(4)
         pc = plot_clusters(None, X, estimate=TRUE, uncertainty=False, backend="none")
