@@ -28,6 +28,7 @@ from pymc_nrm.partitions.nested_laws.weights import HierarchicalDirichletProcess
 from pymc_nrm.posterior import (
     cluster_probabilities,
     compute_log_likelihood,
+    describe_clusters,
     fused_estimate,
     log_predictive_density,
     measure_cdf,
@@ -102,6 +103,7 @@ __all__ = [
     "consensus_tree",
     "credible_ball",
     "datasets",
+    "describe_clusters",
     "elicit",
     "expected_loss",
     "fused_estimate",

@@ -9,6 +9,7 @@ import xarray as xr
 from arviz_plots.plot_collection import PlotCollection
 
 import pymc_nrm as nrm
+from pymc_nrm.posterior import ClusterDescription
 
 X = np.array([0.1, 0.3, -0.2, 7.1, 6.9, 7.4])
 family = nrm.NormalGamma(mu=X.mean(), kappa=0.1, alpha=2, beta=0.5)
@@ -88,6 +89,10 @@ print(density["density"].mean(("chain", "draw")).values.max())
 parameters = nrm.sample_cluster_parameters(idata, model, random_seed=1)
 assert_type(parameters, xr.Dataset)
 assert_type(nrm.cluster_probabilities(idata, model, [0.0, 7.0], estimate), xr.Dataset)
+description = nrm.describe_clusters(idata, model, estimate, ci_prob=0.9)
+assert_type(description, ClusterDescription)
+assert_type(description.table, pd.DataFrame)
+print(description, description.to_html(), description.cells["items"].tolist(), description.title, description.notes)
 assert_type(nrm.fused_estimate(idata, model, estimate, omega=2.0), xr.Dataset)
 assert_type(nrm.log_predictive_density(idata, model, [0.0, 7.0]), xr.DataArray)
 assert_type(nrm.sample_posterior_predictive(idata, model, new_items=2, random_seed=1), xr.DataTree)
