@@ -49,7 +49,7 @@ from pymc_nrm.recipes import (
     suggest_max_clusters,
     table_data,
 )
-from pymc_nrm.run import resume, sample
+from pymc_nrm.run import load, resume, sample, save
 from pymc_nrm.stats import (
     add_diagnostics,
     assignment_uncertainty,
@@ -111,6 +111,7 @@ __all__ = [
     "gaussian_mixture",
     "jitter_ties",
     "levels",
+    "load",
     "log_predictive_density",
     "measure_cdf",
     "measure_density",
@@ -129,6 +130,7 @@ __all__ = [
     "sample_new_labels",
     "sample_posterior_predictive",
     "sample_random_measure",
+    "save",
     "similarity",
     "stats",
     "steps",

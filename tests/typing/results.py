@@ -1,5 +1,6 @@
 """Steps, draws, and everything that follows from draws, as in a user's analysis."""
 
+import tempfile
 from typing import assert_type
 
 import numpy as np
@@ -120,6 +121,12 @@ assert_type(nrm.plots.plot_credible_ball(ball, X, backend="none"), PlotCollectio
 assert_type(nrm.plots.plot_point_estimates(modes, X, backend="none"), PlotCollection)
 assert_type(nrm.plots.plot_density(density, data=X, backend="none"), PlotCollection)
 assert_type(nrm.plots.plot_distance(idata, estimate, backend="none"), PlotCollection)
+
+with tempfile.TemporaryDirectory() as parent:
+    nrm.save(idata, model, f"{parent}/saved")
+    again, model_again = nrm.load(f"{parent}/saved", check_versions=True)
+assert_type(again, xr.DataTree)
+assert_type(model_again, pm.Model)
 
 estimator = nrm.MixtureEstimator(draws=20, tune=20, chains=1, cores=1, sample_options={"quiet": True}, random_state=1)
 assert_type(estimator.fit(X[:, None]), nrm.MixtureEstimator)
