@@ -26,7 +26,7 @@ class ClusterDescription:
         the name of a column of the data: ``mean`` and ``sd`` in its own units, or the share of each level (``yes`` for
         a binary column); and ``missing``, the number of items without a value, if the column has gaps.
     cells : DataFrame
-        The same as short texts.
+        The same as short texts, for the 20 columns of the data that differ most between a cluster and the others.
     title : str
         What is described, in one line.
     notes : tuple of str

@@ -26,6 +26,10 @@ __all__ = ["describe_clusters"]
 _MOST_LEVELS, _LEAST_SHARE = 3, 0.1
 # A cluster is set apart by at most so many columns; beside the first, they differ by so many standard deviations.
 _MOST_APART, _LEAST_DIFFERENCE = 3, 0.5
+# Names in tables beside those of columns of the data.
+_OWN_NAMES = ("cluster", "items", "certainty")
+# Texts show at most so many columns.
+_MOST_COLUMNS = 20
 _APART = "What sets a cluster apart from all other items most"
 
 
@@ -132,14 +136,17 @@ def describe_clusters(
         "items": [f"{size} ({low} to {high})" for size, low, high in zip(counts, *sizes, strict=True)],
         "certainty": [f"{value:.2f}" for value in certainty],
     }
-    apart = [[] for _ in counts]
+    apart, largest = [[] for _ in counts], {}
     columns = _columns(model, partition, len(labels))
     for column in columns:
         statistics, texts, differences = _described(column, labels)
         table |= {(column.name, statistic): values for statistic, values in statistics.items()}
         cells[column.name] = texts
+        largest[column.name] = max((difference[0] for difference in differences if difference), default=0.0)
         for entries, difference in zip(apart, differences, strict=True):
             entries += [difference] if difference else []
+    left_out = sorted(largest, key=largest.get, reverse=True)[_MOST_COLUMNS:]
+    cells = {name: texts for name, texts in cells.items() if name not in left_out}
     cells[_APART] = table["cluster", "apart"] = [_most_apart(entries) for entries in apart]
     index = pd.Index(names, name="cluster")
     notes = [
@@ -151,6 +158,10 @@ def describe_clusters(
         notes.append("numbers: mean ± standard deviation of the items")
     if any(statistic == "missing" for _, statistic in table):
         notes.append("missing: items without a value, which means and shares leave out")
+    if left_out:
+        notes.append(
+            f"columns: the {_MOST_COLUMNS} of {len(columns)} that differ most between a cluster and the others"
+        )
     return ClusterDescription(
         pd.DataFrame(table, index=index).iloc[order],
         pd.DataFrame(cells, index=index).iloc[order],
@@ -174,7 +185,7 @@ def _sizes_in_draws(labels, draws):
 
 
 def _columns(model, partition, n):
-    """All columns of the observed mixtures over a partition; names that occur twice begin with that of the mixture."""
+    """All columns of the observed mixtures over a partition; names that are taken begin with that of the mixture."""
     observed, columns = find_observations(model), []
     for mixture in mixtures_of(model, partition):
         if mixture.name not in observed:
@@ -191,7 +202,7 @@ def _columns(model, partition, n):
             features = [f"{mixture.name}_{k}" for k in range(values.shape[1])]
         for name, column in zip(map(str, features), values.reshape(n, -1).T, strict=True):
             columns.append((mixture.name, _Column(name, _levels(model, mixture, name, column), column)))
-    names = [column.name for _, column in columns]
+    names = [*_OWN_NAMES, *(column.name for _, column in columns)]
     return [c._replace(name=f"{mixture} {c.name}") if names.count(c.name) > 1 else c for mixture, c in columns]
 
 

@@ -142,6 +142,23 @@ def test_one_cluster_and_no_data():
     assert description.table["cluster"]["apart"].tolist() == [""]
 
 
+def test_many_columns_and_clusters():
+    X = np.random.default_rng(3).normal(size=(N, 25))
+    X[:, 22] += 9.0 * LABELS
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N)
+        nrm.Mixture("x", z, nrm.NormalGamma(0.0, 1.0, 2.0, 1.0), observed=X)
+        nrm.Mixture("items", z, nrm.PoissonGamma(1.0, 1.0), observed=LABELS)
+    description = nrm.describe_clusters(draws_of(LABELS), model, LABELS)
+    assert len(description.table.columns.get_level_values(0).unique()) == 27
+    columns = [name for name in description.cells if name.startswith("x_")]
+    assert len(columns) == 19 and "x_22" in columns and description.cells["items items"].iloc[0] == "1.00 ± 0.00"
+    assert columns == sorted(columns, key=lambda name: int(name[2:]))
+    assert "columns: the 20 of 26 that differ most" in str(description)
+    many = nrm.describe_clusters(draws_of(np.arange(N) // 2), model, np.arange(N) // 2)
+    assert max(map(len, str(many).split("What")[0].splitlines())) <= 120
+
+
 def test_wrong_arguments():
     model = nrm.gaussian_mixture(np.arange(4.0) ** 2)
     with pytest.raises(ValueError, match=r"estimate must have shape \(4,\); got shape \(3,\)"):
