@@ -1,6 +1,7 @@
 """A description of clusters as a table, as text and as HTML."""
 
 import dataclasses
+import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -69,10 +70,15 @@ class ClusterDescription:
         lines = [self.title, ""]
         for block in _blocks(shown[columns]):
             lines += [*block, ""]
-        lines += [f"{apart}:", *(f"  {k}: {text}" for k, text in shown[apart].items() if text)]
+        entries = [f"{k}: {text}" for k, text in shown[apart].items() if text]
         if len(shown) < len(self.cells):
-            lines.append(f"  and {len(self.cells) - len(shown)} smaller clusters, which .cells has")
-        return "\n".join([*lines, "", *self.notes])
+            entries.append(f"and {len(self.cells) - len(shown)} smaller clusters, which .cells has")
+        lines += [f"{apart}:", *(_wrapped(entry, "  ") for entry in entries), "", *map(_wrapped, self.notes)]
+        return "\n".join(lines)
+
+
+def _wrapped(text, indent=""):
+    return textwrap.fill(text, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")
 
 
 def _blocks(cells):

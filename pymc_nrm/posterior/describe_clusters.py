@@ -15,7 +15,7 @@ from pymc_nrm.models.dependents import mixtures_of
 from pymc_nrm.models.rvs import checked_model, dims_of, family_of, find_partition
 from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.draws import check_same_model
-from pymc_nrm.stats.draws import partition_draws, posterior_of, stack_draws
+from pymc_nrm.stats.draws import item_dimension, partition_draws, posterior_of, stack_draws
 from pymc_nrm.stats.losses import check_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.uncertainty import assignment_uncertainty
@@ -48,6 +48,7 @@ def describe_clusters(
     model: Model,
     estimate: Any = None,
     *,
+    data: pd.DataFrame | None = None,
     var_name: str | None = None,
     ci_prob: float | None = None,
 ) -> ClusterDescription:
@@ -60,6 +61,9 @@ def describe_clusters(
     estimate : array_like of int, shape (n,), DataArray, or Dataset with the variable ``labels``, optional
         By default that of :func:`~pymc_nrm.point_estimate` with seed 0, as in
         :func:`~pymc_nrm.plots.plot_clusters`, whose legend has the same labels.
+    data : DataFrame, shape (n, d), optional
+        Columns to describe in place of those of the model, with a row for each item: values as they were recorded, or
+        columns that the model leaves out.  Text, categories and columns that the model takes as categories have shares.
     %(var_name)s
     ci_prob : float, optional
         Probability of the intervals of sizes; by default ``arviz_base.rcParams["stats.ci_prob"]``.
@@ -72,10 +76,10 @@ def describe_clusters(
     Raises
     ------
     TypeError
-        If the model is not a model, or the estimate does not hold integers.
+        If the model is not a model, the estimate does not hold integers, or ``data`` is not a DataFrame.
     ValueError
         If there is no such partition, the estimate has a different number of items, the draws are not those of the
-        model, or ``ci_prob`` is not between 0 and 1.
+        model, ``data`` has other rows, or ``ci_prob`` is not between 0 and 1.
 
     Notes
     -----
@@ -88,9 +92,9 @@ def describe_clusters(
 
     *Data.* Columns are the features of all observed mixtures over the partition, with names from the coordinates of
     the model, or the name of the mixture with a number.  Mean and standard deviation are those of the items, in units
-    of the data in the model; recipes have spread repeated values by less than the width of their rounding.  Binary
-    columns have the share of ones, categorical ones the shares of levels, which have the names of the coordinate
-    ``<column>_level`` or else ``level``.  Missing values are left out and counted.
+    of the data in the model; recipes have spread repeated values by less than the width of their rounding, while
+    ``data`` is taken as it is.  Binary columns have the share of ones, categorical ones the shares of levels, which
+    have the names of the coordinate ``<column>_level`` or else ``level``.  Missing values are left out and counted.
 
     *What sets it apart.* Of each column, and each level of a category, the mean of the items of the cluster minus that
     of all other items, divided by the standard deviation of the column, or of the indicator of the level, over all
@@ -138,6 +142,8 @@ def describe_clusters(
     }
     apart, largest = [[] for _ in counts], {}
     columns = _columns(model, partition, len(labels))
+    if data is not None:
+        columns = _columns_of_table(data, columns, draws)
     for column in columns:
         statistics, texts, differences = _described(column, labels)
         table |= {(column.name, statistic): values for statistic, values in statistics.items()}
@@ -150,8 +156,8 @@ def describe_clusters(
     cells[_APART] = table["cluster", "apart"] = [_most_apart(entries) for entries in apart]
     index = pd.Index(names, name="cluster")
     notes = [
-        f"items: how many there are, and in brackets the range in {100 * ci_prob:.4g} % of {len(partitions)} draws of "
-        "the posterior",
+        f"items: how many there are, and in brackets how many are in the cluster that holds most of them, in "
+        f"{100 * ci_prob:.4g} % of {len(partitions)} draws",
         "certainty: how probable it is that two items of the cluster belong together, or that a single one is alone",
     ]
     if any(column.levels is None for column in columns):
@@ -204,6 +210,31 @@ def _columns(model, partition, n):
             columns.append((mixture.name, _Column(name, _levels(model, mixture, name, column), column)))
     names = [*_OWN_NAMES, *(column.name for _, column in columns)]
     return [c._replace(name=f"{mixture} {c.name}") if names.count(c.name) > 1 else c for mixture, c in columns]
+
+
+def _columns_of_table(data, of_model, draws):
+    """Columns of a table with a row for each item; levels are those that occur."""
+    if not isinstance(data, pd.DataFrame):
+        raise TypeError(f"data must be a pandas DataFrame; got {type(data).__name__}")
+    dim = item_dimension(draws)
+    items = list(map(str, draws.indexes[dim] if dim in draws.indexes else data.index[: draws.sizes[dim]]))
+    if len(data) != draws.sizes[dim] or list(map(str, data.index)) != items:
+        raise ValueError(
+            f"data must have a row for each of the {draws.sizes[dim]} items, with the names and in the order of the "
+            f"draws; got {len(data)} rows"
+        )
+    levels, columns = {column.name: column.levels for column in of_model}, []
+    for place, name in enumerate(map(str, data.columns)):
+        column, known = data.iloc[:, place], levels.get(name)
+        numeric = pd.api.types.is_numeric_dtype(column)
+        if numeric and (known is None or known == ("yes",)):
+            if pd.api.types.is_bool_dtype(column):
+                known = ("yes",)
+            columns.append(_Column(name, known, column.to_numpy(dtype="float64", na_value=np.nan)))
+        else:
+            codes, present = pd.factorize(column, sort=True)
+            columns.append(_Column(name, tuple(map(str, present)), np.where(codes < 0, np.nan, codes)))
+    return [one._replace(name=f"data {one.name}") if one.name in _OWN_NAMES else one for one in columns]
 
 
 def _levels(model, mixture, name, values):
