@@ -82,7 +82,8 @@ def describe_clusters(
     *What sets it apart.* Of each column, and each level of a category, the mean of the items of the cluster minus that
     of all other items, divided by the standard deviation of the column, or of the indicator of the level, over all
     items.  The three columns with the largest differences are named, and of the second and third only those of at least
-    half a standard deviation.
+    half a standard deviation.  Clusters that differ in how columns go together, as crabs of two species do at every
+    size, may have small differences in each; :func:`~pymc_nrm.plots.plot_clusters` shows pairs.
 
     Examples
     --------
