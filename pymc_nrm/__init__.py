@@ -29,6 +29,7 @@ from pymc_nrm.partitions.nested_laws.weights import HierarchicalDirichletProcess
 from pymc_nrm.posterior import (
     cluster_probabilities,
     compute_log_likelihood,
+    describe_clusters,
     fused_estimate,
     label_rows,
     log_predictive_density,
@@ -50,7 +51,7 @@ from pymc_nrm.recipes import (
     suggest_max_clusters,
     table_data,
 )
-from pymc_nrm.run import resume, sample
+from pymc_nrm.run import load, resume, sample, save
 from pymc_nrm.stats import (
     add_diagnostics,
     assignment_uncertainty,
@@ -63,6 +64,7 @@ from pymc_nrm.stats import (
     nested_point_estimate,
     partition_convergence,
     point_estimate,
+    point_estimates,
     similarity,
     summary,
     without_labels,
@@ -115,6 +117,7 @@ __all__ = [
     "consensus_tree",
     "credible_ball",
     "datasets",
+    "describe_clusters",
     "elicit",
     "expected_loss",
     "fused_estimate",
@@ -122,6 +125,7 @@ __all__ = [
     "jitter_ties",
     "label_rows",
     "levels",
+    "load",
     "log_predictive_density",
     "measure_cdf",
     "measure_density",
@@ -131,6 +135,7 @@ __all__ = [
     "partition_convergence",
     "plots",
     "point_estimate",
+    "point_estimates",
     "predictive_density",
     "published",
     "resume",
@@ -139,6 +144,7 @@ __all__ = [
     "sample_new_labels",
     "sample_posterior_predictive",
     "sample_random_measure",
+    "save",
     "similarity",
     "stats",
     "steps",

@@ -266,7 +266,7 @@ def point_estimates(kind):
     found = {}
     for loss in ("variation_of_information", "binder_loss"):
         found |= numbers(nrm.point_estimate(idata, loss=loss, **options), f"{loss}/")
-    return found
+    return found | numbers(nrm.point_estimates(idata, **options), "modes/")
 
 
 def paths(kind, number=2):

@@ -10,6 +10,7 @@ from pymc_nrm.plots.distance import plot_distance
 from pymc_nrm.plots.n_clusters import plot_n_clusters
 from pymc_nrm.plots.nodes_by_level import plot_nodes_by_level
 from pymc_nrm.plots.partition_trace import plot_partition_trace
+from pymc_nrm.plots.point_estimates import plot_point_estimates
 from pymc_nrm.plots.prior_partition import plot_prior_partition
 from pymc_nrm.plots.similarity import plot_similarity
 from pymc_nrm.plots.tree import plot_tree
@@ -25,6 +26,7 @@ __all__ = [
     "plot_n_clusters",
     "plot_nodes_by_level",
     "plot_partition_trace",
+    "plot_point_estimates",
     "plot_prior_partition",
     "plot_similarity",
     "plot_tree",

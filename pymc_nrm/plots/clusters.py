@@ -93,8 +93,8 @@ def plot_clusters(
 
     Clusters are ordered by size; the legend has their labels in the estimate.  There are 16 colours, and with their
     markers 32 styles, so clusters after the 32nd are drawn as small ones.  The opacity of an item is 1 minus 0.8 times
-    its uncertainty.  Small clusters have no lines and, without `components`, neither do clusters of fewer than 3 d
-    items.
+    its uncertainty.  Small clusters have no lines and, without `components`, neither do clusters of fewer than three
+    items with both features, or two with the only one.
 
     Examples
     --------
@@ -123,21 +123,22 @@ def plot_clusters(
     opacity = item_opacity(draws, labels, uncertainty, n)
     groups = group_clusters(labels, max(2, -(-n // 100)) if min_size is None else min_size, numbers)
     own = groups.n_groups - bool(groups.n_others)
-    if components is None:
-        moments = empirical_moments(values, groups.labels, own)
-    else:
-        moments = component_moments(components, groups.labels, groups.n_groups, d)
-    means, covariances = moments[0][:own], moments[1][:own]
+    known = None if components is None else component_moments(components, groups.labels, groups.n_groups, d)
+
+    def moments(places):
+        if known is None:
+            return empirical_moments(values[:, places], groups.labels, own)
+        return known[0][:own, places], known[1][:own][:, places][:, :, places]
 
     draw = _draw_strips if d == 1 else _draw_pairs
-    area, lines = draw(canvas, values, names, groups, means, covariances, probability)
+    area, lines = draw(canvas, values, names, groups, moments, probability)
     points = {"groups": groups, "alpha": opacity, "size": area}
     canvas.draw(grouped_points, "points", artist_dims={"group": groups.n_groups}, **points)
     canvas.entries = list(zip(groups.names(), groups.entries(), strict=True))
     if own:
         styles = [groups.style(k)[0] for k in range(own)]
         canvas.draw(grouped_lines, "components", lines, artist_dims={"cluster": own}, styles=styles, width=1.3)
-    if canvas.wants("components") and np.isfinite(covariances).any():
+    if canvas.wants("components") and np.isfinite(lines["X"]).any():
         canvas.entries.append((f"{100 * probability:.4g} % of a normal", {"color": "#595959", "width": 1.2}))
     title = "clusters" if opacity is None else "clusters\n(pale: uncertain)"
     absent = columns_of_text(X) if features is None else []
@@ -163,7 +164,7 @@ def item_opacity(draws, labels, uncertainty, n):
     return 1.0 - (1.0 - PALEST) * np.minimum(uncertainty, 1.0)
 
 
-def _draw_pairs(canvas, values, names, groups, means, covariances, probability):
+def _draw_pairs(canvas, values, names, groups, moments, probability):
     """Axes of the lower triangle of pairs: feature i + 1 against feature j in row i and column j; area, ellipses."""
     d = values.shape[1]
     pairs = np.full((d - 1, d - 1, 2), -1)
@@ -173,7 +174,7 @@ def _draw_pairs(canvas, values, names, groups, means, covariances, probability):
         points[row, column] = values[:, [column, row + 1]]
     coords = {"row": np.arange(d - 1), "column": np.arange(d - 1), "plot_axis": ["x", "y"]}
     data = xr.Dataset({"X": (("row", "column", "item", "plot_axis"), points)}, coords=coords)
-    lines = ellipse_dataset("X", means, covariances, pairs, probability)
+    lines = ellipse_dataset("X", moments, groups.n_groups - bool(groups.n_others), pairs, probability)
     area = float(np.clip(5000 / len(values), 6, 24))
     if d == 2:
         lines = lines.isel(row=0, column=0)
@@ -191,7 +192,7 @@ def _draw_pairs(canvas, values, names, groups, means, covariances, probability):
     return area / 1.5, lines
 
 
-def _draw_strips(canvas, values, names, groups, means, covariances, probability):
+def _draw_strips(canvas, values, names, groups, moments, probability):
     """Axes of one row of points for each group, with the smallest mean at the bottom; area, intervals."""
     x = values[:, 0]
     finite = np.isfinite(x)
@@ -204,6 +205,7 @@ def _draw_strips(canvas, values, names, groups, means, covariances, probability)
     coords = {"plot_axis": ["x", "y"]}
     points = np.stack([x, height[groups.labels]], axis=1)
     canvas.create(xr.Dataset({"X": (("item", "plot_axis"), points)}, coords), height=1.6 + 0.12 * groups.n_groups)
+    means, covariances = moments([0])
     half = scipy.special.ndtri((1 + probability) / 2) * np.sqrt(covariances[:, 0, 0])
     ends = means[:, [0]] + half[:, None] * np.array([-1.0, 1.0])
     lines = np.stack([ends, np.repeat(height[: len(means), None], 2, axis=1)], axis=1)

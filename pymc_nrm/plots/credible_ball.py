@@ -5,28 +5,20 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.plots.beside import VISUALS, count, draw_beside
 from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.cluster_points import Groups, feature_matrix, grouped_points
 from pymc_nrm.plots.estimates import by_size, distance_unit, matched_labels
-from pymc_nrm.plots.options import BACKENDS, IMSHOW, OF_BACKEND, PlotCollection, options_of_plots
-from pymc_nrm.plots.visuals import IMAGE_BACKENDS, image
+from pymc_nrm.plots.options import BACKENDS, PlotCollection, options_of_plots
+from pymc_nrm.plots.visuals import IMAGE_BACKENDS
 
 BOUNDS = {
     "horizontal": "horizontal bound",
     "upper_vertical": "upper vertical bound",
     "lower_vertical": "lower vertical bound",
 }
-MAX_ITEMS = 2000
 
 
-@options_of_plots(
-    {
-        "points": "``scatter`` of the backend, once for each cluster",
-        "image": IMSHOW,
-        "title, xlabel, ylabel": OF_BACKEND,
-    },
-    method="wrap",
-)
+@options_of_plots(VISUALS, method="wrap")
 def plot_credible_ball(ball: xr.Dataset, X: Any = None, *, features: Any = None, **options: Any) -> PlotCollection:
     """Plot a point estimate beside the horizontal, upper and lower vertical bounds of its credible ball.
 
@@ -75,38 +67,7 @@ def plot_credible_ball(ball: xr.Dataset, X: Any = None, *, features: Any = None,
     """
     canvas = Canvas(plot_credible_ball, options, IMAGE_BACKENDS if X is None else BACKENDS)
     partitions, titles = ball_partitions(ball)
-    n, keys = len(partitions["estimate"]), list(partitions)
-    facets, coords = {"cols": ["partition"], "col_wrap": 2, "height": 4.2}, {"partition": keys}
-    if X is None:
-        if n > MAX_ITEMS:
-            raise ValueError(f"ball must have at most {MAX_ITEMS} items for a picture of all pairs; got {n}: give X")
-        place = np.lexsort([partitions[key] for key in reversed(keys)])
-        tables = np.stack([(labels[place, None] == labels[place]).astype("float64") for labels in partitions.values()])
-        canvas.create(
-            xr.Dataset({"ball": (("partition", "row", "column"), tables)}, {"partition": keys}), width=1.1, **facets
-        )
-        canvas.draw(image, "image")
-        across = up = f"{n} items"
-        canvas.set("remove_ticks", axis="both")
-    else:
-        values, names = feature_matrix(X, n, features)
-        single = values.shape[1] == 1
-        if values.shape[1] > 2:
-            raise ValueError(f"X must have one or two features; got {values.shape[1]}: choose them with features")
-        points = np.stack([ball_points(values, labels) for labels in partitions.values()])
-        coords |= {"plot_axis": ["x", "y"]}
-        data = xr.Dataset({"ball": (("partition", "item", "plot_axis"), points)}, coords)
-        canvas.create(data, figure_kwargs={"sharex": True, "sharey": not single}, **facets)
-        n_groups = 1 + max(int(labels.max()) for labels in partitions.values())
-        groups = {key: Groups(labels, n_groups) for key, labels in partitions.items()}
-        area = float(np.clip(4000 / n, 5, 18))
-        canvas.draw(ball_scatter, "points", artist_dims={"group": n_groups}, groups=groups, size=area)
-        across, up = names[0], "cluster, by mean" if single else names[1]
-        if single:
-            canvas.set("remove_ticks", axis="y")
-    canvas.label("title", titles, by=["partition"], size=9)
-    canvas.label("xlabel", dict.fromkeys(keys[2:], across), by=["partition"])
-    canvas.label("ylabel", dict.fromkeys(keys[::2], up), by=["partition"])
+    draw_beside(canvas, "ball", partitions, titles, X, features)
     return canvas.collection
 
 
@@ -135,26 +96,3 @@ def ball_partitions(ball):
 def first_of_ties(array, kept):
     """First entry along all dimensions except those to keep."""
     return array.isel({dim: 0 for dim in array.dims if dim not in kept})
-
-
-def count(labels):
-    """Text with the number of clusters."""
-    n_clusters = len(np.unique(labels))
-    return f"{n_clusters} cluster{'s' * (n_clusters > 1)}"
-
-
-def ball_points(values, labels):
-    """Points of the items, shape (n, 2); for one feature, y is the rank of the cluster by its mean."""
-    if values.shape[1] == 2:
-        return values
-    x = values[:, 0]
-    clusters = np.unique(labels)
-    means = [np.nanmean(x[labels == k]) if np.isfinite(x[labels == k]).any() else np.inf for k in clusters]
-    height = np.empty(int(labels.max()) + 1)
-    height[clusters[np.argsort(means, kind="stable")]] = np.arange(len(clusters))
-    return np.stack([x, height[labels]], axis=1)
-
-
-def ball_scatter(da, target, *, groups, **kwargs):
-    """Points of one of the partitions; see :func:`~pymc_nrm.plots.cluster_points.grouped_points`."""
-    return grouped_points(da, target, groups=groups[da["partition"].item()], **kwargs)

@@ -7,16 +7,15 @@ N_CORNERS = 73
 
 
 def empirical_moments(values, labels, n_clusters):
-    """Means and covariances of the items of each cluster. Covariances are NaN for clusters of fewer than 3 d complete
-    items. Shapes: ``values`` (n, d), ``labels`` (n,); returns ``means`` (n_clusters, d), ``covariances`` (n_clusters,
-    d, d).
+    """Means and covariances of the items of each cluster, NaN for clusters of at most d complete items. Shapes:
+    ``values`` (n, d), ``labels`` (n,); returns ``means`` (n_clusters, d), ``covariances`` (n_clusters, d, d).
     """
     d = values.shape[1]
     means, covariances = np.full((n_clusters, d), np.nan), np.full((n_clusters, d, d), np.nan)
     complete = np.isfinite(values).all(axis=1)
     for k in range(n_clusters):
         rows = values[complete & (labels == k)]
-        if len(rows) >= 3 * d:
+        if len(rows) > d:
             means[k], covariances[k] = rows.mean(axis=0), np.atleast_2d(np.cov(rows.T))
     return means, covariances
 
@@ -59,15 +58,14 @@ def ellipse(mean, covariance, probability):
     return mean[:, None] + vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * circle)
 
 
-def ellipse_dataset(name, means, covariances, pairs, probability):
+def ellipse_dataset(name, moments, n_clusters, pairs, probability):
     """Ellipses of all clusters in the plots of pairs of features. Dimensions are row, column, cluster, plot_axis and
-    corner. Shapes: ``means`` (K, d), ``covariances`` (K, d, d), ``pairs`` (rows, columns, 2).
+    corner; ``moments`` gives means (K, 2) and covariances (K, 2, 2) of a pair. Shapes: ``pairs`` (rows, columns, 2).
     """
-    lines = np.full((*pairs.shape[:2], len(means), 2, N_CORNERS), np.nan)
+    lines = np.full((*pairs.shape[:2], n_clusters, 2, N_CORNERS), np.nan)
     for row, column in np.argwhere(pairs[:, :, 0] >= 0):
-        pair = pairs[row, column]
-        for k in range(len(means)):
-            lines[row, column, k] = ellipse(means[k][pair], covariances[k][np.ix_(pair, pair)], probability)
+        for k, (mean, covariance) in enumerate(zip(*moments(pairs[row, column]), strict=True)):
+            lines[row, column, k] = ellipse(mean, covariance, probability)
     dims = ("row", "column", "cluster", "plot_axis", "corner")
     coords = {"row": np.arange(len(pairs)), "column": np.arange(pairs.shape[1]), "plot_axis": ["x", "y"]}
     return xr.Dataset({name: (dims, lines)}, coords=coords)

@@ -1,8 +1,10 @@
 """What follows from the draws of a partition and the model: parameters, predictions, densities."""
 
 from pymc_nrm.common.docstrings import document_all
+from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.cluster_parameters import sample_cluster_parameters
 from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
+from pymc_nrm.posterior.describe_clusters import describe_clusters
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.label_rows import label_rows
 from pymc_nrm.posterior.log_likelihood import compute_log_likelihood
@@ -13,8 +15,10 @@ from pymc_nrm.posterior.predictive_density import log_predictive_density, predic
 from pymc_nrm.posterior.random_measure import sample_random_measure
 
 __all__ = [
+    "ClusterDescription",
     "cluster_probabilities",
     "compute_log_likelihood",
+    "describe_clusters",
     "fused_estimate",
     "label_rows",
     "log_predictive_density",

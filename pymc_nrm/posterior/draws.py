@@ -22,7 +22,7 @@ from pymc_nrm.posterior.tables import log_leave_one_out_table, log_predictive_ta
 from pymc_nrm.stats.draws import posterior_of, stacked
 from pymc_nrm.stats.point_estimate import point_estimate
 
-__all__ = ["Draw", "Draws"]
+__all__ = ["Draw", "Draws", "check_same_model"]
 
 _REMEDY = "Give the model with which the draws were made: the same rows, in the same order and the same units"
 # Data that went through a file or another type may differ in the last digits.
@@ -79,7 +79,7 @@ class Draws:
         self.dims = [dim for dim in self.dims if dim not in ("chain", "draw")]
         self.item_dim = self.dims[0] if self.dims else None
         if same_items:
-            self._check_model(idata)
+            check_same_model(idata, model, rv.name)
             self._check_values()
 
     @classmethod
@@ -214,28 +214,30 @@ class Draws:
                     "items: set the data with which the draws were made; new items are arguments"
                 )
 
-    def _check_model(self, idata):
-        """Raise an error that names the first item, or value of the data, in which draws and model differ.
 
-        Draws without the group ``observed_data`` are checked by the coordinate of the items alone.
-        """
-        for dim in (self.model.named_vars_to_dims.get(self.partition) or ())[:1]:
-            # xarray makes up coordinates where there are none.
-            here = self.model.coords.get(dim) if dim in self.posterior.coords else None
-            if here is None or len(here) != self.posterior.sizes[dim]:
-                continue
-            for item, (one, other) in enumerate(zip(here, self.posterior.coords[dim].values.tolist(), strict=True)):
-                if str(one) != str(other):
-                    raise ValueError(
-                        f"idata must hold draws of this model: item {item} of {self.partition!r} is {other!r} in the "
-                        f"draws and {one!r} in the model (coordinate {dim!r}). {_REMEDY}"
-                    )
-        if not isinstance(idata, xr.DataTree) or "observed_data" not in idata.children:
-            return
-        stored = idata["observed_data"].data_vars
-        for name, values in find_observations(self.model).items():
-            if name in stored:
-                _check_same_data(name, np.asarray(values), stored[name].values)
+def check_same_model(idata, model, partition):
+    """Raise an error that names the first item, or value of the data, in which draws and model differ.
+
+    Draws without the group ``observed_data`` are checked by the coordinate of the items alone.
+    """
+    posterior = posterior_of(idata)
+    for dim in (model.named_vars_to_dims.get(partition) or ())[:1]:
+        # xarray makes up coordinates where there are none.
+        here = model.coords.get(dim) if dim in posterior.coords else None
+        if here is None or len(here) != posterior.sizes[dim]:
+            continue
+        for item, (one, other) in enumerate(zip(here, posterior.coords[dim].values.tolist(), strict=True)):
+            if str(one) != str(other):
+                raise ValueError(
+                    f"idata must hold draws of this model: item {item} of {partition!r} is {other!r} in the "
+                    f"draws and {one!r} in the model (coordinate {dim!r}). {_REMEDY}"
+                )
+    if not isinstance(idata, xr.DataTree) or "observed_data" not in idata.children:
+        return
+    stored = idata["observed_data"].data_vars
+    for name, values in find_observations(model).items():
+        if name in stored:
+            _check_same_data(name, np.asarray(values), stored[name].values)
 
 
 def _check_same_data(name, here, there):

@@ -3,5 +3,6 @@
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.run.resuming import resume
 from pymc_nrm.run.sampling import sample
+from pymc_nrm.run.saved import load, save
 
-__all__ = ["convergence_report", "resume", "sample"]
+__all__ = ["convergence_report", "load", "resume", "sample", "save"]

@@ -12,7 +12,7 @@ import cloudpickle
 from pymc_nrm.run.checkpoint_files import ChainFiles, frame_bytes, frame_of, write_file
 from pymc_nrm.run.fingerprint import describe_model, first_difference, versions
 
-_RUN, _ARGUMENTS, _STEPS = "run.json", "arguments", "steps"
+RUN, _ARGUMENTS, _STEPS = "run.json", "arguments", "steps"
 
 
 @contextlib.contextmanager
@@ -26,6 +26,19 @@ def removed_if_nothing_was_drawn(folder):
         raise
 
 
+def write_folder(path, files):
+    """Make a folder with files of given contents, under another name until all are there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = pathlib.Path(tempfile.mkdtemp(prefix=f"{path.name}.", suffix=".new", dir=path.parent))
+    try:
+        for name, content in files.items():
+            write_file(new / name, content)
+        os.rename(new, path)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+
+
 class RunFolder:
     """The folder of a run, which :meth:`create` has made."""
 
@@ -36,7 +49,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, path, model, arguments):
-        """Make the folder, under another name until all its files are there."""
+        """Make the folder."""
         folder = cls(path)
         if folder.path.exists() and (not folder.path.is_dir() or any(folder.path.iterdir())):
             raise FileExistsError(
@@ -48,28 +61,20 @@ class RunFolder:
         except Exception as error:
             raise ValueError(f"the arguments of a run with checkpoints must be picklable: {error}") from error
         about = {"versions": versions(), "model": describe_model(model)}
-        folder.path.parent.mkdir(parents=True, exist_ok=True)
-        new = pathlib.Path(tempfile.mkdtemp(prefix=f"{folder.path.name}.", suffix=".new", dir=folder.path.parent))
-        try:
-            write_file(new / _ARGUMENTS, content)
-            write_file(new / _RUN, json.dumps(about, indent=1).encode())
-            os.rename(new, folder.path)
-        except BaseException:
-            shutil.rmtree(new, ignore_errors=True)
-            raise
+        write_folder(folder.path, {_ARGUMENTS: content, RUN: json.dumps(about, indent=1).encode()})
         return folder
 
     def check(self, model):
         """Check that a model and the software are those with which the run began."""
-        if not (self.path / _RUN).is_file():
+        if not (self.path / RUN).is_file():
             raise FileNotFoundError(
                 f"{str(self.path)!r} holds no run; it is made by nrm.sample(..., checkpoint={str(self.path)!r})"
             )
         try:
-            about = json.loads((self.path / _RUN).read_bytes())
+            about = json.loads((self.path / RUN).read_bytes())
             expected = about["versions"], about["model"]
         except (ValueError, KeyError) as error:
-            raise ValueError(self._lost(_RUN, "damaged")) from error
+            raise ValueError(self._lost(RUN, "damaged")) from error
         found = versions(), describe_model(model)
         for what, then, now in zip(("software", "model or data"), expected, found, strict=True):
             difference = first_difference(then, now)

@@ -28,6 +28,7 @@ from pymc_nrm.stats.nested.levels import component_draws, levels
 from pymc_nrm.stats.nested.nested_point_estimate import nested_point_estimate
 from pymc_nrm.stats.partition_convergence import nested_convergence, partition_convergence
 from pymc_nrm.stats.point_estimate import point_estimate
+from pymc_nrm.stats.point_estimates import point_estimates
 from pymc_nrm.stats.quantities import nested_quantities, partition_quantities
 from pymc_nrm.stats.similarity import similarity, similarity_rows
 from pymc_nrm.stats.summary import summary
@@ -65,6 +66,7 @@ __all__ = [
     "partition_names",
     "partition_quantities",
     "point_estimate",
+    "point_estimates",
     "purity",
     "similarity",
     "similarity_rows",

@@ -35,6 +35,7 @@ OF_DRAWS = [
     nrm.partition_convergence,
     nrm.similarity,
     nrm.point_estimate,
+    nrm.point_estimates,
     nrm.credible_ball,
     nrm.assignment_uncertainty,
     plots.plot_cluster_sizes,
@@ -46,6 +47,7 @@ OF_DRAWS = [
 OF_MODELS = [
     nrm.sample_cluster_parameters,
     nrm.fused_estimate,
+    nrm.describe_clusters,
     nrm.sample_posterior_predictive,
     nrm.sample_random_measure,
     lambda idata, model, **arguments: nrm.predictive_density(idata, model, X, **arguments),
@@ -106,6 +108,7 @@ def test_model(function, bad):
     "function",
     [
         lambda seed, model: nrm.point_estimate(IDATA, random_seed=seed),
+        lambda seed, model: nrm.point_estimates(IDATA, random_seed=seed),
         lambda seed, model: nrm.credible_ball(IDATA, random_seed=seed),
         lambda seed, model: nrm.partition_convergence(IDATA, random_seed=seed),
         lambda seed, model: nrm.add_diagnostics(IDATA, random_seed=seed),

@@ -86,6 +86,13 @@ def make_ball():
     )
 
 
+def make_estimates():
+    """Two partitions with their shares: the true one, and one in which an item of cluster 0 is in cluster 1."""
+    moved = TRUE.copy()
+    moved[0] = 1
+    return xr.Dataset({"labels": (("clustering", "item"), [TRUE, moved]), "share": ("clustering", [0.7, 0.3])})
+
+
 def normal_density(d, n_draws=50):
     rng = np.random.default_rng(4)
     shift = rng.normal(0.0, 0.1, n_draws)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from plot_cases import TRUE, N, make_ball, make_data, normal_density
+from plot_cases import TRUE, N, make_ball, make_data, make_estimates, normal_density
 from scipy.stats import multivariate_normal
 
 from pymc_nrm.plots.cluster_points import OTHERS_COLOR, feature_matrix, group_clusters
@@ -13,6 +13,7 @@ from pymc_nrm.plots.density import plot_density
 from pymc_nrm.plots.distance import plot_distance
 from pymc_nrm.plots.ellipses import component_moments, ellipse, empirical_moments
 from pymc_nrm.plots.estimates import by_size, estimate_labels, matched_labels
+from pymc_nrm.plots.point_estimates import PALE, plot_point_estimates
 from pymc_nrm.plots.styles import CLUSTER_COLORS, MARKERS
 from pymc_nrm.stats import credible_ball
 
@@ -146,6 +147,15 @@ class TestClusters:
             "90 % of a normal",
         ]
 
+    def test_ellipses_of_clusters_with_few_items_and_gaps(self):
+        X = make_data(4)
+        X[TRUE == 2, 3] = np.nan
+        X[TRUE == 1, 0] = np.where(np.arange(8) < 3, X[TRUE == 1, 0], np.nan)
+        lines = plot_clusters(None, X, estimate=TRUE, uncertainty=False, backend="none").viz["components"]["X"]
+        pair = lines.sel(row=1, column=0).values
+        np.testing.assert_allclose(pair[1]["x"].mean(), X[TRUE == 1, 0][:3].mean(), atol=0.1)
+        assert pair[2] is not None and lines.sel(row=2, column=0).values[2] is None
+
     def test_pairs(self):
         X = make_data(4)
         pc = plot_clusters(None, X, estimate=TRUE, uncertainty=False, backend="none")
@@ -267,3 +277,30 @@ class TestDensity:
         np.testing.assert_allclose(pc.viz["histogram"]["density"].item()["y"], [0.5, 0.25, 0.25])
         assert pc.viz["mean"]["density"].item()["function"] == "scatter"
         assert pc.viz["xlabel"]["density"].item()["string"] == "count"
+
+
+class TestPointEstimates:
+    def test_items_that_move(self):
+        estimates, X = make_estimates(), make_data(2)
+        pc = plot_point_estimates(estimates.isel(clustering=[0, 1]), X, backend="none")
+        assert [title["string"] for title in pc.viz["title"]["labels"].values] == [
+            "70 % of draws\n4 clusters",
+            "30 % of draws\n4 clusters, 1 item elsewhere",
+        ]
+        for key, cluster in ((1, 0), (2, 1)):
+            points = pc.viz["points"]["labels"].sel(partition=key).values
+            # The one item that moves is not pale, in the colour of its cluster.
+            moved = [group for group in points if 1.0 in group["alpha"]]
+            assert len(moved) == 1 and moved[0]["facecolor"] == CLUSTER_COLORS[cluster]
+            assert sorted(np.concatenate([group["alpha"] for group in points])) == [PALE] * (N - 1) + [1.0]
+
+    def test_names_of_labels_do_not_matter(self):
+        estimates = make_estimates()
+        estimates["labels"][1] = 9 - estimates["labels"][1]
+        titles = plot_point_estimates(estimates, backend="none").viz["title"]["labels"].values
+        assert titles[1]["string"].endswith("4 clusters, 1 item elsewhere")
+
+    def test_wrong_estimates(self):
+        for wrong in (xr.Dataset({"labels": ("item", TRUE)}), make_ball(), TRUE):
+            with pytest.raises(ValueError, match="estimates must be a Dataset from point_estimates"):
+                plot_point_estimates(wrong, backend="none")

@@ -1,5 +1,6 @@
 """Steps, draws, and everything that follows from draws, as in a user's analysis."""
 
+import tempfile
 from typing import assert_type
 
 import numpy as np
@@ -9,6 +10,7 @@ import xarray as xr
 from arviz_plots.plot_collection import PlotCollection
 
 import pymc_nrm as nrm
+from pymc_nrm.posterior import ClusterDescription
 
 X = np.array([0.1, 0.3, -0.2, 7.1, 6.9, 7.4])
 family = nrm.NormalGamma(mu=X.mean(), kappa=0.1, alpha=2, beta=0.5)
@@ -38,6 +40,8 @@ assert_type(nrm.without_labels(posterior), xr.Dataset)
 estimate = nrm.point_estimate(idata, loss="binder_loss", max_draws=500, progressbar=False, random_seed=1)
 assert_type(estimate, xr.Dataset)
 print(estimate["labels"].values, float(estimate["expected_loss"]))
+modes = nrm.point_estimates(idata, 2, min_share=0.1, random_seed=1, progressbar=False)
+assert_type(modes, xr.Dataset)
 assert_type(nrm.expected_loss(estimate, idata), xr.Dataset)
 assert_type(nrm.assignment_uncertainty(idata, estimate), xr.DataArray)
 together = nrm.similarity(idata)
@@ -88,6 +92,10 @@ print(density["density"].mean(("chain", "draw")).values.max())
 parameters = nrm.sample_cluster_parameters(idata, model, random_seed=1)
 assert_type(parameters, xr.Dataset)
 assert_type(nrm.cluster_probabilities(idata, model, [0.0, 7.0], estimate), xr.Dataset)
+description = nrm.describe_clusters(idata, model, estimate, ci_prob=0.9)
+assert_type(description, ClusterDescription)
+assert_type(description.table, pd.DataFrame)
+print(description, description.to_html(), description.cells["items"].tolist(), description.title, description.notes)
 assert_type(nrm.fused_estimate(idata, model, estimate, omega=2.0), xr.Dataset)
 assert_type(nrm.log_predictive_density(idata, model, [0.0, 7.0]), xr.DataArray)
 assert_type(nrm.sample_posterior_predictive(idata, model, new_items=2, random_seed=1), xr.DataTree)
@@ -110,8 +118,15 @@ assert_type(nrm.plots.plot_prior_partition({"DP": nrm.DirichletProcess(1.0)}, 10
 assert_type(nrm.plots.plot_partition_trace(idata, backend="none"), PlotCollection)
 assert_type(nrm.plots.plot_clusters(idata, X, backend="none"), PlotCollection)
 assert_type(nrm.plots.plot_credible_ball(ball, X, backend="none"), PlotCollection)
+assert_type(nrm.plots.plot_point_estimates(modes, X, backend="none"), PlotCollection)
 assert_type(nrm.plots.plot_density(density, data=X, backend="none"), PlotCollection)
 assert_type(nrm.plots.plot_distance(idata, estimate, backend="none"), PlotCollection)
+
+with tempfile.TemporaryDirectory() as parent:
+    nrm.save(idata, model, f"{parent}/saved")
+    again, model_again = nrm.load(f"{parent}/saved", check_versions=True)
+assert_type(again, xr.DataTree)
+assert_type(model_again, pm.Model)
 
 estimator = nrm.MixtureEstimator(draws=20, tune=20, chains=1, cores=1, sample_options={"quiet": True}, random_state=1)
 assert_type(estimator.fit(X[:, None], np.full(len(X), -1)), nrm.MixtureEstimator)

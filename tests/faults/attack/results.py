@@ -237,6 +237,19 @@ def _point_estimate(namespace):
     return labels_problem(labels)
 
 
+def _point_estimates(namespace):
+    result = namespace["result"]
+    for labels in result["labels"].values:
+        if problem := labels_problem(labels):
+            return problem
+    distances = result["distance"].values[~np.eye(result.sizes["clustering"], dtype=bool)]
+    if not (distances > 0).all():
+        return "two partitions are equal"
+    return _within(result["share"].values, 1e-9, 1.0, "share") or _within(
+        result["share"].sum(), 1.0, 1.0, "sum of shares"
+    )
+
+
 def _similarity(namespace):
     values = np.asarray(namespace["result"])
     problem = _within(values, 0.0, 1.0, "similarity")
@@ -318,6 +331,7 @@ CHECKS = {
     "plots": _plot,
     "summary": _summary,
     "point_estimate": _point_estimate,
+    "point_estimates": _point_estimates,
     "similarity": _similarity,
     "credible_ball": _numbers,
     "assignment_uncertainty": _numbers,

@@ -1,0 +1,180 @@
+"""What the clusters of an estimate are like, in the columns of the data."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from pymc.model import Model
+
+from pymc_nrm.common.checks import check_probability
+from pymc_nrm.models.rvs import checked_model, find_partition
+from pymc_nrm.posterior.cluster_description import ClusterDescription
+from pymc_nrm.posterior.described_columns import columns_of_model, columns_of_table, describe_column
+from pymc_nrm.posterior.draws import check_same_model
+from pymc_nrm.stats.draws import partition_draws, posterior_of, stack_draws
+from pymc_nrm.stats.losses import check_estimate
+from pymc_nrm.stats.point_estimate import point_estimate
+from pymc_nrm.stats.uncertainty import assignment_uncertainty
+
+__all__ = ["describe_clusters"]
+
+# A cluster is set apart by at most so many columns; beside the first, they differ by so many standard deviations.
+_MOST_APART, _LEAST_DIFFERENCE = 3, 0.5
+# Texts show at most so many columns.
+_MOST_COLUMNS = 20
+_APART = "What sets a cluster apart from all other items most"
+
+
+def describe_clusters(
+    idata: xr.DataTree | xr.Dataset,
+    model: Model,
+    estimate: Any = None,
+    *,
+    data: pd.DataFrame | None = None,
+    var_name: str | None = None,
+    ci_prob: float | None = None,
+) -> ClusterDescription:
+    """Describe the clusters of an estimate: sizes, how certain they are, their data, and what sets them apart.
+
+    Parameters
+    ----------
+    %(idata)s
+    %(model)s
+    estimate : array_like of int, shape (n,), DataArray, or Dataset with the variable ``labels``, optional
+        By default that of :func:`~pymc_nrm.point_estimate` with seed 0, as in
+        :func:`~pymc_nrm.plots.plot_clusters`, whose legend has the same labels.
+    data : DataFrame, shape (n, d), optional
+        Columns to describe in place of those of the model, with a row for each item: values as they were recorded, or
+        columns that the model leaves out.  Text, categories and columns that the model takes as categories have shares.
+    %(var_name)s
+    ci_prob : float, optional
+        Probability of the intervals of sizes; by default ``arviz_base.rcParams["stats.ci_prob"]``.
+
+    Returns
+    -------
+    ClusterDescription
+        ``print`` shows a text, ``.table`` has the numbers, ``.to_html()`` makes a table for a report.
+
+    Raises
+    ------
+    TypeError
+        If the model is not a model, the estimate does not hold integers, or ``data`` is not a DataFrame.
+    ValueError
+        If there is no such partition, the estimate has a different number of items, the draws are not those of the
+        model, ``data`` has other rows, or ``ci_prob`` is not between 0 and 1.
+
+    Notes
+    -----
+    *Size.* The number of items of the cluster in the estimate.  In each draw it is the number of items of the cluster
+    that holds most of these items, of several the smallest; the interval has equal tails.  It reaches above the size
+    where draws merge the cluster with others, and below where they split it.
+
+    *Certainty.* The mean posterior probability that two items of the cluster share one, over all pairs; for a single
+    item, that it is alone.  This is one minus the mean of :func:`~pymc_nrm.assignment_uncertainty`.
+
+    *Data.* Columns are the features of all observed mixtures over the partition, with names from the coordinates of
+    the model, or the name of the mixture with a number.  Mean and standard deviation are those of the items, in units
+    of the data in the model; recipes have spread repeated values by less than the width of their rounding, while
+    ``data`` is taken as it is.  Binary columns have the share of ones, categorical ones the shares of levels, which
+    have the names of the coordinate ``<column>_level`` or else ``level``.  Missing values are left out and counted.
+
+    *What sets it apart.* Of each column, and each level of a category, the mean of the items of the cluster minus that
+    of all other items, divided by the standard deviation of the column, or of the indicator of the level, over all
+    items.  The three columns with the largest differences are named, and of the second and third only those of at least
+    half a standard deviation.  Clusters that differ in how columns go together, as crabs of two species do at every
+    size, may have small differences in each; :func:`~pymc_nrm.plots.plot_clusters` shows pairs.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import pymc_nrm as nrm
+    >>> df = pd.DataFrame({"length": [3.1, 2.9, 5.5, 5.2, 5.0], "colour": ["red", "red", "blue", "blue", None]})
+    >>> model = nrm.mixture_model(df)
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1, 1, 1], [0, 0, 1, 1, 2]]])})
+    >>> description = nrm.describe_clusters(posterior, model, [0, 0, 1, 1, 1])
+    >>> description.table["cluster"]["apart"][1]
+    'length high: 5.2 against 3.0; colour blue: 100 % against 0 %'
+    >>> description.cells["colour"].tolist()
+    ['blue 100 % (1 missing)', 'red 100 %']
+    """
+    from arviz_base import rcParams
+
+    if ci_prob is None:
+        ci_prob = rcParams["stats.ci_prob"]
+    check_probability(ci_prob, name="ci_prob")
+    model = checked_model(model)
+    partition = find_partition(model, var_name)
+    draws = partition_draws(posterior_of(idata), partition.name)
+    check_same_model(idata, model, partition.name)
+    if estimate is None:
+        estimate = point_estimate(draws, random_seed=0)
+    check_estimate(estimate, draws)
+    given = np.asarray(estimate["labels"] if isinstance(estimate, xr.Dataset) else estimate)
+    names, labels = np.unique(given, return_inverse=True)
+    counts = np.bincount(labels)
+    order = np.argsort(-counts, kind="stable")
+    partitions, tails = stack_draws(draws), [(1 - ci_prob) / 2, (1 + ci_prob) / 2]
+    sizes = np.quantile(_sizes_in_draws(labels, partitions), tails, axis=0, method="inverted_cdf").astype("int64")
+    certainty = 1.0 - np.bincount(labels, assignment_uncertainty(draws, given)) / counts
+
+    table = {("cluster", "size"): counts, ("cluster", "size_low"): sizes[0], ("cluster", "size_high"): sizes[1]}
+    table |= {("cluster", "certainty"): certainty, ("cluster", "apart"): None}
+    cells = {
+        "items": [f"{size} ({low} to {high})" for size, low, high in zip(counts, *sizes, strict=True)],
+        "certainty": [f"{value:.2f}" for value in certainty],
+    }
+    apart, largest = [[] for _ in counts], {}
+    columns = columns_of_model(model, partition, len(labels))
+    if data is not None:
+        columns = columns_of_table(data, columns, draws)
+    for column in columns:
+        statistics, texts, differences = describe_column(column, labels)
+        table |= {(column.name, statistic): values for statistic, values in statistics.items()}
+        cells[column.name] = texts
+        largest[column.name] = max((difference[0] for difference in differences if difference), default=0.0)
+        for entries, difference in zip(apart, differences, strict=True):
+            entries += [difference] if difference else []
+    left_out = sorted(largest, key=largest.get, reverse=True)[_MOST_COLUMNS:]
+    cells = {name: texts for name, texts in cells.items() if name not in left_out}
+    cells[_APART] = table["cluster", "apart"] = [_most_apart(entries) for entries in apart]
+    index = pd.Index(names, name="cluster")
+    notes = [
+        f"items: how many there are, and in brackets how many are in the cluster that holds most of them, in "
+        f"{100 * ci_prob:.4g} % of {len(partitions)} draws",
+        "certainty: how probable it is that two items of the cluster belong together, or that a single one is alone",
+    ]
+    if any(column.levels is None for column in columns):
+        notes.append("numbers: mean ± standard deviation of the items")
+    if any(statistic == "missing" for _, statistic in table):
+        notes.append("missing: items without a value, which means and shares leave out")
+    if left_out:
+        notes.append(
+            f"columns: the {_MOST_COLUMNS} of {len(columns)} that differ most between a cluster and the others"
+        )
+    return ClusterDescription(
+        pd.DataFrame(table, index=index).iloc[order],
+        pd.DataFrame(cells, index=index).iloc[order],
+        f"{len(labels)} items in {len(counts)} cluster{'s' * (len(counts) > 1)}, the largest first",
+        tuple(notes),
+    )
+
+
+def _sizes_in_draws(labels, draws):
+    """Size, in each draw, of the cluster with most items of a cluster of the estimate. Shapes: ``labels`` (n,),
+    ``draws`` (S, n); returns (S, K).
+    """
+    n, n_clusters = len(labels), int(labels.max()) + 1
+    found = np.empty((len(draws), n_clusters), dtype=np.int64)
+    for s, draw in enumerate(draws):
+        shared = np.bincount(draw * n_clusters + labels, minlength=(draw.max() + 1) * n_clusters)
+        shared = shared.reshape(-1, n_clusters)
+        sizes = shared.sum(axis=1)
+        found[s] = sizes[(shared * (n + 1) - sizes[:, None]).argmax(axis=0)]
+    return found
+
+
+def _most_apart(entries):
+    entries = sorted(entries, key=lambda entry: -entry[0])
+    kept = [text for k, (size, text) in enumerate(entries[:_MOST_APART]) if k == 0 or size >= _LEAST_DIFFERENCE]
+    return "; ".join(kept)

@@ -1,0 +1,173 @@
+"""Results saved with their models, and read in another process."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+import xarray as xr
+
+import pymc_nrm as nrm
+from pymc_nrm.run import saved
+
+TABLE = pd.DataFrame({"length": [3.1, 2.9, 5.5, 5.2], "colour": ["red", "red", "blue", None]}, index=list("abcd"))
+LABELS = np.array([[[0, 0, 1, 1], [0, 0, 1, 2]]])
+ESTIMATE = [0, 0, 1, 1]
+
+
+def table():
+    return nrm.mixture_model(TABLE, covariance="diagonal")
+
+
+def slots():
+    with pm.Model(coords={"item": list("abcd"), "cluster": range(3)}) as model:
+        y = pm.Data("y_data", [0.1, 0.2, 4.0, 5.0])
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=y.shape[0], max_clusters="cluster")
+        mean = pm.Normal("mean", 0, 3, dims="cluster")
+        pm.Normal("y", mean[z], 1, observed=y)
+    return model
+
+
+def nested():
+    with pm.Model() as model:
+        z = nrm.NestedPartition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)), depth=2, n=4)
+        X = TABLE[["length"]].to_numpy()
+        nrm.Mixture("x", z, nrm.IndependentNormalDiffusion.learned("x", X, depth=2), observed=X)
+    return model
+
+
+# What a user of the saved model does: model by name, and what is predicted.
+MODELS = {"table": table, "slots": slots, "nested": nested}
+PREDICT = """
+def predict(name, idata, model):
+    if name == "table":
+        new = nrm.table_data(model, pd.DataFrame({"length": [3.0, 6.0], "colour": ["red", None]}))
+        return nrm.cluster_probabilities(idata, model, new, [0, 0, 1, 1])["probability"]
+    if name == "slots":
+        pm.set_data({"y_data": [0.3, 9.0]}, model=model)
+        return nrm.cluster_probabilities(idata, model, estimate=[0, 0, 1, 1])["probability"]
+    return nrm.log_predictive_density(idata, model, [[3.0], [9.0]])
+"""
+SCRIPT = f"""
+import json, sys
+import pandas as pd
+import pymc as pm
+import pymc_nrm as nrm
+{PREDICT}
+print(json.dumps({{p.split("/")[-1]: predict(p.split("/")[-1], *nrm.load(p)).values.tolist() for p in sys.argv[1:]}}))
+"""
+exec(PREDICT)
+
+
+def draws_of(model):
+    """A result with draws from the prior, and with given labels of flat partitions."""
+    with model:
+        idata = pm.sample_prior_predictive(2, random_seed=1)
+    posterior = idata["prior"].to_dataset()
+    if posterior["z"].shape == LABELS.shape:
+        posterior["z"] = posterior["z"].copy(data=LABELS)
+    return xr.DataTree.from_dict({"posterior": posterior, "observed_data": idata["observed_data"].to_dataset()})
+
+
+def test_predictions_in_another_process(tmp_path):
+    expected = {}
+    for name, make in MODELS.items():
+        model = make()
+        idata = draws_of(model)
+        nrm.save(idata, model, tmp_path / name)
+        expected[name] = predict(name, idata, model).values  # noqa: F821
+    flags = ",".join([*filter(None, [os.environ.get("PYTENSOR_FLAGS")]), "linker=py,optimizer=fast_compile"])
+    command = [sys.executable, "-c", SCRIPT, *(str(tmp_path / name) for name in MODELS)]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTENSOR_FLAGS": flags})
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert set(found) == set(MODELS)
+    for name, values in found.items():
+        np.testing.assert_allclose(values, expected[name], rtol=1e-12, err_msg=name)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    model = table()
+    nrm.save(draws_of(model), model, tmp_path / "result")
+    return tmp_path / "result"
+
+
+def test_all_groups_and_attributes_come_back(tmp_path):
+    model = table()
+    idata = draws_of(model)
+    idata["posterior"]["z"].attrs["partition"] = "z"
+    idata["partition_stats/z"] = xr.DataTree(xr.Dataset({"entropy": ("draw", [0.1, 0.2])}, attrs={"why": "test"}))
+    nrm.save(idata, model, tmp_path / "new" / "result")
+    found, again = nrm.load(tmp_path / "new" / "result")
+    assert found.identical(idata)
+    assert again.coords == model.coords and again.str_repr() == model.str_repr()
+    assert os.listdir(tmp_path / "new") == ["result"]
+
+
+def test_posterior_alone(tmp_path):
+    model = table()
+    posterior = draws_of(model)["posterior"].to_dataset()
+    nrm.save(posterior, model, str(tmp_path / "result"))
+    assert nrm.load(str(tmp_path / "result"))[0]["posterior"].to_dataset().identical(posterior)
+
+
+def test_draws_of_another_model(tmp_path):
+    idata = draws_of(table())
+    with pytest.raises(ValueError, match="idata must hold draws of this model: the observed numeric"):
+        nrm.save(idata, nrm.mixture_model(TABLE.assign(length=[9.0, 2.9, 5.5, 5.2])), tmp_path / "result")
+    assert not (tmp_path / "result").exists()
+
+
+def test_folders_that_are_there_or_are_not(folder, tmp_path):
+    model = table()
+    with pytest.raises(FileExistsError, match="result' is there already: name another folder"):
+        nrm.save(draws_of(model), model, folder)
+    with pytest.raises(FileNotFoundError, match="holds nothing that nrm.save has written"):
+        nrm.load(tmp_path / "nowhere")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    with pytest.raises(FileNotFoundError, match="nrm.save has written; nrm.resume.* reads the run that is there"):
+        nrm.load(tmp_path / "run")
+    for wrong in (3, "", None):
+        with pytest.raises(TypeError, match="path must be that of a folder"):
+            nrm.load(wrong)
+
+
+def test_other_versions(folder, monkeypatch):
+    about = json.loads((folder / "saved.json").read_text())
+    about["versions"]["pymc"] = "5.0.0"
+    (folder / "saved.json").write_text(json.dumps(about))
+    with pytest.raises(ValueError, match=r"saved with another version of pymc: 5.0.0 then, .* or try check_versions"):
+        nrm.load(folder)
+    assert "z" in nrm.load(folder, check_versions=False)[0]["posterior"]
+
+    def fail(content):
+        raise AttributeError("no such class")
+
+    monkeypatch.setattr(saved.cloudpickle, "loads", fail)
+    with pytest.raises(ValueError, match="cannot be read with other versions .* pymc, 5.0.0 then .*no such class"):
+        nrm.load(folder, check_versions=False)
+
+
+@pytest.mark.parametrize("name", ["draws", "model", "saved.json"])
+def test_damaged_files(folder, name):
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match=f"file '{name}' of .* is damaged"):
+        nrm.load(folder)
+    (folder / name).unlink()
+    with pytest.raises(FileNotFoundError, match="nrm.save has written"):
+        nrm.load(folder)
+
+
+def test_model_that_cannot_be_pickled(tmp_path):
+    model = table()
+    model.lock = (one for one in "abc")
+    with pytest.raises(ValueError, match="the model must be picklable to be saved: .*generator"):
+        nrm.save(draws_of(model), model, tmp_path / "result")
+    assert os.listdir(tmp_path) == []
