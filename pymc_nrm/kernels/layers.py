@@ -21,7 +21,7 @@ IMPORTS = {
     "datasets": (),
     "posterior": (*_LAWS, "partitions", "models", "stats"),
     "run": (*_LAWS, "partitions", "models", "steps", "stats", "posterior"),
-    "recipes": (*_LAWS, "models", "stats", "posterior", "run"),
+    "recipes": (*_LAWS, "partitions", "models", "stats", "posterior", "run"),
     "plots": ("common", "stats", "recipes"),
 }
 

@@ -13,7 +13,8 @@ from pymc_nrm.families.base import complete, localise, prepare_data
 from pymc_nrm.families.fast import log_marginals_with_gradient
 from pymc_nrm.families.needs import check_needs
 from pymc_nrm.models.conditions import with_conditions
-from pymc_nrm.models.marginal_likelihood import likelihood_of_sums
+from pymc_nrm.models.constants import kernel_family
+from pymc_nrm.models.marginal_likelihood import likelihood_of_sums, shapes_of_fields
 from pymc_nrm.models.partition import PartitionRV
 from pymc_nrm.models.printing import printed_names
 from pymc_nrm.partitions.chunked import Chunked, Rows
@@ -77,7 +78,7 @@ def add_chunked_mixture(name, partition, family, rows, **kwargs):
     with naming(f"observed data of Mixture {name!r}"):
         family = complete(plain_values(family), rows.sampled_values)
         full = broadcast_hyperparameters(family, rows.n, len(rows.columns))
-        measured = rows.measured(numbers_like(full))
+        measured = rows.measured(numbers_like(full, len(rows.columns)))
     fields = [pt.as_tensor(value) for value in full]
     rng = pt.random.shared_rng(seed=None)
     op = ChunkedMixtureRV(type(family), rows, measured)
@@ -87,15 +88,14 @@ def add_chunked_mixture(name, partition, family, rows, **kwargs):
     return pm.modelcontext(None).register_rv(sums, name, initval=start)
 
 
-def numbers_like(family):
+def numbers_like(family, d):
     """A family with numbers in the shapes of its fields, those that are constant with their values."""
-    values = []
-    for name, field in family._asdict().items():
-        field = pt.as_tensor(field)
-        if None in field.type.shape:
+    values, fields = [], type(family)(*map(pt.as_tensor, family))
+    for name, field, shape in zip(family._fields, fields, shapes_of_fields(fields, d), strict=True):
+        if None in shape:
             raise ValueError(f"{name} of {type(family).__name__} must have a fixed shape; got {field.type}")
-        values.append(np.array(getattr(field, "data", np.ones(field.type.shape)), dtype="float64", order="C"))
-    return type(family)(*(float(value) if value.ndim == 0 else value for value in values))
+        values.append(getattr(field, "data", np.ones(shape)))
+    return kernel_family(type(family), values)
 
 
 @logprob.register(ChunkedMixtureRV)

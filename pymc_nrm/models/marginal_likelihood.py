@@ -17,7 +17,7 @@ from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.kernel_op import symbolic_pullback
 from pymc_nrm.kernels.special import copy_row
 
-__all__ = ["has_marginal_likelihood", "likelihood_of_sums", "marginal_likelihood"]
+__all__ = ["has_marginal_likelihood", "likelihood_of_sums", "marginal_likelihood", "shapes_of_fields"]
 
 # Sums of clusters take at most 16 MB.
 _MOST_FLOATS = 2**21
@@ -27,10 +27,10 @@ def has_marginal_likelihood(family, value):
     """Whether :func:`marginal_likelihood` takes this family and data: it must know how much to remember."""
     if not isinstance(value, Constant) or lacking(type(family), [log_marginals_with_gradient]):
         return False
-    return all(None not in shape for shape in _shapes(family, 1))
+    return all(None not in shape for shape in shapes_of_fields(family, 1))
 
 
-def _shapes(family, d):
+def shapes_of_fields(family, d):
     """Shapes of the hyperparameters given d features, with None for any other length that is not fixed."""
     axes = [family.hyperparameters[name].core for name in family._fields]
     return [
@@ -47,7 +47,7 @@ def marginal_likelihood(family, X, labels):
     """
     data = prepare_data(family, X)
     n = len(data.values)
-    size = statistics_size(type(family)(*map(np.zeros, _shapes(family, data.values.shape[1]))))
+    size = statistics_size(type(family)(*map(np.zeros, shapes_of_fields(family, data.values.shape[1]))))
     most_clusters = max(1, min(n, _MOST_FLOATS // size))
     # Shared variables, since PyTensor's compiled functions may not write to constants.
     memory = [pytensor.shared(np.full(n, -1)), pytensor.shared(np.zeros((most_clusters, size)))]

@@ -7,9 +7,10 @@ import pymc as pm
 import xarray as xr
 
 from pymc_nrm.common.checks import check_flag, numeric_array
+from pymc_nrm.partitions.chunked import Rows
 from pymc_nrm.recipes.columns import NUMERIC, check_columns, item_names, numbers_of
 from pymc_nrm.recipes.doubtful import warn_of_doubtful_numbers
-from pymc_nrm.recipes.numeric_block import add_numeric_block, check_covariance
+from pymc_nrm.recipes.numeric_block import add_numeric_block, add_rows, check_covariance
 from pymc_nrm.recipes.partition_prior import add_partition
 
 __all__ = ["gaussian_mixture"]
@@ -37,9 +38,10 @@ def gaussian_mixture(
 
     Parameters
     ----------
-    X : array_like, DataFrame or DataArray, shape (n, d), or (n,) for one feature
+    X : array_like, DataFrame, DataArray or Chunks, shape (n, d), or (n,) for one feature
         Numbers in any units; NaN means missing.  The index and the columns of a DataFrame become the coordinates
-        ``item`` and ``x_feature``.
+        ``item`` and ``x_feature``.  With :class:`~pymc_nrm.Chunks`, what follows looks at the sampled rows, and
+        repeated values stay as they are.
     covariance : {None, "full", "diagonal"}
         ``"full"`` is :class:`~pymc_nrm.NormalWishart`, ``"diagonal"`` is :class:`~pymc_nrm.NormalGamma`.  None is full
         if there are 2 to 30 features, more items than features, no missing values, and no column is a linear
@@ -90,6 +92,10 @@ def gaussian_mixture(
     """
     check_covariance(covariance)
     check_flag("jitter_ties", jitter_ties)
+    if isinstance(X, Rows):
+        with pm.Model(model=None) as model:
+            add_rows("x", add_partition(measure, rows=X, together=together, known=known), X, covariance)
+        return model
     if isinstance(X, xr.DataArray) and X.ndim in (1, 2):
         X = X.to_pandas()
     if isinstance(X, pd.DataFrame):

@@ -4,6 +4,7 @@ import logging
 import warnings
 
 import numpy as np
+import pandas as pd
 
 from pymc_nrm.families import NormalGamma, NormalWishart
 from pymc_nrm.families.sample_covariance import check_full_rank, dependent_columns
@@ -38,20 +39,7 @@ def add_numeric_block(name, z, X, covariance, jitter_ties):
     (n, d).
     """
     recorded = np.asarray(X, dtype="float64")
-    # Whether columns are combinations of others is seen in what was recorded: jitter hides it.
-    if covariance is None:
-        obstacle = _obstacle_to_covariances(X, recorded)
-        covariance = "diagonal" if obstacle or recorded.size == len(recorded) else "full"
-        if obstacle:
-            warnings.warn(
-                f"{obstacle}. As it is, numeric columns are independent within clusters, which cuts a correlated cloud "
-                "into many; covariance='diagonal' says that this is wanted",
-                stacklevel=3,
-            )
-    elif covariance == "full":
-        _check_complete(X, recorded)
-        if recorded.ndim == 2 and np.isfinite(recorded).all():
-            check_full_rank(recorded)
+    covariance = _chosen_covariance(X, recorded, covariance)
     widths = np.zeros(recorded[:1].size)
     if jitter_ties:
         X, widths = with_jittered_ties(X)
@@ -61,6 +49,34 @@ def add_numeric_block(name, z, X, covariance, jitter_ties):
     family = family_class.learned(name, X)
     dims = ("item",) if recorded.ndim == 1 else ("item", f"{name}_feature")
     return Mixture(name, z, family, observed=np.asarray(X, dtype="float64"), dims=dims)
+
+
+def add_rows(name, z, rows, covariance):
+    """Add rows in chunks to the model at hand, with learned hyperparameters; repeated values stay as they are."""
+    sample = pd.DataFrame(rows.sampled_values, columns=rows.columns)
+    covariance = _chosen_covariance(sample, sample.to_numpy(), covariance)
+    _warn_of_repeated_values(sample, sample.to_numpy(), np.zeros(len(rows.columns)), "Spread such values")
+    family_class = NormalWishart if covariance == "full" else NormalGamma
+    return Mixture(name, z, family_class.learned(name, rows), observed=rows)
+
+
+def _chosen_covariance(X, recorded, covariance):
+    """The covariance of clusters that the data allow, or that was asked for if they do."""
+    # Whether columns are combinations of others is seen in what was recorded: jitter hides it.
+    if covariance is None:
+        obstacle = _obstacle_to_covariances(X, recorded)
+        covariance = "diagonal" if obstacle or recorded.size == len(recorded) else "full"
+        if obstacle:
+            warnings.warn(
+                f"{obstacle}. As it is, numeric columns are independent within clusters, which cuts a correlated cloud "
+                "into many; covariance='diagonal' says that this is wanted",
+                stacklevel=4,
+            )
+    elif covariance == "full":
+        _check_complete(X, recorded)
+        if recorded.ndim == 2 and np.isfinite(recorded).all():
+            check_full_rank(recorded)
+    return covariance
 
 
 def _obstacle_to_covariances(X, values):
@@ -118,7 +134,7 @@ def _tell_of_jitter(X, widths):
         )
 
 
-def _warn_of_repeated_values(X, recorded, widths):
+def _warn_of_repeated_values(X, recorded, widths, spread="jitter_ties=True spreads such values"):
     """Components of items with the same value have a density without bounds, and such a column makes many of them."""
     for k, column in enumerate(np.atleast_2d(recorded.T)):
         known, counts = np.unique(column[np.isfinite(column)], return_counts=True)
@@ -127,7 +143,7 @@ def _warn_of_repeated_values(X, recorded, widths):
             continue
         remedy = "Make it two columns, whether it has this value and the others with NaN for it, or leave it out"
         if not widths[k]:
-            remedy = "jitter_ties=True spreads such values over the width of the rounding"
+            remedy = f"{spread} over the width of the rounding"
         warnings.warn(
             f"column {name_of_column(X, k)!r} has the value {known[counts.argmax()]:g} in {largest:.0%} of its items: "
             f"Gaussian components shrink to such values, and there may be many. {remedy}",

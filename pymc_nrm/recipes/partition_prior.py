@@ -16,7 +16,8 @@ def add_partition(measure, **options):
         measure = DirichletProcess(pm.Gamma.dist(2.0, 1.0))
     if isinstance(measure, tuple):
         measure = type(measure)(*[_field(name, value) for name, value in measure._asdict().items()])
-    return Partition("z", measure, dims="item", **options)
+    options = options if options.get("rows") is not None else {"dims": "item", **options}
+    return Partition("z", measure, **options)
 
 
 def _field(name, value):

@@ -269,3 +269,18 @@ def test_a_killed_worker_changes_no_draw():
         assert killed
     assert np.array_equal(here.posterior["z"], there.posterior["z"])
     assert np.array_equal(here["clusters"]["x"], there["clusters"]["x"])
+
+
+def test_the_recipe_takes_rows_in_chunks():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 1)) + 20.0 * rng.integers(0, 2, size=(300, 1))
+    rows = nrm.Chunks(pd.DataFrame(X, columns=["size"]), block_rows=77, n_followed=100, n_sampled=100)
+    model = nrm.gaussian_mixture(rows)
+    assert {rv.name for rv in model.free_RVs} >= {"z", "x", "alpha", "x_share"}
+    idata = nrm.sample(20, tune=30, chains=2, model=model, quiet=True, random_seed=1)
+    estimate = nrm.point_estimate(idata, random_seed=1)
+    far = rows.followed_values["size"].to_numpy() > 10.0
+    assert len(set(zip(far, estimate.labels.values, strict=True))) == 2
+    assert nrm.summary(idata).loc["z[n_clusters]", "mean"] >= 2.0
+    with pytest.raises(ValueError, match="together and rows of Partition 'z' must not both be given"):
+        nrm.gaussian_mixture(rows, together=np.zeros(300))

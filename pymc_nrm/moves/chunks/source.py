@@ -79,6 +79,8 @@ class Chunks(Columns):
         Their names, those of the table or numbers.
     followed : ndarray of int, shape (n_followed,)
         Row numbers of the followed rows, in increasing order.
+    followed_values : DataFrame, shape (n_followed, d)
+        These rows, with their numbers as the index.
 
     Raises
     ------
@@ -147,6 +149,14 @@ class Chunks(Columns):
         if unknown or not names:
             raise KeyError(f"columns must be some of {self.columns}; got {columns!r}")
         return Columns(self, [self.columns.index(name) for name in names])
+
+    @property
+    def followed_values(self):
+        """The followed rows as a DataFrame, with their numbers as its index."""
+        import pandas as pd
+
+        values = self.sample_values[np.searchsorted(self.sample, self.followed)]
+        return pd.DataFrame(values, index=self.followed, columns=self.columns)
 
     def each(self, one_pass, message):
         """Iterate over what a function of a block and a message returns, block by block."""
