@@ -19,7 +19,7 @@ from common.part import QUICK_RESULTS, RESULTS
 NAMES = (
     *("accuracy", "gibbs_sweep", "samplers", "samplers_published", "ablation", "stock_pymc", "labels_as_index"),
     *("held_out", "real_data", "agreement_of_chains", "documents", "trees_of_items", "nested_sweeps"),
-    *("first_minutes", "latency", "memory", "scaling", "large"),
+    *("first_minutes", "latency", "memory", "scaling", "large", "chunks"),
 )
 FOLDER = Path(__file__).resolve().parent
 

@@ -21,7 +21,7 @@ from pymc_nrm.measures.base import weights
 from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
 from pymc_nrm.models.constants import kernel_family
 from pymc_nrm.models.dependents import mixtures_of
-from pymc_nrm.models.rvs import checked_model, kind_of
+from pymc_nrm.models.rvs import checked_model, kind_of, names_in_chunks
 from pymc_nrm.models.values import Values
 from pymc_nrm.moves.chunks.blocks import Block, Preparations
 from pymc_nrm.moves.chunks.chain import Chain
@@ -63,8 +63,8 @@ class ChunkedSampler(BlockedStep):
 
     Parameters
     ----------
-    vars : list
-        The partition and all its mixtures.
+    vars : list, optional
+        The partition and all its mixtures; by default those of the model.
     n_pairs : int
         Pairs, and as many larger sets, of random rows whose cluster a draw tries to split, or whose clusters to merge.
     n_redrawn : int
@@ -161,6 +161,7 @@ class ChunkedSampler(BlockedStep):
 
     def _read(self, vars, model):
         """Set ``vars`` to the value variables of the step; return the partition and its mixtures."""
+        vars = [model[name] for name in names_in_chunks(model)] if vars is None else vars
         self.vars = get_value_vars_from_user_vars(vars, model)
         variables = [model.values_to_rvs[value] for value in self.vars]
         partitions = [rv for rv in variables if isinstance(kind_of(rv), Chunked)]

@@ -68,3 +68,11 @@ forward_measure = nrm.PitmanYorProcess(0.25, 1.0)
 print(forward_measure.discount, forward_measure.concentration)
 measure = nrm.NormalizedGeneralizedGamma(alpha=1.0, sigma=0.25)
 print(measure.alpha, measure._replace(sigma=0.5), len(measure), np.shape(draws))
+
+rows = nrm.Chunks(X, block_rows=3, n_followed=2, n_sampled=4, max_clusters=3, n_threads=1, seed=2)
+assert_type(rows.followed_values, pd.DataFrame)
+with pm.Model() as chunked_model:
+    in_chunks = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
+    nrm.Mixture("x", in_chunks, nrm.NormalGamma.from_data(rows), observed=rows[["0", "1"]])
+    chunked_idata = nrm.sample(5, tune=5, chains=1, step=[nrm.ChunkedSampler(n_pairs=2, n_redrawn=2)], quiet=True)
+assert_type(nrm.label_rows(chunked_idata, chunked_model, n_draws=2, random_seed=1, progressbar=False), xr.Dataset)

@@ -4,6 +4,7 @@ import uuid
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.common.processors import usable_cores
@@ -139,10 +140,10 @@ class Chunks(Columns):
         self.sample, self.followed = np.sort(chosen), np.sort(chosen[:n_followed])
         self.sample_values = self.engine.run(gather_rows, (no_changes(1), self.sample, self.d))[1]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Chunks of {self.n:,} rows and {self.d} columns in {self.engine.n_blocks} blocks"
 
-    def __getitem__(self, columns):
+    def __getitem__(self, columns: str | list[str]) -> Columns:
         """Return some of the columns, by name: those of one mixture, where several share a partition."""
         names = [columns] if isinstance(columns, str) else list(columns)
         unknown = [name for name in names if name not in self.columns]
@@ -151,10 +152,8 @@ class Chunks(Columns):
         return Columns(self, [self.columns.index(name) for name in names])
 
     @property
-    def followed_values(self):
+    def followed_values(self) -> pd.DataFrame:
         """The followed rows as a DataFrame, with their numbers as its index."""
-        import pandas as pd
-
         values = self.sample_values[np.searchsorted(self.sample, self.followed)]
         return pd.DataFrame(values, index=self.followed, columns=self.columns)
 

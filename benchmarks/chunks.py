@@ -1,0 +1,151 @@
+"""Rows in chunks: from nothing to the log joint density of the truth, sweeps, threads, and scikit-learn beside it.
+
+Every run is a separate process.
+"""
+
+import time
+
+import numpy as np
+from common.data import gaussian_clusters
+from common.part import Part, columns
+from common.processes import call, resident
+from large import family_of
+
+# For each name: rows, columns, true clusters, their typical distance in standard deviations, sweeps.
+FULL = {
+    "1,000,000 x 5": (1_000_000, 5, 30, 12.0, 40),
+    "1,000,000 x 2": (1_000_000, 2, 6, 12.0, 40),
+    "1,000,000 x 30": (1_000_000, 30, 6, 12.0, 5),
+}
+QUICK = {"20,000 x 5": (20_000, 5, 10, 12.0, 10)}
+PEERS = ("MiniBatchKMeans", "BayesianGaussianMixture")
+
+
+def joint(nrm, rows, preparation, sizes, statistics, measure):
+    """Log density of partition and data, u integrated out."""
+    from pymc_nrm.families.base import localise
+    from pymc_nrm.families.conjugate import log_marginal
+    from pymc_nrm.measures.base import log_eppf
+
+    family = localise(preparation.family, preparation(rows.sample_values[:1]))
+    return log_eppf(measure, sizes) + sum(log_marginal(family, row) for row in statistics)
+
+
+def run(n, d, n_clusters, separation, sweeps, threads):
+    """One chain; CPU and wall seconds of its start, of its sweeps, and until it is as dense as the truth."""
+    import pymc as pm
+
+    import pymc_nrm as nrm
+    from pymc_nrm.moves.chunks.passes import rounded_rows
+
+    X, truth = gaussian_clusters(n, d, n_clusters, separation=separation)
+    measure, family, clock = nrm.DirichletProcess(1.0), family_of(nrm, d), []
+
+    def sample(values, draws):
+        clock[:] = [(time.process_time(), time.perf_counter())]
+
+        def look(trace, draw):
+            clock.append((time.process_time(), time.perf_counter()))
+
+        rows = nrm.Chunks(values, n_threads=threads)
+        with pm.Model() as model:
+            z = nrm.Partition("z", measure, rows=rows)
+            nrm.Mixture("x", z, family, observed=rows)
+            idata = nrm.sample(draws, tune=0, chains=1, callback=look, random_seed=1, quiet=True)
+        return rows, model, idata
+
+    sample(X[:200], 2)  # compiles
+    rows, model, idata = sample(X, sweeps)
+    seconds = np.array(clock)
+    measured = model["x"].owner.op.measured
+    clusters = idata["clusters"].isel(chain=0)
+    joints = []
+    for sizes, statistics in zip(clusters["size"].values, clusters["x"].values, strict=True):
+        k = np.count_nonzero(sizes)
+        joints.append(joint(nrm, rows, measured.preparation, sizes[:k], statistics[:k], measure))
+    rounded = rounded_rows(measured.preparation, measured.preparation(X), n, measured.quanta)
+    sums = np.array([rounded[truth == k].sum(axis=0) for k in range(n_clusters)]) * measured.quanta.quantum
+    of_truth = joint(nrm, rows, measured.preparation, np.bincount(truth, minlength=n_clusters), sums, measure)
+    reached = np.flatnonzero(np.array(joints) >= of_truth - 50.0)
+    estimate = nrm.point_estimate(idata, random_seed=1, progressbar=False)
+    begun = time.process_time()
+    labels = nrm.label_rows(idata, model, estimate=estimate, n_draws=20, progressbar=False).labels.values
+    steady = np.diff(seconds, axis=0)[2:]
+    row = {"threads": threads, "start": (seconds[1] - seconds[0]).tolist(), "sweep": np.median(steady, axis=0).tolist()}
+    row |= {"until_truth": (seconds[reached[0] + 1] - seconds[0]).tolist() if len(reached) else None}
+    row |= {"clusters": int(np.count_nonzero(clusters["size"].values[-1] > 0.001 * n)), "joint": joints[-1] - of_truth}
+    row |= {"rand": float(nrm.stats.adjusted_rand(truth, labels)), "labelling": time.process_time() - begun}
+    return row | {"peak": resident() / 2**20}
+
+
+def run_peer(n, d, n_clusters, separation, peer):
+    """A program of scikit-learn, which is told the number of clusters."""
+    import sklearn.cluster
+    import sklearn.mixture
+
+    import pymc_nrm as nrm
+
+    X, truth = gaussian_clusters(n, d, n_clusters, separation=separation)
+    begun = time.process_time()
+    if peer == "MiniBatchKMeans":
+        model = sklearn.cluster.MiniBatchKMeans(n_clusters, random_state=1)
+    else:
+        model = sklearn.mixture.BayesianGaussianMixture(n_components=n_clusters, random_state=1)
+    labels = model.fit_predict(X)
+    return {"total": time.process_time() - begun, "rand": float(nrm.stats.adjusted_rand(truth, labels))}
+
+
+def measure(quick, note, sets=None):
+    rows = []
+    for name, (n, d, n_clusters, separation, sweeps) in (QUICK if quick else FULL).items():
+        if sets and name not in sets:
+            continue
+        size = {"n": n, "d": d, "n_clusters": n_clusters, "separation": separation}
+        for threads in (1, 2):
+            rows.append({"set": name, "method": "chunks"} | size | call(run, sweeps=sweeps, threads=threads, **size))
+            print(rows[-1], flush=True)
+        for peer in PEERS if d < 30 else ():
+            rows.append({"set": name, "method": peer} | size | call(run_peer, peer=peer, **size))
+            print(rows[-1], flush=True)
+    return rows
+
+
+def both(seconds):
+    """CPU and wall seconds."""
+    return None if seconds is None else f"{seconds[0]:.2f} / {seconds[1]:.2f}"
+
+
+def table(rows):
+    shown = {
+        "Set": "set",
+        "Method": lambda row: f"{row['method']}, {row['threads']} threads" if "threads" in row else row["method"],
+        "until the first draw, s": lambda row: both(row.get("start")),
+        "per sweep, s": lambda row: both(row.get("sweep")),
+        "until as dense as the truth, s": lambda row: both(row.get("until_truth")),
+        "in all, CPU s": lambda row: row.get("total"),
+        "log joint less that of the truth": lambda row: row.get("joint"),
+        "large clusters": lambda row: row.get("clusters"),
+        "labelling, CPU s": lambda row: row.get("labelling"),
+        "adjusted Rand index": lambda row: f"{row['rand']:.4f}",
+        "peak, MB": lambda row: row.get("peak"),
+    }
+    return (
+        "Gaussian clusters of general shape, `NormalWishart(0, 0.001, (d + 6) I, d + 6)`, DP(1), one chain over "
+        "`Chunks(X, n_threads=...)`, from one cluster and with its own start.  *CPU / wall* seconds of a single run; "
+        "compilation does not count.  *As dense as the truth*: within 50 nats of the log joint density of the true "
+        "labels, u integrated out.  *Large clusters* have over a thousandth of the rows.  The programs of "
+        "scikit-learn are given the true number of clusters.\n\n" + columns(rows, shown)
+    )
+
+
+def headline(rows):
+    lines = []
+    for row in rows:
+        if row["method"] == "chunks":
+            what = f"{row['set']} in chunks, {row['threads']} threads"
+            lines.append((f"A sweep of {what}", f"{both(row['sweep'])} s (CPU / wall)", None, None))
+            lines.append((f"From nothing to the truth, {what}", f"{both(row['until_truth'])} s", None, None))
+    return lines
+
+
+PART = Part("chunks", measure, table, headline=headline, options={"sets": {name: name for name in FULL}})
