@@ -59,7 +59,9 @@ class ClusterDescription:
     def to_html(self) -> str:
         """The description as HTML: a title, a table and notes."""
         notes = "".join(f"<li>{note}</li>" for note in self.notes)
-        return f"<p><b>{self.title}</b></p>\n{self.cells.to_html()}\n<ul>{notes}</ul>"
+        # The name of the index stands in the one line of names.
+        cells = self.cells.rename_axis(index=None, columns=self.cells.index.name)
+        return f"<p><b>{self.title}</b></p>\n{cells.to_html()}\n<ul>{notes}</ul>"
 
     def _repr_html_(self):
         return self.to_html()

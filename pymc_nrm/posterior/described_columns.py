@@ -113,7 +113,7 @@ def describe_column(column, labels):
         spread = parts.std(axis=0) if len(parts) else np.full(parts.shape[1], np.nan)
         differences = (means - others) / spread
     if column.levels is None:
-        write, squares = _writer(spread[0]), (parts[:, 0] - means[own, 0]) ** 2
+        write, squares = _writer(spread[0], (values == np.floor(values)).all()), (parts[:, 0] - means[own, 0]) ** 2
         inner = np.sqrt(np.bincount(own, squares, n_clusters) / np.where(counts > 1, counts - 1, np.nan))
         means, others = means + centre, others + centre
         statistics = {"mean": means[:, 0], "sd": inner}
@@ -149,9 +149,10 @@ def _main_levels(levels, shares):
     return ", ".join([*(f"{levels[k]} {100 * shares[k]:.0f} %" for k in main), *others])
 
 
-def _writer(spread):
-    """A function that writes numbers to a twentieth of a standard deviation or more exactly."""
+def _writer(spread, whole):
+    """A function that writes numbers to a tenth of a standard deviation, but means of whole numbers to 0.1 at most."""
     if not 1e-5 < spread < 1e7:
         return "{:.4g}".format
     # Without a sign of zero.
-    return f"{{:z.{max(0, 1 - math.floor(math.log10(spread)))}f}}".format
+    n_digits = max(0, 1 - math.floor(math.log10(spread)))
+    return f"{{:z.{min(n_digits, 1) if whole else n_digits}f}}".format
