@@ -42,5 +42,5 @@ def test_the_page_on_tables_defines_every_name_that_it_uses():
     text = (DOCS / "how-to" / "cluster-a-table.md").read_text()
     code = "\n".join(re.findall(r"```(?:python|\{code-cell\} ipython3)\n(?::tags:[^\n]*\n)?(.*?)```", text, re.DOTALL))
     names = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)]
-    defined = {name.id for name in names if isinstance(name.ctx, ast.Store)} | {"nrm", "pd", "pm", "error"}
+    defined = {name.id for name in names if isinstance(name.ctx, ast.Store)} | {"nrm", "np", "pd", "pm", "error"}
     assert not {name.id for name in names} - defined - set(dir(builtins))
