@@ -10,6 +10,7 @@ from pymc_nrm.families import (
     CategoricalDirichlet,
     MultinomialDirichlet,
     NormalGamma,
+    NormalRegression,
     NormalWishart,
     PoissonGamma,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "NestedPartition",
     "NormalDiffusion",
     "NormalGamma",
+    "NormalRegression",
     "NormalWishart",
     "NormalizedGeneralizedGamma",
     "NormalizedInverseGaussian",

@@ -46,11 +46,15 @@ def centred(values):
         median = np.nan_to_num(order[middle, np.arange(d)])
         center = np.round(median / spacing) * spacing
     shifted = values - center
-    largest = np.max(np.abs(shifted), axis=0, where=present, initial=0.0)
+    return Centred(shifted, center, summation_grid(shifted))
+
+
+def summation_grid(values):
+    """Grids (2, d) on which sums of the features of ``values`` (n, d), and of products of two of them, are exact."""
+    largest = np.max(np.abs(values), axis=0, where=~np.isnan(values), initial=0.0)
     exponent = np.clip(np.frexp(largest)[1], _LEAST_EXPONENT, _MOST_EXPONENT)
-    room = math.ceil(math.log2(max(n, 1))) + 1
-    grid = np.array([1.5 * 2.0 ** (exponent + room), 2.0 ** (exponent + (room + 1) // 2)])
-    return Centred(shifted, center, grid)
+    room = math.ceil(math.log2(max(len(values), 1))) + 1
+    return np.array([1.5 * 2.0 ** (exponent + room), 2.0 ** (exponent + (room + 1) // 2)])
 
 
 def check_ratio(data, scale, advice, title):

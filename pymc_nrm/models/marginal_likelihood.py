@@ -9,6 +9,7 @@ import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph.basic import Apply, Constant
 from pytensor.graph.op import Op
+from pytensor.graph.traversal import graph_inputs
 
 from pymc_nrm.families.base import add_item, localise, log_likelihood, prepare_data, statistics_size
 from pymc_nrm.families.fast import log_marginals_with_gradient
@@ -16,8 +17,9 @@ from pymc_nrm.kernels.fingerprints import class_fingerprint, source_fingerprint
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.kernel_op import symbolic_pullback
 from pymc_nrm.kernels.special import copy_row
+from pymc_nrm.models.constants import constant_value
 
-__all__ = ["has_marginal_likelihood", "marginal_likelihood"]
+__all__ = ["has_marginal_likelihood", "marginal_likelihood", "with_constants_per_item"]
 
 # Sums of clusters take at most 16 MB.
 _MOST_FLOATS = 2**21
@@ -27,15 +29,30 @@ def has_marginal_likelihood(family, value):
     """Whether :func:`marginal_likelihood` takes this family and data: it must know how much to remember."""
     if not isinstance(value, Constant) or lacking(type(family), [log_marginals_with_gradient]):
         return False
-    return all(None not in shape for shape in _shapes(family, 1))
+    return all(None not in shape for shape in _shapes(family, 1)) and all(
+        isinstance(field, Constant) for field, axes in zip(family, _axes(family), strict=True) if "n" in axes
+    )
+
+
+def with_constants_per_item(family):
+    """The family with constants for hyperparameters with one value per item that depend on constants alone."""
+    changed = {}
+    for name, axes in zip(family._fields, _axes(family), strict=True):
+        field = getattr(family, name)
+        if "n" in axes and all(isinstance(origin, Constant) for origin in graph_inputs([field])):
+            changed[name] = pt.constant(constant_value(field))
+    return family._replace(**changed)
+
+
+def _axes(family):
+    return [family.hyperparameters[name].core for name in family._fields]
 
 
 def _shapes(family, d):
     """Shapes of the hyperparameters given d features, with None for any other length that is not fixed."""
-    axes = [family.hyperparameters[name].core for name in family._fields]
     return [
         [d if axis == "d" else length for axis, length in zip(names, field.type.shape, strict=True)]
-        for names, field in zip(axes, family, strict=True)
+        for names, field in zip(_axes(family), family, strict=True)
     ]
 
 

@@ -16,15 +16,14 @@ class MixtureLayout:
         self.univariate, self.dtype = rv.owner.op.univariate, rv.dtype
         self.observed = rv in model.observed_RVs
         self.family_class = type(family_of(rv))
-        self._feature_axis = rv.owner.op.feature_axis
+        self._op = rv.owner.op
         dims = dims_of(model, rv)
         self.item_dim, self.feature_dim = dims[0], None if self.univariate else dims[1]
         self._coords = {dim: values for dim, values in model.coords.items() if values is not None}
 
     def n_features(self, family):
         """Number of features of a family of full shape."""
-        position, axis = self._feature_axis
-        return np.shape(family[position])[axis]
+        return self._op.n_features(family)
 
     def feature_names(self):
         """Names of the features, or None if they have none."""

@@ -6,7 +6,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import naming, numeric_array
 from pymc_nrm.common.progress import tracked
-from pymc_nrm.families.base import Centred, prepare_data
+from pymc_nrm.families.base import prepare_alike
 from pymc_nrm.posterior.layout import MixtureLayout
 
 __all__ = ["NewItems", "as_rows", "prepare_new_items"]
@@ -86,10 +86,7 @@ def prepare_new_items(family, data, X, argument):
     clusters of ``data``. Shapes: ``X`` (m, d).
     """
     with naming(argument):
-        prepared = prepare_data(family, X)
-    if isinstance(prepared, Centred):
-        return data._replace(values=np.ascontiguousarray(X, dtype="float64") - data.center)
-    return prepared
+        return prepare_alike(family, X, data)
 
 
 def as_rows(X, n_features, argument, names=None):
