@@ -29,6 +29,7 @@ from pymc_nrm.partitions.nested_laws.weights import HierarchicalDirichletProcess
 from pymc_nrm.posterior import (
     cluster_probabilities,
     compute_log_likelihood,
+    conditional_quantiles,
     fused_estimate,
     log_predictive_density,
     measure_cdf,
@@ -101,6 +102,7 @@ __all__ = [
     "cluster_probabilities",
     "component_draws",
     "compute_log_likelihood",
+    "conditional_quantiles",
     "consensus_tree",
     "credible_ball",
     "datasets",

@@ -56,7 +56,7 @@ class NormalRegression(NamedTuple):
     covariates : array_like, pm.Data, Mixture or function of these, shape (n, p) or (n,)
         Covariates w of the items, one row per item, in any units.  There is no intercept unless a column is constant.
         With a ``Mixture`` over the same partition, membership depends on covariates; predictions for new covariates
-        need a ``Mixture`` or ``pm.Data``.  They must not depend on sampled variables.
+        need a ``Mixture`` or ``pm.Data``.
     mu : float, tensor or random variable, scalar or shape (p,)
         Prior mean of the coefficients, in units of the response per unit of the covariate.
     Lambda : positive definite tensor or random variable, shape (p, p)
@@ -104,14 +104,14 @@ class NormalRegression(NamedTuple):
         and v the mean and variance of the response, and C the covariance of the covariates::
 
             share ~ LogNormal(-1, 1)                 kappa ~ LogNormal(-3, 1)
-            g ~ LogNormal(1, 1)                      alpha - 1 = excess ~ LogNormal(1, 1)
+            g ~ LogNormal(2, 1.5)                    alpha - 1 = excess ~ LogNormal(1, 1)
             beta / (alpha - 1) = share v             mu = (m, 0)
             Lambda has the blocks kappa and C / g
 
-        Clusters are expected to have the variance ``share v`` about their lines.  The slopes have the g-prior of
-        Zellner (1986, "On assessing prior distributions and Bayesian regression analysis with g-prior distributions").
-        The prior moves with the data: other units and origins of the response, and linear maps and shifts of the
-        covariates, leave the laws of partitions and of predictions unchanged.
+        Clusters are expected to have the variance ``share v`` about their lines, which may be steeper than one through
+        all data.  Slopes have the g-prior of Zellner (1986, "On assessing prior distributions and Bayesian regression
+        analysis with g-prior distributions").  The prior moves with the data: other units and origins of the response,
+        and linear maps and shifts of the covariates, leave the laws of partitions and of predictions unchanged.
 
         Examples
         --------
@@ -128,7 +128,7 @@ class NormalRegression(NamedTuple):
         center, C = sample_moments(cls, values, "covariates")
         share = prior.log_normal("share", -1.0, 1.0)
         kappa = prior.log_normal("kappa", -3.0, 1.0)
-        g = prior.log_normal("g", 1.0, 1.0)
+        g = prior.log_normal("g", 2.0, 1.5)
         excess = prior.log_normal("excess", 1.0, 1.0)
         shifted = tensor - center
         is_array = isinstance(shifted, np.ndarray)
@@ -265,6 +265,23 @@ class NormalRegression(NamedTuple):
         power = cache[1] - 0.5
         constant = log_rising_factorial(power, 0.5) + math.log(cache[k - 1]) - 0.5 * _LOG_PI
         return constant + 0.5 * math.log(left) + power * math.log(1.0 - last * last / left)
+
+    def student_predictive(self, cache, data, item, law):
+        # The last row of W is (-m_n, 1) / sqrt(2 beta_n).
+        v = data.values[item]
+        p = v.shape[0] - 1
+        leverage, k = 0.0, 2
+        for i in range(p):
+            total = 0.0
+            for j in range(i + 1):
+                total += cache[k + j] * v[j]
+            leverage += total * total
+            k += i + 1
+        law[1] = 0.0
+        for j in range(p):
+            law[1] += v[j] * (data.center[j] - cache[k + j] / cache[k + p])
+        law[0] = 2.0 * cache[1]
+        law[2] = math.sqrt((1.0 + leverage) / law[0]) / cache[k + p]
 
     # A column of a panel: in rows, the first two entries of the cache, the last row of W, and memory for h and e; in
     # lanes, 0 and W_i0 ... W_ii for each of the other i.

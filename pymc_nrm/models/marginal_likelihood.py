@@ -9,8 +9,10 @@ import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph.basic import Apply, Constant
 from pytensor.graph.op import Op
-from pytensor.graph.traversal import graph_inputs
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import ancestors, graph_inputs
 
+from pymc_nrm.common.pymc_internals import ValuedRV
 from pymc_nrm.families.base import add_item, localise, log_likelihood, prepare_data, statistics_size
 from pymc_nrm.families.fast import log_marginals_with_gradient
 from pymc_nrm.kernels.fingerprints import class_fingerprint, source_fingerprint
@@ -38,8 +40,13 @@ def with_constants_per_item(family):
     """The family with constants for hyperparameters with one value per item that depend on constants alone."""
     changed = {}
     for name, axes in zip(family._fields, _axes(family), strict=True):
+        if "n" not in axes:
+            continue
         field = getattr(family, name)
-        if "n" in axes and all(isinstance(origin, Constant) for origin in graph_inputs([field])):
+        # While PyMC derives a log-probability, its graphs hold pairs of a variable and its value.
+        pairs = [one for one in ancestors([field]) if one.owner and isinstance(one.owner.op, ValuedRV)]
+        field = clone_replace([field], {one: one.owner.inputs[1] for one in pairs}, rebuild_strict=False)[0]
+        if all(isinstance(origin, Constant) for origin in graph_inputs([field])):
             changed[name] = pt.constant(constant_value(field))
     return family._replace(**changed)
 

@@ -3,6 +3,7 @@
 from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.posterior.cluster_parameters import sample_cluster_parameters
 from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
+from pymc_nrm.posterior.conditional_quantiles import conditional_quantiles
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.log_likelihood import compute_log_likelihood
 from pymc_nrm.posterior.measure_functionals import measure_cdf, measure_density, measure_mean
@@ -14,6 +15,7 @@ from pymc_nrm.posterior.random_measure import sample_random_measure
 __all__ = [
     "cluster_probabilities",
     "compute_log_likelihood",
+    "conditional_quantiles",
     "fused_estimate",
     "log_predictive_density",
     "measure_cdf",

@@ -4,7 +4,15 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.families.conjugate import parameter_shapes
-from pymc_nrm.models.rvs import dims_of, family_of, find_mixture, partition_of
+from pymc_nrm.models.rvs import dims_of, family_of, find_mixture, is_mixture, partition_of
+
+
+def asked_layout(model, name, given):
+    """Layout of the mixture of some name, by default the only one that is not given."""
+    if name is None and isinstance(given, dict):
+        others = [rv.name for rv in model.basic_RVs if is_mixture(rv) and rv.name not in given]
+        name = others[0] if len(others) == 1 else None
+    return MixtureLayout(model, name, nested=True)
 
 
 class MixtureLayout:

@@ -1,6 +1,7 @@
 """Regressions in clusters: forms of covariates, far data, learned priors, and the conjugate linear model."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ import pymc_nrm as nrm
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import check_resolution, localise, log_likelihood, prepare_alike, prepare_data
 from pymc_nrm.models.marginal_likelihood import marginal_likelihood
+from pymc_nrm.models.parts import PartitionParts
+from pymc_nrm.models.values import Values
 from pymc_nrm.testing.family_kernels import fresh_predictives, leave_one_out, marginal, sum_statistics, walk
 
 sys.path.append(str(Path(__file__).parents[1] / "faults"))
@@ -128,6 +131,19 @@ def test_covariates_are_arrays_data_or_mixtures():
         pm.set_data({"x": np.full(12, np.nan)})
         with pytest.raises(ValueError, match=r"covariates of NormalRegression .* got nan at position \(0, 2\)"):
             nrm.MarginalGibbs([graph["z"]], rng=1)
+
+
+def test_covariates_may_be_sampled():
+    """Data of kernels follow covariates with an error of measurement."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=12)
+        error = pm.Normal("error", shape=12)
+        W = pt.stack([np.ones(12), COVARIATES[:, 1] + error, COVARIATES[:, 2]], axis=1)
+        y = nrm.Mixture("y", z, FAMILY._replace(covariates=W), observed=RESPONSE)
+    parts = PartitionParts(z, [y], partial(Values.at_draws, model))
+    for shift in (0.0, 1.0, 0.0):
+        _, _, [data] = parts.prepared({"error": np.full(12, shift)})
+        np.testing.assert_allclose(data.values[:, 1], COVARIATES[:, 1] + shift)
 
 
 def test_forward_draws_read_covariates():
