@@ -47,6 +47,7 @@ from pymc_nrm.recipes import (
     gaussian_mixture,
     jitter_ties,
     mixture_model,
+    regression_model,
     suggest_max_clusters,
     table_data,
 )
@@ -123,6 +124,7 @@ __all__ = [
     "point_estimate",
     "predictive_density",
     "published",
+    "regression_model",
     "resume",
     "sample",
     "sample_cluster_parameters",

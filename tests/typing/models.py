@@ -59,6 +59,8 @@ table = pd.DataFrame({"length": X[:, 0], "sex": ["f", "m", "f", None], "visits":
 from_table = nrm.mixture_model(table, kinds={"visits": "count"})
 assert_type(from_table, pm.Model)
 assert_type(nrm.table_data(from_table, table), dict[str, xr.DataArray])
+regression = nrm.regression_model(pd.DataFrame({"height": X[:, 0], "age": X[:, 1]}), target="height")
+assert_type(regression, pm.Model)
 assert_type(nrm.datasets.penguins(), pd.DataFrame)
 
 forward = nrm.Partition.dist(nrm.DirichletProcess(1.0), n=4)
