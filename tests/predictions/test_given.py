@@ -160,3 +160,20 @@ def test_constant_covariates_are_not_known_for_new_items():
         nrm.predictive_density(idata, model, Y_NEW, given={"w": W_NEW}, var_name="y")
     with pytest.raises(ValueError, match=r"given must have new values of \['w'\]"):
         nrm.log_predictive_density(idata, joint_model(), {"y": Y_NEW})
+
+
+def test_replications_and_parameters_are_in_the_coordinates_of_the_user():
+    line = families(W)[1]._replace(Lambda=1e-6 * np.eye(2), beta=1e-8)
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURE, n=5)
+        nrm.Mixture("y", z, line, observed=2.0 + 3.0 * W)
+    idata = draws_of([[0, 0, 0, 0, 0]] * 3)
+    drawn = nrm.sample_posterior_predictive(idata, model, random_seed=1, progressbar=False)["posterior_predictive"]
+    np.testing.assert_allclose(drawn["y"].values[0], [2.0 + 3.0 * W] * 3, atol=0.02)
+    parameters = nrm.sample_cluster_parameters(idata, model, random_seed=1, progressbar=False)
+    np.testing.assert_allclose(parameters["item_coefficient"].values[0, :, 0], [[2.0, 3.0]] * 3, atol=0.02)
+    with pytest.raises(ValueError, match="covariates of NormalRegression differs between items"):
+        nrm.sample_posterior_predictive(idata, model, new_items=1, progressbar=False)
+    measures = nrm.sample_random_measure(idata, model, random_seed=1, progressbar=False)
+    with pytest.raises(NotImplementedError, match="NormalRegression has covariates of each item"):
+        nrm.measure_density(measures, model, [0.0])
