@@ -189,5 +189,6 @@ def log_predictive_density(
     total = total - math.log(len(draws))
     known = data_of_mixtures(draws, given or {})
     if known:
-        total = total - log_predictive_density(idata, model, known, var_name=draws.partition, progressbar=False).values
+        options = {"new_paths": new_paths, "var_name": draws.partition, "progressbar": False}
+        total = total - log_predictive_density(idata, model, known, **options).values
     return xr.DataArray(total, dims=items.dim, coords=items.coords, name="log_predictive_density")
