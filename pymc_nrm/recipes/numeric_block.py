@@ -1,6 +1,7 @@
 """Gaussian clusters for columns of numbers: which family, and the data of the items."""
 
 import logging
+import os
 import warnings
 
 import numpy as np
@@ -15,6 +16,9 @@ from pymc_nrm.recipes.ties import with_jittered_ties
 _log = logging.getLogger("pymc.nrm_recipes")
 
 COVARIANCES = ("full", "diagonal")
+
+# Warnings point to the line of the user that calls a recipe.
+_HERE = (os.path.dirname(__file__),)
 
 # A column warns if one value has more than this share of at least so many items, unless jitter makes it wider than this
 # share of the standard deviation of the column.
@@ -46,7 +50,7 @@ def add_numeric_block(name, z, X, covariance, jitter_ties):
             warnings.warn(
                 f"{obstacle}. As it is, numeric columns are independent within clusters, which cuts a correlated cloud "
                 "into many; covariance='diagonal' says that this is wanted",
-                stacklevel=3,
+                skip_file_prefixes=_HERE,
             )
     elif covariance == "full":
         _check_complete(X, recorded)
@@ -131,7 +135,7 @@ def _warn_of_repeated_values(X, recorded, widths):
         warnings.warn(
             f"column {name_of_column(X, k)!r} has the value {known[counts.argmax()]:g} in {largest:.0%} of its items: "
             f"Gaussian components shrink to such values, and there may be many. {remedy}",
-            stacklevel=4,
+            skip_file_prefixes=_HERE,
         )
 
 
