@@ -10,6 +10,7 @@ from pymc_nrm.families import (
     CategoricalDirichlet,
     MultinomialDirichlet,
     NormalGamma,
+    NormalRegression,
     NormalWishart,
     PoissonGamma,
 )
@@ -29,6 +30,7 @@ from pymc_nrm.partitions.nested_laws.weights import HierarchicalDirichletProcess
 from pymc_nrm.posterior import (
     cluster_probabilities,
     compute_log_likelihood,
+    conditional_quantiles,
     describe_clusters,
     fused_estimate,
     label_rows,
@@ -48,6 +50,7 @@ from pymc_nrm.recipes import (
     gaussian_mixture,
     jitter_ties,
     mixture_model,
+    regression_model,
     suggest_max_clusters,
     table_data,
 )
@@ -97,6 +100,7 @@ __all__ = [
     "NestedPartition",
     "NormalDiffusion",
     "NormalGamma",
+    "NormalRegression",
     "NormalWishart",
     "NormalizedGeneralizedGamma",
     "NormalizedInverseGaussian",
@@ -114,6 +118,7 @@ __all__ = [
     "cluster_probabilities",
     "component_draws",
     "compute_log_likelihood",
+    "conditional_quantiles",
     "consensus_tree",
     "credible_ball",
     "datasets",
@@ -138,6 +143,7 @@ __all__ = [
     "point_estimates",
     "predictive_density",
     "published",
+    "regression_model",
     "resume",
     "sample",
     "sample_cluster_parameters",

@@ -159,7 +159,7 @@ def _family_facts(cls):
 def _example(cls, name):
     """A value in the support of a hyperparameter, in its full shape."""
     spec = cls.hyperparameters[name]
-    sizes = {"n": _N, "d": _D, "l": _L}
+    sizes = {"n": _N, "d": _D, "l": _L, "p": _D}
     shape = [sizes[axis] for axis in spec.core]
     if spec.support.name == "positive definite":
         return np.eye(shape[0])

@@ -52,6 +52,13 @@ var_name : str, optional
     "mixture": """
 var_name : str, optional
     Name of the Mixture; by default the only one of the model.""",
+    "given": """
+given : dict of array_like, optional
+    What is known of the new items, one row each, by name: data of other mixtures over the partition, and the
+    ``pm.Data`` on which covariates depend.""",
+    "asked_mixture": """
+var_name : str, optional
+    Name of the Mixture; by default the only one of the model, or the only one that is not given.""",
     "measure_draws": """
 measure_draws : Dataset
     Result of :func:`~pymc_nrm.sample_random_measure`; draws may be selected or thinned.""",

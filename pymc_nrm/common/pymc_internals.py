@@ -20,6 +20,7 @@ from pymc.data import MinibatchOp
 from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import _support_point as support_point
 from pymc.initial_point import make_initial_point_fns_per_chain
+from pymc.logprob.abstract import ValuedRV
 from pymc.logprob.abstract import _logprob as logprob
 from pymc.logprob.utils import CheckParameterValue
 from pymc.model.core import ValueGradFunction
@@ -54,6 +55,7 @@ __all__ = [
     "QuadPotentialDiagAdaptState",
     "StepMethodState",
     "ValueGradFunction",
+    "ValuedRV",
     "WithSamplingState",
     "accept_in_nuts",
     "check_parameters",

@@ -4,6 +4,7 @@ from pymc_nrm.families.bernoulli_beta import BernoulliBeta
 from pymc_nrm.families.categorical_dirichlet import CategoricalDirichlet
 from pymc_nrm.families.multinomial_dirichlet import MultinomialDirichlet
 from pymc_nrm.families.normal_gamma import NormalGamma
+from pymc_nrm.families.normal_regression import NormalRegression
 from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.families.poisson_gamma import PoissonGamma
 
@@ -12,6 +13,7 @@ __all__ = [
     "CategoricalDirichlet",
     "MultinomialDirichlet",
     "NormalGamma",
+    "NormalRegression",
     "NormalWishart",
     "PoissonGamma",
 ]

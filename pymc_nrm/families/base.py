@@ -20,6 +20,7 @@ statistics and the hyperparameters; it holds whatever makes the predictive densi
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+import numpy as np
 import pytensor.tensor as pt
 
 from pymc_nrm.common.supports import Hyperparameter
@@ -83,6 +84,15 @@ def canonical(family):
 def prepare_data(family, X):
     """Check data, an array or sparse matrix (n, d), and put them into a NamedTuple that kernels read."""
     raise NotImplementedError
+
+
+@generic
+def prepare_alike(family, X, data):
+    """Check further data (m, d), and put them into the coordinates of prepared data, whose caches they then fit."""
+    prepared = prepare_data(family, X)
+    if isinstance(prepared, Centred):
+        return data._replace(values=np.ascontiguousarray(X, dtype="float64") - data.center)
+    return prepared
 
 
 @generic

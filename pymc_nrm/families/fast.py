@@ -15,6 +15,15 @@ def update_cache(family, statistics, cache, data, item, sign):
     refresh_cache(family, statistics, cache)
 
 
+@generic
+def student_predictive(family, cache, data, item, law):
+    """Write degrees of freedom, location and scale of the predictive law of an item of one feature, a Student t.
+
+    The location is in the coordinates of the user; the value of the feature is not read.
+    """
+    raise NotImplementedError
+
+
 @generic(inline=True)
 def log_predictive_without(family, statistics, cache, data, item):
     """Log density of an item of a cluster of several given the other items, from rows that hold it as well.

@@ -8,6 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytensor
+from pytensor.compile.mode import Mode
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import graph_inputs
 
 from pymc_nrm.common.checks import check_name, naming
 from pymc_nrm.families.arguments import numeric_data, sampled
@@ -19,6 +24,8 @@ _ARGUMENTS = {
     Names of the new variables begin with it; usually the name of the Mixture.""",
     "X": """X : array_like, DataFrame or Chunks, shape (n, d)
     The data, of chunks the sampled rows; missing values are NaN, where the family allows them.""",
+    "covariates": """covariates : array_like, pm.Data, Mixture or function of these, shape (n, p) or (n,)
+    Covariates of the items, without an intercept.""",
     "depth": """depth : int
     Number of levels below the root.""",
 }
@@ -80,6 +87,25 @@ class Hyperpriors:
         """The data as kernels of a family get them, checked."""
         with naming("X"):
             return prepare_data(family, self.values)
+
+    def covariates(self, given):
+        """Covariates as a matrix (n, p), an array or a tensor, and their present values; those of a Mixture are its
+        data.
+        """
+        if not isinstance(given, Variable) or isinstance(given, Constant):
+            given = values = numeric_data("covariates", given)
+        else:
+            [graph] = self.model.replace_rvs_by_values([given])
+            if not all(isinstance(one, Constant | SharedVariable) for one in graph_inputs([graph])):
+                raise ValueError("covariates must be data, to learn a prior from; got a function of sampled variables")
+            values = pytensor.function([], graph, mode=Mode(linker="py", optimizer="minimum_compile"))()
+        if values.ndim == 1:
+            given, values = given[:, None], values[:, None]
+        if values.ndim != 2 or len(values) != len(self.values):
+            raise ValueError(
+                f"covariates must have shape (n, p) or (n,) with n = {len(self.values)}; got shape {values.shape}"
+            )
+        return given, values
 
     def dimension(self, label, coordinate):
         """Add a dimension with a coordinate to the model; return its name."""

@@ -45,7 +45,7 @@ def centred(values):
         largest = np.max(np.abs(values), axis=0, where=present, initial=0.0)
         center = center_near(np.nan_to_num(order[middle, np.arange(d)]), largest)
     shifted = values - center
-    return Centred(shifted, center, grid_of(n, np.max(np.abs(shifted), axis=0, where=present, initial=0.0)))
+    return Centred(shifted, center, summation_grid(shifted))
 
 
 def center_near(median, largest):
@@ -54,8 +54,13 @@ def center_near(median, largest):
     return np.round(median / spacing) * spacing
 
 
+def summation_grid(values):
+    """Grids (2, d) on which sums of the features of ``values`` (n, d), and of products of two of them, are exact."""
+    return grid_of(len(values), np.max(np.abs(values), axis=0, where=~np.isnan(values), initial=0.0))
+
+
 def grid_of(n, largest):
-    """Grids on which sums of n values, at most ``largest`` in each feature, are exact, shape (2, d)."""
+    """The same grids for sums of n values that are at most ``largest`` (d,)."""
     exponent = np.clip(np.frexp(largest)[1], _LEAST_EXPONENT, _MOST_EXPONENT)
     room = math.ceil(math.log2(max(n, 1))) + 1
     return np.array([1.5 * 2.0 ** (exponent + room), 2.0 ** (exponent + (room + 1) // 2)])

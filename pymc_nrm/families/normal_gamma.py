@@ -231,6 +231,11 @@ class NormalGamma(NamedTuple):
                 product = 1.0
         return total + power * math.log(product)
 
+    def student_predictive(self, cache, data, item, law):
+        law[0] = 2.0 * cache[2] - 1.0
+        law[1] = cache[0] + data.center[0]
+        law[2] = 1.0 / math.sqrt(law[0] * cache[1])
+
     def panel_shape(self):
         return 4 * self.mu.shape[0], 0, 0
 

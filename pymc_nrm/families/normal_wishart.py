@@ -23,7 +23,7 @@ from pymc_nrm.families.moments import (
 )
 from pymc_nrm.families.normal_split import join_normal, normal_wishart_log_density, split_normal
 from pymc_nrm.families.sample_covariance import sample_moments
-from pymc_nrm.families.scatter import log_determinants
+from pymc_nrm.families.scatter import log_determinants, symbolic_log_determinant
 from pymc_nrm.families.wishart_rows import (
     add_marginal_gradients,
     add_rank_one,
@@ -35,6 +35,7 @@ from pymc_nrm.families.wishart_rows import (
     prior_log_determinant,
     set_constants,
     update_plane,
+    write_inverse_factor,
 )
 from pymc_nrm.kernels.lanes import LANES, log_above_one, squared_lengths
 from pymc_nrm.kernels.pairs import split_at, split_product
@@ -197,22 +198,11 @@ class NormalWishart(NamedTuple):
         d = self.mu.shape[0]
         factor = new_workspace(d)
         weight = posterior_factor(self, statistics, cache[3 : 3 + d], factor)
-        k = 3 + d
-        for i in range(d):
-            for j in range(i):
-                total = 0.0
-                start = 3 + d + j * (j + 1) // 2 + j
-                step = j + 1
-                for m in range(j, i):
-                    total -= factor[i, m] * cache[start]
-                    start += step
-                    step += 1
-                cache[k + j] = total / factor[i, i]
-            cache[k + i] = 1.0 / factor[i, i]
-            k += i + 1
+        rows = cache[3 + d :]
+        write_inverse_factor(factor, d, rows)
         for j in range(d):
-            cache[k + j] = factor[d + 3, j]
-        add_rank_one(cache, d, weight)
+            rows[d * (d + 1) // 2 + j] = factor[d + 3, j]
+        add_rank_one(rows, d, weight)
         set_constants(self, statistics[0], d, cache)
 
     def update_cache(self, statistics, cache, data, item, sign):
@@ -230,7 +220,7 @@ class NormalWishart(NamedTuple):
         mean, v = cache[3 : 3 + d], cache[cache.shape[0] - 2 * d : cache.shape[0] - d]
         for j in range(d):
             v[j] = data.values[item, j] - mean[j]
-        if not add_rank_one(cache, d, kappa_n * step):
+        if not add_rank_one(cache[3 + d :], d, kappa_n * step):
             refresh_cache(self, statistics, cache)
             return
         for j in range(d):
@@ -332,7 +322,7 @@ class NormalWishart(NamedTuple):
         return (
             -counts * d / 2 * np.log(np.pi)
             + d / 2 * (pt.log(kappa) - pt.log(kappa + counts))
-            + nu / 2 * _log_determinant(Psi)
+            + nu / 2 * symbolic_log_determinant(Psi)
             - (nu + counts) / 2 * log_determinants(Psi, rows, row_labels, n_clusters)
             + log_gamma_ratio.sum(axis=1)
         ).sum()
@@ -422,11 +412,6 @@ class NormalWishart(NamedTuple):
 
     def log_affinities(self, parameters):
         return gaussian_log_affinities(parameters["mean"], parameters["covariance"])
-
-
-def _log_determinant(matrices):
-    factors = pt.linalg.cholesky(matrices)
-    return 2 * pt.log(pt.diagonal(factors, axis1=-2, axis2=-1)).sum(axis=-1)
 
 
 # If removing an item leaves less than this share of the determinant, fewer than about ten digits are right.

@@ -13,9 +13,9 @@ _REMEDY = (
 )
 
 
-def sample_moments(family_class, X):
+def sample_moments(family_class, X, argument="X"):
     """Mean and covariance of data. Shapes: ``X`` (n, d); returns ``mean`` (d,), ``covariance`` (d, d)."""
-    with naming("X"):
+    with naming(argument):
         values = check_matrix(family_class, sampled(X))
     check_full_rank(values)
     with np.errstate(over="ignore", invalid="ignore"):

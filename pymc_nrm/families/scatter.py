@@ -136,3 +136,8 @@ class Inverses(_ScatterOp):
 def log_determinants(Psi, rows, labels, n_clusters):
     """Log determinants (n_clusters,) of Psi (d, d) plus the outer products of the rows (n, d) with each label (n,)."""
     return LogDeterminants()(Psi, rows, labels, n_clusters)
+
+
+def symbolic_log_determinant(A):
+    """Log determinant of a positive definite matrix."""
+    return 2 * pt.log(pt.diagonal(pt.linalg.cholesky(A))).sum()

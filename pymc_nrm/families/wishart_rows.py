@@ -91,6 +91,21 @@ def factor_in_pairs(family, statistics, work):
             product, product_low = statistics[k + j], statistics[k + j + low]
             a, a_low = centred_product(product, product_low, location[i], total, total_low, location[j], rest[j])
             a, a_low = add_pairs(a, a_low, family.Psi[i, j], 0.0)
+            high_part[i, j], low_part[i, j] = a, a_low
+        k += i + 1
+    factor_pairs(high_part, low_part, work)
+
+
+@exact_kernel
+def factor_pairs(high_part, low_part, work):
+    """Factor a matrix of two parts in the first d of d + 1 rows, and write the factor as :func:`factor_ldl` does.
+
+    Row d of the parts and of the workspace gets the reciprocals of the pivots.
+    """
+    d = high_part.shape[1]
+    for i in range(d):
+        for j in range(i + 1):
+            a, a_low = high_part[i, j], low_part[i, j]
             for m in range(j):
                 b, b_low = multiply_pairs(high_part[i, m], low_part[i, m], high_part[j, m], low_part[j, m])
                 b, b_low = multiply_pairs(b, b_low, high_part[d, m], low_part[d, m])
@@ -99,7 +114,6 @@ def factor_in_pairs(family, statistics, work):
             work[i, j] = a
         high_part[d, i], low_part[d, i] = divide_pairs(1.0, 0.0, high_part[i, i], low_part[i, i])
         work[d, i] = high_part[d, i]
-        k += i + 1
 
 
 @kernel
@@ -120,6 +134,24 @@ def posterior_factor(family, statistics, mean, work):
         work[i, i] = math.sqrt(work[i, i])
         inverse[i] = 1.0 / work[i, i]
     return shrinkage * n
+
+
+@kernel
+def write_inverse_factor(factor, d, rows):
+    """Write the inverse of a lower triangular matrix (d, d), by rows, into the first entries of ``rows``."""
+    k = 0
+    for i in range(d):
+        for j in range(i):
+            total = 0.0
+            start = j * (j + 1) // 2 + j
+            step = j + 1
+            for m in range(j, i):
+                total -= factor[i, m] * rows[start]
+                start += step
+                step += 1
+            rows[k + j] = total / factor[i, i]
+        rows[k + i] = 1.0 / factor[i, i]
+        k += i + 1
 
 
 @kernel
@@ -193,20 +225,21 @@ def factored_log_determinant(work, weight):
 
 
 @kernel
-def add_rank_one(cache, d, weight):
-    """Turn the inverse factor W of Psi in a cache into that of ``Psi + weight v v'``; False if it would lose digits.
+def add_rank_one(rows, d, weight):
+    """Turn the inverse factor W of A into that of ``A + weight v v'``, in place; return False if it would lose digits.
 
-    v is in the first d entries of the workspace of the cache.  With y = W v, the factor of I + weight y y' has the
+    W is the lower triangle, by rows, in the first entries of ``rows``; the last 2 d entries are v and memory.  With
+    y = W v, the factor of I + weight y y' has the
     pivots sqrt(s_i / s_(i-1)), s_i = 1 + weight (y_1^2 + ... + y_i^2); dividing W by it row by row costs O(d^2).
     """
-    size = cache.shape[0]
-    v, carried = cache[size - 2 * d : size - d], cache[size - d :]
+    size = rows.shape[0]
+    v, carried = rows[size - 2 * d : size - d], rows[size - d :]
     for j in range(d):
         carried[j] = 0.0
-    k = 3 + d
+    k = 0
     s = 1.0
     for i in range(d):
-        row = cache[k : k + i + 1]
+        row = rows[k : k + i + 1]
         y_i = 0.0
         for j in range(row.shape[0]):
             y_i += row[j] * v[j]

@@ -9,15 +9,25 @@ import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph.basic import Apply, Constant
 from pytensor.graph.op import Op
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import ancestors, graph_inputs
 
+from pymc_nrm.common.pymc_internals import ValuedRV
 from pymc_nrm.families.base import add_item, localise, log_likelihood, prepare_data, statistics_size
 from pymc_nrm.families.fast import log_marginals_with_gradient
 from pymc_nrm.kernels.fingerprints import class_fingerprint, source_fingerprint
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.kernel_op import symbolic_pullback
 from pymc_nrm.kernels.special import copy_row
+from pymc_nrm.models.constants import constant_value
 
-__all__ = ["has_marginal_likelihood", "likelihood_of_sums", "marginal_likelihood", "shapes_of_fields"]
+__all__ = [
+    "has_marginal_likelihood",
+    "likelihood_of_sums",
+    "marginal_likelihood",
+    "shapes_of_fields",
+    "with_constants_per_item",
+]
 
 # Sums of clusters take at most 16 MB.
 _MOST_FLOATS = 2**21
@@ -27,15 +37,35 @@ def has_marginal_likelihood(family, value):
     """Whether :func:`marginal_likelihood` takes this family and data: it must know how much to remember."""
     if not isinstance(value, Constant) or lacking(type(family), [log_marginals_with_gradient]):
         return False
-    return all(None not in shape for shape in shapes_of_fields(family, 1))
+    return all(None not in shape for shape in shapes_of_fields(family, 1)) and all(
+        isinstance(field, Constant) for field, axes in zip(family, _axes(family), strict=True) if "n" in axes
+    )
+
+
+def with_constants_per_item(family):
+    """The family with constants for hyperparameters with one value per item that depend on constants alone."""
+    changed = {}
+    for name, axes in zip(family._fields, _axes(family), strict=True):
+        if "n" not in axes:
+            continue
+        field = getattr(family, name)
+        # While PyMC derives a log-probability, its graphs hold pairs of a variable and its value.
+        pairs = [one for one in ancestors([field]) if one.owner and isinstance(one.owner.op, ValuedRV)]
+        field = clone_replace([field], {one: one.owner.inputs[1] for one in pairs}, rebuild_strict=False)[0]
+        if all(isinstance(origin, Constant) for origin in graph_inputs([field])):
+            changed[name] = pt.constant(constant_value(field))
+    return family._replace(**changed)
+
+
+def _axes(family):
+    return [family.hyperparameters[name].core for name in family._fields]
 
 
 def shapes_of_fields(family, d):
     """Shapes of the hyperparameters given d features, with None for any other length that is not fixed."""
-    axes = [family.hyperparameters[name].core for name in family._fields]
     return [
         [d if axis == "d" else length for axis, length in zip(names, field.type.shape, strict=True)]
-        for names, field in zip(axes, family, strict=True)
+        for names, field in zip(_axes(family), family, strict=True)
     ]
 
 

@@ -25,7 +25,11 @@ from pymc_nrm.models.chunked_mixture import add_chunked_mixture
 from pymc_nrm.models.conditions import with_conditions
 from pymc_nrm.models.constants import kernel_family, with_present_shape
 from pymc_nrm.models.item_counts import count_value, rows_message
-from pymc_nrm.models.marginal_likelihood import has_marginal_likelihood, marginal_likelihood
+from pymc_nrm.models.marginal_likelihood import (
+    has_marginal_likelihood,
+    marginal_likelihood,
+    with_constants_per_item,
+)
 from pymc_nrm.models.numba_dispatch import register_numba
 from pymc_nrm.models.observed import as_observed, sparse_origin
 from pymc_nrm.models.partition import PartitionRV
@@ -51,7 +55,8 @@ class MixtureRV(RandomVariable):
         inputs = ["(n,l)" if kind.takes_trees else "(n)", *[f"({','.join(core)})" for core in self._cores]]
         kwargs["signature"] = f"{','.join(inputs)}->{'(n)' if univariate else '(n,d)'}"
         super().__init__(**kwargs)
-        self.feature_axis = next((i, core.index("d")) for i, core in enumerate(cores) if "d" in core)
+        # None for a family of a single number for each item.
+        self._feature_axis = next(((i, core.index("d")) for i, core in enumerate(cores) if "d" in core), None)
 
     def partition(self, node):
         """Return the partition of a variable, given its node; for components of a nested partition the latter."""
@@ -63,6 +68,13 @@ class MixtureRV(RandomVariable):
         """Return the family of a variable, given its node; the fields are tensors in their full shape."""
         return self.family_class(*self.dist_params(node)[1:])
 
+    def n_features(self, hyperparameters):
+        """Return the number of features, given the values of all hyperparameters in their full shape."""
+        if self._feature_axis is None:
+            return 1
+        i, axis = self._feature_axis
+        return np.shape(hyperparameters[i])[axis]
+
     def check_draws(self):
         """Raise an error if the family cannot draw data."""
         check_needs(self.family_class, () if self.kind.takes_trees else ITEMS, "a forward draw of a Mixture")
@@ -73,11 +85,10 @@ class MixtureRV(RandomVariable):
             raise NotImplementedError("batches of data are drawn by the numba backend only")
         self.check_draws()
         family, labels = kernel_family(self.family_class, hyperparameters), np.ascontiguousarray(labels)
-        i, axis = self.feature_axis
         if self.kind.takes_trees:
             values = draw_tree_data(family, labels, rng)
         else:
-            values = draw_data(family, labels, rng, np.shape(hyperparameters[i])[axis])
+            values = draw_data(family, labels, rng, self.n_features(hyperparameters))
         return (values[:, 0] if self.univariate else values).astype(self.dtype)
 
     def draw_source(self):
@@ -89,8 +100,10 @@ class MixtureRV(RandomVariable):
             raise TypeError(str(error)) from None
         names = list(self.family_class._fields)
         arguments = [name if core else f"float({name})" for name, core in zip(names, self._cores, strict=True)]
-        family, (i, axis) = f"family({', '.join(arguments)})", self.feature_axis
-        call = f"draw_data({family}, labels, rng, {names[i]}.shape[{axis}])"
+        family, n_features = f"family({', '.join(arguments)})", "1"
+        if self._feature_axis is not None:
+            n_features = f"{names[self._feature_axis[0]]}.shape[{self._feature_axis[1]}]"
+        call = f"draw_data({family}, labels, rng, {n_features})"
         call = f"draw_tree_data({family}, labels, rng)" if self.kind.takes_trees else call
         source = (
             f"def draw(rng, labels, {', '.join(names)}):\n"
@@ -109,8 +122,8 @@ class Mixture(Distribution):
     partition : Partition or NestedPartition
         The random partition of the items; several mixtures may share one.  Of a nested partition, which needs weights,
         it is the partition into components; without weights, the family must be a tree family.
-    family : NormalWishart, NormalGamma, BernoulliBeta, PoissonGamma, CategoricalDirichlet or MultinomialDirichlet
-        Its hyperparameters are numbers, arrays, tensors or random variables.
+    family : NormalWishart, NormalGamma, NormalRegression, BernoulliBeta, PoissonGamma, ...
+        Any family of the package or of your own.  Its hyperparameters are numbers, arrays, tensors or random variables.
     observed : array_like, sparse matrix or Chunks, shape (n, d) or (n,), optional
         Data; a vector stands for one feature.  NaN means missing, if the family allows it.  Without data the mixture is
         a latent variable, sampled given the partition.
@@ -214,6 +227,8 @@ class Mixture(Distribution):
             missing = [name for name, value in canonical(family)._asdict().items() if value is None]
             raise ValueError(f"{type(family).__name__} without observed data needs {', '.join(missing)}; got None")
         univariate = n_features is None or (shape is not None and len(shape) == 1)
+        if not univariate and not any("d" in spec.core for spec in family.hyperparameters.values()):
+            raise ValueError(f"data of {type(family).__name__} must be a vector, one number for each item; got {shape}")
         n = op.n_items(partition.owner)
         full = _full_shape(partition, family, n, 1 if n_features is None else n_features)
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
@@ -314,7 +329,7 @@ def _n_features(family, shape):
 @logprob.register(MixtureRV)
 def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     [value] = values
-    family = op.family_class(*hyperparameters)
+    family = with_constants_per_item(op.family_class(*hyperparameters))
     X = value[:, None] if op.univariate else sparse_origin(value)
     if value.type.shape[0] is None or value.type.shape[0] != labels.type.shape[0]:
         # Without this check, kernels of the graph may read beyond the end of an array.

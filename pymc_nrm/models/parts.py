@@ -1,5 +1,7 @@
 """The measure of a partition and the families and data of its mixtures, in the form that kernels read."""
 
+from itertools import compress
+
 import numpy as np
 
 from pymc_nrm.families.base import localise, prepare_data
@@ -27,7 +29,10 @@ class PartitionParts:
         self._values = evaluate([variable for part in parts for variable in part])
         self.inputs = self._values.inputs
         varies = self._split(self._values.varies)[1:]
-        self.data_vary, self._vary = [part[-1] for part in varies], [any(part) for part in varies]
+        # Hyperparameters with one value for each item belong to the data.
+        per_item = [["n" in spec.core for spec in family.hyperparameters.values()] for family in families]
+        self.data_vary = [any(compress(part, [*own, True])) for part, own in zip(varies, per_item, strict=True)]
+        self._vary = [any(part) for part in varies]
         self._forget()
 
     def _split(self, values):

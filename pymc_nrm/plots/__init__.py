@@ -3,6 +3,7 @@
 from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
 from pymc_nrm.plots.clusters import plot_clusters
+from pymc_nrm.plots.conditional_density import plot_conditional_density
 from pymc_nrm.plots.credible_ball import plot_credible_ball
 from pymc_nrm.plots.dendrogram import plot_dendrogram
 from pymc_nrm.plots.density import plot_density
@@ -19,6 +20,7 @@ __all__ = [
     "plot_cluster_parameters",
     "plot_cluster_sizes",
     "plot_clusters",
+    "plot_conditional_density",
     "plot_credible_ball",
     "plot_dendrogram",
     "plot_density",

@@ -4,6 +4,7 @@ from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.cluster_parameters import sample_cluster_parameters
 from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
+from pymc_nrm.posterior.conditional_quantiles import conditional_quantiles
 from pymc_nrm.posterior.describe_clusters import describe_clusters
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.label_rows import label_rows
@@ -18,6 +19,7 @@ __all__ = [
     "ClusterDescription",
     "cluster_probabilities",
     "compute_log_likelihood",
+    "conditional_quantiles",
     "describe_clusters",
     "fused_estimate",
     "label_rows",

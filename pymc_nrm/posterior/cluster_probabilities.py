@@ -27,7 +27,8 @@ def cluster_probabilities(
     %(model)s
     X_new : array_like, sparse matrix, DataArray or Dataset, shape (m, d) or (m,), or dict of them by mixture
         Data of the new items, each predicted by itself.  If several mixtures share the partition, give a dict by their
-        names; data of mixtures that it omits count as unknown.  None for a likelihood with labels as an index, as in
+        names, and by those of the ``pm.Data`` on which covariates depend; data of mixtures that it omits count as
+        unknown.  None for a likelihood with labels as an index, as in
         ``slope[z]``: the data are then those that ``pm.set_data`` has put into the model, see
         :func:`~pymc_nrm.sample_new_labels`.
     estimate : array_like of int, DataArray, or Dataset with the variable ``labels``, shape (n,), optional

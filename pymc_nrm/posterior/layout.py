@@ -4,7 +4,15 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.families.conjugate import parameter_shapes
-from pymc_nrm.models.rvs import dims_of, family_of, find_mixture, partition_of
+from pymc_nrm.models.rvs import dims_of, family_of, find_mixture, is_mixture, partition_of
+
+
+def asked_layout(model, name, given):
+    """Layout of the mixture of some name, by default the only one that is not given."""
+    if name is None and isinstance(given, dict):
+        others = [rv.name for rv in model.basic_RVs if is_mixture(rv) and rv.name not in given]
+        name = others[0] if len(others) == 1 else None
+    return MixtureLayout(model, name, nested=True)
 
 
 class MixtureLayout:
@@ -16,15 +24,14 @@ class MixtureLayout:
         self.univariate, self.dtype = rv.owner.op.univariate, rv.dtype
         self.observed = rv in model.observed_RVs
         self.family_class = type(family_of(rv))
-        self._feature_axis = rv.owner.op.feature_axis
+        self._op = rv.owner.op
         dims = dims_of(model, rv)
         self.item_dim, self.feature_dim = dims[0], None if self.univariate else dims[1]
         self._coords = {dim: values for dim, values in model.coords.items() if values is not None}
 
     def n_features(self, family):
         """Number of features of a family of full shape."""
-        position, axis = self._feature_axis
-        return np.shape(family[position])[axis]
+        return self._op.n_features(family)
 
     def feature_names(self):
         """Names of the features, or None if they have none."""

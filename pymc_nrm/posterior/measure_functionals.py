@@ -214,6 +214,12 @@ class _MeasureDraws:
             )
         self.layout = MixtureLayout(checked_model(model), name)
         check_needs(self.layout.family_class, [*needed, *PARAMETERS], user)
+        for field, spec in self.layout.family_class.hyperparameters.items():
+            if spec.core[:1] == ("n",) and len(spec.core) > 1:
+                raise NotImplementedError(
+                    f"{self.layout.family_class.__name__} has {field} of each item, which {user} does not take; give "
+                    "them to predictive_density or conditional_quantiles"
+                )
         self.n_features = 1 if self.layout.univariate else self.dataset.sizes[self.layout.feature_dim]
         self.family = self._family()
         self._weights = stacked(self.dataset, "weight")

@@ -6,22 +6,39 @@ import xarray as xr
 
 from pymc_nrm.common.checks import naming, numeric_array
 from pymc_nrm.common.progress import tracked
-from pymc_nrm.families.base import Centred, prepare_data
+from pymc_nrm.families.base import prepare_alike
 from pymc_nrm.posterior.layout import MixtureLayout
+from pymc_nrm.posterior.new_covariates import NewCovariates
 
-__all__ = ["NewItems", "as_rows", "prepare_new_items"]
+__all__ = ["NewItems", "as_rows", "data_of_mixtures", "prepare_new_items"]
 
 
 class NewItems:
-    """New items of a partition, each taken by itself."""
+    """New items of a partition, each taken by itself.
 
-    def __init__(self, draws, X_new, title=None):
-        self._draws, given = draws, _by_mixture(X_new, draws)
-        self._layouts = [MixtureLayout(draws.model, name, nested=True) for name in given]
-        self._titles = {name: title or f"X_new of {name!r}" for name in given}
-        self.rows = {}
-        self._given = given
+    Their data are of some mixtures, and of the ``pm.Data`` of which covariates are made.  With ``points``, data of
+    further mixtures, every item is combined with every point: points are the faster index.
+    """
+
+    def __init__(self, draws, X_new, title="X_new of {!r}", points=None):
+        self._draws, given = draws, _by_name(X_new, draws)
         self.dim, self.coords = _new_dim(X_new, given, draws.item_dim)
+        self._points, self._titles = points or {}, {name: title.format(name) for name in given}
+        self._titles |= dict.fromkeys(self._points, "grid")
+        given |= self._points
+        mixtures = [name for name in draws.mixtures if name in given]
+        self._layouts = [MixtureLayout(draws.model, name, nested=True) for name in mixtures]
+        self._covariates = {name: NewCovariates(draws.model, name) for name in mixtures}
+        known = {source for one in self._covariates.values() for source in one.sources} | set(draws.mixtures)
+        if not mixtures or not known.issuperset(given):
+            raise ValueError(
+                f"X_new must have data of mixtures over {draws.partition!r}, {draws.mixtures}, and of what the "
+                f"covariates of these depend on; got {sorted(given)}"
+            )
+        for one in self._covariates.values():
+            one.check(given)
+        # Data of all items and, without points, of the items alone; data as kernels read them.
+        self.rows, self.item_rows, self.prepared, self._given = {}, {}, {}, given
 
     @staticmethod
     def places(draw):
@@ -30,46 +47,59 @@ class NewItems:
 
     def tables(self, description, progressbar):
         """Iterate over the draws, with the log weights of the places of every new item, shape (m, n_places)."""
-        draws, points = self._draws, None
+        draws = self._draws
         with tracked(draws, description, progressbar) as progressing:
             for draw in progressing:
-                families, data = zip(*[draws.mixture(draw, name) for name in self._given], strict=True)
+                names = [layout.name for layout in self._layouts]
+                families, data = zip(*[draws.mixture(draw, name) for name in names], strict=True)
                 if not self.rows:
                     self.rows = self._read(families)
-                if points is None or not all(layout.observed for layout in self._layouts):
-                    points = [
-                        prepare_new_items(family, prepared, rows, self._titles[name])
-                        for family, prepared, (name, rows) in zip(families, data, self.rows.items(), strict=True)
-                    ]
+                if not self.prepared or not all(layout.observed for layout in self._layouts):
+                    for family, prepared, name in zip(families, data, names, strict=True):
+                        own = self._covariates[name].at(family, self.rows)
+                        self.prepared[name] = prepare_new_items(own, prepared, self.rows[name], self._titles[name])
                 n_points = next(iter(self.rows.values())).shape[0]
+                points = list(self.prepared.values())
                 yield draw, draws.log_weights(draw, families, data, points, n_points)
 
     def _read(self, families):
-        rows = {
-            layout.name: as_rows(
-                self._given[layout.name], layout.n_features(family), self._titles[layout.name], layout.feature_names()
-            )
-            for layout, family in zip(self._layouts, families, strict=True)
-        }
-        lengths = {one.shape[0] for one in rows.values()}
+        sizes = {layout.name: (layout, family) for layout, family in zip(self._layouts, families, strict=True)}
+        rows = {}
+        for name, values in self._given.items():
+            if name in sizes:
+                layout, family = sizes[name]
+                n_features, labels = layout.n_features(family), layout.feature_names()
+                rows[name] = as_rows(values, n_features, self._titles[name], labels)
+            else:
+                rows[name] = numeric_array(self._titles[name], values)
+        self.item_rows = {name: one for name, one in rows.items() if name not in self._points}
+        lengths = {one.shape[0] for one in self.item_rows.values()}
         if len(lengths) > 1:
             raise ValueError(f"X_new must have the same number of items for every mixture; got {sorted(lengths)}")
-        return rows
+        if not self._points:
+            return rows
+        [n_items], [n_points] = lengths, {rows[name].shape[0] for name in self._points}
+        items, points = np.repeat(np.arange(n_items), n_points), np.tile(np.arange(n_points), n_items)
+        return {name: one[points if name in self._points else items] for name, one in rows.items()}
 
 
-def _by_mixture(X_new, draws):
+def _by_name(X_new, draws):
     if not draws.mixtures:
         raise ValueError(f"no Mixture depends on partition {draws.partition!r}: new items have no data")
     if not isinstance(X_new, dict):
         if len(draws.mixtures) > 1:
             raise ValueError(f"X_new must be a dict with data of one or more of the mixtures {draws.mixtures}")
         return {draws.mixtures[0]: X_new}
-    unknown = set(X_new) - set(draws.mixtures)
-    if unknown or not X_new:
-        raise ValueError(
-            f"X_new must have data of mixtures over {draws.partition!r}, {draws.mixtures}; got {sorted(X_new)}"
-        )
-    return X_new
+    if not X_new:
+        raise ValueError(f"X_new must have data of mixtures over {draws.partition!r}, {draws.mixtures}; got none")
+    return dict(X_new)
+
+
+def data_of_mixtures(draws, given):
+    """The part of the data of new items that is of mixtures, with what the covariates of these depend on."""
+    names = {name for name in draws.mixtures if name in given}
+    names |= {source for name in names for source in NewCovariates(draws.model, name).sources}
+    return {name: values for name, values in given.items() if name in names}
 
 
 def _new_dim(X_new, given, item_dim):
@@ -86,10 +116,7 @@ def prepare_new_items(family, data, X, argument):
     clusters of ``data``. Shapes: ``X`` (m, d).
     """
     with naming(argument):
-        prepared = prepare_data(family, X)
-    if isinstance(prepared, Centred):
-        return data._replace(values=np.ascontiguousarray(X, dtype="float64") - data.center)
-    return prepared
+        return prepare_alike(family, X, data)
 
 
 def as_rows(X, n_features, argument, names=None):

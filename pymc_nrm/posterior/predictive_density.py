@@ -9,8 +9,9 @@ from pymc.model import Model
 
 from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.layout import MixtureLayout, draws_dataset, point_coords
-from pymc_nrm.posterior.new_items import NewItems
+from pymc_nrm.posterior.conditional_items import ConditionalItems, check_given
+from pymc_nrm.posterior.layout import asked_layout, draws_dataset, point_coords
+from pymc_nrm.posterior.new_items import NewItems, data_of_mixtures
 from pymc_nrm.posterior.tables import log_sum_rows
 
 
@@ -19,6 +20,7 @@ def predictive_density(
     model: Model,
     grid: Any,
     *,
+    given: Any = None,
     new_paths: Any = None,
     var_name: str | None = None,
     progressbar: bool = True,
@@ -32,9 +34,10 @@ def predictive_density(
     grid : array_like, sparse matrix, DataArray or Dataset, shape (m, d), or (m,) for one feature
         Points in the units of the data; whole numbers for families of counts.  A Dataset has one variable per feature.
         If the family allows missing values, NaN in a point leaves that feature out, and the density is marginal.
+    %(given)s
     new_paths : array_like of int or str, shape (1,) or (1, depth), optional
         Group of the item, a known or a new one, for a nested partition with known paths, which needs it.
-    %(mixture)s
+    %(asked_mixture)s
     %(progressbar)s
 
     Returns
@@ -46,6 +49,10 @@ def predictive_density(
         probability that the node of the item at this level is new; with known paths it has ``new_cluster_weight``,
         which is that of a new component.  For one feature, the grid is the coordinate of
         ``point``; otherwise points have the coordinates ``x_0``, ``x_1``, ... (except for sparse grids).
+
+        With ``given``, ``density`` has the dims (chain, draw, new item, point), given columns are coordinates of the
+        new items, and ``log_density_of_given``, dims (chain, draw, new item), is the log
+        density of the data of mixtures among it.
 
     Raises
     ------
@@ -59,6 +66,12 @@ def predictive_density(
     parameters of clusters and u integrated out.  The mean over draws is the posterior predictive density.  The spread
     over draws is that of conditional means of the random density given the partition and the hyperparameters, which is
     less than the posterior spread of the random density itself.
+
+    Given data w in other mixtures, the density of a draw is the ratio
+    ``sum_k P(join k) p(w | k) p(x | w, k) / sum_k P(join k) p(w | k)``: what w says about the cluster, and covariates,
+    change the density of x.  Its mean over draws is the posterior mean of the conditional density.  The predictive
+    density of an item whose w is new as well also learns from w which draws are right: it is the mean weighted by
+    ``exp(log_density_of_given)``, which :func:`~pymc_nrm.log_predictive_density` computes.
 
     Examples
     --------
@@ -77,17 +90,30 @@ def predictive_density(
     [[0.25, 0.25]]
     """
     model = checked_model(model)
-    layout = MixtureLayout(model, var_name, nested=True)
+    layout = asked_layout(model, var_name, given)
     draws = draws_of(idata, model, layout.partition, new_paths)
     draws.check_one_item()
-    items = NewItems(draws, {layout.name: grid}, "grid")
-    densities, new_weights = [], []
-    for draw, table in items.tables("Evaluating densities", progressbar):
-        densities.append(np.exp(log_sum_rows(table)))
-        new_weights.append(draws.weight_of_new(draw))
-    name, dims = draws.new_weight
-    variables = {"density": (("point",), np.array(densities)), name: (dims, np.array(new_weights))}
-    coords = point_coords(items.rows[layout.name]) | {dim: np.arange(1, len(new_weights[0]) + 1) for dim in dims}
+    name, new_dims = draws.new_weight
+    new_weights, densities, of_given = [], [], []
+    if given is None:
+        items = NewItems(draws, {layout.name: grid}, "grid")
+        for draw, table in items.tables("Evaluating densities", progressbar):
+            densities.append(np.exp(log_sum_rows(table)))
+            new_weights.append(draws.weight_of_new(draw))
+        variables, coords = {"density": (("point",), np.array(densities))}, point_coords(items.rows[layout.name])
+    else:
+        items = ConditionalItems(draws, given, layout.name, grid)
+        for draw, log_density, log_given in items.log_densities("Evaluating densities", progressbar):
+            densities.append(np.exp(log_density))
+            of_given.append(log_given)
+            new_weights.append(draws.weight_of_new(draw))
+        variables = {
+            "density": ((items.dim, "point"), np.array(densities)),
+            "log_density_of_given": ((items.dim,), np.array(of_given)),
+        }
+        coords = items.coords | point_coords(items.points)
+    variables[name] = (new_dims, np.array(new_weights))
+    coords |= {dim: np.arange(1, len(new_weights[0]) + 1) for dim in new_dims}
     return draws_dataset(draws.posterior, variables, coords, layout.density_attrs())
 
 
@@ -96,6 +122,7 @@ def log_predictive_density(
     model: Model,
     X_new: Any,
     *,
+    given: Any = None,
     new_paths: Any = None,
     var_name: str | None = None,
     progressbar: bool = True,
@@ -108,7 +135,9 @@ def log_predictive_density(
     %(model)s
     X_new : array_like, sparse matrix, DataArray or Dataset, shape (m, d) or (m,), or dict of them by mixture
         Data of the new items, each predicted by itself.  If several mixtures share the partition, give a dict by their
-        names; data of mixtures that it omits count as unknown.
+        names, and by those of the ``pm.Data`` on which covariates depend; data of mixtures that it omits count as
+        unknown.
+    %(given)s
     %(new_paths)s
     %(partition)s
     %(progressbar)s
@@ -132,7 +161,8 @@ def log_predictive_density(
     This is ``log mean over draws of sum_k P(join k) p(x | items of k)``, with k over the clusters of the draw and a new
     one, and with u and the parameters integrated out; k are paths for a nested partition, components if its paths are
     known, and means of nodes are integrated out as well.  The mean is taken of densities, not of logarithms; nothing
-    underflows, unlike :func:`~pymc_nrm.predictive_density` in many dimensions.
+    underflows, unlike :func:`~pymc_nrm.predictive_density` in many dimensions.  With ``given`` it is the difference of
+    two such values: that of all data of an item, and that of what is given.
 
     Examples
     --------
@@ -148,10 +178,17 @@ def log_predictive_density(
     """
     model = checked_model(model)
     draws = draws_of(idata, model, var_name, new_paths)
-    items = NewItems(draws, X_new)
-    total = -np.inf
+    if given is not None:
+        asked = [name for name in draws.mixtures if name not in given]
+        X_new = X_new if isinstance(X_new, dict) or len(asked) != 1 else {asked[0]: X_new}
+        check_given(given, X_new)
+        X_new = X_new | given
+    items, total = NewItems(draws, X_new), -np.inf
     for _, table in items.tables("Evaluating densities", progressbar):
         total = np.logaddexp(total, log_sum_rows(table))
-    return xr.DataArray(
-        total - math.log(len(draws)), dims=items.dim, coords=items.coords, name="log_predictive_density"
-    )
+    total = total - math.log(len(draws))
+    known = data_of_mixtures(draws, given or {})
+    if known:
+        options = {"new_paths": new_paths, "var_name": draws.partition, "progressbar": False}
+        total = total - log_predictive_density(idata, model, known, **options).values
+    return xr.DataArray(total, dims=items.dim, coords=items.coords, name="log_predictive_density")

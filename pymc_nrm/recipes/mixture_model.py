@@ -127,26 +127,31 @@ def mixture_model(
     if isinstance(known, str):
         df, known = _without_column(df, known)
     found = column_kinds(df, kinds)
-    columns = {kind: [name for name, own in found.items() if own == kind] for kind in dict.fromkeys(found.values())}
-    series = {name: df.iloc[:, k] for k, name in enumerate(found)}
     with pm.Model(coords={"item": item_names(df, "df")}, model=None) as model:
-        z = add_partition(measure, together=together, known=known)
-        for kind in (NUMERIC, BINARY, CATEGORICAL, COUNT):
-            if kind not in columns:
-                continue
-            if kind == CATEGORICAL:
-                levels = {name: column_levels(series[name]) for name in columns[kind]}
-                _add_levels(model, {str(name): values for name, values in levels.items()})
-                block = {name: level_codes(series[name], name, levels[name]) for name in columns[kind]}
-            else:
-                block = {name: numbers_of(series[name], name, kind) for name in columns[kind]}
-            X = pd.DataFrame(block)
-            if kind == NUMERIC:
-                add_numeric_block(kind, z, X, covariance, jitter_ties)
-            else:
-                family = _FAMILIES.get(kind, CategoricalDirichlet).learned(kind, X)
-                Mixture(kind, z, family, observed=X.to_numpy(), dims=("item", f"{kind}_feature"))
+        add_columns(model, add_partition(measure, together=together, known=known), df, found, covariance, jitter_ties)
     return model
+
+
+def add_columns(model, z, df, kinds, covariance, jitter_ties):
+    """Add the columns of a table to a model, given their kinds; return the mixture of each kind that there is."""
+    columns = {kind: [name for name, own in kinds.items() if own == kind] for kind in kinds.values()}
+    series, mixtures = {name: df.iloc[:, k] for k, name in enumerate(kinds)}, {}
+    for kind in (NUMERIC, BINARY, CATEGORICAL, COUNT):
+        if kind not in columns:
+            continue
+        if kind == CATEGORICAL:
+            levels = {name: column_levels(series[name]) for name in columns[kind]}
+            _add_levels(model, {str(name): values for name, values in levels.items()})
+            block = {name: level_codes(series[name], name, levels[name]) for name in columns[kind]}
+        else:
+            block = {name: numbers_of(series[name], name, kind) for name in columns[kind]}
+        X = pd.DataFrame(block)
+        if kind == NUMERIC:
+            mixtures[kind] = add_numeric_block(kind, z, X, covariance, jitter_ties)
+        else:
+            family = _FAMILIES.get(kind, CategoricalDirichlet).learned(kind, X)
+            mixtures[kind] = Mixture(kind, z, family, observed=X.to_numpy(), dims=("item", f"{kind}_feature"))
+    return mixtures
 
 
 def _without_column(df, name):

@@ -1,6 +1,7 @@
 """Gaussian clusters for columns of numbers: which family, and the data of the items."""
 
 import logging
+import os
 import warnings
 
 import numpy as np
@@ -16,6 +17,9 @@ from pymc_nrm.recipes.ties import with_jittered_ties
 _log = logging.getLogger("pymc.nrm_recipes")
 
 COVARIANCES = ("full", "diagonal")
+
+# Warnings point to the line of the user that calls a recipe.
+_HERE = (os.path.dirname(__file__),)
 
 # A column warns if one value has more than this share of at least so many items, unless jitter makes it wider than this
 # share of the standard deviation of the column.
@@ -70,7 +74,7 @@ def _chosen_covariance(X, recorded, covariance):
             warnings.warn(
                 f"{obstacle}. As it is, numeric columns are independent within clusters, which cuts a correlated cloud "
                 "into many; covariance='diagonal' says that this is wanted",
-                stacklevel=4,
+                skip_file_prefixes=_HERE,
             )
     elif covariance == "full":
         _check_complete(X, recorded)
@@ -147,7 +151,7 @@ def _warn_of_repeated_values(X, recorded, widths, spread="jitter_ties=True sprea
         warnings.warn(
             f"column {name_of_column(X, k)!r} has the value {known[counts.argmax()]:g} in {largest:.0%} of its items: "
             f"Gaussian components shrink to such values, and there may be many. {remedy}",
-            stacklevel=4,
+            skip_file_prefixes=_HERE,
         )
 
 

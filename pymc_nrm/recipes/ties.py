@@ -1,6 +1,7 @@
 """Jitter of repeated values of numbers: uniform over the width to which a column is rounded."""
 
 import math
+import os
 import warnings
 from typing import Any
 
@@ -81,10 +82,10 @@ def jitter_ties(X: Any, *, random_seed: Any = 0) -> Any:
     >>> nrm.jitter_ties([1.0, 1.0, 1.5, 1.0, 3.0]).round(2).tolist()
     [1.0, 1.17, 1.5, 0.83, 3.0]
     """
-    return with_jittered_ties(X, random_seed, stacklevel=3)[0]
+    return with_jittered_ties(X, random_seed)[0]
 
 
-def with_jittered_ties(X, random_seed=0, stacklevel=4):
+def with_jittered_ties(X, random_seed=0):
     """The same, with the width of the jitter of each column. Also returns the widths, 0 for columns without ties or
     with one value only.
     """
@@ -104,7 +105,7 @@ def with_jittered_ties(X, random_seed=0, stacklevel=4):
                 f"column {name} repeats values as if it were rounded to steps of about {enough:.2g}, but other values "
                 f"lie only {width:.2g} apart: jitter over this gap is too narrow, and Gaussian components shrink to "
                 f"repeated values. Round the column first: {step:g} * (x / {step:g}).round()",
-                stacklevel=stacklevel,
+                skip_file_prefixes=(os.path.dirname(__file__),),
             )
     if isinstance(X, pd.DataFrame):
         jittered = pd.DataFrame(jittered, index=X.index, columns=X.columns)

@@ -2,8 +2,6 @@
 
 from functools import partial
 
-import numpy as np
-
 from pymc_nrm.common.hyperparameters import check_values
 from pymc_nrm.families.base import check_resolution
 from pymc_nrm.measures.base import check_measure_hyperparameters
@@ -55,8 +53,7 @@ class Target:
         self._check_prior(measure)
         check_labels(len(point[self._partition.name]), self._partition)
         for rv, (name, family, X) in zip(self.mixtures, mixtures, strict=True):
-            field, axis = rv.owner.op.feature_axis
-            d = np.shape(family[field])[axis]
+            d = rv.owner.op.n_features(family)
             check_shape(name, X.shape, d, self._partition)
             check_values(family, X.shape[0], d, f" where the sampling of {name!r} starts")
         _, families, data = self._parts.prepared(point)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from scipy.special import expit
 
-from pymc_nrm.families.base import Centred, localise, prepare_data
+from pymc_nrm.families.base import Centred, prepare_alike
 from pymc_nrm.families.components import component_cdf, component_mean
 from pymc_nrm.families.conjugate import named_parameters, parameter_shapes, parameters_size, restore_parameters
 from pymc_nrm.families.needs import COMPONENT_PANEL
@@ -69,10 +69,12 @@ def new_items(case, values):
             first = np.take(getattr(case.local, name), [0], axis=axis)
             changed[name] = np.ascontiguousarray(np.repeat(first, len(values), axis=axis))
     family = case.local._replace(**changed)
-    if isinstance(case.data, Centred):
-        return family, case.data._replace(values=np.ascontiguousarray(values))
-    data = prepare_data(family, values)
-    return localise(family, data), data
+    return family, prepare_alike(family, values, _at_origin(case.data))
+
+
+def _at_origin(data):
+    """Prepared data whose coordinates are those of the values themselves."""
+    return data._replace(center=np.zeros_like(data.center)) if isinstance(data, Centred) else data
 
 
 def _law_differences(one, other):
@@ -96,9 +98,7 @@ def _law_differences(one, other):
 
 def _check_component_densities(case, draws, items_fit):
     """Check that the density of an item, averaged over draws of the parameters, is its predictive density."""
-    points = prepare_data(case.full, case.X)
-    if isinstance(points, Centred):
-        points = points._replace(values=np.array(case.X, dtype="float64", order="C"), center=np.zeros(case.X.shape[1]))
+    points = prepare_alike(case.full, case.X, _at_origin(case.data))
     # Only items of the cluster: densities of distant items have heavy tails.
     n, n_rows = len(draws.items), draws.n_draws // LANES * LANES
     rows = np.ascontiguousarray(restore_parameters(case.local, case.data, draws.rows[:n_rows]))

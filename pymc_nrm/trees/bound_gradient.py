@@ -13,7 +13,7 @@ from pymc_nrm.moves.guide_trees.tree import leaves
 from pymc_nrm.trees.clustering_result import make_dendrogram
 from pymc_nrm.trees.coordinates import Block
 from pymc_nrm.trees.evidence import log_integrated_term, u_given_tree
-from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers
+from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers, names_per_item
 from pymc_nrm.trees.tree_posterior import node_log_probabilities
 
 # Ignore nodes that are a cluster with a smaller probability than this.
@@ -142,8 +142,9 @@ class FamilyGradient:
         rows = pt.matrix("rows", dtype="float64")
         # These belong to the data: levels are known, and values per item do not matter to marginals of given data.
         filled = complete(self.block.parameters, self.X)
-        for name, hyperparameter in family.hyperparameters.items():
-            if hyperparameter.core[:1] == ("n",):
+        of_items = names_per_item(family)
+        for name in family.hyperparameters:
+            if name in of_items:
                 family = family._replace(**{name: 0.0})
             elif name not in self.block.coordinates:
                 family = family._replace(**{name: getattr(filled, name)})

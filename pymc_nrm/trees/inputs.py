@@ -93,6 +93,18 @@ def as_rows(X, argument="X"):
     return X[:, None] if X.ndim == 1 else X
 
 
+def names_per_item(family):
+    """Names of hyperparameters with one value per item, which belong to the data; covariates are refused."""
+    names = [name for name, spec in family.hyperparameters.items() if spec.core[:1] == ("n",)]
+    for name in names:
+        if len(family.hyperparameters[name].core) > 1:
+            raise NotImplementedError(
+                f"{type(family).__name__} has {name} of each item, for which trees neither learn hyperparameters nor "
+                "predict new items; sample a model instead"
+            )
+    return names
+
+
 def with_more_rows(family, X, new, argument):
     """Data, or each data set for a list of families, followed by new rows; X is None if there are no data yet."""
     if isinstance(family, list):

@@ -13,7 +13,7 @@ from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals, tre
 from pymc_nrm.moves.guide_trees.tree import Tree
 from pymc_nrm.trees.clustering_result import Dendrogram
 from pymc_nrm.trees.evidence import u_given_tree
-from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers, with_more_rows
+from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers, names_per_item, with_more_rows
 from pymc_nrm.trees.tree_posterior import add_node, checked_tree, inner_statistics, log_add, node_log_probabilities
 
 
@@ -88,7 +88,7 @@ def _without_values_per_item(family):
     """A family, or each of a list, with None for hyperparameters that have one value per item of the data."""
     if isinstance(family, list):
         return [_without_values_per_item(one) for one in family]
-    return family._replace(**{name: None for name, h in family.hyperparameters.items() if h.core[:1] == ("n",)})
+    return family._replace(**dict.fromkeys(names_per_item(family)))
 
 
 def _log_weights(tree, measure, log_marginal, log_u):

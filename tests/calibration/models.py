@@ -7,10 +7,13 @@ import pymc_nrm as nrm
 
 N_ITEMS = 12
 
-# Family given its random hyperparameter, number of features, and whether the data are counts.
+COVARIATES = np.column_stack([np.ones(N_ITEMS), np.linspace(-1.0, 2.0, N_ITEMS)])
+
+# Family given its random hyperparameter, number of features (None for a vector), and whether the data are counts.
 FAMILIES = {
     "NormalGamma": (lambda s: nrm.NormalGamma(mu=[0.0, 1.0], kappa=0.3, alpha=2.5, beta=s), 2, False),
     "NormalWishart": (lambda s: nrm.NormalWishart(mu=[0.0, 1.0], kappa=0.3, Psi=s * np.eye(2), nu=5.0), 2, False),
+    "NormalRegression": (lambda s: nrm.NormalRegression(COVARIATES, [0.0, 1.0], 0.3 * np.eye(2), 2.5, s), None, False),
     "PoissonGamma": (lambda s: nrm.PoissonGamma([1.0, 2.0], s), 2, True),
     "BernoulliBeta": (lambda s: nrm.BernoulliBeta(s, [0.5, 0.8, 1.0, 0.6]), 4, True),
     "CategoricalDirichlet": (lambda s: nrm.CategoricalDirichlet(s, [2, 3, 3]), 3, True),
@@ -21,7 +24,7 @@ FAMILIES = {
 def make_model(kind):
     """Model of a family: a random measure, a random scale, and data to be set."""
     family, d, counts = FAMILIES[kind]
-    start = np.zeros((N_ITEMS, d), dtype="int64" if counts else "float64")
+    start = np.zeros((N_ITEMS, d) if d else N_ITEMS, dtype="int64" if counts else "float64")
     if kind == "MultinomialDirichlet":
         start[:, 0] = 5
     with pm.Model() as model:

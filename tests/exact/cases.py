@@ -11,6 +11,7 @@ from pymc_nrm.families import (
     CategoricalDirichlet,
     MultinomialDirichlet,
     NormalGamma,
+    NormalRegression,
     NormalWishart,
     PoissonGamma,
 )
@@ -84,6 +85,10 @@ FAMILIES = {
     "NormalGamma, missing": Data(
         NormalGamma(mu=[5.0, 0.0], kappa=0.3, alpha=1.5, beta=[0.8, 1.2]),
         np.array([[4.2, _nan], [5.6, 0.3], [_nan, -1.5], [6.3, 1.1], [_nan, _nan]]),
+    ),
+    "NormalRegression, missing": Data(
+        NormalRegression([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 4.0], [1.0, 5.0]], 0.0, np.eye(2) * 0.3, 1.5, 0.8),
+        np.array([0.2, 1.1, -2.0, 3.9, _nan]),
     ),
     "BernoulliBeta, missing": Data(
         BernoulliBeta(0.6, [0.5, 0.8, 0.6, 0.7]),

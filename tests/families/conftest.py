@@ -12,6 +12,7 @@ from pymc_nrm.families import (
     CategoricalDirichlet,
     MultinomialDirichlet,
     NormalGamma,
+    NormalRegression,
     NormalWishart,
     PoissonGamma,
 )
@@ -88,6 +89,14 @@ def normal_wishart_posterior(family, X):
     return {"mean": (family.kappa * family.mu + n * mean) / kappa_n, "covariance": covariance}
 
 
+def normal_regression_posterior(family, X):
+    W, y = family.covariates[~np.isnan(X[:, 0])], X[~np.isnan(X[:, 0]), 0]
+    precision = family.Lambda + W.T @ W
+    mean = np.linalg.solve(precision, family.Lambda @ family.mu + W.T @ y)
+    squares = ((y - W @ mean) ** 2).sum() + (family.mu - mean) @ family.Lambda @ (family.mu - mean)
+    return {"coefficient": mean, "variance": (family.beta + squares / 2) / (family.alpha + len(y) / 2 - 1)}
+
+
 def categorical_posterior(family, X):
     counts = (X[:, :, None] == np.arange(family.alpha.shape[1])).sum(axis=0)
     weights = family.alpha + counts
@@ -150,6 +159,22 @@ normal_wishart = Row(
         (sparse.csr_array([[1.0, 2.0]]), "dense"),
     ],
 )
+COVARIATES = np.column_stack([np.ones(12), np.linspace(7.0, 9.0, 12) ** 2, np.cos(np.arange(12))])
+normal_regression = Row(
+    name="NormalRegression, missing",
+    family=NormalRegression(COVARIATES, [1.0, 2.0, 0.0], np.diag([0.3, 0.5, 0.8]) + 0.1, 2.5, 0.9),
+    simulate=lambda rng: np.where(np.arange(12) == 4, np.nan, COVARIATES @ [3.0, 2.1, -1.0] + rng.normal(size=12))[
+        :, None
+    ],
+    posterior_mean=normal_regression_posterior,
+    bad=[
+        ([[np.inf]], "infinite"),
+        ([0.5, 1.0], "shape"),
+        ([[0.5, 1.0]] * 12, "vector"),
+        ([[0.5]], "12"),
+        (sparse.csr_array([[1.0]]), "dense"),
+    ],
+)
 poisson = Row(
     name="PoissonGamma",
     family=PoissonGamma(np.array([1.5, 4.0]), 0.8),
@@ -195,6 +220,7 @@ FAMILIES = [
     ),
     normal_gamma,
     normal_gamma._replace(name="NormalGamma, missing", simulate=lambda rng: with_missing(simulate_normal(rng))),
+    normal_regression,
     poisson,
     categorical,
     categorical._replace(

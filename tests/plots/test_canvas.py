@@ -42,6 +42,12 @@ def nested():
     return (make_nested_draws(),)
 
 
+def make_curves():
+    values = np.sort(RNG.normal(size=(2, 5, 8, 3)), axis=3)
+    coords = {"probability": [0.1, 0.5, 0.9], "time": ("new_item", np.linspace(-1, 1, 8))}
+    return xr.Dataset({"quantile": (("chain", "draw", "new_item", "probability"), values)}, coords)
+
+
 # Pictures by what follows plot_ in the name of the function: arguments, options, and backends if not all.
 PICTURES = {
     "n_clusters": (lambda: (make_draws(),), {"prior": np.full(10, 0.1), "by_chain": True}),
@@ -69,6 +75,7 @@ PICTURES = {
     "point_estimates_2": (lambda: (make_estimates(), make_data(2)), {}),
     "density": (lambda: (normal_density(1),), {"data": RNG.normal(size=(100, 1))}),
     "density_2": (lambda: (normal_density(2),), {"data": RNG.normal(size=(100, 2))}),
+    "conditional_density": (lambda: (make_curves(),), {"data": RNG.normal(size=(30, 2))}),
     "dendrogram": (lambda: (clustered(3),), {"names": LONG_NAMES, "probabilities": True}),
     "dendrogram_1": (lambda: (clustered(3),), {"names": LONG_NAMES, "gains": GAINS}, plotly),
 }

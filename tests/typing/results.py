@@ -104,6 +104,16 @@ assert_type(random_measure, xr.Dataset)
 assert_type(nrm.measure_density(random_measure, model, np.linspace(-2, 9, 50)), xr.Dataset)
 assert_type(nrm.measure_cdf(random_measure, model, np.linspace(-2, 9, 50)), xr.Dataset)
 assert_type(nrm.measure_mean(random_measure, model), xr.Dataset)
+
+with pm.Model() as lines:
+    z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=6)
+    w = nrm.Mixture("w", z, family, observed=X)
+    nrm.Mixture("y", z, nrm.NormalRegression(w[:, None], 0.0, np.eye(1), 2.0, 1.0), observed=2.0 * X)
+curves = nrm.conditional_quantiles(idata, lines, {"w": [0.0, 7.0]}, probabilities=[0.5])
+assert_type(curves, xr.Dataset)
+assert_type(nrm.plots.plot_conditional_density(curves, backend="none"), PlotCollection)
+assert_type(nrm.predictive_density(idata, lines, [0.0, 9.0], given={"w": [7.0]}), xr.Dataset)
+assert_type(nrm.log_predictive_density(idata, lines, [14.0], given={"w": [7.0]}), xr.DataArray)
 log_likelihood: xr.DataTree = nrm.compute_log_likelihood(idata, model)
 
 picture = nrm.plots.plot_similarity(idata, estimate=estimate, backend="none")

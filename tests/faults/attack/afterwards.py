@@ -224,7 +224,8 @@ def statistic_cases(draw):
 def prediction_cases(draw, kinds):
     """A function of draws and a model."""
     function = choose(draw, sorted(PREDICTIONS))
-    kind = choose(draw, kinds)
+    # Regressions need covariates of new items, which these programs do not have.
+    kind = choose(draw, [kind for kind in kinds if kind != "NormalRegression"])
     n, d = choose(draw, [5, 3, 1, 2]), choose(draw, [2, 1, 3])
     hostile = choose(draw, [0, 0, 2])
     X = draw(data(VALUES[kind], n, d, 0))

@@ -66,6 +66,7 @@ def names_of(*functions):
 
 FAMILIES = (
     nrm.NormalGamma,
+    nrm.NormalRegression,
     nrm.NormalWishart,
     nrm.PoissonGamma,
     nrm.BernoulliBeta,

@@ -207,6 +207,11 @@ def families(draw, kind, n, d, hostile):
         nu = scalar.map(lambda text: Text(f"{d} + {text.source}", text.is_plain))
         location = per_feature(real(hostile), d, hostile)
         parts = [("mu", location), ("kappa", scalar), ("Psi", matrices(d, hostile)), ("nu", nu)]
+    elif kind == "NormalRegression":
+        covariates = st.just(Text(f"np.linspace(-1, 1, {n})[:, None] ** np.arange({d})", True))
+        location = per_feature(real(hostile), d, hostile)
+        parts = [("covariates", covariates), ("mu", location), ("Lambda", matrices(d, hostile))]
+        parts += [("alpha", scalar), ("beta", scalar)]
     elif kind in ("PoissonGamma", "BernoulliBeta"):
         parts = [("alpha", shaped), ("beta", shaped)]
     else:
@@ -224,6 +229,7 @@ def families(draw, kind, n, d, hostile):
 
 VALUES = {
     "NormalGamma": REAL,
+    "NormalRegression": REAL,
     "NormalWishart": REAL,
     "PoissonGamma": COUNTS,
     "BernoulliBeta": BITS,
@@ -242,6 +248,6 @@ def inputs(draw, kinds=tuple(VALUES), hostility=(0, 0, 0, 1, 2, 4)):
     family = draw(families(kind, n, d, hostile))
     measure = draw(measures(hostile if draw(st.booleans()) else 0))
     X = draw(data(VALUES[kind], n, d, hostile))
-    if d == 1 and X.is_plain and kind != "MultinomialDirichlet" and draw(st.booleans()):
+    if kind == "NormalRegression" or (d == 1 and X.is_plain and kind != "MultinomialDirichlet" and draw(st.booleans())):
         X = Text(f"({X.source})[:, 0]", X.is_plain)
     return Inputs(family, measure, X, n, d)

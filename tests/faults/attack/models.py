@@ -212,6 +212,7 @@ HYPERPRIOR_MEASURES = [
 ]
 SCALED = {
     "NormalGamma": "nrm.NormalGamma(0.0, 0.1, 2.0, scale)",
+    "NormalRegression": "nrm.NormalRegression(np.ones(({n}, 1)), 0.0, np.eye(1), 2.0, scale)",
     "NormalWishart": "nrm.NormalWishart(0.0, 0.1, scale * np.eye({d}), {d} + 2.0)",
     "PoissonGamma": "nrm.PoissonGamma(1.0, scale)",
     "BernoulliBeta": "nrm.BernoulliBeta(scale, 1.0)",
@@ -229,7 +230,7 @@ def hyperprior_cases(draw, kinds, steps=tuple(STEPS)):
         X=given.X.source,
         n=given.n,
         measure=choose(draw, HYPERPRIOR_MEASURES),
-        family=SCALED[kind].format(d=given.d),
+        family=SCALED[kind].format(n=given.n, d=given.d),
         step=choose(draw, steps),
         seed=draw(st.integers(0, 99)),
     )

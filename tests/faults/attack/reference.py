@@ -105,6 +105,24 @@ def normal_wishart(family, X):
     return total + sum(log_gamma_ratio((nu - i) / 2, n / 2) for i in range(d))
 
 
+def normal_regression(family, X):
+    """The items are the first rows of the covariates."""
+    items = [_fractions([*w, y]) for w, [y] in zip(family.covariates, X, strict=False) if not np.isnan(y)]
+    n, p = len(items), len(family.mu)
+    mu, [alpha, beta] = _fractions(family.mu), _fractions([family.alpha, family.beta])
+    Lambda = [_fractions(row) for row in np.asarray(family.Lambda)]
+    product = [sum(a * b for a, b in zip(row, mu, strict=True)) for row in Lambda]
+    last = [*product, sum(a * b for a, b in zip(product, mu, strict=True)) + 2 * beta]
+    before = [[*row, a] for row, a in zip(Lambda, product, strict=True)] + [last]
+    after = [[before[i][j] + sum(v[i] * v[j] for v in items) for j in range(p + 1)] for i in range(p + 1)]
+    old, new = (_determinant([row[:p] for row in rows[:p]]) for rows in (before, after))
+    if old <= 0 or new <= 0:
+        return None
+    beta_n = _determinant(after) / new / 2
+    total = log_gamma_ratio(alpha, n / 2) - n / 2 * (log(beta_n) + math.log(2.0 * math.pi))
+    return total - float(alpha) * log1p((beta_n - beta) / beta) - log1p((new - old) / old) / 2
+
+
 def _determinant(matrix):
     """Determinant of a matrix of fractions, by elimination."""
     rows, determinant = [list(row) for row in matrix], Fraction(1)
@@ -159,6 +177,7 @@ def multinomial_dirichlet(family, X):
 
 LOG_MARGINALS = {
     "NormalGamma": normal_gamma,
+    "NormalRegression": normal_regression,
     "NormalWishart": normal_wishart,
     "PoissonGamma": poisson_gamma,
     "BernoulliBeta": bernoulli_beta,

@@ -15,6 +15,7 @@ from pymc_nrm.families.arguments import broadcast_hyperparameters, numeric_data
 from pymc_nrm.families.base import complete, log_likelihood
 from pymc_nrm.measures.base import log_eppf, log_joint_term, symbolic_log_eppf, weights
 from pymc_nrm.partitions.labels import label_counts
+from pymc_nrm.trees.inputs import select_items
 
 from . import reference
 
@@ -165,7 +166,7 @@ def _log_likelihood(family, X, labels):
     exact = reference.LOG_MARGINALS[type(family).__name__]
     if type(family).__name__ == "MultinomialDirichlet":
         family = family._replace(total=0.0)
-    parts = [exact(family, X[labels == label]) for label in range(labels.max() + 1)]
+    parts = [exact(*select_items(family, X, labels == label)) for label in range(labels.max() + 1)]
     if any(part is None for part in parts):
         return None, 0.0
     scale = max(map(abs, parts))

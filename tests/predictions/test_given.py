@@ -1,0 +1,179 @@
+"""Laws of new items given some of their data, against enumeration of partitions and the conjugate linear model."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+from prediction_cases import draws_of, extensions
+from scipy import stats
+from scipy.special import logsumexp
+
+import pymc_nrm as nrm
+from pymc_nrm.partitions.labels import all_partitions
+from pymc_nrm.posterior.conditional_quantiles import mixture_quantiles
+from pymc_nrm.testing import exact_posterior, log_evidence
+
+MEASURE = nrm.NormalizedGeneralizedGamma(0.6, 0.35)
+W = np.array([0.0, 0.4, 1.0, 3.0, 3.5])
+Y = np.array([0.3, 0.9, 2.2, -1.0, -1.9])
+W_NEW, Y_NEW = np.array([0.7, 3.2, 8.0]), np.array([1.4, -1.2])
+OF_W = nrm.NormalGamma(1.0, 0.3, 2.0, 0.8)
+LINE = nrm.NormalRegression(None, [0.2, 0.5], 0.3 * np.eye(2), 2.5, 0.7)
+
+
+def design(w):
+    return pt.stack([pt.ones_like(w), w], axis=1)
+
+
+def families(w):
+    return [OF_W, LINE._replace(covariates=np.column_stack([np.ones(len(w)), w]))]
+
+
+def joint_model(measure=MEASURE):
+    with pm.Model() as model:
+        z = nrm.Partition("z", measure, n=5)
+        w = nrm.Mixture("w", z, OF_W, observed=W)
+        nrm.Mixture("y", z, LINE._replace(covariates=design(w)), observed=Y)
+    return model
+
+
+def log_joint(w, y):
+    """All partitions of the items, and the log joint densities of partition and data."""
+    partitions, probabilities = exact_posterior(MEASURE, families(w), [w, y])
+    return partitions, np.log(probabilities) + log_evidence([w, y], families(w), MEASURE)
+
+
+def test_model_has_the_enumerated_posterior():
+    partitions, log_p = log_joint(W, Y)
+    logp = joint_model().compile_logp(mode="FAST_COMPILE")
+    np.testing.assert_allclose([logp({"z": labels}) for labels in partitions], log_p, rtol=1e-9)
+
+
+def test_density_given_covariates_is_the_ratio_of_joint_densities():
+    partitions, log_p = log_joint(W, Y)
+    posterior, idata, model = np.exp(log_p - logsumexp(log_p)), draws_of(partitions), joint_model()
+    found = nrm.predictive_density(idata, model, Y_NEW, given={"w": W_NEW}, var_name="y")
+    assert found.density.dims == ("chain", "draw", "new_item", "point")
+    np.testing.assert_array_equal(found.w, W_NEW)
+    density, log_given = found.density.values[0], found.log_density_of_given.values[0]
+    repeated = draws_of(np.repeat(partitions, np.round(posterior * 20_000).astype(int), axis=0))
+    for g, w in enumerate(W_NEW):
+        missing, log_missing = log_joint(np.append(W, w), np.append(Y, np.nan))
+        for j, y in enumerate(Y_NEW):
+            longer, log_longer = log_joint(np.append(W, w), np.append(Y, y))
+            for s, labels in enumerate(partitions):
+                places = extensions(longer, labels)
+                expected = logsumexp(log_longer[places]) - logsumexp(log_missing[places])
+                assert np.log(density[s, g, j]) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+            # The predictive law of an item whose w is new as well weighs draws by the density of w.
+            weights = posterior * np.exp(log_given[:, g])
+            whole = logsumexp(log_longer) - logsumexp(log_missing)
+            assert np.log(weights @ density[:, g, j] / weights.sum()) == pytest.approx(whole, abs=1e-9)
+            if g == j == 0:
+                of_draws = nrm.log_predictive_density(repeated, model, [y], given={"w": [w]})
+                assert of_draws.item() == pytest.approx(whole, abs=1e-3)
+    np.testing.assert_array_equal(missing, longer)
+
+
+def test_one_cluster_is_the_conjugate_linear_model():
+    """With a single cluster and no Mixture of covariates, which are data of the model."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1e-12), n=5)
+        x = pm.Data("x", W)
+        nrm.Mixture("y", z, LINE._replace(covariates=design(x)), observed=Y)
+    idata = draws_of([[0, 0, 0, 0, 0]])
+    D, D_new = np.column_stack([np.ones(5), W]), np.column_stack([np.ones(3), W_NEW])
+    precision = LINE.Lambda + D.T @ D
+    mean = np.linalg.solve(precision, LINE.Lambda @ LINE.mu + D.T @ Y)
+    beta_n = LINE.beta + (Y @ Y + LINE.mu @ (LINE.Lambda @ LINE.mu) - mean @ precision @ mean) / 2
+    alpha_n = LINE.alpha + 2.5
+    leverage = np.einsum("ij,ij->i", D_new @ np.linalg.inv(precision), D_new)
+    law = stats.t(2 * alpha_n, D_new @ mean, np.sqrt(beta_n / alpha_n * (1 + leverage)))
+    density = nrm.predictive_density(idata, model, Y_NEW, given={"x": W_NEW}).density.values[0, 0]
+    np.testing.assert_allclose(density.T, [law.pdf(y) for y in Y_NEW], rtol=1e-8)
+    curves = nrm.conditional_quantiles(idata, model, {"x": W_NEW}, [0.1, 0.5])
+    np.testing.assert_allclose(curves["quantile"].values[0, 0].T, [law.ppf(0.1), law.ppf(0.5)], rtol=1e-8)
+    np.testing.assert_allclose(curves["mean"].values[0, 0], law.mean(), rtol=1e-8)
+
+
+def test_quantiles_are_those_of_the_density():
+    idata, model = draws_of(all_partitions(5)[[0, 7, 30, 51]]), joint_model()
+    grid = np.concatenate([-np.geomspace(300, 12, 400), np.linspace(-12, 12, 4001)[1:-1], np.geomspace(12, 300, 400)])
+    density = nrm.predictive_density(idata, model, grid, given={"w": W_NEW}, var_name="y").density.values[0]
+    q = [0.05, 0.5, 0.9]
+    quantile = nrm.conditional_quantiles(idata, model, {"w": W_NEW}, q, var_name="y")["quantile"].values[0]
+    cumulative = np.concatenate(
+        [np.zeros((4, 3, 1)), np.cumsum((density[..., 1:] + density[..., :-1]) / 2 * np.diff(grid), axis=2)], axis=2
+    )
+    for s, g in np.ndindex(4, 3):
+        assert np.interp(quantile[s, g], grid, cumulative[s, g]) == pytest.approx(q, abs=2e-3)
+
+
+def test_quantiles_of_mixtures_are_exact():
+    rng = np.random.default_rng(1)
+    weights, df = rng.dirichlet(np.ones(4), size=6), rng.uniform(0.3, 30.0, (6, 4))
+    location, scale = 100.0 * rng.normal(size=(6, 4)), np.exp(3.0 * rng.normal(size=(6, 4)))
+    weights[0] = [1.0, 0.0, 0.0, 0.0]
+    x = mixture_quantiles(weights, df, location, scale, [0.001, 0.5, 0.99])
+    laws = stats.t(df[:, None], location[:, None], scale[:, None])
+    np.testing.assert_allclose(
+        (weights[:, None] * laws.cdf(x[..., None])).sum(axis=2), [[0.001, 0.5, 0.99]] * 6, atol=1e-9
+    )
+
+
+def test_columns_given_columns():
+    """A gap in a table is predicted by the other columns; what is given of categories is no covariate."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURE, n=5)
+        nrm.Mixture("colour", z, nrm.CategoricalDirichlet(0.5), observed=np.array([[0], [0], [0], [1], [1]]))
+        nrm.Mixture("length", z, OF_W, observed=W)
+    idata = draws_of([[0, 0, 0, 1, 1]])
+    curves = nrm.conditional_quantiles(idata, model, {"colour": [[0], [1]]}, [0.5], var_name="length")
+    short, long = curves["mean"].values[0, 0]
+    assert short < 1.5 < long
+    weights = nrm.predictive_density(idata, model, [[0], [1]], given={"length": [0.5, 3.3]}, var_name="colour").density
+    np.testing.assert_allclose(weights.sum("point"), 1.0)
+    assert weights[0, 0, 0, 0] > 0.7 and weights[0, 0, 1, 1] > 0.6
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "given must be a dict"),
+        ({"y": Y_NEW}, r"given must not have data of \['y'\]"),
+        ({"v": Y_NEW}, "got .*'v'"),
+        ({"w": [np.nan]}, "without missing values"),
+    ],
+)
+def test_what_is_given_is_checked(given, message):
+    with pytest.raises(ValueError, match=message):
+        nrm.predictive_density(draws_of([[0, 0, 0, 1, 1]]), joint_model(), Y_NEW, given=given, var_name="y")
+
+
+def test_constant_covariates_are_not_known_for_new_items():
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURE, n=5)
+        nrm.Mixture("w", z, OF_W, observed=W)
+        nrm.Mixture("y", z, families(W)[1], observed=Y)
+    idata = draws_of([[0, 0, 0, 1, 1]])
+    with pytest.raises(ValueError, match="covariates of 'y' must be pm.Data, a Mixture"):
+        nrm.predictive_density(idata, model, Y_NEW, given={"w": W_NEW}, var_name="y")
+    with pytest.raises(ValueError, match=r"given must have new values of \['w'\]"):
+        nrm.log_predictive_density(idata, joint_model(), {"y": Y_NEW})
+
+
+def test_replications_and_parameters_are_in_the_coordinates_of_the_user():
+    line = families(W)[1]._replace(Lambda=1e-6 * np.eye(2), beta=1e-8)
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURE, n=5)
+        nrm.Mixture("y", z, line, observed=2.0 + 3.0 * W)
+    idata = draws_of([[0, 0, 0, 0, 0]] * 3)
+    drawn = nrm.sample_posterior_predictive(idata, model, random_seed=1, progressbar=False)["posterior_predictive"]
+    np.testing.assert_allclose(drawn["y"].values[0], [2.0 + 3.0 * W] * 3, atol=0.02)
+    parameters = nrm.sample_cluster_parameters(idata, model, random_seed=1, progressbar=False)
+    np.testing.assert_allclose(parameters["item_coefficient"].values[0, :, 0], [[2.0, 3.0]] * 3, atol=0.02)
+    with pytest.raises(ValueError, match="covariates of NormalRegression differs between items"):
+        nrm.sample_posterior_predictive(idata, model, new_items=1, progressbar=False)
+    measures = nrm.sample_random_measure(idata, model, random_seed=1, progressbar=False)
+    with pytest.raises(NotImplementedError, match="NormalRegression has covariates of each item"):
+        nrm.measure_density(measures, model, [0.0])
