@@ -96,7 +96,7 @@ def test_moves_from_exact_draws_keep_the_law_and_balance(move, measure, family, 
     n_clusters = partitions.max(axis=1)
     up = flows[n_clusters[:, None] < n_clusters].sum()
     down = flows[n_clusters[:, None] > n_clusters].sum()
-    assert abs(up - down) < 4.5 * np.sqrt(up + down)
+    assert abs(up - down) < 4.5 * np.sqrt(up + down) < 0.25 * (up + down)
 
 
 @pytest.mark.parametrize(("n_chunks", "n_threads", "kept"), [(3, 1, True), (7, 1, False), (7, 2, True)])
