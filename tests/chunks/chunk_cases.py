@@ -33,6 +33,8 @@ FAMILIES = {
         np.array([[3, 0, 1], [2, 1, 0], [0, 4, 1], [0, 2, 2], [1, 1, 1]], dtype=float),
     ),
 }
+# Halves of these rows overlap, so that none of their labels is nearly certain.
+NEAR_ROWS = {"near rows": (FAMILIES["gamma"][0], np.linspace(-0.5, 0.5, 7)[:, None])}
 MEASURES = {
     "dirichlet": nrm.DirichletProcess(1.0),
     "ngg": nrm.NormalizedGeneralizedGamma(1.0, 0.4),
@@ -97,4 +99,4 @@ def assert_sums_follow_labels(chain):
 
 def posterior(measure, family):
     """All partitions and their exact probabilities, by names."""
-    return exact_posterior(MEASURES[measure], *FAMILIES[family])
+    return exact_posterior(MEASURES[measure], *(FAMILIES | NEAR_ROWS)[family])
