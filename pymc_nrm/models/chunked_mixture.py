@@ -31,8 +31,7 @@ class ChunkedMixtureRV(RandomVariable):
     def __init__(self, family_class, rows, measured, **kwargs):
         self.family_class, self.rows, self.measured, self.key = family_class, rows, measured, rows.key
         cores = [spec.core for spec in family_class.hyperparameters.values()]
-        self.univariate, self.kind = len(rows.columns) == 1, rows
-        self.feature_axis = next((i, core.index("d")) for i, core in enumerate(cores) if "d" in core)
+        self.univariate = len(rows.columns) == 1
         kwargs["name"], self._print_name = printed_names("mixture", family_class)
         kwargs["signature"] = ",".join(["(k)", *(f"({','.join(core)})" for core in cores)]) + "->(k,s)"
         super().__init__(**kwargs)
@@ -47,6 +46,10 @@ class ChunkedMixtureRV(RandomVariable):
     def family(self, node):
         """The family of a variable, given its node; the fields are tensors in their full shape."""
         return self.family_class(*self.dist_params(node)[1:])
+
+    def n_features(self, hyperparameters):
+        """The number of features."""
+        return len(self.rows.columns)
 
     def rng_fn(self, rng, *inputs):
         raise NotImplementedError(

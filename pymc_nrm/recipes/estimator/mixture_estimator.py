@@ -61,7 +61,8 @@ class MixtureEstimator(Parameters):
         Loss of the point estimate, see :func:`~pymc_nrm.stats.point_estimate`.
     fuse : bool
         Whether clusters are components of the mixture that :func:`~pymc_nrm.fused_estimate` has joined
-        where they overlap, so that a cluster may have any shape, or the components themselves.
+        where they overlap, so that a cluster may have any shape, or the components themselves.  Known labels tell
+        components apart, so that ``fit(X, y)`` joins none.
     max_draws : int, optional
         How many draws predictions average over, evenly spaced in every chain; None for all.
     sample_options : mapping of {str : Any}, optional
@@ -76,8 +77,8 @@ class MixtureEstimator(Parameters):
     idata_ : DataTree
         Draws, as from :func:`pymc_nrm.sample`.
     estimate_ : Dataset
-        The result of :func:`~pymc_nrm.fused_estimate`, which holds the components as well, or without
-        ``fuse`` that of :func:`~pymc_nrm.stats.point_estimate`.
+        The result of :func:`~pymc_nrm.fused_estimate`, which holds the components as well, or, without
+        ``fuse`` or with known labels, that of :func:`~pymc_nrm.stats.point_estimate`.
     labels_ : ndarray of int64, shape (n,)
         Clusters of the estimate, from 0, in order of appearance.  If labels are known, a cluster has that of most of
         its known items, and clusters of other items have the numbers after the largest.
@@ -181,7 +182,7 @@ class MixtureEstimator(Parameters):
         options = {"progressbar": False, "chains": self.chains, "cores": self.cores, **(self.sample_options or {})}
         idata = sample(self.draws, tune=self.tune, model=model, random_seed=int(seeds[0]), **options)
         estimate = point_estimate(idata, loss=self.loss, random_seed=int(seeds[1]), progressbar=False)
-        if self.fuse:
+        if self.fuse and known is None:
             estimate = fused_estimate(
                 idata, model, estimate, loss=self.loss, random_seed=int(seeds[2]), progressbar=False
             )
