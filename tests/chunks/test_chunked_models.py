@@ -70,6 +70,7 @@ def test_law_of_partitions():
     assert np.array_equal(idata.posterior["z_n_clusters"], labels.max(axis=-1) + 1)
 
 
+@SLOW
 def test_law_of_two_mixtures():
     family, X = FAMILIES["gamma"]
     counts = np.array([[0.0], [1.0], [4.0], [6.0], [5.0]])
