@@ -38,7 +38,7 @@ class Measured(NamedTuple):
 class Rows:
     """Base of rows in chunks: what models ask of them.
 
-    ``n`` is their number, ``columns`` the names of the columns, ``key`` a string that no others share,
+    ``n`` is their number, ``columns`` the names of the columns, ``key`` a string that other rows do not have,
     ``sampled_values`` an array of random rows, and ``max_clusters`` the number of clusters that a draw may have.
     """
 

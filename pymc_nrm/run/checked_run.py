@@ -72,7 +72,7 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
         # This takes a second, which somebody who interrupts a run should not wait for.
         import arviz_stats  # noqa: F401
     if in_chunks := names_in_chunks(model):
-        kwargs = _one_after_the_other(kwargs, in_chunks[0], client, folder)
+        kwargs = _one_after_the_other(kwargs, in_chunks[0], client)
     beside = shown = nullcontext()
     has_bar = not quiet and kwargs.get("progressbar") is not False
     if client is None:
@@ -107,13 +107,13 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
     return idata
 
 
-def _one_after_the_other(kwargs, name, client, folder):
+def _one_after_the_other(kwargs, name, client):
     """Arguments for chains over rows in chunks, whose labels are in this process and whose passes run on threads."""
-    for argument, value in {"client": client, "checkpoint": folder}.items():
-        if value is not None:
-            raise NotImplementedError(
-                f"{argument} must be None for {name!r}, a partition of rows in chunks; got {value}"
-            )
+    if client is not None:
+        raise ValueError(
+            f"client must be None for {name!r}, a partition of rows in chunks; Chunks(X, client=client) runs one chain "
+            f"on all workers. Got {client}"
+        )
     if kwargs.get("cores") not in (None, 1):
         raise ValueError(
             f"cores must be 1 for {name!r}, a partition of rows in chunks, whose chains run one after the other on "

@@ -11,7 +11,7 @@ from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.common.marks import partition_number
 from pymc_nrm.common.progress import elapsed, end_elapsed
-from pymc_nrm.common.pymc_internals import Competence
+from pymc_nrm.common.pymc_internals import Competence, dataclass_state
 from pymc_nrm.families.base import localise
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size
 from pymc_nrm.families.needs import COMPONENT_PANEL, PREDICTIVE, check_needs
@@ -32,7 +32,7 @@ from pymc_nrm.moves.chunks.relabel import LEVEL, label_by
 from pymc_nrm.moves.chunks.sweep import draw_law, start, sweep
 from pymc_nrm.moves.slice_jumps import expected_proposals, largest_deviation
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked
-from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.partitions.labels import canonical_labels, smallest_type
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics
 
 __all__ = ["ChunkedSampler", "clusters_are_kept"]
@@ -43,6 +43,13 @@ clusters_are_kept = contextvars.ContextVar("clusters_are_kept", default=False)
 _LARGEST_DEVIATION = 1e-6
 # More jumps than this above the level take longer than the rows.
 _MOST_JUMPS = 100_000
+
+
+@dataclass_state
+class ChunkedSamplerState(PartitionStepState):
+    """What a chain needs, besides its point, to continue: the labels of all rows, None before it has begun."""
+
+    labels: Any
 
 
 def _first_places(labels, n_clusters):
@@ -117,7 +124,7 @@ class ChunkedSampler(BlockedStep):
         CLUSTER_SUMS: (object, []),
         FOLLOWED_LABELS: (object, []),
     }
-    _state_class = PartitionStepState
+    _state_class = ChunkedSamplerState
 
     def __init__(
         self,
@@ -137,7 +144,7 @@ class ChunkedSampler(BlockedStep):
         self.options = {"n_pairs": n_pairs, "n_redrawn": n_redrawn}
         partition, mixtures = self._read(vars, model)
         self._partition, self._mixtures = partition.name, [rv.name for rv in mixtures]
-        self._number, self._n_draws, self._chain = partition_number(partition.name), 0, None
+        self._number, self._n_draws, self._chain, self._restored = partition_number(partition.name), 0, None, None
         self.rng = get_random_generator(random_generator(rng, "rng"))
         family_classes = [rv.owner.op.family_class for rv in mixtures]
         for family_class in family_classes:
@@ -218,7 +225,19 @@ class ChunkedSampler(BlockedStep):
             )
         super().setup_chain(rng, tune, draws)
         self._values.refresh()
-        self._n_draws = 0
+        self._n_draws, self._restored = 0, None
+
+    @property
+    def labels(self):
+        """Labels of all rows in the chain, None before it has begun."""
+        if self._n_draws == 0:
+            return self._restored
+        labels = self._chain.labels()
+        return labels.astype(smallest_type(int(labels.max())))
+
+    @labels.setter
+    def labels(self, labels):
+        self._n_draws, self._restored = 0, labels
 
     def step(self, point):
         measure, family = self._laws(point)
@@ -226,7 +245,10 @@ class ChunkedSampler(BlockedStep):
             self._chain = self._chain_of(self._rows.engine, family, self._rows.sample)
         chain = self._chain
         chain.preparation = Preparations(family, self._parts)
-        if self._n_draws == 0:
+        if self._restored is not None:
+            chain.restore(self._restored)
+            self._restored = None
+        elif self._n_draws == 0:
             start(chain, self.rng, measure, self.options["n_pairs"])
         chain.begin_sweep(self.rng)
         law, log_u, u_term = draw_law(self.rng, measure, chain)

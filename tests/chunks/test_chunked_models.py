@@ -285,3 +285,30 @@ def test_the_recipe_takes_rows_in_chunks():
     assert nrm.summary(idata).loc["z[n_clusters]", "mean"] >= 2.0
     with pytest.raises(ValueError, match="together and rows of Partition 'z' must not both be given"):
         nrm.gaussian_mixture(rows, together=np.zeros(300))
+
+
+def test_a_run_that_was_stopped_goes_on_with_the_same_draws(tmp_path):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(700, 1)) + 5.0 * rng.integers(0, 4, size=(700, 1))
+
+    def model_of(block_rows):
+        with pm.Model() as model:
+            alpha = pm.Gamma("alpha", 2.0, 1.0)
+            rows = nrm.Chunks(X, block_rows=block_rows, n_followed=50, n_sampled=150)
+            z = nrm.Partition("z", nrm.DirichletProcess(alpha), rows=rows)
+            nrm.Mixture("x", z, nrm.NormalGamma.from_data(X), observed=rows)
+        return model
+
+    options = {"tune": 4, "chains": 2, "quiet": True, "random_seed": 5}
+    whole = nrm.sample(8, model=model_of(100), **options)
+
+    def stop(trace, draw):
+        if draw.chain == 1 and draw.draw_idx == 7:
+            raise RuntimeError("stopped")
+
+    folder = tmp_path / "run"
+    with pytest.raises(RuntimeError, match="stopped"):
+        nrm.sample(8, model=model_of(100), checkpoint=folder, seconds_between_checkpoints=0, callback=stop, **options)
+    resumed = nrm.resume(folder, model=model_of(61), quiet=True)
+    for group, name in (("posterior", "z"), ("posterior", "alpha"), ("clusters", "x"), ("sample_stats", "log_joint")):
+        assert np.array_equal(whole[group][name], resumed[group][name]), name

@@ -46,6 +46,14 @@ class Chain:
         self._sample_labels = np.zeros(len(self.sample), dtype=np.int64)
         self.seed, self.call = np.uint64(0), 0
 
+    def restore(self, labels):
+        """Give all rows the labels (n,) of an earlier chain, 0 to K - 1."""
+        n_clusters = int(labels.max()) + 1
+        self.engine.set_labels(labels)
+        self.changes = no_changes(n_clusters)
+        clusters = self.engine.run(sum_clusters, (self.changes, self.preparation, self.quanta, n_clusters))
+        self.set(Clusters(*clusters), self.changes, labels[self.sample].astype(np.int64))
+
     def begin_sweep(self, rng):
         """Draw the seed of the numbers of rows of a sweep."""
         self.seed, self.call = rng.integers(2**64, dtype=np.uint64), 0

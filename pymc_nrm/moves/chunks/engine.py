@@ -50,6 +50,12 @@ class Engine:
         """Labels of all rows, (n,)."""
         return np.concatenate([block.labels for block in self.blocks]).astype(np.int64)
 
+    def set_labels(self, labels):
+        """Replace the labels of all rows, (n,)."""
+        for block in self.blocks:
+            block.reset()
+            block.labels[:] = labels[block.first : block.first + block.n]
+
 
 def add(totals, parts):
     """Sums of two tuples of arrays."""
@@ -101,7 +107,10 @@ class ClusterEngine:
 
     def _restart(self):
         """Make blocks anew from their labels, which forgets how they came about."""
-        states = self._client.gather(self._submit(_state, self._blocks))
+        self._begin(self._client.gather(self._submit(_state, self._blocks)))
+
+    def _begin(self, states):
+        """Make blocks from their labels and sides."""
         blocks = [copy.copy(block) for block in self._first_blocks]
         for block, state in zip(blocks, states, strict=True):
             block.labels, block.sides = state
@@ -111,6 +120,11 @@ class ClusterEngine:
         """Labels of all rows, (n,)."""
         states = self._client.gather(self._submit(_state, self._blocks))
         return np.concatenate([labels for labels, _ in states]).astype(np.int64)
+
+    def set_labels(self, labels):
+        """Replace the labels of all rows, (n,)."""
+        blocks = self._first_blocks
+        self._begin([(labels[block.first : block.first + block.n], np.zeros(block.n, np.int8)) for block in blocks])
 
 
 def _advance(block, source, one_pass, message):

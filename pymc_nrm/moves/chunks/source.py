@@ -1,6 +1,6 @@
 """Rows of arrays and tables in blocks, with all that models and chains need to know of them before they start."""
 
-import uuid
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -123,7 +123,7 @@ class Chunks(Columns):
         check_count("seed", seed, 0)
         source = read_source(X, client, block_rows)
         self.columns, self.d, self.max_clusters = source.columns, len(source.columns), max_clusters
-        self.key, self._chunks, self._places = uuid.uuid4().hex, self, list(range(self.d))
+        self._chunks, self._places = self, list(range(self.d))
         firsts = np.concatenate([[0], np.cumsum(source.lengths)]).tolist()
         self.n = firsts.pop()
         kept = client is None and 8 * self.n * self.d <= _MOST_BYTES_KEPT
@@ -139,6 +139,9 @@ class Chunks(Columns):
         # The first of them are followed, so that their labels come with those of the sample.
         self.sample, self.followed = np.sort(chosen), np.sort(chosen[:n_followed])
         self.sample_values = self.engine.run(gather_rows, (no_changes(1), self.sample, self.d))[1]
+        about = f"{self.n} {self.columns} {max_clusters} {n_followed} {seed}".encode()
+        arrays = self._low.tobytes() + self._high.tobytes() + self.sample_values.tobytes()
+        self.key = hashlib.sha256(about + arrays).hexdigest()
 
     def __repr__(self) -> str:
         return f"Chunks of {self.n:,} rows and {self.d} columns in {self.engine.n_blocks} blocks"
