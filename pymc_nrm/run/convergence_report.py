@@ -10,6 +10,7 @@ from pymc_nrm.common.marks import ALL_SLOTS_USED, NESTED
 from pymc_nrm.stats.convergence import convergence_table
 from pymc_nrm.stats.draws import renamed_variables
 from pymc_nrm.stats.partition_convergence import largest_z_quantile, pair_name
+from pymc_nrm.stats.told_apart import not_told_apart
 
 # The thresholds of Vehtari et al. (2021), which PyMC uses as well.  Chains that agree and have just the effective
 # sample size required have an R-hat of 1.01 on average, so that digits after the second say nothing.
@@ -94,6 +95,7 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> 
     if findings:
         failed = len({finding.quantity for finding in findings})
         lines += _lines(findings, f"{failed} of {max(n_quantities, failed)}", n_chains, n_draws)
+    lines += _not_told_apart(diagnostics)
     if n_chains == 1:
         lines.append("Only one chain was sampled: R-hat compares the parts of that chain alone.")
     return "\n".join(lines)
@@ -113,6 +115,14 @@ def _overflows(diagnostics):
                 f"{name} used all {max_clusters} slots in {100 * used.mean():.3g}% of draws: this is the posterior "
                 f"given at most {max_clusters} clusters. Raise max_clusters."
             )
+
+
+def _not_told_apart(diagnostics):
+    for name, tree in diagnostics.items():
+        if "pairs" in tree.children and "n_clusters" in tree:
+            text = not_told_apart(name, float(tree["n_clusters"].mean()), tree["pairs"].to_dataset())
+            if text:
+                yield text
 
 
 def _lines(findings, how_many, n_chains, n_draws):

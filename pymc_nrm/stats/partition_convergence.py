@@ -131,7 +131,11 @@ def partition_convergence(
         * ``max_z``, its position ``max_z_pair``, the number of differences compared ``n_scores``, and
           ``expected_max_z``, the mean of the largest absolute value of that many independent standard normal scores,
         * ``max_rhat``, ``min_ess``, ``max_mcse``, and ``n_constant``, the number of pairs that are always or never
-          together: their diagnostics are NaN and do not count.
+          together: their diagnostics are NaN and do not count,
+        * ``draw_agreement``: how far two independent draws of a chain agree about which items share a cluster, as an
+          adjusted Rand index, from the probabilities of the pairs: 1 if the partition is certain, 0 if all pairs have
+          the same probability, so that nothing is known of who belongs together.  NaN if all items are always in one
+          cluster, or always alone.
 
         The attribute ``parts`` is ``"chains"``, or ``"halves"`` if there is only one chain, whose first half is then
         compared with its second.
@@ -224,7 +228,18 @@ def convergence_of(draws, n_pairs, random_seed):
         attrs={"parts": "chains" if several else "halves"} | ({"n_levels": draws.shape[2]} if nested else {}),
     )
     constant = (depth == depth[:1, :1]).all(axis=(0, 1))
-    return result.assign(extremes(result) | {"n_constant": int(constant.sum())})
+    scalars = extremes(result) | {"n_constant": int(constant.sum())}
+    return result.assign(scalars if nested else scalars | {"draw_agreement": draw_agreement(found["by_part"])})
+
+
+def draw_agreement(by_part):
+    """Adjusted Rand index between two draws of one part, as a ratio of means over pairs: the share of the variance of
+    the indicators of pairs that lies between pairs. Shapes: ``by_part`` (n_parts, n_pairs).
+    """
+    # There is no pair if there is one item.
+    mean = by_part.mean(axis=1, keepdims=True) if by_part.size else np.zeros((1, 1))
+    total = (mean * (1.0 - mean)).mean()
+    return float(((by_part - mean) ** 2).mean() / total) if total > 0 else math.nan
 
 
 def pair_depths(labels, pairs):

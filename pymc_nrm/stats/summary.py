@@ -1,5 +1,6 @@
 """One table of all that was sampled: parameters as usual, partitions by quantities that do not depend on labels."""
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from pymc_nrm.stats.nested.levels import draws_of
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, pair_depths, pair_name
 from pymc_nrm.stats.quantities import quantities_of, scalars_of
 from pymc_nrm.stats.step_statistics import warn_of_foreign_steps
+from pymc_nrm.stats.told_apart import not_told_apart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,6 +82,13 @@ def summary(
     ValueError
         If a DataTree has no group ``posterior``, there are no draws, a name is not in the posterior, or ``n_sizes`` is
         not a whole number of at least 0.
+
+    Warns
+    -----
+    UserWarning
+        If the data hardly tell the clusters of a partition apart, so that the prior decides on their number: two draws
+        of a chain agree about which items share a cluster with an adjusted Rand index below 0.2, ``draw_agreement`` of
+        :func:`~pymc_nrm.stats.partition_convergence.partition_convergence`.
 
     Notes
     -----
@@ -143,7 +152,10 @@ def _rows(idata, name, n_sizes, n_pairs, random_seed):
     if "cluster_sizes" in quantities:
         sizes = quantities["cluster_sizes"]
         rows |= {f"size {rank}": sizes.sel(rank=rank, drop=True) for rank in sizes["rank"].values[:n_sizes]}
-    for title, worst in _worst_pairs(convergence_of(draws, n_pairs, random_seed)):
+    pairs = convergence_of(draws, n_pairs, random_seed)
+    if "n_clusters" in quantities and (text := not_told_apart(name, float(quantities.n_clusters.mean()), pairs)):
+        warnings.warn(text, UserWarning, stacklevel=3)
+    for title, worst in _worst_pairs(pairs):
         pair = np.array([[int(worst["item"]), int(worst["item_other"])]])
         depth = pair_depths(draws.values, pair)[:, :, 0]
         rows[f"{title}: {pair_name(worst)}"] = xr.DataArray(depth.astype("float64"), dims=("chain", "draw"))
