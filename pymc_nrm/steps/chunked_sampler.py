@@ -12,10 +12,10 @@ from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.common.marks import partition_number
 from pymc_nrm.common.progress import elapsed, end_elapsed
 from pymc_nrm.common.pymc_internals import Competence, dataclass_state
-from pymc_nrm.families.base import localise
+from pymc_nrm.families.base import check_resolution, localise
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size
 from pymc_nrm.families.needs import COMPONENT_PANEL, PREDICTIVE, check_needs
-from pymc_nrm.families.product import product
+from pymc_nrm.families.product import product, unfolded
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.measures.base import weights
 from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
@@ -201,7 +201,7 @@ class ChunkedSampler(BlockedStep):
         return Chain(engine, Preparations(family, self._parts), self._rows.d, sample, self._quanta)
 
     def _compile(self, point):
-        """Compile all kernels, by a chain on two sampled rows; check that the measure is of Gibbs type."""
+        """Compile all kernels, by a chain on eight sampled rows; check that the measure is of Gibbs type."""
         measure, family = self._laws(point)
         rng = np.random.default_rng(0)
         if not largest_deviation(weights(measure, min(self._rows.n, 1000), 0.0)) < _LARGEST_DEVIATION:
@@ -216,6 +216,12 @@ class ChunkedSampler(BlockedStep):
         label_by(chain, chain, rng, law)
         sweep(chain, rng, law, self.options["n_pairs"], self.options["n_redrawn"])
         cluster_weights(law, family, chain.clusters.counts, chain.statistics())
+
+    def _check_resolution(self, family):
+        """Check that doubles resolve clusters among the least and largest values of the columns."""
+        families = unfolded(family)
+        for name, one, part in zip(self._mixtures, families, self._parts, strict=True):
+            check_resolution(one, part(self._rows.extremes), f"data of {name!r}")
 
     def setup_chain(self, rng, tune, draws):
         if not clusters_are_kept.get():
@@ -249,6 +255,7 @@ class ChunkedSampler(BlockedStep):
             chain.restore(self._restored)
             self._restored = None
         elif self._n_draws == 0:
+            self._check_resolution(family)
             start(chain, self.rng, measure, self.options["n_pairs"])
         chain.begin_sweep(self.rng)
         law, log_u, u_term = draw_law(self.rng, measure, chain)

@@ -54,11 +54,12 @@ def test_density_and_gradient_are_those_of_items(family):
     assert np.allclose(*scores, rtol=1e-8)
 
 
-def sampled(rows, family, measure, draws, **kwargs):
+def sampled(rows, family, measure, draws, n_pairs=10, n_redrawn=2, **kwargs):
     with pm.Model():
         z = nrm.Partition("z", measure, rows=rows)
         nrm.Mixture("x", z, family, observed=rows)
-        return nrm.sample(draws, tune=0, chains=2, quiet=True, chunked_sampler={"n_redrawn": 2}, **kwargs)
+        options = {"chunked_sampler": {"n_pairs": n_pairs, "n_redrawn": n_redrawn}, **kwargs}
+        return nrm.sample(draws, tune=0, chains=2, quiet=True, **options)
 
 
 def test_law_of_partitions():
@@ -111,13 +112,15 @@ def test_draws_do_not_depend_on_blocks_or_threads(block_rows, n_threads):
     assert (results[0]["clusters"]["size"].sum("cluster") == 700).all()
 
 
-def test_statistics_of_clusters_give_their_means():
+def test_labels_alone_and_values_that_doubles_do_not_resolve():
     X = np.concatenate([np.full(30, -1e6), np.full(50, 1e6)])[:, None] + np.random.default_rng(1).normal(size=(80, 1))
-    idata = sampled(
-        nrm.Chunks(X, block_rows=33), nrm.NormalGamma(0.0, 1e-8, 2.0, 1.0), MEASURES["ngg"], 10, random_seed=1
-    )
+    rows, measure = nrm.Chunks(X, block_rows=33), MEASURES["ngg"]
+    idata = sampled(rows, nrm.NormalGamma(0.0, 1e-8, 2.0, 1.0), measure, 10, n_pairs=0, n_redrawn=0, random_seed=1)
     clusters = idata["clusters"].isel(chain=0, draw=-1)
     assert sorted(clusters["size"].values.tolist())[-2:] == [30, 50]
+    assert (idata.sample_stats["n_splits"] == 0).all()
+    with pytest.raises(ValueError, match="data of 'x': item .* doubles resolve at most"):
+        sampled(rows, nrm.NormalGamma(0.0, 1e-8, 2.0, 1e-12), measure, 1, random_seed=1)
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,8 @@ class Chunks(Columns):
         Their names, those of the table or numbers.
     followed : ndarray of int, shape (n_followed,)
         Row numbers of the followed rows, in increasing order.
+    extremes : ndarray, shape (2, d)
+        Least and largest value of each column.
     followed_values : DataFrame, shape (n_followed, d)
         These rows, with their numbers as the index.
 
@@ -132,7 +134,7 @@ class Chunks(Columns):
             self.engine = Engine(blocks, usable_cores() if n_threads is None else n_threads)
         else:
             self.engine = ClusterEngine(client, [block.unread() for block in blocks], source.reads)
-        self._low, self._high = self._ranges()
+        self._low, self._high = self.extremes = self._ranges()
         rng = np.random.default_rng(seed)
         n_sampled = min(self.n, max(n_sampled, n_followed))
         chosen = rng.choice(self.n, n_sampled, replace=False)
@@ -172,7 +174,7 @@ class Chunks(Columns):
         empty = ~np.isfinite(low)
         if empty.any():
             raise ValueError(f"column {self.columns[int(empty.argmax())]!r} of X has no values: all are NaN")
-        return low, high
+        return np.stack([low, high])
 
     def measured_columns(self, family, places):
         """Return :class:`Measured` for some columns, by two passes over all rows."""

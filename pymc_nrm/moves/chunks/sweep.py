@@ -38,10 +38,11 @@ def sweep(chain, rng, law, n_pairs, n_redrawn):
     It leaves the target given u invariant, and is irreducible.
     """
     relabel_all(chain, rng, law)
-    n_splits, n_merges = split_and_merge(chain, rng, law, n_pairs)
-    n_more_splits, n_more_merges = split_and_merge_by_moments(chain, rng, law, n_pairs)
-    n_moved = redraw_rows(chain, rng, law, n_redrawn) if n_redrawn else 0
-    return n_splits + n_more_splits, n_merges + n_more_merges, n_moved
+    n_splits = n_merges = 0
+    for move in (split_and_merge, split_and_merge_by_moments) if n_pairs else ():
+        split, merged = move(chain, rng, law, n_pairs)
+        n_splits, n_merges = n_splits + split, n_merges + merged
+    return n_splits, n_merges, redraw_rows(chain, rng, law, n_redrawn) if n_redrawn else 0
 
 
 def start(chain, rng, measure, n_pairs):
