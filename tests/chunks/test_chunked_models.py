@@ -112,13 +112,15 @@ def test_draws_do_not_depend_on_blocks_or_threads(block_rows, n_threads):
     assert (results[0]["clusters"]["size"].sum("cluster") == 700).all()
 
 
-def test_labels_alone_and_values_that_doubles_do_not_resolve():
+def test_fewer_moves_and_values_that_doubles_do_not_resolve():
     X = np.concatenate([np.full(30, -1e6), np.full(50, 1e6)])[:, None] + np.random.default_rng(1).normal(size=(80, 1))
     rows, measure = nrm.Chunks(X, block_rows=33), MEASURES["ngg"]
-    idata = sampled(rows, nrm.NormalGamma(0.0, 1e-8, 2.0, 1.0), measure, 10, n_pairs=0, n_redrawn=0, random_seed=1)
+    idata = sampled(rows, nrm.NormalGamma(0.0, 1e-8, 2.0, 1.0), measure, 10, n_redrawn=0, random_seed=1)
     clusters = idata["clusters"].isel(chain=0, draw=-1)
     assert sorted(clusters["size"].values.tolist())[-2:] == [30, 50]
-    assert (idata.sample_stats["n_splits"] == 0).all()
+    assert (idata.sample_stats["n_moved"] == 0).all()
+    alone = sampled(rows, nrm.NormalGamma(0.0, 1e-8, 2.0, 1.0), measure, 2, n_pairs=0, n_redrawn=0, random_seed=1)
+    assert (alone.sample_stats["n_splits"] == 0).all()
     with pytest.raises(ValueError, match="data of 'x': item .* doubles resolve at most"):
         sampled(rows, nrm.NormalGamma(0.0, 1e-8, 2.0, 1e-12), measure, 1, random_seed=1)
 
