@@ -81,7 +81,7 @@ def conditional_quantiles(
     ...     y = nrm.Mixture("y", z, line, observed=2.0 * x)
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0]]])})
     >>> curves = nrm.conditional_quantiles(posterior, model, {"w": [0.5, 1.5]}, [0.5])
-    >>> curves["quantile"].round(2).values.tolist()
+    >>> curves["quantile"].round(1).values.tolist()
     [[[[1.0], [3.0]]]]
     """
     model = checked_model(model)

@@ -112,7 +112,7 @@ def test_a_campaign_has_as_many_examples_as_asked_for():
     batches = batches_of(10_000, seed=1, kinds=tuple(KINDS))
     assert 10_000 <= sum(count for _, _, count in batches) < 10_000 + len(KINDS)
     assert {kind for kind, _, _ in batches} == set(KINDS)
-    assert len(ALL) == 6
+    assert len(ALL) == 7
 
 
 @pytest.mark.parametrize("kind", KINDS)
