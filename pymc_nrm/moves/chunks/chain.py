@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_nrm.families.features import features
 from pymc_nrm.moves.chunks.blocks import no_changes
 from pymc_nrm.moves.chunks.exact_sums import quanta_of
 from pymc_nrm.moves.chunks.passes import gather_rows, largest_statistics, read_labels, sum_clusters
@@ -36,6 +37,8 @@ class Chain:
         self.quanta = measured_quanta(engine, preparation) if quanta is None else quanta
         self.sample_values = engine.run(gather_rows, (no_changes(1), sample, n_columns))[1]
         self.sample_data = preparation(self.sample_values)
+        # Where the rows of the sample are, for proposals that look at near rows.
+        self.points = features(self.sample_data, np.random.default_rng(0))
         self.reset()
 
     def reset(self):

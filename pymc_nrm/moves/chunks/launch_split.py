@@ -20,7 +20,7 @@ from pymc_nrm.families.components import add_component_densities, component_pane
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.moves.chunks.scan import Parts, divide, scan
+from pymc_nrm.moves.chunks.scan import Parts, divide, nearest, scan
 
 __all__ = ["N_STEPS", "split_and_merge"]
 
@@ -70,11 +70,14 @@ def launch(rng, law, family, data, labels, first, second, anchors, n_steps, para
             write_component(family, parameters[half], panel, half)
 
 
-def disjoint_pairs(rng, labels, n_pairs):
+def disjoint_pairs(rng, points, labels, n_pairs):
     """Anchors (m, 2), places in the sample, and their clusters (m, 2); the second is -1 if it is the first."""
     anchors, clusters, taken = [], [], set()
     for _ in range(n_pairs):
-        pair = rng.choice(len(labels), 2, replace=False)
+        # Near rows more often than distant ones, from the data alone: most pairs of the latter are in two clusters.
+        pivot, n_near = int(rng.integers(len(labels))), int(1.0 + len(labels) ** rng.random())
+        near = nearest(points, pivot, n_near)
+        pair = rng.permutation(np.array([pivot, rng.choice(near[near != pivot])]))
         first, second = int(labels[pair[0]]), int(labels[pair[1]])
         if not taken & {first, second}:
             taken |= {first, second}
@@ -91,7 +94,7 @@ def split_and_merge(chain, rng, law, n_pairs):
     labels, (counts, sums) = chain.sample_labels(), chain.clusters
     if len(labels) < 2:
         return 0, 0
-    anchors, clusters = disjoint_pairs(rng, labels, n_pairs)
+    anchors, clusters = disjoint_pairs(rng, chain.points, labels, n_pairs)
     log_uniforms = -rng.standard_exponential(len(anchors))
     apart = clusters[:, 1] >= 0
     whole_counts, whole_sums = counts[clusters[:, 0]], sums[clusters[:, 0]]

@@ -22,14 +22,13 @@ import numpy as np
 
 from pymc_nrm.families.base import statistics_size
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, log_parameter_density, parameters_size
-from pymc_nrm.families.features import features
 from pymc_nrm.families.moment_split import join_parameters, split_parameters
 from pymc_nrm.families.needs import MOMENT_SPLIT
 from pymc_nrm.families.product import unfolded
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import copy_row, draw_log_gamma, log_rising_factorial, log_sum_exp
-from pymc_nrm.moves.chunks.scan import Parts, divide, scan
+from pymc_nrm.moves.chunks.scan import Parts, divide, nearest, scan
 
 __all__ = ["split_and_merge_by_moments"]
 
@@ -103,9 +102,7 @@ def draw_probes(rng, points):
     """Some of the nearest rows of a row, of random numbers, from the data alone."""
     n = len(points)
     pivot, n_near, n_probes = int(rng.integers(n)), *(2 + np.sort(n ** rng.random(2) - 1.0)[::-1]).astype(int)
-    distances = ((points - points[pivot]) ** 2).sum(axis=1)
-    near = np.argpartition(distances, min(n_near, n) - 1)[:n_near]
-    return rng.choice(near, min(n_probes, n), replace=False, shuffle=False)
+    return rng.choice(nearest(points, pivot, n_near), min(n_probes, n), replace=False, shuffle=False)
 
 
 def disjoint_sets(rng, points, labels, n_sets):
@@ -134,8 +131,7 @@ def split_and_merge_by_moments(chain, rng, law, n_sets):
     labels, (counts, sums), family = chain.sample_labels(), chain.clusters, chain.preparation.family
     if len(labels) < 2 or any(lacking(type(one), MOMENT_SPLIT) for one in unfolded(family)):
         return 0, 0
-    points = features(chain.sample_data, np.random.default_rng(0))
-    probes, clusters, n_parts = disjoint_sets(rng, points, labels, n_sets)
+    probes, clusters, n_parts = disjoint_sets(rng, chain.points, labels, n_sets)
     if not probes:
         return 0, 0
     log_uniforms, apart = -rng.standard_exponential(len(probes)), clusters[:, 1] >= 0

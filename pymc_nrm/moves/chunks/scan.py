@@ -19,7 +19,7 @@ from pymc_nrm.moves.chunks.exact_sums import (
 )
 from pymc_nrm.moves.chunks.passes import check_bounds
 
-__all__ = ["Parts", "divide", "scan", "scan_parts"]
+__all__ = ["Parts", "divide", "nearest", "scan", "scan_parts"]
 
 
 class Parts(NamedTuple):
@@ -135,6 +135,12 @@ def scan(chain, parts, asked):
     message = (chain.take_changes(), preparation, quanta, parts, n_clusters, call, digits, asked)
     counts, sums, words, sides = chain.engine.run(scan_parts, message)
     return counts, sums, logarithm_value(words, digits), sides
+
+
+def nearest(points, row, n_near):
+    """Rows that are nearest to one of them, itself included, in no order. Shapes: ``points`` (n, d)."""
+    distances = ((points - points[row]) ** 2).sum(axis=1)
+    return np.argpartition(distances, min(n_near, len(points)) - 1)[:n_near]
 
 
 def divide(chain, clusters, split, merged, new_counts, new_sums):
