@@ -72,6 +72,28 @@ class PartitionParts:
         return self._measure(hyperparameters), tuple(self._families), tuple(self._data)
 
 
+class ChunkedParts:
+    """The same part for a partition of rows in chunks, whose data are not in the model.
+
+    ``data`` has one prepared row of each mixture, which says what form and centre the data have.
+    """
+
+    def __init__(self, partition, mixtures, evaluate):
+        families, rows = [family_of(rv) for rv in mixtures], partition.owner.op.kind.rows
+        self._prior, self._classes = partition.owner.op.kernel_prior, [type(family) for family in families]
+        self.data = tuple(rv.owner.op.measured.preparation(rows.sample_values[:1]) for rv in mixtures)
+        parts = [list(partition.owner.op.prior_inputs(partition.owner)), *map(list, families)]
+        self._ends = np.cumsum([len(part) for part in parts])
+        self.values = evaluate([one for part in parts for one in part])
+
+    def at(self, given):
+        """Return measure and localised families."""
+        values, starts = self.values(given), [0, *self._ends[:-1]]
+        prior, *fields = [values[first:end] for first, end in zip(starts, self._ends, strict=True)]
+        families = map(kernel_family, self._classes, fields)
+        return self._prior(prior), tuple(map(localise, families, self.data))
+
+
 def joint_family(families):
     """Combine the families of all mixtures of a partition: several into a ``Product``, none into ``NoData``."""
     return product(families) if families else NoData(0.0)

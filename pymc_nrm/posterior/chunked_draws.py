@@ -1,14 +1,15 @@
 """The draws of a partition of rows in chunks: sizes and statistics of clusters, and labels of the followed rows."""
 
+from functools import partial
+
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.families.base import cache_size, localise, log_predictive, refresh_cache
+from pymc_nrm.families.base import cache_size, log_predictive, refresh_cache
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.models.constants import kernel_family
 from pymc_nrm.models.dependents import mixtures_of
-from pymc_nrm.models.parts import joint_data, joint_family
-from pymc_nrm.models.rvs import family_of, kind_of
+from pymc_nrm.models.parts import ChunkedParts, joint_data, joint_family
+from pymc_nrm.models.rvs import kind_of
 from pymc_nrm.models.values import Values
 from pymc_nrm.partitions.prediction_rule import log_prediction_rule
 from pymc_nrm.posterior.draws import Draw, Draws
@@ -34,14 +35,8 @@ class ChunkedDraws(Draws):
         [self.item_dim] = self.dims
         self.n_items = self.n_old_items = self.posterior.sizes[self.item_dim]
         self._check_rows()
-        op, families = rv.owner.op, [family_of(mixture) for mixture in mixtures]
-        self._read_prior, self._family_classes = op.kernel_prior, [type(family) for family in families]
-        measured = [mixture.owner.op.measured.preparation for mixture in mixtures]
-        self._data = tuple(preparation(self.kind.rows.sample_values[:1]) for preparation in measured)
-        parts = [list(op.prior_inputs(rv.owner)), *map(list, families)]
-        self._ends = np.cumsum([len(part) for part in parts])
-        self._values = Values.at_draws(model, [one for part in parts for one in part])
-        self._dtypes = {variable.name: variable.dtype for variable in self._values.inputs}
+        self._parts = ChunkedParts(rv, mixtures, partial(Values.at_draws, model))
+        self._dtypes = {variable.name: variable.dtype for variable in self._parts.values.inputs}
         self._draws = {name: stacked(self.posterior, name) for name in self._dtypes}
         clusters = idata["clusters"].to_dataset()
         self._sizes = stacked(clusters, "size")
@@ -61,19 +56,12 @@ class ChunkedDraws(Draws):
 
     def at(self, places):
         """Iterate over the draws at some places."""
-        starts = [0, *self._ends[:-1]]
         for s in places:
-            values = self._values(
-                {name: np.asarray(self._draws[name][s], dtype) for name, dtype in self._dtypes.items()}
-            )
-            prior, *fields = [values[first:end] for first, end in zip(starts, self._ends, strict=True)]
-            families = [kernel_family(one, each) for one, each in zip(self._family_classes, fields, strict=True)]
+            given = {name: np.asarray(self._draws[name][s], dtype) for name, dtype in self._dtypes.items()}
+            prior, families = self._parts.at(given)
             n_clusters = int(np.count_nonzero(self._sizes[s]))
             value = np.array(self._sizes[s, :n_clusters]), [np.array(one[s, :n_clusters]) for one in self._statistics]
-            labels = np.asarray(self._labels[s], dtype=np.int64)
-            yield Draw(
-                s, value, labels, self._read_prior(prior), tuple(map(localise, families, self._data)), self._data
-            )
+            yield Draw(s, value, np.asarray(self._labels[s], dtype=np.int64), prior, families, self._parts.data)
 
     def log_join(self, draw, n_new):
         return log_prediction_rule(draw.prior, draw.value[0])[None]

@@ -1,6 +1,7 @@
 """The step that samples a partition of rows in chunks."""
 
 import contextvars
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,15 @@ from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.common.marks import partition_number
 from pymc_nrm.common.progress import elapsed, end_elapsed
 from pymc_nrm.common.pymc_internals import Competence, dataclass_state
-from pymc_nrm.families.base import check_resolution, localise
+from pymc_nrm.families.base import check_resolution
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size
 from pymc_nrm.families.needs import COMPONENT_PANEL, PREDICTIVE, check_needs
-from pymc_nrm.families.product import product, unfolded
+from pymc_nrm.families.product import product
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.measures.base import weights
 from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
-from pymc_nrm.models.constants import kernel_family
 from pymc_nrm.models.dependents import mixtures_of
+from pymc_nrm.models.parts import ChunkedParts
 from pymc_nrm.models.rvs import checked_model, kind_of, names_in_chunks
 from pymc_nrm.models.values import Values
 from pymc_nrm.moves.chunks.blocks import Block, Preparations
@@ -149,15 +150,11 @@ class ChunkedSampler(BlockedStep):
         family_classes = [rv.owner.op.family_class for rv in mixtures]
         for family_class in family_classes:
             check_needs(family_class, self.needs, type(self).__name__)
-        families = [rv.owner.op.family(rv.owner) for rv in mixtures]
-        op, self._rows = partition.owner.op, kind_of(partition).rows
-        self._read_measure, self._family_classes = op.kernel_prior, family_classes
-        parts = [list(op.prior_inputs(partition.owner)), *map(list, families)]
-        self._ends = np.cumsum([len(part) for part in parts])
-        self._values = Values.at_points(model, [one for part in parts for one in part], compile_kwargs)
+        self._rows = kind_of(partition).rows
+        evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
+        self._laws = ChunkedParts(partition, mixtures, evaluate)
         measured = [rv.owner.op.measured for rv in mixtures]
         self._parts = tuple(one.preparation for one in measured)
-        self._origins = [part(self._rows.sample_values[:1]) for part in self._parts]
         self._widths = np.cumsum([len(one.sums) for one in measured])[:-1]
         self._quanta = Quanta(*map(np.concatenate, zip(*(one.quanta for one in measured), strict=True)))
         self._followed = np.searchsorted(self._rows.sample, self._rows.followed)
@@ -189,21 +186,13 @@ class ChunkedSampler(BlockedStep):
     _progressbar_config = PartitionStep._progressbar_config
     _make_progressbar_update_functions = PartitionStep._make_progressbar_update_functions
 
-    def _laws(self, point):
-        """Measure and joint family at a point, as kernels read them."""
-        values = self._values(point)
-        starts = [0, *self._ends[:-1]]
-        measure, *families = [values[first:end] for first, end in zip(starts, self._ends, strict=True)]
-        families = [kernel_family(one, fields) for one, fields in zip(self._family_classes, families, strict=True)]
-        return self._read_measure(measure), product(map(localise, families, self._origins))
-
     def _chain_of(self, engine, family, sample):
         return Chain(engine, Preparations(family, self._parts), self._rows.d, sample, self._quanta)
 
     def _compile(self, point):
         """Compile all kernels, by a chain on eight sampled rows; check that the measure is of Gibbs type."""
-        measure, family = self._laws(point)
-        rng = np.random.default_rng(0)
+        measure, families = self._laws.at(point)
+        family, rng = product(families), np.random.default_rng(0)
         if not largest_deviation(weights(measure, min(self._rows.n, 1000), 0.0)) < _LARGEST_DEVIATION:
             raise NotImplementedError(
                 f"{type(measure).__name__} does not weigh clusters by their size minus a constant, as priors of Gibbs "
@@ -217,9 +206,8 @@ class ChunkedSampler(BlockedStep):
         sweep(chain, rng, law, self.options["n_pairs"], self.options["n_redrawn"])
         cluster_weights(law, family, chain.clusters.counts, chain.statistics())
 
-    def _check_resolution(self, family):
+    def _check_resolution(self, families):
         """Check that doubles resolve clusters among the least and largest values of the columns."""
-        families = unfolded(family)
         for name, one, part in zip(self._mixtures, families, self._parts, strict=True):
             check_resolution(one, part(self._rows.extremes), f"data of {name!r}")
 
@@ -230,7 +218,7 @@ class ChunkedSampler(BlockedStep):
                 "and return_inferencedata; pm.sample would keep the sizes of clusters alone"
             )
         super().setup_chain(rng, tune, draws)
-        self._values.refresh()
+        self._laws.values.refresh()
         self._n_draws, self._restored = 0, None
 
     @property
@@ -246,7 +234,8 @@ class ChunkedSampler(BlockedStep):
         self._n_draws, self._restored = 0, labels
 
     def step(self, point):
-        measure, family = self._laws(point)
+        measure, families = self._laws.at(point)
+        family = product(families)
         if self._chain is None:
             self._chain = self._chain_of(self._rows.engine, family, self._rows.sample)
         chain = self._chain
@@ -255,7 +244,7 @@ class ChunkedSampler(BlockedStep):
             chain.restore(self._restored)
             self._restored = None
         elif self._n_draws == 0:
-            self._check_resolution(family)
+            self._check_resolution(families)
             start(chain, self.rng, measure, self.options["n_pairs"])
         chain.begin_sweep(self.rng)
         law, log_u, u_term = draw_law(self.rng, measure, chain)

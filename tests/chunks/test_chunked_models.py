@@ -54,6 +54,12 @@ def test_density_and_gradient_are_those_of_items(family):
     assert np.allclose(*scores, rtol=1e-8)
 
 
+def in_four_places():
+    """Values of 700 rows, shape (700, 1)."""
+    rng = np.random.default_rng(3)
+    return rng.normal(size=(700, 1)) + 5.0 * rng.integers(0, 4, size=(700, 1))
+
+
 def sampled(rows, family, measure, draws, n_pairs=10, n_redrawn=2, **kwargs):
     with pm.Model():
         z = nrm.Partition("z", measure, rows=rows)
@@ -98,8 +104,7 @@ def test_law_of_two_mixtures():
 
 @pytest.mark.parametrize(("block_rows", "n_threads"), [(100, 1), (37, 2)])
 def test_draws_do_not_depend_on_blocks_or_threads(block_rows, n_threads):
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(700, 1)) + 5.0 * rng.integers(0, 4, size=(700, 1))
+    X = in_four_places()
     family = nrm.NormalGamma.from_data(X)
     options = {"n_followed": 50, "n_sampled": 150}
     results = [
@@ -218,8 +223,7 @@ def test_all_rows_get_the_probabilities_of_their_clusters(tmp_path):
 
 def test_partitions_and_files_give_the_same_draws(tmp_path):
     dask_array, zarr = pytest.importorskip("dask.array"), pytest.importorskip("zarr")
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(700, 1)) + 5.0 * rng.integers(0, 4, size=(700, 1))
+    X = in_four_places()
     stored = zarr.create_array(store=tmp_path / "x.zarr", shape=X.shape, chunks=(100, 1), dtype="f8")
     stored[:] = X
     mapped = np.memmap(tmp_path / "x.raw", "f8", "w+", shape=X.shape)
@@ -237,8 +241,7 @@ def test_partitions_and_files_give_the_same_draws(tmp_path):
 def test_a_cluster_gives_the_same_draws(monkeypatch):
     monkeypatch.setattr(engine, "_PASSES_BETWEEN_RESTARTS", 7)
     distributed, dask_array = pytest.importorskip("distributed"), pytest.importorskip("dask.array")
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(700, 1)) + 5.0 * rng.integers(0, 4, size=(700, 1))
+    X = in_four_places()
     options, family = {"n_followed": 50, "n_sampled": 150}, nrm.NormalGamma.from_data(X)
     here = sampled(nrm.Chunks(X, **options), family, MEASURES["ngg"], 5, random_seed=5)
     arguments = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
@@ -257,8 +260,7 @@ def test_a_cluster_gives_the_same_draws(monkeypatch):
 @SLOW
 def test_a_killed_worker_changes_no_draw():
     distributed, dask_array = pytest.importorskip("distributed"), pytest.importorskip("dask.array")
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(700, 1)) + 5.0 * rng.integers(0, 4, size=(700, 1))
+    X = in_four_places()
     options, family = {"n_followed": 50, "n_sampled": 150}, nrm.NormalGamma.from_data(X)
     here = sampled(nrm.Chunks(X, **options), family, MEASURES["ngg"], 8, random_seed=5)
     arguments = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
@@ -293,8 +295,7 @@ def test_the_recipe_takes_rows_in_chunks():
 
 
 def test_a_run_that_was_stopped_goes_on_with_the_same_draws(tmp_path):
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(700, 1)) + 5.0 * rng.integers(0, 4, size=(700, 1))
+    X = in_four_places()
 
     def model_of(block_rows):
         with pm.Model() as model:

@@ -39,13 +39,16 @@ class Chain:
         self.sample_data = preparation(self.sample_values)
         # Where the rows of the sample are, for proposals that look at near rows.
         self.points = features(self.sample_data, np.random.default_rng(0))
+        self._whole = None
         self.reset()
 
     def reset(self):
         """Put all rows into one cluster."""
         self.engine.reset()
         self.changes = no_changes(1)
-        self.clusters = Clusters(*self.engine.run(sum_clusters, (self.changes, self.preparation, self.quanta, 1)))
+        if self._whole is None:
+            self._whole = Clusters(*self.engine.run(sum_clusters, (self.changes, self.preparation, self.quanta, 1)))
+        self.clusters = self._whole
         self._sample_labels = np.zeros(len(self.sample), dtype=np.int64)
         self.seed, self.call = np.uint64(0), 0
 

@@ -134,7 +134,7 @@ class Chunks(Columns):
             self.engine = Engine(blocks, usable_cores() if n_threads is None else n_threads)
         else:
             self.engine = ClusterEngine(client, [block.unread() for block in blocks], source.reads)
-        self._low, self._high = self.extremes = self._ranges()
+        self.extremes = self._ranges()
         rng = np.random.default_rng(seed)
         n_sampled = min(self.n, max(n_sampled, n_followed))
         chosen = rng.choice(self.n, n_sampled, replace=False)
@@ -142,7 +142,7 @@ class Chunks(Columns):
         self.sample, self.followed = np.sort(chosen), np.sort(chosen[:n_followed])
         self.sample_values = self.engine.run(gather_rows, (no_changes(1), self.sample, self.d))[1]
         about = f"{self.n} {self.columns} {max_clusters} {n_followed} {seed}".encode()
-        arrays = self._low.tobytes() + self._high.tobytes() + self.sample_values.tobytes()
+        arrays = self.extremes.tobytes() + self.sample_values.tobytes()
         self.key = hashlib.sha256(about + arrays).hexdigest()
 
     def __repr__(self) -> str:
@@ -181,9 +181,9 @@ class Chunks(Columns):
         values, places = self.sample_values[:, places], np.array(places)
         center = grid = None
         if isinstance(prepare_data(family, values), Centred):
-            low, high = self._low[places], self._high[places]
-            center = center_near(np.nanmedian(values, axis=0), np.maximum(np.abs(low), np.abs(high)))
-            grid = grid_of(self.n, np.maximum(np.abs(low - center), np.abs(high - center)))
+            extremes = self.extremes[:, places]
+            center = center_near(np.nanmedian(values, axis=0), np.abs(extremes).max(axis=0))
+            grid = grid_of(self.n, np.abs(extremes - center).max(axis=0))
         preparation = Preparation(family, center, grid, places)
         self.engine.reset()
         quanta = measured_quanta(self.engine, preparation)
