@@ -1,5 +1,6 @@
 """Settings for all tests."""
 
+import functools
 import pathlib
 
 import numpy as np
@@ -86,6 +87,7 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: rank.get(item.get_closest_marker("xdist_group").args[0], len(rank)))
 
 
+@functools.cache
 def group_of(path):
     """Name of the group of a file: a row of ``GROUPS``, or its own."""
     for name, places in GROUPS.items():

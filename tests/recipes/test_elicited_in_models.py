@@ -9,7 +9,11 @@ import pymc_nrm as nrm
 
 N = 20
 X = np.random.default_rng(1).normal(size=(N, 2))
-PRIOR = nrm.elicit(nrm.DirichletProcess, N, 4, sd=2, hyperprior="alpha")
+
+
+@pytest.fixture(scope="module")
+def prior():
+    return nrm.elicit(nrm.DirichletProcess, N, 4, sd=2, hyperprior="alpha")
 
 
 def in_a_model(measure):
@@ -33,15 +37,15 @@ BUILDS = {
 
 
 @pytest.mark.parametrize("name", BUILDS)
-def test_elicited_priors_stand_for_measures(name):
-    model = BUILDS[name](PRIOR)
+def test_elicited_priors_stand_for_measures(name, prior):
+    model = BUILDS[name](prior)
     alpha = model["alpha"]
     assert model.free_RVs[:2] == [alpha, model["z"]]
     np.testing.assert_allclose(
-        [value.eval() for value in alpha.owner.inputs[2:]], [PRIOR.hyperprior[0], 1 / PRIOR.hyperprior[1]]
+        [value.eval() for value in alpha.owner.inputs[2:]], [prior.hyperprior[0], 1 / prior.hyperprior[1]]
     )
     # The same prior serves another model.
-    BUILDS[name](PRIOR)
+    BUILDS[name](prior)
     fixed = BUILDS[name](nrm.elicit(nrm.DirichletProcess, N, 4))
     assert "alpha" not in fixed.named_vars
 
@@ -52,14 +56,14 @@ def test_classes_of_measures_are_refused(name):
         BUILDS[name](nrm.DirichletProcess)
 
 
-def test_elicited_priors_in_the_plot_of_the_number_of_clusters():
+def test_elicited_priors_in_the_plot_of_the_number_of_clusters(prior):
     from pymc_nrm.plots.n_clusters import prior_probabilities
 
-    shown = prior_probabilities(PRIOR, "z", N)
+    shown = prior_probabilities(prior, "z", N)
     assert shown.shape == (N,)
     assert shown @ np.arange(1, N + 1) == pytest.approx(4)
     with pytest.raises(ValueError, match="prior must be elicited for the 30 items"):
-        prior_probabilities(PRIOR, "z", 30)
+        prior_probabilities(prior, "z", 30)
 
 
 @pytest.mark.parametrize("arguments", [(), (pm.Model(),)])

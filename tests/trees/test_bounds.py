@@ -185,17 +185,17 @@ def test_potentials_of_many_thousands(rng):
 @pytest.mark.parametrize(
     "tree, options, error, message",
     [
-        ("tree", {}, TypeError, "Dendrogram or a Tree"),
-        (build_tree([[0, 1]]), {}, ValueError, "2 leaves"),
-        (build_tree([[0, 1], [2, 3]]), {"start": 5}, ValueError, "start"),
-        (build_tree([[0, 1], [2, 3]]), {"start": 1.0}, ValueError, "start"),
-        (build_tree([[0, 1], [2, 3]]), {"u": -1.0}, ValueError, "u must be"),
-        (build_tree([[0, 1], [2, 3]])._replace(parent=np.zeros(5, dtype=int)), {}, ValueError, "root"),
+        (lambda: "tree", {}, TypeError, "Dendrogram or a Tree"),
+        (lambda: build_tree([[0, 1]]), {}, ValueError, "2 leaves"),
+        (lambda: build_tree([[0, 1], [2, 3]]), {"start": 5}, ValueError, "start"),
+        (lambda: build_tree([[0, 1], [2, 3]]), {"start": 1.0}, ValueError, "start"),
+        (lambda: build_tree([[0, 1], [2, 3]]), {"u": -1.0}, ValueError, "u must be"),
+        (lambda: build_tree([[0, 1], [2, 3]])._replace(parent=np.zeros(5, dtype=int)), {}, ValueError, "root"),
     ],
 )
 def test_bad_arguments(tree, options, error, message):
     with pytest.raises(error, match=message):
-        alternative_trees(tree, [[0.0], [1.0], [1.0]], GAUSS, DirichletProcess(1.0), **options)
+        alternative_trees(tree(), [[0.0], [1.0], [1.0]], GAUSS, DirichletProcess(1.0), **options)
 
 
 def test_too_many_items():

@@ -107,15 +107,15 @@ def test_several_data_sets_and_sparse_counts(rng):
 @pytest.mark.parametrize(
     "tree, family, X_new, error, message",
     [
-        ("tree", GAUSS, [0.0], TypeError, "Dendrogram or a Tree"),
-        (build_tree([[0, 1], [2, 3]]), GAUSS, [0.0], ValueError, "3 leaves"),
-        (build_tree([[0, 1]]), GAUSS, [[0.0, 1.0]], ValueError, "1 features"),
-        (build_tree([[0, 1]]), GAUSS, [np.inf], ValueError, "infinite"),
+        (lambda: "tree", GAUSS, [0.0], TypeError, "Dendrogram or a Tree"),
+        (lambda: build_tree([[0, 1], [2, 3]]), GAUSS, [0.0], ValueError, "3 leaves"),
+        (lambda: build_tree([[0, 1]]), GAUSS, [[0.0, 1.0]], ValueError, "1 features"),
+        (lambda: build_tree([[0, 1]]), GAUSS, [np.inf], ValueError, "infinite"),
     ],
 )
 def test_bad_arguments(tree, family, X_new, error, message):
     with pytest.raises(error, match=message):
-        predictive_log_density(tree, [0.0, 1.0], X_new, family, DirichletProcess(1.0))
+        predictive_log_density(tree(), [0.0, 1.0], X_new, family, DirichletProcess(1.0))
 
 
 def test_list_of_new_items():
