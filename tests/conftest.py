@@ -68,7 +68,7 @@ GROUPS = {
 
 # Compiling a function of PyTensor with numba takes seconds, and most tests call it a few times.  The quick set runs
 # such functions in Python, except in tests with the fixture ``compiled``; all other runs do as users do.
-INTERPRETED = Mode(linker="py", optimizer="fast_compile")
+INTERPRETED = Mode(linker="py", optimizer="fast_run").excluding("fusion")
 COMPILED = pytensor.config.mode
 
 
@@ -78,13 +78,30 @@ def pytest_configure(config):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Put every test into the group of its family, folder or file, for ``--dist loadgroup``."""
+def pytest_collection_modifyitems(config, items):
+    """Mark rows as slow, and put every test into the group of its family, folder or file, for ``--dist loadgroup``."""
+    mark_slow_rows(config, items)
     rank = {name: k for k, name in enumerate(GROUPS)}
     for item in items:
         if not any(item.iter_markers("xdist_group")):
             item.add_marker(pytest.mark.xdist_group(group_of(item.path)))
     items.sort(key=lambda item: rank.get(item.get_closest_marker("xdist_group").args[0], len(rank)))
+
+
+def mark_slow_rows(config, items):
+    """Make all rows of a test slow but those that its mark ``quick`` names."""
+    missing = {}
+    for item in items:
+        if mark := item.get_closest_marker("quick"):
+            rows = missing.setdefault((item.path, item.originalname), set(mark.args))
+            if item.callspec.id in mark.args:
+                rows.discard(item.callspec.id)
+            else:
+                item.add_marker(pytest.mark.slow)
+    if not any("::" in argument for argument in config.args):
+        for (path, name), rows in missing.items():
+            if rows:
+                raise pytest.UsageError(f"{path.name}: {name} has no rows {sorted(rows)}")
 
 
 @functools.cache

@@ -82,6 +82,7 @@ def test_forward_draws_have_this_law(kind, density):
     assert np.abs(scores).max() < largest_z((1, len(draws)), len(scores))
 
 
+@pytest.mark.quick("ordered")
 @pytest.mark.parametrize("kind", KINDS)
 def test_python_draws_what_numba_draws(kind):
     variable = KINDS[kind][0]()

@@ -49,6 +49,7 @@ CASES = [
 ]
 
 
+@pytest.mark.quick("all-ngg-gamma")
 @pytest.mark.parametrize(("move", "measure", "family"), CASES)
 def test_law_of_partitions(move, measure, family):
     chain = make_chain(*FAMILIES[family], n_chunks=2)
@@ -70,6 +71,7 @@ def flows_from_exact_draws(move, measure, family, n_steps):
     return flows, partitions, probabilities
 
 
+@pytest.mark.quick("some_moments-ngg-gamma-6000")
 @pytest.mark.parametrize(
     ("move", "measure", "family", "n_steps"),
     [

@@ -68,6 +68,7 @@ def sampled(rows, family, measure, draws, n_pairs=10, n_redrawn=2, **kwargs):
         return nrm.sample(draws, tune=0, chains=2, quiet=True, **options)
 
 
+@pytest.mark.slow
 def test_law_of_partitions():
     family, X = FAMILIES["gamma"]
     idata = sampled(nrm.Chunks(X, block_rows=2), family, MEASURES["ngg"], 4000, random_seed=1)
@@ -238,6 +239,7 @@ def test_partitions_and_files_give_the_same_draws(tmp_path):
         assert np.array_equal(results[0]["clusters"]["x"], result["clusters"]["x"])
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_draws(monkeypatch):
     monkeypatch.setattr(engine, "_PASSES_BETWEEN_RESTARTS", 7)
     distributed, dask_array = pytest.importorskip("distributed"), pytest.importorskip("dask.array")
@@ -279,6 +281,7 @@ def test_a_killed_worker_changes_no_draw():
     assert np.array_equal(here["clusters"]["x"], there["clusters"]["x"])
 
 
+@pytest.mark.slow
 def test_the_recipe_takes_rows_in_chunks():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 1)) + 20.0 * rng.integers(0, 2, size=(300, 1))
@@ -294,6 +297,7 @@ def test_the_recipe_takes_rows_in_chunks():
         nrm.gaussian_mixture(rows, together=np.zeros(300))
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on_with_the_same_draws(tmp_path):
     X = in_four_places()
 

@@ -31,6 +31,7 @@ def test_draws_with_an_outlier_have_the_posterior_law():
     assert_law(labels, partitions, probabilities)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", [pytest.param(1e8, marks=pytest.mark.slow), 1e9])
 @pytest.mark.parametrize("d", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_far_groups_are_never_mixed(distance, d):

@@ -64,6 +64,7 @@ def test_log_probability_of_the_model_is_the_enumerated_one(measure, family):
     assert logp({"z": np.arange(7)}) == logp({"z": np.zeros(7, dtype=int)}) == -np.inf
 
 
+@pytest.mark.quick("gibbs-NGG-normal")
 @pytest.mark.parametrize("family", ["normal", pytest.param("categories", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("measure", [pytest.param("DP", marks=pytest.mark.slow), "NGG"])
 @pytest.mark.parametrize("step", STEPS)
@@ -91,6 +92,7 @@ def test_hyperparameters_learn_from_known_labels():
         assert model.point_logps(point, round_vals=12)["z"] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_samples_summaries_and_recipes():
     rng = np.random.default_rng(1)
     kind = np.arange(60) % 3

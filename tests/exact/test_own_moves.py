@@ -55,21 +55,25 @@ def exchange_at_random(rng, state, weights, family, data, number):
     return propose_swaps(rng, state, family, data, number, 0.0)
 
 
+@pytest.mark.slow
 def test_own_move_leaves_the_posterior_invariant(measure):
     moves = QUIET | {"exchange": Move(exchange, 3, needs=[log_marginal])}
     check_step(measure, FAMILY, nrm.TreeGuided, moves=moves, n_cycles=1)
 
 
+@pytest.mark.slow
 def test_own_move_beside_the_default_moves():
     check_step("NGG", FAMILY, nrm.TreeGuided, moves={"exchange": Move(exchange, 0.5)}, n_cycles=2)
 
 
+@pytest.mark.slow
 def test_a_wrong_move_is_found():
     moves = QUIET | {"exchange": Move(exchange_at_random, 3)}
     with pytest.raises(AssertionError):
         check_step("NGG", FAMILY, nrm.TreeGuided, moves=moves, n_cycles=1)
 
 
+@pytest.mark.slow
 def test_own_move_is_made_and_counted():
     model = make_model("NGG", FAMILY)
     with model:

@@ -128,6 +128,7 @@ def test_published_chain_is_found_wrong(case, measure):
     assert total_variation(partition_frequencies(labels, partitions), probabilities) > 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_global, n_levels", [(5, 2), (1, 1)])
 def test_canonical_chain_has_the_posterior_law(case, measure, n_global, n_levels):
     partitions, probabilities = posterior(measure, case)
@@ -142,6 +143,7 @@ def test_canonical_chain_has_the_posterior_law(case, measure, n_global, n_levels
     assert_law(np.array(draws)[:, 20:], partitions, probabilities)
 
 
+@pytest.mark.slow
 def test_canonical_move_leaves_the_posterior_invariant(case, measure):
     partitions, probabilities = posterior(measure, case)
     n = partitions.shape[1]
@@ -207,6 +209,7 @@ def test_step_warns_and_keeps_its_trees():
         assert stats["n_splits_proposed"] + stats["n_merges_proposed"] == 20
 
 
+@pytest.mark.slow
 def test_canonical_step_has_the_posterior_law():
     model = make_model("NGG", "PoissonGamma")
     with model, warnings.catch_warnings():

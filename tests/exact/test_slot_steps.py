@@ -136,6 +136,7 @@ def test_stale_parameters_of_empty_slots_are_seen():
         check("DP", 6, 3_000, nuts=Stale)
 
 
+@pytest.mark.slow
 def test_slots_tied_by_a_potential():
     """A hinge that is flat where sampling starts: neither slot has its prior, even if it is empty."""
     y, measure, sd = np.array([-1.0, 0.3, 0.5, 2.0]), nrm.PitmanYorProcess(0.3, 0.8), 0.8

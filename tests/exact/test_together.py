@@ -64,6 +64,7 @@ def test_log_probability_of_the_model_is_the_enumerated_one(measure, family):
     assert logp({"z": np.arange(7)}) == -np.inf
 
 
+@pytest.mark.quick("gibbs-NGG-normal")
 @pytest.mark.parametrize("family", ["normal", pytest.param("categories", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("measure", [pytest.param("DP", marks=pytest.mark.slow), "NGG"])
 @pytest.mark.parametrize("step", STEPS)
@@ -90,6 +91,7 @@ def test_hyperparameters_are_those_of_the_groups():
         assert model.point_logps(point, round_vals=12)["z"] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_samples_summaries_and_recipes():
     rng = np.random.default_rng(1)
     person = np.repeat(np.arange(20), 2)

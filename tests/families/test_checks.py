@@ -106,6 +106,7 @@ def test_parameters_in_the_wrong_place_are_noticed():
         check_family(spoilt(NORMAL, change), POINTS, compiled=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "X", "message"),
     [
@@ -184,6 +185,7 @@ WRONG_TREES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("generic", "change", "message"), WRONG_TREES, ids=[row[2] for row in WRONG_TREES])
 def test_a_wrong_function_of_a_tree_family_is_named(generic, change, message):
     with pytest.raises(CheckError, match=message):

@@ -39,6 +39,7 @@ def with_moments(kind):
     return family, np.diag(family.beta / (family.alpha - 1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["full", pytest.param("independent", marks=pytest.mark.slow)])
 def test_data_have_the_mean_and_covariance_of_the_law(kind):
     family, S = with_moments(kind)
@@ -75,6 +76,7 @@ def dense_node_means(family, paths, X):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["full", pytest.param("independent", marks=pytest.mark.slow)])
 def test_node_means_given_the_data(kind):
     family, _ = with_moments(kind)

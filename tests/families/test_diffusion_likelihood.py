@@ -31,6 +31,7 @@ def test_kernel_and_graph_are_the_dense_law(kind, n, d, depth):
     np.testing.assert_allclose(graph.eval(mode=PYTHON), dense, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["full", pytest.param("independent", marks=pytest.mark.slow)])
 def test_gradients_are_those_of_finite_differences(kind):
     rng = np.random.default_rng(2)

@@ -28,6 +28,7 @@ def draw_many_parameters(family, statistics, rng, n_draws):
     return parameters
 
 
+@pytest.mark.quick("PoissonGamma")
 def test_the_functions_of_a_family_agree(compiled_case):
     check_family(compiled_case.family, compiled_case.X)
 

@@ -143,6 +143,7 @@ def test_rows_of_unions_lose_nothing(kind, distance):
         assert value == pytest.approx(problem.marginal(np.flatnonzero(kept[parts])), abs=TOLERANCE)
 
 
+@pytest.mark.quick("kind1-1000000000.0")
 @pytest.mark.parametrize("distance", DISTANCES)
 def test_symbolic_likelihood_agrees_with_rational_arithmetic(kind, distance):
     for problem in problems(kind, distance):

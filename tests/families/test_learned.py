@@ -61,6 +61,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.quick("NormalWishart-in_other_units-2.302585092994046")
 @pytest.mark.parametrize(("family_class", "change", "log_volume"), CHANGES)
 def test_other_units_and_names_change_nothing(family_class, change, log_volume):
     X = FAMILIES[family_class]

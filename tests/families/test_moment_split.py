@@ -62,6 +62,7 @@ def check_parts(family, data, n=20_000):
     assert shares.mean() > 0.01
 
 
+@pytest.mark.quick("PoissonGamma")
 def test_parts_have_the_density_and_the_moments_of_the_whole(compiled_case):
     check_parts(compiled_case.local, compiled_case.data)
 
@@ -113,6 +114,7 @@ def densities(rng, family, statistics, rows):
     return values, log_marginal(family, statistics)
 
 
+@pytest.mark.quick("PoissonGamma")
 def test_densities_of_parameters(compiled_case):
     family, data = compiled_case.local, compiled_case.data
     statistics = sum_statistics(family, data, np.arange(12))

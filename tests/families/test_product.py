@@ -50,6 +50,7 @@ class WithoutPanel(NamedTuple):
     """A family that overrides nothing."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", [[1, 3], pytest.param([0, 1, 2, 3], marks=pytest.mark.slow)])
 def test_a_panel_is_that_of_each_part(chosen):
     rng = np.random.default_rng(3)

@@ -116,6 +116,7 @@ def model_of(covariates):
     return model
 
 
+@pytest.mark.slow
 def test_covariates_are_arrays_data_or_mixtures():
     at = {"z": LABELS}
     known = model_of(lambda w, x: COVARIATES).compile_logp(mode="FAST_COMPILE")(at)

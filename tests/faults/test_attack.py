@@ -30,6 +30,7 @@ CORE = {
 }
 
 
+@pytest.mark.quick("functions of draws", "steps")
 @pytest.mark.parametrize("name", CORE)
 def test_examples(name):
     count, cases = CORE[name]

@@ -43,6 +43,7 @@ def sample(model, n_draws=3, chains=1, cores=1, **kwargs):
 huge, binary = nrm.BernoulliBeta(1e308, 1e308), (X > 0).astype(int)
 
 
+@pytest.mark.slow
 def test_start():
     with pytest.raises(SamplingError, match="'z'.*where a chain starts.*'x'.*BernoulliBeta.alpha=.*beta="):
         sample(make_model(huge, binary), initvals={"z": np.zeros(12, dtype=int)})

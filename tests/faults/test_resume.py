@@ -81,6 +81,7 @@ def half_done(original, tmp_path):
     return pathlib.Path(shutil.copytree(original, tmp_path / "run"))
 
 
+@pytest.mark.slow
 def test_nuts_and_partition_stopped_again_and_again(nuts, expected, tmp_path):
     """Stops in tuning, just before and after its end, and in a second chain."""
     places = [(0, 7), (0, 19), (0, 20), (1, 25)]

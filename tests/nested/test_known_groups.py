@@ -27,6 +27,7 @@ def idata():
         return nrm.sample(**OPTIONS)
 
 
+@pytest.mark.slow
 def test_sampling_keeps_the_groups(idata):
     h = idata.posterior["h"]
     assert h.shape == (2, 50, 5, 3)
@@ -60,6 +61,7 @@ def test_starts():
         nrm.sample(**OPTIONS, quiet=True, initvals={"h": [[0], [0], [0], [0], [1]]})
 
 
+@pytest.mark.slow
 def test_known_tables():
     """Those of an observed variable predict as those of a draw."""
     groups, value, rows = ["a", "a", "b"], np.array([[0, 0, 0], [0, 1, 1], [1, 2, 1]]), X[:3]

@@ -36,6 +36,9 @@ def test_chain_has_the_posterior_law(case, name, family):
     check_chain(case, family, KERNELS[name], 10_000)
 
 
+@pytest.mark.quick(
+    "3 items, depth 2, discounts-tables", "4 items, depth 2-levels", "3 items, depth 2, discounts-levels"
+)
 @pytest.mark.parametrize(
     ("case", "name"),
     [

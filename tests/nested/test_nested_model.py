@@ -33,6 +33,7 @@ def with_tree_family(depth=2):
     return model
 
 
+@pytest.mark.slow
 def test_forward_draws():
     model = with_weights()
     assert model.named_vars_to_dims["h"] == ("item", "h_column")
@@ -48,6 +49,7 @@ def test_forward_draws():
     assert pm.draw(with_tree_family()["y"], random_seed=1).shape == (5, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storage", ["full", pytest.param("compact", marks=pytest.mark.slow)])
 def test_sampling_with_weights(storage):
     model = with_weights()
@@ -79,6 +81,7 @@ def fixed_model(kind, n=5):
 KINDS = ["random paths", "known paths", "tree family"]
 
 
+@pytest.mark.quick("random paths", "known paths")
 @pytest.mark.parametrize("kind", KINDS)
 def test_log_joint_is_that_of_the_model(kind):
     model = fixed_model(kind)
@@ -92,6 +95,7 @@ def test_log_joint_is_that_of_the_model(kind):
         assert stats["log_joint"] == pytest.approx(log_p(point), abs=1e-8)
 
 
+@pytest.mark.slow
 def test_sampling_with_a_tree_family():
     model = with_tree_family()
     idata = nrm.sample(12, tune=12, chains=1, cores=1, random_seed=1, model=model, quiet=True)
@@ -100,6 +104,7 @@ def test_sampling_with_a_tree_family():
     assert "n_components" not in idata.sample_stats
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_known_paths", [False, True])
 def test_alone_it_samples_its_prior(has_known_paths):
     alpha, gammas, paths = np.array([0.7, 1.3]), np.array([1.5, 0.4]), np.array([[0], [1], [0]])
@@ -133,6 +138,7 @@ def test_one_item(kind):
     assert stats["n_nodes"] == 2
 
 
+@pytest.mark.slow
 def test_starts_and_observed_trees():
     model = with_weights(initval=[[7, 1], [7, 2], [7, 1], [3, 1], [3, 1]])
     start = model.initial_point()["h"]

@@ -133,6 +133,7 @@ def log_sum(log_p):
     return np.logaddexp.reduce(log_p)
 
 
+@pytest.mark.quick("BernoulliBeta")
 @pytest.mark.parametrize("case", CASES)
 def test_density_is_the_ratio_of_joint_laws(case):
     values, items = some_values(case), new_items(case)
@@ -149,6 +150,7 @@ def test_density_is_the_ratio_of_joint_laws(case):
         np.testing.assert_allclose(np.log(found.density[0, :, 0]), expected[:, k], rtol=1e-10)
 
 
+@pytest.mark.quick("BernoulliBeta")
 @pytest.mark.parametrize("case", ["BernoulliBeta", *GROUPS, "NormalDiffusion"])
 def test_weights_of_new_nodes(case):
     """They are ratios of the prior law: of new nodes by level or, where paths are known, of a new component."""
@@ -224,6 +226,7 @@ def test_components_of_new_items_given_their_groups(case):
     )
 
 
+@pytest.mark.slow
 def test_labels_of_groups_far_apart():
     rng = np.random.default_rng(1)
     X = np.repeat([0.0, 5.0, 100.0, 105.0], 8)[:, None] + rng.normal(scale=0.3, size=(32, 1))
@@ -240,6 +243,7 @@ def test_labels_of_groups_far_apart():
     xr.testing.assert_allclose(by_default, predicted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_leave_one_out(case):
     values = some_values(case, 4)
@@ -270,6 +274,7 @@ def test_leave_one_out_in_any_order(case):
     np.testing.assert_allclose(other["x"].values, plain["x"].values[..., order], rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["BernoulliBeta", "NormalDiffusion"])
 def test_one_item_leaves_the_prior(case):
     n = 1
@@ -278,6 +283,7 @@ def test_one_item_leaves_the_prior(case):
     assert found == pytest.approx(log_joint(case, None, n)(value[0]), rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", rows_of("BernoulliBeta", *GROUPS, "IndependentNormalDiffusion"))
 def test_new_items_have_the_law_of_the_model(case):
     """Labels of two new items against ratios of the prior law."""
@@ -297,6 +303,7 @@ def test_new_items_have_the_law_of_the_model(case):
     assert np.abs(scores[p * n_draws > 20]).max() < 4.5
 
 
+@pytest.mark.slow
 def test_data_of_new_items_have_the_predictive_law():
     case, n_draws = "BernoulliBeta", 8_000
     value = some_values(case)[3]

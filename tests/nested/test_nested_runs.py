@@ -68,6 +68,7 @@ def idata(model_of_all):
     return nrm.sample(**OPTIONS, **model_of_all)
 
 
+@pytest.mark.slow
 def test_statistics_of_each_partition(idata):
     groups, stats = idata["partition_stats"], idata["sample_stats"]
     assert set(groups.children) == {"z", "h", "h_components", "k", "k_components", "t"}
@@ -85,6 +86,7 @@ def test_statistics_of_each_partition(idata):
     assert (idata.posterior["k"][..., 0] == [0, 1, 0, 2, 1, 2]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["nc", "zarr"])
 def test_draws_are_stored_and_read(idata, tmp_path, suffix):
     path = tmp_path / f"draws.{suffix}"
@@ -110,6 +112,7 @@ def test_pymc_samples_the_same(idata, model_of_all):
     xr.testing.assert_equal(nrm.levels(found, "h").drop_attrs(), nrm.levels(idata, "h").drop_attrs())
 
 
+@pytest.mark.slow
 def test_cores_and_storage_change_nothing(idata, model_of_all):
     assert_same(nrm.sample(**(OPTIONS | {"cores": 2}), **model_of_all), idata)
     compact = nrm.sample(**OPTIONS, **model_of_all, label_storage="compact")
@@ -133,6 +136,7 @@ def test_a_stopped_run_resumes(name, tmp_path):
     assert_same(found, nrm.sample(**OPTIONS, model=model))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dims", [True, False])
 @pytest.mark.parametrize("name", DATA)
 def test_data_of_other_items(name, dims):

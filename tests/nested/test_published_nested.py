@@ -69,6 +69,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SMALL)
 def test_published_chain_is_found_wrong(case):
     """The check that the corrected sampler passes has power: the published sampler fails it."""
@@ -77,6 +78,7 @@ def test_published_chain_is_found_wrong(case):
     assert largest > 1.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [*SMALL, "3 items, depth 2, discounts"])
 @pytest.mark.parametrize("family", ["BernoulliBeta", pytest.param("NormalWishart", marks=pytest.mark.slow)])
 def test_corrected_chain_has_the_posterior_law(case, family):
@@ -84,6 +86,7 @@ def test_corrected_chain_has_the_posterior_law(case, family):
     assert_law(draws, *posterior(family, case)[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", Repairs._fields)
 def test_each_error_alone_is_found(error):
     case = "3 items, depth 1"
@@ -127,6 +130,7 @@ def make_model(measure=None, weights=None, family=None):
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corrected", [False, True])
 def test_step(corrected):
     model = make_model()

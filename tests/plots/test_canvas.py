@@ -101,6 +101,7 @@ def test_options_are_those_of_all_plots(name):
     assert ", ".join(listed).split(", ") == list(plot.visuals)
 
 
+@pytest.mark.quick("partition_trace", "cluster_parameters")
 @pytest.mark.parametrize("picture", [name for name in PICTURES if not re.match("(prior_partition|similarity)_", name)])
 def test_every_visual_can_be_left_out(picture):
     whole = drawn(picture, backend="none")

@@ -69,6 +69,7 @@ def test_posterior_means(name):
             np.testing.assert_array_equal(items[0], drawn)
 
 
+@pytest.mark.slow
 def test_layout():
     model = make_model(MEASURES["NGG"], CASES["NormalWishart"])
     idata = draws_of([[0, 0, 0, 0], [0, 1, 2, 1]])

@@ -49,6 +49,7 @@ def test_model_has_the_enumerated_posterior():
     np.testing.assert_allclose([logp({"z": labels}) for labels in partitions], log_p, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_density_given_covariates_is_the_ratio_of_joint_densities():
     partitions, log_p = log_joint(W, Y)
     posterior, idata, model = np.exp(log_p - logsumexp(log_p)), draws_of(partitions), joint_model()
@@ -75,6 +76,7 @@ def test_density_given_covariates_is_the_ratio_of_joint_densities():
     np.testing.assert_array_equal(missing, longer)
 
 
+@pytest.mark.slow
 def test_one_cluster_is_the_conjugate_linear_model():
     """With a single cluster and no Mixture of covariates, which are data of the model."""
     with pm.Model() as model:
@@ -121,6 +123,7 @@ def test_quantiles_of_mixtures_are_exact():
     )
 
 
+@pytest.mark.slow
 def test_columns_given_columns():
     """A gap in a table is predicted by the other columns; what is given of categories is no covariate."""
     with pm.Model() as model:
@@ -162,6 +165,7 @@ def test_constant_covariates_are_not_known_for_new_items():
         nrm.log_predictive_density(idata, joint_model(), {"y": Y_NEW})
 
 
+@pytest.mark.slow
 def test_replications_and_parameters_are_in_the_coordinates_of_the_user():
     line = families(W)[1]._replace(Lambda=1e-6 * np.eye(2), beta=1e-8)
     with pm.Model() as model:

@@ -40,6 +40,7 @@ def log_density(labels, X, known, item):
     return log_sum(labels, X, known, item) - log_sum(labels, without, known, item)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [LABELS, np.array([0, 1, 2, 0, 3, 0])])
 def test_an_item_is_left_out_with_its_cluster_but_not_its_known_label(labels):
     values = nrm.compute_log_likelihood(draws(labels), make_model(), extend_inferencedata=False)["x"].values[0, 0]

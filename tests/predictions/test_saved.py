@@ -73,6 +73,7 @@ def draws_of(model):
     return xr.DataTree.from_dict({"posterior": posterior, "observed_data": idata["observed_data"].to_dataset()})
 
 
+@pytest.mark.slow
 def test_predictions_in_another_process(tmp_path):
     expected = {}
     for name, make in MODELS.items():

@@ -40,6 +40,7 @@ def draws(**arrays):
     return xr.DataTree.from_dict({"posterior": xr.Dataset(variables)})
 
 
+@pytest.mark.quick("2-NGG")
 @pytest.mark.parametrize("measure", ["NGG", pytest.param("DP", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("max_clusters", [2, 4])
 def test_values_and_importance_weights_are_exact(measure, max_clusters):
@@ -260,6 +261,7 @@ def test_probabilities_of_clusters(measure):
         assert predicted["labels"].values[subject] == [5, 7, -1][np.argmax(expected)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [None, ["seen"]])
 def test_draws_given_data(known):
     measure, n = MEASURES["NGG"], 800

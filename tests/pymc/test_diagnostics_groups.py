@@ -83,6 +83,7 @@ def test_marks_are_in_the_result(idata):
     assert stats["tree_depth"].dims == ("chain", "draw")
 
 
+@pytest.mark.slow
 def test_plain_pymc_results_tell_whose_statistics_are_whose():
     """A variable that is always zero looks like a partition, but no step of this package has moved it."""
     with pm.Model():
@@ -126,6 +127,7 @@ def test_arviz_works_as_before(idata):
     arviz_plots.plot_trace_dist(group, var_names=["n_clusters", "log_joint"], backend="none")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["zarr", "h5netcdf"])
 @pytest.mark.filterwarnings("ignore:Consolidated metadata")
 def test_round_trips(idata, tmp_path, engine):

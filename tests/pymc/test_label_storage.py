@@ -56,6 +56,7 @@ def test_chains_in_processes_are_kept_alike(full):
     assert_same(run(label_storage="compact", cores=2), full, of_types=False)
 
 
+@pytest.mark.slow
 def test_thinned_draws_are_every_third(full):
     thinned = run(label_storage="compact", thin=3, partition_diagnostics=False, discard_tuned_samples=False)
     assert thinned.posterior.sizes["draw"] == N_DRAWS // 3
@@ -69,6 +70,7 @@ def test_thinned_draws_are_every_third(full):
     assert run(thin=20).posterior["z"].dtype == np.int64
 
 
+@pytest.mark.slow
 def test_without_labels_their_functionals_are_left(full, caplog):
     with caplog.at_level(logging.INFO, logger="pymc"):
         none = run(label_storage="none", quiet=False)
@@ -186,6 +188,7 @@ def test_what_follows_from_compact_labels(full, compact, function):
         np.testing.assert_equal(found, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stop_at", "left"), [(24, [1]), pytest.param(55, [0, 1], marks=pytest.mark.slow)])
 def test_an_interrupted_run_keeps_what_is_whole(full, stop_at, left):
     """A KeyboardInterrupt of a callback ends one chain only; those chains are kept that leave the most draws."""

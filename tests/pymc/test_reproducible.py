@@ -37,6 +37,7 @@ def reference():
     return sample()
 
 
+@pytest.mark.slow
 def test_same_seed_same_draws(reference):
     assert_same(sample(), reference)
     other = sample(seed=4)

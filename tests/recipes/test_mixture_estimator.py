@@ -67,6 +67,7 @@ def test_masked_entries_are_missing():
     np.testing.assert_array_equal(as_matrix(np.ma.masked_array(X)), X)
 
 
+@pytest.mark.slow
 def test_clusters_are_fused_components(fitted):
     fused = nrm.fused_estimate(fitted.idata_, fitted.model_, fitted.estimate_.component_labels.values, random_seed=1)
     np.testing.assert_array_equal(fitted.labels_, fused.labels)
@@ -113,6 +114,7 @@ def test_names_of_columns():
         estimator.predict(pd.DataFrame({"width": [1.0]}))
 
 
+@pytest.mark.slow
 def test_known_labels_are_names_of_clusters():
     y = np.full(24, -1)
     y[[0, 3]], y[20] = 7, 2

@@ -117,6 +117,7 @@ def test_standard_errors_are_those_of_markov_chains(rng, probability, stay):
     assert abs((z**2).mean() - 1) < 4 * math.sqrt(2 / 400) + 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_parts, stay", [(2, 0.5), (4, 0.0)])
 def test_largest_score_is_calibrated_under_agreement(rng, n_parts, stay):
     n_pairs = 150

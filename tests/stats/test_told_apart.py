@@ -52,6 +52,7 @@ def test_agreement_is_the_adjusted_rand_index_between_draws(rng):
     assert float(found) == pytest.approx(index.mean(), abs=4 * error + 1 / 60)
 
 
+@pytest.mark.quick("overlap")
 @pytest.mark.parametrize(
     ("make", "speaks"),
     [

@@ -67,6 +67,7 @@ def assert_gradient(bound, tree):
         assert gradient[k] == pytest.approx((high - low) / (2 * step), rel=1e-5, abs=1e-5)
 
 
+@pytest.mark.quick("measure0")
 @pytest.mark.parametrize(
     "measure",
     [
@@ -99,6 +100,7 @@ def test_gradient_with_matrices():
     assert_gradient(TreeBound(X, family, NGG), bhc(X, family, NGG, random_seed=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [bhc, bayes_kmeans_bhc])
 def test_bound_grows(algorithm):
     start = NormalGamma(5.0, 0.05, 2.0, [3.0, 0.3])
