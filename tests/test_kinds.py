@@ -70,6 +70,7 @@ def test_probabilities_of_all_values_sum_to_one(kind, density):
     assert np.exp(density(kind, values_of(kind))).sum() == pytest.approx(total, rel=1e-10)
 
 
+@pytest.mark.quick("ordered", "slots")
 @pytest.mark.parametrize("kind", KINDS)
 def test_forward_draws_have_this_law(kind, density):
     values = values_of(kind)

@@ -97,6 +97,7 @@ def check_moves(kind, rule, n, depth, counts, n_starts):
 MOVES = {"items": (1, 0, 0), "regraft": (0, 1, 0), "split or merge": (0, 0, 1), "two splits or merges": (0, 0, 2)}
 
 
+@pytest.mark.quick("full-DP-items")
 @pytest.mark.parametrize("move", MOVES)
 @pytest.mark.parametrize("rule", LEVELS)
 @pytest.mark.parametrize("kind", ["full", pytest.param("independent", marks=pytest.mark.slow)])

@@ -64,6 +64,13 @@ def test_posterior_is_spread_out(family, measure):
     assert probabilities.min() > 1e-6
 
 
+@pytest.mark.quick(
+    "NormalGamma, missing-gibbs",
+    "NormalGamma, missing-tree_split_merge",
+    "NormalGamma, missing-subtree_gibbs",
+    "NormalGamma, missing-sequential",
+    "NormalGamma, missing-1 scans",
+)
 @pytest.mark.parametrize("move", MOVES)
 def test_move_leaves_the_law_given_u_invariant(family, move):
     partitions, probabilities = law_given_u("NGG", family, U)

@@ -64,6 +64,7 @@ def distance(draws):
     return total_variation(partition_frequencies(draws, partitions), probabilities), largest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [pytest.param(name, marks=[] if name == "Chang & Fisher" else [pytest.mark.slow]) for name in PROGRAMS],

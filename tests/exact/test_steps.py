@@ -18,6 +18,7 @@ FAST = [(name, "NGG") for name in ("gibbs", "sequential", "3 scans", "slice", "t
 FAST += [("gibbs", "PY below 0"), ("slice", "PY below 0"), *((f"tree, {name}", "NGG") for name in TREE_MOVES)]
 
 
+@pytest.mark.quick("tree-NGG", "gibbs-NGG", "slice-NGG", "3 scans-NGG")
 @pytest.mark.parametrize(
     ("sampler", "measure"),
     [
@@ -40,6 +41,7 @@ def test_step_has_the_posterior_law_of_every_other_family(sampler, family):
     check_step("NGG", family, step, **options)
 
 
+@pytest.mark.quick("NormalGamma, missing-PY below 0")
 def test_log_probability_of_the_model_is_the_enumerated_one(family, measure):
     model = make_model(measure, family)
     partitions, probabilities = posterior(measure, family)
@@ -49,6 +51,7 @@ def test_log_probability_of_the_model_is_the_enumerated_one(family, measure):
 
 
 # Without data kernels have to be compiled again.
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", rows(("gibbs", "slice", "sequential", "3 scans", "tree"), ("gibbs",)))
 @pytest.mark.parametrize("n", rows((1, 2, 4), (4,)))
 def test_step_has_the_prior_law_without_data(sampler, n, measure):

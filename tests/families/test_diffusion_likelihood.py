@@ -17,6 +17,7 @@ from pymc_nrm.families.diffusion.symbolic_scatter import residual_rows
 PYTHON = Mode("py", "fast_compile")
 
 
+@pytest.mark.quick("1-1-1-independent")
 @pytest.mark.parametrize("kind", ["full", "independent"])
 @pytest.mark.parametrize(("n", "d", "depth"), [(1, 1, 1), (2, 3, 2), (13, 2, 1), (40, 3, 4)])
 def test_kernel_and_graph_are_the_dense_law(kind, n, d, depth):

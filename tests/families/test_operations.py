@@ -64,6 +64,7 @@ def test_compiled(name, rng):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.quick("FAST_COMPILE")
 @pytest.mark.parametrize("mode", ["FAST_COMPILE", "NUMBA"])
 def test_products_with_rows(mode, rng):
     rows, matrices, weights = rng.normal(size=(6, 3)), rng.normal(size=(3, 3, 3)), rng.normal(size=(6, 3))

@@ -109,6 +109,7 @@ def test_draws_after_the_last_checkpoint_are_drawn_again(nuts, expected, tmp_pat
     assert_same(nrm.resume(tmp_path / "run", **AGAIN, **nuts), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [(0, 10), (1, 35)])
 def test_trees_and_what_is_kept(place, tmp_path):
     """Two processes, tree-guided steps during and after tree growth, thinned compact labels, tuning draws."""

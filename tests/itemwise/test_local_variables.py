@@ -138,6 +138,7 @@ def test_ways_to_read_parameters(name):
     assert names(model) == (["mu"] if name in READ else [])
 
 
+@pytest.mark.slow
 def test_priors_that_keep_slots_apart():
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N, max_clusters=K)

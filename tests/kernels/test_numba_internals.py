@@ -72,6 +72,7 @@ def test_what_is_lacking_is_named():
     assert found == ["numba.core.compiler.Compiler._compile_wood", "numba.core.caching.Bank", "numba.core.nowhere"]
 
 
+@pytest.mark.quick("version")
 @pytest.mark.parametrize(
     ("change", "hits", "message"),
     [

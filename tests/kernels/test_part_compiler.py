@@ -56,6 +56,7 @@ def results(factor):
     return ["x is 1.0", str(2.0 * factor), "x is 5.0", "('too large', 5.0)"]
 
 
+@pytest.mark.slow
 def test_parts_print_and_raise_wherever_they_come_from(run):
     compiled = run("double")
     assert compiled == [*results(2), "checked [0, 0]", "double [0, 0]", "triple [0, 0]"]

@@ -10,6 +10,7 @@ from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, base
 from pymc_nrm.testing import CheckError, check_measure
 
 
+@pytest.mark.quick("NormalizedGeneralizedGamma(alpha=0.3, sigma=0.25)")
 def test_the_measures_of_the_package_pass(compiled_measure):
     check_measure(compiled_measure)
 

@@ -17,6 +17,7 @@ SLOW = (nrm.TreeGuided, nrm.MarginalGibbs, nrm.SliceSampler)
 STEPS = [nrm.SplitMerge, *(pytest.param(step, marks=pytest.mark.slow) for step in SLOW)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_fixed_hyperparameters(step):
     with pm.Model() as model:

@@ -42,6 +42,7 @@ def test_refused(model):
         nrm.sample(model=model, idata_kwargs={"log_likelihood": True}, label_storage="none", **OPTIONS)
 
 
+@pytest.mark.slow
 def test_draws_are_kept_where_there_is_none(caplog):
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=6)

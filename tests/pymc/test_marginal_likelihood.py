@@ -32,6 +32,14 @@ def as_tensors(family):
 
 
 # PyTensor's machine code differs by the shapes and the data of a family only.
+@pytest.mark.quick(
+    "NormalWishart-FAST_COMPILE",
+    "far away-FAST_COMPILE",
+    "one feature-FAST_COMPILE",
+    "NormalGamma-FAST_COMPILE",
+    "BernoulliBeta-FAST_COMPILE",
+    "PoissonGamma-FAST_COMPILE",
+)
 @pytest.mark.parametrize(
     ("case", "mode"),
     [
@@ -78,6 +86,7 @@ def test_second_derivatives(case):
         np.testing.assert_allclose(own, expected, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.quick("FAST_COMPILE")
 @pytest.mark.parametrize("mode", ["FAST_COMPILE", "NUMBA"])
 def test_levels_that_features_do_not_have(mode):
     # Rates of levels may change, their numbers are constant; there are more levels than features.

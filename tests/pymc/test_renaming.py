@@ -98,6 +98,7 @@ def test_labels_without_slots():
     assert changed_by_renaming(model, {}) == {"both": "z", "level": "h", "zz": "z"}
 
 
+@pytest.mark.quick("full")
 @pytest.mark.parametrize("label_storage", ["full", "none"])
 def test_left_out_and_said(caplog, label_storage):
     model = model_with({"zz": CHANGED["labels"], "first": CHANGED["first"], "of_items": INVARIANT["of_items"]})

@@ -37,6 +37,7 @@ def result():
     return model, idata
 
 
+@pytest.mark.slow
 def test_parameters_of_slots_are_marked(result):
     _, idata = result
     marks = {

@@ -52,6 +52,7 @@ def test_unpickled_steps_are_known():
     assert step._model in MODELS_WITH_SLOT_NUTS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "op", [OfOwnStep("z"), MarginalLikelihood(nrm.PoissonGamma, np.ndarray)], ids=lambda op: type(op).__name__
 )
@@ -63,10 +64,12 @@ def test_unpickled_operations_are_compiled(op):
     assert b"currsize=1" in found.stdout, found.stderr.decode()
 
 
+@pytest.mark.slow
 def test_same_seed_same_draws_in_a_spawned_process(reference):
     assert_same(reference, nrm.sample(20, model=make_model(), cores=2, mp_ctx="spawn", **OPTIONS))
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on(reference, tmp_path):
     def stop(trace, draw):
         if draw.chain == 1 and draw.draw_idx == 22:

@@ -47,6 +47,7 @@ def _renamed(slots):
     return tuple(names.setdefault(slot, len(names)) for slot in slots)
 
 
+@pytest.mark.slow
 def test_forward_draws_have_at_most_so_many_clusters():
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.5), n=4, max_clusters=2)

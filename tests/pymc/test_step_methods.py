@@ -30,6 +30,7 @@ def test_registered_once():
     assert STEP_METHODS.count(nrm.SliceSampler) == 1
 
 
+@pytest.mark.quick("TreeGuided", "MarginalGibbs", "SplitMerge")
 @pytest.mark.parametrize("step", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler])
 def test_statistics(step):
     model = make_model()
