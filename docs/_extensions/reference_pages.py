@@ -33,9 +33,10 @@ def _write_pages(app):
         undefined=jinja2.StrictUndefined,
     )
     everything = entries()
-    pages = {}
-    for group, spec in GROUPS.items():
-        members = [entry for entry in everything if entry.group == group]
+    groups = {group: [entry for entry in everything if entry.group == group] for group in GROUPS}
+    pages = {"overview.md": templates.get_template("overview.md.jinja").render(groups=groups, specs=GROUPS)}
+    for group, members in groups.items():
+        spec = GROUPS[group]
         pages[f"{group}.md"] = templates.get_template("group.md.jinja").render(
             group=group, spec=spec, entries=[(entry.page, entry) for entry in members]
         )
