@@ -34,7 +34,7 @@ def _write_pages(app):
     )
     everything = entries()
     groups = {group: [entry for entry in everything if entry.group == group] for group in GROUPS}
-    pages = {"overview.md": templates.get_template("overview.md.jinja").render(groups=groups, specs=GROUPS)}
+    pages = {"overview.txt": templates.get_template("overview.txt.jinja").render(groups=groups, specs=GROUPS)}
     for group, members in groups.items():
         spec = GROUPS[group]
         pages[f"{group}.md"] = templates.get_template("group.md.jinja").render(
