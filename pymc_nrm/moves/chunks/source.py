@@ -82,8 +82,6 @@ class Chunks(Columns):
         Row numbers of the followed rows, in increasing order.
     extremes : ndarray, shape (2, d)
         Least and largest value of each column.
-    followed_values : DataFrame, shape (n_followed, d)
-        These rows, with their numbers as the index.
 
     Raises
     ------
