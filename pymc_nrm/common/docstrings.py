@@ -7,8 +7,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["document_all", "documented"]
-
 _COMMON = {
     "idata": """
 idata : DataTree or Dataset

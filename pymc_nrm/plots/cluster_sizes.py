@@ -16,7 +16,7 @@ from pymc_nrm.plots.cluster_axes import (
     rank_axis,
 )
 from pymc_nrm.plots.options import LABELS, LEGEND, LINE, SCATTER, PlotCollection, options_of_plots
-from pymc_nrm.plots.styles import CLUSTER_COLORS
+from pymc_nrm.plots.visuals import CLUSTER_COLORS
 from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.draws import partition_draws, stack_draws
 

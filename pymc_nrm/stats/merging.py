@@ -4,8 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Fusions", "cut_fusions", "fuse", "mean_closeness"]
-
 
 class Fusions(NamedTuple):
     """The order in which clusters are fused, down to a single one."""

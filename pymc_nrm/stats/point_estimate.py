@@ -14,8 +14,6 @@ from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses, l
 from pymc_nrm.stats.search import ADJUSTED_RAND, LINEAR, NORMALIZED_INFORMATION, DrawTables, PairTable, search
 from pymc_nrm.stats.similarity import similarity_matrix
 
-__all__ = ["point_estimate"]
-
 # Draws are first compared by their losses at N_REFERENCES random draws; those worse than the best partition by
 # more than N_STANDARD_ERRORS standard errors are dropped.
 N_REFERENCES = 100

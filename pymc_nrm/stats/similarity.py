@@ -12,8 +12,6 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 
-__all__ = ["similarity", "similarity_rows"]
-
 
 @kernel
 def count_together(rows, columns, counts):

@@ -25,7 +25,7 @@ from pymc_nrm.measures.base import (
 )
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.models.partition import Partition
-from pymc_nrm.trees.coordinates import Block
+from pymc_nrm.trees.bound_gradient import Block
 
 COUNTS = [[1], [4], [1, 1, 1], [3, 2, 1], [30, 20, 5, 1, 1, 1]]
 

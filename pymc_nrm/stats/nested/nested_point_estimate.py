@@ -15,8 +15,6 @@ from pymc_nrm.stats.nested.levels import levels, stack_levels
 from pymc_nrm.stats.nested.nested_search import NestedSearch
 from pymc_nrm.stats.point_estimate import N_REFERENCES, evenly_spaced, make_tables, mean_losses
 
-__all__ = ["nested_point_estimate"]
-
 # Losses whose expectation is a sum of costs over clusters and cells of contingency tables.
 LOSSES = ("variation_of_information", "binder_loss")
 

@@ -13,8 +13,6 @@ from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.stats.contingency import as_labels
 from pymc_nrm.stats.search import TOLERANCE, join_costs, put, started, take, total_loss, with_room
 
-__all__ = ["NestedSearch"]
-
 
 @kernel
 def block_costs(tables, candidate, items, marks, costs):
