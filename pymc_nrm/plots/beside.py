@@ -106,8 +106,6 @@ def plot_credible_ball(ball: xr.Dataset, X: Any = None, *, features: Any = None,
         matrix shows which pairs of items are in the same cluster.
     features : sequence of int or str, optional
         One or two columns of X, by position or name.
-    **options
-        Options of all plots.
 
     Returns
     -------
@@ -188,8 +186,6 @@ def plot_point_estimates(
         matrix shows which pairs of items are in the same cluster.
     features : sequence of int or str, optional
         One or two columns of X, by position or name.
-    **options
-        Options of all plots.
 
     Returns
     -------

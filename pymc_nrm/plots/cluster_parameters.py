@@ -42,8 +42,6 @@ def plot_cluster_parameters(
     ci_prob
     min_size : int
         Smallest size of the clusters to show.
-    **options
-        Options of all plots.
 
     Returns
     -------

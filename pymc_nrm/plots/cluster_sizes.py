@@ -43,8 +43,6 @@ def plot_cluster_sizes(
     max_rank : int, optional
         Last rank to show, if any interval reaches that far; by default the last one that at least half of the draws
         have.  The label of the axis says how many ranks are left out and what share of the items they hold.
-    **options
-        Options of all plots.
 
     Returns
     -------

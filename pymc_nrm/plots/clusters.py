@@ -81,8 +81,6 @@ def plot_clusters(
     probability : float
         Probability of the region of a normal distribution whose boundary is drawn: an ellipse, or an interval for one
         feature.
-    **options
-        Options of all plots.
 
     Returns
     -------

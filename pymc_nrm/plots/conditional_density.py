@@ -38,8 +38,6 @@ def plot_conditional_density(
         Covariate and feature of the items, shown as points.
     ci_prob : float, optional
         Probability of the bands, with equal tails; by default ``arviz_base.rcParams["stats.ci_prob"]``.
-    **options
-        Options of all plots.
 
     Returns
     -------

@@ -106,8 +106,6 @@ def plot_dendrogram(
         A number of at least 0 for each node of the tree, such as ``node_gains`` of
         :func:`~pymc_nrm.trees.alternative_trees`, which show where the hierarchy is uncertain.  Merges are marked with
         areas in proportion; entries of items are not drawn.
-    **options
-        Options of all plots.
 
     Returns
     -------

@@ -45,8 +45,6 @@ def plot_density(
         Probability of the band, with equal tails; by default ``arviz_base.rcParams["stats.ci_prob"]``.
     bins : int, str or sequence
         Bins of the histogram, as in :func:`numpy.histogram_bin_edges`.
-    **options
-        Options of all plots.
 
     Returns
     -------

@@ -52,8 +52,6 @@ def plot_distance(
         Further arguments of the loss.
     probability : float
         Posterior probability of the credible ball.
-    **options
-        Options of all plots.
 
     Returns
     -------

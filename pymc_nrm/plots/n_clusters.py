@@ -40,8 +40,6 @@ def plot_n_clusters(
         is none.
     by_chain : bool
         Whether to mark the relative frequencies in each chain, which should agree.
-    **options
-        Options of all plots.
 
     Returns
     -------

@@ -42,8 +42,6 @@ def plot_nodes_by_level(
     ci_prob
     by_chain : bool
         Whether to mark the mean of each chain, which should agree.
-    **options
-        Options of all plots.
 
     Returns
     -------

@@ -40,8 +40,6 @@ def plot_partition_trace(
     ----------
     %(draws)s
     %(var_name)s
-    **options
-        Options of all plots.
 
     Returns
     -------

@@ -59,8 +59,6 @@ def plot_prior_partition(
     max_rank : int
         Sizes are those of the largest cluster, of the second largest, up to this one.
     random_seed : int, numpy.random.Generator, optional
-    **options
-        Options of all plots.
 
     Returns
     -------

@@ -58,8 +58,6 @@ def plot_similarity(
         ``random_seed=0``, or none if ``order="dendrogram"``.
     names : sequence of str, shape (n,), optional
         Names of the items, shown if there are at most 50; by default the coordinate of the items.
-    **options
-        Options of all plots.
 
     Returns
     -------

@@ -118,8 +118,6 @@ def plot_tree(
     collapse : bool
         Whether all items in no child of a node share one row, whose text has the most frequent names and their numbers.
         Otherwise each item has a row.
-    **options
-        Options of all plots.
 
     Returns
     -------

@@ -28,12 +28,7 @@ def log_evidence_lower_bound(
     ----------
     tree : Dendrogram or Tree
         Its leaves are the rows of X; it may have been grown with other hyperparameters, another measure or family.
-    X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
-        Data; NaN means missing, where the family allows it.
-    family : Family or list of Family
-        Hyperparameters are numbers and arrays.
-    measure : Measure
-        Hyperparameters are numbers.
+    %(tree_inputs)s
     u : positive float, optional
         By default u is integrated out.
 
@@ -42,10 +37,7 @@ def log_evidence_lower_bound(
     float
         A logarithm, at most ``log p(X)``, or ``log p(X, u)`` if u is given.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If arguments are of the wrong kind or outside their support, or the tree does not fit the data.
+    %(errors_of_tree)s
 
     See Also
     --------
@@ -114,12 +106,7 @@ def alternative_trees(
     ----------
     tree : Dendrogram or Tree
         Its leaves are the rows of X; it may have been grown with other hyperparameters, another measure or family.
-    X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
-        Data; NaN means missing, where the family allows it.
-    family : Family or list of Family
-        Hyperparameters are numbers and arrays.
-    measure : Measure
-        Hyperparameters are numbers.
+    %(tree_inputs)s
     start : int, optional
         Branches are moved at this node and at all nodes above it, as in the paper.  By default they are moved at all
         nodes.
@@ -130,10 +117,7 @@ def alternative_trees(
     -------
     AlternativeTrees
 
-    Raises
-    ------
-    TypeError, ValueError
-        If arguments are of the wrong kind or outside their support, or the tree does not fit the data.
+    %(errors_of_tree)s
 
     Notes
     -----

@@ -39,10 +39,7 @@ def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: 
     ndarray, shape (m,)
         Log densities, or log probabilities of discrete data.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If arguments are of the wrong kind or outside their support, or the tree does not fit the data.
+    %(errors_of_tree)s
 
     Notes
     -----
