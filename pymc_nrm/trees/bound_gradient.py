@@ -15,10 +15,9 @@ from pymc_nrm.families.base import complete, log_likelihood
 from pymc_nrm.measures.base import log_joint_term, weights
 from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
 from pymc_nrm.moves.guide_trees.tree import leaves
-from pymc_nrm.trees.clustering_result import make_dendrogram
+from pymc_nrm.trees.clustering_result import make_dendrogram, node_log_probabilities
 from pymc_nrm.trees.evidence import log_integrated_term, u_given_tree
 from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers, names_per_item
-from pymc_nrm.trees.tree_posterior import node_log_probabilities
 
 # Ignore nodes that are a cluster with a smaller probability than this.
 _LEAST_PROBABILITY = 1e-12

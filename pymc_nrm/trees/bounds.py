@@ -13,10 +13,16 @@ from pymc_nrm.measures.base import log_joint_term, weights
 from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
 from pymc_nrm.moves.guide_trees.tree import Tree
 from pymc_nrm.trees.clustering import checked_log_u
-from pymc_nrm.trees.clustering_result import Dendrogram
+from pymc_nrm.trees.clustering_result import (
+    Dendrogram,
+    add_node,
+    checked_tree,
+    inner_statistics,
+    log_add,
+    node_log_probabilities,
+)
 from pymc_nrm.trees.evidence import Quadrature, integrate_log_u, u_given_tree
 from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers
-from pymc_nrm.trees.tree_posterior import add_node, checked_tree, inner_statistics, log_add, node_log_probabilities
 
 
 def log_evidence_lower_bound(

@@ -8,10 +8,9 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from partition_probabilities import log_of
 from pymc.logprob.utils import ParameterValueError
 from scipy import special, stats
-from test_laws import PITMAN_YOR
+from test_laws import PITMAN_YOR, log_of
 
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
 from pymc_nrm.measures.base import (

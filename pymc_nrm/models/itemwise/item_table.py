@@ -15,8 +15,8 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.models.itemwise.checking import check_lengths, random_points, wrong_row
 from pymc_nrm.models.itemwise.flow import LabelFlow
 from pymc_nrm.models.itemwise.graphs import Expanded, PresentValues, rebuilt
+from pymc_nrm.models.itemwise.indexing import NotItemwise, grouped
 from pymc_nrm.models.itemwise.local_variables import with_conditions_by_row
-from pymc_nrm.models.itemwise.rows import NotItemwise, grouped
 from pymc_nrm.models.itemwise.terms import not_itemwise, terms_of
 
 # Numbers of random points, and of labels at each, at which rows are checked.

@@ -16,7 +16,7 @@ from pymc_nrm.common.pymc_internals import CheckParameterValue
 from pymc_nrm.models.itemwise.bounds import always_holds
 from pymc_nrm.models.itemwise.flow import LabelFlow
 from pymc_nrm.models.itemwise.graphs import Expanded, PresentValues, rebuilt
-from pymc_nrm.models.itemwise.rows import NotItemwise, grouped
+from pymc_nrm.models.itemwise.indexing import NotItemwise, grouped
 from pymc_nrm.models.itemwise.rules import entry_sources
 from pymc_nrm.models.rvs import kind_of
 

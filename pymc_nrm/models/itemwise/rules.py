@@ -22,8 +22,7 @@ from pytensor.tensor.subtensor import (
     unflatten_index_variables,
 )
 
-from pymc_nrm.models.itemwise.indexing import picked, written
-from pymc_nrm.models.itemwise.rows import FREE, NotItemwise, combine, only_item, uniform_along
+from pymc_nrm.models.itemwise.indexing import FREE, NotItemwise, combine, only_item, picked, uniform_along, written
 
 
 @singledispatch
