@@ -19,11 +19,10 @@ from pymc_nrm.stats.draws import (
 )
 from pymc_nrm.stats.nested.levels import draws_of
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, not_told_apart, pair_depths, pair_name
-from pymc_nrm.stats.quantities import quantities_of, scalars_of, warn_of_foreign_steps
+from pymc_nrm.stats.quantities import SCALARS, quantities_of, scalars_of, warn_of_foreign_steps
 
 if TYPE_CHECKING:
     import pandas as pd
-from pymc_nrm.stats.quantities import SCALARS
 
 
 def summary(

@@ -9,8 +9,7 @@ import xarray as xr
 from pymc_nrm import stats
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
 from pymc_nrm.stats.losses import VALUES, expected_loss
-from pymc_nrm.stats.point_estimate import make_tables, minimise, point_estimate
-from pymc_nrm.stats.search import DrawTables
+from pymc_nrm.stats.point_estimate import minimise, point_estimate
 
 # The function hides the module of the same name.
 module = sys.modules[minimise.__module__]
@@ -98,16 +97,6 @@ def test_search_reads_evenly_spaced_draws_of_every_chain(rng):
     assert found.expected_loss == expected_loss(found, draws).expected_loss
     assert point_estimate(draws, max_draws=None, random_seed=1).attrs["n_draws_searched"] == 240
     assert point_estimate(draws, max_draws=1, random_seed=1).attrs["n_draws_searched"] == 3
-
-
-def test_both_tables_of_binder_loss_agree(rng, monkeypatch):
-    draws = noisy_draws(rng, 40, 100, 5, noise=0.3)
-    costs = {"cost_false_join": 1.0, "cost_false_split": 2.0}
-    found = point_estimate(draws, loss="binder_loss", random_seed=1, **costs)
-    monkeypatch.setattr(module, "MAX_PAIRS", 0)
-    assert isinstance(make_tables(draws.values[0], "binder_loss", costs), DrawTables)
-    other = point_estimate(draws, loss="binder_loss", random_seed=1, **costs)
-    xr.testing.assert_equal(found.labels, other.labels)
 
 
 def test_costs_of_binder_loss_decide_between_joining_and_splitting(rng):

@@ -115,7 +115,7 @@ def minimise_nested(labels, loss, costs, n_restarts, max_sweeps, rng, advance=la
     order = np.argsort(losses, kind="stable")
     starts = list({labels[s].tobytes(): labels[s] for s in order}.values())[:n_restarts]
     advance()
-    tables = [make_tables(labels[:, level], loss, costs, pairs=False) for level in range(labels.shape[1])]
+    tables = [make_tables(labels[:, level], loss, costs) for level in range(labels.shape[1])]
     found = []
     for start in starts:
         search = NestedSearch(tables, start)

@@ -49,18 +49,6 @@ def block_costs(tables, candidate, items, marks, costs):
 
 
 @kernel
-def item_costs(tables, candidate, item, costs):
-    """Write the same for an item that need not be left out, up to a constant: 0 for an empty slot."""
-    join_costs(tables, candidate, item, costs)
-
-
-@kernel
-def loss_of(tables, candidate):
-    """Loss of a level, up to a constant."""
-    return total_loss(tables, candidate)
-
-
-@kernel
 def move_all(tables, candidate, items, slot):
     """Put items that are left out into a slot; leave them out if it is -1."""
     for item in items:
@@ -146,7 +134,7 @@ class NestedSearch:
         return better
 
     def _loss(self, n_levels):
-        return sum(loss_of(self._tables[level], self._candidates[level]) for level in range(n_levels))
+        return sum(total_loss(self._tables[level], self._candidates[level]) for level in range(n_levels))
 
     def _take(self, items, n_levels):
         for level in range(n_levels):
@@ -172,7 +160,7 @@ class NestedSearch:
         for level, slot in enumerate(own):
             candidate, tables = self._candidates[level], self._tables[level]
             if len(items) == 1:
-                item_costs(tables, candidate, items[0], self._costs)
+                join_costs(tables, candidate, items[0], self._costs)
             else:
                 block_costs(tables, candidate, items, self._marks[level], self._costs)
             extent = int(candidate.extent[0])
