@@ -133,7 +133,7 @@ class ItemTable:
         """
         if not self._fresh:
             self._read(point)
-        add_rows(self._imax_clusters(point, slots), self._items, columns, table)
+        add_rows(self._in_slots(point, slots), self._items, columns, table)
 
     def values(self, point, labels, by_term=False):
         """Return the log-probability of the rows of each item at given labels, without rows that depend on none."""
@@ -197,7 +197,7 @@ class ItemTable:
     def _check(self, point):
         slots, never = np.arange(self._max_clusters), np.ones(self._n_rows, dtype=bool)
         for slot in slots:
-            never &= np.isnan(self._imax_clusters(point, slots[slot : slot + 1])[0])
+            never &= np.isnan(self._in_slots(point, slots[slot : slot + 1])[0])
         if never.any():
             row = int(np.argmax(never))
             raise ValueError(
@@ -234,8 +234,8 @@ class ItemTable:
         self._labels[:] = labels
         return np.concatenate([np.zeros(0), *self._evaluate(arguments)])
 
-    def _imax_clusters(self, point, slots):
-        """The values of all rows in some slots, shape (max_clusters, n_rows)."""
+    def _in_slots(self, point, slots):
+        """The values of all rows in some slots. Shapes: ``slots`` (m,); returns (m, n_rows)."""
         if self._buffer.shape[0] < len(slots):
             self._buffer = np.empty((len(slots), self._n_rows))
         values, arguments = self._buffer[: len(slots)], self._arguments(point)
