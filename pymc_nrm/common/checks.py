@@ -46,9 +46,9 @@ def check_name(argument, value, what):
         raise TypeError(f"{argument} must be a string, the name of {what}; got {value!r}")
 
 
-def check_probability(value, least=0.0, most=1.0, name="probability"):
-    """Check that an argument lies between two numbers."""
-    check_number(name, value, lambda p: least < p < most, f"between {least:g} and {most:g}")
+def check_probability(value, least=0.0, name="probability"):
+    """Check that an argument lies between a number and 1."""
+    check_number(name, value, lambda p: least < p < 1, f"between {least:g} and 1")
 
 
 def random_generator(random_seed, argument="random_seed"):

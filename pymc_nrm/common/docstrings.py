@@ -1,13 +1,12 @@
 """What the docstrings of all functions of draws say of their common arguments, written once.
 
-The rooms ``stats`` and ``posterior`` insert these texts for all of their public names, ``plots`` with its options.
+The rooms ``stats``, ``posterior`` and ``trees`` insert these texts for all of their public names, ``plots`` with its
+options.
 """
 
 import re
 from collections.abc import Callable
 from typing import Any
-
-__all__ = ["document_all", "documented"]
 
 _COMMON = {
     "idata": """
@@ -66,6 +65,23 @@ measure_draws : Dataset
 new_paths : array_like of int or str, shape (m,) or (m, depth), optional
     Groups of the new items, known or new ones, for a nested partition with known paths, which needs them; one row
     stands for all new items.""",
+    "tree_inputs": """
+X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
+    Data; NaN means missing, where the family allows it.
+family : Family or list of Family
+    Hyperparameters are numbers and arrays; give a list for several data sets on the same items.
+measure : Measure
+    Hyperparameters are numbers.""",
+    "errors_of_inputs": """
+Raises
+------
+TypeError, ValueError
+    If arguments are of the wrong kind or outside their support.""",
+    "errors_of_tree": """
+Raises
+------
+TypeError, ValueError
+    If arguments are of the wrong kind or outside their support, or the tree does not fit the data.""",
     "random_seed": """
 random_seed : int or numpy.random.Generator, optional
     By default draws differ from call to call.""",

@@ -2,18 +2,6 @@
 
 import zlib
 
-__all__ = [
-    "ALL_SLOTS_USED",
-    "NAME",
-    "NESTED",
-    "NUMBER",
-    "RENAMED",
-    "ROWS",
-    "SLOTS_OF",
-    "components_name",
-    "partition_number",
-]
-
 # Attribute of posterior variables that are partitions: their own name, so that variables made from them are none.
 NAME = "partition"
 # Attribute of partitions of rows in chunks, whose labels are those of followed rows: the number of all rows.

@@ -3,8 +3,6 @@
 import contextlib
 import threading
 
-__all__ = ["SECONDS_BEFORE_BAR", "elapsed", "end_elapsed", "progress", "tracked"]
-
 # Shorter work needs no bar.
 SECONDS_BEFORE_BAR = 2.0
 # The line that shows seconds now; two would overwrite each other.

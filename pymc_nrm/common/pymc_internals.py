@@ -37,46 +37,6 @@ from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass
 from pymc.util import get_random_generator
 from pymc.variational.minibatch_rv import MinibatchRandomVariable
 
-__all__ = [
-    "JOINED_INPUTS",
-    "NOT_SETTINGS",
-    "NO_DRAWS",
-    "SETTINGS",
-    "BaseHMCState",
-    "BaseTrace",
-    "CheckParameterValue",
-    "Competence",
-    "MinibatchOp",
-    "MinibatchRandomVariable",
-    "MultiTrace",
-    "NDArray",
-    "ParallelSamplingError",
-    "QuadPotentialDiagAdapt",
-    "QuadPotentialDiagAdaptState",
-    "StepMethodState",
-    "ValueGradFunction",
-    "ValuedRV",
-    "WithSamplingState",
-    "accept_in_nuts",
-    "check_parameters",
-    "coords_and_dims_for_inferencedata",
-    "dataclass_state",
-    "default_chains",
-    "end_with_parent",
-    "find_observations",
-    "flatten_steps",
-    "left_out_of_state",
-    "logprob",
-    "make_step",
-    "naming_dead_chains",
-    "register_steps",
-    "resolve_backend_compile_kwargs",
-    "set_left_out",
-    "support_point",
-    "warn_divergences",
-    "warn_treedepth",
-]
-
 # Name of the vector of all values that a step samples, where PyMC compiles a function of it.
 JOINED_INPUTS = "joined_inputs"
 # What NUTS has counted in a chain so far, and leaves out of its sampling state.

@@ -9,8 +9,6 @@ import dataclasses
 import numpy as np
 import pytensor.tensor as pt
 
-__all__ = ["SUPPORTS", "Hyperparameter", "Support"]
-
 # Smaller doubles lose digits, and their reciprocals overflow.
 LEAST_NORMAL = float(np.finfo("float64").tiny)
 

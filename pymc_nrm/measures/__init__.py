@@ -4,10 +4,12 @@ All are of Gibbs type: the probability of a partition of n items into k clusters
 sigma)_(n_c - 1)`` (Gnedin & Pitman 2006; De Blasi et al. 2015).  Normalized generalized gamma measures are among them.
 """
 
-from pymc_nrm.measures.dirichlet_process import DirichletProcess
+from pymc_nrm.measures.generalized_gamma_measures import (
+    DirichletProcess,
+    NormalizedGeneralizedGamma,
+    NormalizedInverseGaussian,
+)
 from pymc_nrm.measures.mixture_of_finite_mixtures import MixtureOfFiniteMixtures
-from pymc_nrm.measures.normalized_generalized_gamma import NormalizedGeneralizedGamma
-from pymc_nrm.measures.normalized_inverse_gaussian import NormalizedInverseGaussian
 from pymc_nrm.measures.pitman_yor_process import PitmanYorProcess
 
 __all__ = [

@@ -16,7 +16,13 @@ import pytensor.tensor as pt
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.special import draw_log_gamma, log_gamma, log_rising_factorial, softplus
 from pymc_nrm.measures import base
-from pymc_nrm.measures.gibbs_type import draw_cluster, gibbs_type_weights, size_factors, symbolic_size_factors
+from pymc_nrm.measures.gibbs_type import (
+    draw_cluster,
+    gibbs_type_weights,
+    log_stirling_numbers,
+    size_factors,
+    symbolic_size_factors,
+)
 from pymc_nrm.measures.jumps import Jumps, draw_stable_jumps
 from pymc_nrm.measures.log_concave import draw_log_concave
 from pymc_nrm.measures.quadrature import (
@@ -27,7 +33,6 @@ from pymc_nrm.measures.quadrature import (
     log_integrand,
     symbolic_log_integral,
 )
-from pymc_nrm.measures.stirling_numbers import log_stirling_numbers
 
 N_FORWARD_NODES = 512
 

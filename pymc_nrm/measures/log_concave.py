@@ -4,8 +4,6 @@ import math
 
 from pymc_nrm.kernels.generic import generic, kernel
 
-__all__ = ["draw_log_concave", "log_density", "log_density_derivative"]
-
 # The outer tangents touch the log density where it is below its maximum by an amount in this range.
 _LEAST_DROP, _LARGEST_DROP = 0.5, 2.0
 

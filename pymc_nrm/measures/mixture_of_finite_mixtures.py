@@ -32,9 +32,8 @@ from pymc_nrm.kernels.special import (
 from pymc_nrm.measures import base
 from pymc_nrm.measures.base import Hyperparameter, random_measure
 from pymc_nrm.measures.generalized_gamma import draw_log_u_without_sigma
-from pymc_nrm.measures.gibbs_type import gibbs_type_weights
+from pymc_nrm.measures.gibbs_type import gibbs_type_weights, log_stirling_numbers
 from pymc_nrm.measures.jumps import Jumps, draw_log_gamma_jumps
-from pymc_nrm.measures.stirling_numbers import log_stirling_numbers
 
 # The sum over M has about as many terms as the rate.
 LARGEST_RATE = 1e5

@@ -23,9 +23,14 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import draw_log_gamma, log_rising_factorial, softplus, symbolic_log_rising_factorial
 from pymc_nrm.measures import base
 from pymc_nrm.measures.generalized_gamma import LARGEST_LOG_U, draw_log_u_without_sigma
-from pymc_nrm.measures.gibbs_type import draw_cluster, gibbs_type_weights, size_factors, symbolic_size_factors
+from pymc_nrm.measures.gibbs_type import (
+    draw_cluster,
+    gibbs_type_weights,
+    log_stirling_numbers,
+    size_factors,
+    symbolic_size_factors,
+)
 from pymc_nrm.measures.jumps import Jumps, draw_stable_jumps
-from pymc_nrm.measures.stirling_numbers import log_stirling_numbers
 
 # Above this ratio of concentration to discount, d g varies by less than 1e-9 of itself, and probabilities of partitions
 # into k clusters are those given ``d g = t`` up to a share below k^2 / 2e18.

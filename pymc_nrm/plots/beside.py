@@ -1,13 +1,23 @@
 """Several partitions of the same items beside one another."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.plots.cluster_points import Groups, feature_matrix, grouped_points
-from pymc_nrm.plots.options import IMSHOW, OF_BACKEND
-from pymc_nrm.plots.visuals import image
+from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.cluster_points import Groups, by_size, distance_unit, feature_matrix, grouped_points, matched_labels
+from pymc_nrm.plots.options import BACKENDS, IMSHOW, OF_BACKEND, PlotCollection, options_of_plots
+from pymc_nrm.plots.visuals import IMAGE_BACKENDS, image
 
 MAX_ITEMS = 2000
+# Opacity of items that are in the same cluster of all partitions.
+PALE = 0.2
+BOUNDS = {
+    "horizontal": "horizontal bound",
+    "upper_vertical": "upper vertical bound",
+    "lower_vertical": "lower vertical bound",
+}
 VISUALS = {
     "points": "``scatter`` of the backend, once for each cluster",
     "image": IMSHOW,
@@ -81,3 +91,141 @@ def _scatter(da, target, *, groups, opacity, **kwargs):
     """Points of one of the partitions; see :func:`~pymc_nrm.plots.cluster_points.grouped_points`."""
     key = da["partition"].item()
     return grouped_points(da, target, groups=groups[key], alpha=opacity.get(key), **kwargs)
+
+
+@options_of_plots(VISUALS, method="wrap")
+def plot_credible_ball(ball: xr.Dataset, X: Any = None, *, features: Any = None, **options: Any) -> PlotCollection:
+    """Plot a point estimate beside the horizontal, upper and lower vertical bounds of its credible ball.
+
+    Parameters
+    ----------
+    ball : Dataset
+        Result of :func:`~pymc_nrm.stats.credible_ball`.  If several partitions tie for a bound, the first is shown.
+    X : array_like, DataFrame or DataArray, shape (n,) or (n, d), optional
+        Data, drawn as points; one feature gives one row of points for each cluster.  Without it, a black and white
+        matrix shows which pairs of items are in the same cluster.
+    features : sequence of int or str, optional
+        One or two columns of X, by position or name.
+
+    Returns
+    -------
+    PlotCollection
+        ``.viz["points"]`` or ``.viz["image"]`` with dimension ``partition``.
+
+    Raises
+    ------
+    ValueError
+        If `ball` lacks a partition, X has other items or more than two features, there are more than 2000 items for a
+        matrix of pairs, or the backend cannot draw it.
+
+    Notes
+    -----
+    Clusters of a bound have the colour of the cluster of the estimate with which they share items, matched one to one.
+    Matrices can be drawn on matplotlib alone.  A plot collection of your own needs the dimension ``partition``.
+
+    All four matrices have the items in the same order: by cluster of the estimate, then by cluster of the bounds.
+
+    The horizontal bound is the partition in the ball that is furthest from the estimate.  The upper vertical bound has
+    the fewest clusters, the lower vertical bound the most (Wade & Ghahramani 2018, section 4).
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from pymc_nrm.plots import plot_credible_ball
+    >>> from pymc_nrm.stats import credible_ball
+    >>> draws = xr.DataArray([[[0, 0, 1], [0, 0, 0], [0, 1, 2]]], dims=("chain", "draw", "item"), name="z")
+    >>> pc = plot_credible_ball(credible_ball(draws, [0, 0, 1]), backend="none")
+    >>> pc.viz["image"]["ball"].sel(partition="lower vertical bound").item()["image"].tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    canvas = Canvas(plot_credible_ball, options, IMAGE_BACKENDS if X is None else BACKENDS)
+    partitions, titles = ball_partitions(ball)
+    draw_beside(canvas, "ball", partitions, titles, X, features)
+    return canvas.collection
+
+
+def ball_partitions(ball):
+    """Labels of the four partitions, with matched names of clusters, and titles of their plots."""
+    if not isinstance(ball, xr.Dataset):
+        raise ValueError(f"ball must be a Dataset from credible_ball; got {type(ball).__name__}")
+    missing = [name for name in ("center", *BOUNDS) if name not in ball]
+    if missing:
+        raise ValueError(f"ball must have the variables center, {', '.join(BOUNDS)}; it lacks {', '.join(missing)}")
+    center = by_size(np.unique(ball["center"].values, return_inverse=True)[1])
+    partitions = {"estimate": center}
+    unit = f" {distance_unit(ball.attrs)}".rstrip()
+    radius = f", radius {float(ball['radius']):.3g}{unit}" if "radius" in ball else ""
+    titles = {"estimate": f"estimate\n{count(center)}{radius}"}
+    for name, title in BOUNDS.items():
+        array = first_of_ties(ball[name], ball["center"].dims)
+        partitions[title] = matched_labels(np.unique(array.values, return_inverse=True)[1], center)
+        at = ""
+        if f"{name}_distance" in ball:
+            at = f", distance {float(first_of_ties(ball[f'{name}_distance'], ())):.3g}{unit}"
+        titles[title] = f"{title}\n{count(partitions[title])}{at}"
+    return partitions, titles
+
+
+def first_of_ties(array, kept):
+    """First entry along all dimensions except those to keep."""
+    return array.isel({dim: 0 for dim in array.dims if dim not in kept})
+
+
+@options_of_plots(VISUALS, method="wrap")
+def plot_point_estimates(
+    estimates: xr.Dataset, X: Any = None, *, features: Any = None, **options: Any
+) -> PlotCollection:
+    """Plot the partitions that stand for the modes of a posterior beside one another, and where they differ.
+
+    Parameters
+    ----------
+    estimates : Dataset
+        Result of :func:`~pymc_nrm.point_estimates`.
+    X : array_like, DataFrame or DataArray, shape (n,) or (n, d), optional
+        Data, drawn as points; one feature gives one row of points for each cluster.  Without it, a black and white
+        matrix shows which pairs of items are in the same cluster.
+    features : sequence of int or str, optional
+        One or two columns of X, by position or name.
+
+    Returns
+    -------
+    PlotCollection
+        ``.viz["points"]`` or ``.viz["image"]`` with dimension ``partition``.
+
+    Raises
+    ------
+    ValueError
+        If `estimates` has no labels along ``clustering``, X has other items or more than two features, there are more
+        than 2000 items for a matrix of pairs, or the backend cannot draw it.
+
+    Notes
+    -----
+    Clusters have the colour of the cluster of the first partition with which they share items, matched one to one.
+    Items of the same colour in all partitions are pale, and titles count those of another colour than in the first.
+    Matrices have the items in the same order: by cluster of the first partition, then of the others.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import pymc_nrm as nrm
+    >>> draws = xr.DataArray([[[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 0]]], dims=("chain", "draw", "item"), name="z")
+    >>> pc = nrm.plots.plot_point_estimates(nrm.point_estimates(draws, random_seed=1), backend="none")
+    >>> [panel["string"].splitlines() for panel in pc.viz["title"]["labels"].values]
+    [['67 % of draws', '2 clusters'], ['33 % of draws', '1 cluster, 2 items elsewhere']]
+    """
+    canvas = Canvas(plot_point_estimates, options, IMAGE_BACKENDS if X is None else BACKENDS)
+    labels = estimates.get("labels") if isinstance(estimates, xr.Dataset) else None
+    if labels is None or labels.ndim != 2 or "clustering" not in labels.dims or "share" not in estimates:
+        raise ValueError("estimates must be a Dataset from point_estimates, with labels and share along clustering")
+    first, *others = [np.unique(row, return_inverse=True)[1] for row in labels.transpose("clustering", ...).values]
+    rows = [by_size(first)]
+    rows += [matched_labels(row, rows[0]) for row in others]
+    partitions, titles = {}, {}
+    for k, (row, share) in enumerate(zip(rows, estimates["share"].values, strict=True), start=1):
+        n_moved = int((row != rows[0]).sum())
+        moved = f", {n_moved} item{'s' * (n_moved > 1)} elsewhere" if n_moved else ""
+        partitions[k], titles[k] = row, f"{100 * share:.0f} % of draws\n{count(row)}{moved}"
+    differ = (np.stack(rows) != rows[0]).any(axis=0)
+    opacity = dict.fromkeys(partitions, np.where(differ, 1.0, PALE)) if others else None
+    draw_beside(canvas, "labels", partitions, titles, X, features, opacity)
+    return canvas.collection

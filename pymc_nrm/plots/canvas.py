@@ -8,8 +8,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.plots.options import BACKENDS
-from pymc_nrm.plots.styles import backend_marker, legend_key
-from pymc_nrm.plots.visuals import panel_text, points_dataset, set_yticks
+from pymc_nrm.plots.visuals import backend_marker, legend_key, panel_text, points_dataset, set_yticks
 
 
 def _missing(plot, library):

@@ -3,8 +3,7 @@
 import numpy as np
 
 from pymc_nrm.common.checks import check_probability
-from pymc_nrm.plots.styles import hollow, legend_key
-from pymc_nrm.plots.visuals import integer_ticks, whiskers
+from pymc_nrm.plots.visuals import hollow, integer_ticks, legend_key, whiskers
 
 OUTER, INNER = {"width": 1.2}, {"width": 4.0, "alpha": 0.45}
 # Height on a log scale of clusters that a partition does not have.

@@ -11,8 +11,7 @@ from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_axes import INNER, OUTER, interval_entries, interval_probability, interval_tails
 from pymc_nrm.plots.cluster_points import Groups, grouped_points
 from pymc_nrm.plots.options import LEGEND, LINE, OF_BACKEND, PlotCollection, options_of_plots
-from pymc_nrm.plots.styles import GREY, cluster_style
-from pymc_nrm.plots.visuals import grouped_lines
+from pymc_nrm.plots.visuals import GREY, cluster_style, grouped_lines
 from pymc_nrm.stats.cluster_parameters import cluster_parameters
 
 MAX_PANELS = 30
@@ -43,8 +42,6 @@ def plot_cluster_parameters(
     ci_prob
     min_size : int
         Smallest size of the clusters to show.
-    **options
-        Options of all plots.
 
     Returns
     -------

@@ -16,7 +16,7 @@ from pymc_nrm.plots.cluster_axes import (
     rank_axis,
 )
 from pymc_nrm.plots.options import LABELS, LEGEND, LINE, SCATTER, PlotCollection, options_of_plots
-from pymc_nrm.plots.styles import CLUSTER_COLORS
+from pymc_nrm.plots.visuals import CLUSTER_COLORS
 from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.draws import partition_draws, stack_draws
 
@@ -43,8 +43,6 @@ def plot_cluster_sizes(
     max_rank : int, optional
         Last rank to show, if any interval reaches that far; by default the last one that at least half of the draws
         have.  The label of the axis says how many ranks are left out and what share of the items they hold.
-    **options
-        Options of all plots.
 
     Returns
     -------

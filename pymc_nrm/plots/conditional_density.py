@@ -9,8 +9,7 @@ from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_axes import interval_probability
 from pymc_nrm.plots.cluster_points import feature_matrix
 from pymc_nrm.plots.options import LABELS, LEGEND, LINE_XY, SCATTER, PlotCollection, options_of_plots
-from pymc_nrm.plots.styles import CLUSTER_COLORS, GREY
-from pymc_nrm.plots.visuals import band, points_dataset
+from pymc_nrm.plots.visuals import CLUSTER_COLORS, GREY, band, points_dataset
 
 _OF_MEDIAN, _OF_OTHERS = CLUSTER_COLORS[0], "#2171b5"
 
@@ -39,8 +38,6 @@ def plot_conditional_density(
         Covariate and feature of the items, shown as points.
     ci_prob : float, optional
         Probability of the bands, with equal tails; by default ``arviz_base.rcParams["stats.ci_prob"]``.
-    **options
-        Options of all plots.
 
     Returns
     -------

@@ -9,8 +9,7 @@ import xarray as xr
 from pymc_nrm.common.checks import check_flag
 from pymc_nrm.plots.canvas import Canvas, check_names
 from pymc_nrm.plots.options import BACKENDS, LINE, SCATTER, PlotCollection, options_of_plots
-from pymc_nrm.plots.styles import CLUSTER_COLORS, GREY
-from pymc_nrm.plots.visuals import backend_of
+from pymc_nrm.plots.visuals import CLUSTER_COLORS, GREY, backend_of
 
 ABOVE_COLOR = GREY
 MAX_NAMES = 50
@@ -107,8 +106,6 @@ def plot_dendrogram(
         A number of at least 0 for each node of the tree, such as ``node_gains`` of
         :func:`~pymc_nrm.trees.alternative_trees`, which show where the hierarchy is uncertain.  Merges are marked with
         areas in proportion; entries of items are not drawn.
-    **options
-        Options of all plots.
 
     Returns
     -------

@@ -9,8 +9,7 @@ from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_axes import interval_probability
 from pymc_nrm.plots.cluster_points import feature_matrix
 from pymc_nrm.plots.options import HIST, LABELS, LEGEND, SCATTER, PlotCollection, options_of_plots
-from pymc_nrm.plots.styles import CLUSTER_COLORS, GREY, hollow
-from pymc_nrm.plots.visuals import band, bins_dataset, contour, points_dataset, whiskers
+from pymc_nrm.plots.visuals import CLUSTER_COLORS, GREY, band, bins_dataset, contour, hollow, points_dataset, whiskers
 
 MASSES = (0.95, 0.75, 0.5, 0.25)
 CONTOUR_COLORS = ("#9ecae1", "#6baed6", "#2171b5", "#08306b")
@@ -46,8 +45,6 @@ def plot_density(
         Probability of the band, with equal tails; by default ``arviz_base.rcParams["stats.ci_prob"]``.
     bins : int, str or sequence
         Bins of the histogram, as in :func:`numpy.histogram_bin_edges`.
-    **options
-        Options of all plots.
 
     Returns
     -------

@@ -8,14 +8,13 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_probability
 from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.estimates import distance_unit
+from pymc_nrm.plots.cluster_points import distance_unit
 from pymc_nrm.plots.options import HIST, LABELS, LEGEND, VLINE, PlotCollection, options_of_plots
-from pymc_nrm.plots.styles import CLUSTER_COLORS
-from pymc_nrm.plots.visuals import bins_dataset
-from pymc_nrm.stats.credible_ball import ball_radius
+from pymc_nrm.plots.visuals import CLUSTER_COLORS, bins_dataset
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses
 from pymc_nrm.stats.point_estimate import point_estimate
+from pymc_nrm.stats.uncertainty import ball_radius
 
 NAMES = {
     "variation_of_information": "variation of information to the estimate",
@@ -53,8 +52,6 @@ def plot_distance(
         Further arguments of the loss.
     probability : float
         Posterior probability of the credible ball.
-    **options
-        Options of all plots.
 
     Returns
     -------

@@ -8,10 +8,9 @@ import xarray as xr
 from pymc_nrm.common.checks import check_flag
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_axes import number_axis
-from pymc_nrm.plots.estimates import prior_draws
+from pymc_nrm.plots.cluster_points import prior_draws
 from pymc_nrm.plots.options import BARS, LABELS, LEGEND, LINE, SCATTER, PlotCollection, options_of_plots
-from pymc_nrm.plots.styles import CLUSTER_COLORS, CROSS, PRIOR_COLOR, hollow
-from pymc_nrm.plots.visuals import bars, whiskers
+from pymc_nrm.plots.visuals import CLUSTER_COLORS, CROSS, PRIOR_COLOR, bars, hollow, whiskers
 from pymc_nrm.recipes.elicitation import ElicitedPrior
 from pymc_nrm.stats.convergence import sampling_diagnostic
 from pymc_nrm.stats.draws import partition_draws
@@ -41,8 +40,6 @@ def plot_n_clusters(
         is none.
     by_chain : bool
         Whether to mark the relative frequencies in each chain, which should agree.
-    **options
-        Options of all plots.
 
     Returns
     -------

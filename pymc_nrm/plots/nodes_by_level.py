@@ -8,10 +8,9 @@ import xarray as xr
 from pymc_nrm.common.checks import check_flag
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_axes import OUTER, draw_intervals, interval_probability, interval_tails
-from pymc_nrm.plots.estimates import prior_draws
+from pymc_nrm.plots.cluster_points import prior_draws
 from pymc_nrm.plots.options import LABELS, LEGEND, LINE, SCATTER, PlotCollection, options_of_plots
-from pymc_nrm.plots.styles import CLUSTER_COLORS, CROSS, PRIOR_COLOR, hollow
-from pymc_nrm.plots.visuals import integer_ticks, whiskers
+from pymc_nrm.plots.visuals import CLUSTER_COLORS, CROSS, PRIOR_COLOR, hollow, integer_ticks, whiskers
 from pymc_nrm.stats.nested.levels import levels
 from pymc_nrm.stats.quantities import label_quantities
 
@@ -43,8 +42,6 @@ def plot_nodes_by_level(
     ci_prob
     by_chain : bool
         Whether to mark the mean of each chain, which should agree.
-    **options
-        Options of all plots.
 
     Returns
     -------

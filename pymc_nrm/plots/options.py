@@ -1,7 +1,6 @@
 """The options of all plots, and the text about them, written once."""
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -61,7 +60,7 @@ def _options(
 def options_of_plots(
     visuals: Mapping[str, str], *, backends: Sequence[str] = BACKENDS, method: str = "grid"
 ) -> Callable[[F], F]:
-    """Put the options of all plots in place of ``**options`` of a function, in its signature and its docstring.
+    """Put the options of all plots in place of ``**options`` in the signature of a function, and into its docstring.
 
     ``visuals`` says what draws each of its visuals, or several whose names have a comma between them.
     """
@@ -69,7 +68,7 @@ def options_of_plots(
     def document(function: F) -> F:
         listed = "\n".join(f"    * {names} -> {text}" for names, text in visuals.items())
         text = _TEXT.format(backends=", ".join(f'"{name}"' for name in backends), visuals=listed, method=method)
-        doc = re.sub(r"\*\*options\n(?:    .*\n)+", lambda match: text, inspect.cleandoc(documented(function).__doc__))
+        doc = inspect.cleandoc(documented(function).__doc__).replace("\n\nReturns\n", f"\n{text}\nReturns\n")
         function.__doc__ = doc.replace("Raises\n------\n", _ERRORS).replace("\nci_prob\n", "\n" + _CI_PROB)
         own, shared = (inspect.signature(one).parameters.values() for one in (function, _options))
         kept = [one for one in own if one.kind is not inspect.Parameter.VAR_KEYWORD]

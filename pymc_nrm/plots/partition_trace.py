@@ -7,7 +7,7 @@ import xarray as xr
 
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.options import LEGEND, LINE_XY, PlotCollection, options_of_plots
-from pymc_nrm.plots.styles import CLUSTER_COLORS
+from pymc_nrm.plots.visuals import CLUSTER_COLORS
 from pymc_nrm.stats.diagnostics import GROUP
 from pymc_nrm.stats.quantities import SCALARS, partition_quantities
 
@@ -40,8 +40,6 @@ def plot_partition_trace(
     ----------
     %(draws)s
     %(var_name)s
-    **options
-        Options of all plots.
 
     Returns
     -------

@@ -18,8 +18,7 @@ from pymc_nrm.plots.cluster_axes import (
     rank_axis,
 )
 from pymc_nrm.plots.options import BARS, LABELS, LEGEND, LINE, SCATTER, VLINE, PlotCollection, options_of_plots
-from pymc_nrm.plots.styles import CLUSTER_COLORS
-from pymc_nrm.plots.visuals import bars
+from pymc_nrm.plots.visuals import CLUSTER_COLORS, bars
 from pymc_nrm.recipes.elicitation import ElicitedPrior
 from pymc_nrm.recipes.elicitation.laws import equal_tailed_interval, mean_and_sd
 from pymc_nrm.recipes.elicitation.prior_laws import drawn_measures, mean_pmf, sorted_sizes
@@ -60,8 +59,6 @@ def plot_prior_partition(
     max_rank : int
         Sizes are those of the largest cluster, of the second largest, up to this one.
     random_seed : int, numpy.random.Generator, optional
-    **options
-        Options of all plots.
 
     Returns
     -------

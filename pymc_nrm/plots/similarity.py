@@ -8,7 +8,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.plots.canvas import Canvas, check_names
-from pymc_nrm.plots.estimates import by_size, estimate_labels
+from pymc_nrm.plots.cluster_points import by_size, estimate_labels
 from pymc_nrm.plots.options import IMSHOW, LABELS, LINE_XY, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, color_bar, image, set_yticks, with_gaps
 from pymc_nrm.stats.draws import partition_draws
@@ -58,8 +58,6 @@ def plot_similarity(
         ``random_seed=0``, or none if ``order="dendrogram"``.
     names : sequence of str, shape (n,), optional
         Names of the items, shown if there are at most 50; by default the coordinate of the items.
-    **options
-        Options of all plots.
 
     Returns
     -------

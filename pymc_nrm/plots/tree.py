@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -10,9 +10,7 @@ import xarray as xr
 from pymc_nrm.common.checks import check_flag
 from pymc_nrm.plots.canvas import Canvas, check_names
 from pymc_nrm.plots.options import LABELS, LINE_XY, SCATTER, PlotCollection, options_of_plots
-from pymc_nrm.plots.styles import CLUSTER_COLORS
-from pymc_nrm.plots.tree_layout import tree_layout
-from pymc_nrm.plots.visuals import IMAGE_BACKENDS, node_images, only_below, pies, right_names, texts
+from pymc_nrm.plots.visuals import CLUSTER_COLORS, IMAGE_BACKENDS, node_images, only_below, pies, right_names, texts
 from pymc_nrm.stats.nested.clades import consensus_tree
 from pymc_nrm.stats.nested.item_tree import ItemTree
 
@@ -22,6 +20,57 @@ MAX_SHOWN = 3
 BRANCH_COLOR, ITEM_COLOR = "#4d4d4d", "#c4c4c4"
 # Area of the root in square points, and the least area of a node.
 ROOT_AREA, LEAST_AREA = 700.0, 10.0
+
+
+class TreeLayout(NamedTuple):
+    """Coordinates of a tree from left to right."""
+
+    # Items of each row, from top to bottom.
+    rows: list
+    # x, y: Coordinates of the nodes: their level, and the middle of what hangs on them; shape (m,).
+    x: np.ndarray
+    y: np.ndarray
+    # X of the right ends of the rows.
+    bottom: float
+    # Line with gaps through all nodes; shape (2, P).
+    branches: np.ndarray
+    # Line with gaps from nodes to the right ends of their rows; shape (2, Q).
+    items: np.ndarray
+
+
+def tree_layout(tree, collapse=False):
+    """Place the nodes of a tree: children from top to bottom, the largest first, then items in no child, each in a row
+    of its own or all in one.
+    """
+    own = [tree.own_items(node) for node in range(tree.n_nodes)]
+    own = [[some] * (len(some) > 0) if collapse else list(some[:, None]) for some in own]
+    size = tree.size
+    children = [sorted(tree.children(node).tolist(), key=lambda k: -size[k]) for node in range(tree.n_nodes)]
+    rows, first, pending = [], np.zeros(tree.n_nodes, dtype="int64"), [0]
+    while pending:
+        node = pending.pop()
+        if node < 0:
+            first[-node - 1] = len(rows)
+            rows += own[-node - 1]
+        else:
+            pending += [-node - 1, *reversed(children[node])]
+    x, y = tree.level.astype("float64"), np.empty(tree.n_nodes)
+    bottom = x.max() + 1.0
+    gap = [np.nan, np.nan]
+    branches, items = [], []
+    for node in range(tree.n_nodes - 1, -1, -1):  # children come after their parents
+        below = [y[child] for child in children[node]]
+        ends = range(first[node], first[node] + len(own[node]))
+        heights = [*below, *ends]
+        y[node] = (min(heights) + max(heights)) / 2
+        for child, height in zip(children[node], below, strict=True):
+            branches += [(x[node], height), (x[child], height), gap]
+        if len(heights) > 1:
+            branches += [(x[node], min(heights)), (x[node], max(heights)), gap]
+        for height in ends:
+            items += [(x[node], height), (bottom, height), gap]
+    lines = [np.reshape(points, (-1, 2)).T.astype("float64") for points in (branches, items)]
+    return TreeLayout(rows, x, y, bottom, *lines)
 
 
 @options_of_plots(
@@ -69,8 +118,6 @@ def plot_tree(
     collapse : bool
         Whether all items in no child of a node share one row, whose text has the most frequent names and their numbers.
         Otherwise each item has a row.
-    **options
-        Options of all plots.
 
     Returns
     -------

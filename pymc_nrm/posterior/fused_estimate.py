@@ -14,11 +14,11 @@ from pymc_nrm.families.conjugate import named_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.rvs import checked_model, family_of, find_partition
+from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.drawing import draw_cluster_rows
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses, summarise_losses
-from pymc_nrm.stats.merging import cut_fusions, fuse, mean_closeness
 from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
 
 # Parameters of components are means of so many draws: the noise of one draw makes components look further apart.
@@ -155,11 +155,12 @@ def fused_estimate(
     rng = get_random_generator(random_generator(random_seed))
     sums, mean_distance = _closeness(used, components, rng, progressbar)
     sizes = np.bincount(components)
-    fusions = fuse(sums, sizes)
+    fusions, closeness = fuse(sums, sizes)
     if omega is None:
         omega = mean_distance / (1.0 - mean_distance) if mean_distance < 1.0 else np.inf
     threshold = 1.0 / (1.0 + omega)
-    cluster = cut_fusions(fusions, threshold, n_clusters)
+    n_fusions = int((closeness > threshold).sum()) if n_clusters is None else m - n_clusters
+    cluster = cut_fusions(fusions, n_fusions)
     fused = cluster[components]
     dim, coords = item_dimension(labels), item_coords(labels)
     result = summarise_losses(draw_losses(fused, labels, loss, costs), loss, costs)
@@ -172,11 +173,11 @@ def fused_estimate(
             component_labels=(dim, components),
             component_size=("component", sizes),
             component_cluster=("component", cluster),
-            component_closeness=(("component", "component_other"), mean_closeness(sums, sizes)),
-            fusion_first=("fusion", fusions.first),
-            fusion_second=("fusion", fusions.second),
-            fusion_closeness=("fusion", fusions.closeness),
-            n_fusions=m - int(cluster.max()) - 1,
+            component_closeness=(("component", "component_other"), sums / np.outer(sizes, sizes)),
+            fusion_first=("fusion", fusions[:, 0]),
+            fusion_second=("fusion", fusions[:, 1]),
+            fusion_closeness=("fusion", closeness),
+            n_fusions=n_fusions,
             threshold=threshold,
         )
     )
@@ -211,3 +212,33 @@ def _closeness(draws, components, rng, progressbar):
             total += counts @ (1.0 - close) @ counts
     n_pairs = max(n * (n - 1), 1)
     return sums / len(draws), min(total / len(draws) / n_pairs, 1.0)
+
+
+def fuse(sums, sizes):
+    """Fuse, again and again, the two clusters whose items are closest on average, as numbered in the result's tree.
+
+    Shapes: ``sums`` (m, m), ``sizes`` (m,); returns (m - 1, 2) and the mean closeness of what is joined (m - 1,).
+    """
+    sums, sizes = np.array(sums, dtype=float), np.array(sizes, dtype=float)
+    m = len(sums)
+    node, alive = np.arange(m), np.ones(m, dtype=bool)
+    fusions, closeness = np.empty((m - 1, 2), dtype=np.int64), np.empty(m - 1)
+    for t in range(m - 1):
+        between = np.where(np.outer(alive, alive), sums / np.outer(sizes, sizes), -1.0)
+        np.fill_diagonal(between, -1.0)
+        a, b = np.unravel_index(between.argmax(), between.shape)
+        fusions[t], closeness[t] = np.sort(node[[a, b]]), between[a, b]
+        sums[a] += sums[b]
+        sums[:, a] += sums[:, b]
+        sizes[a] += sizes[b]
+        node[a], alive[b] = m + t, False
+    return fusions, closeness
+
+
+def cut_fusions(fusions, n_fusions):
+    """Labels of clusters after the first fusions, in order of appearance. Shapes: returns (m,)."""
+    m = len(fusions) + 1
+    node = np.arange(m)
+    for t, fusion in enumerate(fusions[:n_fusions]):
+        node[np.isin(node, fusion)] = m + t
+    return canonical_labels(node)

@@ -2,7 +2,6 @@
 
 from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.stats.cluster_parameters import cluster_parameters
-from pymc_nrm.stats.credible_ball import credible_ball
 from pymc_nrm.stats.diagnostics import add_diagnostics
 from pymc_nrm.stats.draws import nested_names, partition_draws, partition_names, stack_draws
 from pymc_nrm.stats.losses import (
@@ -22,18 +21,16 @@ from pymc_nrm.stats.nested.agreement import (
     triplet_accuracy,
 )
 from pymc_nrm.stats.nested.clades import clade_probability, consensus_tree, maximum_clade_credibility
-from pymc_nrm.stats.nested.common_depth import common_depth, common_depth_linkage
 from pymc_nrm.stats.nested.item_tree import ItemTree
-from pymc_nrm.stats.nested.levels import component_draws, levels
+from pymc_nrm.stats.nested.levels import common_depth, common_depth_linkage, component_draws, levels
 from pymc_nrm.stats.nested.nested_point_estimate import nested_point_estimate
 from pymc_nrm.stats.partition_convergence import nested_convergence, partition_convergence
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.point_estimates import point_estimates
 from pymc_nrm.stats.quantities import nested_quantities, partition_quantities
 from pymc_nrm.stats.similarity import similarity, similarity_rows
-from pymc_nrm.stats.summary import summary
-from pymc_nrm.stats.uncertainty import assignment_uncertainty
-from pymc_nrm.stats.without_labels import without_labels
+from pymc_nrm.stats.summary import summary, without_labels
+from pymc_nrm.stats.uncertainty import assignment_uncertainty, credible_ball
 
 __all__ = [
     "ItemTree",

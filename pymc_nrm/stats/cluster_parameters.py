@@ -18,8 +18,6 @@ from pymc_nrm.stats.draws import (
 from pymc_nrm.stats.losses import check_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
 
-__all__ = ["cluster_parameters"]
-
 
 def cluster_parameters(
     idata: xr.DataTree | xr.Dataset, estimate: Any = None, var_names: Any = None, *, var_name: str | None = None

@@ -11,8 +11,15 @@ from pymc_nrm.stats.convergence import convergence_table
 from pymc_nrm.stats.draws import SAMPLE_DIMS, nested_names, partition_names, posterior_of
 from pymc_nrm.stats.nested.levels import draws_of
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of
-from pymc_nrm.stats.quantities import own_statistics, quantities_of, scalars_of
-from pymc_nrm.stats.step_statistics import n_columns, own_column, reported_by, warn_of_foreign_steps
+from pymc_nrm.stats.quantities import (
+    n_columns,
+    own_column,
+    own_statistics,
+    quantities_of,
+    reported_by,
+    scalars_of,
+    warn_of_foreign_steps,
+)
 
 GROUP = "partition_stats"
 

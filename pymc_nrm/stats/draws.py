@@ -11,19 +11,6 @@ from pymc_nrm.common.marks import NAME, NESTED, NUMBER, RENAMED, SLOTS_OF, parti
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 
-__all__ = [
-    "nested_names",
-    "partition_draws",
-    "partition_names",
-    "posterior_of",
-    "read_draws",
-    "renamed_variables",
-    "slot_variables",
-    "stack_draws",
-    "stacked",
-    "with_chains",
-]
-
 SAMPLE_DIMS = ("chain", "draw")
 # Names of the dimension along which the columns of a nested partition lie; others end in ``_column``.
 COLUMN_DIMS = ("level", "column")

@@ -12,15 +12,6 @@ from pymc_nrm.stats.contingency import as_labels, cell_sums, entropy_table, pair
 from pymc_nrm.stats.convergence import sampling_diagnostic
 from pymc_nrm.stats.draws import item_dimension, partition_draws
 
-__all__ = [
-    "adjusted_rand",
-    "binder_loss",
-    "expected_loss",
-    "normalized_variation_of_information",
-    "one_minus_adjusted_rand",
-    "variation_of_information",
-]
-
 
 def variation_of_information(a: Any, b: Any, base: int = 2) -> Any:
     """Variation of information of pairs of partitions, a metric.

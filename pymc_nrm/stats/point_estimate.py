@@ -11,10 +11,7 @@ from pymc_nrm.common.progress import progress
 from pymc_nrm.stats.contingency import as_labels, cell_sums
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses, loss_table, pair_losses, summarise_losses
-from pymc_nrm.stats.search import ADJUSTED_RAND, LINEAR, NORMALIZED_INFORMATION, DrawTables, PairTable, search
-from pymc_nrm.stats.similarity import similarity_matrix
-
-__all__ = ["point_estimate"]
+from pymc_nrm.stats.search import ADJUSTED_RAND, LINEAR, NORMALIZED_INFORMATION, DrawTables, search
 
 # Draws are first compared by their losses at N_REFERENCES random draws; those worse than the best partition by
 # more than N_STANDARD_ERRORS standard errors are dropped.
@@ -28,8 +25,6 @@ N_FIRST_LABELS = 2**21
 N_POLISHED = 4
 # Steps of the progress bar while draws are compared.
 N_REPORTS = 10
-# Largest matrix over pairs of items, in entries: 256 MB.
-MAX_PAIRS = 2**26
 
 
 def point_estimate(
@@ -107,9 +102,8 @@ def point_estimate(
     become starts of further searches.  With more than 100 draws, a draw is compared over all draws only if it is not
     worse by six standard errors over 100 random ones.
 
-    One sweep takes O(n S K) time for n items, S draws and K clusters of the estimate; for Binder's loss with up to
-    8,192 items it takes O(n^2) time, after one pass over the draws.  Memory is 4 n S bytes, and 12 bytes for each pair
-    of a cluster of a draw and a cluster of the estimate; for Binder's loss it is 12 n^2 bytes.
+    One sweep takes O(n S K) time for n items, S draws and K clusters of the estimate.  Memory is 4 n S bytes, and 12
+    bytes for each pair of a cluster of a draw and a cluster of the estimate.
 
     Examples
     --------
@@ -227,7 +221,7 @@ def _starts(partitions, losses, n_restarts):
     return starts
 
 
-def make_tables(partitions, loss, costs, pairs=True):
+def make_tables(partitions, loss, costs):
     """Make tables for the search, for an empty candidate; their scale is ``n`` times the expected loss. Shapes:
     ``partitions`` (S, n).
     """
@@ -235,9 +229,6 @@ def make_tables(partitions, loss, costs, pairs=True):
     scale = 2.0 / max(n - 1, 1) if loss in ("binder_loss", "one_minus_adjusted_rand") else 1.0
     cost_join = costs.get("cost_false_join", 1.0)
     both = cost_join + costs.get("cost_false_split", 1.0)
-    if pairs and loss == "binder_loss" and n * n <= MAX_PAIRS:
-        # Joining a pair costs (1 - p) times one cost, splitting it costs p times the other one.
-        return PairTable((scale * (cost_join - both * similarity_matrix(partitions))).astype(np.float32))
     ratios = {"normalized_variation_of_information": NORMALIZED_INFORMATION, "one_minus_adjusted_rand": ADJUSTED_RAND}
     n_clusters = partitions.max(axis=1) + 1
     rows = partitions + (np.cumsum(n_clusters) - n_clusters)[:, None]

@@ -11,8 +11,6 @@ from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, s
 from pymc_nrm.stats.losses import complete_costs, draw_losses, mean_and_error, pair_losses
 from pymc_nrm.stats.point_estimate import evenly_spaced, mean_losses, minimise, point_estimate
 
-__all__ = ["point_estimates"]
-
 # The first partitions, some more than are wanted, are chosen among so many draws; searches have so many starts.
 N_SPARE, N_CANDIDATES, N_RESTARTS = 2, 300, 4
 MAX_SWEEPS, MAX_ZEALOUS = 100, 10

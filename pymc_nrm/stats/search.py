@@ -1,15 +1,15 @@
 """Search for the partition with the least expected loss: sequential allocation, sweeps, dissolving of clusters.
 
 This is the search of Dahl, Johnson & Mueller (2022), "Search algorithms and loss functions for Bayesian clustering", on
-two kinds of tables: one matrix over pairs of items (Binder's loss), or counts for each draw (all losses).  A loss
-is linear if its expectation is, up to a constant, a sum of costs over clusters and cells of contingency tables.
+contingency tables of the candidate with each draw.  A loss is linear if its expectation is, up to a constant, a sum of
+costs over clusters and cells of these tables.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.kernels.generic import generic, kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 
 LINEAR, NORMALIZED_INFORMATION, ADJUSTED_RAND = 0, 1, 2
@@ -27,41 +27,6 @@ class Candidate(NamedTuple):
     sizes: Any
     # One plus the number of the last occupied slot, and the number of clusters; int64 of shape (2,).
     extent: Any
-
-
-class PairTable(NamedTuple):
-    """Binder's loss: expected cost of joining a pair minus that of splitting it, divided by the scale of the loss."""
-
-    # Float32 of shape (n, n).
-    costs: Any
-
-    def join_costs(self, candidate, item, costs):
-        row = self.costs[item]
-        for slot in range(candidate.extent[0] + 1):
-            costs[slot] = 0.0
-        for other in range(row.shape[0]):
-            slot = candidate.labels[other]
-            if slot >= 0 and other != item:
-                costs[slot] += row[other]
-
-    def item_losses(self, candidate, item, costs):
-        join_costs(self, candidate, item, costs)
-
-    def count_item(self, candidate, item, slot, sign):
-        return None
-
-    def with_room(self, extent):
-        return self
-
-    def total_loss(self, candidate):
-        total = 0.0
-        for i in range(candidate.labels.shape[0]):
-            check_signals()
-            row = self.costs[i]
-            for j in range(i):
-                if candidate.labels[i] == candidate.labels[j]:
-                    total += row[j]
-        return total
 
 
 class DrawTables(NamedTuple):
@@ -89,95 +54,23 @@ class DrawTables(NamedTuple):
     # `LINEAR`, `NORMALIZED_INFORMATION` or `ADJUSTED_RAND`.
     ratio: Any
 
-    def join_costs(self, candidate, item, costs):
-        rows, table = self.rows[item], self.table
-        extent, own = candidate.extent[0], candidate.labels[item]
-        sum_gains(self.gains, rows, extent, costs)
-        if own >= 0:
-            costs[own] = 0.0
-            for s in range(rows.shape[0]):
-                count = self.counts[rows[s], own]
-                costs[own] += table[count] - table[count - 1]
-        for slot in range(extent):
-            size = candidate.sizes[slot] - (slot == own)
-            costs[slot] *= self.coefficients[1] / rows.shape[0]
-            costs[slot] += self.coefficients[0] * (table[size + 1] - table[size])
-        costs[extent] = 0.0
 
-    def item_losses(self, candidate, item, costs):
-        if self.ratio == LINEAR:
-            join_costs(self, candidate, item, costs)
-        else:
-            ratio_losses(self, candidate, item, costs)
-
-    def count_item(self, candidate, item, slot, sign):
-        rows, table = self.rows[item], self.table
-        for s in range(rows.shape[0]):
-            row = rows[s]
-            before = self.counts[row, slot]
-            after = before + sign
-            self.counts[row, slot] = after
-            self.gains[row, slot] = table[after + 1] - table[after]
-            self.cells[s] += table[after] - table[before]
-
-    def with_room(self, extent):
-        n_rows, room = self.counts.shape
-        if extent <= room:
-            return self
-        counts = np.zeros((n_rows, extent + 16), dtype=np.int32)
-        gains = np.zeros((n_rows, extent + 16))  # of empty cells: the table begins with two zeros
-        # Plain loops compile many times faster than assignments of slices.
-        for row in range(n_rows):
-            for slot in range(room):
-                counts[row, slot] = self.counts[row, slot]
-                gains[row, slot] = self.gains[row, slot]
-        return DrawTables(self.rows, counts, gains, self.cells, self.margins, self.table, self.coefficients, self.ratio)
-
-    def total_loss(self, candidate):
-        n, n_draws = self.rows.shape
-        clusters, total = 0.0, 0.0
-        for slot in range(candidate.extent[0]):
-            clusters += self.table[candidate.sizes[slot]]
-        for s in range(n_draws):
-            cells, margin = self.cells[s], self.margins[s]
-            if self.ratio == LINEAR:
-                total += self.coefficients[1] * cells
-            elif self.ratio == NORMALIZED_INFORMATION:
-                total += n * normalized_information(clusters, margin, cells, self.table[n])
-            else:
-                total += n * adjusted_rand_loss(clusters, margin, cells, self.table[n])
-        total /= n_draws
-        return total + self.coefficients[0] * clusters if self.ratio == LINEAR else total
-
-
-@generic
+@kernel
 def join_costs(tables, candidate, item, costs):
     """Write the change of the linear loss if an item, first taken out, joins each slot; 0 for an empty slot."""
-    raise NotImplementedError
-
-
-@generic
-def item_losses(tables, candidate, item, costs):
-    """Write the loss, up to a constant, with the item in each slot; no other item may be left out."""
-    raise NotImplementedError
-
-
-@generic
-def count_item(tables, candidate, item, slot, sign):
-    """Add an item to a slot of the tables (``sign`` 1), or take it out (-1), before the candidate changes."""
-    raise NotImplementedError
-
-
-@generic
-def with_room(tables, extent):
-    """Return tables with room for at least ``extent`` slots: the same ones, or larger copies."""
-    raise NotImplementedError
-
-
-@generic
-def total_loss(tables, candidate):
-    """Loss of the candidate, up to a constant."""
-    raise NotImplementedError
+    rows, table = tables.rows[item], tables.table
+    extent, own = candidate.extent[0], candidate.labels[item]
+    sum_gains(tables.gains, rows, extent, costs)
+    if own >= 0:
+        costs[own] = 0.0
+        for s in range(rows.shape[0]):
+            count = tables.counts[rows[s], own]
+            costs[own] += table[count] - table[count - 1]
+    for slot in range(extent):
+        size = candidate.sizes[slot] - (slot == own)
+        costs[slot] *= tables.coefficients[1] / rows.shape[0]
+        costs[slot] += tables.coefficients[0] * (table[size + 1] - table[size])
+    costs[extent] = 0.0
 
 
 @kernel
@@ -227,6 +120,65 @@ def ratio_losses(tables, candidate, item, losses):
 
 
 @kernel
+def item_losses(tables, candidate, item, costs):
+    """Write the loss, up to a constant, with the item in each slot; no other item may be left out."""
+    if tables.ratio == LINEAR:
+        join_costs(tables, candidate, item, costs)
+    else:
+        ratio_losses(tables, candidate, item, costs)
+
+
+@kernel
+def count_item(tables, item, slot, sign):
+    """Add an item to a slot of the tables (``sign`` 1), or take it out (-1)."""
+    rows, table = tables.rows[item], tables.table
+    for s in range(rows.shape[0]):
+        row = rows[s]
+        before = tables.counts[row, slot]
+        after = before + sign
+        tables.counts[row, slot] = after
+        tables.gains[row, slot] = table[after + 1] - table[after]
+        tables.cells[s] += table[after] - table[before]
+
+
+@kernel
+def with_room(tables, extent):
+    """Return tables with room for at least ``extent`` slots: the same ones, or larger copies."""
+    n_rows, room = tables.counts.shape
+    if extent <= room:
+        return tables
+    counts = np.zeros((n_rows, extent + 16), dtype=np.int32)
+    gains = np.zeros((n_rows, extent + 16))  # of empty cells: the table begins with two zeros
+    # Plain loops compile many times faster than assignments of slices.
+    for row in range(n_rows):
+        for slot in range(room):
+            counts[row, slot] = tables.counts[row, slot]
+            gains[row, slot] = tables.gains[row, slot]
+    return DrawTables(
+        tables.rows, counts, gains, tables.cells, tables.margins, tables.table, tables.coefficients, tables.ratio
+    )
+
+
+@kernel
+def total_loss(tables, candidate):
+    """Loss of the candidate, up to a constant."""
+    n, n_draws = tables.rows.shape
+    clusters, total = 0.0, 0.0
+    for slot in range(candidate.extent[0]):
+        clusters += tables.table[candidate.sizes[slot]]
+    for s in range(n_draws):
+        cells, margin = tables.cells[s], tables.margins[s]
+        if tables.ratio == LINEAR:
+            total += tables.coefficients[1] * cells
+        elif tables.ratio == NORMALIZED_INFORMATION:
+            total += n * normalized_information(clusters, margin, cells, tables.table[n])
+        else:
+            total += n * adjusted_rand_loss(clusters, margin, cells, tables.table[n])
+    total /= n_draws
+    return total + tables.coefficients[0] * clusters if tables.ratio == LINEAR else total
+
+
+@kernel
 def normalized_information(clusters, margin, cells, whole):
     """Normalised variation of information from sums of x log x; ``whole`` is n log n."""
     joint = whole - cells
@@ -266,7 +218,7 @@ def members(labels, slot):
 @kernel
 def put(tables, candidate, item, slot):
     """Put an item that is left out into a slot."""
-    count_item(tables, candidate, item, slot, 1)
+    count_item(tables, item, slot, 1)
     candidate.labels[item] = slot
     candidate.sizes[slot] += 1
     candidate.extent[0] = max(candidate.extent[0], slot + 1)
@@ -277,7 +229,7 @@ def put(tables, candidate, item, slot):
 def take(tables, candidate, item):
     """Leave an item out."""
     slot = candidate.labels[item]
-    count_item(tables, candidate, item, slot, -1)
+    count_item(tables, item, slot, -1)
     candidate.labels[item] = -1
     candidate.sizes[slot] -= 1
     candidate.extent[1] -= candidate.sizes[slot] == 0
@@ -394,10 +346,8 @@ def started(tables, labels):
     """Tables and a candidate with every item in the slot of its label, or left out if that is -1."""
     n = len(labels)
     candidate = Candidate(np.full(n, -1), np.zeros(n + 2, dtype=np.int64), np.zeros(2, dtype=np.int64))
-    if isinstance(tables, DrawTables):
-        # All other arrays that change are replaced by larger ones first.
-        tables = tables._replace(cells=np.zeros_like(tables.cells))
-    return place(tables, candidate, labels), candidate
+    # All other arrays that change are replaced by larger ones first.
+    return place(tables._replace(cells=np.zeros_like(tables.cells)), candidate, labels), candidate
 
 
 def search(rng, labels, tables, max_clusters, max_sweeps, max_zealous):

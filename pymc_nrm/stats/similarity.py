@@ -12,8 +12,6 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 
-__all__ = ["similarity", "similarity_rows"]
-
 
 @kernel
 def count_together(rows, columns, counts):
@@ -29,7 +27,7 @@ def count_together(rows, columns, counts):
             counts[i, j] = total
 
 
-def similarity_matrix(labels, dtype="float64", progressbar=False):
+def similarity_matrix(labels, progressbar=False):
     """Shares of partitions in which pairs of items share a cluster. Shapes: ``labels`` (S, n); returns (n, n)."""
     # The labels of all pairs in all draws are compared: n^2 S / 2 comparisons of small integers, many at a time in
     # vector instructions, whatever the number of clusters.  Going through the pairs within the clusters of each draw is
@@ -37,7 +35,7 @@ def similarity_matrix(labels, dtype="float64", progressbar=False):
     # clusters).
     compact = compact_columns(labels)
     n, n_draws = compact.shape
-    matrix = np.empty((n, n), dtype=dtype)
+    matrix = np.empty((n, n))
     step = max(1, 2**20 // n)
     starts = range(0, n, step)
     with progress("Comparing pairs of items", len(starts), progressbar) as advance:

@@ -1,17 +1,133 @@
-"""How certain it is that each item belongs to its cluster in a point estimate."""
+"""How certain a point estimate is: credible balls and their bounds, and each item in its cluster."""
 
+import math
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.common.checks import check_number
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.stats.contingency import order_by_cluster
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
+from pymc_nrm.stats.losses import complete_costs, draw_losses
 from pymc_nrm.stats.point_estimate import labels_of_estimate
 
-__all__ = ["assignment_uncertainty"]
+# Distances that differ by less are equal up to rounding.
+TOLERANCE = 1e-9
+
+
+def credible_ball(
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
+    estimate: Any = None,
+    *,
+    var_name: str | None = None,
+    probability: float = 0.95,
+    loss: str = "variation_of_information",
+    random_seed: Any = None,
+    progressbar: bool = True,
+    **costs: Any,
+) -> xr.Dataset:
+    """Smallest ball of partitions around an estimate with a given posterior probability, and its bounds.
+
+    Parameters
+    ----------
+    %(draws)s
+    estimate : array_like of int, shape (n,), or Dataset, optional
+        Centre: labels, or the result of :func:`~pymc_nrm.stats.point_estimate.point_estimate`; by default the point
+        estimate under the same loss.
+    %(var_name)s
+    probability : float
+        Posterior probability of the ball, above 0 and at most 1.
+    loss : str
+        Loss that measures the distance from the centre, its first argument; see :mod:`pymc_nrm.stats.losses`.
+    random_seed : int, Generator or None
+        Seed of the search for the centre, unless ``estimate`` is given.
+    progressbar : bool
+        Whether to show a progress bar if that search takes longer than two seconds.
+    **costs
+        Further arguments of the loss: ``base``, or ``cost_false_join`` and ``cost_false_split``.
+
+    Returns
+    -------
+    Dataset
+        ``center``, labels along the dimension of the items, and ``center_n_clusters``; ``radius``; ``share``, the
+        share of draws in the ball, at least ``probability``.  For each bound ``horizontal``, ``upper_vertical`` and
+        ``lower_vertical``: its labels, ``<bound>_distance`` from the centre and ``<bound>_n_clusters``, along a
+        dimension ``<bound>_tie``.  Its length is one unless several partitions tie; these are in order of their first
+        draw.  Attributes ``probability``, ``loss`` and the costs.
+
+    Raises
+    ------
+    TypeError
+        If the loss has no such cost.
+    ValueError
+        If there is no such partition, ``probability`` is out of range, the loss is unknown, or the estimate has a
+        different number of items.
+
+    Notes
+    -----
+    Wade & Ghahramani (2018), "Bayesian cluster analysis: point estimation and credible balls", section 4.  The radius
+    is the smallest r such that the share of draws at a distance of at most r is at least ``probability``.  Bounds are
+    draws within the ball: the horizontal ones are furthest from the centre; the upper vertical ones are furthest among
+    those with the fewest clusters; the lower vertical ones are furthest among those with the most.  As extremes of the
+    draws, they move outwards when draws are added.
+
+    Binder's loss with unequal costs and one minus the adjusted Rand index are not metrics, but the set of draws with
+    losses up to the radius is still defined.
+
+    Examples
+    --------
+    >>> labels = [[[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 2, 2], [0, 1, 2, 3]]]
+    >>> draws = xr.DataArray(labels, dims=("chain", "draw", "item"))
+    >>> ball = credible_ball(draws, [0, 0, 1, 1], probability=0.8)
+    >>> float(ball.share), ball.lower_vertical.values.tolist(), ball.lower_vertical_n_clusters.values.tolist()
+    (0.8, [[0, 1, 2, 3]], [4])
+    """
+    costs = complete_costs(loss, costs)
+    check_number("probability", probability, lambda p: 0 < p <= 1, "above 0 and at most 1")
+    draws = partition_draws(idata, var_name)
+    options = {"loss": loss, "random_seed": random_seed, "progressbar": progressbar}
+    center = labels_of_estimate(estimate, draws, **options, **costs)
+    distances = draw_losses(center, draws, loss, costs).values.ravel()
+    partitions = draws.values.reshape(-1, draws.shape[2])
+
+    radius = ball_radius(distances, probability)
+    inside = np.flatnonzero(distances <= radius + TOLERANCE)
+    n_clusters = partitions[inside].max(axis=1) + 1
+    bounds = {
+        "horizontal": inside,
+        "upper_vertical": inside[n_clusters == n_clusters.min()],
+        "lower_vertical": inside[n_clusters == n_clusters.max()],
+    }
+    dim = item_dimension(draws)
+    result = xr.Dataset(
+        {
+            "center": (dim, center),
+            "center_n_clusters": int(center.max()) + 1,
+            "radius": radius,
+            "share": len(inside) / len(distances),
+        },
+        coords=item_coords(draws),
+        attrs={"probability": float(probability), "loss": loss, **costs},
+    )
+    for name, among in bounds.items():
+        furthest = among[distances[among] >= distances[among].max() - TOLERANCE]
+        _, first = np.unique(partitions[furthest], axis=0, return_index=True)
+        chosen = furthest[np.sort(first)]
+        tie = f"{name}_tie"
+        result[name] = ((tie, dim), partitions[chosen])
+        result[f"{name}_distance"] = (tie, distances[chosen])
+        result[f"{name}_n_clusters"] = (tie, partitions[chosen].max(axis=1) + 1)
+    return result
+
+
+def ball_radius(distances, probability):
+    """Smallest radius within which at least a share of the draws lies, given their distances, shape (S,)."""
+    # Do not let rounding require one draw more than probability * S.
+    needed = math.ceil(probability * len(distances) * (1 - 1e-12))
+    return float(np.sort(distances)[max(needed, 1) - 1])
 
 
 @kernel

@@ -26,8 +26,6 @@ from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.testing.figures import INTERPRETED, CheckError, assert_close, assert_zero, runner, slope
 from pymc_nrm.trees.inputs import as_rows
 
-__all__ = ["check_tree_family"]
-
 # What every tree family must define.
 TREE_FAMILY = (
     prepare_data,

@@ -1,5 +1,6 @@
 """Bayesian hierarchical clustering, greedy and incremental, and what follows from its trees: bounds and predictions."""
 
+from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
 from pymc_nrm.moves.guide_trees.tree import Tree
 from pymc_nrm.trees.bayes_kmeans import bayes_kmeans_bhc
@@ -24,3 +25,5 @@ __all__ = [
     "optimize_hyperparameters",
     "predictive_log_density",
 ]
+
+document_all(globals())

@@ -32,12 +32,7 @@ def bayes_kmeans_bhc(
 
     Parameters
     ----------
-    X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
-        Data; NaN means missing, where the family allows it.
-    family : Family or list of Family
-        Hyperparameters are numbers and arrays; give a list for several data sets on the same items.
-    measure : Measure
-        Hyperparameters are numbers.
+    %(tree_inputs)s
     n_clusters : int, optional
         Number of seeds; by default the square root of n.
     u : positive float, optional
@@ -51,10 +46,7 @@ def bayes_kmeans_bhc(
     Dendrogram
         A tree over all items.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If arguments are of the wrong kind or outside their support.
+    %(errors_of_inputs)s
 
     Notes
     -----

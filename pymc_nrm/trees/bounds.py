@@ -13,10 +13,16 @@ from pymc_nrm.measures.base import log_joint_term, weights
 from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
 from pymc_nrm.moves.guide_trees.tree import Tree
 from pymc_nrm.trees.clustering import checked_log_u
-from pymc_nrm.trees.clustering_result import Dendrogram
+from pymc_nrm.trees.clustering_result import (
+    Dendrogram,
+    add_node,
+    checked_tree,
+    inner_statistics,
+    log_add,
+    node_log_probabilities,
+)
 from pymc_nrm.trees.evidence import Quadrature, integrate_log_u, u_given_tree
 from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers
-from pymc_nrm.trees.tree_posterior import add_node, checked_tree, inner_statistics, log_add, node_log_probabilities
 
 
 def log_evidence_lower_bound(
@@ -28,12 +34,7 @@ def log_evidence_lower_bound(
     ----------
     tree : Dendrogram or Tree
         Its leaves are the rows of X; it may have been grown with other hyperparameters, another measure or family.
-    X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
-        Data; NaN means missing, where the family allows it.
-    family : Family or list of Family
-        Hyperparameters are numbers and arrays.
-    measure : Measure
-        Hyperparameters are numbers.
+    %(tree_inputs)s
     u : positive float, optional
         By default u is integrated out.
 
@@ -42,10 +43,7 @@ def log_evidence_lower_bound(
     float
         A logarithm, at most ``log p(X)``, or ``log p(X, u)`` if u is given.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If arguments are of the wrong kind or outside their support, or the tree does not fit the data.
+    %(errors_of_tree)s
 
     See Also
     --------
@@ -114,12 +112,7 @@ def alternative_trees(
     ----------
     tree : Dendrogram or Tree
         Its leaves are the rows of X; it may have been grown with other hyperparameters, another measure or family.
-    X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
-        Data; NaN means missing, where the family allows it.
-    family : Family or list of Family
-        Hyperparameters are numbers and arrays.
-    measure : Measure
-        Hyperparameters are numbers.
+    %(tree_inputs)s
     start : int, optional
         Branches are moved at this node and at all nodes above it, as in the paper.  By default they are moved at all
         nodes.
@@ -130,10 +123,7 @@ def alternative_trees(
     -------
     AlternativeTrees
 
-    Raises
-    ------
-    TypeError, ValueError
-        If arguments are of the wrong kind or outside their support, or the tree does not fit the data.
+    %(errors_of_tree)s
 
     Notes
     -----

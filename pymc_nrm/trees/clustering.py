@@ -28,12 +28,7 @@ def bhc(X: Any, family: Any, measure: Any, *, u: float | None = None, random_see
 
     Parameters
     ----------
-    X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
-        Data; NaN means missing, where the family allows it.
-    family : Family or list of Family
-        Hyperparameters are numbers and arrays; give a list for several data sets on the same items.
-    measure : Measure
-        Hyperparameters are numbers.
+    %(tree_inputs)s
     u : positive float, optional
         Auxiliary variable.  By default the tree is grown with a typical u for n items and as many clusters as a pilot
         run finds among up to 500 of them, then cut with the most probable u given the tree.  Trees of the Dirichlet
@@ -45,10 +40,7 @@ def bhc(X: Any, family: Any, measure: Any, *, u: float | None = None, random_see
     -------
     Dendrogram
 
-    Raises
-    ------
-    TypeError, ValueError
-        If arguments are of the wrong kind or outside their support.
+    %(errors_of_inputs)s
 
     Notes
     -----
@@ -96,12 +88,7 @@ def ibhc(
 
     Parameters
     ----------
-    X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
-        Data; NaN means missing, where the family allows it.
-    family : Family or list of Family
-        Hyperparameters are numbers and arrays; give a list for several data sets on the same items.
-    measure : Measure
-        Hyperparameters are numbers.
+    %(tree_inputs)s
     n_passes : int
         Passes over the data, each with a new order and a new tree; u is redrawn given the number of clusters of the
         best tree so far.  The best tree, which is returned, has the largest lower bound of the evidence: its potential
@@ -119,10 +106,7 @@ def ibhc(
     -------
     Dendrogram
 
-    Raises
-    ------
-    TypeError, ValueError
-        If arguments are of the wrong kind or outside their support.
+    %(errors_of_inputs)s
 
     See Also
     --------

@@ -80,10 +80,7 @@ def optimize_hyperparameters(
     -------
     OptimizedHyperparameters
 
-    Raises
-    ------
-    TypeError, ValueError
-        If arguments are of the wrong kind or outside their support.
+    %(errors_of_inputs)s
 
     Notes
     -----

@@ -11,10 +11,16 @@ from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.measures.base import log_joint_increment, weights
 from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
 from pymc_nrm.moves.guide_trees.tree import Tree
-from pymc_nrm.trees.clustering_result import Dendrogram
+from pymc_nrm.trees.clustering_result import (
+    Dendrogram,
+    add_node,
+    checked_tree,
+    inner_statistics,
+    log_add,
+    node_log_probabilities,
+)
 from pymc_nrm.trees.evidence import u_given_tree
 from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers, names_per_item, with_more_rows
-from pymc_nrm.trees.tree_posterior import add_node, checked_tree, inner_statistics, log_add, node_log_probabilities
 
 
 def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: Any, measure: Any) -> np.ndarray:
@@ -39,10 +45,7 @@ def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: 
     ndarray, shape (m,)
         Log densities, or log probabilities of discrete data.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If arguments are of the wrong kind or outside their support, or the tree does not fit the data.
+    %(errors_of_tree)s
 
     Notes
     -----

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_nrm.families.base import Dense
-from pymc_nrm.moves.nested.diffusion_start import diffusion_start
+from pymc_nrm.moves.nested.diffusion_sweep import diffusion_start
 from pymc_nrm.partitions.labels import is_canonical
 
 

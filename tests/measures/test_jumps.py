@@ -9,8 +9,14 @@ from scipy import special, stats
 from pymc_nrm.kernels.special import softplus
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
 from pymc_nrm.measures.generalized_gamma import stable_parameters
-from pymc_nrm.measures.jumps import draw_jumps, draw_largest_log_jumps, draw_log_gamma_jumps
-from pymc_nrm.measures.levy_tail import log_mass_below, log_tail, log_tail_inverse
+from pymc_nrm.measures.jumps import (
+    draw_jumps,
+    draw_largest_log_jumps,
+    draw_log_gamma_jumps,
+    log_mass_below,
+    log_tail,
+    log_tail_inverse,
+)
 from pymc_nrm.measures.quadrature import log_growth
 
 SIGMAS = [0.0, 1e-12, 1e-4, 0.0199, 0.0201, 0.3, 0.4999, 0.5001, 0.9, 0.99, 1 - 1e-7]

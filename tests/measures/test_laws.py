@@ -1,8 +1,9 @@
 """Rules that the functions of every measure obey, also for hyperparameters at the ends of what doubles hold."""
 
+import math
+
 import numpy as np
 import pytest
-from partition_probabilities import log_extensions
 from scipy import stats
 
 from pymc_nrm.measures import MixtureOfFiniteMixtures, NormalizedGeneralizedGamma, PitmanYorProcess
@@ -37,6 +38,21 @@ FINITE += [MixtureOfFiniteMixtures(g, rate) for g, rate in ((LARGEST_GAMMA, 5.0)
 LONG = [MixtureOfFiniteMixtures(gamma, LARGEST_RATE) for gamma in (1e-6, 1.0, 1e3)]
 ROWS = [pytest.param(row, id=repr(row)) for row in [*GENERALIZED_GAMMA, *PITMAN_YOR, *FINITE]]
 ROWS += [pytest.param(row, id=repr(row), marks=pytest.mark.slow) for row in LONG]
+
+
+def log_of(fraction):
+    """Logarithm of a Fraction whose parts doubles may not hold."""
+    return math.log(fraction.numerator) - math.log(fraction.denominator)
+
+
+def log_extensions(measure, counts):
+    """Log probabilities of a partition with one more item: in a new cluster, then in any cluster of each size."""
+    extensions = [log_eppf(measure, np.array([*counts, 1]))]
+    for m in set(counts):
+        larger = counts.copy()
+        larger[counts.index(m)] += 1
+        extensions.append(math.log(counts.count(m)) + log_eppf(measure, np.array(larger)))
+    return extensions
 
 
 @pytest.mark.parametrize("measure", ROWS)
@@ -75,3 +91,24 @@ def test_forward_draws(measure):
     assert found.sum() == n_draws
     law = np.minimum(law, 1.0)
     assert np.minimum(stats.binom.cdf(found, n_draws, law), stats.binom.sf(found - 1, n_draws, law)).min() > 1e-6
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_items_are_together_as_often_as_the_first_ones(measure, size):
+    # By exchangeability each pair or triple is together with the same probability.
+    n, n_draws = 60, 1000
+    rng = np.random.default_rng(6)
+    draws = [np.bincount(draw_partition(measure, n, rng)) for _ in range(n_draws)]
+    together = np.array([sum(math.comb(int(m), size) for m in counts) for counts in draws])
+    expected = math.comb(n, size) * math.exp(log_eppf(measure, np.array([size])))
+    assert abs(together.mean() - expected) < 4.0 * together.std() / math.sqrt(n_draws) + 1e-9
+
+
+@pytest.mark.parametrize("alpha, sigma", [(1e-6, 0.0), (1e-6, 0.999), (1e6, 0.5), (1.0, 1.0 - 1e-9), (1e6, 1e-12)])
+def test_extreme_hyperparameters(alpha, sigma):
+    n = 3000
+    labels = draw_partition(NormalizedGeneralizedGamma(alpha, sigma), n, np.random.default_rng(1))
+    pmf = np.exp(n_clusters_log_pmf(NormalizedGeneralizedGamma(alpha, sigma), n))
+    cdf = np.cumsum(pmf)
+    k = labels.max() + 1
+    assert cdf[k - 1] > 1e-6 and 1.0 - cdf[k - 1] + pmf[k - 1] > 1e-6

@@ -8,10 +8,9 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from partition_probabilities import log_of
 from pymc.logprob.utils import ParameterValueError
 from scipy import special, stats
-from test_laws import PITMAN_YOR
+from test_laws import PITMAN_YOR, log_of
 
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
 from pymc_nrm.measures.base import (
@@ -25,7 +24,7 @@ from pymc_nrm.measures.base import (
 )
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.models.partition import Partition
-from pymc_nrm.trees.coordinates import Block
+from pymc_nrm.trees.bound_gradient import Block
 
 COUNTS = [[1], [4], [1, 1, 1], [3, 2, 1], [30, 20, 5, 1, 1, 1]]
 

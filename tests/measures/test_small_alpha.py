@@ -7,9 +7,8 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from partition_probabilities import log_of
 from scipy import stats
-from test_laws import ALPHAS, GENERALIZED_GAMMA
+from test_laws import ALPHAS, GENERALIZED_GAMMA, log_of
 
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import draw_log_auxiliary, log_eppf, log_joint_term, symbolic_log_eppf, weights

@@ -6,15 +6,19 @@ import xarray as xr
 from plot_cases import TRUE, N, make_ball, make_data, make_estimates, normal_density
 from scipy.stats import multivariate_normal
 
-from pymc_nrm.plots.cluster_points import OTHERS_COLOR, feature_matrix, group_clusters
-from pymc_nrm.plots.clusters import plot_clusters
-from pymc_nrm.plots.credible_ball import plot_credible_ball
+from pymc_nrm.plots.beside import PALE, plot_credible_ball, plot_point_estimates
+from pymc_nrm.plots.cluster_points import (
+    OTHERS_COLOR,
+    by_size,
+    estimate_labels,
+    feature_matrix,
+    group_clusters,
+    matched_labels,
+)
+from pymc_nrm.plots.clusters import component_moments, ellipse, empirical_moments, plot_clusters
 from pymc_nrm.plots.density import plot_density
 from pymc_nrm.plots.distance import plot_distance
-from pymc_nrm.plots.ellipses import component_moments, ellipse, empirical_moments
-from pymc_nrm.plots.estimates import by_size, estimate_labels, matched_labels
-from pymc_nrm.plots.point_estimates import PALE, plot_point_estimates
-from pymc_nrm.plots.styles import CLUSTER_COLORS, MARKERS
+from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS
 from pymc_nrm.stats import credible_ball
 
 pytest.importorskip("arviz_plots")

@@ -10,7 +10,7 @@ from plot_cases import clustered, dendrogram_of
 
 from pymc_nrm.plots import plot_dendrogram
 from pymc_nrm.plots.dendrogram import ABOVE_COLOR, CLASS_WIDTHS, GAIN_AREA, MAX_NAMES, branch_coordinates, merge_nodes
-from pymc_nrm.plots.styles import CLUSTER_COLORS
+from pymc_nrm.plots.visuals import CLUSTER_COLORS
 
 azp = pytest.importorskip("arviz_plots")
 

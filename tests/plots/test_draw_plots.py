@@ -11,7 +11,7 @@ from pymc_nrm.plots.distance import plot_distance
 from pymc_nrm.plots.n_clusters import plot_n_clusters
 from pymc_nrm.plots.partition_trace import plot_partition_trace
 from pymc_nrm.plots.similarity import plot_similarity
-from pymc_nrm.plots.styles import CLUSTER_COLORS
+from pymc_nrm.plots.visuals import CLUSTER_COLORS
 from pymc_nrm.stats import cluster_parameters
 
 pytest.importorskip("arviz_plots")

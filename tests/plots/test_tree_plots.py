@@ -6,8 +6,7 @@ import xarray as xr
 from plot_cases import TRUE, N, make_nested_draws
 
 from pymc_nrm.plots import plot_nodes_by_level, plot_similarity, plot_tree
-from pymc_nrm.plots.tree import LEAST_AREA, MAX_NAMES, ROOT_AREA
-from pymc_nrm.plots.tree_layout import tree_layout
+from pymc_nrm.plots.tree import LEAST_AREA, MAX_NAMES, ROOT_AREA, tree_layout
 from pymc_nrm.stats import ItemTree, consensus_tree, levels, nested_point_estimate, nested_quantities, similarity
 
 pytest.importorskip("arviz_plots")

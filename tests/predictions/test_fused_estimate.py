@@ -1,14 +1,16 @@
-"""Groups that must and must not be fused."""
+"""Groups that must and must not be fused, and fusions against means computed afresh."""
 
 import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
 from scipy import stats
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.posterior import fused_estimate
+from pymc_nrm.posterior.fused_estimate import cut_fusions, fuse, fused_estimate
 from pymc_nrm.stats import expected_loss
 
 
@@ -75,6 +77,8 @@ def test_two_groups_apart_stay_two():
     fused = fused_estimate(line_draws(X, np.array([3.0]), 0.1), line_model(X), np.repeat([0, 1], 30), random_seed=1)
     assert fused.n_clusters == 2 and fused.n_fusions == 0
     np.testing.assert_array_equal(fused.labels, fused.component_labels)
+    fusions, closeness = fuse([[9.0]], [3])
+    assert len(closeness) == 0 and cut_fusions(fusions, 0).tolist() == [0]
 
 
 def test_what_is_refused():
@@ -95,3 +99,54 @@ def test_what_is_refused():
         nrm.Mixture("x", z, nrm.MultinomialDirichlet([1.0, 1.0]), observed=np.array([[1, 2], [3, 4], [0, 1], [5, 0]]))
     with pytest.raises(NotImplementedError, match="MultinomialDirichlet has no affinity in closed form"):
         fused_estimate(idata, words, [0, 0, 1, 1])
+
+
+def random_case(seed, n=14, m=6):
+    """Closeness of items, components, and sums over their pairs."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(n, 2))
+    closeness = np.exp(-((points[:, None] - points) ** 2).sum(axis=2))
+    components = canonical_labels(np.concatenate([np.arange(m), rng.integers(m, size=n - m)]))
+    members = np.eye(m)[components]
+    return closeness, components, members.T @ closeness @ members
+
+
+def fold_loss(closeness, labels, omega):
+    together = labels[:, None] == labels
+    return np.where(together, 1 - closeness, omega * closeness)[np.triu_indices(len(labels), 1)].sum()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_fusion_joins_the_closest_pair(seed):
+    closeness, components, sums = random_case(seed)
+    fusions, found = fuse(sums, np.bincount(components))
+    m = len(sums)
+    for t in range(m - 1):
+        before, after = (cut_fusions(fusions, k)[components] for k in (t, t + 1))
+        means = {(a, b): closeness[np.ix_(before == a, before == b)].mean() for b in range(m - t) for a in range(b)}
+        assert found[t] == pytest.approx(max(means.values()), abs=1e-12)
+        a, b = max(means, key=means.get)
+        assert len(np.unique(after[(before == a) | (before == b)])) == 1
+    assert (np.diff(found) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("omega", [0.3, 1.0, 4.0, 30.0])
+def test_the_cut_has_the_least_loss_along_the_tree(omega):
+    for seed in range(5):
+        closeness, components, sums = random_case(seed)
+        fusions, found = fuse(sums, np.bincount(components))
+        losses = [fold_loss(closeness, cut_fusions(fusions, k)[components], omega) for k in range(len(sums))]
+        assert losses[(found > 1 / (1 + omega)).sum()] == pytest.approx(min(losses), abs=1e-12)
+
+
+def test_single_items_give_average_linkage_of_scipy():
+    closeness, _, _ = random_case(7)
+    n = len(closeness)
+    distance = 1 - closeness
+    np.fill_diagonal(distance, 0)
+    expected = linkage(squareform(distance, checks=False), "average")
+    fusions, found = fuse(closeness, np.ones(n, dtype=int))
+    np.testing.assert_allclose(1 - found, expected[:, 2], atol=1e-12)
+    for k in (2, 5, 9):
+        scipy_labels = canonical_labels(fcluster(expected, k, "maxclust"))
+        np.testing.assert_array_equal(cut_fusions(fusions, n - k), scipy_labels)

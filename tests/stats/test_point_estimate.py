@@ -8,9 +8,8 @@ import xarray as xr
 
 from pymc_nrm import stats
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
-from pymc_nrm.stats.losses import VALUES, complete_costs, expected_loss
-from pymc_nrm.stats.point_estimate import make_tables, minimise, point_estimate
-from pymc_nrm.stats.search import Candidate, DrawTables, allocate, dissolve, place, sweep, with_room
+from pymc_nrm.stats.losses import VALUES, expected_loss
+from pymc_nrm.stats.point_estimate import minimise, point_estimate
 
 # The function hides the module of the same name.
 module = sys.modules[minimise.__module__]
@@ -100,27 +99,6 @@ def test_search_reads_evenly_spaced_draws_of_every_chain(rng):
     assert point_estimate(draws, max_draws=1, random_seed=1).attrs["n_draws_searched"] == 3
 
 
-def test_draws_are_compared_when_the_search_fails(rng, monkeypatch):
-    draws = noisy_draws(rng, 12, 250, 3, noise=0.3)
-    best = mean_losses(draws.values[0], draws, "variation_of_information", {}).min()
-    monkeypatch.setattr(module, "_run", lambda rng, start, tables, limits: np.maximum(start, 0).astype(np.int32))
-    monkeypatch.setattr(module, "_starts", lambda partitions, *args: np.full((1, partitions.shape[1]), -1))
-    limits = (12, 1, 0)
-    costs = complete_costs("variation_of_information", {})
-    labels, _ = minimise(draws.values[0], "variation_of_information", costs, limits, 1, rng)
-    assert mean_losses([labels], draws, "variation_of_information", {})[0] == pytest.approx(best)
-
-
-def test_both_tables_of_binder_loss_agree(rng, monkeypatch):
-    draws = noisy_draws(rng, 40, 100, 5, noise=0.3)
-    costs = {"cost_false_join": 1.0, "cost_false_split": 2.0}
-    found = point_estimate(draws, loss="binder_loss", random_seed=1, **costs)
-    monkeypatch.setattr(module, "MAX_PAIRS", 0)
-    assert isinstance(make_tables(draws.values[0], "binder_loss", costs), DrawTables)
-    other = point_estimate(draws, loss="binder_loss", random_seed=1, **costs)
-    xr.testing.assert_equal(found.labels, other.labels)
-
-
 def test_costs_of_binder_loss_decide_between_joining_and_splitting(rng):
     draws = noisy_draws(rng, 30, 100, 4, noise=0.4)
     n_clusters = [
@@ -138,35 +116,6 @@ def test_room_for_many_clusters(rng):
         found = point_estimate(draws, loss=loss, n_restarts=2, random_seed=1)
         assert found.expected_loss == found.mcse == 0
         np.testing.assert_array_equal(found.labels, np.arange(60) // 2)
-
-
-@pytest.mark.parametrize("loss", ["variation_of_information", "one_minus_adjusted_rand"])
-def test_tables_follow_the_candidate(loss, rng):
-    """Counts, gains and sums after thousands of moves, and after growing, are those of the final partition."""
-    n, rows = 80, noisy_draws(rng, 80, 6, 40, noise=0.5).values[0]
-    tables = make_tables(rows, loss, complete_costs(loss, {}))
-    candidate = Candidate(np.full(n, -1), np.zeros(n + 2, dtype=np.int64), np.zeros(2, dtype=np.int64))
-    costs = np.zeros(n + 2)
-    tables = place(tables, candidate, np.where(np.arange(n) < 40, np.arange(n) // 3, -1))
-    first_room = tables.counts.shape[1]
-    tables = allocate(tables, candidate, np.arange(40, 80), costs, n)
-    tables = place(with_room(tables, 60), candidate, np.full(n, -1))
-    # Check before clusters are dissolved, which rewrites all cells.
-    np.testing.assert_allclose(tables.gains, np.diff(tables.table)[tables.counts])
-    for _ in range(5):
-        tables = sweep(rng, tables, candidate, costs, n, 10)
-        tables, _ = dissolve(rng, tables, candidate, costs, n)
-    assert tables.counts.shape[1] > first_room
-    counts = np.zeros_like(tables.counts)
-    for item, slot in enumerate(candidate.labels):
-        counts[tables.rows[item], slot] += 1
-    np.testing.assert_array_equal(tables.counts, counts)
-    np.testing.assert_allclose(tables.gains, np.diff(tables.table)[counts])
-    draw_of_row = np.repeat(np.arange(6), rows.max(axis=1) + 1)
-    sums = np.bincount(draw_of_row, weights=tables.table[counts].sum(axis=1))
-    np.testing.assert_allclose(tables.cells, sums, rtol=0, atol=1e-9)
-    np.testing.assert_array_equal(candidate.sizes, np.bincount(candidate.labels, minlength=n + 2))
-    assert candidate.extent.tolist() == [candidate.labels.max() + 1, len(np.unique(candidate.labels))]
 
 
 @pytest.mark.parametrize("loss", VALUES)

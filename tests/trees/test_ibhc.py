@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from tree_reference import MEASURES, adjusted_rand
+from tree_reference import MEASURES
 
 from pymc_nrm.families import MultinomialDirichlet, NormalGamma, NormalWishart
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
@@ -13,6 +13,7 @@ from pymc_nrm.moves.guide_trees.greedy import join_forest
 from pymc_nrm.moves.guide_trees.incremental import empty_forest, extend_forest, grow_forest, insert_items, post_order
 from pymc_nrm.moves.guide_trees.potentials import tree_potentials
 from pymc_nrm.moves.guide_trees.tree import check_tree, cut_tree
+from pymc_nrm.stats import adjusted_rand
 from pymc_nrm.trees import IncrementalClustering, ibhc
 from pymc_nrm.trees.inputs import family_and_data, with_more_rows
 

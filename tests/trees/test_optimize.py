@@ -6,14 +6,13 @@ import pytensor.tensor as pt
 import pytest
 from pytensor.compile.mode import Mode
 from scipy import sparse
-from tree_reference import adjusted_rand
 
 from pymc_nrm.common.supports import SUPPORTS
 from pymc_nrm.families import CategoricalDirichlet, MultinomialDirichlet, NormalGamma, NormalWishart
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, PitmanYorProcess
+from pymc_nrm.stats import adjusted_rand
 from pymc_nrm.trees import bayes_kmeans_bhc, bhc, log_evidence_lower_bound, optimize_hyperparameters
-from pymc_nrm.trees.bound_gradient import TreeBound
-from pymc_nrm.trees.coordinates import Block, coordinates
+from pymc_nrm.trees.bound_gradient import Block, TreeBound, coordinates
 
 _rng = np.random.default_rng(4)
 TRUTH = _rng.integers(3, size=60)

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from scipy import sparse
-from tree_reference import MEASURES, below, clusters, log_sum
+from tree_reference import MEASURES, below, clusters
 
 from pymc_nrm.families import BernoulliBeta, MultinomialDirichlet, NormalGamma
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
@@ -59,7 +59,7 @@ def log_sum_over_partitions(X, family, log_p_cluster, measure, sets, n):
             parts = clusters(labels)
             log_p = log_eppf(measure, np.array([len(c) for c in parts]))
             terms.append(log_p + sum(log_p_cluster(X[list(c)], family) for c in parts))
-    return log_sum(terms)
+    return np.logaddexp.reduce(terms)
 
 
 @pytest.mark.parametrize("measure", MEASURES)

@@ -1,6 +1,5 @@
 """Slow and plain computations for comparison with trees."""
 
-import collections
 import functools
 import itertools
 import math
@@ -98,12 +97,6 @@ def clusters(labels):
     return [frozenset(np.flatnonzero(labels == k).tolist()) for k in range(max(labels) + 1)]
 
 
-def log_sum(values):
-    """Log of a sum of exponentials."""
-    top = max(values)
-    return top + math.log(sum(math.exp(value - top) for value in values))
-
-
 def log_moment(measure, m, u):
     """Log weight of a cluster of m items given u, in units in which jumps are multiplied by ``1 + u``."""
     if lacking(type(measure), [log_tilted_moment]):
@@ -114,7 +107,9 @@ def log_moment(measure, m, u):
 def log_joint_given_u(log_p, n, measure, u):
     """``log sum over partitions of prod_c kappa(|c|, u) p(X_c)`` in these units, by enumeration."""
     kappa = [log_moment(measure, m, u) if m else 0.0 for m in range(n + 1)]
-    return log_sum([sum(kappa[len(c)] + log_p[c] for c in clusters(labels)) for labels in all_partitions(n)])
+    return np.logaddexp.reduce(
+        [sum(kappa[len(c)] + log_p[c] for c in clusters(labels)) for labels in all_partitions(n)]
+    )
 
 
 def log_evidence(log_p, n, measure, sets=None):
@@ -124,12 +119,4 @@ def log_evidence(log_p, n, measure, sets=None):
         parts = clusters(labels)
         if sets is None or all(part in sets for part in parts):
             terms.append(log_eppf(measure, np.array([len(c) for c in parts])) + sum(log_p[c] for c in parts))
-    return log_sum(terms)
-
-
-def adjusted_rand(a, b):
-    """Adjusted Rand index of two partitions."""
-    pairs = lambda values: sum(math.comb(v, 2) for v in collections.Counter(values).values())  # noqa: E731
-    together, of_a, of_b = pairs(zip(a, b, strict=True)), pairs(a), pairs(b)
-    expected = of_a * of_b / math.comb(len(a), 2)
-    return (together - expected) / ((of_a + of_b) / 2 - expected)
+    return np.logaddexp.reduce(terms)

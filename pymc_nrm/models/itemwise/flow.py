@@ -6,7 +6,7 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.shape import Shape, Shape_i
 
 from pymc_nrm.models.itemwise.graphs import PresentValues, postorder
-from pymc_nrm.models.itemwise.rows import NotItemwise
+from pymc_nrm.models.itemwise.indexing import NotItemwise
 from pymc_nrm.models.itemwise.rules import has_shape_arguments, items_of_outputs, keeps_shapes
 
 

@@ -2,24 +2,101 @@
 
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from pymc.pytensorf import compile as compile_function
+from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import ancestors
+from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.subtensor import AdvancedSubtensor
 
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.models.itemwise.checking import check_lengths, random_points, wrong_row
-from pymc_nrm.models.itemwise.conditions import with_conditions_by_row
 from pymc_nrm.models.itemwise.flow import LabelFlow
-from pymc_nrm.models.itemwise.graphs import Expanded, PresentValues
-from pymc_nrm.models.itemwise.lifting import computed_by_slot
-from pymc_nrm.models.itemwise.parts import Part, add_rows, kept_axes, summed
-from pymc_nrm.models.itemwise.rows import NotItemwise, grouped
+from pymc_nrm.models.itemwise.graphs import Expanded, PresentValues, rebuilt
+from pymc_nrm.models.itemwise.indexing import NotItemwise, grouped
+from pymc_nrm.models.itemwise.local_variables import with_conditions_by_row
 from pymc_nrm.models.itemwise.terms import not_itemwise, terms_of
 
 # Numbers of random points, and of labels at each, at which rows are checked.
 _RANDOM_POINTS = 3
 _LABELS_AT_A_CHECK = 8
 _SEED = 20261122
+
+
+class Part(NamedTuple):
+    """Whose label the rows of a term depend on."""
+
+    # Name of the variable or potential.
+    name: str
+    graph: Variable
+    # Along axes of length one, entries depend on the same label and are summed.
+    items: object
+
+
+def kept_axes(part):
+    """Which axes of a part remain in its rows."""
+    return tuple(length > 1 for length in part.items.shape)
+
+
+def summed(graph, part):
+    """The rows of a part as a vector, summed over axes along which entries depend on the same label."""
+    graph = graph.astype("float64")
+    alike = [axis for axis, kept in enumerate(kept_axes(part)) if not kept]
+    graph = graph.sum(axis=alike) if alike else graph
+    return graph if graph.type.ndim == 1 else graph.reshape((-1,))
+
+
+@kernel
+def add_rows(values, items, columns, table):
+    """Write sums of the rows of items, given values (m, n_rows), into m columns of a table; NaN is impossible."""
+    m, n_rows = values.shape
+    for i in range(table.shape[0]):
+        for j in range(m):
+            table[i, columns[j]] = 0.0
+    for r in range(n_rows):
+        i = items[r]
+        if i >= 0:
+            for j in range(m):
+                total = table[i, columns[j]] + values[j, r]
+                table[i, columns[j]] = total if total == total else -np.inf
+
+
+def computed_by_slot(graphs):
+    """Replace functions of indexed parameters, ``log(scale[z])``, by indexed functions, ``log(scale)[z]``. The values
+    of the graphs stay the same.
+    """
+
+    def lifted(node, inputs):
+        found = _lifted(node.op, inputs) if isinstance(node.op, Elemwise) and len(node.outputs) == 1 else None
+        return None if found is None else [found]
+
+    return rebuilt(graphs, lifted)
+
+
+def _lifted(op, inputs):
+    """An elementwise function of entries that one index picks, as entries of a function, if it has this form."""
+    indexed = [one for one in inputs if one.owner is not None and isinstance(one.owner.op, AdvancedSubtensor)]
+    if not indexed or any(one not in indexed and not all(one.type.broadcastable) for one in inputs):
+        return None
+    first = indexed[0].owner
+    shape = first.inputs[0].type.shape
+    for one in indexed:
+        same = one.owner.op == first.op and all(map(_same, one.owner.inputs[1:], first.inputs[1:]))
+        if not same or (len(indexed) > 1 and (one.owner.inputs[0].type.shape != shape or None in shape)):
+            return None
+    rows = first.outputs[0].type.shape
+    if None not in (*shape, *rows) and np.prod(shape) > np.prod(rows):
+        return None
+    places = ["x"] * len(shape)
+    arguments = [one.owner.inputs[0] if one in indexed else one.dimshuffle(places) for one in inputs]
+    function = _lifted(op, arguments)
+    return first.op(op(*arguments) if function is None else function, *first.inputs[1:])
+
+
+def _same(one, other):
+    return one is other or (isinstance(one, Constant) and one.equals(other))
 
 
 class ItemTable:
@@ -56,7 +133,7 @@ class ItemTable:
         """
         if not self._fresh:
             self._read(point)
-        add_rows(self._imax_clusters(point, slots), self._items, columns, table)
+        add_rows(self._in_slots(point, slots), self._items, columns, table)
 
     def values(self, point, labels, by_term=False):
         """Return the log-probability of the rows of each item at given labels, without rows that depend on none."""
@@ -120,7 +197,7 @@ class ItemTable:
     def _check(self, point):
         slots, never = np.arange(self._max_clusters), np.ones(self._n_rows, dtype=bool)
         for slot in slots:
-            never &= np.isnan(self._imax_clusters(point, slots[slot : slot + 1])[0])
+            never &= np.isnan(self._in_slots(point, slots[slot : slot + 1])[0])
         if never.any():
             row = int(np.argmax(never))
             raise ValueError(
@@ -157,8 +234,8 @@ class ItemTable:
         self._labels[:] = labels
         return np.concatenate([np.zeros(0), *self._evaluate(arguments)])
 
-    def _imax_clusters(self, point, slots):
-        """The values of all rows in some slots, shape (max_clusters, n_rows)."""
+    def _in_slots(self, point, slots):
+        """The values of all rows in some slots. Shapes: ``slots`` (m,); returns (m, n_rows)."""
         if self._buffer.shape[0] < len(slots):
             self._buffer = np.empty((len(slots), self._n_rows))
         values, arguments = self._buffer[: len(slots)], self._arguments(point)

@@ -12,8 +12,6 @@ from pymc_nrm.families.diffusion.node_tree import add_message, open_node
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import draw_categorical, log_rising_factorial
 
-__all__ = ["Work", "move_item", "new_work", "regraft_node"]
-
 
 class Work(NamedTuple):
     """Memory of the moves.

@@ -9,8 +9,6 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import log_rising_factorial
 from pymc_nrm.moves.sides import choose_side
 
-__all__ = ["shuffle", "split_or_merge"]
-
 
 @kernel
 def shuffle(rng, order):

@@ -7,8 +7,6 @@ from pymc_nrm.partitions.labels import rename_in_order
 from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
 from pymc_nrm.partitions.nested_laws.levels import Levels
 
-__all__ = ["draw_further_nested", "draw_further_paths", "draw_nested", "draw_paths", "draw_value", "members"]
-
 
 @kernel
 def members(labels, n_labels):

@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 from pytensor.graph.basic import Variable
 
-__all__ = ["KnownPaths", "canonical_paths"]
-
 
 class KnownPaths(NamedTuple):
     """Paths that are known, where a random tree has its measure and ``Levels``."""

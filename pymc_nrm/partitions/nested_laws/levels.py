@@ -7,11 +7,10 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 from pymc_nrm.common.hyperparameters import known_value, plain_values, static_shape
-from pymc_nrm.kernels.generic import generic
+from pymc_nrm.common.supports import Hyperparameter
+from pymc_nrm.kernels.generic import describe_fields, generic
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
 from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
-
-__all__ = ["Levels", "broadcast_to_levels", "levels_of", "symbolic_levels_of"]
 
 
 class Levels(NamedTuple):
@@ -92,3 +91,37 @@ def _tensor(value, shape):
     if static_shape(value) == shape:
         return value
     return pt.specify_shape(value, shape) if value.ndim == len(shape) else pt.broadcast_to(value, shape)
+
+
+@describe_fields(
+    {"gamma": Hyperparameter(("level",), "positive"), "gamma_0": Hyperparameter((), "positive")}, scalars=("gamma_0",)
+)
+class HierarchicalDirichletProcess(NamedTuple):
+    """Mixing weights of all nodes of a tree over components that they share.
+
+    The weights of the root are ``GEM(gamma_0)``; those of a node of level l are a Dirichlet process of concentration
+    ``gamma[l - 1]`` whose centre are the weights of its parent.  Every item draws its component from its leaf.  This is
+    the multilevel hierarchical Dirichlet process of Huang, Laitonjam, Piao & Hurley (2020).
+
+    Parameters
+    ----------
+    gamma : positive float, tensor or random variable, scalar or shape (depth,)
+        Concentrations of levels 1 to depth: the larger, the more the weights of a node resemble those of its parent.
+    gamma_0 : positive float, scalar tensor or random variable
+        Concentration of the root; the number of components grows with it.
+
+    Notes
+    -----
+    Components are drawn once for the whole tree and independently of each other, and each item shows one component
+    once.  Given the components, a random tree is therefore independent of the data: how near two components are says
+    nothing about where they stand in the tree.  Over known groups this is the hierarchical Dirichlet process of Teh,
+    Jordan, Beal & Blei (2006), and the data say which components each group has.
+
+    Examples
+    --------
+    >>> HierarchicalDirichletProcess(gamma=1.15, gamma_0=1.0)
+    HierarchicalDirichletProcess(gamma=1.15, gamma_0=1.0)
+    """
+
+    gamma: Any = 1.0
+    gamma_0: Any = 1.0

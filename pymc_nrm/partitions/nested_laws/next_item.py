@@ -11,8 +11,6 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
 
-__all__ = ["Places", "component_weights", "nodes_of_paths", "places_of"]
-
 
 class Places(NamedTuple):
     """The places of one more item: nodes of all levels, one after the other."""

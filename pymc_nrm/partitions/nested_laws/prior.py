@@ -23,8 +23,6 @@ from pymc_nrm.kernels.special import symbolic_log_rising_factorial
 from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
 from pymc_nrm.partitions.nested_laws.levels import Levels
 
-__all__ = ["log_nested_prior", "log_path_prior", "symbolic_log_nested_prior"]
-
 
 @kernel
 def _log_prediction_rules(rooms, groups, arrives, alpha, sigma):

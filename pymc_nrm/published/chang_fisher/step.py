@@ -10,7 +10,7 @@ from pymc_nrm.common.pymc_internals import dataclass_state
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size
 from pymc_nrm.families.needs import COMPONENT_PANEL
 from pymc_nrm.kernels.generic import precompile
-from pymc_nrm.measures.dirichlet_process import DirichletProcess
+from pymc_nrm.measures.generalized_gamma_measures import DirichletProcess
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.published.chang_fisher.published_sweep import subcluster_sweep

@@ -12,15 +12,6 @@ from pymc_nrm.stats.losses import adjusted_rand
 from pymc_nrm.stats.nested.item_tree import ItemTree
 from pymc_nrm.stats.nested.levels import levels
 
-__all__ = [
-    "dendrogram_purity",
-    "f_measure",
-    "level_agreement",
-    "normalized_mutual_information",
-    "purity",
-    "triplet_accuracy",
-]
-
 
 def purity(labels: Any, truth: Any) -> Any:
     """Share of the items that are in the most frequent class of their cluster.

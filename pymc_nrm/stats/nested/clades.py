@@ -13,8 +13,6 @@ from pymc_nrm.stats.nested.item_tree import ItemTree, make_tree
 from pymc_nrm.stats.nested.levels import levels, stack_levels
 from pymc_nrm.stats.similarity import select_items
 
-__all__ = ["clade_probability", "consensus_tree", "maximum_clade_credibility"]
-
 
 @kernel
 def node_keys(labels, item_keys, keys, sizes, rows, first_items):

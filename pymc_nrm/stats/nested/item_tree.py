@@ -11,8 +11,6 @@ import xarray as xr
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.stats.contingency import as_labels
 
-__all__ = ["ItemTree"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ItemTree:

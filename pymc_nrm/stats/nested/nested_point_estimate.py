@@ -15,8 +15,6 @@ from pymc_nrm.stats.nested.levels import levels, stack_levels
 from pymc_nrm.stats.nested.nested_search import NestedSearch
 from pymc_nrm.stats.point_estimate import N_REFERENCES, evenly_spaced, make_tables, mean_losses
 
-__all__ = ["nested_point_estimate"]
-
 # Losses whose expectation is a sum of costs over clusters and cells of contingency tables.
 LOSSES = ("variation_of_information", "binder_loss")
 
@@ -117,7 +115,7 @@ def minimise_nested(labels, loss, costs, n_restarts, max_sweeps, rng, advance=la
     order = np.argsort(losses, kind="stable")
     starts = list({labels[s].tobytes(): labels[s] for s in order}.values())[:n_restarts]
     advance()
-    tables = [make_tables(labels[:, level], loss, costs, pairs=False) for level in range(labels.shape[1])]
+    tables = [make_tables(labels[:, level], loss, costs) for level in range(labels.shape[1])]
     found = []
     for start in starts:
         search = NestedSearch(tables, start)

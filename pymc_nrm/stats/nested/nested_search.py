@@ -11,9 +11,7 @@ import numpy as np
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.stats.contingency import as_labels
-from pymc_nrm.stats.search import TOLERANCE, join_costs, put, started, take, total_loss, with_room
-
-__all__ = ["NestedSearch"]
+from pymc_nrm.stats.search import TOLERANCE, put, started, take, total_loss, with_room
 
 
 @kernel
@@ -48,18 +46,6 @@ def block_costs(tables, candidate, items, marks, costs):
         size = candidate.sizes[slot] if slot < extent else 0
         costs[slot] *= tables.coefficients[1] / n_draws
         costs[slot] += tables.coefficients[0] * (table[size + items.shape[0]] - table[size])
-
-
-@kernel
-def item_costs(tables, candidate, item, costs):
-    """Write the same for an item that need not be left out, up to a constant: 0 for an empty slot."""
-    join_costs(tables, candidate, item, costs)
-
-
-@kernel
-def loss_of(tables, candidate):
-    """Loss of a level, up to a constant."""
-    return total_loss(tables, candidate)
 
 
 @kernel
@@ -113,16 +99,11 @@ class NestedSearch:
 
     def move(self, items, n_levels):
         """Move items together to the best path of levels 1, ..., `n_levels`; return whether they moved."""
-        single = len(items) == 1  # its costs are known without taking it out
         own = [int(self._candidates[level].labels[items[0]]) for level in range(n_levels)]
-        if not single:
-            self._take(items, n_levels)
+        self._take(items, n_levels)
         path, least, stay = self._weigh(items, own)
         moved = least < stay - TOLERANCE
-        if single and moved:
-            self._take(items, n_levels)
-        if moved or not single:
-            self._put(items, path if moved else own)
+        self._put(items, path if moved else own)
         return moved
 
     def dissolve(self, rng, items, level):
@@ -148,7 +129,7 @@ class NestedSearch:
         return better
 
     def _loss(self, n_levels):
-        return sum(loss_of(self._tables[level], self._candidates[level]) for level in range(n_levels))
+        return sum(total_loss(self._tables[level], self._candidates[level]) for level in range(n_levels))
 
     def _take(self, items, n_levels):
         for level in range(n_levels):
@@ -164,24 +145,16 @@ class NestedSearch:
             move_all(self._tables[level], candidate, items, slot)
 
     def _weigh(self, items, own):
-        """The best path for items, its cost, and the cost of their own path.
-
-        Several items must be left out.  A single one may be in: its costs are those without it.
-        """
+        """The best path for items that are left out, its cost, and the cost of their own path."""
         # Costs of the best path to each slot, of new nodes, and of the path on which the items are.
         best, above, stay = np.zeros(1), np.zeros(self.n, dtype=np.int64), 0.0
         alone, chosen = [], []
         for level, slot in enumerate(own):
             candidate, tables = self._candidates[level], self._tables[level]
-            if len(items) == 1:
-                item_costs(tables, candidate, items[0], self._costs)
-            else:
-                block_costs(tables, candidate, items, self._marks[level], self._costs)
+            block_costs(tables, candidate, items, self._marks[level], self._costs)
             extent = int(candidate.extent[0])
             costs = self._costs[: extent + 1].copy()
             occupied = candidate.sizes[:extent] > 0
-            if candidate.labels[items[0]] >= 0:
-                occupied[slot] = candidate.sizes[slot] > 1
             parent, rest = np.zeros(extent, dtype=np.int64), candidate.labels >= 0
             parent[candidate.labels[rest]] = above[rest]
             total = np.where(occupied, best[parent] + costs[:extent], np.inf) if extent else np.zeros(0)

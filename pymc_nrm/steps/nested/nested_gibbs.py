@@ -7,8 +7,7 @@ import numpy as np
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.common.pymc_internals import Competence
 from pymc_nrm.kernels.generic import precompile
-from pymc_nrm.moves.nested.diffusion_start import diffusion_start
-from pymc_nrm.moves.nested.diffusion_sweep import diffusion_sweep
+from pymc_nrm.moves.nested.diffusion_sweep import diffusion_start, diffusion_sweep
 from pymc_nrm.moves.nested.sweep import Sweep, sweep
 from pymc_nrm.partitions.labels import canonical_columns
 from pymc_nrm.partitions.nested_laws.forward import draw_nested, draw_paths, draw_value

@@ -239,7 +239,7 @@ def wrongly_hung():
     truth = np.array([np.repeat([0, 1], [20, 20]), np.repeat([0, 1, 2, 3], 10)])
     start = np.array([np.repeat([0, 0, 0, 1], 10), truth[1]])
     draws = np.repeat(truth[None], 10, axis=0)
-    tables = [make_tables(draws[:, k], "variation_of_information", {"base": 2}, pairs=False) for k in (0, 1)]
+    tables = [make_tables(draws[:, k], "variation_of_information", {"base": 2}) for k in (0, 1)]
     return truth, NestedSearch(tables, start)
 
 
