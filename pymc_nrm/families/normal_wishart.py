@@ -170,7 +170,7 @@ class NormalWishart(NamedTuple):
     #     constant - (nu_n + 1)/2 log(1 + kappa_n/(kappa_n + 1) |W (x - m_n)|^2),   W' W = inverse(Psi_n).
     def statistics_size(self):
         d = self.mu.shape[0]
-        return 1 + 2 * low_offset(d)
+        return 1 + d * (d + 3)
 
     def add_item(self, statistics, data, item, sign):
         x = data.values[item]

@@ -335,4 +335,8 @@ def _partition_logp(op, values, rng, size, n, *parameters, **kwargs):
 
 @support_point.register(PartitionRV)
 def _partition_support_point(op, rv, *inputs):
-    return DefaultStart()(op.kind.default_start(pt.zeros_like(rv), op.priors(op.prior_inputs(rv.owner))))
+    node = rv.owner
+    # PyMC evaluates starts without rewriting them, so that the shape of `rv` itself would take a draw.
+    shapes = [tuple(one.shape) for one in op.dist_params(node)]
+    zeros = pt.zeros(op.infer_shape(node, [None, None, *shapes])[1], dtype=rv.dtype)
+    return DefaultStart()(op.kind.default_start(zeros, op.priors(op.prior_inputs(node))))

@@ -8,7 +8,6 @@ from pytensor.graph.basic import Apply
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp
 from pymc_nrm.measures.base import draw_partition, symbolic_log_eppf
-from pymc_nrm.partitions.clusters import ordered_labels
 from pymc_nrm.partitions.kind import Kind
 from pymc_nrm.partitions.labels import canonical_labels
 
@@ -108,7 +107,7 @@ class Ordered(Flat):
         return canonical_labels(point[self.name])
 
     def write(self, point, state):
-        return {**point, self.name: ordered_labels(state)}
+        return {**point, self.name: canonical_labels(state.labels)}
 
     def n_clusters(self, labels):
         return labels.max(axis=-1) + 1

@@ -109,7 +109,7 @@ def test_few_items(n, measure):
 def test_insertion_in_parts():
     family, data, n = family_and_data(GAUSS, POINTS)
     table = weights(MEASURES["NGG"], n, 1.0)
-    forest = empty_forest(n, table, family, data)
+    forest = empty_forest(n, family)
     for done in range(0, n, 30):
         insert_items(forest, table, family, data, np.arange(done, done + 30), 64)
         assert_sound(forest, done + 30, table, family, data)

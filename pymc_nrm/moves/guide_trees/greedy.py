@@ -8,7 +8,7 @@ from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
-from pymc_nrm.kernels.special import copy_row, sum_rows
+from pymc_nrm.kernels.special import sum_rows
 from pymc_nrm.moves.guide_trees.incremental import inner_merges
 from pymc_nrm.moves.guide_trees.potentials import log_dissimilarity, log_potential
 from pymc_nrm.moves.guide_trees.tree import build_tree
@@ -123,26 +123,10 @@ def join_forest(rng, forest, weights, family, data):
     More than 1000 roots are joined in groups around random seeds first, so that memory stays linear.
     """
     merges, log_d, tops = inner_merges(forest, len(forest.roots))
-    units = _root_units(forest, family, data)
+    roots = forest.roots[: forest.n_roots[0]]
+    units = Units(forest.size[roots], forest.log_potential[roots], forest.statistics[forest.row[roots]])
     upper, upper_log_d = _join_all(rng, units, tops, len(forest.roots) + len(merges), weights, family)
     return build_tree(np.concatenate([merges, upper]), np.concatenate([log_d, upper_log_d]))
-
-
-@kernel
-def _root_units(forest, family, data):
-    """Size, log potential and statistics of the roots."""
-    n, n_roots = forest.roots.shape[0], forest.n_roots[0]
-    statistics = np.zeros((n_roots, forest.statistics.shape[1]))
-    log_phi = np.empty(n_roots)
-    size = np.empty(n_roots, dtype=np.int64)
-    for k in range(n_roots):
-        v = forest.roots[k]
-        size[k], log_phi[k] = forest.size[v], forest.log_potential[v]
-        if v < n:
-            add_item(family, statistics[k], data, v, 1.0)
-        else:
-            copy_row(statistics[k], forest.statistics[forest.row[v]])
-    return Units(size, log_phi, statistics)
 
 
 def _join_all(rng, units, tops, next_node, weights, family):

@@ -51,29 +51,19 @@ class Forest(NamedTuple):
 
 
 @kernel
-def empty_forest(n, weights, family, data):
-    """Make a forest without trees, and compute the potentials of its n items."""
-    statistics = np.zeros((n + 1, statistics_size(family)))
-    cache = np.zeros((n + 1, cache_size(family)))
-    log_p, log_phi = np.zeros(2 * n), np.zeros(2 * n)
-    work = statistics[n]
-    for i in range(n):
-        check_signals()
-        work[:] = 0.0
-        add_item(family, work, data, i, 1.0)
-        log_p[i] = log_marginal(family, work)
-        log_phi[i] = weights.moment[1] + log_p[i]
+def empty_forest(n, family):
+    """Make a forest without trees, with room for n items."""
     return Forest(
         np.full(2 * n, -1, dtype=np.int64),
         np.full(2 * n, -1, dtype=np.int64),
         np.full(2 * n, -1, dtype=np.int64),
         np.ones(2 * n, dtype=np.int64),
-        log_p,
-        log_phi,
+        np.zeros(2 * n),
+        np.zeros(2 * n),
         np.zeros(2 * n),
         np.full(2 * n, -1, dtype=np.int64),
-        statistics,
-        cache,
+        np.zeros((n + 1, statistics_size(family))),
+        np.zeros((n + 1, cache_size(family))),
         np.zeros(n, dtype=np.int64),
         np.zeros(2 * n, dtype=np.int64),
         np.arange(n)[::-1].copy(),
@@ -83,6 +73,16 @@ def empty_forest(n, weights, family, data):
         np.zeros(1, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
     )
+
+
+@kernel
+def weigh_item(forest, x, moment, family, data):
+    """Compute the log marginal and the log potential of an item by itself."""
+    work = forest.statistics[forest.roots.shape[0]]
+    work[:] = 0.0
+    add_item(family, work, data, x, 1.0)
+    forest.log_marginal[x] = log_marginal(family, work)
+    forest.log_potential[x] = moment[1] + forest.log_marginal[x]
 
 
 @kernel
@@ -361,11 +361,12 @@ def _settle(forest, v, moment, family, data):
 def insert_items(forest, weights, family, data, items, balance_depth):
     """Insert the trees that wait in the forest, then new items in the given order.
 
-    Afterwards no internal node of the forest has d > 1.
+    Afterwards no internal node of the forest has d > 1, and every root has a row.
     """
     n_insertions = MOST_REINSERTIONS * forest.n_pending[0]
     for k in range(-1, items.shape[0]):
         if k >= 0:
+            weigh_item(forest, items[k], weights.moment, family, data)
             forest.pending[0] = items[k]
             forest.n_pending[0] = 1
             n_insertions = 1 + MOST_REINSERTIONS
@@ -382,15 +383,22 @@ def insert_items(forest, weights, family, data, items, balance_depth):
             else:
                 v = descend(forest, nearest, x, joint, weights.moment, family, data, balance_depth)
                 _settle(forest, v, weights.moment, family, data)
+    for k in range(forest.n_roots[0]):
+        v = forest.roots[k]
+        if forest.row[v] < 0:
+            forest.row[v] = take_row(forest)
+            fill_row(forest, forest.row[v], v, -1, family, data)
 
 
 @kernel
-def regrow_forest(forest, weights, family, data, n):
-    """Copy a forest into one with room for n items, and recompute everything for these data and this u.
+def regrow_forest(forest, larger, weights, family, data):
+    """Copy a forest into an empty one with room for more items, and recompute everything for these data and this u.
 
     Nodes with d > 1 under the new u are dissolved, and their smaller children wait for :func:`insert_items`.
     """
-    larger = empty_forest(n, weights, family, data)
+    n = larger.roots.shape[0]
+    for x in range(forest.roots.shape[0]):
+        weigh_item(larger, x, weights.moment, family, data)
     merges, _, tops = inner_merges(forest, n)
     n_rows = merges.shape[0]
     larger.n_free[0] = n - n_rows
@@ -406,19 +414,19 @@ def regrow_forest(forest, weights, family, data, n):
         form_node(larger, p, family, data)
         if set_potential(larger, p, weights.moment) > 0.0:
             detach_smaller(larger, p)
-    return larger
 
 
 def grow_forest(rng, weights, family, data, n, balance_depth=BALANCE_DEPTH):
     """Insert n items in random order into a new forest: one pass of incremental clustering."""
-    forest = empty_forest(n, weights, family, data)
+    # Allocation alone is not worth compiling where Python makes the forest.
+    forest = empty_forest.__wrapped__(n, family)
     insert_items(forest, weights, family, data, rng.permutation(n), balance_depth)
     return forest
 
 
 def extend_forest(rng, forest, weights, family, data, n, balance_depth=BALANCE_DEPTH):
     """Insert further items, up to n in all, in random order into a forest that is recomputed under a new u."""
-    old = len(forest.roots)
-    forest = regrow_forest(forest, weights, family, data, n)
-    insert_items(forest, weights, family, data, old + rng.permutation(n - old), balance_depth)
-    return forest
+    old, larger = len(forest.roots), empty_forest.__wrapped__(n, family)
+    regrow_forest(forest, larger, weights, family, data)
+    insert_items(larger, weights, family, data, old + rng.permutation(n - old), balance_depth)
+    return larger

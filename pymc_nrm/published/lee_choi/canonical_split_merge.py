@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
-from pymc_nrm.moves.guide_trees.incremental import add_root, empty_forest, give_row
+from pymc_nrm.moves.guide_trees.incremental import add_root, empty_forest, give_row, weigh_item
 from pymc_nrm.moves.guide_trees.tree import leaves, tops_of_cut
 from pymc_nrm.moves.tally import accept, empty_tally
 from pymc_nrm.published.lee_choi.published_moves import (
@@ -150,7 +150,9 @@ def canonical_split_merge(rng, forest, tree, moment, family, data, tally):
 def canonical_moves(rng, labels, weights, family, data, tree, n_moves):
     """Make moves of :func:`canonical_split_merge`; return labels in any order and what became of the moves."""
     tally = empty_tally()
-    forest = empty_forest(labels.shape[0], weights, family, data)
+    forest = empty_forest(labels.shape[0], family)
+    for i in range(labels.shape[0]):
+        weigh_item(forest, i, weights.moment, family, data)
     for cluster in range(labels.max() + 1):
         plant_restricted(forest, tree, labels == cluster, weights.moment, family, data)
     for _ in range(n_moves):

@@ -25,6 +25,7 @@ from pymc_nrm.moves.guide_trees.incremental import (
     post_order,
     replace_child,
     set_potential,
+    weigh_item,
 )
 from pymc_nrm.moves.tally import accept, empty_tally
 
@@ -160,10 +161,11 @@ def detach(forest, x, moment, family, data):
 def plant_forest(rng, labels, weights, family, data):
     """Grow the forest of the clusters of canonical labels by inserting items one after another, in random order."""
     n = labels.shape[0]
-    forest = empty_forest(n, weights, family, data)
+    forest = empty_forest(n, family)
     root = np.full(n, -1, dtype=np.int64)
     for i in random_items(rng, n, n):
         check_signals()
+        weigh_item(forest, i, weights.moment, family, data)
         if root[labels[i]] < 0:
             add_root(forest, i)
             root[labels[i]] = i
@@ -175,19 +177,14 @@ def plant_forest(rng, labels, weights, family, data):
 @kernel
 def refresh_forest(forest, weights, family, data):
     """Recompute sums and potentials for another u, other hyperparameters or other data; trees keep their shape."""
-    n = forest.roots.shape[0]
-    work = forest.statistics[n]
     for v in post_order(forest):
         check_signals()
-        if v >= n:
+        if v < forest.roots.shape[0]:
+            give_row(forest, v)
+            weigh_item(forest, v, weights.moment, family, data)
+        else:
             form_node(forest, v, family, data)
             set_potential(forest, v, weights.moment)
-            continue
-        give_row(forest, v)
-        work[:] = 0.0
-        add_item(family, work, data, v, 1.0)
-        forest.log_marginal[v] = log_marginal(family, work)
-        forest.log_potential[v] = weights.moment[1] + forest.log_marginal[v]
 
 
 @kernel
