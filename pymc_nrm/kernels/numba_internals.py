@@ -32,8 +32,7 @@ COMPILER = {
         "Compiler": ("define_pipelines", "_compile_core"),
         "CompileResult": ("_find_referenced_environments", "_replace"),
     },
-    "numba.core.targetconfig": {"ConfigStack": ("top", "top_or_none")},
-    "numba.core.typing.templates": {"_OverloadFunctionTemplate": ("_get_jit_decorator",)},
+    "numba.core.targetconfig": {"ConfigStack": ("top",)},
 }
 
 

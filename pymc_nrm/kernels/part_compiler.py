@@ -21,8 +21,7 @@ def compilers():
 
     A function that only other compiled functions call is linked into these as intermediate code, and its machine code
     would never run.  Generating it took a third of the time of compilation. The result also has ``WholeCompiler`` for
-    functions that Python calls, and a cache for the intermediate code of parts. From now on numba's own functions, such
-    as ``np.empty``, are parts as well where a kernel calls them.
+    functions that Python calls, and a cache for the intermediate code of parts.
     """
     from llvmlite import binding
     from numba import _dynfunc
@@ -30,12 +29,11 @@ def compilers():
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler, CompileResult
     from numba.core.targetconfig import ConfigStack
-    from numba.core.typing.templates import _OverloadFunctionTemplate
 
     def share_callees():
         # Numba compiles what is called again for callers with other flags, which need not agree on wrappers.
         flags = ConfigStack().top()
-        flags.no_cpython_wrapper, flags.no_cfunc_wrapper = True, True
+        flags.no_cpython_wrapper, flags.no_cfunc_wrapper = True, False
 
     class PartLibrary(JITCodeLibrary):
         """Intermediate code that the engine for machine code never sees."""
@@ -123,18 +121,6 @@ def compilers():
                 reload_init=reload_init,
                 referenced_envs=others,
             )
-
-    decorator_of = _OverloadFunctionTemplate._get_jit_decorator
-
-    def decorator_for_parts(template):
-        # Numba's own functions become parts where a kernel calls them, which flags tell: PyTensor's functions have no
-        # wrappers either, but divide as Python does.
-        decorator, flags = decorator_of(template), ConfigStack().top_or_none()
-        if flags is None or not (flags.no_cpython_wrapper and flags.no_cfunc_wrapper and flags.error_model == "numpy"):
-            return decorator
-        return functools.partial(decorator, pipeline_class=PartCompiler, no_cfunc_wrapper=True)
-
-    _OverloadFunctionTemplate._get_jit_decorator = decorator_for_parts
 
     return SimpleNamespace(
         PartCompiler=PartCompiler,
