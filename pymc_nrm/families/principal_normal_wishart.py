@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_nrm.common.hyperparameters import known_value
+from pymc_nrm.common.hyperparameters import known_value, static_shape
 from pymc_nrm.common.supports import AboveFeatures
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import (
@@ -166,7 +166,7 @@ class PrincipalNormalWishart(NamedTuple):
         if np.abs(directions.T @ directions - np.eye(len(directions))).max() > _LARGEST_ERROR:
             raise ValueError("directions of PrincipalNormalWishart must be an orthogonal matrix")
         scores = (check_matrix(self, X) - center) / scale @ directions
-        k = self.location.shape[0]
+        [k] = static_shape(self.location)
         values = np.ascontiguousarray(scores[:, :k])
         return Scores(values, np.ascontiguousarray(scores[:, k:]), summation_grid(values))
 
