@@ -90,6 +90,8 @@ def gaussian_mixture(
         If a feature looks like codes of categories, with at most 20 different whole numbers or 5 others, some of them
         repeated, or like names of the rows, whole numbers that all differ.  If there are several features whose data
         allow no full covariance, and ``covariance`` is None: the message says why, in which columns, and what to do.
+        If columns follow from others: the adjusted R^2 of a column on all others is above 0.99.  The message says from
+        which, and what to do.
         If one value has more than a quarter of the items of a column and is not spread over at least a hundredth of the
         column's standard deviation, so that components shrink to it.
 

@@ -14,6 +14,7 @@ from pymc_nrm.families.sample_covariance import check_full_rank, dependent_colum
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.recipes.columns import name_of_column
 from pymc_nrm.recipes.principal_components import chosen_n_components
+from pymc_nrm.recipes.redundant_columns import warn_of_redundant_columns
 from pymc_nrm.recipes.ties import with_jittered_ties
 
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -49,6 +50,7 @@ def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None):
     columns = recorded.reshape(len(recorded), -1)
     if n_components is None:
         covariance = _chosen_covariance(X, recorded, covariance)
+        warn_of_redundant_columns(X, columns)
     else:
         covariance, n_components = "full", chosen_n_components(columns, n_components, partial(_names, X))
     widths = np.zeros(recorded[:1].size)
@@ -69,6 +71,7 @@ def add_rows(name, z, rows, covariance):
     sample = pd.DataFrame(rows.sampled_values, columns=rows.columns)
     covariance = _chosen_covariance(sample, sample.to_numpy(), covariance)
     _warn_of_repeated_values(sample, sample.to_numpy(), np.zeros(len(rows.columns)), "Spread such values")
+    warn_of_redundant_columns(sample, sample.to_numpy())
     family_class = NormalWishart if covariance == "full" else NormalGamma
     return Mixture(name, z, family_class.learned(name, rows), observed=rows)
 
