@@ -28,6 +28,8 @@ _ARGUMENTS = {
     Covariates of the items, without an intercept.""",
     "depth": """depth : int
     Number of levels below the root.""",
+    "n_components": """n_components : int
+    Number of leading directions, from 1 to d - 1.""",
 }
 _SECTIONS = """Parameters
 ----------
@@ -131,6 +133,15 @@ class Hyperpriors:
         always, far above 1 all clusters are alike.
         """
         return self.log_normal("concentration", 0.0, 1.0, dims=self.features())
+
+    def normal_wishart(self, features, covariance):
+        """Add what ``NormalWishart.learned`` learns; return kappa, Psi and nu."""
+        share = self.log_normal("share", -1.0, 1.0)
+        kappa = self.log_normal("kappa", -3.0, 1.0)
+        excess = self.log_normal("excess", 1.5, 1.0)
+        # The covariance expected within clusters is share * shape.
+        Psi = share * excess * self.covariance_shape(features, covariance)
+        return kappa, Psi, len(covariance) + 1.0 + excess
 
     def covariance_shape(self, features, covariance):
         """Add ``L W L'`` with ``L L'`` a sample covariance and ``W ~ Wishart(d + 2, I) / (d + 2)``, which has mean I.

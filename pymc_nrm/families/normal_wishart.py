@@ -142,13 +142,8 @@ class NormalWishart(NamedTuple):
         """
         prior = Hyperpriors(name, X)
         mean, covariance = sample_moments(cls, prior.values)
-        features = prior.features()
-        share = prior.log_normal("share", -1.0, 1.0)
-        kappa = prior.log_normal("kappa", -3.0, 1.0)
-        excess = prior.log_normal("excess", 1.5, 1.0)
-        # The covariance expected within clusters is share * shape.
-        Psi = share * excess * prior.covariance_shape(features, covariance)
-        return cls(mu=mean, kappa=kappa, Psi=Psi, nu=len(mean) + 1.0 + excess)
+        kappa, Psi, nu = prior.normal_wishart(prior.features(), covariance)
+        return cls(mu=mean, kappa=kappa, Psi=Psi, nu=nu)
 
     def prepare_data(self, X):
         return centred(check_matrix(self, X))

@@ -8,6 +8,7 @@ from pymc_nrm.plots.conditional_density import plot_conditional_density
 from pymc_nrm.plots.dendrogram import plot_dendrogram
 from pymc_nrm.plots.density import plot_density
 from pymc_nrm.plots.distance import plot_distance
+from pymc_nrm.plots.held_out_density import plot_held_out_density
 from pymc_nrm.plots.n_clusters import plot_n_clusters
 from pymc_nrm.plots.nodes_by_level import plot_nodes_by_level
 from pymc_nrm.plots.partition_trace import plot_partition_trace
@@ -24,6 +25,7 @@ __all__ = [
     "plot_dendrogram",
     "plot_density",
     "plot_distance",
+    "plot_held_out_density",
     "plot_n_clusters",
     "plot_nodes_by_level",
     "plot_partition_trace",

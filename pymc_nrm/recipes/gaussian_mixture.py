@@ -12,6 +12,7 @@ from pymc_nrm.recipes.columns import NUMERIC, check_columns, item_names, numbers
 from pymc_nrm.recipes.doubtful import warn_of_doubtful_numbers
 from pymc_nrm.recipes.numeric_block import add_numeric_block, add_rows, check_covariance
 from pymc_nrm.recipes.partition_prior import add_partition
+from pymc_nrm.recipes.principal_components import check_n_components
 
 __all__ = ["gaussian_mixture"]
 
@@ -20,6 +21,7 @@ def gaussian_mixture(
     X: Any,
     *,
     covariance: str | None = None,
+    n_components: int | str | None = None,
     measure: Any = None,
     together: Any = None,
     known: Any = None,
@@ -46,7 +48,16 @@ def gaussian_mixture(
         ``"full"`` is :class:`~pymc_nrm.NormalWishart`, ``"diagonal"`` is :class:`~pymc_nrm.NormalGamma`.  None is full
         if there are 2 to 30 features, more items than features, no missing values, and no column is a linear
         combination of others; otherwise diagonal.  With d features, a full one has d (d + 1) / 2 hyperparameters for
-        NUTS to draw: for many features take principal components.
+        NUTS to draw: for many features take ``n_components``.
+    n_components : int or "auto", optional
+        Number k of principal directions in which clusters differ, not of clusters.  With columns divided by their
+        standard deviations, the scores of the k directions of largest variance are those of full Gaussian clusters, and scores
+        of the others are independent normal noise, of variances that are learned and that all clusters share.  This is
+        one law of the columns, and predictions are in their units, so that the densities of models with different k
+        compare: :func:`~pymc_nrm.recipes.held_out_density` shows which k predicts best.  ``"auto"`` is the least k with
+        95 % of the variance of the scaled columns; it is cheap, and wrong where clusters differ in directions of little
+        variance.  By default, and with as many as there are columns, clusters differ in all.  Needs complete rows, more
+        of them than columns.
     measure : measure or ElicitedPrior, optional
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``.  Hyperparameters are numbers, or distributions such as
         ``pm.Beta.dist(1, 4)``, which become variables of the model with the names of the hyperparameters.
@@ -71,7 +82,7 @@ def gaussian_mixture(
         If X has anything but real numbers, ``measure`` is not a measure, or ``jitter_ties`` is not a bool.
     ValueError
         If a column is constant or has infinite values, there are fewer than two items, or the data do not allow the
-        covariance asked for.
+        covariance or ``n_components`` asked for.
 
     Warns
     -----
@@ -79,6 +90,8 @@ def gaussian_mixture(
         If a feature looks like codes of categories, with at most 20 different whole numbers or 5 others, some of them
         repeated, or like names of the rows, whole numbers that all differ.  If there are several features whose data
         allow no full covariance, and ``covariance`` is None: the message says why, in which columns, and what to do.
+        If columns follow from others: the adjusted R^2 of a column on all others is above 0.99.  The message says from
+        which, and what to do.
         If one value has more than a quarter of the items of a column and is not spread over at least a hundredth of the
         column's standard deviation, so that components shrink to it.
 
@@ -91,8 +104,11 @@ def gaussian_mixture(
     (['x'], (0, 1))
     """
     check_covariance(covariance)
+    check_n_components(n_components, covariance)
     check_flag("jitter_ties", jitter_ties)
     if isinstance(X, Rows):
+        if n_components is not None:
+            raise ValueError(f"n_components must be None for Chunks; got {n_components!r}")
         with pm.Model(model=None) as model:
             add_rows("x", add_partition(measure, rows=X, together=together, known=known), X, covariance)
         return model
@@ -113,5 +129,6 @@ def gaussian_mixture(
     table = values if isinstance(values, pd.DataFrame) else pd.DataFrame(values, dtype="float64")
     warn_of_doubtful_numbers({name: table[name].to_numpy() for name in table}, table.shape[1], stacklevel=3)
     with pm.Model(coords={"item": items}, model=None) as model:
-        add_numeric_block("x", add_partition(measure, together=together, known=known), values, covariance, jitter_ties)
+        z = add_partition(measure, together=together, known=known)
+        add_numeric_block("x", z, values, covariance, jitter_ties, n_components)
     return model

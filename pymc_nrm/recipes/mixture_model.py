@@ -23,6 +23,7 @@ from pymc_nrm.recipes.columns import (
 )
 from pymc_nrm.recipes.numeric_block import add_numeric_block, check_covariance
 from pymc_nrm.recipes.partition_prior import add_partition
+from pymc_nrm.recipes.principal_components import check_n_components
 
 __all__ = ["mixture_model"]
 
@@ -34,6 +35,7 @@ def mixture_model(
     *,
     kinds: Mapping[Any, str] | None = None,
     covariance: str | None = None,
+    n_components: int | str | None = None,
     measure: Any = None,
     together: Any = None,
     known: Any = None,
@@ -63,6 +65,9 @@ def mixture_model(
         The kind of some columns, or of all, by their names as they are: 2 and "2" are different names.
     covariance : {None, "full", "diagonal"}
         Of the numeric columns within a cluster, as in :func:`~pymc_nrm.recipes.gaussian_mixture`: full if possible.
+    n_components : int or "auto", optional
+        Number of principal directions of the numeric columns in which clusters differ, as in
+        :func:`~pymc_nrm.recipes.gaussian_mixture`; by default all.
     measure : measure or ElicitedPrior, optional
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``, see :func:`~pymc_nrm.recipes.gaussian_mixture`.
     together : array_like of int or str, shape (n,), optional
@@ -87,8 +92,9 @@ def mixture_model(
     ValueError
         If a column does not allow its kind, is constant, has infinite values or a different string in every row; if
         columns of whole numbers with at most 20 different values, of text that is mostly numbers, or of more than 20
-        strings with fewer than 4 rows each on average, have no entry in ``kinds``; if names of columns occur twice; or
-        if ``known`` is a string that names no column.  Messages name the columns and say what to do.
+        strings with fewer than 4 rows each on average, have no entry in ``kinds``; if names of columns occur twice; if
+        ``known`` is a string that names no column; or if the data do not allow ``n_components``.  Messages name the
+        columns and say what to do.
 
     See Also
     --------
@@ -104,8 +110,8 @@ def mixture_model(
     -----
     UserWarning
         As in :func:`~pymc_nrm.recipes.gaussian_mixture`: if a numeric column without an entry in ``kinds`` looks like
-        codes or like names of the rows, numeric columns get no covariances although ``covariance``
-        is None, or one value has more than a quarter of the items of such a column and is not spread.
+        codes or like names of the rows, numeric columns get no covariances although ``covariance`` is None, some of
+        them follow from others, or one value has more than a quarter of the items of such a column and is not spread.
 
     Examples
     --------
@@ -123,16 +129,20 @@ def mixture_model(
     ('blue', 'red')
     """
     check_covariance(covariance)
+    check_n_components(n_components, covariance)
     check_flag("jitter_ties", jitter_ties)
     if isinstance(known, str):
         df, known = _without_column(df, known)
     found = column_kinds(df, kinds)
+    if n_components is not None and NUMERIC not in found.values():
+        raise ValueError(f"n_components must be None without numeric columns; got {n_components!r}")
     with pm.Model(coords={"item": item_names(df, "df")}, model=None) as model:
-        add_columns(model, add_partition(measure, together=together, known=known), df, found, covariance, jitter_ties)
+        z = add_partition(measure, together=together, known=known)
+        add_columns(model, z, df, found, covariance, jitter_ties, n_components)
     return model
 
 
-def add_columns(model, z, df, kinds, covariance, jitter_ties):
+def add_columns(model, z, df, kinds, covariance, jitter_ties, n_components=None):
     """Add the columns of a table to a model, given their kinds; return the mixture of each kind that there is."""
     columns = {kind: [name for name, own in kinds.items() if own == kind] for kind in kinds.values()}
     series, mixtures = {name: df.iloc[:, k] for k, name in enumerate(kinds)}, {}
@@ -147,7 +157,7 @@ def add_columns(model, z, df, kinds, covariance, jitter_ties):
             block = {name: numbers_of(series[name], name, kind) for name in columns[kind]}
         X = pd.DataFrame(block)
         if kind == NUMERIC:
-            mixtures[kind] = add_numeric_block(kind, z, X, covariance, jitter_ties)
+            mixtures[kind] = add_numeric_block(kind, z, X, covariance, jitter_ties, n_components)
         else:
             family = _FAMILIES.get(kind, CategoricalDirichlet).learned(kind, X)
             mixtures[kind] = Mixture(kind, z, family, observed=X.to_numpy(), dims=("item", f"{kind}_feature"))

@@ -3,14 +3,18 @@
 import logging
 import os
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from pymc_nrm.families import NormalGamma, NormalWishart
+from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.families.sample_covariance import check_full_rank, dependent_columns
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.recipes.columns import name_of_column
+from pymc_nrm.recipes.principal_components import chosen_n_components
+from pymc_nrm.recipes.redundant_columns import warn_of_redundant_columns
 from pymc_nrm.recipes.ties import with_jittered_ties
 
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -38,19 +42,26 @@ def check_covariance(covariance):
         raise ValueError(f"covariance must be None, 'full' or 'diagonal'; got {covariance!r}")
 
 
-def add_numeric_block(name, z, X, covariance, jitter_ties):
+def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None):
     """Add Gaussian data of the items of a partition to the model at hand, with learned hyperparameters. Shapes: ``X``
     (n, d).
     """
     recorded = np.asarray(X, dtype="float64")
-    covariance = _chosen_covariance(X, recorded, covariance)
+    columns = recorded.reshape(len(recorded), -1)
+    if n_components is None:
+        covariance = _chosen_covariance(X, recorded, covariance)
+        warn_of_redundant_columns(X, columns)
+    else:
+        covariance, n_components = "full", chosen_n_components(columns, n_components, partial(_names, X))
     widths = np.zeros(recorded[:1].size)
     if jitter_ties:
         X, widths = with_jittered_ties(X)
         _tell_of_jitter(X, widths)
     _warn_of_repeated_values(X, recorded, widths)
-    family_class = NormalWishart if covariance == "full" else NormalGamma
-    family = family_class.learned(name, X)
+    if n_components is not None and n_components < columns.shape[1]:
+        family = PrincipalNormalWishart.learned(name, X, n_components)
+    else:
+        family = (NormalWishart if covariance == "full" else NormalGamma).learned(name, X)
     dims = ("item",) if recorded.ndim == 1 else ("item", f"{name}_feature")
     return Mixture(name, z, family, observed=np.asarray(X, dtype="float64"), dims=dims)
 
@@ -60,6 +71,7 @@ def add_rows(name, z, rows, covariance):
     sample = pd.DataFrame(rows.sampled_values, columns=rows.columns)
     covariance = _chosen_covariance(sample, sample.to_numpy(), covariance)
     _warn_of_repeated_values(sample, sample.to_numpy(), np.zeros(len(rows.columns)), "Spread such values")
+    warn_of_redundant_columns(sample, sample.to_numpy())
     family_class = NormalWishart if covariance == "full" else NormalGamma
     return Mixture(name, z, family_class.learned(name, rows), observed=rows)
 
@@ -94,7 +106,7 @@ def _obstacle_to_covariances(X, values):
     if d > _MOST_FULL_FEATURES:
         return (
             f"There are {d} numeric columns, and full covariances are for at most {_MOST_FULL_FEATURES}. Take "
-            "principal components or fewer columns, or covariance='full', which is slow"
+            "n_components or fewer columns, or covariance='full', which is slow"
         )
     if n <= d:
         return f"There are {n} rows for {d} numeric columns, too few for covariances. Take fewer columns"

@@ -15,6 +15,7 @@ from pymc_nrm.families import (
     NormalWishart,
     PoissonGamma,
 )
+from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.measures import (
     DirichletProcess,
     MixtureOfFiniteMixtures,
@@ -77,6 +78,10 @@ _nan = np.nan
 FAMILIES = {
     "NormalWishart": Data(
         NormalWishart(mu=[0.0, 1.0], kappa=0.3, Psi=[[1.5, 0.4], [0.4, 1.0]], nu=4.0),
+        np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]]),
+    ),
+    "PrincipalNormalWishart": Data(
+        PrincipalNormalWishart([0.5, 1.2], [2.0, 0.5], [[0.6, -0.8], [0.8, 0.6]], [0.1], 0.3, [[0.5]], 3.0, [0.4]),
         np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]]),
     ),
     "NormalWishart, vector": Data(

@@ -8,6 +8,7 @@ from plot_cases import TRUE, N, make_draws, make_slot_draws, result
 from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
 from pymc_nrm.plots.distance import plot_distance
+from pymc_nrm.plots.held_out_density import plot_held_out_density
 from pymc_nrm.plots.n_clusters import plot_n_clusters
 from pymc_nrm.plots.partition_trace import plot_partition_trace
 from pymc_nrm.plots.similarity import plot_similarity
@@ -66,6 +67,19 @@ class TestNClusters:
         expected = [(chain == k).mean() for chain in counts for k in np.unique(counts)]
         assert len(points["x"]) == 2 * n_numbers
         np.testing.assert_allclose(points["y"], expected)
+
+
+def test_held_out_density_is_compared_row_by_row():
+    values = np.random.default_rng(1).normal(size=(3, 30)).cumsum(axis=0)
+    held_out = xr.DataArray(values, dims=("n_components", "item"), coords={"n_components": [5, 1, 2]})
+    pc = plot_held_out_density(held_out, backend="none")
+    points, bars = artist(pc, "mean", "difference"), artist(pc, "error", "difference")
+    assert points["x"].tolist() == [1, 2, 5]
+    difference = values[[1, 2, 0]] - values[0]
+    np.testing.assert_allclose(points["y"], difference.mean(axis=1))
+    ends = bars["y"].reshape(-1, 3)
+    np.testing.assert_allclose(ends[:, 1] - ends[:, 0], 4 * difference.std(axis=1, ddof=1) / np.sqrt(30))
+    assert "less that with 5 directions" in artist(pc, "ylabel", "difference")["string"]
 
 
 class TestClusterParameters:

@@ -59,6 +59,8 @@ ERRORS = [
     ("cluster_sizes", (DRAWS,), {"max_rank": 1.5}, "max_rank must be"),
     ("cluster_sizes", (DRAWS,), {"max_rank": True}, "max_rank must be"),
     ("cluster_sizes", (DRAWS,), {"ci_prob": 0.3}, "between 0.5 and 1; got 0.3"),
+    ("held_out_density", (BALL,), {}, "held_out must be a DataArray, from held_out_density; got Dataset"),
+    ("held_out_density", (DRAWS,), {}, "held_out must have the dims n_components and item; got"),
     ("similarity", (DRAWS,), {"order": "size"}, "order must be estimate or dendrogram; got 'size'"),
     ("similarity", (TOO_MANY_ITEMS,), {}, "at most 5000 items .* got 5001"),
     ("similarity", (DRAWS,), {"names": ["a"]}, "names must have one entry for each of the 27 items; got 1"),

@@ -55,6 +55,7 @@ with pm.Model(coords={"item": range(4), "feature": ["a", "b"]}) as model:
 
 # Models in one call.
 assert_type(nrm.gaussian_mixture(X), pm.Model)
+nrm.gaussian_mixture(X, n_components=1)
 nrm.gaussian_mixture(X, covariance="diagonal", measure=nrm.DirichletProcess(pm.Gamma.dist(2, 1)))
 table = pd.DataFrame({"length": X[:, 0], "sex": ["f", "m", "f", None], "visits": counts[:, 0]})
 from_table = nrm.mixture_model(table, kinds={"visits": "count"})

@@ -125,6 +125,8 @@ slopes = {"z": idata["posterior"]["z"], "slope": (("chain", "draw", "slot"), np.
 assert_type(nrm.cluster_parameters(xr.Dataset(slopes), estimate), xr.Dataset)
 assert_type(nrm.plots.plot_cluster_parameters(xr.Dataset(slopes), backend="none"), PlotCollection)
 assert_type(nrm.plots.plot_prior_partition({"DP": nrm.DirichletProcess(1.0)}, 10, backend="none"), PlotCollection)
+held_out = xr.DataArray(np.zeros((2, 3)), dims=("n_components", "item"), coords={"n_components": [1, 2]})
+assert_type(nrm.plots.plot_held_out_density(held_out, backend="none"), PlotCollection)
 assert_type(nrm.plots.plot_partition_trace(idata, backend="none"), PlotCollection)
 assert_type(nrm.plots.plot_clusters(idata, X, backend="none"), PlotCollection)
 assert_type(nrm.plots.plot_credible_ball(ball, X, backend="none"), PlotCollection)
@@ -146,3 +148,8 @@ assert_type(estimator.score(X[:, None]), float)
 assert_type(estimator.set_params(loss="binder_loss"), nrm.MixtureEstimator)
 print(estimator.labels_, estimator.n_clusters_, estimator.classes_, estimator.get_params()["draws"])
 print(estimator.idata_.posterior["z"].shape, estimator.model_.observed_RVs, estimator.predict([[0.0]]))
+
+
+def several_fits(table: pd.DataFrame) -> None:
+    """Typed, not run."""
+    assert_type(nrm.recipes.held_out_density(table, [1, 2], n_folds=3, draws=500, random_seed=1), xr.DataArray)

@@ -49,6 +49,9 @@ class MixtureEstimator(Parameters):
         Kinds of columns of a DataFrame.
     covariance : {None, "full", "diagonal"}
         Of numeric features within a cluster; by default full for up to 30 features, if the data allow it.
+    n_components : int or "auto", optional
+        Number of principal directions of the numeric features in which clusters differ, as in
+        :func:`~pymc_nrm.recipes.gaussian_mixture`; by default all.
     measure : measure or ElicitedPrior, optional
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``.
     jitter_ties : bool
@@ -122,6 +125,7 @@ class MixtureEstimator(Parameters):
 
     kinds: Mapping[Any, str] | None = None
     covariance: str | None = None
+    n_components: int | str | None = None
     measure: Any = None
     jitter_ties: bool = True
     draws: int = 1000
@@ -174,7 +178,8 @@ class MixtureEstimator(Parameters):
                 raise ValueError(f"kinds is for columns of a DataFrame; X is of type {type(X).__name__}")
             X = as_matrix(X, least_samples=2)
         known = None if y is None else known_labels(y, len(X))
-        options = {"covariance": self.covariance, "measure": self.measure, "jitter_ties": self.jitter_ties}
+        names = ("covariance", "n_components", "measure", "jitter_ties")
+        options = {name: getattr(self, name) for name in names}
         if isinstance(X, pd.DataFrame):
             model = mixture_model(X, kinds=self.kinds, known=known, **options)
         else:
