@@ -16,8 +16,8 @@ def update_cache(family, statistics, cache, data, item, sign):
 
 
 @generic
-def student_predictive(family, cache, data, item, law):
-    """Write degrees of freedom, location and scale of the predictive law of an item of one feature, a Student t.
+def student_predictive(family, cache, data, item, feature, law):
+    """Write degrees of freedom, location and scale of one feature of an item given its others, if it is a Student t.
 
     The location is in the coordinates of the user; the value of the feature is not read.
     """

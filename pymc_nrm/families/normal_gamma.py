@@ -231,10 +231,10 @@ class NormalGamma(NamedTuple):
                 product = 1.0
         return total + power * math.log(product)
 
-    def student_predictive(self, cache, data, item, law):
-        law[0] = 2.0 * cache[2] - 1.0
-        law[1] = cache[0] + data.center[0]
-        law[2] = 1.0 / math.sqrt(law[0] * cache[1])
+    def student_predictive(self, cache, data, item, feature, law):
+        law[0] = 2.0 * cache[4 * feature + 2] - 1.0
+        law[1] = cache[4 * feature] + data.center[feature]
+        law[2] = 1.0 / math.sqrt(law[0] * cache[4 * feature + 1])
 
     def panel_shape(self):
         return 4 * self.mu.shape[0], 0, 0

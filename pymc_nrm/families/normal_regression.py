@@ -266,7 +266,7 @@ class NormalRegression(NamedTuple):
         constant = log_rising_factorial(power, 0.5) + math.log(cache[k - 1]) - 0.5 * _LOG_PI
         return constant + 0.5 * math.log(left) + power * math.log(1.0 - last * last / left)
 
-    def student_predictive(self, cache, data, item, law):
+    def student_predictive(self, cache, data, item, feature, law):
         # The last row of W is (-m_n, 1) / sqrt(2 beta_n).
         v = data.values[item]
         p = v.shape[0] - 1

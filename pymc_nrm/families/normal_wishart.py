@@ -270,6 +270,27 @@ class NormalWishart(NamedTuple):
             return math.nan
         return total + math.log(product) + 0.5 * (nu_n - 1.0) * math.log(left)
 
+    def student_predictive(self, cache, data, item, feature, law):
+        # With w the column of W of the feature and r = W (x - m_n) where x is m_n in the feature, the squared length is
+        # |w|^2 (t + w'r / |w|^2)^2 + |r - w w'r / |w|^2|^2 for x = m_n + t there.
+        x, d = data.values[item], data.values.shape[1]
+        square, product, length = 0.0, 0.0, 0.0
+        k = 3 + d
+        for i in range(d):
+            total = 0.0
+            for j in range(i + 1):
+                if j != feature:
+                    total += cache[k + j] * (x[j] - cache[3 + j])
+            if i >= feature:
+                square += cache[k + feature] * cache[k + feature]
+                product += cache[k + feature] * total
+            length += total * total
+            k += i + 1
+        rest = max(length - product * product / square, 0.0)
+        law[0] = 2.0 * cache[1] - 1.0
+        law[1] = cache[3 + feature] - product / square + data.center[feature]
+        law[2] = math.sqrt((1.0 + cache[2] * rest) / (law[0] * cache[2] * square))
+
     # A column of a panel: in rows, the first three entries of the cache, and memory; in lanes, -(W m_n)_i and
     # W_i0 ... W_ii for each i.
     def panel_shape(self):

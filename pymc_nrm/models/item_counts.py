@@ -51,13 +51,22 @@ def check_labels(n_labels, partition):
         )
 
 
-def check_shape(mixture, shape, n_features, partition):
-    """Check that the data of a mixture have one row for each item, and as many columns as when it was made."""
+def check_shape(mixture, shape, n_features, partition, rows):
+    """Check that the data of a mixture have one row for each item, or as many as ``rows`` has, and as many columns as
+    when it was made.
+    """
     n_columns = shape[1] if len(shape) == 2 else 1
     if n_columns != n_features:
         raise ValueError(f"Mixture {mixture!r} has {n_columns} columns of data, but was made for {n_features}")
     n = partition.owner.op.n_items(partition.owner)
     n_items = count_value(n)
+    if not isinstance(rows, slice):
+        if shape[0] != len(rows) or rows.max() >= n_items:
+            raise ValueError(
+                f"Mixture {mixture!r} has {shape[0]} rows of data, for {len(rows)} entries of rows up to {rows.max()}; "
+                f"partition {partition.name!r} has {n_items} items"
+            )
+        return
     if shape[0] == n_items:
         return
     sources = {variable.name for variable in walk([n], _inputs) if _is_source(variable)}
@@ -70,12 +79,14 @@ def check_shape(mixture, shape, n_features, partition):
     )
 
 
-def rows_message(data, labels):
-    """Message of a log-probability if the data of a mixture do not have one row for each label."""
+def rows_message(data, labels, item_of_row=None):
+    """Message of a log-probability if the data of a mixture do not have one row for each label, or entry of rows."""
     names = [variable.name for variable in walk([data], _inputs) if variable.name]
     n_items = labels.type.shape[0]
     rows = f"data {names[0]!r}" if names else "data of a Mixture"
     items = "items" if n_items is None else f"{n_items} items"
+    if item_of_row is not None:
+        return f"{rows} must have one row for each entry of rows of the Mixture, and the partition all their items"
     owner = "its partition" if labels.name is None else f"partition {labels.name!r}"
     return f"{rows} must have one row for each of the {items} of {owner}. {_FOLLOW_DATA}"
 

@@ -12,7 +12,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_nrm.common.checks import check_count, naming
+from pymc_nrm.common.checks import check_count, naming, numeric_array
 from pymc_nrm.common.hyperparameters import check_values, plain_values
 from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.families.arguments import broadcast_hyperparameters, numeric_data
@@ -36,23 +36,26 @@ from pymc_nrm.models.partition import PartitionRV
 from pymc_nrm.models.printing import printed_names
 from pymc_nrm.partitions.chunked import Chunked, Rows
 from pymc_nrm.partitions.clusters import draw_data
+from pymc_nrm.partitions.flat import Flat
 
 
 class MixtureRV(RandomVariable):
     """Data given a partition; its inputs are the labels and the hyperparameters of the family in their full shape.
 
-    The parameters of the clusters, or the means of the nodes of a tree, are integrated out.
+    If items have several rows of data or none, the second input is the item of each row.  The parameters of the
+    clusters, or the means of the nodes of a tree, are integrated out.
     """
 
-    __props__ = ("name", "signature", "dtype", "inplace", "family_class", "univariate", "kind")
+    __props__ = ("name", "signature", "dtype", "inplace", "family_class", "univariate", "kind", "has_rows")
 
-    def __init__(self, family_class, univariate, kind, **kwargs):
-        self.family_class, self.univariate, self.kind = family_class, univariate, kind
+    def __init__(self, family_class, univariate, kind, has_rows=False, **kwargs):
+        self.family_class, self.univariate, self.kind, self.has_rows = family_class, univariate, kind, has_rows
         kwargs["name"], self._print_name = printed_names("mixture", family_class)
         # PyTensor allows names of dimensions only.
         cores = [spec.core for spec in family_class.hyperparameters.values()]
         self._cores = [["t" if axis == "depth + 1" else axis for axis in core] for core in cores]
-        inputs = ["(n,l)" if kind.takes_trees else "(n)", *[f"({','.join(core)})" for core in self._cores]]
+        labels = "(items),(n)" if has_rows else "(n,l)" if kind.takes_trees else "(n)"
+        inputs = [labels, *[f"({','.join(core)})" for core in self._cores]]
         kwargs["signature"] = f"{','.join(inputs)}->{'(n)' if univariate else '(n,d)'}"
         super().__init__(**kwargs)
         # None for a family of a single number for each item.
@@ -66,7 +69,11 @@ class MixtureRV(RandomVariable):
 
     def family(self, node):
         """Return the family of a variable, given its node; the fields are tensors in their full shape."""
-        return self.family_class(*self.dist_params(node)[1:])
+        return self.family_class(*self.dist_params(node)[1 + self.has_rows :])
+
+    def rows(self, node):
+        """Return the item of each row as an index of labels, given the node of a variable."""
+        return self.dist_params(node)[1].data if self.has_rows else slice(None)
 
     def n_features(self, hyperparameters):
         """Return the number of features, given the values of all hyperparameters in their full shape."""
@@ -81,6 +88,8 @@ class MixtureRV(RandomVariable):
 
     def rng_fn(self, rng, labels, *hyperparameters_and_size):
         *hyperparameters, size = hyperparameters_and_size
+        if self.has_rows:
+            labels, hyperparameters = labels[hyperparameters[0]], hyperparameters[1:]
         if size:
             raise NotImplementedError("batches of data are drawn by the numba backend only")
         self.check_draws()
@@ -105,8 +114,10 @@ class MixtureRV(RandomVariable):
             n_features = f"{names[self._feature_axis[0]]}.shape[{self._feature_axis[1]}]"
         call = f"draw_data({family}, labels, rng, {n_features})"
         call = f"draw_tree_data({family}, labels, rng)" if self.kind.takes_trees else call
+        rows = "rows, " if self.has_rows else ""
         source = (
-            f"def draw(rng, labels, {', '.join(names)}):\n"
+            f"def draw(rng, labels, {rows}{', '.join(names)}):\n"
+            f"    labels = labels{'[rows]' if self.has_rows else ''}\n"
             f"    return {call}{'[:, 0]' if self.univariate else ''}.astype(dtype)\n"
         )
         environment = {"draw_data": draw_data, "draw_tree_data": draw_tree_data, "dtype": np.dtype(self.dtype)}
@@ -131,14 +142,18 @@ class Mixture(Distribution):
         Names of the dimensions, one for a vector and two for a matrix.
     shape : tuple of int, optional
         Shape of a latent mixture; needed if neither ``dims`` nor the hyperparameters tell the number of features.
+    rows : array_like of int, shape (n_rows,), optional
+        Item of each row, from 0 to n - 1, where items have several rows of data, such as visits of patients, or none.
+        Rows of an item are independent given the parameters of its cluster; data, and covariates if the family has
+        any, have the shape (n_rows, d) or (n_rows,).  The partition must be flat.  By default every item has one row.
 
     Raises
     ------
     TypeError
         If ``partition`` is not a Partition, or ``family`` not a family.
     ValueError
-        If the data are outside the support of the family or do not have one row for each item, ``dims`` do not fit the
-        data, or a hyperparameter is outside its range.
+        If the data are outside the support of the family or do not have one row for each item, or each entry of
+        ``rows``, ``dims`` do not fit the data, or a hyperparameter or item is outside its range.
 
     Notes
     -----
@@ -168,22 +183,24 @@ class Mixture(Distribution):
         observed: Any = None,
         dims: Any = None,
         shape: Any = None,
+        rows: Any = None,
         **kwargs: Any,
     ) -> TensorVariable:
         for option in ("size", "total_size"):
             if kwargs.get(option) is not None:
                 raise ValueError(f"Mixture does not take {option}; got {kwargs[option]!r}")
         _check_kinds(partition, family)
+        rows = _checked_rows(f"rows of Mixture {name!r}", rows, partition)
         if isinstance(observed, Rows) or isinstance(partition.owner.op.kind, Chunked):
             return add_chunked_mixture(name, partition, family, observed, dims=dims, shape=shape, **kwargs)
         if observed is not None:
             title = f"observed data of Mixture {name!r}"
             values = numeric_data(title, observed)
-            n = count_value(partition.owner.op.n_items(partition.owner))
+            n, counted = _n_rows(partition, rows)
             if values.ndim not in (1, 2) or values.shape[0] != n:
                 raise ValueError(
-                    f"{title} must have one row for each of the {n} items of partition {partition.name!r}, "
-                    f"shape (n, d) or (n,); got shape {values.shape}"
+                    f"{title} must have one row for each of the {counted}, shape (n, d) or (n,); got shape "
+                    f"{values.shape}"
                 )
             X = values[:, None] if values.ndim == 1 else values
             family = plain_values(family)
@@ -198,7 +215,9 @@ class Mixture(Distribution):
         model = pm.modelcontext(None)
         dims = _checked_dims(name, dims, shape, model)
         start = kwargs.pop("initval", None) if observed is None else None
-        rv = super().__new__(cls, name, partition, family, observed=observed, dims=dims, shape=shape, **kwargs)
+        rv = super().__new__(
+            cls, name, partition, family, observed=observed, dims=dims, shape=shape, rows=rows, **kwargs
+        )
         if start is not None:
             with naming(f"initval of Mixture {name!r}"):
                 model.set_initval(rv, start)
@@ -211,6 +230,7 @@ class Mixture(Distribution):
         family: tuple[Any, ...],
         *,
         shape: Any = None,
+        rows: Any = None,
         dtype: str | None = None,
         rng: Any = None,
         return_next_rng: bool = False,
@@ -218,10 +238,10 @@ class Mixture(Distribution):
         """Create data outside a model, for example for ``pm.draw``; arguments as in :class:`Mixture`."""
         _check_kinds(partition, family)
         family = plain_values(family)
-        op, kind = partition.owner.op, partition.owner.op.kind
-        n_items, n_columns = _checked_shape(partition, shape)
+        kind, rows = partition.owner.op.kind, _checked_rows("rows of a Mixture", rows, partition)
+        n, n_columns = _checked_shape(partition, shape, rows)
         if not kind.takes_trees:
-            check_values(type(family)(*map(with_present_shape, family)), n_items, n_columns)
+            check_values(type(family)(*map(with_present_shape, family)), n, n_columns)
         n_features = _n_features(family, shape)
         if any(value is None for value in canonical(family)):
             missing = [name for name, value in canonical(family)._asdict().items() if value is None]
@@ -229,13 +249,14 @@ class Mixture(Distribution):
         univariate = n_features is None or (shape is not None and len(shape) == 1)
         if not univariate and not any("d" in spec.core for spec in family.hyperparameters.values()):
             raise ValueError(f"data of {type(family).__name__} must be a vector, one number for each item; got {shape}")
-        n = op.n_items(partition.owner)
+        n = partition.owner.op.n_items(partition.owner) if rows is None else n
         full = _full_shape(partition, family, n, 1 if n_features is None else n_features)
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
         dtype = dtype or ("float64" if family.continuous else "int64")
         register_numba(MixtureRV, MixtureRV.draw_source)
-        next_rng, values = MixtureRV(type(family), univariate, kind, dtype=dtype)(
-            kind.cluster_labels(partition), *[pt.as_tensor(value) for value in full], rng=rng, return_next_rng=True
+        inputs = [kind.cluster_labels(partition), *([] if rows is None else [pt.constant(rows)])]
+        next_rng, values = MixtureRV(type(family), univariate, kind, rows is not None, dtype=dtype)(
+            *inputs, *[pt.as_tensor(value) for value in full], rng=rng, return_next_rng=True
         )
         return (next_rng, values) if return_next_rng else values
 
@@ -263,6 +284,35 @@ def _check_kinds(partition, family):
         )
     needed = tree_families.symbolic_log_likelihood if for_trees else log_likelihood
     check_needs(type(family), (prepare_data, needed), "Mixture")
+
+
+def _checked_rows(title, rows, partition):
+    """The item of each row, int64 of shape (n_rows,), or None."""
+    if rows is None:
+        return None
+    if not isinstance(partition.owner.op.kind, Flat):
+        raise ValueError(f"{title} must be None, since {partition.name!r} is no flat Partition of items in memory")
+    if isinstance(rows, Variable):
+        raise TypeError(f"{title} must be an array, the item of each row; got {rows} of type {rows.type}")
+    items, n = numeric_array(title, rows), count_value(partition.owner.op.n_items(partition.owner))
+    if items.ndim != 1 or not len(items):
+        raise ValueError(f"{title} must have shape (n_rows,), with at least one row; got shape {items.shape}")
+    wrong = ~((items >= 0) & (items < n) & (items == np.floor(items)))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"{title} must be items of partition {partition.name!r}, whole numbers from 0 to {n - 1}; got "
+            f"{items[row]} in row {row}"
+        )
+    return items.astype("int64")
+
+
+def _n_rows(partition, rows):
+    """Number of rows of data, and what they are in words."""
+    if rows is not None:
+        return len(rows), f"{len(rows)} entries of rows"
+    n = count_value(partition.owner.op.n_items(partition.owner))
+    return n, f"{n} items of partition {partition.name!r}"
 
 
 def _full_shape(partition, family, n, d):
@@ -297,9 +347,9 @@ def _checked_dims(name, dims, shape, model):
     return tuple(names)
 
 
-def _checked_shape(partition, shape):
-    """Return the number of items and, if the shape tells it, of features; check the shape."""
-    n = count_value(partition.owner.op.n_items(partition.owner))
+def _checked_shape(partition, shape, rows):
+    """Return the number of rows and, if the shape tells it, of features; check the shape."""
+    n, counted = _n_rows(partition, rows)
     if shape is None:
         return n, None
     if np.ndim(shape) == 0 or len(shape) not in (1, 2):
@@ -308,9 +358,7 @@ def _checked_shape(partition, shape):
     for axis, length in enumerate(lengths):
         check_count(f"shape[{axis}] of a Mixture", length, 1)
     if lengths[0] != n:
-        raise ValueError(
-            f"shape of a Mixture must begin with the {n} items of partition {partition.name!r}; got {lengths}"
-        )
+        raise ValueError(f"shape of a Mixture must begin with the {counted}; got {lengths}")
     return n, lengths[1] if len(lengths) == 2 else 1
 
 
@@ -326,15 +374,27 @@ def _n_features(family, shape):
     return None
 
 
+def _without_gaps(labels, n):
+    """Number labels below n from 0 in a graph, without those that no row has."""
+    is_used = pt.zeros(n, dtype="int64")[labels].set(1)
+    return (pt.cumsum(is_used) - 1)[labels]
+
+
 @logprob.register(MixtureRV)
 def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     [value] = values
+    rows, hyperparameters = (hyperparameters[0], hyperparameters[1:]) if op.has_rows else (None, hyperparameters)
     family = with_constants_per_item(op.family_class(*hyperparameters))
     X = value[:, None] if op.univariate else sparse_origin(value)
-    if value.type.shape[0] is None or value.type.shape[0] != labels.type.shape[0]:
-        # Without this check, kernels of the graph may read beyond the end of an array.
+    # Without these checks, kernels of the graph may read beyond the end of an array.
+    if rows is not None:
+        holds = pt.eq(rows.shape[0], X.shape[0]) & pt.gt(labels.shape[0], rows.max())
+        labels = CheckAndRaise(ValueError, rows_message(value, labels, rows))(labels, holds)
+    elif value.type.shape[0] is None or value.type.shape[0] != labels.type.shape[0]:
         labels = CheckAndRaise(ValueError, rows_message(value, labels))(labels, pt.eq(labels.shape[0], X.shape[0]))
     indices, _ = op.kind.symbolic_indices(labels, labels.shape[0])
+    if rows is not None:
+        indices = _without_gaps(indices[rows], labels.shape[0])
     if op.kind.takes_trees:
         log_probability = tree_families.symbolic_log_likelihood(family, indices, X)
     elif has_marginal_likelihood(family, value):

@@ -8,7 +8,8 @@ from pymc_nrm.families.base import localise, prepare_data
 from pymc_nrm.families.no_data import NoData, NoRows
 from pymc_nrm.families.product import product, product_data
 from pymc_nrm.models.constants import kernel_family
-from pymc_nrm.models.rvs import family_of
+from pymc_nrm.models.rvs import family_of, n_items, rows_of
+from pymc_nrm.partitions.grouped import Grouped, grouped_rows
 
 
 class PartitionParts:
@@ -20,7 +21,8 @@ class PartitionParts:
     def __init__(self, partition, mixtures, evaluate):
         op, families = partition.owner.op, [family_of(rv) for rv in mixtures]
         self._measure, self._family_classes = op.kernel_prior, [type(family) for family in families]
-        self._names = [rv.name for rv in mixtures]
+        self._names, self._rows = [rv.name for rv in mixtures], list(map(rows_of, mixtures))
+        self._partition = partition
         parts = [
             list(op.prior_inputs(partition.owner)),
             *[[*family, rv] for family, rv in zip(families, mixtures, strict=True)],
@@ -48,12 +50,14 @@ class PartitionParts:
 
     def at(self, given):
         """Return measure, families and data before they are prepared for kernels. A measure of a nested partition is
-        its levels and the concentrations of its weights; a mixture is its name, family and data.
+        its levels and the concentrations of its weights; a mixture is its name, family, data and item of each row.
         """
         hyperparameters, *parts = self._split(self._values(given))
         mixtures = [
-            (name, kernel_family(family_class, values), X)
-            for name, family_class, (*values, X) in zip(self._names, self._family_classes, parts, strict=True)
+            (name, kernel_family(family_class, values), X, rows)
+            for name, family_class, (*values, X), rows in zip(
+                self._names, self._family_classes, parts, self._rows, strict=True
+            )
         ]
         return self._measure(hyperparameters), mixtures
 
@@ -65,10 +69,13 @@ class PartitionParts:
         for k, (*values, X) in enumerate(parts):
             if self._families[k] is not None and not self._vary[k]:
                 continue
-            family = kernel_family(self._family_classes[k], values)
+            family, rows = kernel_family(self._family_classes[k], values), self._rows[k]
+            has_rows = not isinstance(rows, slice)
             if self._data[k] is None or self.data_vary[k]:
-                self._data[k] = prepare_data(family, X[:, None] if X.ndim == 1 else X)
-            self._families[k] = localise(family, self._data[k])
+                data = prepare_data(family, X[:, None] if X.ndim == 1 else X)
+                self._data[k] = grouped_rows(data, rows, n_items(self._partition)) if has_rows else data
+            family = localise(family, self._data[k].rows if has_rows else self._data[k])
+            self._families[k] = Grouped(family) if has_rows else family
         return self._measure(hyperparameters), tuple(self._families), tuple(self._data)
 
 

@@ -92,6 +92,12 @@ def partition_of(mixture):
     return mixture.owner.op.partition(mixture.owner)
 
 
+def rows_of(mixture):
+    """Return the item of each row of a mixture as an index of labels: all of them, if every item has one row."""
+    op = mixture.owner.op
+    return op.rows(mixture.owner) if isinstance(op, MixtureRV) else slice(None)
+
+
 def family_of(mixture):
     """Return the family of a mixture; its fields are tensors in their full shape."""
     return mixture.owner.op.family(mixture.owner)

@@ -3,7 +3,7 @@
 The measure is the law of the partition of the *groups*: each counts once, whatever its size, and an item on its own is
 a group of one.  The data of a group are the data of all its items.  This law needs no constant, unlike the law of a
 partition of all items given that groups stay together, whose constant depends on hyperparameters.  Kernels of steps see
-groups in the place of items, and :class:`Grouped` in that of a family.
+groups in the place of items, see ``grouped.py``.
 """
 
 from typing import Any, NamedTuple
@@ -11,18 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
-from pymc_nrm.families.components import add_component_densities, component_panel, write_component
-from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size
-from pymc_nrm.families.fast import update_cache
-from pymc_nrm.families.features import features
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.measures.base import draw_partition
 from pymc_nrm.partitions.flat import Ordered
+from pymc_nrm.partitions.grouped import Grouped, grouped_rows
 from pymc_nrm.partitions.nested_laws.known_paths import canonical_paths
 
-__all__ = ["Grouped", "GroupedRows", "Groups", "Together"]
+__all__ = ["Groups", "Together"]
 
 
 class Groups(NamedTuple):
@@ -53,9 +48,8 @@ class Together(Ordered):
         paths, _ = canonical_paths(title, groups)
         self.groups = paths[:, -1].copy()
         self.n_items, self._sizes = len(self.groups), np.bincount(self.groups)
-        self._start = np.concatenate([[0], np.cumsum(self._sizes)])
-        self._members = np.argsort(self.groups, kind="stable")
-        self.first = self._members[self._start[:-1]]
+        self._rows = grouped_rows(None, self.groups, len(self._sizes))
+        self.first = self._rows.members[self._rows.start[:-1]]
         super().__init__(self.groups.tobytes())
 
     def further_fields(self):
@@ -72,7 +66,7 @@ class Together(Ordered):
         return labels[self.groups]
 
     def kernel_parts(self, family, data):
-        return Grouped(family), GroupedRows(data, self._start, self._members)
+        return Grouped(family), self._rows._replace(rows=data)
 
     def renamed(self, labels, n, argument):
         canonical = super().renamed(labels, n, argument)
@@ -101,75 +95,3 @@ class Together(Ordered):
         join[told] = -np.inf
         join[told, labels[told]] = 0.0
         return join
-
-
-class GroupedRows(NamedTuple):
-    """Data of a kernel in which the items are groups."""
-
-    # Data of the items.
-    rows: Any
-    # Items sorted by group, of shape (n,); those of group g are ``members[start[g] : start[g + 1]]``.
-    start: Any
-    members: Any
-
-    def features(self, rng):
-        """Means over the items of each group."""
-        values = features(self.rows, rng)[self.members]
-        return np.add.reduceat(values, self.start[:-1]) / np.diff(self.start)[:, None]
-
-
-class Grouped(NamedTuple):
-    """A family whose items are groups, in kernels of steps; a cache ends with the statistics."""
-
-    family: Any
-
-    def statistics_size(self):
-        return statistics_size(self.family)
-
-    def cache_size(self):
-        return cache_size(self.family) + statistics_size(self.family)
-
-    def parameters_size(self):
-        return parameters_size(self.family)
-
-    def add_item(self, statistics, data, item, sign):
-        for place in range(data.start[item], data.start[item + 1]):
-            add_item(self.family, statistics, data.rows, data.members[place], sign)
-
-    def refresh_cache(self, statistics, cache):
-        size = cache_size(self.family)
-        refresh_cache(self.family, statistics, cache[:size])
-        copy_row(cache[size:], statistics)
-
-    def update_cache(self, statistics, cache, data, item, sign):
-        size = cache_size(self.family)
-        for place in range(data.start[item], data.start[item + 1]):
-            update_cache(self.family, statistics, cache[:size], data.rows, data.members[place], sign)
-        copy_row(cache[size:], statistics)
-
-    def log_predictive(self, cache, data, item):
-        # Each item given those of the cluster and the ones before it in the group.
-        size, first, last = cache_size(self.family), data.start[item], data.start[item + 1]
-        total = log_predictive(self.family, cache[:size], data.rows, data.members[first])
-        if last > first + 1:
-            own, statistics = cache[:size].copy(), cache[size:].copy()
-            for place in range(first + 1, last):
-                update_cache(self.family, statistics, own, data.rows, data.members[place - 1], 1.0)
-                total += log_predictive(self.family, own, data.rows, data.members[place])
-        return total
-
-    def log_marginal(self, statistics):
-        return log_marginal(self.family, statistics)
-
-    def draw_parameters(self, statistics, rng, parameters):
-        draw_parameters(self.family, statistics, rng, parameters)
-
-    def component_panel(self, n_columns):
-        return component_panel(self.family, n_columns)
-
-    def write_component(self, parameters, panel, column):
-        write_component(self.family, parameters, panel, column)
-
-    def add_component_densities(self, panel, data, item, width, values):
-        for place in range(data.start[item], data.start[item + 1]):
-            add_component_densities(self.family, panel, data.rows, data.members[place], width, values)

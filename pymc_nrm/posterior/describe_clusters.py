@@ -73,11 +73,12 @@ def describe_clusters(
     *Certainty.* The mean posterior probability that two items of the cluster share one, over all pairs; for a single
     item, that it is alone.  This is one minus the mean of :func:`~pymc_nrm.assignment_uncertainty`.
 
-    *Data.* Columns are the features of all observed mixtures over the partition, with names from the coordinates of
-    the model, or the name of the mixture with a number.  Mean and standard deviation are those of the items, in units
-    of the data in the model; recipes have spread repeated values by less than the width of their rounding, while
-    ``data`` is taken as it is.  Binary columns have the share of ones, categorical ones the shares of levels, which
-    have the names of the coordinate ``<column>_level`` or else ``level``.  Missing values are left out and counted.
+    *Data.* Columns are the features of all observed mixtures over the partition, but of those with ``rows``, with
+    names from the coordinates of the model, or the name of the mixture with a number.  Mean and standard deviation are
+    those of the items, in units of the data in the model; recipes have spread repeated values by less than the width of
+    their rounding, while ``data`` is taken as it is.  Binary columns have the share of ones, categorical ones the
+    shares of levels, which have the names of the coordinate ``<column>_level`` or else ``level``.  Missing values are
+    left out and counted.
 
     *What sets it apart.* Of each column, and each level of a category, the mean of the items of the cluster minus that
     of all other items, divided by the standard deviation of the column, or of the indicator of the level, over all

@@ -9,7 +9,7 @@ import pandas as pd
 from pymc_nrm.common.pymc_internals import find_observations
 from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet
 from pymc_nrm.models.dependents import mixtures_of
-from pymc_nrm.models.rvs import dims_of, family_of
+from pymc_nrm.models.rvs import dims_of, family_of, rows_of
 from pymc_nrm.stats.draws import item_dimension
 
 __all__ = ["columns_of_model", "columns_of_table", "describe_column"]
@@ -31,10 +31,12 @@ class _Column(NamedTuple):
 
 
 def columns_of_model(model, partition, n):
-    """All columns of the observed mixtures over a partition; names that are taken begin with that of the mixture."""
+    """All columns of the observed mixtures over a partition, of those with one row for each item; names that are taken
+    begin with that of the mixture.
+    """
     observed, columns = find_observations(model), []
     for mixture in mixtures_of(model, partition):
-        if mixture.name not in observed:
+        if mixture.name not in observed or not isinstance(rows_of(mixture), slice):
             continue
         values = np.asarray(observed[mixture.name], dtype="float64")
         if len(values) != n:

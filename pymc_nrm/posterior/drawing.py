@@ -8,6 +8,7 @@ from pymc_nrm.families.conjugate import draw_item, draw_parameters, parameters_s
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.partitions.grouped import GroupedRows, family_of_rows
 
 __all__ = ["covariances_held", "draw_cluster_rows", "draw_data_of_clusters"]
 
@@ -48,12 +49,16 @@ def _draw_items(rng, family, labels, parameters, values):
 
 
 def draw_data_of_clusters(rng, layout, family, data, old_labels, labels):
-    """Data of items given their clusters; the clusters of old items have parameters drawn given the data."""
-    n_new = int(labels.max()) - int(old_labels.max())
+    """Data of items, or of their rows, given their clusters; those of old items have parameters drawn given the data.
+    A new item has one row.
+    """
+    n_new, n_new_items = int(labels.max()) - int(old_labels.max()), len(labels) - len(old_labels)
+    if isinstance(data, GroupedRows):
+        labels = np.concatenate([labels[data.items], labels[len(old_labels) :]])
     parameters = restore_parameters(family, data, draw_cluster_rows(rng, old_labels, family, data, n_new))
     values = np.empty((len(labels), layout.n_features(family)))
     with covariances_held(f"data of {layout.name!r} cannot be drawn"):
-        _draw_items(rng, _with_new_items(family, len(labels) - len(old_labels)), labels, parameters, values)
+        _draw_items(rng, _with_new_items(family_of_rows(family), n_new_items), labels, parameters, values)
     return values
 
 

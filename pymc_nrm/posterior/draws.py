@@ -207,8 +207,8 @@ class Draws:
             )
 
     def _check_items(self, given):
-        for name, _, X in self._parts.at(given)[1]:
-            if X.shape[0] != self.n_items:
+        for name, _, X, rows in self._parts.at(given)[1]:
+            if X.shape[0] != len(np.arange(self.n_items)[rows]):
                 raise ValueError(
                     f"Mixture {name!r} has {X.shape[0]} rows of data, partition {self.partition!r} has {self.n_items} "
                     "items: set the data with which the draws were made; new items are arguments"

@@ -14,6 +14,7 @@ from pymc_nrm.families.conjugate import named_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.rvs import checked_model, family_of, find_partition
+from pymc_nrm.partitions.grouped import family_of_rows
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.drawing import draw_cluster_rows
@@ -205,6 +206,7 @@ def _closeness(draws, components, rng, progressbar):
             log_affinity = np.zeros((len(counts), len(counts)))
             for family, data in zip(draw.families, draw.data, strict=True):
                 rows = sum(draw_cluster_rows(rng, draw.labels, family, data, 0) for _ in range(_PARAMETER_DRAWS))
+                family = family_of_rows(family)
                 log_affinity += log_affinities(family, named_parameters(family, rows / _PARAMETER_DRAWS))
             close = np.exp(_POWER * log_affinity)
             table = np.bincount(draw.labels * m + components, minlength=len(counts) * m).reshape(-1, m)

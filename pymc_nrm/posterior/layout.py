@@ -5,11 +5,17 @@ import xarray as xr
 
 from pymc_nrm.families.conjugate import parameter_shapes
 from pymc_nrm.models.rvs import dims_of, family_of, find_mixture, is_mixture, partition_of
+from pymc_nrm.partitions.grouped import family_of_rows
 
 
-def asked_layout(model, name, given):
-    """Layout of the mixture of some name, by default the only one that is not given."""
-    if name is None and isinstance(given, dict):
+def asked_layout(model, name, given, feature=None):
+    """Layout of the mixture of some name, by default the only one that has a feature, or that is not given."""
+    if name is None and feature is not None:
+        layouts = [MixtureLayout(model, rv.name, nested=True) for rv in model.basic_RVs if is_mixture(rv)]
+        names = {one.name: one.feature_names() for one in layouts}
+        owners = [own for own, features in names.items() if features is not None and feature in features]
+        name = owners[0] if len(owners) == 1 else None
+    elif name is None and isinstance(given, dict):
         others = [rv.name for rv in model.basic_RVs if is_mixture(rv) and rv.name not in given]
         name = others[0] if len(others) == 1 else None
     return MixtureLayout(model, name, nested=True)
@@ -31,7 +37,7 @@ class MixtureLayout:
 
     def n_features(self, family):
         """Number of features of a family of full shape."""
-        return self._op.n_features(family)
+        return self._op.n_features(family_of_rows(family))
 
     def feature_names(self):
         """Names of the features, or None if they have none."""
@@ -50,7 +56,7 @@ class MixtureLayout:
         """Slices, shapes and dimensions of the parameters of one cluster. Axes of length one for the single feature of
         a vector are left out.
         """
-        layout, start = {}, 0
+        layout, start, family = {}, 0, family_of_rows(family)
         for name, shape in parameter_shapes(family).items():
             axes = self.family_class.parameters[name]
             kept = [(n, dim) for n, dim in zip(shape, self._dims(name, axes), strict=True) if dim is not None]

@@ -10,8 +10,10 @@ from pytensor.graph.traversal import ancestors
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.random.type import RandomType
+from pytensor.tensor.subtensor import AdvancedSubtensor
 
-from pymc_nrm.models.rvs import family_of, find_mixture, is_mixture
+from pymc_nrm.models.rvs import family_of, find_mixture, is_mixture, rows_of
+from pymc_nrm.partitions.grouped import Grouped
 
 __all__ = ["NewCovariates"]
 
@@ -24,6 +26,7 @@ class NewCovariates:
 
     def __init__(self, model, name):
         self._name, rv = name, find_mixture(model, name, nested=True)
+        self._rows = rows_of(rv)
         family = family_of(rv)
         fields = [field for field, spec in family.hyperparameters.items() if spec.core[:1] == ("n",)]
         self._graphs = {field: _as_written(getattr(family, field)) for field in fields if _is_matrix(family, field)}
@@ -53,11 +56,14 @@ class NewCovariates:
         """The family with covariates of new items. Shapes: ``rows`` has an array (m, ...) for each source."""
         if not self:
             return family
+        if isinstance(family, Grouped):
+            return family._replace(family=self.at(family.family, rows))
         if self._function is None:
             inputs = [pt.tensor(name, dtype="float64", shape=(None,) * one.ndim) for name, one in self._sources.items()]
             replaced = zip(self._sources.values(), inputs, strict=True)
             given = {one: value.astype(one.dtype) for one, value in replaced}
             graphs = clone_replace(list(self._graphs.values()), given, rebuild_strict=False)
+            graphs = _with_one_row_each(graphs, self._rows)
             self._function = pytensor.function(inputs, graphs, mode=Mode(linker="py", optimizer="minimum_compile"))
         values = [np.asarray(rows[name], dtype="float64") for name in self.sources]
         values = [x[:, 0] if x.ndim > one.ndim else x for x, one in zip(values, self._sources.values(), strict=True)]
@@ -78,6 +84,15 @@ def _is_matrix(family, field):
 
 def _is_data(variable):
     return isinstance(variable, SharedVariable) and not isinstance(variable.type, RandomType)
+
+
+def _with_one_row_each(graphs, rows):
+    """Graphs in which what belongs to the item of each row, ``x[rows]``, is ``x``, since each new item has one row."""
+    picked = {}
+    for node in {one.owner for one in ancestors(graphs) if one.owner} if isinstance(rows, np.ndarray) else ():
+        if isinstance(node.op, AdvancedSubtensor) and np.array_equal(getattr(node.inputs[-1], "data", None), rows):
+            picked[node.outputs[0]] = node.inputs[0]
+    return clone_replace(graphs, picked, rebuild_strict=False)
 
 
 def _as_written(graph):

@@ -107,8 +107,9 @@ def sample_posterior_predictive(
         for layout in group:
             dims, values = layout.data_dims(layout.item_dim), results[layout.name]
             values = values[..., 0] if layout.univariate else values
-            replicated[layout.name] = (dims, values[:, : draws.n_items])
-            predicted[layout.name] = (layout.data_dims(new_dim), values[:, draws.n_items :])
+            n_rows = values.shape[1] - new_items
+            replicated[layout.name] = (dims, values[:, :n_rows])
+            predicted[layout.name] = (layout.data_dims(new_dim), values[:, n_rows:])
             new_coords |= layout.coords(dims[1:])
             coords |= partition_coords(draws) | layout.coords(dims)
     posterior = partitions[0].posterior

@@ -11,6 +11,7 @@ from pytensor.compile.mode import Mode
 
 from pymc_nrm.families.base import log_likelihood
 from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.partitions.labels import canonical_labels
 
 # The log densities of kernels and graph may differ by this share of their sum, or by this amount for each item.
 _TOLERANCE = 1e-6
@@ -18,10 +19,13 @@ _TOLERANCE = 1e-6
 _MOST_VALUES = 10_000_000
 
 
+def graph_log_likelihoods(mixtures, labels):
+    """Log densities of the data of mixtures given the partition, from the graph that NUTS sees."""
+    return [graph_log_likelihood(family, X, canonical_labels(labels[rows])) for _, family, X, rows in mixtures]
+
+
 def graph_log_likelihood(family, X, labels):
-    """Log density of the data of a mixture given the partition, from the graph that NUTS sees. Shapes: ``X`` (n, d) or
-    (n,), ``labels`` (n,).
-    """
+    """The same for one mixture. Shapes: ``X`` (n, d) or (n,), ``labels`` (n,)."""
     fields = tuple(np.asarray(value) for value in family)
     if scipy.sparse.issparse(X):
         from pytensor.sparse import as_sparse_variable  # imports scipy.sparse
@@ -51,9 +55,9 @@ def _interpreted(implementation, family_class, types, values_type):
 def check_against_graph(partition, mixtures, labels, log_density):
     """Check that kernels and graph agree about the log density of the data where a chain starts."""
     # Data sets with more than ten million values are not checked.
-    if sum(np.prod(X.shape) for _, _, X in mixtures) > _MOST_VALUES:
+    if sum(np.prod(X.shape) for _, _, X, _ in mixtures) > _MOST_VALUES:
         return
-    parts = [graph_log_likelihood(family, X, labels) for _, family, X in mixtures]
+    parts = graph_log_likelihoods(mixtures, labels)
     expected = sum(parts)
     if abs(log_density - expected) <= _TOLERANCE * (len(labels) + abs(expected)):
         return
@@ -61,7 +65,7 @@ def check_against_graph(partition, mixtures, labels, log_density):
         f"the log density of the data of partition {partition!r} where a chain starts is {expected} by the graph of "
         f"the model, which NUTS sees, and {log_density} by the kernels of the step: values are too large or too far "
         "apart for double precision, or log_likelihood and log_marginal of a family disagree. "
-        + " ".join(_of_mixture(*mixture, part) for mixture, part in zip(mixtures, parts, strict=True))
+        + " ".join(_of_mixture(mixture, part) for mixture, part in zip(mixtures, parts, strict=True))
     )
 
 
@@ -69,7 +73,7 @@ def not_finite(kind, measure, mixtures, labels, value, when):
     """The error for a log density that is not finite; it names the part that is not, and all values it depends on."""
     labels = kind.of_items(labels)
     log_prior = log_eppf(measure, kind.counts(labels))
-    parts = [graph_log_likelihood(family, X, labels) for _, family, X in mixtures]
+    parts = graph_log_likelihoods(mixtures, labels)
     return error_of_parts(f"partition {kind.name!r}", f"with {measure}", log_prior, mixtures, parts, value, when)
 
 
@@ -77,7 +81,7 @@ def error_of_parts(title, prior, log_prior, mixtures, parts, value, when):
     """The error for a log density that is not finite, from those of its parts."""
     finite = np.isfinite([log_prior, *parts]).all()
     sentences = [
-        _of_mixture(*mixture, part)
+        _of_mixture(mixture, part)
         for mixture, part in zip(mixtures, parts, strict=True)
         if finite or not np.isfinite(part)
     ]
@@ -92,7 +96,8 @@ def error_of_parts(title, prior, log_prior, mixtures, parts, value, when):
     )
 
 
-def _of_mixture(name, family, X, value):
+def _of_mixture(mixture, value):
+    name, family, X, _ = mixture
     values = X.data if scipy.sparse.issparse(X) else X
     with np.errstate(all="ignore"):
         low, high = (np.nanmin(values), np.nanmax(values)) if np.size(values) else (np.nan, np.nan)

@@ -32,7 +32,9 @@ class Target:
         self._checked = False
 
     def parts(self, point):
-        """Measure, and name, family in full shape and data of each mixture, before they are prepared for kernels."""
+        """Measure, and name, family in full shape, data and item of each row of each mixture, before they are prepared
+        for kernels.
+        """
         return self._parts.at(point)
 
     def at(self, point):
@@ -52,11 +54,11 @@ class Target:
         measure, mixtures = self.parts(point)
         self._check_prior(measure)
         check_labels(len(point[self._partition.name]), self._partition)
-        for rv, (name, family, X) in zip(self.mixtures, mixtures, strict=True):
+        for rv, (name, family, X, rows) in zip(self.mixtures, mixtures, strict=True):
             d = rv.owner.op.n_features(family)
-            check_shape(name, X.shape, d, self._partition)
+            check_shape(name, X.shape, d, self._partition, rows)
             check_values(family, X.shape[0], d, f" where the sampling of {name!r} starts")
         _, families, data = self._parts.prepared(point)
-        for (name, _, _), family, rows in zip(mixtures, families, data, strict=True):
+        for (name, *_), family, rows in zip(mixtures, families, data, strict=True):
             check_resolution(family, rows, f"data of {name!r}")
         self._checked = True

@@ -4,13 +4,13 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from prediction_cases import draws_of, extensions
+from prediction_cases import CASES, draws_of, extensions, make_model
 from scipy import stats
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions.labels import all_partitions
-from pymc_nrm.posterior.conditional_quantiles import mixture_quantiles
+from pymc_nrm.posterior.conditional_laws import components_of, mixture_quantiles
 from pymc_nrm.testing import exact_posterior, log_evidence
 
 MEASURE = nrm.NormalizedGeneralizedGamma(0.6, 0.35)
@@ -116,7 +116,8 @@ def test_quantiles_of_mixtures_are_exact():
     weights, df = rng.dirichlet(np.ones(4), size=6), rng.uniform(0.3, 30.0, (6, 4))
     location, scale = 100.0 * rng.normal(size=(6, 4)), np.exp(3.0 * rng.normal(size=(6, 4)))
     weights[0] = [1.0, 0.0, 0.0, 0.0]
-    x = mixture_quantiles(weights, df, location, scale, [0.001, 0.5, 0.99])
+    components = components_of(np.log(np.maximum(weights, 1e-300)), df, location, scale)
+    x = mixture_quantiles(components, [0.001, 0.5, 0.99])
     laws = stats.t(df[:, None], location[:, None], scale[:, None])
     np.testing.assert_allclose(
         (weights[:, None] * laws.cdf(x[..., None])).sum(axis=2), [[0.001, 0.5, 0.99]] * 6, atol=1e-9
@@ -181,3 +182,22 @@ def test_replications_and_parameters_are_in_the_coordinates_of_the_user():
     measures = nrm.sample_random_measure(idata, model, random_seed=1, progressbar=False)
     with pytest.raises(NotImplementedError, match="NormalRegression has covariates of each item"):
         nrm.measure_density(measures, model, [0.0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["NormalGamma, missing", "NormalWishart"])
+def test_a_feature_given_the_others_of_its_mixture(name):
+    """Quantiles are those of the joint density on a line."""
+    case, grid = CASES[name], np.linspace(-200.0, 300.0, 100_001)
+    model, idata = make_model(MEASURE, case), draws_of(all_partitions(4)[[0, 4, 9, 14]])
+    found = nrm.conditional_quantiles(idata, model, {"x": [[np.nan, 0.7]]}, [0.2, 0.6], feature="feature 0")
+    line = np.column_stack([grid, np.full(len(grid), 0.7)])
+    density = nrm.predictive_density(idata, model, line).density.values[0]
+    cumulative = np.cumsum(density, axis=1)
+    for s in range(4):
+        expected = np.interp([0.2, 0.6], cumulative[s] / cumulative[s, -1], grid)
+        np.testing.assert_allclose(found["quantile"].values[0, s, 0], expected, atol=0.02)
+    with pytest.raises(ValueError, match="feature must be given, one of the 2 of 'x'"):
+        nrm.conditional_quantiles(idata, model, {"x": [[0.0, 0.7]]}, var_name="x")
+    with pytest.raises(ValueError, match=r"feature must be one of those of 'x', .* got 'area'"):
+        nrm.conditional_quantiles(idata, model, {"x": [[0.0, 0.7]]}, var_name="x", feature="area")

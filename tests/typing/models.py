@@ -33,6 +33,7 @@ with pm.Model(coords={"item": range(4), "feature": ["a", "b"]}) as model:
     nrm.Mixture("independent", z, nrm.NormalGamma(mu=0, kappa=0.1, alpha=2, beta=scale), observed=X)
     nrm.Mixture("lines", z, nrm.NormalRegression.learned("lines", X[:, 0], X[:, 1:]), observed=X[:, 0])
     nrm.Mixture("through_origin", z, nrm.NormalRegression(X, 0.0, np.eye(2), 2.0, 1.0), observed=X[:, 0])
+    nrm.Mixture("visits", z, nrm.PoissonGamma(1.0, 1.0), observed=[1, 2, 0], rows=[0, 0, 3])
     nrm.Mixture("plane", z, nrm.NormalWishart.from_data(X), observed=X)
     nrm.Mixture("full", z, nrm.NormalWishart(mu=[0.0, 0.0], kappa=0.1, Psi=np.eye(2), nu=8), observed=X)
     nrm.Mixture("binary", z, nrm.BernoulliBeta(alpha=1, beta=[1.0, 2.0]), observed=counts > 0)

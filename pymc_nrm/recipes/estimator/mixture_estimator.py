@@ -12,10 +12,12 @@ import pandas as pd
 import pymc as pm
 import xarray as xr
 
-from pymc_nrm.common.checks import check_count, check_flag, random_generator
+from pymc_nrm.common.checks import check_count, check_flag, check_probability, random_generator
 from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
+from pymc_nrm.posterior.conditional_quantiles import conditional_quantiles
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.predictive_density import log_predictive_density
+from pymc_nrm.recipes.columns import NUMERIC
 from pymc_nrm.recipes.estimator.inputs import (
     as_array,
     as_matrix,
@@ -255,6 +257,53 @@ class MixtureEstimator(Parameters):
         predicted = self._predicted(X)
         return np.column_stack([predicted["probability"], predicted["new_cluster_probability"]])
 
+    def predict_column(self, X: Any, column: Any, *, interval: float = 0.9) -> pd.DataFrame:
+        """Predict a numeric column of new items from their other columns, each item by itself.
+
+        Parameters
+        ----------
+        X : DataFrame or array_like, shape (m, d)
+            A DataFrame may lack the column; its values are not read.
+        column : hashable
+            Its name in the DataFrame of ``fit``, or its number in a matrix.
+        interval : float
+            Probability of the interval, which has equal tails.
+
+        Returns
+        -------
+        DataFrame
+            With the rows of X and the columns ``mean``, ``median``, ``lower`` and ``upper``, in units of the column.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If X is not as that of ``fit``, the column is not numeric, or ``fit`` was not called.
+
+        Notes
+        -----
+        Given the other columns, the predictive law is a mixture of Student t laws over the clusters of all draws, which
+        count by the density of the other columns.  See :func:`~pymc_nrm.conditional_quantiles` for curves draw by draw,
+        and :func:`~pymc_nrm.regression_model` for a model in which the column is a target.
+        """
+        check_probability(interval, name="interval")
+        self._check_fitted()
+        is_table = hasattr(self, "feature_names_in_")
+        name, feature = (NUMERIC, str(column)) if is_table else ("x", column)
+        features = list(self.model_.coords.get(f"{name}_feature", ()))
+        if feature not in features:
+            raise ValueError(f"column must be a numeric one, {features}; got {column!r}")
+        if is_table and isinstance(X, pd.DataFrame):
+            X = X.rename(columns=str).assign(**{feature: np.nan})
+        data = self._new_data(X)
+        tails = [0.5, 0.5 - 0.5 * interval, 0.5 + 0.5 * interval]
+        given = data if is_table else {name: data}
+        law = conditional_quantiles(
+            self._draws(), self.model_, given, tails, var_name=name, feature=feature, average=True, progressbar=False
+        )
+        columns = dict(zip(("median", "lower", "upper"), law["quantile"].values.T, strict=True))
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        return pd.DataFrame({"mean": law["mean"].values, **columns}, index=index)
+
     def score_samples(self, X: Any) -> np.ndarray:
         """Log posterior predictive density of new items.
 
@@ -304,9 +353,12 @@ class MixtureEstimator(Parameters):
         check_count("max_draws", self.max_draws, 1, optional=True)
         return evenly_spaced(self.idata_.posterior.to_dataset(), self.max_draws)
 
-    def _new_data(self, X):
+    def _check_fitted(self):
         if not self.__sklearn_is_fitted__():
             raise not_fitted(self)
+
+    def _new_data(self, X):
+        self._check_fitted()
         names = getattr(self, "feature_names_in_", None)
         if names is not None and not isinstance(X, pd.DataFrame):
             values = as_array(X)

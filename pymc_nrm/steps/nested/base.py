@@ -12,7 +12,7 @@ from pymc_nrm.partitions.nested import Nested
 from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
 from pymc_nrm.partitions.nested_laws.prior import log_nested_prior, log_path_prior
 from pymc_nrm.steps.base import LabelStep
-from pymc_nrm.steps.finite import check_against_graph, error_of_parts, graph_log_likelihood
+from pymc_nrm.steps.finite import check_against_graph, error_of_parts, graph_log_likelihoods
 from pymc_nrm.steps.nested.target import NestedTarget
 
 
@@ -116,7 +116,7 @@ class NestedStep(LabelStep):
         values = self.partition.read(point)
         parts = [float("nan")] * len(mixtures)
         if not self.target.has_tree_family:
-            parts = [graph_log_likelihood(family, X, values[:, -1]) for _, family, X in mixtures]
+            parts = graph_log_likelihoods(mixtures, values[:, -1])
         is_known = isinstance(prior[0], KnownPaths)
         words = f"with {'known paths' if is_known else prior[0]}" + (
             "" if prior[1] is None else f" and concentrations {prior[1]} of weights"

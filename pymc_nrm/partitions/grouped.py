@@ -1,0 +1,135 @@
+"""Several rows of data for each item: an item has the data of all its rows.
+
+Kernels see items, or groups of items that stay together, in the place of rows, and :class:`Grouped` in that of the
+family of rows.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.families.base import (
+    add_item,
+    cache_size,
+    check_resolution,
+    log_predictive,
+    prepare_alike,
+    refresh_cache,
+    statistics_size,
+)
+from pymc_nrm.families.components import add_component_densities, component_panel, write_component
+from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size, restore_parameters
+from pymc_nrm.families.fast import student_predictive, update_cache
+from pymc_nrm.families.features import features
+from pymc_nrm.kernels.special import copy_row
+
+__all__ = ["Grouped", "GroupedRows", "family_of_rows", "grouped_rows"]
+
+
+class GroupedRows(NamedTuple):
+    """Data of a kernel in which the items are groups of rows, some of which may be empty."""
+
+    # Data of the rows.
+    rows: Any
+    # Rows sorted by item, of shape (n_rows,); those of item i are ``members[start[i] : start[i + 1]]``.
+    start: Any
+    members: Any
+
+    @property
+    def items(self):
+        """Item of each row."""
+        items = np.empty(len(self.members), dtype=np.int64)
+        items[self.members] = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        return items
+
+    def features(self, rng):
+        """Means over the rows of each item, 0 without rows."""
+        values = features(self.rows, rng)
+        sums = np.zeros((len(self.start) - 1, values.shape[1]))
+        np.add.at(sums, self.items, values)
+        return sums / np.maximum(np.diff(self.start), 1)[:, None]
+
+
+def grouped_rows(rows, items, n):
+    """Data of n items, given those of rows and the item of each row."""
+    start = np.concatenate([[0], np.cumsum(np.bincount(items, minlength=n))])
+    return GroupedRows(rows, start, np.argsort(items, kind="stable"))
+
+
+class Grouped(NamedTuple):
+    """A family whose items are groups of rows, in kernels; a cache ends with the statistics."""
+
+    family: Any
+
+    def prepare_alike(self, X, data):
+        # Each row is an item of its own.
+        rows = prepare_alike(self.family, X, data.rows)
+        return grouped_rows(rows, np.arange(len(X)), len(X))
+
+    def check_resolution(self, data, title):
+        check_resolution(self.family, data.rows, title)
+
+    def restore_parameters(self, data, parameters):
+        return restore_parameters(self.family, data.rows, parameters)
+
+    def statistics_size(self):
+        return statistics_size(self.family)
+
+    def cache_size(self):
+        return cache_size(self.family) + statistics_size(self.family)
+
+    def parameters_size(self):
+        return parameters_size(self.family)
+
+    def add_item(self, statistics, data, item, sign):
+        for place in range(data.start[item], data.start[item + 1]):
+            add_item(self.family, statistics, data.rows, data.members[place], sign)
+
+    def refresh_cache(self, statistics, cache):
+        size = cache_size(self.family)
+        refresh_cache(self.family, statistics, cache[:size])
+        copy_row(cache[size:], statistics)
+
+    def update_cache(self, statistics, cache, data, item, sign):
+        size = cache_size(self.family)
+        for place in range(data.start[item], data.start[item + 1]):
+            update_cache(self.family, statistics, cache[:size], data.rows, data.members[place], sign)
+        copy_row(cache[size:], statistics)
+
+    def log_predictive(self, cache, data, item):
+        # Each row given those of the cluster and the ones before it.
+        size, first, last = cache_size(self.family), data.start[item], data.start[item + 1]
+        if first == last:
+            return 0.0
+        total = log_predictive(self.family, cache[:size], data.rows, data.members[first])
+        if last > first + 1:
+            own, statistics = cache[:size].copy(), cache[size:].copy()
+            for place in range(first + 1, last):
+                update_cache(self.family, statistics, own, data.rows, data.members[place - 1], 1.0)
+                total += log_predictive(self.family, own, data.rows, data.members[place])
+        return total
+
+    def student_predictive(self, cache, data, item, feature, law):
+        row = data.members[data.start[item]]
+        student_predictive(self.family, cache[: cache_size(self.family)], data.rows, row, feature, law)
+
+    def log_marginal(self, statistics):
+        return log_marginal(self.family, statistics)
+
+    def draw_parameters(self, statistics, rng, parameters):
+        draw_parameters(self.family, statistics, rng, parameters)
+
+    def component_panel(self, n_columns):
+        return component_panel(self.family, n_columns)
+
+    def write_component(self, parameters, panel, column):
+        write_component(self.family, parameters, panel, column)
+
+    def add_component_densities(self, panel, data, item, width, values):
+        for place in range(data.start[item], data.start[item + 1]):
+            add_component_densities(self.family, panel, data.rows, data.members[place], width, values)
+
+
+def family_of_rows(family):
+    """The family of the rows of items, or of the items themselves."""
+    return family.family if isinstance(family, Grouped) else family

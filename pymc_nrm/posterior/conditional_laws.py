@@ -1,0 +1,173 @@
+"""Laws of one feature of new items given their other data: in every draw a mixture of Student t laws."""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+import xarray as xr
+
+from pymc_nrm.common.pymc_internals import find_observations
+from pymc_nrm.families.fast import student_predictive
+from pymc_nrm.families.needs import check_needs
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.posterior.conditional_items import ConditionalItems
+from pymc_nrm.posterior.draws import Draws
+from pymc_nrm.posterior.new_items import NewItems, as_rows
+
+__all__ = ["ConditionalLaws", "components_of", "mixture_means", "mixture_quantiles", "pooled"]
+
+# Newton's method converges in a few steps; a step that leaves the bracket is a bisection.
+_MOST_STEPS, _TOLERANCE = 100, 1e-10
+
+# Components of smaller weights change no quantile.
+_LEAST_WEIGHT = 1e-14
+
+
+class ConditionalLaws:
+    """New items with given data, and the laws of a feature: of a mixture of one, or of another whose data are given."""
+
+    def __init__(self, draws, layout, given, feature=None):
+        check_needs(layout.family_class, (student_predictive,), "conditional_quantiles")
+        if type(draws).log_weights is not Draws.log_weights:
+            raise ValueError(f"var_name must be that of a mixture over a flat partition; got {layout.name!r}")
+        self._draws, self._name, self._feature, self._reference = draws, layout.name, 0, None
+        if feature is None:
+            _check_single(draws.model, layout)
+            # Data that are missing say nothing.
+            items = ConditionalItems(draws, given, layout.name, [[np.nan]])
+            self._prepared = items.prepared
+        else:
+            self._feature, self._reference, given = _with_reference(draws.model, layout, given, feature)
+            items = NewItems(draws, given, "given[{!r}]")
+            self._prepared = items.prepared.__getitem__
+        self.dim, self._items = items.dim, items
+
+    @property
+    def coords(self):
+        """Coordinates of the items, once the first draw was read."""
+        return self._items.coords
+
+    def tables(self, description, progressbar):
+        """Iterate over the draws, with log weights of the places of each item, joint with what is given, and degrees of
+        freedom, location and scale there. Shapes: all (n_items, n_places).
+        """
+        for draw, table, *_ in self._items.tables(description, progressbar):
+            family, data = self._draws.mixture(draw, self._name)
+            log_weights = table.reshape(len(table), -1)
+            laws = np.empty((*log_weights.shape, 3))
+            _fill_laws(draw.labels, family, data, self._prepared(self._name), self._feature, laws)
+            df, location, scale = np.moveaxis(laws, 2, 0)
+            if self._reference is not None:
+                # The density of the other features is that of all over that of this one given the others.
+                log_weights = log_weights - scipy.stats.t.logpdf(self._reference, df, location, scale)
+            yield log_weights, df, location, scale
+
+
+def _check_single(model, layout):
+    observed = find_observations(model).get(layout.name)
+    if not layout.univariate and observed is not None and observed.shape[1] > 1:
+        raise ValueError(f"feature must be given, one of the {observed.shape[1]} of {layout.name!r}; got None")
+
+
+def _with_reference(model, layout, given, feature):
+    """Place of a feature, a number in its place, and given data that have this number there."""
+    observed = find_observations(model).get(layout.name)
+    if observed is None or layout.univariate:
+        raise ValueError(
+            f"feature must be None, unless data of {layout.name!r} are an observed matrix; got {feature!r}"
+        )
+    names = layout.feature_names()
+    names = list(range(observed.shape[1]) if names is None else names)
+    if feature not in names:
+        raise ValueError(f"feature must be one of those of {layout.name!r}, {names}; got {feature!r}")
+    if not isinstance(given, dict) or layout.name not in given:
+        raise ValueError(f"given must be a dict with the other features in the data of {layout.name!r}; got {given!r}")
+    place, values = names.index(feature), given[layout.name]
+    reference = float(np.nanmean(observed[:, place]))
+    rows = np.array(as_rows(values, len(names), f"given[{layout.name!r}]", names), dtype="float64")
+    rows[:, place] = reference
+    if isinstance(values, xr.DataArray):
+        rows = values.copy(data=rows)
+    return place, reference, given | {layout.name: rows}
+
+
+class Components(NamedTuple):
+    """Weighted Student t laws, item by item: ``item`` is sorted, and the weights of each item add up to one."""
+
+    item: np.ndarray
+    weight: np.ndarray
+    df: np.ndarray
+    location: np.ndarray
+    scale: np.ndarray
+
+
+def components_of(log_weights, df, location, scale):
+    """Components of each row, without those that change nothing. Shapes: all (m, k)."""
+    weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    item, k = np.nonzero(weights > _LEAST_WEIGHT)
+    return Components(item, *(x[item, k] for x in (weights, df, location, scale)))
+
+
+def pooled(draws):
+    """Components over all draws, which count by the density of what is given. ``draws`` has its logarithm for each item
+    and the components of each draw.
+    """
+    of_given = np.array([own for own, _ in draws])
+    shares = np.exp(of_given - of_given.max(axis=0))
+    shares /= shares.sum(axis=0)
+    parts = [own._replace(weight=own.weight * shares[s][own.item]) for s, (_, own) in enumerate(draws)]
+    whole = Components(*(np.concatenate(field) for field in zip(*parts, strict=True)))
+    order = np.argsort(whole.item, kind="stable")
+    order = order[whole.weight[order] > 0.0]
+    return Components(*(field[order] for field in whole))
+
+
+def mixture_means(components):
+    """Means of the mixtures, NaN where there is none, shape (m,)."""
+    first = np.flatnonzero(np.diff(components.item, prepend=-1))
+    means = np.add.reduceat(components.weight * components.location, first)
+    return np.where(np.minimum.reduceat(components.df, first) > 1.0, means, np.nan)
+
+
+@kernel
+def _fill_laws(labels, family, data, points, feature, laws):
+    """Write degrees of freedom, location and scale of new items in each cluster and in a new one."""
+    state = build_state(labels, family, data)
+    for k in range(laws.shape[1]):
+        for item in range(laws.shape[0]):
+            student_predictive(family, state.cache[state.active[k]], points, item, feature, laws[item, k])
+
+
+def mixture_quantiles(components, probabilities, start=None):
+    """Quantiles of the mixtures, whose search begins at ``start``; shape (m, q)."""
+    q, item = np.asarray(probabilities), components.item
+    first = np.flatnonzero(np.diff(item, prepend=-1))
+    w, df, location, scale = (field[:, None] for field in components[1:])
+    values, place = np.unique(df[:, 0], return_inverse=True)
+    own = location + scale * scipy.special.stdtrit(values[:, None], q)[place]
+    low, high = np.minimum.reduceat(own, first), np.maximum.reduceat(own, first)
+    x = np.clip(np.add.reduceat(w * own, first) if start is None else start, low, high)
+    log_constant = scipy.special.gammaln(0.5 * df + 0.5) - scipy.special.gammaln(0.5 * df)
+    constant = w * np.exp(log_constant) / (np.sqrt(np.pi * df) * scale)
+    rows = np.arange(len(first))
+    for _ in range(_MOST_STEPS):
+        # Only items whose quantiles have not been found.
+        pairs = np.flatnonzero(np.isin(item, rows))
+        first, n, s = np.searchsorted(item[pairs], rows), df[pairs], scale[pairs]
+        now = x[rows]
+        u = (x[item[pairs]] - location[pairs]) / s
+        excess = np.add.reduceat(w[pairs] * scipy.special.stdtr(n, u), first) - q
+        low[rows] = np.where(excess < 0.0, now, low[rows])
+        high[rows] = np.where(excess > 0.0, now, high[rows])
+        density = np.add.reduceat(constant[pairs] * (1.0 + u * u / n) ** (-0.5 * (n + 1.0)), first)
+        with np.errstate(divide="ignore", over="ignore"):
+            step = now - excess / density
+        is_inside = (step > low[rows]) & (step < high[rows])
+        is_found = np.abs(excess) < _TOLERANCE
+        x[rows] = np.where(is_found, now, np.where(is_inside, step, 0.5 * (low[rows] + high[rows])))
+        rows = rows[~is_found.all(axis=1)]
+        if not len(rows):
+            break
+    return x
