@@ -270,7 +270,7 @@ class ChunkedSampler(BlockedStep):
         point = {**point, self._partition: value, **values}
         # Clusters are kept in the order of their labels, those without followed rows last.
         labels = chain.sample_labels()[self._followed]
-        followed = canonical_labels(labels)
+        followed = canonical_labels(labels).astype(smallest_type(len(counts)))
         order = np.argsort(_first_places(labels, len(counts)), kind="stable")
         stats = dict(zip(("n_splits", "n_merges", "n_moved"), moves, strict=True))
         kept = {CLUSTER_COUNTS: counts[order], CLUSTER_SUMS: sums[order], FOLLOWED_LABELS: followed}
