@@ -409,10 +409,11 @@ def regrow_forest(forest, weights, family, data, n):
     return larger
 
 
-def grow_forest(rng, weights, family, data, n, balance_depth=BALANCE_DEPTH):
-    """Insert n items in random order into a new forest: one pass of incremental clustering."""
+def grow_forest(rng, weights, family, data, n, balance_depth=BALANCE_DEPTH, items=None):
+    """Insert n items in random order into a new forest, or some in theirs: one pass of incremental clustering."""
     forest = empty_forest(n, weights, family, data)
-    insert_items(forest, weights, family, data, rng.permutation(n), balance_depth)
+    items = rng.permutation(n) if items is None else items
+    insert_items(forest, weights, family, data, items, balance_depth)
     return forest
 
 
