@@ -17,6 +17,8 @@ __all__ = [
     "draw_categorical",
     "draw_index",
     "draw_log_gamma",
+    "exponentiate",
+    "index_at",
     "log_gamma",
     "log_gamma_ratio",
     "log_rising_factorial",
@@ -129,16 +131,12 @@ def draw_log_gamma(rng, shape):
 
 
 @kernel
-def draw_index(rng, weights):
-    """Draw an index from unnormalised weights. If a weight is NaN or infinite, the index is arbitrary, for proposals
-    that are then rejected.
+def index_at(weights, n, threshold):
+    """The first of n indices up to which weights sum to more than a threshold, a uniform variable times their sum. If a
+    weight is NaN or infinite, the index is arbitrary, for proposals that are then rejected.
     """
-    total = 0.0
-    for weight in weights:
-        total += weight
-    threshold = rng.random() * total
-    chosen = weights.shape[0] - 1
-    for k in range(weights.shape[0]):
+    chosen = n - 1
+    for k in range(n):
         if weights[k] > 0.0:
             chosen = k
             threshold -= weights[k]
@@ -148,15 +146,31 @@ def draw_index(rng, weights):
 
 
 @kernel
+def draw_index(rng, weights):
+    """Draw an index from unnormalised weights, as in :func:`index_at`."""
+    total = 0.0
+    for weight in weights:
+        total += weight
+    return index_at(weights, weights.shape[0], rng.random() * total)
+
+
+@kernel
+def exponentiate(values, n):
+    """Replace n values by their exponentials, divided by the largest of these; return the largest value and the sum."""
+    largest, total = values[0], 0.0
+    for k in range(1, n):
+        largest = max(largest, values[k])
+    for k in range(n):
+        values[k] = math.exp(values[k] - largest)
+        total += values[k]
+    return largest, total
+
+
+@kernel
 def draw_categorical(rng, log_weights):
     """Draw an index from unnormalised log weights."""
-    largest, total = -math.inf, 0.0
-    for value in log_weights:
-        largest = max(largest, value)
-    weights = np.empty(log_weights.shape[0])
-    for k in range(weights.shape[0]):
-        weights[k] = math.exp(log_weights[k] - largest)
-        total += weights[k]
+    weights = log_weights.copy()
+    _, total = exponentiate(weights, weights.shape[0])
     if not 0.0 < total < math.inf:
         raise ValueError("log weights must be less than infinity, not NaN, and at least one more than -infinity")
     return draw_index(rng, weights)

@@ -128,7 +128,7 @@ class Partition(pm.Discrete):
         a cluster, items with different ones never do.  Clusters without a known item may appear.
     rows : Chunks, optional
         Rows of data that are too many for ordinary steps.  The value is then the sizes of the clusters, and results
-        hold the labels of the followed rows.
+        hold the labels of the followed rows.  A model may have one such partition, without ``dims``.
     initval : array_like of int, shape (n,), optional
         Start of the sampler; any integer labels, which are renamed in order of appearance, or slots, which stay as they
         are.  One cluster by default, except that :class:`TreeGuided` then starts from a clustering of the data.
@@ -205,6 +205,8 @@ class Partition(pm.Discrete):
         max_clusters = _number_of_slots(name, max_clusters, model)
         options = {"max_clusters": max_clusters, "together": together, "known": known, "rows": rows}
         kind = _kind(f"Partition {name!r}", **options)
+        if rows is not None:
+            _check_rows(name, dims, model)
         n = number_of_items(kind, name, n, dims, model, observed)
         initval = renamed(initval, n, f"initval of Partition {name!r}", kind)
         observed = renamed(observed, n, f"observed of Partition {name!r}", kind)
@@ -238,6 +240,21 @@ class Partition(pm.Discrete):
         fields = [pt.as_tensor(value).astype("float64") for value in values]
         kind = _kind("a Partition", max_clusters=max_clusters, together=together, known=known, rows=rows)
         return PartitionRV.make(type(measure), n, kind, fields, rng, return_next_rng)
+
+
+def _check_rows(name, dims, model):
+    """Check that a partition of rows in chunks has no dims, and is the only one of the model."""
+    if dims is not None:
+        raise ValueError(
+            f"dims of Partition {name!r} must be None with rows, of which results number those that are followed; got "
+            f"{dims}"
+        )
+    for other in model.free_RVs:
+        if other.owner is not None and isinstance(getattr(other.owner.op, "kind", None), Chunked):
+            raise ValueError(
+                f"rows of Partition {name!r} must be None, since {other.name!r} is a partition of rows in chunks: a "
+                "model may have one"
+            )
 
 
 def _kind(title, **options):

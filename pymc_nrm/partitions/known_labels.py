@@ -30,6 +30,7 @@ from pymc_nrm.families.fast import (
     update_panel,
     write_panel,
 )
+from pymc_nrm.families.features import features
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights, log_eppf
 from pymc_nrm.partitions.flat import Ordered
@@ -174,6 +175,9 @@ class KnownRows(NamedTuple):
     groups: Any
     # Bool of shape (number of units,).
     is_known: Any
+
+    def features(self, rng):
+        return features(self.groups, rng)
 
 
 class KnownGrouped(NamedTuple):

@@ -29,6 +29,11 @@ class ChunkedDraws(Draws):
             raise ValueError(f"idata must be the result of nrm.sample, with its group clusters, for {rv.name!r}")
         self.model, self.rv, self.partition = model, rv, rv.name
         self.posterior, self.kind = posterior_of(idata, by_chain=True), kind_of(rv)
+        if rv.name not in self.posterior:
+            raise ValueError(
+                f"idata must have labels of the followed rows of {rv.name!r}, which name its clusters: sample with "
+                "label_storage 'full' or 'compact', and without var_names or with all of the model"
+            )
         mixtures = mixtures_of(model, rv)
         self.mixtures, self.is_observed = [mixture.name for mixture in mixtures], False
         self.dims = [dim for dim in self.posterior[rv.name].dims if dim not in ("chain", "draw")]

@@ -13,6 +13,7 @@ from pymc_nrm.families.components import add_component_densities, component_pane
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.special import exponentiate
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.models.rvs import checked_model, find_partition
@@ -143,12 +144,7 @@ def add_probabilities(family, data, parameters, log_jumps, shares, table):
         for k in range(n_clusters):
             values[k] = log_jumps[k]
         add_component_densities(family, panel, data, i, width, values)
-        largest, total = values[0], 0.0
-        for k in range(1, n_clusters):
-            largest = max(largest, values[k])
-        for k in range(n_clusters):
-            values[k] = np.exp(values[k] - largest)
-            total += values[k]
+        _, total = exponentiate(values, n_clusters)
         for k in range(n_clusters):
             for j in range(table.shape[1]):
                 table[i, j] += values[k] / total * shares[k, j]

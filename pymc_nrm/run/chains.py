@@ -20,6 +20,33 @@ def on_usable_cores(kwargs):
     return {**kwargs, "chains": chains, "cores": min(chains, usable_cores())}
 
 
+def one_after_the_other(kwargs, in_chunks, client):
+    """Arguments for chains over rows in chunks, whose labels are in this process and whose passes run on threads.
+
+    ``in_chunks`` are the names of the partition and of its mixtures.
+    """
+    what = f"{in_chunks[0]!r}, a partition of rows in chunks"
+    if client is not None:
+        raise ValueError(
+            f"client must be None for {what}; Chunks(X, client=client) runs one chain on all workers. Got {client}"
+        )
+    if kwargs.get("cores") not in (None, 1):
+        raise ValueError(
+            f"cores must be 1 for {what}, whose chains run one after the other on n_threads of Chunks; got "
+            f"{kwargs['cores']}"
+        )
+    for name, default in (("trace", None), ("return_inferencedata", True)):
+        if kwargs.get(name, default) is not default:
+            raise ValueError(f"{name} must be {default}, its default, for {what}; got {kwargs[name]!r}")
+    options = kwargs.get("idata_kwargs") or {}
+    for name in ("log_likelihood", "log_prior"):
+        if options.get(name):
+            raise ValueError(f"{name} of idata_kwargs must be False for {what}, since draws do not hold its value")
+    if not set(in_chunks).isdisjoint(options.get("dims") or {}):
+        raise ValueError(f"dims of idata_kwargs must leave out {what}, and its mixtures; got {options['dims']}")
+    return {**kwargs, "cores": 1, "chains": default_chains(None) if kwargs.get("chains") is None else kwargs["chains"]}
+
+
 def run_pymc(draws, model, **kwargs):
     """Run ``pm.sample`` so that Ctrl-C loses no draws, and so that a dead process is named."""
     with interrupts_outside_of_conversions(), naming_dead_chains():

@@ -9,10 +9,10 @@ from xarray import DataTree
 
 from pymc_nrm.common.checks import check_flag
 from pymc_nrm.common.progress import elapsed
-from pymc_nrm.common.pymc_internals import default_chains, warn_divergences, warn_treedepth
+from pymc_nrm.common.pymc_internals import warn_divergences, warn_treedepth
 from pymc_nrm.kernels.compilation import same_bits_in_every_process, without_announcements
 from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
-from pymc_nrm.run.chains import on_usable_cores, run_chains, run_pymc
+from pymc_nrm.run.chains import on_usable_cores, one_after_the_other, run_chains, run_pymc
 from pymc_nrm.run.checkpoint_step import Checkpoints
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.run.gradient_beside import with_gradient_beside
@@ -72,7 +72,7 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
         # This takes a second, which somebody who interrupts a run should not wait for.
         import arviz_stats  # noqa: F401
     if in_chunks := names_in_chunks(model):
-        kwargs = _one_after_the_other(kwargs, in_chunks[0], client)
+        kwargs = one_after_the_other(kwargs, in_chunks, client)
     beside = shown = nullcontext()
     has_bar = not quiet and kwargs.get("progressbar") is not False
     if client is None:
@@ -105,21 +105,6 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
     if report.check:
         _log_report(idata, diagnostics, [name for name in renamed if name in posterior])
     return idata
-
-
-def _one_after_the_other(kwargs, name, client):
-    """Arguments for chains over rows in chunks, whose labels are in this process and whose passes run on threads."""
-    if client is not None:
-        raise ValueError(
-            f"client must be None for {name!r}, a partition of rows in chunks; Chunks(X, client=client) runs one chain "
-            f"on all workers. Got {client}"
-        )
-    if kwargs.get("cores") not in (None, 1):
-        raise ValueError(
-            f"cores must be 1 for {name!r}, a partition of rows in chunks, whose chains run one after the other on "
-            f"n_threads of Chunks; got {kwargs['cores']}"
-        )
-    return {**kwargs, "cores": 1, "chains": default_chains(None) if kwargs.get("chains") is None else kwargs["chains"]}
 
 
 def _log_report(idata, diagnostics, left_out):
@@ -182,7 +167,8 @@ def _sample(model, draws, label_storage, thin, client, folder, seconds, quiet, k
     is_cut = folder is not None and (record.n_draw_rows < draws // thin or len(record.stats) < kwargs["chains"])
     if is_cut and not quiet:
         _information.info(f"The run was interrupted; nrm.resume({str(folder.path)!r}) goes on with it.")
-    idata = to_datatree(record, model, thin=thin, keep_warning_stat=keep_warning_stat, **idata_kwargs)
+    kept = {name: options[name] for name in ("label_storage", "var_names", "thin")}
+    idata = to_datatree(record, model, keep_warning_stat=keep_warning_stat, **kept, **idata_kwargs)
     for name, wanted in densities.items():
         if wanted:
             names = None if wanted is True else wanted

@@ -8,18 +8,31 @@ from pymc_nrm.models.rvs import partitions_of
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked
 from pymc_nrm.partitions.labels import smallest_type
 
-__all__ = ["add_clusters", "without_clusters"]
+__all__ = ["add_clusters", "statistics_left_out", "without_clusters"]
 
 _NAMES = (CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS)
 
 
+def statistics_left_out(in_chunks, label_storage, var_names):
+    """Names of the statistics that hold clusters and are not kept, given the names of a partition of rows in chunks and
+    of its mixtures.
+    """
+    partition, *mixtures = in_chunks or [None]
+    left_out = {FOLLOWED_LABELS} if label_storage == "none" else set()
+    if var_names is not None:
+        left_out |= set() if partition in var_names else {CLUSTER_COUNTS, FOLLOWED_LABELS}
+        left_out |= {CLUSTER_SUMS} if set(mixtures).isdisjoint(var_names) else set()
+    return left_out
+
+
 def without_clusters(record):
     """Take the statistics that hold clusters out of a record; return it and them, by name, one list for each chain."""
-    steps = [number for number, dtypes in enumerate(record.sampler_vars) if CLUSTER_COUNTS in dtypes]
-    if not steps:
-        return record, {}
-    [step] = steps
-    found = {name: [of_chain[step][name] for of_chain in record.stats] for name in _NAMES}
+    found = {
+        name: [of_chain[step][name] for of_chain in record.stats]
+        for step, dtypes in enumerate(record.sampler_vars)
+        for name in _NAMES
+        if name in dtypes
+    }
     stats = [[_without(rows) for rows in of_chain] for of_chain in record.stats]
     return record._replace(stats=stats, sampler_vars=[_without(rows) for rows in record.sampler_vars]), found
 
@@ -28,45 +41,49 @@ def _without(rows):
     return {name: values for name, values in rows.items() if name not in _NAMES}
 
 
-def add_clusters(groups, clusters, model, record):
+def add_clusters(groups, clusters, model, record, label_storage, var_names):
     """Put labels of followed rows into the group ``posterior`` and clusters into a group of their own, in place."""
     [(partition, kind)] = partitions_of(model, Chunked).items()
-    mixtures = mixtures_of(model, partition)
+    kept = [rv for rv in mixtures_of(model, partition) if var_names is None or rv.name in var_names]
     for ending, first, n_rows in (
         ("warmup_", 0, record.n_warmup_rows),
         ("", record.n_warmup_rows, record.n_draw_rows),
     ):
         if not n_rows:
             continue
-        kept = {name: [rows[first : first + n_rows] for rows in chains] for name, chains in clusters.items()}
-        labels = np.array([list(rows) for rows in kept[FOLLOWED_LABELS]])
-        dim = f"{partition.name}_row"
-        labels = xr.DataArray(
-            labels.astype(smallest_type(labels.max())),
-            dims=("chain", "draw", dim),
-            coords={dim: kind.rows.followed},
-            name=partition.name,
-        )
-        name = f"{ending}posterior"
-        groups[name] = groups[name].assign({partition.name: labels}) if name in groups else labels.to_dataset()
-        groups[f"{ending}clusters"] = _clusters(kept, mixtures, groups[name])
+        draws = {name: [list(rows[first : first + n_rows]) for rows in chains] for name, chains in clusters.items()}
+        coords = {"chain": np.arange(len(record.stats)), "draw": np.arange(n_rows)}
+        if FOLLOWED_LABELS in draws:
+            labels = np.array(draws[FOLLOWED_LABELS])
+            labels = labels.astype(np.int64 if label_storage == "full" else smallest_type(labels.max()))
+            dim = f"{partition.name}_row"
+            posterior = groups.get(f"{ending}posterior", xr.Dataset()).assign_coords(coords)
+            posterior = posterior.assign({partition.name: (("chain", "draw", dim), labels)})
+            groups[f"{ending}posterior"] = posterior.assign_coords({dim: kind.rows.followed})
+        groups[f"{ending}clusters"] = _clusters(draws, mixtures_of(model, partition), kept).assign_coords(coords)
 
 
-def _clusters(kept, mixtures, posterior):
-    """Sizes and statistics of clusters, padded with empty clusters; statistics of mixtures side by side."""
-    counts, sums = ([list(rows) for rows in kept[name]] for name in (CLUSTER_COUNTS, CLUSTER_SUMS))
-    most = max(len(row) for rows in counts for row in rows)
-    quantum = np.concatenate([rv.owner.op.measured.quanta.quantum for rv in mixtures])
-    shape = (len(counts), len(counts[0]), most)
-    sizes, statistics = np.zeros(shape, dtype=np.int64), np.zeros((*shape, len(quantum)))
-    for chain, rows in enumerate(counts):
+def _clusters(draws, mixtures, kept):
+    """Sizes of clusters and their statistics in the mixtures that are kept, padded with empty clusters."""
+    variables, dims = {}, ("chain", "draw", "cluster")
+    if CLUSTER_COUNTS in draws:
+        variables["size"] = (dims, _padded(draws[CLUSTER_COUNTS]))
+    if CLUSTER_SUMS in draws:
+        sums, start = _padded(draws[CLUSTER_SUMS]), 0
+        for rv in mixtures:
+            quantum = rv.owner.op.measured.quanta.quantum
+            end = start + len(quantum)
+            if rv in kept:
+                variables[rv.name] = ((*dims, f"{rv.name}_statistic"), sums[..., start:end] * quantum)
+            start = end
+    return xr.Dataset(variables)
+
+
+def _padded(draws):
+    """Arrays of clusters (n_clusters, ...) of all chains and draws as one, with zeros behind the last cluster."""
+    most = max(len(row) for rows in draws for row in rows)
+    padded = np.zeros((len(draws), len(draws[0]), most, *draws[0][0].shape[1:]), dtype=np.int64)
+    for chain, rows in enumerate(draws):
         for draw, row in enumerate(rows):
-            sizes[chain, draw, : len(row)] = row
-            statistics[chain, draw, : len(row)] = sums[chain][draw] * quantum
-    dims, variables, start = ("chain", "draw", "cluster"), {}, 0
-    for rv in mixtures:
-        end = start + len(rv.owner.op.measured.sums)
-        variables[rv.name] = ((*dims, f"{rv.name}_statistic"), statistics[..., start:end])
-        start = end
-    coords = {"chain": posterior["chain"].values, "draw": posterior["draw"].values}
-    return xr.Dataset({"size": (dims, sizes), **variables}, coords=coords)
+            padded[chain, draw, : len(row)] = row
+    return padded

@@ -34,7 +34,19 @@ class _Statistics(MultiTrace):
         return sorted(super().stat_names)
 
 
-def to_datatree(record, model, *, thin, keep_warning_stat, include_transformed=False, coords=(), dims=(), **kwargs):
+def to_datatree(
+    record,
+    model,
+    *,
+    label_storage,
+    var_names,
+    thin,
+    keep_warning_stat,
+    include_transformed=False,
+    coords=(),
+    dims=(),
+    **kwargs,
+):
     """Make the result that ``pm.sample`` would return; values keep their types and are not copied."""
     from arviz_base import dict_to_dataset  # slow to import
 
@@ -59,7 +71,7 @@ def to_datatree(record, model, *, thin, keep_warning_stat, include_transformed=F
             values = {name: record.values[name][:, first : first + n_rows] for name in names}
             groups[group] = dict_to_dataset(values, inference_library=pm, attrs=attrs, **options)
     if clusters:
-        add_clusters(groups, clusters, model, record)
+        add_clusters(groups, clusters, model, record, label_storage, var_names)
     groups |= {name: node.to_dataset() for name, node in rest.children.items() if name not in groups}
     if thin != 1:
         groups = {

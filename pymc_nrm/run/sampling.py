@@ -7,7 +7,7 @@ import pymc as pm
 from xarray import DataTree
 
 from pymc_nrm.common.checks import check_count, random_generator
-from pymc_nrm.models.rvs import checked_model, n_items, partitions_of
+from pymc_nrm.models.rvs import checked_model, n_items, names_in_chunks, partitions_of
 from pymc_nrm.run.checked_run import Report, run_and_check
 from pymc_nrm.run.resuming import begin_run
 from pymc_nrm.run.run_folder import removed_if_nothing_was_drawn
@@ -43,7 +43,8 @@ def sample(
         How labels of partitions are kept: as 64-bit integers; in the smallest unsigned integers that hold them, one
         byte each for up to 256 clusters, while sampling and in the result; or not at all.  Without labels the result
         still has the statistics of the steps and all deterministics of labels, and shows whether chains agree about
-        numbers of clusters, but not about items.  The draws are the same in any case.
+        numbers of clusters, but not about items.  The draws are the same in any case.  Of rows in chunks, these are the
+        labels of the followed rows; the group ``clusters`` is kept unless ``var_names`` leaves out the partition.
     thin : int
         Keep every ``thin``-th draw of all variables and statistics: ``draws // thin`` draws.  The group ``posterior``
         gets the attribute ``thin``.
@@ -172,11 +173,15 @@ def _with_canonical_labels(values, model):
     if values is None:
         return None
     known = {variable.name for variable in (*model.free_RVs, *model.value_vars)}
-    renamed, kinds = {}, partitions_of(model)
+    renamed, kinds, in_chunks = {}, partitions_of(model), names_in_chunks(model)
     for name, value in values.items():
         if isinstance(name, str) and name not in known:
             raise ValueError(f"initvals must be of free variables of the model, {sorted(known)}; got {name!r}")
         variable = model.named_vars.get(name) if isinstance(name, str) else name
+        if variable not in kinds and getattr(variable, "name", None) in in_chunks:
+            raise ValueError(
+                f"initvals[{name!r}] must be None: chains over rows in chunks start from a chain on some of the rows"
+            )
         if variable in kinds and not isinstance(value, str):
             value = kinds[variable].renamed(value, n_items(variable), f"initvals[{name!r}]")
         renamed[name] = value

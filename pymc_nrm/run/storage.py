@@ -8,6 +8,7 @@ import numpy as np
 from pymc_nrm.common.pymc_internals import BaseTrace
 from pymc_nrm.models.rvs import names_in_chunks
 from pymc_nrm.partitions.labels import smallest_type
+from pymc_nrm.run.chunked_results import statistics_left_out
 
 # How labels may be kept.
 LABEL_STORAGE = ("full", "compact", "none")
@@ -56,9 +57,11 @@ class Storage:
         self.model, self.draws, self.thin, self.keep_warmup = model, draws, thin, keep_warmup
         self.compact = partitions if label_storage == "compact" else ()
         # The clusters of rows in chunks, whose number varies, are statistics of their step.
-        left_out = (partitions if label_storage == "none" else []) + names_in_chunks(model)
-        self.variables = [value for value in _value_variables(model, var_names) if value.name not in left_out]
-        if not self.variables:
+        in_chunks, variables = names_in_chunks(model), _value_variables(model, var_names)
+        self.left_out = statistics_left_out(in_chunks, label_storage, var_names)
+        left_out = (partitions if label_storage == "none" else []) + in_chunks
+        self.variables = [value for value in variables if value.name not in left_out]
+        if not self.variables and not any(value.name in in_chunks for value in variables):
             raise ValueError(
                 f"label_storage={label_storage!r} leaves none of var_names={list(var_names)} to keep; name another "
                 "variable"
@@ -114,6 +117,8 @@ class ChainTrace(BaseTrace):
         self.n_iterations = self.n_written = 0
 
     def setup(self, draws, chain, sampler_vars=None):
+        left_out = self.storage.left_out
+        sampler_vars = [{name: of[name] for name in of if name not in left_out} for of in sampler_vars]
         super().setup(draws, chain, sampler_vars)
         self.chain, self.n_iterations, self.n_written = chain, 0, 0
         self.n_tune = draws - self.storage.draws
@@ -131,8 +136,8 @@ class ChainTrace(BaseTrace):
             for name, value in zip(self.varnames, self.fn(*point.values()), strict=True):
                 self.storage.write(self, row, name, value)
             for arrays, stats in zip(self.stats, sampler_stats, strict=True):
-                for name, value in stats.items():
-                    arrays[name][row] = value
+                for name in arrays.keys() & stats.keys():
+                    arrays[name][row] = stats[name]
             self.n_written = row + 1
         # An interrupt may come anywhere above: a row counts only when it is complete.
         self.n_iterations += 1

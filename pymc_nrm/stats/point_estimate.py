@@ -18,10 +18,11 @@ from pymc_nrm.stats.search import ADJUSTED_RAND, LINEAR, NORMALIZED_INFORMATION,
 N_REFERENCES = 100
 N_STANDARD_ERRORS = 6
 # With more than N_FIRST draws, restarts use N_FIRST random ones; the N_POLISHED best partitions found are then improved
-# with all draws.
+# with more draws.
 N_FIRST = 250
-# Restarts use fewer draws if these hold more labels than this, but at least 50 draws.
-N_FIRST_LABELS = 2**21
+# Restarts and improvements use fewer draws if these hold more labels than this, but at least N_FEWEST.
+N_FIRST_LABELS, N_POLISHED_LABELS = 2**21, 2**24
+N_FEWEST = 50
 N_POLISHED = 4
 # Steps of the progress bar while draws are compared.
 N_REPORTS = 10
@@ -96,7 +97,7 @@ def point_estimate(
     of the time.
 
     With more than 250 draws, searches use 250 of them at random, or fewer if there are more than 8,000 items; further
-    searches with all draws then start from the best four partitions.
+    searches with all draws, or fewer if there are more than 16,000 items, then start from the best four partitions.
 
     No draw that the search uses, with at most ``max_clusters`` clusters, is better than the estimate: better ones
     become starts of further searches.  With more than 100 draws, a draw is compared over all draws only if it is not
@@ -166,13 +167,13 @@ def minimise(partitions, loss, costs, limits, n_restarts, rng, advance=lambda: N
             reference_losses[k] = pair_losses(compact[t : t + 1], compact[references], loss, costs)
         advance()
     starts = _starts(partitions[allowed], reference_losses.mean(axis=1), n_restarts)
-    tables = make_tables(partitions, loss, costs)
+    many = _some_draws(rng, partitions, max(N_POLISHED_LABELS // partitions.shape[1], N_FEWEST))
+    tables = make_tables(many, loss, costs)
     if len(compact) <= n_first(partitions):
         found = _run_all(rng, starts, tables, limits, advance)
         losses = mean_losses(found, compact, loss, costs)
     else:
-        first = np.sort(rng.choice(len(compact), n_first(partitions), replace=False))
-        few = make_tables(partitions[first], loss, costs)
+        few = make_tables(_some_draws(rng, partitions, n_first(partitions)), loss, costs)
         found = _run_all(rng, starts, few, limits, advance)
         order = np.argsort(mean_losses(found, compact, loss, costs), kind="stable")
         for labels in list({labels.tobytes(): labels.copy() for labels in found[order]}.values())[:N_POLISHED]:
@@ -186,14 +187,22 @@ def minimise(partitions, loss, costs, limits, n_restarts, rng, advance=lambda: N
     errors = differences.std(axis=1) / math.sqrt(len(references)) if len(references) < len(compact) else 0.0
     for t in allowed[differences.mean(axis=1) - N_STANDARD_ERRORS * errors <= 0]:
         if mean_losses(compact[t : t + 1], compact, loss, costs)[0] < least - 1e-12:
-            best = _run(rng, partitions[t], tables, limits)
-            least = mean_losses(best[None], compact, loss, costs)[0]
+            both = np.stack([compact[t], _run(rng, partitions[t], tables, limits)])
+            values = mean_losses(both, compact, loss, costs)
+            best, least = both[values.argmin()], values.min()
     return best.astype(np.int64), losses
 
 
 def n_first(partitions):
     """How many of the draws (S, n) restarts use."""
-    return min(N_FIRST, max(N_FIRST_LABELS // partitions.shape[1], 50))
+    return min(N_FIRST, max(N_FIRST_LABELS // partitions.shape[1], N_FEWEST))
+
+
+def _some_draws(rng, partitions, n_draws):
+    """So many of the draws (S, n) at random, in their order, or all if there are no more."""
+    if len(partitions) <= n_draws:
+        return partitions
+    return partitions[np.sort(rng.choice(len(partitions), n_draws, replace=False))]
 
 
 def mean_losses(estimates, draws, loss, costs):

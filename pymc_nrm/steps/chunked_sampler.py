@@ -186,8 +186,8 @@ class ChunkedSampler(BlockedStep):
     _progressbar_config = PartitionStep._progressbar_config
     _make_progressbar_update_functions = PartitionStep._make_progressbar_update_functions
 
-    def _chain_of(self, engine, family, sample):
-        return Chain(engine, Preparations(family, self._parts), self._rows.d, sample, self._quanta)
+    def _chain_of(self, engine, family, sample, values):
+        return Chain(engine, Preparations(family, self._parts), sample, values, self._quanta)
 
     def _compile(self, point):
         """Compile all kernels, by a chain on eight sampled rows; check that the measure is of Gibbs type."""
@@ -199,7 +199,7 @@ class ChunkedSampler(BlockedStep):
                 "type do, which ChunkedSampler needs"
             )
         values = self._rows.sample_values[:8]
-        chain = self._chain_of(Engine([Block(0, len(values), lambda: values)]), family, np.arange(len(values)))
+        chain = self._chain_of(Engine([Block(0, len(values), lambda: values)]), family, np.arange(len(values)), values)
         chain.begin_sweep(rng)
         law, _, _ = draw_law(rng, measure, chain)
         label_by(chain, chain, rng, law)
@@ -237,7 +237,7 @@ class ChunkedSampler(BlockedStep):
         measure, families = self._laws.at(point)
         family = product(families)
         if self._chain is None:
-            self._chain = self._chain_of(self._rows.engine, family, self._rows.sample)
+            self._chain = self._chain_of(self._rows.engine, family, self._rows.sample, self._rows.sample_values)
         chain = self._chain
         chain.preparation = Preparations(family, self._parts)
         if self._restored is not None:
@@ -270,7 +270,7 @@ class ChunkedSampler(BlockedStep):
         point = {**point, self._partition: value, **values}
         # Clusters are kept in the order of their labels, those without followed rows last.
         labels = chain.sample_labels()[self._followed]
-        followed = canonical_labels(labels)
+        followed = canonical_labels(labels).astype(smallest_type(len(counts)))
         order = np.argsort(_first_places(labels, len(counts)), kind="stable")
         stats = dict(zip(("n_splits", "n_merges", "n_moved"), moves, strict=True))
         kept = {CLUSTER_COUNTS: counts[order], CLUSTER_SUMS: sums[order], FOLLOWED_LABELS: followed}

@@ -57,7 +57,8 @@ def make_chain(family, X, n_chunks=1, n_threads=1, sample=None, **options):
     family, data = kernel_inputs(family, X)
     centre = (data.center, data.grid) if hasattr(data, "center") else (None, None)
     sample = np.arange(len(X)) if sample is None else sample
-    return Chain(Engine(blocks_of(X, n_chunks, **options), n_threads), Preparation(family, *centre), X.shape[1], sample)
+    engine = Engine(blocks_of(X, n_chunks, **options), n_threads)
+    return Chain(engine, Preparation(family, *centre), sample, X[sample])
 
 
 def set_labels(chain, labels):

@@ -158,12 +158,60 @@ def test_errors_of_models():
         with pytest.raises(ValueError, match="must be a Partition with rows= these Chunks"):
             nrm.Mixture("x", z, family, observed=other)
         nrm.Mixture("x", z, family, observed=rows)
-        with pytest.raises(ValueError, match="cores must be 1"):
-            nrm.sample(10, cores=2)
         with pytest.raises(ValueError, match=r"kept by nrm\.sample"):
             pm.sample(10, chains=1, progressbar=False)
-        with pytest.raises(ValueError, match="initvals.*must be None"):
-            nrm.sample(10, initvals={"z": np.zeros(8)})
+        with pytest.raises(ValueError, match="rows of Partition 'y' must be None, since 'z' is"):
+            nrm.Partition("y", nrm.DirichletProcess(1.0), rows=other)
+    with pm.Model(coords={"row": range(8)}), pytest.raises(ValueError, match="dims of Partition 'z' must be None"):
+        nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows, dims="row")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("cores", 2, "cores must be 1"),
+        ("client", object(), "client must be None"),
+        ("trace", [], "trace must be None"),
+        ("return_inferencedata", False, "return_inferencedata must be True"),
+        ("initvals", {"z": np.zeros(8)}, "initvals.*must be None"),
+        ("initvals", [None, {"x": np.zeros(8)}], r"initvals\['x'\] must be None"),
+        ("idata_kwargs", {"log_likelihood": True}, "log_likelihood of idata_kwargs must be False"),
+        ("idata_kwargs", {"log_prior": True}, "log_prior of idata_kwargs must be False"),
+        ("idata_kwargs", {"dims": {"z": ["row"]}}, "dims of idata_kwargs must leave out 'z'"),
+    ],
+)
+def test_errors_of_arguments(name, value, words):
+    rows = nrm.Chunks(np.arange(8.0))
+    with pm.Model():
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
+        nrm.Mixture("x", z, nrm.NormalGamma.from_data(rows), observed=rows)
+        with pytest.raises(ValueError, match=words):
+            nrm.sample(10, quiet=True, **{name: value})
+
+
+def test_what_is_kept_is_what_was_asked_for():
+    rows, family = nrm.Chunks(in_four_places(), n_followed=50, n_sampled=150), FAMILIES["gamma"][0]
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURES["ngg"], rows=rows)
+        nrm.Mixture("x", z, family, observed=rows)
+    kept = {}
+    for asked in ("full", "compact", "none", ("z",), ("x", "z_n_clusters")):
+        options = {"label_storage": asked} if isinstance(asked, str) else {"var_names": asked}
+        kept[asked] = nrm.sample(4, tune=0, chains=1, quiet=True, random_seed=1, model=model, **options)
+    names = {asked: (*result.posterior, *result["clusters"]) for asked, result in kept.items()}
+    assert names["full"] == names["compact"] == ("z_n_clusters", "z", "size", "x")
+    assert names["none"] == ("z_n_clusters", "size", "x")
+    assert names["z",] == ("z", "size")
+    assert names["x", "z_n_clusters"] == ("z_n_clusters", "x")
+    full, compact = kept["full"].posterior["z"], kept["compact"].posterior["z"]
+    assert (full.dtype, compact.dtype) == (np.int64, np.uint8)
+    assert np.array_equal(full, compact)
+    for result in kept.values():
+        assert all(
+            np.array_equal(result["clusters"][name], kept["full"]["clusters"][name]) for name in result["clusters"]
+        )
+    with pytest.raises(ValueError, match="idata must have labels of the followed rows of 'z'"):
+        nrm.predictive_density(kept["none"], model, np.zeros((2, 1)), progressbar=False)
 
 
 def test_predictions_are_those_of_all_rows():

@@ -9,6 +9,7 @@ from models import check_step, make_model, run
 
 from pymc_nrm.measures.base import log_eppf, log_joint_term, weights
 from pymc_nrm.models.partition import Partition
+from pymc_nrm.moves.guide_trees import guide_tree
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.steps.split_merge import SplitMerge
 
@@ -32,6 +33,11 @@ def test_step_has_the_posterior_law(sampler, measure):
     labels, statistics = check_step(measure, "NormalGamma, missing", step, **options)
     n_clusters = [stats["n_clusters"] for stats in statistics]
     np.testing.assert_array_equal(n_clusters, labels.max(axis=-1).ravel() + 1)
+
+
+def test_law_with_guide_trees_of_a_sample(monkeypatch):
+    monkeypatch.setattr(guide_tree, "MOST_GUIDE_ITEMS", 3)
+    check_step("NGG", "NormalGamma, missing", SAMPLERS["tree"][0])
 
 
 @pytest.mark.parametrize("sampler", ["sequential", "slice", "tree"])

@@ -73,6 +73,15 @@ def test_estimate_is_as_good_as_every_draw(loss, costs, rng):
     assert found.restart_expected_loss.min() == pytest.approx(found.expected_loss)
 
 
+def test_estimate_from_some_of_the_draws_is_as_good_as_every_draw(rng, monkeypatch):
+    monkeypatch.setattr(module, "N_FIRST", 30)
+    monkeypatch.setattr(module, "N_POLISHED_LABELS", 40 * 60)
+    draws = noisy_draws(rng, 40, 300, 6, noise=0.4)
+    found = point_estimate(draws, n_restarts=1, max_sweeps=1, max_zealous=0, random_seed=1)
+    best = mean_losses(draws.values[0], draws, "variation_of_information", {}).min()
+    assert found.expected_loss <= best + 1e-12
+
+
 @pytest.mark.parametrize("limit", ["N_FIRST", "N_FIRST_LABELS"])
 @pytest.mark.parametrize("loss", VALUES)
 def test_search_with_some_of_the_draws_first(loss, limit, rng, monkeypatch):

@@ -19,6 +19,7 @@ from pymc_nrm.families.no_data import NoData, NoRows
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees import guide_tree as guide
+from pymc_nrm.moves.guide_trees.hanging import near_sampled_items
 from pymc_nrm.moves.guide_trees.tree import build_tree, check_tree, cut_tree, leaves
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.trees import bhc, guide_tree, ibhc
@@ -73,6 +74,21 @@ def test_guide_trees(kind, n, rng):
     check_tree(tree)
     if n == 40:
         assert cut_tree(tree).tolist() == _half.tolist()
+
+
+def test_guide_trees_of_a_sample(monkeypatch, rng):
+    monkeypatch.setattr(guide, "MOST_GUIDE_ITEMS", 15)
+    family, data, n = family_and_data(*DATA["NormalGamma"])
+    tree = guide_tree(rng, weights(MEASURE, n, 1.0), family, data)
+    check_tree(tree)
+    assert cut_tree(tree).tolist() == _half.tolist()
+    assert np.isneginf(tree.log_dissimilarity).sum() == n - 15
+    points = rng.normal(size=(300, 2))
+    sample = rng.permutation(300)[:100]
+    near = near_sampled_items(points, sample)
+    assert np.array_equal(near[sample], sample)
+    distances = ((points[:, None] - points[sample]) ** 2).sum(axis=2)
+    assert (((points - points[near]) ** 2).sum(axis=1) <= np.quantile(distances, 0.2, axis=1)).all()
 
 
 @pytest.mark.slow

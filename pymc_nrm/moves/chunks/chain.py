@@ -7,7 +7,7 @@ import numpy as np
 from pymc_nrm.families.features import features
 from pymc_nrm.moves.chunks.blocks import no_changes
 from pymc_nrm.moves.chunks.exact_sums import quanta_of
-from pymc_nrm.moves.chunks.passes import gather_rows, largest_statistics, read_labels, sum_clusters
+from pymc_nrm.moves.chunks.passes import largest_statistics, read_labels, sum_clusters
 
 __all__ = ["Chain", "Clusters", "measured_quanta"]
 
@@ -27,16 +27,16 @@ def measured_quanta(engine, preparation):
 class Chain:
     """Clusters of the rows of an engine, and what its passes need.
 
-    ``sample`` are row numbers in increasing order, chosen without looking at labels; their values and labels are at
-    the driver.  ``preparation`` may be replaced by one with other hyperparameters.
+    ``sample`` are row numbers in increasing order, chosen without looking at labels; their values (n_sample, d) and
+    labels are at the driver.  ``preparation`` may be replaced by one with other hyperparameters.
     """
 
-    def __init__(self, engine, preparation, n_columns, sample, quanta=None):
-        self.engine, self.preparation, self.n_columns, self.sample = engine, preparation, n_columns, sample
-        self.n = engine.n_rows
+    def __init__(self, engine, preparation, sample, sample_values, quanta=None):
+        self.engine, self.preparation = engine, preparation
+        self.sample, self.sample_values = sample, sample_values
+        self.n, self.n_columns = engine.n_rows, sample_values.shape[1]
         self.quanta = measured_quanta(engine, preparation) if quanta is None else quanta
-        self.sample_values = engine.run(gather_rows, (no_changes(1), sample, n_columns))[1]
-        self.sample_data = preparation(self.sample_values)
+        self.sample_data = preparation(sample_values)
         # Where the rows of the sample are, for proposals that look at near rows.
         self.points = features(self.sample_data, np.random.default_rng(0))
         self._whole = None

@@ -11,6 +11,7 @@ from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.special import exponentiate, index_at
 from pymc_nrm.moves.chunks.counters import row_uniform
 from pymc_nrm.moves.chunks.exact_sums import add_rounded, round_statistics
 
@@ -36,27 +37,6 @@ class Atoms(NamedTuple):
     log_jumps: Any
 
 
-@kernel(inner_loop=True)
-def choose(values, n, uniform):
-    """One of n columns with probabilities proportional to the exponentials of the values, which are overwritten."""
-    largest = values[0]
-    for k in range(1, n):
-        largest = max(largest, values[k])
-    total = 0.0
-    for k in range(n):
-        values[k] = np.exp(values[k] - largest)
-        total += values[k]
-    threshold = uniform * total
-    chosen = 0
-    for k in range(n):
-        if values[k] > 0.0:
-            chosen = k
-            threshold -= values[k]
-            if threshold < 0.0:
-                break
-    return chosen
-
-
 @kernel(inner_loop=True, threaded=True)
 def relabel_rows(labels, first, family, data, atoms, seed, call, quanta, counts, sums):
     """Draw the labels of the rows whose atoms are above the level, and sum their statistics; False if one is too large.
@@ -78,7 +58,8 @@ def relabel_rows(labels, first, family, data, atoms, seed, call, quanta, counts,
                 for k in range(n_atoms):
                     values[k] = atoms.log_jumps[k]
                 add_component_densities(family, panel, data, i, width, values)
-                name = choose(values, n_atoms, row_uniform(seed, call, 0, first + i))
+                _, total = exponentiate(values, n_atoms)
+                name = index_at(values, n_atoms, row_uniform(seed, call, 0, first + i) * total)
             counts[name] += 1
             right &= round_statistics(family, data, i, quanta, memory, rounded)
             add_rounded(rounded, sums[name])

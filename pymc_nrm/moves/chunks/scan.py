@@ -1,5 +1,6 @@
 """The pass of splits and merges: rows of disjoint sets of clusters draw their parts, or are weighed under them."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.special import exponentiate, index_at
 from pymc_nrm.moves.chunks.blocks import Changes
 from pymc_nrm.moves.chunks.chain import Clusters
 from pymc_nrm.moves.chunks.counters import row_uniform
@@ -86,18 +88,12 @@ def scan_rows(labels, sides, first, family, data, parts, n_clusters, draw, quant
                     for part in range(n_parts):
                         values[part] = parts.log_weights[m, part]
                     add_component_densities(family, panel, data, i, LANES, values)
-                    largest, total = values[0], 0.0
-                    for part in range(1, n_parts):
-                        largest = max(largest, values[part])
                     for part in range(n_parts):
-                        weights[part] = np.exp(values[part] - largest)
-                        total += weights[part]
+                        weights[part] = values[part]
+                    largest, total = exponentiate(weights, n_parts)
                     if draws and not is_anchor:
-                        side, threshold = 0, row_uniform(seed, call, 0, row) * total - weights[0]
-                        while threshold >= 0.0 and side < n_parts - 1:
-                            side += 1
-                            threshold -= weights[side]
-                    mix = largest + np.log(total)
+                        side = index_at(weights, n_parts, row_uniform(seed, call, 0, row) * total)
+                    mix = largest + math.log(total)
                     if not summed:
                         add_logarithm(values[side] - mix, digits, words[m])
                     else:

@@ -56,7 +56,7 @@ def start(chain, rng, measure, n_pairs):
     for n in sorted({min(n, len(order)) for n in _START_ROWS}):
         values = chain.sample_values[order[:n]]
         engine = Engine([Block(0, n, lambda values=values: values)])
-        current = Chain(engine, chain.preparation, chain.n_columns, np.arange(n), chain.quanta)
+        current = Chain(engine, chain.preparation, np.arange(n), values, chain.quanta)
         current.begin_sweep(rng)
         if previous is not None:
             label_by(current, previous, rng, draw_law(rng, measure, previous)[0])

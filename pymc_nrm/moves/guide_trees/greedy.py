@@ -122,11 +122,18 @@ def join_forest(rng, forest, weights, family, data):
 
     More than 1000 roots are joined in groups around random seeds first, so that memory stays linear.
     """
+    return build_tree(*forest_merges(rng, forest, weights, family, data))
+
+
+def forest_merges(rng, forest, weights, family, data):
+    """Merges of the tree of :func:`join_forest`, numbered from the number of items that may be in the forest, and their
+    log d.
+    """
     merges, log_d, tops = inner_merges(forest, len(forest.roots))
     roots = forest.roots[: forest.n_roots[0]]
     units = Units(forest.size[roots], forest.log_potential[roots], forest.statistics[forest.row[roots]])
     upper, upper_log_d = _join_all(rng, units, tops, len(forest.roots) + len(merges), weights, family)
-    return build_tree(np.concatenate([merges, upper]), np.concatenate([log_d, upper_log_d]))
+    return np.concatenate([merges, upper]), np.concatenate([log_d, upper_log_d])
 
 
 def _join_all(rng, units, tops, next_node, weights, family):

@@ -7,18 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
-from pymc_nrm.families.features import features
-from pymc_nrm.families.no_data import NoRows
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.special import sum_rows
-from pymc_nrm.moves.guide_trees.greedy import join_forest
+from pymc_nrm.moves.guide_trees.greedy import forest_merges
+from pymc_nrm.moves.guide_trees.hanging import hang_items, points_of
 from pymc_nrm.moves.guide_trees.incremental import grow_forest
 from pymc_nrm.moves.guide_trees.potentials import tree_potentials
 from pymc_nrm.moves.guide_trees.tree import Tree, build_tree
 
 # Subtree moves cost the depth of their leaves, so guide trees avoid chains at a smaller depth than clusterings do.
 GUIDE_BALANCE_DEPTH = 16
+
+# Incremental clustering sees at most so many items: it takes time for each that grows with the depth of the tree.
+MOST_GUIDE_ITEMS = 20_000
 
 # Ward linkage keeps all n (n - 1) / 2 distances, 100 MB for this many items.
 MOST_WARD_ITEMS = 5_000
@@ -38,7 +40,8 @@ def guide_tree(
         In the form that kernels take, with pilot hyperparameters.
     kind : {"ibhc", "ward"}
         ``"ibhc"`` is one pass of incremental Bayesian hierarchical clustering, whose roots are joined by greedy
-        clustering.  ``"ward"`` is Ward linkage of the :func:`~pymc_nrm.families.features.features` of the items; its
+        clustering.  With more than 20,000 items it sees a random sample of so many; each of the others hangs at a
+        sampled one with near :func:`~pymc_nrm.families.features.features`.  ``"ward"`` is Ward linkage of these; its
         trees are shallower and ignore hyperparameters.  With more than 5000 items it links within the cells of
         k-means, then links the cells.
     balance_depth : int
@@ -47,7 +50,7 @@ def guide_tree(
     Returns
     -------
     Tree
-        Its ``log_dissimilarity`` is that under the pilot hyperparameters.
+        Its ``log_dissimilarity`` is that under the pilot hyperparameters, of a sample in proportion.
 
     Raises
     ------
@@ -68,12 +71,15 @@ def guide_tree(
     """
     n = len(weights.moment) - 1
     if kind == "ibhc":
-        forest = grow_forest(rng, weights, family, data, n, balance_depth)
-        return join_forest(rng, forest, weights, family, data)
+        sample = rng.permutation(n)[:MOST_GUIDE_ITEMS]
+        forest = grow_forest(rng, weights, family, data, n, balance_depth, sample)
+        merges, log_d = forest_merges(rng, forest, weights, family, data)
+        if len(sample) == n:
+            return build_tree(merges, log_d)
+        return hang_items(points_of(data, n, rng), sample, merges, log_d)
     if kind != "ward":
         raise ValueError(f'kind of a guide tree must be "ibhc" or "ward"; got {kind!r}')
-    points = rng.normal(size=(n, 1)) if isinstance(data, NoRows) else features(data, rng)
-    tree = build_tree(ward_merges(rng, points))
+    tree = build_tree(ward_merges(rng, points_of(data, n, rng)))
     return tree._replace(log_dissimilarity=tree_potentials(tree, weights, family, data).log_dissimilarity)
 
 

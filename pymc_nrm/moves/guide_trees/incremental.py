@@ -416,11 +416,12 @@ def regrow_forest(forest, larger, weights, family, data):
             detach_smaller(larger, p)
 
 
-def grow_forest(rng, weights, family, data, n, balance_depth=BALANCE_DEPTH):
-    """Insert n items in random order into a new forest: one pass of incremental clustering."""
+def grow_forest(rng, weights, family, data, n, balance_depth=BALANCE_DEPTH, items=None):
+    """Insert n items in random order into a new forest, or some in theirs: one pass of incremental clustering."""
     # Allocation alone is not worth compiling where Python makes the forest.
     forest = empty_forest.__wrapped__(n, family)
-    insert_items(forest, weights, family, data, rng.permutation(n), balance_depth)
+    items = rng.permutation(n) if items is None else items
+    insert_items(forest, weights, family, data, items, balance_depth)
     return forest
 
 
