@@ -48,12 +48,18 @@ def _interpreted(implementation, family_class, types, values_type):
     return pytensor.function([*fields, values, labels], graph, mode=mode, on_unused_input="ignore")
 
 
+def log_densities_by_graph(mixtures, labels):
+    """Log densities of the data of mixtures, from the graph; None for more than ten million values."""
+    if sum(np.prod(X.shape) for _, _, X in mixtures) > _MOST_VALUES:
+        return None
+    return [graph_log_likelihood(family, X, labels) for _, family, X in mixtures]
+
+
 def check_against_graph(partition, mixtures, labels, log_density):
     """Check that kernels and graph agree about the log density of the data where a chain starts."""
-    # Data sets with more than ten million values are not checked.
-    if sum(np.prod(X.shape) for _, _, X in mixtures) > _MOST_VALUES:
+    parts = log_densities_by_graph(mixtures, labels)
+    if parts is None:
         return
-    parts = [graph_log_likelihood(family, X, labels) for _, family, X in mixtures]
     expected = sum(parts)
     if abs(log_density - expected) <= _TOLERANCE * (len(labels) + abs(expected)):
         return
