@@ -192,6 +192,7 @@ class PartitionStep(LabelStep):
         state = build_state(labels, family, data)
         self.partition.write(point, state)
         self._log_target(state, table, family, data)
+        # Chains compare the two where they start.
         _, mixtures = self.target.parts(point)
         log_densities_by_graph(mixtures, self.partition.of_items(labels))
         if self._starts_from_data(point):
