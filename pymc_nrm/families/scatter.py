@@ -10,7 +10,13 @@ from pytensor.graph.basic import Apply
 from pymc_nrm.families.factors import factor_in_place, invert_factored
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp
-from pymc_nrm.kernels.special import cholesky_update
+from pymc_nrm.kernels.special import cholesky_update, copy_row
+
+
+@kernel
+def _copy_matrix(target, source):
+    for i in range(source.shape[0]):
+        copy_row(target[i], source[i])
 
 
 @kernel
@@ -19,7 +25,7 @@ def _cluster_factors(Psi, rows, labels, n_clusters):
     d = rows.shape[1]
     factors = np.zeros((n_clusters, d, d))
     for k in range(n_clusters):
-        factors[k] = Psi
+        _copy_matrix(factors[k], Psi)
     for r in range(rows.shape[0]):
         sums = factors[labels[r]]
         for i in range(d):
@@ -34,7 +40,7 @@ def _cluster_factors(Psi, rows, labels, n_clusters):
         factor_in_place(prior)
         for k in range(n_clusters):
             if not right[k]:
-                factors[k] = prior
+                _copy_matrix(factors[k], prior)
         for r in range(rows.shape[0]):
             if not right[labels[r]]:
                 cholesky_update(factors[labels[r]], rows[r].copy())

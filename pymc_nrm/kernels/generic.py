@@ -218,7 +218,7 @@ class Kernel:
 
         Numba optimises and translates every function together with all that it calls, so that a function counts again
         for each kernel on the way up to the one that Python calls.  Parts need neither machine code nor wrappers for
-        calls from Python; those that mostly call others are optimised only where Python calls them.
+        calls from Python; those of ``layers.COMPOSED`` are optimised only as parts of what calls them.
         """
         if are_known():
             classes = compilers()

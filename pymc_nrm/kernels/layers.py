@@ -28,8 +28,9 @@ IMPORTS = {
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.
 WITHOUT_KERNELS = frozenset({"common", "steps"})
 
-# Kernels of these modules mostly call others, so that they are optimised only as parts of those that Python calls.
-COMPOSED = tuple(f"pymc_nrm.{name}." for name in ("moves", "families.diffusion", "published"))
+# Kernels of these modules are optimised only as parts of what calls them: kernels that Python calls, inner loops, and
+# implementations of generic functions.
+COMPOSED = tuple(f"pymc_nrm.{name}." for name in ("measures", "families", "partitions", "moves", "published"))
 
 
 def kernel_layers(layer):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.kernels.generic import generic, kernel
-from pymc_nrm.kernels.special import draw_log_gamma, log_sum_exp
+from pymc_nrm.kernels.special import copy_row, draw_log_gamma, log_sum_exp
 from pymc_nrm.measures.quadrature import expm1_ratio
 
 _EULER = 0.5772156649015329
@@ -84,7 +84,7 @@ def draw_largest_log_jumps(rng, log_a, sigma, log_other_mass, tail_mass, max_jum
         log_x = log_tail_inverse(sigma, math.log(arrival) - log_a, log_x)
         if n_jumps == log_jumps.shape[0]:
             longer = np.empty(2 * n_jumps)
-            longer[:n_jumps] = log_jumps
+            copy_row(longer[:n_jumps], log_jumps)
             log_jumps = longer
         log_jumps[n_jumps] = log_x
         n_jumps += 1

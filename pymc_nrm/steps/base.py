@@ -26,7 +26,7 @@ from pymc_nrm.moves.guide_trees.tree import cut_tree
 from pymc_nrm.moves.weights import draw_weights, weights_of_two
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
 from pymc_nrm.partitions.flat import Flat, Ordered
-from pymc_nrm.steps.finite import check_against_graph, not_finite
+from pymc_nrm.steps.finite import check_against_graph, log_densities_by_graph, not_finite
 from pymc_nrm.steps.target import Target
 
 
@@ -192,6 +192,9 @@ class PartitionStep(LabelStep):
         state = build_state(labels, family, data)
         self.partition.write(point, state)
         self._log_target(state, table, family, data)
+        # Chains compare the two where they start.
+        _, mixtures = self.target.parts(point)
+        log_densities_by_graph(mixtures, self.partition.of_items(labels))
         if self._starts_from_data(point):
             self.start(np.random.default_rng(0), weights_of_two(table), family, data)
         self.precompile_moves(state, table, family, data)

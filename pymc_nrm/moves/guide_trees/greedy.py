@@ -138,8 +138,9 @@ def forest_merges(rng, forest, weights, family, data):
 
 def _join_all(rng, units, tops, next_node, weights, family):
     """Merges that join units into one tree, and their log d; ``tops`` are the numbers of the units in the tree."""
-    merges, log_d = [np.zeros((0, 2), dtype="int64")], [np.zeros(0)]
-    while len(tops) > 1:
+    merges, log_d = [], []
+    # A single unit is joined too, by no merge, so that a step compiles on few items whatever its chains call.
+    while not merges or len(tops) > 1:
         groups = _groups(rng, units, weights, family)
         rows, values, units, tops = join_groups(units, groups, tops, next_node, weights, family)
         next_node += len(rows)

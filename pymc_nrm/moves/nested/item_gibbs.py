@@ -9,6 +9,7 @@ from pymc_nrm.families.base import log_predictive
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.moves.nested.franchise import add_known_path, add_path, change_items, empty_franchise, remove_customer
 from pymc_nrm.moves.nested.weights_of_places import (
     draw_place,
@@ -70,7 +71,7 @@ def _draw_random_leaf(levels, rng, franchise, gammas, item, f, f_new, work):
 def _known_leaf(levels, rng, franchise, gammas, item, f, f_new, work):
     tables, depth = franchise.tables, levels.paths.shape[1]
     path = np.zeros(depth + 1, dtype=np.int64)
-    path[1:] = levels.paths[item]
+    copy_row(path[1:], levels.paths[item])
     path_weights(franchise, tables.active, tables.size, gammas, f, f_new, path, work[0])
     return path[depth], path[depth], depth
 
