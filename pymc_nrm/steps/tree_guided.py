@@ -86,8 +86,8 @@ class TreeGuided(PartitionStep):
     updates of random items.  Incremental Bayesian hierarchical clustering grows guide trees from the data in random
     order, at the current hyperparameters; with more than 20,000 items, from a random sample of so many, at which the
     others hang.  It regrows them a few times during tuning; afterwards they are fixed.  Guide trees never depend on the
-    partition, so every move leaves the posterior invariant, and so does a cycle.  The Gibbs updates make it irreducible.
-    A bad tree makes the sampler slower, not wrong.
+    partition, so every move leaves the posterior invariant, and so does a cycle.  The Gibbs updates make it
+    irreducible.  A bad tree makes the sampler slower, not wrong.
 
     Merges of clusters that fit together, and the splits that undo them, are made during tuning only: they bring a chain
     to the bulk of the posterior, where they cost more than they gain.

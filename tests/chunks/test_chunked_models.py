@@ -287,6 +287,15 @@ def test_partitions_and_files_give_the_same_draws(tmp_path):
         assert np.array_equal(results[0]["clusters"]["x"], result["clusters"]["x"])
 
 
+def test_rows_of_parquet_files(tmp_path):
+    pytest.importorskip("pyarrow")
+    table, dataframe = pd.DataFrame(in_four_places(), columns=["size"]), pytest.importorskip("dask.dataframe")
+    for part in range(3):
+        table[part * 300 : (part + 1) * 300].to_parquet(tmp_path / f"part.{part}.parquet")
+    rows, options = dataframe.read_parquet(tmp_path), {"n_followed": 50, "n_sampled": 150}
+    assert nrm.Chunks(rows, **options).key == nrm.Chunks(table, **options).key
+
+
 @pytest.mark.slow
 def test_a_cluster_gives_the_same_draws(monkeypatch):
     monkeypatch.setattr(engine, "_PASSES_BETWEEN_RESTARTS", 7)

@@ -83,6 +83,11 @@ def test_guide_trees_of_a_sample(monkeypatch, rng):
     check_tree(tree)
     assert cut_tree(tree).tolist() == _half.tolist()
     assert np.isneginf(tree.log_dissimilarity).sum() == n - 15
+    monkeypatch.setattr(guide, "_LEAST_PART", 8)
+    chances = np.diff(guide.make_guide(tree, family, data).cumulative, prepend=0.0)
+    left_out = (tree.size[n:] < 5) & (tree.log_dissimilarity[n:] <= 0.0)
+    assert left_out.any()
+    assert np.array_equal(chances > 0.0, ~left_out)
     points = rng.normal(size=(300, 2))
     sample = rng.permutation(300)[:100]
     near = near_sampled_items(points, sample)

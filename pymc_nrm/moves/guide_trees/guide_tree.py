@@ -21,6 +21,8 @@ GUIDE_BALANCE_DEPTH = 16
 
 # Incremental clustering sees at most so many items: it takes time for each that grows with the depth of the tree.
 MOST_GUIDE_ITEMS = 20_000
+# Of more items, split-merge moves are drawn at nodes of at least this part of them.
+_LEAST_PART = 1000
 
 # Ward linkage keeps all n (n - 1) / 2 distances, 100 MB for this many items.
 MOST_WARD_ITEMS = 5_000
@@ -189,8 +191,12 @@ def make_guide(tree, family, data):
     row, inner = np.full(len(size), -1, dtype=np.int64), np.unique(block)
     inner = inner[size[inner] > 1]
     row[inner] = np.arange(len(inner))
-    weights = 1.0 / (1.0 + np.abs(tree.log_dissimilarity[n:]) / 5.0)
-    probabilities = 0.5 / max(n - 1, 1) + 0.5 * weights / max(weights.sum(), 1e-300)
+    log_d, drawn = tree.log_dissimilarity[n:], np.ones(n - 1, dtype=bool)
+    if n > MOST_GUIDE_ITEMS:
+        # Moves at small nodes take as long as their clusters are large, and hardly ever succeed where the tree joins.
+        drawn = (size[n:] >= n // _LEAST_PART) | (log_d > 0.0)
+    weights = drawn / (1.0 + np.abs(log_d) / 5.0)
+    probabilities = 0.5 * drawn / max(drawn.sum(), 1) + 0.5 * weights / max(weights.sum(), 1e-300)
     cumulative = np.cumsum(probabilities)
     if n > 1:
         cumulative /= cumulative[-1]
