@@ -63,10 +63,11 @@ def plot_held_out_density(held_out: xr.DataArray, **options: Any) -> PlotCollect
     canvas.draw("line_xy", "reference", {"x": ends, "y": np.zeros(2)}, color="grey", width=1.0)
     bars = {"x": numbers, "y_bottom": mean - error, "y_top": mean + error}
     canvas.draw(whiskers, "error", bars, entry="± 2 standard errors", color="black", width=1.2)
-    canvas.draw("scatter_xy", "mean", {"x": numbers, "y": mean}, color=CLUSTER_COLORS[3], size=40)
+    canvas.draw("scatter_xy", "mean", {"x": numbers, "y": mean}, color=CLUSTER_COLORS[0], size=40)
     canvas.labels(
         "number of principal directions in which clusters differ",
         f"log density of a held-out row,\nless that with {numbers[-1]} directions",
     )
+    canvas.legend(loc="outside upper center")
     canvas.axes(xticks=numbers)
     return canvas.collection

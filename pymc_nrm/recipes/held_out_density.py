@@ -103,5 +103,4 @@ def held_out_density(
         dims=("n_components", "item"),
         coords={"n_components": numbers},
         name="log_predictive_density",
-        attrs={"n_features": d},
     )

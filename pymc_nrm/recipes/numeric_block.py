@@ -71,7 +71,7 @@ def add_rows(name, z, rows, covariance):
     sample = pd.DataFrame(rows.sampled_values, columns=rows.columns)
     covariance = _chosen_covariance(sample, sample.to_numpy(), covariance)
     _warn_of_repeated_values(sample, sample.to_numpy(), np.zeros(len(rows.columns)), "Spread such values")
-    warn_of_redundant_columns(sample, sample.to_numpy())
+    warn_of_redundant_columns(sample, sample.to_numpy(), in_chunks=True)
     family_class = NormalWishart if covariance == "full" else NormalGamma
     return Mixture(name, z, family_class.learned(name, rows), observed=rows)
 

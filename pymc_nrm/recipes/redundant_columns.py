@@ -11,11 +11,13 @@ from pymc_nrm.recipes.columns import name_of_column
 # A column is redundant if others leave less than this share of its variance unexplained.
 _LEAST_SHARE = 0.01
 
+_DIRECTIONS = "; or try n_components, which takes the thinnest directions for noise that all clusters share"
+
 # Warnings point to the line of the user that calls a recipe.
 _HERE = (os.path.dirname(__file__),)
 
 
-def warn_of_redundant_columns(X, values):
+def warn_of_redundant_columns(X, values, in_chunks=False):
     """Warn of columns that nearly follow from others; exact linear combinations are left to other messages.
 
     Shapes: ``values`` (n, d), NaN where missing.
@@ -35,8 +37,7 @@ def warn_of_redundant_columns(X, values):
     warnings.warn(
         f"Columns that follow from others, with R^2 above {1 - _LEAST_SHARE:g}: {'; '.join(sets)}. Rows then lie near "
         f"a thin sheet, which is cut into many clusters. Leave out {', '.join(name[column] for column in found)}, or "
-        "as many others of these sets; or try n_components, which takes the thinnest directions for noise that all "
-        "clusters share",
+        f"as many others of these sets{'' if in_chunks else _DIRECTIONS}",
         skip_file_prefixes=_HERE,
     )
 
