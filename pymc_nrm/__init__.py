@@ -75,6 +75,7 @@ from pymc_nrm.stats import (
 from pymc_nrm.steps import (
     ChunkedSampler,
     MarginalGibbs,
+    MissingGibbs,
     NestedGibbs,
     SliceSampler,
     SlotGibbs,
@@ -92,6 +93,7 @@ __all__ = [
     "HierarchicalDirichletProcess",
     "IndependentNormalDiffusion",
     "MarginalGibbs",
+    "MissingGibbs",
     "Mixture",
     "MixtureEstimator",
     "MixtureOfFiniteMixtures",
@@ -194,4 +196,6 @@ else:  # to type checkers, a module with this function has every attribute
         return sorted({*globals(), *_ON_DEMAND})
 
 
-register_steps(TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, SlotGibbs, NestedGibbs, ChunkedSampler)
+register_steps(
+    TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, SlotGibbs, NestedGibbs, ChunkedSampler, MissingGibbs
+)

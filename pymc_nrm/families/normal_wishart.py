@@ -11,6 +11,7 @@ from pytensor.gradient import disconnected_grad
 from pymc_nrm.families.affinities import gaussian_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, add_item, conjugate_family, refresh_cache, segment_sum
+from pymc_nrm.families.gaps import check_filled
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moments import (
     LARGEST_DISTANCE,
@@ -24,6 +25,7 @@ from pymc_nrm.families.moments import (
 from pymc_nrm.families.normal_split import join_normal, normal_wishart_log_density, split_normal
 from pymc_nrm.families.sample_covariance import sample_moments
 from pymc_nrm.families.scatter import log_determinants, symbolic_log_determinant
+from pymc_nrm.families.wishart_gaps import draw_missing_entries, log_predictive_of_observed
 from pymc_nrm.families.wishart_rows import (
     add_marginal_gradients,
     add_rank_one,
@@ -53,13 +55,14 @@ _LOG_2_PI = math.log(2.0 * math.pi)
     },
     parameters={"mean": ("d",), "covariance": ("d", "d")},
     continuous=True,
-    missing_allowed=False,
+    missing_allowed=True,
 )
 class NormalWishart(NamedTuple):
     """Multivariate normal data; every cluster has its own mean and full covariance.
 
     ``x[i] ~ N(m[c], inverse(Lambda[c]))``, ``m ~ N(mu, inverse(kappa Lambda))``, ``Lambda ~ Wishart(nu,
-    inverse(Psi))``, so that the prior mean of the covariance is ``Psi / (nu - d - 1)``.
+    inverse(Psi))``, so that the prior mean of the covariance is ``Psi / (nu - d - 1)``.  Missing values (NaN) of a
+    :class:`~pymc_nrm.Mixture` are variables of the model, drawn with the labels of their items.
 
     Parameters
     ----------
@@ -149,6 +152,7 @@ class NormalWishart(NamedTuple):
         return centred(check_matrix(self, X))
 
     def check_resolution(self, data, title):
+        check_filled(type(self), data.values, title)
         check_shape("nu of NormalWishart", self.nu, "covariance", "Psi")
         # The width of a cluster in each feature given all others; the check of supports refuses a singular Psi.
         width = np.sqrt(1.0 / np.diag(np.linalg.pinv(self.Psi)))
@@ -232,7 +236,12 @@ class NormalWishart(NamedTuple):
                 total += cache[k + j] * (data.values[item, j] - cache[3 + j])
             distance += total * total
             k += i + 1
+        if math.isnan(distance):
+            return log_predictive_of_observed(cache, data.values[item])
         return cache[0] - cache[1] * math.log(1.0 + cache[2] * distance)
+
+    def draw_missing(self, cache, data, item, rng):
+        draw_missing_entries(cache, data.values[item], rng)
 
     def log_predictive_without(self, statistics, cache, data, item):
         # Without x, Psi_n is Psi_n - kappa_n/(kappa_n - 1) (x - m_n) (x - m_n)', of determinant |Psi_n| times `left`.

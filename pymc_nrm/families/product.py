@@ -30,6 +30,7 @@ from pymc_nrm.families.fast import (
     write_panel,
 )
 from pymc_nrm.families.features import features
+from pymc_nrm.families.gaps import draw_missing
 from pymc_nrm.families.moment_split import join_parameters, split_parameters
 
 
@@ -92,6 +93,11 @@ class Product(NamedTuple):
         size, split = statistics_size(self.first), cache_size(self.first)
         first = log_predictive_without(self.first, statistics[:size], cache[:split], data.first, item)
         return first + log_predictive_without(self.second, statistics[size:], cache[split:], data.second, item)
+
+    def draw_missing(self, cache, data, item, rng):
+        split = cache_size(self.first)
+        draw_missing(self.first, cache[:split], data.first, item, rng)
+        draw_missing(self.second, cache[split:], data.second, item, rng)
 
     # The panel of the second family stands below that of the first, and its lanes are further sets.
     def panel_shape(self):

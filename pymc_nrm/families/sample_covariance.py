@@ -6,6 +6,8 @@ import scipy
 from pymc_nrm.common.checks import naming
 from pymc_nrm.common.supports import LEAST_NORMAL
 from pymc_nrm.families.arguments import check_matrix, sampled
+from pymc_nrm.families.gaps import draws_gaps
+from pymc_nrm.families.incomplete_moments import incomplete_moments
 
 _REMEDY = (
     "Give Psi yourself, as in NormalWishart(mu=X.mean(axis=0), kappa=0.1, Psi=np.diag(X.var(axis=0)), nu=d + 6), or "
@@ -17,25 +19,36 @@ def sample_moments(family_class, X, argument="X"):
     """Mean and covariance of data. Shapes: ``X`` (n, d); returns ``mean`` (d,), ``covariance`` (d, d)."""
     with naming(argument):
         values = check_matrix(family_class, sampled(X))
+    has_gaps = draws_gaps(family_class) and np.isnan(values).any()
+    if has_gaps:
+        check_two_values(values)
     check_full_rank(values)
     with np.errstate(over="ignore", invalid="ignore"):
-        covariance = np.cov(values, rowvar=False).reshape(values.shape[1], -1)
+        if has_gaps:
+            mean, covariance = incomplete_moments(values)
+        else:
+            mean, covariance = values.mean(axis=0), np.cov(values, rowvar=False).reshape(values.shape[1], -1)
     check_variances(np.diag(covariance))
-    return values.mean(axis=0), covariance
+    return mean, covariance
 
 
 def feature_moments(family_class, X):
     """Mean and variance of each feature, missing values left out. Shapes: ``X`` (n, d); returns (d,) each."""
     with naming("X"):
         values = check_matrix(family_class, sampled(X))
-    few = np.flatnonzero((~np.isnan(values)).sum(axis=0) < 2)
-    if len(few):
-        raise ValueError(f"X must have at least two values in every column; got fewer in columns {few.tolist()}")
+    check_two_values(values)
     check_columns_vary(values)
     with np.errstate(over="ignore", invalid="ignore"):
         variance = np.nanvar(values, axis=0, ddof=1)
     check_variances(variance)
     return np.nanmean(values, axis=0), variance
+
+
+def check_two_values(values):
+    """Refuse columns that are empty, or nearly so. Shapes: ``values`` (n, d)."""
+    few = np.flatnonzero((~np.isnan(values)).sum(axis=0) < 2)
+    if len(few):
+        raise ValueError(f"X must have at least two values in every column; got fewer in columns {few.tolist()}")
 
 
 def check_columns_vary(values):
@@ -50,7 +63,7 @@ def check_columns_vary(values):
 
 def check_full_rank(X):
     """Check that a covariance can be estimated from data. Shapes: ``X`` (n, d)."""
-    n, d = X.shape
+    n, d = (~np.isnan(X).all(axis=1)).sum(), X.shape[1]
     if n <= d:
         raise ValueError(f"X must have more items than features; got n = {n}, d = {d}. {_REMEDY}")
     check_columns_vary(X)
@@ -63,7 +76,13 @@ def check_full_rank(X):
 
 
 def dependent_columns(X):
-    """Places of columns that are, up to rounding, linear combinations of others; all columns of X must vary."""
+    """Places of columns that are, up to rounding, linear combinations of others in complete rows.
+
+    There are none if complete rows are at most as many as columns, or a column does not vary in them.
+    """
+    X = X[~np.isnan(X).any(axis=1)]
+    if len(X) <= X.shape[1] or (X.min(axis=0) == X.max(axis=0)).any():
+        return np.empty(0, dtype=np.int64)
     n, low, high = len(X), X.min(axis=0), X.max(axis=0)
     # Take halves, since the difference of the largest doubles overflows.
     width = high / 2 - low / 2

@@ -24,6 +24,7 @@ from pymc_nrm.models.constants import constant_value
 __all__ = [
     "has_marginal_likelihood",
     "likelihood_of_sums",
+    "likelihood_with_gaps",
     "marginal_likelihood",
     "shapes_of_fields",
     "with_constants_per_item",
@@ -33,9 +34,9 @@ __all__ = [
 _MOST_FLOATS = 2**21
 
 
-def has_marginal_likelihood(family, value):
-    """Whether :func:`marginal_likelihood` takes this family and data: it must know how much to remember."""
-    if not isinstance(value, Constant) or lacking(type(family), [log_marginals_with_gradient]):
+def has_marginal_likelihood(family):
+    """Whether :func:`marginal_likelihood` takes this family: it must know how much to remember."""
+    if lacking(type(family), [log_marginals_with_gradient]):
         return False
     return all(None not in shape for shape in shapes_of_fields(family, 1)) and all(
         isinstance(field, Constant) for field, axes in zip(family, _axes(family), strict=True) if "n" in axes
@@ -76,12 +77,28 @@ def marginal_likelihood(family, X, labels):
     the labels change: an evaluation then costs nothing per item. Shapes: ``X`` (n, d), ``labels`` (n,).
     """
     data = prepare_data(family, X)
-    n = len(data.values)
-    size = statistics_size(type(family)(*map(np.zeros, shapes_of_fields(family, data.values.shape[1]))))
-    most_clusters = max(1, min(n, _MOST_FLOATS // size))
-    # Shared variables, since PyTensor's compiled functions may not write to constants.
-    memory = [pytensor.shared(np.full(n, -1)), pytensor.shared(np.zeros((most_clusters, size)))]
+    memory = _memory(family, data.values)
     return _likelihood(MarginalLikelihood, localise(family, data), data, labels.astype("int64"), *memory)
+
+
+def likelihood_with_gaps(family, gaps, labels):
+    """The same for data with missing entries, which are filled in before sums are compared with what is remembered."""
+    data = prepare_data(family, gaps.values.reshape(len(gaps.values), -1))
+    rows, columns = gaps.places if gaps.values.ndim == 2 else (gaps.places[0], np.zeros_like(gaps.places[0]))
+    # Centred, as the values of the data are.
+    entries = gaps.entries - data.center[columns]
+    places = pt.constant(rows), pt.constant(columns)
+    memory, family = _memory(family, data.values), localise(family, data)
+    data = data._replace(values=pytensor.shared(data.values))
+    return _likelihood(LikelihoodWithGaps, family, data, labels.astype("int64"), entries, *places, *memory)
+
+
+def _memory(family, values):
+    """Labels and sums of the last call: shared variables, since compiled functions may not write to constants."""
+    n, d = values.shape
+    size = statistics_size(type(family)(*map(np.zeros, shapes_of_fields(family, d))))
+    most_clusters = max(1, min(n, _MOST_FLOATS // size))
+    return [pytensor.shared(np.full(n, -1)), pytensor.shared(np.zeros((most_clusters, size)))]
 
 
 def likelihood_of_sums(family, data, counts, quantum, sums):
@@ -94,7 +111,7 @@ def likelihood_of_sums(family, data, counts, quantum, sums):
 
 
 def _likelihood(op_class, family, data, *rest):
-    arrays = [pt.constant(value) for value in data if value is not None]
+    arrays = [pt.as_tensor(value) for value in data if value is not None]
     return op_class(type(family), type(data))(*family, *arrays, *rest)[0]
 
 
@@ -129,6 +146,8 @@ class MarginalLikelihood(Op):
 
     __props__ = ("family_class", "data_class")
     kernel = likelihood_and_gradient
+    # Number of inputs behind the arrays of the data.
+    n_rest = 3
 
     def __init__(self, family_class, data_class):
         self.family_class, self.data_class = family_class, data_class
@@ -154,9 +173,9 @@ class MarginalLikelihood(Op):
 
     def perform(self, node, inputs, storage):
         fields = [np.ascontiguousarray(value) if np.ndim(value) else float(value) for value in inputs[: self.n_fields]]
-        data = self._data(inputs[self.n_fields : -3])
+        data = self._data(inputs[self.n_fields : -self.n_rest])
         gradient = np.empty(sum(np.size(field) for field in fields))
-        value = type(self).kernel(self.family_class(*fields), data, *inputs[-3:], gradient)
+        value = type(self).kernel(self.family_class(*fields), data, *inputs[-self.n_rest :], gradient)
         storage[0][0] = np.asarray(value)
         place = 0
         for field, output in zip(fields, storage[1:], strict=True):
@@ -176,11 +195,54 @@ class MarginalLikelihood(Op):
         if any(not isinstance(cotangent.type, DisconnectedType) for cotangent in of_gradient):
             # Second derivatives are those of the symbolic log-likelihood.
             def gradient(*fields):
-                return pt.grad(log_likelihood(self.family_class(*fields), rest[0], inputs[-3]), list(fields))
+                X = self.filled(rest)
+                return pt.grad(log_likelihood(self.family_class(*fields), X, inputs[-self.n_rest]), list(fields))
 
             second = symbolic_pullback(gradient, fields, of_gradient)
             found = [a + b for a, b in zip(found, second, strict=True)]
         return [*found, *[disconnected_type() for _ in rest]]
+
+    def filled(self, rest):
+        """The data matrix, given the inputs behind the hyperparameters."""
+        return rest[0]
+
+
+@kernel
+def likelihood_of_filled(family, data, labels, entries, rows, columns, remembered, sums, gradient):
+    """:func:`likelihood_and_gradient` of the data, into which missing entries are written first."""
+    for j in range(entries.shape[0]):
+        if data.values[rows[j], columns[j]] != entries[j]:
+            data.values[rows[j], columns[j]] = entries[j]
+            remembered[0] = -1
+    return likelihood_and_gradient(family, data, labels, remembered, sums, gradient)
+
+
+class LikelihoodWithGaps(MarginalLikelihood):
+    """Value and gradient for data with missing entries, which are an input behind the labels."""
+
+    kernel = likelihood_of_filled
+    n_rest = 6
+
+    def connection_pattern(self, node):
+        n = len(node.inputs)
+        return [[i < self.n_fields or i == n - self.n_rest + 1] * len(node.outputs) for i in range(n)]
+
+    def filled(self, rest):
+        _, entries, rows, columns, *_ = rest[-self.n_rest :]
+        return pt.set_subtensor(rest[0][rows, columns], entries)
+
+    def pullback(self, inputs, outputs, cotangents):
+        found, rest = super().pullback(inputs, outputs, cotangents), inputs[self.n_fields :]
+        family, labels = self.family_class(*inputs[: self.n_fields]), rest[-self.n_rest]
+        value = log_likelihood(family, self.filled(rest), labels)
+        terms = [value, *pt.grad(value, list(family))]
+        parts = [
+            (term * cotangent).sum()
+            for term, cotangent in zip(terms, cotangents, strict=True)
+            if not isinstance(cotangent.type, DisconnectedType)
+        ]
+        found[len(inputs) - self.n_rest + 1] = pt.grad(sum(parts), rest[-self.n_rest + 1])
+        return found
 
 
 @kernel
@@ -225,7 +287,7 @@ def _register_numba():
 def _source(op, node):
     """Source and globals of the function that PyTensor's numba backend calls."""
     names, fields = op.family_class._fields, node.inputs[: op.n_fields]
-    n_arrays = len(node.inputs) - op.n_fields - 3
+    n_arrays, rest = len(node.inputs) - op.n_fields - op.n_rest, [f"rest_{i}" for i in range(op.n_rest)]
     arrays = [f"data_{i}" for i in range(n_arrays)]
     given = ", ".join([*arrays, *["None"] * (len(op.data_class._fields) - n_arrays)])
     values = [
@@ -234,13 +296,13 @@ def _source(op, node):
     ]
     lines = [f"    gradient = np.empty({' + '.join(f'{name}.size' for name in names)})"]
     lines.append(f"    family = Family({', '.join(values)})")
-    lines.append(f"    value = kernel(family, Data({given}), labels, remembered, rows, gradient)")
+    lines.append(f"    value = kernel(family, Data({given}), {', '.join(rest)}, gradient)")
     lines.append("    place = 0")
     for name in names:
         lines.append(f"    {name}_derivative = gradient[place : place + {name}.size].copy().reshape({name}.shape)")
         lines.append(f"    place += {name}.size")
     outputs = ", ".join(f"{name}_derivative" for name in names)
-    source = f"def call({', '.join([*names, *arrays])}, labels, remembered, rows):\n" + "\n".join(lines)
+    source = f"def call({', '.join([*names, *arrays, *rest])}):\n" + "\n".join(lines)
     source += f"\n    return np.asarray(value), {outputs}\n"
     environment = {"np": np, "Family": op.family_class, "Data": op.data_class}
     return source, environment | {"kernel": type(op).kernel.dispatcher}

@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc import Distribution
-from pytensor.graph.basic import Variable
+from pytensor.graph.basic import Constant, Variable
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.subtensor import Subtensor
@@ -19,6 +19,7 @@ from pymc_nrm.families.arguments import broadcast_hyperparameters, numeric_data
 from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_data
 from pymc_nrm.families.diffusion import base as tree_families
 from pymc_nrm.families.diffusion.draws import draw_data as draw_tree_data
+from pymc_nrm.families.gaps import draws_gaps
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.chunked_mixture import add_chunked_mixture
@@ -27,9 +28,11 @@ from pymc_nrm.models.constants import kernel_family, with_present_shape
 from pymc_nrm.models.item_counts import count_value, rows_message
 from pymc_nrm.models.marginal_likelihood import (
     has_marginal_likelihood,
+    likelihood_with_gaps,
     marginal_likelihood,
     with_constants_per_item,
 )
+from pymc_nrm.models.missing_entries import add_missing_entries, gaps_of
 from pymc_nrm.models.numba_dispatch import register_numba
 from pymc_nrm.models.observed import as_observed, sparse_origin
 from pymc_nrm.models.partition import PartitionRV
@@ -136,8 +139,10 @@ class Mixture(Distribution):
     family : NormalWishart, NormalGamma, NormalRegression, BernoulliBeta, PoissonGamma, ...
         Any family of the package or of your own.  Its hyperparameters are numbers, arrays, tensors or random variables.
     observed : array_like, sparse matrix or Chunks, shape (n, d) or (n,), optional
-        Data; a vector stands for one feature.  NaN means missing, if the family allows it.  Without data the mixture is
-        a latent variable, sampled given the partition.
+        Data; a vector stands for one feature.  NaN means missing, if the family allows it: it is left out of the
+        likelihood, but with ``NormalWishart`` it is an entry of the free variable ``{name}_missing``, which
+        :class:`~pymc_nrm.MissingGibbs` draws.  Without data the mixture is a latent variable, sampled given the
+        partition.
     dims : str or tuple of str, optional
         Names of the dimensions, one for a vector and two for a matrix.
     shape : tuple of int, optional
@@ -210,6 +215,12 @@ class Mixture(Distribution):
             with naming(title):
                 prepare_data(full, X)
             missing = not hasattr(X, "tocsr") and bool(np.isnan(X).any())
+            draws_missing = missing and draws_gaps(type(family))
+            if draws_missing and rows is not None:
+                raise ValueError(
+                    f"{title} must have no NaN with rows=, where items have several rows; {type(family).__name__} draws "
+                    "missing values for items of one row only. Leave out these rows, or take NormalGamma"
+                )
             kwargs["dtype"] = "float64" if missing or family.continuous else "int64"
             observed, shape = as_observed(observed, values), values.shape
         model = pm.modelcontext(None)
@@ -218,6 +229,8 @@ class Mixture(Distribution):
         rv = super().__new__(
             cls, name, partition, family, observed=observed, dims=dims, shape=shape, rows=rows, **kwargs
         )
+        if observed is not None and draws_missing:
+            add_missing_entries(model, rv, values)
         if start is not None:
             with naming(f"initval of Mixture {name!r}"):
                 model.set_initval(rv, start)
@@ -397,8 +410,10 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
         indices = _without_gaps(indices[rows], labels.shape[0])
     if op.kind.takes_trees:
         log_probability = tree_families.symbolic_log_likelihood(family, indices, X)
-    elif has_marginal_likelihood(family, value):
+    elif isinstance(value, Constant) and has_marginal_likelihood(family):
         log_probability = marginal_likelihood(family, value.data.reshape(len(value.data), -1), indices)
+    elif (gaps := gaps_of(value)) and gaps.are_fixed and has_marginal_likelihood(family):
+        log_probability = likelihood_with_gaps(family, gaps, indices)
     else:
         log_probability = log_likelihood(family, X, indices)
     return with_conditions(log_probability, family, d=X.shape[1])

@@ -89,6 +89,7 @@ class ChunkedParts:
         families, rows = [family_of(rv) for rv in mixtures], partition.owner.op.kind.rows
         self._prior, self._classes = partition.owner.op.kernel_prior, [type(family) for family in families]
         self.data = tuple(rv.owner.op.measured.preparation(rows.sample_values[:1]) for rv in mixtures)
+        self.data_vary = [False] * len(mixtures)
         parts = [list(partition.owner.op.prior_inputs(partition.owner)), *map(list, families)]
         self._ends = np.cumsum([len(part) for part in parts])
         self.values = evaluate([one for part in parts for one in part])

@@ -40,7 +40,11 @@ class Values:
     @classmethod
     def at_draws(cls, model, variables):
         """Values of variables of a model as functions of its free random variables, in the form of posterior draws."""
+        # Observed values with gaps hold value variables, which are never transformed.
         drawn = {rv: rv.type(rv.name) for rv in model.free_RVs}
+        for rv in model.free_RVs:
+            if model.rvs_to_transforms[rv] is None:
+                drawn[rv] = model.rvs_to_values[rv]
         observed = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}
         return cls(replace_vars_in_graphs(_with_data(model, variables), drawn | observed), list(drawn.values()))
 

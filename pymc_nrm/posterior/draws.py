@@ -10,6 +10,7 @@ from pymc_nrm.common.pymc_internals import find_observations
 from pymc_nrm.families.base import check_resolution
 from pymc_nrm.families.needs import ITEMS
 from pymc_nrm.models.dependents import mixtures_of
+from pymc_nrm.models.missing_entries import check_gaps, gaps_of
 from pymc_nrm.models.parts import PartitionParts, joint_data, joint_family
 from pymc_nrm.models.rvs import dims_of, kind_of, n_items
 from pymc_nrm.models.values import Values
@@ -72,6 +73,7 @@ class Draws:
         evaluate = partial(Values.at_draws, model)
         self._value = evaluate([rv])
         self._parts = PartitionParts(rv, mixtures, evaluate)
+        self._gaps = [gaps_of(model.rvs_to_values[mixture]) for mixture in mixtures]
         self._dtypes = {variable.name: variable.dtype for variable in (*self._value.inputs, *self._parts.inputs)}
         self._draws = {name: stacked(self.posterior, name) for name in self._dtypes}
         self.is_observed = rv in model.observed_RVs
@@ -81,6 +83,8 @@ class Draws:
         if same_items:
             check_same_model(idata, model, rv.name)
             self._check_values()
+            for mixture in mixtures:
+                check_gaps(mixture.name, model.rvs_to_values[mixture])
 
     @classmethod
     def for_new_items(cls, idata, model, rv, X_new):
@@ -114,6 +118,10 @@ class Draws:
                 if s == 0 or varies:
                     check_resolution(family, rows, f"data of {name!r}")
             yield Draw(s, value, labels, prior, families, data)
+
+    def varies(self, name):
+        """Whether the data of a mixture, or what belongs to them, differ between draws."""
+        return self._parts.data_vary[self.mixtures.index(name)]
 
     def mixture(self, draw, name):
         """Family and data of a mixture in a draw."""
@@ -163,8 +171,24 @@ class Draws:
 
     def leave_one_out(self, draw):
         """Log density of the data of each item given all other items, shape (n,)."""
-        table = log_leave_one_out_table(draw.labels, joint_family(draw.families), joint_data(draw.data))
+        table = self.leave_one_out_table(draw)
         return log_sum_rows(table + self.log_join_others(draw))
+
+    def leave_one_out_table(self, draw):
+        """Log density of the observed data of each item in each cluster without it, and in a new one."""
+        observed = [self._with_gaps(*pair) for pair in zip(draw.data, self._gaps, strict=True)]
+        return log_leave_one_out_table(
+            draw.labels, joint_family(draw.families), joint_data(draw.data), joint_data(observed)
+        )
+
+    @staticmethod
+    def _with_gaps(data, gaps):
+        """Data of a draw without the missing entries that were drawn."""
+        if gaps is None:
+            return data
+        values = np.array(data.values)
+        values.reshape(gaps.values.shape)[gaps.places] = np.nan
+        return data._replace(values=values)
 
     # Data
 

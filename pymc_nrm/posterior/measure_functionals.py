@@ -17,6 +17,7 @@ from pymc_nrm.families.components import (
     write_component,
 )
 from pymc_nrm.families.conjugate import parameter_shapes
+from pymc_nrm.families.gaps import check_filled
 from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
@@ -92,6 +93,7 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
     layout, d = draws.layout, draws.n_features
     rows = as_rows(grid, d, "grid", layout.feature_names())
     with naming("grid"):
+        check_filled(type(draws.family), rows, "it")
         points = prepare_data(draws.family, rows)
     if isinstance(points, Centred):
         points = points._replace(values=np.array(rows, dtype="float64", order="C"), center=np.zeros(d))

@@ -54,7 +54,7 @@ class NewItems:
                 families, data = zip(*[draws.mixture(draw, name) for name in names], strict=True)
                 if not self.rows:
                     self.rows = self._read(families)
-                if not self.prepared or not all(layout.observed for layout in self._layouts):
+                if not self.prepared or any(map(draws.varies, names)):
                     for family, prepared, name in zip(families, data, names, strict=True):
                         own = self._covariates[name].at(family, self.rows)
                         self.prepared[name] = prepare_new_items(own, prepared, self.rows[name], self._titles[name])

@@ -9,12 +9,11 @@ from pymc_nrm.common.progress import tracked
 from pymc_nrm.models.dependents import other_uses
 from pymc_nrm.models.itemwise.item_table import ItemTable
 from pymc_nrm.models.itemwise.terms import terms_of
-from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.models.rvs import dims_of, is_mixture
 from pymc_nrm.models.values import Values, in_value_space
 from pymc_nrm.partitions.slots import MOST_TRIES
 from pymc_nrm.posterior.draws import Draws
-from pymc_nrm.posterior.tables import log_leave_one_out_table, log_sum_rows
+from pymc_nrm.posterior.tables import log_sum_rows
 from pymc_nrm.stats.draws import stacked
 
 __all__ = ["NewSlots", "SlotDraws"]
@@ -110,7 +109,7 @@ class SlotDraws(Draws):
         if self.indexed:
             table += self.log_densities(self.point(draw), self.indexed)
         if self.mixtures:
-            of_clusters = log_leave_one_out_table(draw.labels, joint_family(draw.families), joint_data(draw.data))
+            of_clusters = self.leave_one_out_table(draw)
             table += by_slot(of_clusters, _slots_in_use(draw), self.max_clusters)
         weights = log_slot_weights(self.log_join_others(draw), _slots_in_use(draw), self.max_clusters)
         return log_sum_rows(table + weights)

@@ -16,10 +16,13 @@ def log_predictive_table(labels, family, data, points, n_points):
     return table
 
 
-def log_leave_one_out_table(labels, family, data):
-    """Log predictive density of each item in each cluster without it, and in a new one, shape (n, n_clusters + 1)."""
+def log_leave_one_out_table(labels, family, data, points):
+    """Log predictive density of each item in each cluster without it, and in a new one, shape (n, n_clusters + 1).
+
+    ``points`` are the data of which these are densities: the data of the clusters, or the same with gaps.
+    """
     table = np.empty((len(labels), labels.max(initial=-1) + 2))
-    _fill_leave_one_out(labels, family, data, table)
+    _fill_leave_one_out(labels, family, data, points, table)
     return table
 
 
@@ -35,7 +38,7 @@ def _fill_predictive(labels, family, data, points, table):
 
 
 @kernel
-def _fill_leave_one_out(labels, family, data, table):
+def _fill_leave_one_out(labels, family, data, points, table):
     state = build_state(labels, family, data)
     n, n_clusters = labels.shape[0], state.size[0]
     statistics = np.empty(state.statistics.shape[1])
@@ -43,7 +46,7 @@ def _fill_leave_one_out(labels, family, data, table):
     for i in range(n):
         check_signals()
         for k in range(n_clusters + 1):
-            table[i, k] = log_predictive(family, state.cache[state.active[k]], data, i)
+            table[i, k] = log_predictive(family, state.cache[state.active[k]], points, i)
         own = labels[i]
         if state.counts[own] == 1:
             table[i, own] = table[i, n_clusters]
@@ -51,7 +54,7 @@ def _fill_leave_one_out(labels, family, data, table):
         copy_row(statistics, state.statistics[own])
         add_item(family, statistics, data, i, -1.0)
         refresh_cache(family, statistics, cache)
-        table[i, own] = log_predictive(family, cache, data, i)
+        table[i, own] = log_predictive(family, cache, points, i)
 
 
 def log_sum_rows(table):

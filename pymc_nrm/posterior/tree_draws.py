@@ -14,7 +14,7 @@ from pymc_nrm.partitions.nested_laws.forward import draw_further_nested, draw_fu
 from pymc_nrm.partitions.nested_laws.next_item import component_weights, places_of
 from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.estimate_nodes import probabilities_of_nodes
-from pymc_nrm.posterior.tables import log_leave_one_out_table, log_predictive_table
+from pymc_nrm.posterior.tables import log_predictive_table
 
 __all__ = ["TreeDraws", "WeightedTreeDraws", "without_item"]
 
@@ -87,7 +87,7 @@ class WeightedTreeDraws(TreeDraws):
         return draw_further_nested(rng, *draw.prior, draw.value, n_new)
 
     def leave_one_out(self, draw):
-        table = log_leave_one_out_table(draw.labels, joint_family(draw.families), joint_data(draw.data))
+        table = self.leave_one_out_table(draw)
         # Each row has its own weights.
         largest = table.max(axis=1)
         shift = np.where(np.isfinite(largest), largest, 0.0)

@@ -42,13 +42,14 @@ def gaussian_mixture(
     ----------
     X : array_like, DataFrame, DataArray or Chunks, shape (n, d), or (n,) for one feature
         Numbers in any units; NaN means missing.  The index and the columns of a DataFrame become the coordinates
-        ``item`` and ``x_feature``.  With :class:`~pymc_nrm.Chunks`, what follows looks at the sampled rows, and
-        repeated values stay as they are.
+        ``item`` and ``x_feature``.  Missing values are drawn with the clusters, as ``x_missing``, if covariances are
+        full, and otherwise left out of the likelihood.  With :class:`~pymc_nrm.Chunks`, what follows looks at the
+        sampled rows, repeated values stay as they are, and rows with missing values allow no full covariances.
     covariance : {None, "full", "diagonal"}
         ``"full"`` is :class:`~pymc_nrm.NormalWishart`, ``"diagonal"`` is :class:`~pymc_nrm.NormalGamma`.  None is full
-        if there are 2 to 30 features, more items than features, no missing values, and no column is a linear
-        combination of others; otherwise diagonal.  With d features, a full one has d (d + 1) / 2 hyperparameters for
-        NUTS to draw: for many features take ``n_components``.
+        if there are 2 to 30 features, more items than features, and no column is a linear combination of others;
+        otherwise diagonal.  With d features, a full one has d (d + 1) / 2 hyperparameters for NUTS to draw: for many
+        features take ``n_components``.
     n_components : int or "auto", optional
         Number k of principal directions in which clusters differ, not of clusters.  With columns divided by their
         standard deviations, scores along the k directions of largest variance are those of full Gaussian clusters;

@@ -58,9 +58,10 @@ def mixture_model(
     Parameters
     ----------
     df : DataFrame
-        One row for each item; NaN, None and ``pandas.NA`` mean missing.  The index becomes the coordinate ``item``, the
-        columns become the coordinates ``numeric_feature``, ``binary_feature`` and so on, and the levels that occur in a
-        categorical column the coordinate ``<column>_level``.
+        One row for each item; NaN, None and ``pandas.NA`` mean missing. Missing numbers are drawn with the clusters, as
+        ``numeric_missing``, if covariances are full; all other missing values are left out. The index becomes the
+        coordinate ``item``, the columns become the coordinates ``numeric_feature``, ``binary_feature`` and so on, and
+        the levels that occur in a categorical column the coordinate ``<column>_level``.
     kinds : mapping of {hashable : str}, optional
         The kind of some columns, or of all, by their names as they are: 2 and "2" are different names.
     covariance : {None, "full", "diagonal"}

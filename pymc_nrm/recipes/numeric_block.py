@@ -10,7 +10,7 @@ import pandas as pd
 
 from pymc_nrm.families import NormalGamma, NormalWishart
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
-from pymc_nrm.families.sample_covariance import check_full_rank, dependent_columns
+from pymc_nrm.families.sample_covariance import check_full_rank, check_two_values, dependent_columns
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.recipes.columns import name_of_column
 from pymc_nrm.recipes.principal_components import chosen_n_components
@@ -60,8 +60,11 @@ def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None):
     _warn_of_repeated_values(X, recorded, widths)
     if n_components is not None and n_components < columns.shape[1]:
         family = PrincipalNormalWishart.learned(name, X, n_components)
+    elif covariance == "full":
+        _tell_of_gaps(name, X, np.isnan(recorded.reshape(len(recorded), -1)))
+        family = NormalWishart.learned(name, X)
     else:
-        family = (NormalWishart if covariance == "full" else NormalGamma).learned(name, X)
+        family = NormalGamma.learned(name, X)
     dims = ("item",) if recorded.ndim == 1 else ("item", f"{name}_feature")
     return Mixture(name, z, family, observed=np.asarray(X, dtype="float64"), dims=dims)
 
@@ -69,6 +72,11 @@ def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None):
 def add_rows(name, z, rows, covariance):
     """Add rows in chunks to the model at hand, with learned hyperparameters; repeated values stay as they are."""
     sample = pd.DataFrame(rows.sampled_values, columns=rows.columns)
+    if covariance == "full":
+        _check_complete(sample, sample.to_numpy())
+    elif covariance is None and sample.size > len(sample) and sample.isna().to_numpy().any():
+        _warn_of_independence(_gaps(sample, sample.isna().to_numpy()))
+        covariance = "diagonal"
     covariance = _chosen_covariance(sample, sample.to_numpy(), covariance)
     _warn_of_repeated_values(sample, sample.to_numpy(), np.zeros(len(rows.columns)), "Spread such values")
     warn_of_redundant_columns(sample, sample.to_numpy(), in_chunks=True)
@@ -83,26 +91,27 @@ def _chosen_covariance(X, recorded, covariance):
         obstacle = _obstacle_to_covariances(X, recorded)
         covariance = "diagonal" if obstacle or recorded.size == len(recorded) else "full"
         if obstacle:
-            warnings.warn(
-                f"{obstacle}. As it is, numeric columns are independent within clusters, which cuts a correlated cloud "
-                "into many; covariance='diagonal' says that this is wanted",
-                skip_file_prefixes=_HERE,
-            )
-    elif covariance == "full":
-        _check_complete(X, recorded)
-        if recorded.ndim == 2 and np.isfinite(recorded).all():
-            check_full_rank(recorded)
+            _warn_of_independence(obstacle)
+    elif covariance == "full" and recorded.ndim == 2 and not np.isinf(recorded).any():
+        check_two_values(recorded)
+        check_full_rank(recorded)
     return covariance
+
+
+def _warn_of_independence(obstacle):
+    warnings.warn(
+        f"{obstacle}. As it is, numeric columns are independent within clusters, which cuts a correlated cloud "
+        "into many; covariance='diagonal' says that this is wanted",
+        skip_file_prefixes=_HERE,
+    )
 
 
 def _obstacle_to_covariances(X, values):
     """Why the data of several columns allow no full covariance, and what to do about it; None if they do."""
-    n, d = len(values), values[:1].size
-    missing = np.isnan(values.reshape(n, d))
+    d = values[:1].size
     if d == 1 or np.isinf(values).any():
         return None
-    if missing.any():
-        return _gaps(X, missing)
+    n = np.count_nonzero(~np.isnan(values).all(axis=1))
     if d > _MOST_FULL_FEATURES:
         return (
             f"There are {d} numeric columns, and full covariances are for at most {_MOST_FULL_FEATURES}. Take "
@@ -110,7 +119,7 @@ def _obstacle_to_covariances(X, values):
         )
     if n <= d:
         return f"There are {n} rows for {d} numeric columns, too few for covariances. Take fewer columns"
-    if (values.min(axis=0) == values.max(axis=0)).any():
+    if not (np.fmin.reduce(values) < np.fmax.reduce(values)).all():
         return None
     dependent = dependent_columns(values)
     if len(dependent):
@@ -118,24 +127,32 @@ def _obstacle_to_covariances(X, values):
     return None
 
 
+def _tell_of_gaps(name, X, missing):
+    if missing.any():
+        n_rows, columns = missing.any(axis=1).sum(), np.flatnonzero(missing.any(axis=0))
+        _log.info(
+            f"Missing values are drawn with the clusters, as {name}_missing: {missing.sum()} in "
+            f"{n_rows} of {len(missing)} rows, column{'s' * (len(columns) > 1)} {_names(X, columns)}. "
+            "covariance='diagonal' leaves them out of the likelihood, with columns independent within clusters"
+        )
+
+
 def _gaps(X, missing):
+    """Why rows in chunks with missing values get no covariances, and what to do about it."""
     n, gaps = len(missing), np.flatnonzero(missing.any(axis=0))
     rows, empty = missing.any(axis=1).sum(), missing.all(axis=1).sum()
     text = f"{rows} of {n} rows have no value in column{'s' * (len(gaps) > 1)} {_names(X, gaps)}"
     if empty and len(gaps) > 1:
         text += f", {empty} of them in no numeric column"
-    if rows == n:
-        return f"{text}. Leave out columns"
-    how = f".dropna(subset=[{_names(X, gaps, None)}])" if hasattr(X, "columns") else "X[~np.isnan(X).any(axis=1)]"
-    return f"{text}. Leave out these rows by {how}, or these columns"
+    return f"{text}. Leave out these rows, or these columns: rows in chunks with covariances must be complete"
 
 
 def _check_complete(X, values):
     gaps = np.flatnonzero(np.isnan(values.reshape(len(values), -1)).any(axis=0))
     if len(gaps):
         raise ValueError(
-            f"covariance='full' needs complete data; columns [{_names(X, gaps)}] have missing values. Leave out "
-            "these rows or columns, or take covariance='diagonal', which leaves missing values out of the likelihood"
+            f"covariance='full' needs complete rows in chunks; columns [{_names(X, gaps)}] have missing values. Leave "
+            "out these rows or columns, or take covariance='diagonal', which leaves them out of the likelihood"
         )
 
 
@@ -167,7 +184,7 @@ def _warn_of_repeated_values(X, recorded, widths, spread="jitter_ties=True sprea
         )
 
 
-def _names(X, places, most=_MOST_NAMES):
-    """The first few of some columns, or all of them, as a user would write them."""
-    shown = ", ".join(repr(name_of_column(X, k)) for k in places[:most])
-    return shown + (f" and {len(places) - most} more" if most and len(places) > most else "")
+def _names(X, places):
+    """The first few of some columns, as a user would write them."""
+    shown = ", ".join(repr(name_of_column(X, k)) for k in places[:_MOST_NAMES])
+    return shown + (f" and {len(places) - _MOST_NAMES} more" if len(places) > _MOST_NAMES else "")

@@ -22,6 +22,7 @@ from pymc.blocking import DictToArrayBijection
 from pymc_nrm.common.processors import usable_cores
 from pymc_nrm.common.pymc_internals import resolve_backend_compile_kwargs
 from pymc_nrm.kernels.compilation import with_work_beside_compilation
+from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.run.slot_steps import continuous_without_step, given_steps
 
 __all__ = ["with_gradient_beside"]
@@ -42,7 +43,7 @@ def with_gradient_beside(model, kwargs):
 
 def _chooses_nuts(model, steps):
     """Whether all continuous variables, and there are some, are left to NUTS."""
-    variables = model.continuous_value_vars
+    variables = continuous_values(model)
     return bool(variables) and len(continuous_without_step(model, steps)) == len(variables)
 
 
@@ -89,7 +90,7 @@ def compile_gradient(path):
         model, options = pickle.load(file)
     point = model.initial_point()
     with model:
-        step = pm.NUTS(model.continuous_value_vars, initial_point=point, compile_kwargs=options)
+        step = pm.NUTS(continuous_values(model), initial_point=point, compile_kwargs=options)
     function = step._logp_dlogp_func
     function.set_extra_values({name: point[name] for name in function._extra_vars_shared})
     function(DictToArrayBijection.map({variable.name: point[variable.name] for variable in step.vars}))

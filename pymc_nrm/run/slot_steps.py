@@ -1,6 +1,7 @@
 """The step for continuous variables of models whose labels index parameters."""
 
 from pymc_nrm.common.pymc_internals import accept_in_nuts, flatten_steps, resolve_backend_compile_kwargs
+from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import partitions_of
 from pymc_nrm.steps import SlotNUTS
 
@@ -12,9 +13,9 @@ def given_steps(kwargs):
 
 
 def continuous_without_step(model, steps):
-    """The continuous value variables of a model that none of the steps samples."""
+    """The continuous value variables of a model, but for missing entries, that none of the steps samples."""
     taken = {variable for step in steps for method in flatten_steps(step) for variable in method.vars}
-    return [variable for variable in model.continuous_value_vars if variable not in taken]
+    return [variable for variable in continuous_values(model) if variable not in taken]
 
 
 def with_slot_nuts(model, kwargs):

@@ -1,7 +1,8 @@
-"""Steps that sample partitions."""
+"""Steps that sample partitions, and missing entries of their data."""
 
 from pymc_nrm.steps.chunked_sampler import ChunkedSampler
 from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
+from pymc_nrm.steps.missing_gibbs import MissingGibbs
 from pymc_nrm.steps.nested.nested_gibbs import NestedGibbs
 from pymc_nrm.steps.slice_sampler import SliceSampler
 from pymc_nrm.steps.slots.gibbs import SlotGibbs
@@ -12,6 +13,7 @@ from pymc_nrm.steps.tree_guided import Move, TreeGuided
 __all__ = [
     "ChunkedSampler",
     "MarginalGibbs",
+    "MissingGibbs",
     "Move",
     "NestedGibbs",
     "SliceSampler",

@@ -5,8 +5,11 @@ import math
 import numpy as np
 import pymc as pm
 from pymc.step_methods import CompoundStep
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.traversal import graph_inputs
 from scipy.special import logit
 
+import pymc_nrm as nrm
 from pymc_nrm.stats.convergence import sampling_diagnostic
 
 # Number of stored draws per chain; the truth has one of KEPT + 1 ranks among them.
@@ -24,7 +27,7 @@ class Calibration:
     Parameters
     ----------
     model : pymc.Model
-        With data ``X``, hyperparameters ``HYPERPARAMETERS``, partition ``z`` and mixture ``x``.
+        With shared data, hyperparameters ``HYPERPARAMETERS``, partition ``z`` and mixture ``x``.
     """
 
     def __init__(self, model):
@@ -33,6 +36,10 @@ class Calibration:
         with model:
             self.nuts = pm.NUTS([model[name] for name in HYPERPARAMETERS], initial_point=self.start)
         self.log_joint = model.compile_logp()
+        graph = graph_inputs([model.rvs_to_values[model["x"]]])
+        [self.data] = [variable for variable in graph if isinstance(variable, SharedVariable)]
+        # Indices of missing entries, of most models none.
+        self.gaps = np.nonzero(np.isnan(self.data.get_value()))
 
     def statistics(self, point):
         """Values of ``STATISTICS`` at a point: those of hyperparameters on the line, whose ranks are the same."""
@@ -51,7 +58,11 @@ class Calibration:
         for k in range(count):
             alpha, sigma, scale = (values[name][k] for name in HYPERPARAMETERS)
             line = {"alpha_log__": np.log(alpha), "sigma_logodds__": logit(sigma), "scale_log__": np.log(scale)}
-            yield {**line, "z": values["z"][k]}, data[k]
+            truth, X = {**line, "z": values["z"][k]}, data[k]
+            if len(self.gaps[0]):
+                truth["x_missing"], X = X[self.gaps], X.copy()
+                X[self.gaps] = np.nan
+            yield truth, X
 
     def chain(self, step, rng, draws):
         """Statistics of the draws of a chain after tuning, shape (draws, n_statistics)."""
@@ -85,12 +96,13 @@ class Calibration:
         """
         rng = np.random.default_rng(seed)
         with self.model:
-            step = CompoundStep([partition_step([self.model["z"]]), self.nuts])
+            missing = [nrm.MissingGibbs()] if len(self.gaps[0]) else []
+            step = CompoundStep([partition_step([self.model["z"]]), *missing, self.nuts])
         truths = list(self.truths(PILOTS + replications, seed))
         thin = self._thinning(step, rng, truths[:PILOTS]) if thin is None else thin
         ranks = np.empty((replications, len(STATISTICS)), dtype=int)
         for k, (truth, X) in enumerate(truths[PILOTS:]):
-            self.model.set_data("X", X)
+            self.data.set_value(X)
             kept = self.chain(step, rng, KEPT * thin)[thin - 1 :: thin]
             true = np.array(self.statistics(truth))
             # Rounding must not break ties of the log joint or the entropy.
@@ -102,7 +114,7 @@ class Calibration:
     def _thinning(self, step, rng, truths, draws=400):
         shares = []
         for _, X in truths:
-            self.model.set_data("X", X)
+            self.data.set_value(X)
             rows = self.chain(step, rng, draws)
             varying = rows[None, :, rows.std(axis=0) > 0.0]
             shares.append(sampling_diagnostic("ess", varying, method="mean").min() / draws)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pymc as pm
+import pytensor
 
 import pymc_nrm as nrm
 
@@ -9,10 +10,20 @@ N_ITEMS = 12
 
 COVARIATES = np.column_stack([np.ones(N_ITEMS), np.linspace(-1.0, 2.0, N_ITEMS)])
 
+# Missing entries: a third of all at random, and one item without values.
+GAPS = np.random.default_rng(1).random((N_ITEMS, 2)) < 1 / 3
+GAPS[5] = True
+
+
+def wishart(s):
+    return nrm.NormalWishart(mu=[0.0, 1.0], kappa=0.3, Psi=s * np.eye(2), nu=5.0)
+
+
 # Family given its random hyperparameter, number of features (None for a vector), and whether the data are counts.
 FAMILIES = {
     "NormalGamma": (lambda s: nrm.NormalGamma(mu=[0.0, 1.0], kappa=0.3, alpha=2.5, beta=s), 2, False),
-    "NormalWishart": (lambda s: nrm.NormalWishart(mu=[0.0, 1.0], kappa=0.3, Psi=s * np.eye(2), nu=5.0), 2, False),
+    "NormalWishart": (wishart, 2, False),
+    "NormalWishart with gaps": (wishart, 2, False),
     "NormalRegression": (lambda s: nrm.NormalRegression(COVARIATES, [0.0, 1.0], 0.3 * np.eye(2), 2.5, s), None, False),
     "PoissonGamma": (lambda s: nrm.PoissonGamma([1.0, 2.0], s), 2, True),
     "BernoulliBeta": (lambda s: nrm.BernoulliBeta(s, [0.5, 0.8, 1.0, 0.6]), 4, True),
@@ -27,8 +38,10 @@ def make_model(kind):
     start = np.zeros((N_ITEMS, d) if d else N_ITEMS, dtype="int64" if counts else "float64")
     if kind == "MultinomialDirichlet":
         start[:, 0] = 5
+    if kind.endswith("with gaps"):
+        start[GAPS] = np.nan
     with pm.Model() as model:
-        X = pm.Data("X", start)
+        X = pytensor.shared(start, name="X")
         alpha, sigma = pm.Gamma("alpha", 2, 1), pm.Beta("sigma", 1, 3)
         z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(alpha, sigma), n=N_ITEMS)
         scale = pm.Gamma("scale", 4, 2)

@@ -85,12 +85,13 @@ def test_it_is_the_model_that_one_would_write():
     assert model.coords["sex_level"] == model.coords["level"] == ("f", "m")
 
 
-def test_gaps_make_numeric_columns_independent():
+def test_numeric_columns_with_gaps_keep_covariances():
     assert type(family_of(nrm.mixture_model(table(b=LENGTH**2))["numeric"])) is nrm.NormalWishart
     gaps = np.where(np.arange(N) == 3, np.nan, LENGTH**2)
-    assert type(family_of(nrm.mixture_model(table(b=gaps))["numeric"])) is nrm.NormalGamma
-    with pytest.raises(ValueError, match=r"columns \['b'\] have missing values"):
-        nrm.mixture_model(table(b=gaps), covariance="full")
+    for covariance, family in ((None, nrm.NormalWishart), ("full", nrm.NormalWishart), ("diagonal", nrm.NormalGamma)):
+        model = nrm.mixture_model(table(b=gaps), covariance=covariance)
+        assert type(family_of(model["numeric"])) is family
+        assert ("numeric_missing" in model.named_vars) == (family is nrm.NormalWishart)
 
 
 WRONG = {

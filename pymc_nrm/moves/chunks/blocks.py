@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import Centred, prepare_data
+from pymc_nrm.families.gaps import check_filled
 from pymc_nrm.families.product import product_data
 from pymc_nrm.kernels.generic import kernel
 
@@ -40,6 +41,7 @@ class Preparation(NamedTuple):
     def __call__(self, values):
         """Rows (m, d) as kernels read them."""
         values = values if self.places is None else np.ascontiguousarray(values[:, self.places])
+        check_filled(type(self.family), values, "rows in chunks")
         if self.center is None:
             return prepare_data(self.family, values)
         return Centred(values - self.center, self.center, self.grid)

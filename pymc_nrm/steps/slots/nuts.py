@@ -14,6 +14,7 @@ from pytensor.graph.traversal import graph_inputs
 from pymc_nrm.common.pymc_internals import BaseHMCState, ValueGradFunction, dataclass_state
 from pymc_nrm.models.itemwise.empty_slots import EmptySlots
 from pymc_nrm.models.itemwise.local_variables import local_variables
+from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import checked_model, kind_of, partitions_of
 from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.steps.slots.metric import SlotMetric
@@ -71,7 +72,7 @@ class SlotNUTS(pm.NUTS):
                 raise ValueError(f"SlotNUTS has a metric of its own and does not take {option}; got {kwargs[option]!r}")
         point = kwargs.pop("initial_point", None) or model.initial_point()
         compile_kwargs = kwargs.pop("compile_kwargs", None)
-        values = model.continuous_value_vars if vars is None else get_value_vars_from_user_vars(vars, model)
+        values = continuous_values(model) if vars is None else get_value_vars_from_user_vars(vars, model)
         # Clusters of one item have hardly more than their prior, which is wider than what the metric expects.
         kwargs.setdefault("target_accept", 0.9)
         partitions = list(partitions_of(model, Slots))

@@ -1,0 +1,121 @@
+"""Items with missing entries in the normal-Wishart family: the density of the observed entries, draws of the others.
+
+With the cache of a cluster, ``W' W = inverse(Psi_n)``.  Let delta be the difference of the missing entries from their
+means, ``W_m`` the columns of W that belong to them, and y the product of all other columns with those of the observed
+entries.  If ``W_m = Q R`` with orthonormal columns of Q,
+
+    ``|W (x - m_n)|^2 = |y|^2 - |Q'y|^2 + |R delta + Q'y|^2``.
+
+The first two terms are the distance of the observed entries, and ``|Psi_oo| = |R|^2 / |W|^2``.
+"""
+
+import math
+
+import numpy as np
+
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.special import log_rising_factorial
+
+
+@kernel
+def factor_gaps(cache, x, work):
+    """Write R, Q'y and Q' into the workspace; return the distance of the observed entries and the number of the others.
+
+    Rows 0 .. d - 1 of the workspace get R, row d gets Q'y, and the rows behind it Q' and memory.
+    """
+    d = x.shape[0]
+    y = work[2 * d + 1]
+    start = 3 + d
+    for i in range(d):
+        y[i] = 0.0
+        for j in range(i + 1):
+            if not math.isnan(x[j]):
+                y[i] += cache[start + j] * (x[j] - cache[3 + j])
+        start += i + 1
+    n_missing = 0
+    for j in range(d):
+        if not math.isnan(x[j]):
+            continue
+        # Modified Gram-Schmidt, with y as the last column.
+        column = work[d + 1 + n_missing]
+        start = 3 + d
+        for i in range(d):
+            column[i] = cache[start + j] if i >= j else 0.0
+            start += i + 1
+        for k in range(n_missing):
+            work[k, n_missing] = remove_component(work[d + 1 + k], column)
+        norm = math.sqrt(squared_length(column))
+        work[n_missing, n_missing] = norm
+        for i in range(d):
+            column[i] /= norm
+        work[d, n_missing] = remove_component(column, y)
+        n_missing += 1
+    return squared_length(y), n_missing
+
+
+@kernel
+def squared_length(vector):
+    """Sum of the squares of a vector."""
+    total = 0.0
+    for i in range(vector.shape[0]):
+        total += vector[i] * vector[i]
+    return total
+
+
+@kernel
+def remove_component(direction, vector):
+    """Make a vector orthogonal to a unit vector, in place; return the component that it had along it."""
+    component = 0.0
+    for i in range(vector.shape[0]):
+        component += direction[i] * vector[i]
+    for i in range(vector.shape[0]):
+        vector[i] -= component * direction[i]
+    return component
+
+
+@kernel
+def log_predictive_of_observed(cache, x):
+    """Log density of the entries of an item that are not NaN, a Student t; 0 if there are none."""
+    d = x.shape[0]
+    work = np.empty((2 * d + 2, d))
+    distance, n_missing = factor_gaps(cache, x, work)
+    n_observed = d - n_missing
+    if n_observed == 0:
+        return 0.0
+    half, ratio = cache[1] - 0.5 * n_missing, cache[2]
+    total = log_rising_factorial(half - 0.5 * n_observed, 0.5 * n_observed)
+    total += 0.5 * n_observed * math.log(ratio / math.pi)
+    start = 3 + d
+    for i in range(d):
+        total += math.log(cache[start + i])
+        start += i + 1
+    for k in range(n_missing):
+        total -= math.log(work[k, k])
+    return total - half * math.log(1.0 + ratio * distance)
+
+
+@kernel
+def draw_missing_entries(cache, x, rng):
+    """Draw the entries of an item that are NaN given the others, in place.
+
+    Given the distance D of the n_o observed entries, ``R delta + Q'y`` is ``sqrt((1 / ratio + D) / chi2)`` times
+    standard normals, where chi2 has ``nu_n - d + 1 + n_o`` degrees of freedom.
+    """
+    d = x.shape[0]
+    work = np.empty((2 * d + 2, d))
+    distance, n_missing = factor_gaps(cache, x, work)
+    if n_missing == 0:
+        return
+    half, ratio = cache[1] - 0.5 * n_missing, cache[2]
+    width = math.sqrt((1.0 / ratio + distance) / (2.0 * rng.standard_gamma(half)))
+    delta = work[d]
+    for k in range(n_missing):
+        delta[k] = width * rng.standard_normal() - delta[k]
+    k = n_missing
+    for j in range(d - 1, -1, -1):
+        if math.isnan(x[j]):
+            k -= 1
+            for other in range(k + 1, n_missing):
+                delta[k] -= work[k, other] * delta[other]
+            delta[k] /= work[k, k]
+            x[j] = cache[3 + j] + delta[k]

@@ -1,0 +1,107 @@
+"""The missing entries of an observed mixture: a free variable, which the value of the mixture holds at their places."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.graph.basic import Constant
+from pytensor.tensor.subtensor import AdvancedIncSubtensor
+
+from pymc_nrm.common.pymc_internals import logprob, support_point
+from pymc_nrm.models.constants import constant_value
+
+__all__ = ["Gaps", "MissingEntriesRV", "add_missing_entries", "check_gaps", "continuous_values", "gaps_of"]
+
+
+class MissingEntriesRV(pm.SymbolicRandomVariable):
+    """Entries of a mixture at given places; the log-probability of the mixture is that of all of its entries."""
+
+    _print_name = ("Missing", "\\operatorname{Missing}")
+
+
+def add_missing_entries(model, mixture, values):
+    """Add the entries that are NaN in the data of a mixture to the model, and to the value of the mixture.
+
+    Forward draws take them from the mixture, so that both have one joint law.  Shapes: ``values`` (n, d) or (n,).
+    """
+    places = np.nonzero(np.isnan(values))
+    known = ~np.isnan(values)
+    totals = np.where(known, values, 0.0).sum(axis=0)
+    start = np.broadcast_to(totals / np.maximum(known.sum(axis=0), 1), values.shape)[places]
+    inputs = [mixture.type(), pt.vector(), *[pt.lvector() for _ in places]]
+    op = MissingEntriesRV(inputs, [inputs[0][tuple(inputs[2:])]], ndim_supp=1, on_unused_input="ignore")
+    dim = f"{mixture.name}_missing_entry"
+    model.add_coord(dim, _names_of_entries(model, mixture, places))
+    entries = model.register_rv(op(mixture, start, *places), f"{mixture.name}_missing", dims=(dim,))
+    observed = model.rvs_to_values.pop(mixture)
+    del model.values_to_rvs[observed]
+    value = pt.set_subtensor(observed[places], model.rvs_to_values[entries])
+    model.create_value_var(mixture, value_var=value, transform=None, default_transform=None)
+    return entries
+
+
+def _names_of_entries(model, mixture, places):
+    """Item and feature of each entry, by their coordinates if they have any."""
+    dims = model.named_vars_to_dims.get(mixture.name) or (None,) * len(places)
+    known = [model.coords.get(dim) for dim in dims]
+    columns = [
+        place if names is None else [names[i] for i in place] for names, place in zip(known, places, strict=True)
+    ]
+    return [", ".join(map(str, names)) for names in zip(*columns, strict=True)]
+
+
+class Gaps(NamedTuple):
+    """Data with NaN, the symbolic vector of its missing entries, and their places, an index for each axis."""
+
+    values: Any
+    entries: Any
+    places: Any
+    # Whether the data are constant.
+    are_fixed: bool
+
+
+def gaps_of(value):
+    """The gaps in the value of a mixture, or None if it has none that are drawn."""
+    if value is None or value.owner is None or not isinstance(value.owner.op, AdvancedIncSubtensor):
+        return None
+    observed, entries, *places = value.owner.inputs
+    if not all(isinstance(one, Constant) for one in places):
+        return None
+    return Gaps(constant_value(observed), entries, tuple(one.data for one in places), isinstance(observed, Constant))
+
+
+def check_gaps(mixture, value):
+    """Check that new data of a mixture have gaps where they were when it was made."""
+    gaps = gaps_of(value)
+    if gaps is None:
+        return
+    expected = np.zeros(gaps.values.shape, dtype=bool)
+    if all(place.max() < length for place, length in zip(gaps.places, expected.shape, strict=True)):
+        expected[gaps.places] = True
+    differs = np.isnan(gaps.values) != expected
+    if differs.any():
+        place = np.argwhere(differs)[0].tolist()
+        raise ValueError(
+            f"data of Mixture {mixture!r} must have NaN where they had it when the model was made, since missing "
+            f"values are variables of the model; they differ at {place}. Make the model again"
+        )
+
+
+def continuous_values(model):
+    """The continuous value variables of a model that a gradient moves: all but missing entries."""
+    return [
+        value
+        for value in model.continuous_value_vars
+        if not isinstance(model.values_to_rvs[value].owner.op, MissingEntriesRV)
+    ]
+
+
+@logprob.register(MissingEntriesRV)
+def _missing_entries_logp(op, values, *inputs, **kwargs):
+    return pt.zeros(())
+
+
+@support_point.register(MissingEntriesRV)
+def _missing_entries_support_point(op, rv, mixture, start, *places):
+    return start

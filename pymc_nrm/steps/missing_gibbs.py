@@ -1,0 +1,168 @@
+"""The step for the missing entries of a mixture."""
+
+from functools import partial
+
+import numpy as np
+from pymc.exceptions import SamplingError
+from pymc.step_methods import BlockedStep
+from pymc.util import get_random_generator
+from pytensor.graph.basic import Variable
+
+from pymc_nrm.common.checks import random_generator
+from pymc_nrm.common.progress import elapsed
+from pymc_nrm.common.pymc_internals import Competence, StepMethodState
+from pymc_nrm.kernels.compilation import announced_compilation
+from pymc_nrm.kernels.generic import precompile
+from pymc_nrm.measures.base import Weights
+from pymc_nrm.models.dependents import depends_on, mixtures_of
+from pymc_nrm.models.missing_entries import MissingEntriesRV, check_gaps, gaps_of
+from pymc_nrm.models.parts import PartitionParts, joint_data, joint_family
+from pymc_nrm.models.rvs import checked_model, family_of, kind_of, partition_of
+from pymc_nrm.models.start import is_default_start
+from pymc_nrm.models.values import Values
+from pymc_nrm.moves.missing_entries import ItemsWithGaps, missing_entries_sweep
+from pymc_nrm.moves.weights import draw_weights
+from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.partitions.flat import Ordered
+from pymc_nrm.partitions.labels import canonical_labels
+
+
+class MissingGibbs(BlockedStep):
+    """Gibbs sampling of the missing entries of a mixture: the default step for them.
+
+    A draw visits every item with gaps, in random order.  It draws the label of the item given its observed entries,
+    with the missing ones integrated out, and then these given the observed ones and the cluster: both from their exact
+    conditionals given all other items, a Student t law for ``NormalWishart``.  An item without any values thus comes
+    from the prior of its cluster.  Labels are left to the step of the partition where they are known or shared, index
+    parameters, or belong to a nested partition; those of items with many gaps then move more slowly.
+
+    Parameters
+    ----------
+    vars : list of variables
+        The variable ``{name}_missing`` of a :class:`~pymc_nrm.Mixture`; by default all of them.
+    **kwargs
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+
+    Raises
+    ------
+    TypeError
+        If ``vars`` are not missing entries of mixtures.
+    ValueError
+        If anything else in the model depends on the data with gaps, for example as covariates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> X = np.array([[0.0, 1.0], [0.5, np.nan], [8.0, 9.0], [9.0, 8.0]])
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+    ...     x = nrm.Mixture("x", z, nrm.NormalWishart(mu=[4, 4], kappa=0.1, Psi=np.eye(2), nu=8), observed=X)
+    ...     step = nrm.MissingGibbs(model["x_missing"])
+    """
+
+    name = "missing_gibbs"
+    default_blocked = False
+    stats_dtypes_shapes = {"n_moved_with_gaps": (np.int64, [])}
+    _state_class = StepMethodState
+
+    def __new__(cls, *args, **kwargs):
+        kwargs["model"] = model = checked_model(kwargs.get("model"))
+        vars = args[0] if args else kwargs.pop("vars", None)
+        random_generator(kwargs.get("rng"), "rng")
+        return super().__new__(cls, _value_variables(vars, model), *args[1:], **kwargs)
+
+    def __init__(self, vars=None, *, model=None, rng=None, initial_point=None, compile_kwargs=None, blocked=False):
+        model = checked_model(model)
+        self.vars = _value_variables(vars, model)
+        if len(self.vars) != 1:
+            raise ValueError(f"vars must be one variable for a step that is blocked; got {len(self.vars)} variables")
+        self.rng = get_random_generator(random_generator(rng, "rng"))
+        entries = model.values_to_rvs[self.vars[0]]
+        mixture = entries.owner.inputs[0]
+        _check_uses(model, mixture, entries)
+        partition = partition_of(mixture)
+        self._kind, self._names = kind_of(partition), (partition.name, mixture.name, entries.name)
+        self._draws_labels = type(self._kind) is Ordered and partition in model.free_RVs
+        mixtures = mixtures_of(model, partition) if self._draws_labels else [mixture]
+        self._place, self._value = mixtures.index(mixture), model.rvs_to_values[mixture]
+        self._read_gaps()
+        with announced_compilation(type(self).__name__, [type(family_of(one)) for one in mixtures], elapsed):
+            evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
+            self._labels, self._parts = evaluate([partition]), PartitionParts(partition, mixtures, evaluate)
+            arguments, _ = self._arguments(model.initial_point() if initial_point is None else initial_point)
+            precompile(missing_entries_sweep, *arguments)
+
+    def _read_gaps(self):
+        """Items with gaps, and where the columns of each begin among those of all."""
+        self._rows, *columns = gaps_of(self._value).places
+        self._columns = columns[0] if columns else np.zeros_like(self._rows)
+        self._items, starts = np.unique(self._rows, return_index=True)
+        self._starts = np.append(starts, len(self._rows))
+
+    def _arguments(self, point):
+        """Arguments of the kernel at a point, and the centre of the data of the mixture."""
+        name = self._names[0]
+        value = self._kind.of_items(self._kind.read({name: self._labels(point)[0]}))
+        labels = canonical_labels(self._kind.cluster_labels(value))
+        measure, families, data = self._parts.prepared(point)
+        family, rows, own, n = joint_family(families), joint_data(data), data[self._place], len(labels)
+        table = Weights(np.zeros(n + 1), np.zeros(n + 1))
+        # A default start is left to the step of the partition, which replaces it.
+        draws_labels = self._draws_labels and not is_default_start(point[name])
+        if draws_labels:
+            table, _, _ = draw_weights(self.rng, measure, n, int(labels.max()) + 1)
+        order = self.rng.permutation(len(self._items))
+        lengths = np.diff(self._starts)[order]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        columns = np.concatenate([self._columns[self._starts[k] : self._starts[k + 1]] for k in order])
+        gaps = ItemsWithGaps(self._items[order], starts, columns, own.values, draws_labels)
+        center = getattr(own, "center", np.zeros(own.values.shape[1]))
+        return (self.rng, build_state(labels, family, rows), table, family, rows, gaps), center
+
+    def setup_chain(self, rng, tune, draws):
+        super().setup_chain(rng, tune, draws)
+        check_gaps(self._names[1], self._value)
+        self._labels.refresh()
+        self._parts.refresh()
+
+    def step(self, point):
+        arguments, center = self._arguments(point)
+        state, n_moved = missing_entries_sweep(*arguments)
+        gaps, name = arguments[-1], self._names[2]
+        drawn = gaps.values[self._rows, self._columns] + center[self._columns]
+        if not np.isfinite(drawn).all():
+            raise SamplingError(f"{name} cannot be drawn: at these hyperparameters the law of an entry is not finite")
+        point = {**point, name: drawn}
+        if gaps.draws_labels:
+            point = self._kind.write(point, state)
+        return point, [{"n_moved_with_gaps": n_moved}]
+
+    @classmethod
+    def competence(cls, var, has_grad):
+        has_entries = var.owner is not None and isinstance(var.owner.op, MissingEntriesRV)
+        return Competence.IDEAL if has_entries else Competence.INCOMPATIBLE
+
+
+def _value_variables(vars, model):
+    """The value variables of missing entries that a user asks for, by default all."""
+    own = [rv for rv in model.free_RVs if isinstance(rv.owner.op, MissingEntriesRV)]
+    given = own if vars is None else list(vars) if isinstance(vars, list | tuple) else [vars]
+    found = [model.values_to_rvs.get(one, one) if isinstance(one, Variable) else one for one in given]
+    if not found or not all(any(one is rv for rv in own) for one in found):
+        raise TypeError(
+            f"vars must be variables of missing entries, of which the model has {[rv.name for rv in own]}; got {vars!r}"
+        )
+    return [model.rvs_to_values[rv] for rv in found]
+
+
+def _check_uses(model, mixture, entries):
+    """Refuse data with gaps on which more than their own likelihood depends."""
+    for variable in (*model.basic_RVs, *model.potentials):
+        parents = [variable] if variable in model.potentials else variable.owner.inputs
+        if variable is not entries and any(depends_on(parents, one, model) for one in (mixture, entries)):
+            raise ValueError(
+                f"vars must be missing entries that nothing else depends on; {variable.name!r} depends on "
+                f"{mixture.name!r}. Leave out items with gaps, or take NormalGamma for {mixture.name!r}"
+            )
