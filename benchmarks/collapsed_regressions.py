@@ -1,0 +1,116 @@
+"""A mixture of three regressions: coefficients integrated out, against coefficients as parameters of slots."""
+
+import time
+import warnings
+
+import numpy as np
+import pymc as pm
+from common.chains import first_draw, run_chain
+from common.functionals import convergence, uncertain_pairs
+from common.part import Part, columns, where
+from pymc.step_methods import CompoundStep
+
+import pymc_nrm as nrm
+from pymc_nrm.partitions.labels import canonical_labels
+
+INTEGRATED, SLOTS = "NormalRegression", "slots"
+ALPHA, N_SLOTS, N_CHAINS, TUNE = 1.0, 20, 2, 300
+PRECISION, SHAPE, SCALE = 0.1, 2.5, 0.4
+
+
+def data(n, seed=1):
+    """Covariates and responses of three lines that cross."""
+    rng = np.random.default_rng(seed)
+    group, x = rng.choice(3, n, p=[0.5, 0.3, 0.2]), rng.uniform(-2, 2, n)
+    intercept, slope, scale = np.array([[0, 2, -1], [1, -1, 0.5], [0.4, 0.4, 0.8]])[:, group]
+    return x, intercept + slope * x + scale * rng.normal(size=n)
+
+
+def integrated_model(x, y):
+    """The mixture with parameters integrated out, and its step."""
+    design = np.column_stack([np.ones(len(x)), x])
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(ALPHA), n=len(x))
+        family = nrm.NormalRegression(design, 0.0, PRECISION * np.eye(2), SHAPE, SCALE)
+        nrm.Mixture("y", z, family, observed=y)
+        return model, nrm.TreeGuided([z])
+
+
+def slot_model(x, y):
+    """The same priors, with parameters of slots, and the steps that ``nrm.sample`` chooses."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(ALPHA), n=len(x), max_clusters=N_SLOTS)
+        variance = pm.InverseGamma("variance", SHAPE, SCALE, shape=N_SLOTS)
+        intercept, slope = (pm.Normal(name, 0, PRECISION**-0.5, shape=N_SLOTS) for name in ("intercept", "slope"))
+        width = pm.math.sqrt(variance)
+        pm.Normal("y", (width * intercept)[z] + (width * slope)[z] * x, width[z], observed=y)
+        return model, CompoundStep([nrm.SlotNUTS(), nrm.SlotGibbs([z])])
+
+
+MODELS = {INTEGRATED: integrated_model, SLOTS: slot_model}
+
+
+def measure(quick, note):
+    warnings.filterwarnings("ignore", category=UserWarning)
+    x, y = data(200 if quick else 1000)
+    rows, pairs = [], None
+    for method, seconds in {INTEGRATED: 3.0 if quick else 10.0, SLOTS: 5.0 if quick else 30.0}.items():
+        start = time.process_time()
+        model, step = MODELS[method](x, y)
+        point, state = model.initial_point(), step.sampling_state
+        first_draw(step, point)
+        compilation = time.process_time() - start
+        chains = [
+            run_chain(step, state, point, np.random.default_rng(seed), tune=TUNE, seconds=seconds)
+            for seed in range(N_CHAINS)
+        ]
+        labels = [np.array([canonical_labels(one["z"]) for one in chain.points]) for chain in chains]
+        if pairs is None:
+            # Of a probability between 0.2 and 0.8 in the first run.
+            pairs = uncertain_pairs(labels[0], 1, np.random.default_rng(1))
+        values = [np.column_stack([z.max(axis=1), z[:, pairs[0, 0]] == z[:, pairs[0, 1]]]) for z in labels]
+        rows.append({"method": method, "n": len(x), "compilation": compilation} | rates(values, chains))
+        print(rows[-1], flush=True)
+    return rows
+
+
+def rates(values, chains):
+    """Means, effective samples per CPU second and R-hat of the number of clusters and of the pair."""
+    found = convergence([one.astype(float) for one in values])
+    shortest = min(len(chain.points) for chain in chains)
+    seconds = sum(chain.seconds[-1] * shortest / len(chain.points) for chain in chains)
+    row = {"milliseconds": float(1e3 * seconds / (shortest * len(chains)))}
+    for j, (name, shift) in enumerate({"clusters": 1.0, "pair": 0.0}.items()):
+        row |= {name: float(found["mean"][j] + shift), f"error_{name}": float(found["mcse"][j])}
+        row |= {f"rate_{name}": float(found["ess"][j] / seconds), f"r_hat_{name}": float(found["r_hat"][j])}
+    return row
+
+
+def table(rows):
+    text = (
+        f"Mixture of three regressions, n = {rows[0]['n'] if rows else 0}, DP({ALPHA:g}), the same conjugate priors: "
+        f"coefficients and variances integrated out (`NormalRegression`), or parameters of {N_SLOTS} slots "
+        f"(`SlotNUTS` and `SlotGibbs`).  {N_CHAINS} chains after {TUNE} draws of tuning.  Mean with its Monte Carlo "
+        "error, effective samples per CPU second, and R-hat, of the number of clusters and of whether an uncertain "
+        "pair of items shares one.\n\n"
+    )
+    shown = {"Method": "method", "ms/draw": "milliseconds"}
+    for name, title in {"clusters": "clusters", "pair": "pair"}.items():
+        shown[title] = lambda row, name=name: f"{row[name]:.3f} ± {row[f'error_{name}']:.3f}"
+        shown[f"{title}, per CPU s"] = f"rate_{name}"
+        shown[f"{title}, R-hat"] = lambda row, name=name: f"{row[f'r_hat_{name}']:.3f}"
+    return text + columns(rows, shown)
+
+
+def headline(rows):
+    """Claims: the gain in each functional."""
+    ours, slots = where(rows, method=INTEGRATED), where(rows, method=SLOTS)
+    claims = []
+    for name, title in {"clusters": "number of clusters", "pair": "a pair"}.items() if ours and slots else ():
+        gain = ours[0][f"rate_{name}"] / slots[0][f"rate_{name}"]
+        claim = f"Mixture of regressions, {title}: effective samples per CPU second over parameters of slots"
+        claims.append((claim, f"{gain:.3g} times", "at least 20 times", gain >= 20.0))
+    return claims
+
+
+PART = Part("collapsed_regressions", measure, table, headline=headline)
