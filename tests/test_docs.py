@@ -37,6 +37,14 @@ def test_functions_of_families_that_the_page_on_adding_one_names_exist():
         assert any(hasattr(room, name) for room in rooms), name
 
 
+@pytest.mark.parametrize("folder", [".", "explanation", "how-to", "tutorial"])
+def test_code_fits_into_its_column(folder):
+    text = "".join(page.read_text() for page in (DOCS / folder).glob("*.md"))
+    blocks = re.findall(r"^```(?:python|\{code-cell\}[^\n]*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert blocks
+    assert not [line for block in blocks for line in block.splitlines() if len(line) > 85]
+
+
 def test_the_page_on_tables_defines_every_name_that_it_uses():
     """Blocks of a page that Sphinx does not run included."""
     text = (DOCS / "how-to" / "cluster-a-table.md").read_text()

@@ -218,8 +218,8 @@ class Mixture(Distribution):
             draws_missing = missing and draws_gaps(type(family))
             if draws_missing and rows is not None:
                 raise ValueError(
-                    f"{title} must have no NaN with rows=, where items have several rows; {type(family).__name__} draws "
-                    "missing values for items of one row only. Leave out these rows, or take NormalGamma"
+                    f"{title} must have no NaN if rows is given; {type(family).__name__} draws missing values for "
+                    "items of one row only. Leave out these rows, or take NormalGamma"
                 )
             kwargs["dtype"] = "float64" if missing or family.continuous else "int64"
             observed, shape = as_observed(observed, values), values.shape
