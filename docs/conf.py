@@ -1,4 +1,4 @@
-"""Sphinx configuration.  Nothing is downloaded: formulas become MathML, fonts and styles are local."""
+"""Sphinx configuration.  Nothing is downloaded: formulas become MathML."""
 
 import sys
 from importlib import metadata
@@ -13,7 +13,7 @@ author = "the pymc_nrm contributors"
 project_copyright = author
 try:
     version = release = metadata.version("pymc-nrm")
-except metadata.PackageNotFoundError:  # read from a source tree that is not installed
+except metadata.PackageNotFoundError:  # a source tree that is not installed
     version = release = ""
 
 extensions = [
@@ -41,14 +41,15 @@ html_show_sourcelink = False
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
-# Pages with code are run.  What they print is kept for as long as no source file of the package changes.
+# Pages with code are run.  What they print is kept until a source file changes.
 nb_execution_mode = "cache"
-nb_execution_cache_path = str(Path(__file__).parent / "_build" / "executed" / source_fingerprint()[:16])
+_EXECUTED = Path(__file__).parent / "_build" / "executed"
+nb_execution_cache_path = str(_EXECUTED / source_fingerprint()[:16])
 nb_execution_timeout = 900
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
-# Without an execution (`-D nb_execution_mode=off`, a quick look at the text) code is not coloured.
+# Without an execution (`-D nb_execution_mode=off`) code is not coloured.
 suppress_warnings = ["myst-nb.lexer"]
 
 default_role = "code"  # single backticks in docstrings

@@ -3,11 +3,11 @@
 import importlib
 import inspect
 
-from inventory import GROUPS, entries, exports
+import pymc_nrm
 from sphinx.util import logging
 from sphinx.util.nodes import make_refnode
 
-import pymc_nrm
+from inventory import GROUPS, entries, exports
 
 _log = logging.getLogger(__name__)
 

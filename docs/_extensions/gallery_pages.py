@@ -6,8 +6,9 @@ Nothing is run.  The first paragraph of the docstring is the title; the rest is 
 import ast
 from pathlib import Path
 
-from reference_pages import write_folder
 from sphinx.util import logging
+
+from reference_pages import write_folder
 
 _log = logging.getLogger(__name__)
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import jinja2
 import numpy as np
-from inventory import GROUPS, entries, short_names
 from pymc.step_methods.compound import BlockedStep
-from sphinx.ext.napoleon import NumpyDocstring
-
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import statistics_size
 from pymc_nrm.measures.base import n_clusters_mean
+from sphinx.ext.napoleon import NumpyDocstring
+
+from inventory import GROUPS, entries, short_names
 
 _N, _D, _L = 5, 3, 4  # sizes of an example, all different, from which shapes are read
 
