@@ -167,10 +167,10 @@ def test_graph_and_kernels_agree(family, data):
     local, prepared = kernel_inputs(family, data)
     exact = kernel_log_density(local, prepared, labels)
     assert graph_log_likelihood(full, data, labels) == pytest.approx(exact, rel=1e-10)
-    check_against_graph("z", [("x", full, data)], labels, exact)
+    check_against_graph("z", [("x", full, data, slice(None))], labels, exact)
     for other in (exact + 0.01, math.nan, -math.inf):
         with pytest.raises(SamplingError, match="by the graph.*by the kernels.*Mixture 'x'"):
-            check_against_graph("z", [("x", full, data)], labels, other)
+            check_against_graph("z", [("x", full, data, slice(None))], labels, other)
 
 
 def kernel_log_density(family, data, labels):
