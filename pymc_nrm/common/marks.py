@@ -14,6 +14,8 @@ NUMBER = "partition_number"
 SLOTS_OF = "slots_of"
 # Attribute of deterministics that change when clusters are renamed: the name of their partition.
 RENAMED = "changed_by_renaming"
+# Attribute of posterior variables that are missing values of data: the name of their mixture.
+MISSING_OF = "missing_values_of"
 # Statistic of the steps of partitions with slots: whether a draw uses all of them.
 ALL_SLOTS_USED = "all_slots_used"
 

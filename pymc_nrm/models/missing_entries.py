@@ -11,7 +11,15 @@ from pytensor.tensor.subtensor import AdvancedIncSubtensor
 from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.models.constants import constant_value
 
-__all__ = ["Gaps", "MissingEntriesRV", "add_missing_entries", "check_gaps", "continuous_values", "gaps_of"]
+__all__ = [
+    "Gaps",
+    "MissingEntriesRV",
+    "add_missing_entries",
+    "check_gaps",
+    "continuous_values",
+    "gaps_of",
+    "missing_variables",
+]
 
 
 class MissingEntriesRV(pm.SymbolicRandomVariable):
@@ -39,6 +47,11 @@ def add_missing_entries(model, mixture, values):
     value = pt.set_subtensor(observed[places], model.rvs_to_values[entries])
     model.create_value_var(mixture, value_var=value, transform=None, default_transform=None)
     return entries
+
+
+def missing_variables(model):
+    """Names of the variables of missing entries in a model, with the names of their mixtures."""
+    return {rv.name: rv.owner.inputs[0].name for rv in model.free_RVs if isinstance(rv.owner.op, MissingEntriesRV)}
 
 
 def _names_of_entries(model, mixture, places):

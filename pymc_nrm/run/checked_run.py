@@ -11,6 +11,7 @@ from pymc_nrm.common.checks import check_flag
 from pymc_nrm.common.progress import elapsed
 from pymc_nrm.common.pymc_internals import warn_divergences, warn_treedepth
 from pymc_nrm.kernels.compilation import same_bits_in_every_process, without_announcements
+from pymc_nrm.models.missing_entries import missing_variables
 from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
 from pymc_nrm.run.chains import on_usable_cores, one_after_the_other, run_chains, run_pymc
 from pymc_nrm.run.checkpoint_step import Checkpoints
@@ -19,7 +20,7 @@ from pymc_nrm.run.gradient_beside import with_gradient_beside
 from pymc_nrm.run.interruption import interrupts_before_draws
 from pymc_nrm.run.log_likelihoods import add_log_likelihood, without_log_likelihood
 from pymc_nrm.run.renaming import changed_by_renaming, slot_parameters
-from pymc_nrm.run.results import add_flat_columns, mark_partitions, to_datatree
+from pymc_nrm.run.results import add_flat_columns, mark_variables, to_datatree
 from pymc_nrm.run.slot_steps import with_slot_nuts
 from pymc_nrm.run.storage import Storage
 from pymc_nrm.run.watch import watched
@@ -87,7 +88,7 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
         return idata
     slots = slot_parameters(model, posterior)
     renamed = changed_by_renaming(model, slots)
-    mark_partitions(idata, kinds, slots, renamed)
+    mark_variables(idata, kinds, slots, renamed, missing_variables(model))
     names = [*(partition.name for partition in kinds), *add_flat_columns(idata, kinds)]
     if likelihoods:
         add_log_likelihood(idata, model, likelihoods, has_bar)

@@ -8,7 +8,7 @@ import xarray as xr
 
 from pymc_nrm.common.marks import ALL_SLOTS_USED, NESTED
 from pymc_nrm.stats.convergence import convergence_table
-from pymc_nrm.stats.draws import renamed_variables
+from pymc_nrm.stats.draws import missing_values, renamed_variables
 from pymc_nrm.stats.partition_convergence import largest_z_quantile, not_told_apart, pair_name
 
 # The thresholds of Vehtari et al. (2021), which PyMC uses as well.  Chains that agree and have just the effective
@@ -82,6 +82,8 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> 
         return "\n".join([*nuts, f"Only {n_draws} draws per chain: convergence cannot be checked reliably."])
     known = {f"{name}{suffix}" for name in diagnostics for suffix in _SUFFIXES}
     known |= renamed_variables(posterior) | {name for name in posterior.data_vars if NESTED in posterior[name].attrs}
+    # Among hundreds of missing values, extremes of R-hat exceed fixed limits by chance.
+    known |= missing_values(posterior)
     tables = {"": convergence_table({name: posterior[name] for name in posterior.data_vars if name not in known})}
     tables |= {f" of {name}": tree["convergence"].to_dataset() for name, tree in diagnostics.items()}
     findings = [finding for owner, table in tables.items() for finding in _findings(table, owner, n_chains)]

@@ -5,7 +5,7 @@ import pymc as pm
 from pymc.util import drop_warning_stat, get_default_varnames
 from xarray import DataTree
 
-from pymc_nrm.common.marks import ALL_SLOTS_USED, NAME, NUMBER, RENAMED, SLOTS_OF, partition_number
+from pymc_nrm.common.marks import ALL_SLOTS_USED, MISSING_OF, NAME, NUMBER, RENAMED, SLOTS_OF, partition_number
 from pymc_nrm.common.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
 from pymc_nrm.run.chunked_results import add_clusters, without_clusters
 from pymc_nrm.run.storage import write_rows
@@ -92,11 +92,12 @@ def _trace_of_statistics(record, model, number):
     return trace
 
 
-def mark_partitions(idata, kinds, slots, renamed):
-    """Mark the partitions in a result, their slots, and the partition to which each statistic belongs, in place."""
+def mark_variables(idata, kinds, slots, renamed, missing):
+    """Mark partitions, their slots and missing values in a result, and the partition of each statistic, in place."""
     marks = {partition.name: kind.marks() for partition, kind in kinds.items()}
     marks |= {name: {SLOTS_OF: partition} for partition, names in slots.items() for name in names}
     marks |= {name: {RENAMED: partition} for name, partition in renamed.items()}
+    marks |= {name: {MISSING_OF: mixture} for name, mixture in missing.items()}
     for group in ("posterior", "warmup_posterior"):
         for name in marks if group in idata.children else ():
             if name in idata[group].data_vars:

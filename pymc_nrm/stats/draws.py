@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_name
-from pymc_nrm.common.marks import NAME, NESTED, NUMBER, RENAMED, SLOTS_OF, partition_number
+from pymc_nrm.common.marks import MISSING_OF, NAME, NESTED, NUMBER, RENAMED, SLOTS_OF, partition_number
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 
@@ -251,6 +251,11 @@ def renamed_variables(posterior):
     """Names of the variables that change when clusters are renamed: parameters of slots, and what is made of labels."""
     changed = {str(name) for name, array in posterior.data_vars.items() if RENAMED in array.attrs}
     return changed | set(slot_variables(posterior))
+
+
+def missing_values(posterior):
+    """Names of the variables that are missing values of data, of which there may be hundreds."""
+    return {str(name) for name, array in posterior.data_vars.items() if MISSING_OF in array.attrs}
 
 
 def sampled_numbers(idata):

@@ -10,6 +10,7 @@ from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.common.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.convergence import as_number, suppress_division_warnings
 from pymc_nrm.stats.draws import (
+    missing_values,
     nested_names,
     partition_names,
     posterior_of,
@@ -55,8 +56,9 @@ def summary(
     %(result)s
     var_names : str or list of str, optional
         Parameters and partitions to show; all by default, except ``z_n_clusters``, which equals ``z[n_clusters]``,
-        parameters of slots, and deterministics that change when clusters are renamed, which ``nrm.sample`` marks.  The
-        table has them in this order; by default partitions come first, then scalars, then arrays.
+        parameters of slots, deterministics that change when clusters are renamed, and missing values of data, which
+        ``nrm.sample`` marks.  The table has them in this order; by default partitions come first, then scalars, then
+        arrays.
     n_sizes : int
         How many cluster sizes to show for each partition, if it has as many clusters.
     n_pairs : int
@@ -114,6 +116,7 @@ def summary(
     partitions, nested = partition_names(idata), nested_names(idata)
     if var_names is None:
         derived = {f"{name}_n_clusters" for name in partitions} | renamed_variables(posterior)
+        derived |= missing_values(posterior)
         derived |= {f"{name}_{quantity}" for name in nested for quantity in ("n_nodes", "n_components")}
         shown = [name for name in posterior.data_vars if name not in derived]
         # What was asked first: the partitions, then scalars, then arrays, such as what priors of families learned.

@@ -102,6 +102,7 @@ def test_a_move_needs_a_kernel():
         Move(lambda *arguments: arguments)
 
 
+@pytest.mark.slow
 def test_chains_continue_with_the_same_moves_only():
     model = make_model("NGG", FAMILY)
     with model:

@@ -41,6 +41,7 @@ def test_sampling_keeps_the_groups(idata):
     assert tree.labels(1).tolist() == [0, 1, 0, 2, 1]
 
 
+@pytest.mark.slow
 def test_components_are_a_flat_partition(idata):
     components = idata.posterior["h_components"]
     np.testing.assert_array_equal(components, idata.posterior["h"][..., -1])

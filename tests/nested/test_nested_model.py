@@ -81,7 +81,7 @@ def fixed_model(kind, n=5):
 KINDS = ["random paths", "known paths", "tree family"]
 
 
-@pytest.mark.quick("random paths", "known paths")
+@pytest.mark.quick("known paths")
 @pytest.mark.parametrize("kind", KINDS)
 def test_log_joint_is_that_of_the_model(kind):
     model = fixed_model(kind)
@@ -128,6 +128,7 @@ def test_alone_it_samples_its_prior(has_known_paths):
     assert (np.abs(mean - np.exp(log_p)) < 5 * error).all()
 
 
+@pytest.mark.quick("known paths")
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_item(kind):
     model = fixed_model(kind, n=1)

@@ -186,6 +186,7 @@ def expected_nodes(value, longer, p, paths):
     return total, new
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", rows_of("BernoulliBeta", "two mixtures", *DIFFUSIONS))
 def test_labels_are_those_of_a_random_mate(case):
     values, items = some_values(case), new_items(case)
@@ -208,6 +209,7 @@ def test_labels_are_those_of_a_random_mate(case):
             assert path[1] == (-1 if second == 2 else second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", GROUPS)
 def test_components_of_new_items_given_their_groups(case):
     value, items, model = some_values(case)[-1], new_items(case), make_model(case)
@@ -259,6 +261,7 @@ def test_leave_one_out(case):
     assert np.isfinite(found).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["BernoulliBeta", *GROUPS])
 def test_leave_one_out_in_any_order(case):
     values, order = some_values(case, 4), np.array([2, 0, 3, 1])
@@ -376,6 +379,7 @@ def test_what_is_refused():
         nrm.log_predictive_density(draws, model, [[np.nan, 2.0]])
 
 
+@pytest.mark.slow
 def test_groups_of_new_items_are_needed():
     model, draws = make_model("one level"), posterior(some_values("one level")[:2])
     for predict in (

@@ -98,6 +98,7 @@ def test_one_cluster_is_the_conjugate_linear_model():
     np.testing.assert_allclose(curves["mean"].values[0, 0], law.mean(), rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_quantiles_are_those_of_the_density():
     idata, model = draws_of(all_partitions(5)[[0, 7, 30, 51]]), joint_model()
     grid = np.concatenate([-np.geomspace(300, 12, 400), np.linspace(-12, 12, 4001)[1:-1], np.geomspace(12, 300, 400)])

@@ -55,6 +55,7 @@ def test_other_units_and_gaps_elsewhere():
     nrm.predictive_density(idata, grid=X[:1], model=model_of(X * (1 + 1e-9)))
 
 
+@pytest.mark.quick("slots")
 @pytest.mark.parametrize("kind", ["groups", "slots"])
 def test_other_kinds_of_partitions(kind):
     idata = draws_of(model_of(X, kind=kind), kind)

@@ -128,6 +128,7 @@ def test_labels_grow_no_larger_than_they_must():
     assert arrays["z"][0].tolist() == [[0, 1, 255], [0, 1, 256]]
 
 
+@pytest.mark.slow
 def test_densities_and_what_else_pymc_puts_into_a_result():
     options = {"idata_kwargs": {"log_prior": True, "include_transformed": True}}
     found, compact = run(**options), run(label_storage="compact", thin=2, **options)

@@ -199,6 +199,7 @@ def test_a_whole_run():
     np.testing.assert_array_equal(np.isnan(idata["observed_data"]["x"]), gaps)
     replicated = nrm.sample_posterior_predictive(idata, model, random_seed=1, progressbar=False)
     assert replicated["posterior_predictive"]["x"].notnull().all()
+    assert not [row for row in nrm.summary(idata).index if "missing" in row]
     estimate = nrm.point_estimate(idata, random_seed=1)
     text = str(nrm.describe_clusters(idata, model, estimate))
     assert "missing" in text

@@ -45,6 +45,7 @@ def test_same_seed_same_draws(reference):
     assert (reference.posterior["z"][0] != reference.posterior["z"][1]).any()
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_draws_of_one(reference):
     assert_same(sample(cores=2, mp_ctx="fork"), reference)
 
