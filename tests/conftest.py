@@ -89,9 +89,11 @@ def pytest_collection_modifyitems(config, items):
 
 
 def mark_slow_rows(config, items):
-    """Make all rows of a test slow but those that its mark ``quick`` names."""
+    """Make all rows of a test slow but those that its mark ``quick`` names, and examples of published samplers."""
     missing = {}
     for item in items:
+        if item.name.startswith("pymc_nrm.published."):
+            item.add_marker(pytest.mark.slow)
         if mark := item.get_closest_marker("quick"):
             rows = missing.setdefault((item.path, item.originalname), set(mark.args))
             if item.callspec.id in mark.args:

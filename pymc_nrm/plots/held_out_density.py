@@ -7,8 +7,7 @@ import xarray as xr
 
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.options import LABELS, LEGEND, LINE, LINE_XY, SCATTER, PlotCollection, options_of_plots
-from pymc_nrm.plots.styles import CLUSTER_COLORS
-from pymc_nrm.plots.visuals import whiskers
+from pymc_nrm.plots.visuals import CLUSTER_COLORS, whiskers
 
 
 @options_of_plots({"reference": LINE_XY, "error": LINE, "mean": SCATTER, **LABELS, **LEGEND})

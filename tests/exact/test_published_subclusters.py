@@ -76,6 +76,7 @@ def test_published_chain_is_found_wrong(program):
     assert largest > 1.5
 
 
+@pytest.mark.slow
 def test_exact_chain_of_the_same_length_is_right():
     found, largest = distance(chains(Rules(CHANG_FISHER, False), 0, 1, 10_000))
     assert found < 0.02

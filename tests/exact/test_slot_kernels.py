@@ -141,6 +141,7 @@ def run(case, measure, log_ratio=None):
     return labels, slots
 
 
+@pytest.mark.quick("fewer slots than items-NGG")
 @pytest.mark.parametrize(
     ("name", "measure"),
     [

@@ -154,7 +154,6 @@ normal_wishart = Row(
     posterior_mean=normal_wishart_posterior,
     bad=[
         ([[np.inf, 0.0]], "infinite"),
-        ([[np.nan, 0.0]], "NaN"),
         ([0.5, 1.0], "shape"),
         (sparse.csr_array([[1.0, 2.0]]), "dense"),
     ],

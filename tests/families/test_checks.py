@@ -100,6 +100,7 @@ def test_a_wrong_cache_is_noticed_after_updates():
         check_family(spoilt(POISSON, change), COUNTS, compiled=False)
 
 
+@pytest.mark.slow
 def test_parameters_in_the_wrong_place_are_noticed():
     change = {conjugate.restore_parameters: lambda value, *_: value + 0.5}
     with pytest.raises(CheckError, match="add_component_densities or restore_parameters of Wrong is wrong"):
@@ -192,6 +193,7 @@ def test_a_wrong_function_of_a_tree_family_is_named(generic, change, message):
         check_tree_family(spoilt(TREES["independent"], {generic: change}), TREE_DATA, compiled=False)
 
 
+@pytest.mark.quick("independent-False")
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", TREES)
 def test_tree_families_of_the_package_pass(kind, compiled):

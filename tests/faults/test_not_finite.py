@@ -55,6 +55,7 @@ def test_data_beyond_the_resolution_of_doubles(family, data):
         sample(make_model(family, data))
 
 
+@pytest.mark.slow
 def test_processes_keep_the_message():
     with pytest.raises(ParallelSamplingError, match="Chain . failed with: .*partition 'z'.*Mixture 'x'.*BernoulliBeta"):
         sample(make_model(huge, binary), chains=2, cores=2)

@@ -93,6 +93,7 @@ def test_forward_draws(measure):
     assert np.minimum(stats.binom.cdf(found, n_draws, law), stats.binom.sf(found - 1, n_draws, law)).min() > 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 3])
 def test_items_are_together_as_often_as_the_first_ones(measure, size):
     # By exchangeability each pair or triple is together with the same probability.

@@ -65,6 +65,7 @@ def test_law_given_paths_is_that_of_random_paths(case):
     np.testing.assert_allclose(log_p, [log_prior(own, v) - log_path_prior(own, v) for v in values], atol=1e-12)
 
 
+@pytest.mark.quick("law2-3-False")
 @pytest.mark.parametrize(
     ("law", "depth", "has_weights"),
     [

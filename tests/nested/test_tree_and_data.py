@@ -2,6 +2,7 @@
 
 import numpy as np
 import pymc as pm
+import pytest
 
 import pymc_nrm as nrm
 from pymc_nrm.testing import mean_and_error
@@ -31,6 +32,7 @@ def shares(paths):
     return [together[..., *pairs, :].mean(axis=(2, 3)) for pairs in (NEAR, FAR)]
 
 
+@pytest.mark.slow
 def test_with_weights_near_components_are_as_far_as_others():
     kinds = np.zeros((3, 16))
     kinds[1, :5], kinds[2] = 1, 1

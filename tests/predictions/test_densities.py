@@ -33,6 +33,7 @@ def test_density_is_the_ratio_of_joint_densities(measure, name):
         assert np.log(posterior @ values[:, j]) == pytest.approx(whole, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_layout():
     case = CASES["NormalWishart"]
     idata = draws_of(all_partitions(4)[:6])

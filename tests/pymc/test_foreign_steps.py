@@ -56,6 +56,7 @@ class Still(BlockedStep):
         pass
 
 
+@pytest.mark.quick("without_labels")
 @pytest.mark.parametrize("function", [nrm.summary, nrm.add_diagnostics, nrm.without_labels])
 def test_other_steps_are_found_out_in_results(function):
     with model_of("flat") as model:

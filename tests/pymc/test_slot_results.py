@@ -48,6 +48,7 @@ def test_parameters_of_slots_are_marked(result):
     assert marks == {"mean": "z", "scale": "z", "double": "z", "named": "z", "level": "w"}
 
 
+@pytest.mark.slow
 def test_shares_of_draws_with_all_slots(result):
     _, idata = result
     posterior = idata["posterior"]

@@ -60,6 +60,7 @@ def test_forward_draws_have_at_most_so_many_clusters():
         assert stats.chisquare(counts, expected).pvalue > 1e-5
 
 
+@pytest.mark.slow
 def test_a_prior_with_too_many_clusters_gives_an_error():
     labels = nrm.Partition.dist(nrm.DirichletProcess(1e6), 30, max_clusters=2)
     for mode in ("NUMBA", CHEAP["mode"]):

@@ -105,7 +105,7 @@ def test_measurements_do_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nrm.gaussian_mixture(IDENTIFIERS)
-        nrm.gaussian_mixture(np.column_stack([LENGTH.round(1), 1e20 * LENGTH, RNG.integers(30, size=N)]))
+        nrm.gaussian_mixture(np.column_stack([LENGTH.round(1), 1e20 * RNG.normal(size=N), RNG.integers(30, size=N)]))
         nrm.gaussian_mixture([[1.0], [2.0], [3.0]])
 
 

@@ -216,6 +216,7 @@ def test_clade_credibility_is_the_best_draw(rng):
         consensus_tree(draws, probability=0.2)
 
 
+@pytest.mark.quick("4-3-binder_loss")
 @pytest.mark.parametrize("loss", ["variation_of_information", "binder_loss"])
 @pytest.mark.parametrize(("n", "n_levels"), [(4, 2), (5, 2), (4, 3)])
 def test_point_estimate_is_the_best_of_all_nested_partitions(n, n_levels, loss):
