@@ -18,8 +18,6 @@ def plot_held_out_density(held_out: xr.DataArray, **options: Any) -> PlotCollect
     ----------
     held_out : DataArray, dims (n_components, item)
         From :func:`~pymc_nrm.recipes.held_out_density`.
-    **options
-        Options of all plots.
 
     Returns
     -------
@@ -29,7 +27,7 @@ def plot_held_out_density(held_out: xr.DataArray, **options: Any) -> PlotCollect
     Raises
     ------
     TypeError, ValueError
-        If `held_out` is no such array, or a visual is unknown.
+        If ``held_out`` is no such array.
 
     Notes
     -----

@@ -32,6 +32,7 @@ plt, plotly = ("matplotlib",), ("matplotlib", "plotly")
 RNG = np.random.default_rng(4)
 PALE, GAINS = np.linspace(0, 1, N), np.linspace(0, 1, 23)
 LONG_NAMES = ["a long name"] * 12
+HELD_OUT = xr.DataArray(-np.ones((2, 9)), dims=("n_components", "item"), coords={"n_components": [1, 2]})
 
 
 def draws_and_truth():
@@ -76,6 +77,7 @@ PICTURES = {
     "density": (lambda: (normal_density(1),), {"data": RNG.normal(size=(100, 1))}),
     "density_2": (lambda: (normal_density(2),), {"data": RNG.normal(size=(100, 2))}),
     "conditional_density": (lambda: (make_curves(),), {"data": RNG.normal(size=(30, 2))}),
+    "held_out_density": (lambda: (HELD_OUT,), {}),
     "dendrogram": (lambda: (clustered(3),), {"names": LONG_NAMES, "probabilities": True}),
     "dendrogram_1": (lambda: (clustered(3),), {"names": LONG_NAMES, "gains": GAINS}, plotly),
 }
