@@ -3,7 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING
 
-from pymc_nrm import datasets, stats, steps
+from pymc_nrm import datasets, recipes, stats, steps
 from pymc_nrm.common.pymc_internals import register_steps
 from pymc_nrm.families import (
     BernoulliBeta,
@@ -145,6 +145,7 @@ __all__ = [
     "point_estimates",
     "predictive_density",
     "published",
+    "recipes",
     "regression_model",
     "resume",
     "sample",
