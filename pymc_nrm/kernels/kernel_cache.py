@@ -71,6 +71,8 @@ def _cache_class():
         def _load_index(self):
             try:
                 return super()._load_index()
+            except (ImportError, AttributeError):  # another version of this package, whose classes were elsewhere
+                return {}
             except Exception as error:  # unpickling of a damaged file may raise anything
                 _warn_of_damage(self._index_path, error)
                 return {}

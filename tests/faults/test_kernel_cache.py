@@ -78,6 +78,15 @@ def test_truncated_files_are_written_anew(folder, ending, share):
     assert folder.run() == (3, [])
 
 
+def test_an_index_of_classes_that_have_moved_is_written_anew(folder):
+    for file in folder.files("nbi"):
+        content = file.read_bytes()
+        assert b"numba.core.types" in content
+        file.write_bytes(content.replace(b"numba.core.types", b"numba.gone.types"))
+    assert folder.run() == (0, [])
+    assert folder.run() == (3, [])
+
+
 def test_machine_code_with_a_wrong_byte_is_not_run(folder):
     for file in folder.files("nbc"):
         content = bytearray(file.read_bytes())
