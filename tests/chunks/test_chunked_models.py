@@ -118,6 +118,7 @@ def test_draws_do_not_depend_on_blocks_or_threads(block_rows, n_threads):
     assert (results[0]["clusters"]["size"].sum("cluster") == 700).all()
 
 
+@pytest.mark.slow
 def test_fewer_moves_and_values_that_doubles_do_not_resolve():
     X = np.concatenate([np.full(30, -1e6), np.full(50, 1e6)])[:, None] + np.random.default_rng(1).normal(size=(80, 1))
     rows, measure = nrm.Chunks(X, block_rows=33), MEASURES["ngg"]
@@ -270,6 +271,7 @@ def test_all_rows_get_the_probabilities_of_their_clusters(tmp_path):
         nrm.label_rows(idata, model, estimate=estimate, path=tmp_path / "labels.zarr")
 
 
+@pytest.mark.slow
 def test_partitions_and_files_give_the_same_draws(tmp_path):
     dask_array, zarr = pytest.importorskip("dask.array"), pytest.importorskip("zarr")
     X = in_four_places()

@@ -62,6 +62,7 @@ def assert_invariant(family, partitions, probabilities, table, options=ALL):
     return n_kept / starts.size
 
 
+@pytest.mark.quick("0.4--3.0")
 @pytest.mark.parametrize("sigma, log_unit", [(-2.5, 0.0), (-0.4, -3.0), (0.0, 0.0), (0.4, -3.0)])
 def test_labels_are_invariant_under_any_weights_of_gibbs_type(sigma, log_unit):
     table = table_of(0.3, sigma, 4, log_unit)
@@ -69,6 +70,7 @@ def test_labels_are_invariant_under_any_weights_of_gibbs_type(sigma, log_unit):
     assert_invariant("PoissonGamma", partitions, probabilities, table)
 
 
+@pytest.mark.slow
 def test_items_with_low_slices_are_kept_and_the_law_is_invariant():
     table = table_of(0.5, 0.5, 4)
     partitions, probabilities = law_given_table("PoissonGamma", table)

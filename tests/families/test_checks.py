@@ -129,6 +129,7 @@ def test_a_factor_that_all_densities_share_is_noticed(family, X, message):
         check_family(spoilt(family, changes), X, compiled=False)
 
 
+@pytest.mark.slow
 def test_whole_numbers_that_overflow_when_compiled_are_noticed():
     @kernel
     def right_marginal(family, statistics):

@@ -107,6 +107,7 @@ def item_sets(n, rng):
     return [first, second, bulk, rng.permutation(n)]
 
 
+@pytest.mark.quick("kind0-1.0", "kind0-100000000.0")
 @pytest.mark.parametrize("distance", DISTANCES)
 def test_kernels_agree_with_rational_arithmetic(kind, distance):
     rng = np.random.default_rng(1)
@@ -132,6 +133,7 @@ def test_kernels_agree_with_rational_arithmetic(kind, distance):
             np.testing.assert_allclose(formula, exact, atol=TOLERANCE, rtol=0)
 
 
+@pytest.mark.quick("kind0-1.0", "kind0-1000000.0")
 @pytest.mark.parametrize("distance", [1.0, 1e6, 1e9])
 def test_rows_of_unions_lose_nothing(kind, distance):
     rng = np.random.default_rng(2)

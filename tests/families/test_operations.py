@@ -29,6 +29,7 @@ def case(name, rng):
 
 
 # How often the output is derived, and by how many inputs; the rest of the cotangents are disconnected.
+@pytest.mark.quick("log_determinants-1-2")
 @pytest.mark.parametrize(("order", "n_inputs"), [(1, 2), (2, 2), (2, 1)])
 @pytest.mark.parametrize("name", ["log_determinants", "covariance 1", "covariance 2", "covariance 4"])
 def test_derivatives(name, order, n_inputs, rng):

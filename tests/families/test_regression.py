@@ -183,6 +183,7 @@ def learned_density(y, w, seed=1):
     return model.compile_logp(mode="FAST_COMPILE")(point)
 
 
+@pytest.mark.slow
 def test_other_units_and_linear_maps_leave_learned_priors_alone():
     w = COVARIATES[:, 1:]
     before = learned_density(RESPONSE, w)

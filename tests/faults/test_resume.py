@@ -92,6 +92,7 @@ def test_nuts_and_partition_stopped_again_and_again(nuts, expected, tmp_path):
     assert_same(nrm.resume(tmp_path / "run", **again), expected)
 
 
+@pytest.mark.quick("place2")
 @pytest.mark.parametrize("place", [(0, 0), (0, 19), (0, 20), (0, 49), (1, 49)])
 def test_one_step_stopped_anywhere(place, fixed, expected_fixed, tmp_path):
     """Stops at the first draw, between chains, and after the last draw."""
@@ -102,6 +103,7 @@ def test_one_step_stopped_anywhere(place, fixed, expected_fixed, tmp_path):
     assert len(calls) == 2 * (N_TUNE + N_DRAWS)
 
 
+@pytest.mark.slow
 def test_draws_after_the_last_checkpoint_are_drawn_again(nuts, expected, tmp_path):
     """By default, a short run writes no checkpoint except that of a finished chain."""
     nrm.sample(N_DRAWS, checkpoint=tmp_path / "run", callback=stop_at(1, 40), **OPTIONS, **AGAIN, **nuts)

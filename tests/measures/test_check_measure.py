@@ -86,6 +86,7 @@ def test_a_wrong_function_is_named(generic, change, message):
         check_measure(type("Wrong", (DirichletProcess,), wrong)(1.5), compiled=False)
 
 
+@pytest.mark.slow
 def test_whole_numbers_that_overflow_when_compiled_are_noticed():
     class Wrong(DirichletProcess):
         def log_joint_term(self, n, log_u):

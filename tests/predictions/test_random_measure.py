@@ -61,6 +61,7 @@ def eppf_ratio(measure, *added):
     return math.exp(log_eppf(measure, larger[larger > 0]) - log_eppf(measure, counts))
 
 
+@pytest.mark.quick("NGG")
 def test_weights_of_clusters_have_the_moments_of_partition_probabilities(sampled):
     """E[w_c] and E[w_c w_d] given the partition, u integrated out, are chances of the next items."""
     measure, _, _, draws = sampled

@@ -41,6 +41,7 @@ def compact():
     return run(label_storage="compact")
 
 
+@pytest.mark.slow
 def test_compact_labels_are_bytes_and_all_else_is_as_before(full, compact):
     labels = compact.posterior["z"]
     assert labels.dtype == np.uint8
@@ -214,6 +215,7 @@ def test_chosen_variables(compact):
     assert set(run(label_storage="compact", var_names=["z"]).posterior.data_vars) == {"z"}
 
 
+@pytest.mark.slow
 def test_labels_are_never_held_in_eight_bytes():
     n, n_draws = 20_000, 200
     model = make_model(counts=np.repeat([1, 50], n // 2), alpha=1.0)

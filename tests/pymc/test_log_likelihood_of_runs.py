@@ -21,6 +21,7 @@ def model():
     return model
 
 
+@pytest.mark.quick("True-options0")
 @pytest.mark.parametrize("options", [{}, {"label_storage": "compact", "thin": 2}])
 @pytest.mark.parametrize("wanted", [True, ["x", "w"]])
 def test_values(model, options, wanted):

@@ -48,6 +48,7 @@ def test_data_keep_their_dimensions(sampled):
     np.testing.assert_array_equal(sampled.observed_data["x"], X)
 
 
+@pytest.mark.slow
 def test_prior_predictive(model):
     with model:
         prior = pm.sample_prior_predictive(4000, random_seed=1)

@@ -22,6 +22,7 @@ def fitted():
     return nrm.MixtureEstimator(**SMALL, **QUIET).fit(X)
 
 
+@pytest.mark.slow
 def test_attributes(fitted):
     assert fitted.labels_.tolist() == [0] * 12 + [1] * 12
     assert fitted.labels_.dtype == np.int64 and fitted.n_clusters_ == 2

@@ -82,6 +82,7 @@ def test_estimate_from_some_of_the_draws_is_as_good_as_every_draw(rng, monkeypat
     assert found.expected_loss <= best + 1e-12
 
 
+@pytest.mark.quick("binder_loss-N_FIRST")
 @pytest.mark.parametrize("limit", ["N_FIRST", "N_FIRST_LABELS"])
 @pytest.mark.parametrize("loss", VALUES)
 def test_search_with_some_of_the_draws_first(loss, limit, rng, monkeypatch):

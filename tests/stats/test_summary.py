@@ -70,6 +70,7 @@ def test_values_are_those_of_arviz_and_of_the_diagnostics():
     assert row["r_hat"] == pytest.approx(float(worst.rhat)) and row["mcse_mean"] == pytest.approx(float(worst.mcse))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("select", [{"draw": slice(None, None, 3)}, {"chain": [1]}, {"chain": 1}], ids=str)
 def test_old_diagnostics_are_not_shown(select):
     fresh = make_idata()
