@@ -101,6 +101,7 @@ def test_draws_are_stored_and_read(idata, tmp_path, suffix):
     assert sorted(nrm.summary(found).index) == sorted(nrm.summary(idata).index)
 
 
+@pytest.mark.slow
 def test_pymc_samples_the_same(idata, model_of_all):
     options = {key: value for key, value in OPTIONS.items() if key != "quiet"}
     with model_of_all["model"]:
@@ -122,6 +123,7 @@ def test_cores_and_storage_change_nothing(idata, model_of_all):
     assert compact.posterior["t"].attrs["nested_partition"] == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DATA)
 def test_a_stopped_run_resumes(name, tmp_path):
     def stop(trace, draw):
