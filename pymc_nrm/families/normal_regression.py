@@ -19,6 +19,7 @@ from pymc_nrm.families.regression_rows import (
     draw_coefficients_and_variance,
     factor_moments,
     factored_log_marginal,
+    leverage_and_residual,
     log_determinant_of_prior,
 )
 from pymc_nrm.families.sample_covariance import feature_moments, sample_moments
@@ -235,14 +236,7 @@ class NormalRegression(NamedTuple):
         q = v.shape[0]
         if math.isnan(v[q - 1]):
             return 0.0
-        leverage, last = 0.0, 0.0
-        k = 2
-        for i in range(q):
-            leverage += last * last
-            last = 0.0
-            for j in range(i + 1):
-                last += cache[k + j] * v[j]
-            k += i + 1
+        leverage, last = leverage_and_residual(cache, v)
         growth = 1.0 + leverage
         return cache[0] - 0.5 * math.log(growth) - (cache[1] + 0.5) * math.log(1.0 + last * last / growth)
 
@@ -252,31 +246,20 @@ class NormalRegression(NamedTuple):
         q = v.shape[0]
         if math.isnan(v[q - 1]):
             return 0.0
-        left, last = 1.0, 0.0
-        k = 2
-        for i in range(q):
-            left -= last * last
-            last = 0.0
-            for j in range(i + 1):
-                last += cache[k + j] * v[j]
-            k += i + 1
+        leverage, last = leverage_and_residual(cache, v)
+        left = 1.0 - leverage
         if not left - last * last > _LEAST_SHARE_LEFT:
             return math.nan
         power = cache[1] - 0.5
-        constant = log_rising_factorial(power, 0.5) + math.log(cache[k - 1]) - 0.5 * _LOG_PI
+        constant = log_rising_factorial(power, 0.5) + math.log(cache[1 + q * (q + 1) // 2]) - 0.5 * _LOG_PI
         return constant + 0.5 * math.log(left) + power * math.log(1.0 - last * last / left)
 
     def student_predictive(self, cache, data, item, feature, law):
         # The last row of W is (-m_n, 1) / sqrt(2 beta_n).
         v = data.values[item]
         p = v.shape[0] - 1
-        leverage, k = 0.0, 2
-        for i in range(p):
-            total = 0.0
-            for j in range(i + 1):
-                total += cache[k + j] * v[j]
-            leverage += total * total
-            k += i + 1
+        leverage, _ = leverage_and_residual(cache, v)
+        k = 2 + p * (p + 1) // 2
         law[1] = 0.0
         for j in range(p):
             law[1] += v[j] * (data.center[j] - cache[k + j] / cache[k + p])

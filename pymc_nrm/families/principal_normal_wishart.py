@@ -212,9 +212,7 @@ class PrincipalNormalWishart(NamedTuple):
 
     def add_log_predictives(self, rows, lanes, data, item, width, values):
         add_log_predictives(leading(self), rows, lanes, data, item, width, values)
-        shared = log_shared_density(self, data, item)
-        for k in range(width // LANES * LANES):
-            values[k] += shared
+        add_shared_density(self, data, item, width, values)
 
     def log_likelihood(self, X, labels):
         center, scale, directions, location, kappa, Psi, nu, noise = self
@@ -283,9 +281,7 @@ class PrincipalNormalWishart(NamedTuple):
 
     def add_component_densities(self, panel, data, item, width, values):
         add_component_densities(leading(self), panel, data, item, width, values)
-        shared = log_shared_density(self, data, item)
-        for k in range(width // LANES * LANES):
-            values[k] += shared
+        add_shared_density(self, data, item, width, values)
 
     draw_item = NormalWishart.draw_item
     component_mean = NormalWishart.component_mean
@@ -311,6 +307,14 @@ def log_shared_density(family, data, item):
     for j in range(family.scale.shape[0]):
         total -= math.log(family.scale[j])
     return total
+
+
+@kernel
+def add_shared_density(family, data, item, width, values):
+    """Add :func:`log_shared_density` to the values of all columns of a panel."""
+    shared = log_shared_density(family, data, item)
+    for k in range(width // LANES * LANES):
+        values[k] += shared
 
 
 @kernel

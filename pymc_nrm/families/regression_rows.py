@@ -84,6 +84,19 @@ def _factor_moments_in_pairs(family, statistics, work):
 
 
 @kernel
+def leverage_and_residual(cache, v):
+    """Squared length of W v without its last entry, and that entry; W is the triangle of a row of the cache."""
+    leverage, last, k = 0.0, 0.0, 2
+    for i in range(v.shape[0]):
+        leverage += last * last
+        last = 0.0
+        for j in range(i + 1):
+            last += cache[k + j] * v[j]
+        k += i + 1
+    return leverage, last
+
+
+@kernel
 def cholesky_of_factored(work, p):
     """Turn the factor of :func:`factor_moments` into the lower Cholesky factor of A_n, in place."""
     inverse = work[p + 1]
