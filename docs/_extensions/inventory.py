@@ -99,7 +99,7 @@ GROUPS = {
     ),
 }
 _SHORT = ("measures", "families", "tree_families", "samplers", "posterior")
-# Modules that export nothing by `__all__`, or more than users need: the names that are described, None for all.
+# Modules inside the rooms: the names that are described, None for all.
 _CHOSEN = {
     "pymc_nrm.trees.bound_gradient": ("TreeBound",),
     "pymc_nrm.kernels.generic": ("generic", "kernel", "Kernel", "lacking", "precompile"),

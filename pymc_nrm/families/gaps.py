@@ -4,8 +4,6 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import generic, lacking
 
-__all__ = ["check_filled", "draw_missing", "draws_gaps"]
-
 
 @generic
 def draw_missing(family, cache, data, item, rng):

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["incomplete_moments"]
-
 # Steps of the algorithm, and the change of a correlation at which it ends.
 _MOST_STEPS, _SMALL_CHANGE = 200, 1e-6
 

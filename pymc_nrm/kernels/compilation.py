@@ -10,13 +10,6 @@ import pytensor
 
 from pymc_nrm.kernels.generic import prepare_numba
 
-__all__ = [
-    "announced_compilation",
-    "same_bits_in_every_process",
-    "with_work_beside_compilation",
-    "without_announcements",
-]
-
 # A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_compilation")
 

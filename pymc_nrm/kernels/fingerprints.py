@@ -13,8 +13,6 @@ import numpy as np
 
 from pymc_nrm.kernels.layers import IMPORTS, kernel_layers
 
-__all__ = ["class_fingerprint", "dispatchers", "function_fingerprint", "layer_of", "source_fingerprint"]
-
 # All generic functions, in order of definition.
 dispatchers = []
 

@@ -19,18 +19,6 @@ from pymc_nrm.kernels.layers import COMPOSED
 from pymc_nrm.kernels.numba_internals import are_known
 from pymc_nrm.kernels.part_compiler import compilers
 
-__all__ = [
-    "Generic",
-    "Kernel",
-    "describe_fields",
-    "exact_kernel",
-    "generic",
-    "kernel",
-    "lacking",
-    "numba_extension",
-    "precompile",
-]
-
 _extensions = [compile_check_signals]
 
 # Contraction and reassociation change only the last bits; NaN and infinity keep their meaning.

@@ -5,14 +5,6 @@ import _thread
 import signal
 import threading
 
-__all__ = [
-    "Interrupted",
-    "call_again_later",
-    "call_with_late_interrupts",
-    "check_signals",
-    "loses_errors",
-]
-
 # Functions that numba and llvmlite call from machine code: an error in them is lost, or becomes another one.
 _CALLED_BACK = frozenset({"_numba_unpickle", "_raw_object_cache_notify", "_raw_object_cache_getbuffer"})
 _SECONDS_TO_WAIT = 0.005

@@ -9,8 +9,6 @@ from pymc_nrm.kernels.fingerprints import class_fingerprint, function_fingerprin
 from pymc_nrm.kernels.numba_internals import CACHE, lacking_names
 from pymc_nrm.kernels.part_compiler import compilers
 
-__all__ = ["attach_cache"]
-
 
 def attach_cache(dispatcher, suffix):
     """Give a numba dispatcher a cache on disk, or warn if there is no folder for it."""

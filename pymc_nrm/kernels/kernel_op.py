@@ -11,8 +11,6 @@ from pytensor.graph.replace import graph_replace
 
 from pymc_nrm.kernels.fingerprints import function_fingerprint, layer_of, source_fingerprint
 
-__all__ = ["KernelOp", "symbolic_pullback"]
-
 
 class KernelOp(Op):
     """Base class of operations that call one kernel; subclasses define ``kernel``, ``make_node`` and ``pullback``.

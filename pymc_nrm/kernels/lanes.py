@@ -6,8 +6,6 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import kernel, numba_extension
 
-__all__ = ["LANES", "exp_within", "log_above_one", "squared_lengths"]
-
 # Twice the widest registers of today, so that sums of products need not wait for each other; narrower machines use
 # more instructions.  Compilers vectorise plain loops over multiples of `LANES` numbers without a remainder.
 LANES = 16

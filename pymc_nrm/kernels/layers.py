@@ -1,7 +1,5 @@
 """The parts of the package in import order, and what each may import."""
 
-__all__ = ["COMPOSED", "IMPORTS", "kernel_layers"]
-
 _LAWS = ("common", "kernels", "measures", "families")
 
 # The parts that each part may import besides itself, all of them earlier in this table.

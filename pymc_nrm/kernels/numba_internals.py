@@ -4,8 +4,6 @@ import functools
 import importlib
 import warnings
 
-__all__ = ["are_known", "lacking_names"]
-
 # The first and the last version with which the tests of kernels, of their cache, and of their laws were run.
 FIRST, LAST = (0, 61), (0, 68)
 

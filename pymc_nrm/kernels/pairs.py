@@ -9,15 +9,6 @@ from fractions import Fraction
 
 from pymc_nrm.kernels.generic import exact_kernel, numba_extension
 
-__all__ = [
-    "add_pairs",
-    "divide_pairs",
-    "fused_multiply_add",
-    "multiply_pairs",
-    "split_at",
-    "split_product",
-]
-
 
 def fused_multiply_add(a, b, c):
     """The double nearest to ``a b + c``, rounded once."""

@@ -5,8 +5,6 @@ import functools
 import gc
 from types import SimpleNamespace
 
-__all__ = ["compilers"]
-
 
 @functools.cache
 def compilers():

@@ -11,23 +11,6 @@ import scipy
 
 from pymc_nrm.kernels.generic import generic, kernel
 
-__all__ = [
-    "cholesky_downdate",
-    "cholesky_update",
-    "draw_categorical",
-    "draw_index",
-    "draw_log_gamma",
-    "exponentiate",
-    "index_at",
-    "log_gamma",
-    "log_gamma_ratio",
-    "log_rising_factorial",
-    "log_sum_exp",
-    "softplus",
-    "symbolic_log_rising_factorial",
-    "trapezoid_log",
-]
-
 # If a downdate leaves less than this share of a squared diagonal element, fewer than about six digits are right.
 _LEAST_SHARE = 1e-10
 

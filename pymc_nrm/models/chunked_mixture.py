@@ -19,8 +19,6 @@ from pymc_nrm.models.partition import PartitionRV
 from pymc_nrm.models.printing import printed_names
 from pymc_nrm.partitions.chunked import Chunked, Rows
 
-__all__ = ["ChunkedMixtureRV", "add_chunked_mixture"]
-
 
 class ChunkedMixtureRV(RandomVariable):
     """Sums of the statistics of clusters, in whole quanta; inputs are their sizes and the hyperparameters."""

@@ -21,15 +21,6 @@ from pymc_nrm.kernels.kernel_op import symbolic_pullback
 from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.models.constants import constant_value
 
-__all__ = [
-    "has_marginal_likelihood",
-    "likelihood_of_sums",
-    "likelihood_with_gaps",
-    "marginal_likelihood",
-    "shapes_of_fields",
-    "with_constants_per_item",
-]
-
 # Sums of clusters take at most 16 MB.
 _MOST_FLOATS = 2**21
 

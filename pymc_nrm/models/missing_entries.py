@@ -11,16 +11,6 @@ from pytensor.tensor.subtensor import AdvancedIncSubtensor
 from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.models.constants import constant_value
 
-__all__ = [
-    "Gaps",
-    "MissingEntriesRV",
-    "add_missing_entries",
-    "check_gaps",
-    "continuous_values",
-    "gaps_of",
-    "missing_variables",
-]
-
 
 class MissingEntriesRV(pm.SymbolicRandomVariable):
     """Entries of a mixture at given places; the log-probability of the mixture is that of all of its entries."""

@@ -9,8 +9,6 @@ from pytensor.graph.traversal import ancestors
 from pymc_nrm.common.pymc_internals import JOINED_INPUTS
 from pymc_nrm.kernels.fingerprints import source_fingerprint
 
-__all__ = ["of_own_step"]
-
 
 class OfOwnStep(Op):
     """Labels of a partition, as they are; refuses graphs that generic steps compile, which join what they sample."""

@@ -13,8 +13,6 @@ from pymc_nrm.common.marks import ROWS
 from pymc_nrm.measures.base import symbolic_log_eppf
 from pymc_nrm.partitions.kind import Kind
 
-__all__ = ["CLUSTER_COUNTS", "CLUSTER_SUMS", "FOLLOWED_LABELS", "Chunked", "Measured", "Rows"]
-
 # Statistics of the step that hold a draw: sizes (n_clusters,) and sums (n_clusters, size) of clusters, in the order in
 # which the labels of the followed rows name them, and these labels.
 CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS = "cluster_counts", "cluster_sums", "followed_labels"

@@ -11,8 +11,6 @@ from pymc_nrm.measures.base import draw_partition, symbolic_log_eppf
 from pymc_nrm.partitions.kind import Kind
 from pymc_nrm.partitions.labels import canonical_labels
 
-__all__ = ["Flat", "Ordered", "safe_indices"]
-
 
 def safe_indices(labels, n):
     """Labels in a graph, all 0 if any is outside 0 to n - 1, and whether they were in this range."""

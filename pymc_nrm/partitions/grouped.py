@@ -23,8 +23,6 @@ from pymc_nrm.families.fast import student_predictive, update_cache
 from pymc_nrm.families.features import features
 from pymc_nrm.kernels.special import copy_row
 
-__all__ = ["Grouped", "GroupedRows", "family_of_rows", "grouped_rows"]
-
 
 class GroupedRows(NamedTuple):
     """Data of a kernel in which the items are groups of rows, some of which may be empty."""

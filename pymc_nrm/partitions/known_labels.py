@@ -38,8 +38,6 @@ from pymc_nrm.partitions.labels import canonical_labels, rename_in_order
 from pymc_nrm.partitions.nested_laws.known_paths import canonical_paths
 from pymc_nrm.partitions.together import Together
 
-__all__ = ["KnownGrouped", "KnownItems", "KnownLabels", "KnownRows"]
-
 
 class KnownItems(NamedTuple):
     """What is known of each item: an input of the random variable."""

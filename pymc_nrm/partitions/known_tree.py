@@ -5,8 +5,6 @@ import pytensor.tensor as pt
 from pymc_nrm.partitions.nested import WeightedNested
 from pymc_nrm.partitions.nested_laws.known_paths import canonical_paths
 
-__all__ = ["KnownTree"]
-
 
 class KnownTree(WeightedNested):
     """Paths are known and tables are random; columns are those of random trees with weights.

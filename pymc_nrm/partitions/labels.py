@@ -7,16 +7,6 @@ import numpy as np
 from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.kernels.generic import kernel
 
-__all__ = [
-    "all_partitions",
-    "canonical_columns",
-    "canonical_labels",
-    "is_canonical",
-    "label_counts",
-    "rename_in_order",
-    "smallest_type",
-]
-
 _TYPES = (np.uint8, np.uint16, np.uint32)
 
 

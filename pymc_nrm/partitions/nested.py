@@ -13,8 +13,6 @@ from pymc_nrm.partitions.nested_laws.forward import draw_nested, draw_paths
 from pymc_nrm.partitions.nested_laws.levels import HierarchicalDirichletProcess, levels_of, symbolic_levels_of
 from pymc_nrm.partitions.nested_laws.prior import symbolic_log_nested_prior
 
-__all__ = ["Nested", "WeightedNested"]
-
 # Each level has a column of labels, and hyperparameters of its own.
 _MOST_LEVELS = 100
 

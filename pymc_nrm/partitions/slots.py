@@ -11,8 +11,6 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import draw_partition
 from pymc_nrm.partitions.flat import Flat, safe_indices
 
-__all__ = ["MOST_TRIES", "Slots"]
-
 # Steps keep some numbers for each slot.
 _MOST_SLOTS = 10**6
 # Forward draws with too many clusters are drawn again, at most this many times.

@@ -17,8 +17,6 @@ from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.partitions.grouped import Grouped, grouped_rows
 from pymc_nrm.partitions.nested_laws.known_paths import canonical_paths
 
-__all__ = ["Groups", "Together"]
-
 
 class Groups(NamedTuple):
     """Group of each item, numbered in order of appearance: an input of the random variable."""

@@ -12,8 +12,6 @@ from pymc_nrm.posterior.known_tree_draws import KnownTreeDraws
 from pymc_nrm.posterior.slot_draws import SlotDraws
 from pymc_nrm.posterior.tree_draws import TreeDraws, WeightedTreeDraws
 
-__all__ = ["draws_class", "draws_of"]
-
 # The draws of each kind of partition; a kind that is not here has those of the kind that it is made from.
 _CLASSES = {
     Flat: Draws,

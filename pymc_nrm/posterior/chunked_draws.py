@@ -15,8 +15,6 @@ from pymc_nrm.partitions.prediction_rule import log_prediction_rule
 from pymc_nrm.posterior.draws import Draw, Draws
 from pymc_nrm.stats.draws import posterior_of, stacked
 
-__all__ = ["ChunkedDraws"]
-
 
 class ChunkedDraws(Draws):
     """An iterable of draws, whose value is the sizes of clusters (n_clusters,) and, for each mixture, their statistics.

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ClusterDescription"]
-
 # Lines of text have at most so many characters, and show at most so many clusters.
 _WIDTH, _MOST_CLUSTERS = 118, 30
 

@@ -6,8 +6,6 @@ from pymc_nrm.posterior.layout import MixtureLayout
 from pymc_nrm.posterior.new_items import NewItems, data_of_mixtures
 from pymc_nrm.posterior.tables import log_sum_rows
 
-__all__ = ["ConditionalItems", "check_given"]
-
 
 def check_given(given, names):
     """Check the argument ``given``, from which the mixtures of some names must be absent."""

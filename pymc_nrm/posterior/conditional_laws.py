@@ -15,8 +15,6 @@ from pymc_nrm.posterior.conditional_items import ConditionalItems
 from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.new_items import NewItems, as_rows
 
-__all__ = ["ConditionalLaws", "components_of", "mixture_means", "mixture_quantiles", "pooled"]
-
 # Newton's method converges in a few steps; a step that leaves the bracket is a bisection.
 _MOST_STEPS, _TOLERANCE = 100, 1e-10
 

@@ -17,8 +17,6 @@ from pymc_nrm.stats.losses import check_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.uncertainty import assignment_uncertainty
 
-__all__ = ["describe_clusters"]
-
 # A cluster is set apart by at most so many columns; beside the first, they differ by so many standard deviations.
 _MOST_APART, _LEAST_DIFFERENCE = 3, 0.5
 # Texts show at most so many columns.

@@ -12,8 +12,6 @@ from pymc_nrm.models.dependents import mixtures_of
 from pymc_nrm.models.rvs import dims_of, family_of, rows_of
 from pymc_nrm.stats.draws import item_dimension
 
-__all__ = ["columns_of_model", "columns_of_table", "describe_column"]
-
 # A cell names at most so many levels, the most frequent ones, of at least this share.
 _MOST_LEVELS, _LEAST_SHARE = 3, 0.1
 # Names in tables beside those of columns of the data.

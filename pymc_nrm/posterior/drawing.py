@@ -10,8 +10,6 @@ from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.grouped import GroupedRows, family_of_rows
 
-__all__ = ["covariances_held", "draw_cluster_rows", "draw_data_of_clusters"]
-
 
 @contextmanager
 def covariances_held(what):

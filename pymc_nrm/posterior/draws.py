@@ -23,8 +23,6 @@ from pymc_nrm.posterior.tables import log_leave_one_out_table, log_predictive_ta
 from pymc_nrm.stats.draws import posterior_of, stacked
 from pymc_nrm.stats.point_estimate import point_estimate
 
-__all__ = ["Draw", "Draws", "check_same_model"]
-
 _REMEDY = "Give the model with which the draws were made: the same rows, in the same order and the same units"
 # Data that went through a file or another type may differ in the last digits.
 _TOLERANCE = 1e-6

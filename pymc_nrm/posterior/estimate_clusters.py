@@ -7,8 +7,6 @@ from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.posterior.tables import log_sum_rows
 
-__all__ = ["estimate_labels", "probabilities_of_clusters", "shares"]
-
 
 def probabilities_of_clusters(draws, X_new, estimate, progressbar):
     """Probabilities of the clusters of an estimate for new items, see :func:`~pymc_nrm.cluster_probabilities`."""

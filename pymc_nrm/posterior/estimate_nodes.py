@@ -8,8 +8,6 @@ from pymc_nrm.posterior.tables import log_sum_rows
 from pymc_nrm.stats.nested.item_tree import ItemTree
 from pymc_nrm.stats.nested.nested_point_estimate import nested_point_estimate
 
-__all__ = ["probabilities_of_nodes"]
-
 
 def probabilities_of_nodes(draws, X_new, estimate, progressbar):
     """Probabilities of the nodes of an estimate for new items, see :func:`~pymc_nrm.cluster_probabilities`."""

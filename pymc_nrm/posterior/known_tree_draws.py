@@ -11,8 +11,6 @@ from pymc_nrm.partitions.nested_laws.next_item import Places, component_weights,
 from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.tree_draws import without_item
 
-__all__ = ["KnownTreeDraws"]
-
 
 class KnownTreeDraws(Draws):
     """Draws of a nested partition with known paths; its components play the part of clusters."""

@@ -21,8 +21,6 @@ from pymc_nrm.posterior.any_draws import draws_class
 from pymc_nrm.posterior.chunked_draws import ChunkedDraws
 from pymc_nrm.posterior.estimate_clusters import estimate_labels, shares
 
-__all__ = ["label_rows"]
-
 # Rows of a chunk of results on disk.
 _ROWS_OF_CHUNK = 2**20
 

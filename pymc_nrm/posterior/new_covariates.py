@@ -15,8 +15,6 @@ from pytensor.tensor.subtensor import AdvancedSubtensor
 from pymc_nrm.models.rvs import family_of, find_mixture, is_mixture, rows_of
 from pymc_nrm.partitions.grouped import Grouped
 
-__all__ = ["NewCovariates"]
-
 
 class NewCovariates:
     """Hyperparameters of a mixture with a row of values for each item, such as the covariates of a regression.

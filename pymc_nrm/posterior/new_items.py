@@ -10,8 +10,6 @@ from pymc_nrm.families.base import prepare_alike
 from pymc_nrm.posterior.layout import MixtureLayout
 from pymc_nrm.posterior.new_covariates import NewCovariates
 
-__all__ = ["NewItems", "as_rows", "data_of_mixtures", "prepare_new_items"]
-
 
 class NewItems:
     """New items of a partition, each taken by itself.

@@ -16,8 +16,6 @@ from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.tables import log_sum_rows
 from pymc_nrm.stats.draws import stacked
 
-__all__ = ["NewSlots", "SlotDraws"]
-
 
 class SlotDraws(Draws):
     """Draws of a partition with ``max_clusters``, whose values are the slots of the items.

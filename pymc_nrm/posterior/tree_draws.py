@@ -16,8 +16,6 @@ from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.estimate_nodes import probabilities_of_nodes
 from pymc_nrm.posterior.tables import log_predictive_table
 
-__all__ = ["TreeDraws", "WeightedTreeDraws", "without_item"]
-
 
 class TreeDraws(Draws):
     """Draws of a nested partition without weights, whose data belong to the nodes of a tree."""

@@ -14,8 +14,6 @@ from pymc_nrm.recipes.numeric_block import add_numeric_block, add_rows, check_co
 from pymc_nrm.recipes.partition_prior import add_partition
 from pymc_nrm.recipes.principal_components import check_n_components
 
-__all__ = ["gaussian_mixture"]
-
 
 def gaussian_mixture(
     X: Any,

@@ -12,8 +12,6 @@ from pymc_nrm.recipes.gaussian_mixture import gaussian_mixture
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
 from pymc_nrm.run.sampling import sample
 
-__all__ = ["held_out_density"]
-
 
 def held_out_density(
     X: Any,

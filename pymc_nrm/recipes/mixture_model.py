@@ -25,8 +25,6 @@ from pymc_nrm.recipes.numeric_block import add_numeric_block, check_covariance
 from pymc_nrm.recipes.partition_prior import add_partition
 from pymc_nrm.recipes.principal_components import check_n_components
 
-__all__ = ["mixture_model"]
-
 _FAMILIES = {BINARY: BernoulliBeta, COUNT: PoissonGamma}
 
 

@@ -17,8 +17,6 @@ from pymc_nrm.recipes.numeric_block import check_covariance
 from pymc_nrm.recipes.partition_prior import add_partition
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
 
-__all__ = ["regression_model"]
-
 
 def regression_model(
     df: pd.DataFrame,

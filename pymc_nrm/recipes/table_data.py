@@ -11,8 +11,6 @@ from pymc_nrm.models.dependents import mixtures_of
 from pymc_nrm.models.rvs import checked_model, find_partition
 from pymc_nrm.recipes.columns import CATEGORICAL, KINDS, NUMERIC, check_table, item_names, level_codes, numbers_of
 
-__all__ = ["table_data"]
-
 # A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_tables")
 

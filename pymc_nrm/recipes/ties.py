@@ -12,8 +12,6 @@ import xarray as xr
 from pymc_nrm.common.checks import numeric_array, random_generator
 from pymc_nrm.recipes.columns import name_of_column
 
-__all__ = ["jitter_ties", "with_jittered_ties"]
-
 # Values are the same but for errors of arithmetic if their distance is a smaller share of the range of their column
 # or of its largest value.
 _SAME, _ROUNDING = 1e-9, 8 * np.finfo("float64").eps

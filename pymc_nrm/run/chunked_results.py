@@ -8,8 +8,6 @@ from pymc_nrm.models.rvs import partitions_of
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked
 from pymc_nrm.partitions.labels import smallest_type
 
-__all__ = ["add_clusters", "statistics_left_out", "without_clusters"]
-
 _NAMES = (CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS)
 
 

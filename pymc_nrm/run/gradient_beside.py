@@ -25,8 +25,6 @@ from pymc_nrm.kernels.compilation import with_work_beside_compilation
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.run.slot_steps import continuous_without_step, given_steps
 
-__all__ = ["with_gradient_beside"]
-
 # Longer than any gradient takes; chains then compile it themselves.
 _SECONDS_AT_MOST = 600.0
 

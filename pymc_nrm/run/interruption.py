@@ -7,8 +7,6 @@ import threading
 from pymc_nrm.common.pymc_internals import NO_DRAWS
 from pymc_nrm.kernels.interrupts import Interrupted, call_again_later, loses_errors
 
-__all__ = ["interrupts_before_draws", "interrupts_outside_of_conversions"]
-
 
 @contextlib.contextmanager
 def interrupts_before_draws(folder):

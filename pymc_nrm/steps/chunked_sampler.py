@@ -36,8 +36,6 @@ from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_L
 from pymc_nrm.partitions.labels import canonical_labels, smallest_type
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics
 
-__all__ = ["ChunkedSampler", "clusters_are_kept"]
-
 # Whether a run keeps what the step reports of clusters.
 clusters_are_kept = contextvars.ContextVar("clusters_are_kept", default=False)
 # Tables of weights of Gibbs type, to rounding.

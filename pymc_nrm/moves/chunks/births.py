@@ -14,8 +14,6 @@ from pymc_nrm.moves.chunks.passes import gather_rows, rounded_rows
 from pymc_nrm.moves.gibbs import gibbs_sweep
 from pymc_nrm.partitions.clusters import State
 
-__all__ = ["redraw_rows"]
-
 
 @kernel
 def state_of(family, labels, counts, statistics):

@@ -9,8 +9,6 @@ from pymc_nrm.families.gaps import check_filled
 from pymc_nrm.families.product import product_data
 from pymc_nrm.kernels.generic import kernel
 
-__all__ = ["Block", "Changes", "Preparation", "Preparations", "no_changes"]
-
 
 class Changes(NamedTuple):
     """Changes of labels that the next pass makes first: a row of cluster k and side s goes to ``target[k, s]``, and

@@ -9,8 +9,6 @@ from pymc_nrm.moves.chunks.blocks import no_changes
 from pymc_nrm.moves.chunks.exact_sums import quanta_of
 from pymc_nrm.moves.chunks.passes import largest_statistics, read_labels, sum_clusters
 
-__all__ = ["Chain", "Clusters", "measured_quanta"]
-
 
 class Clusters(NamedTuple):
     """Counts (n_clusters,) and sums of statistics in quanta (n_clusters, size), both int64."""

@@ -8,8 +8,6 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
 
-__all__ = ["philox", "row_uniform"]
-
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 _FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _FIRST_STEP, _SECOND_STEP = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)

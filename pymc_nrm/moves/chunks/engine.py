@@ -8,8 +8,6 @@ import numpy as np
 
 from pymc_nrm.partitions.labels import smallest_type
 
-__all__ = ["ClusterEngine", "Engine"]
-
 # Partial sums that one task adds up.
 _FAN_IN = 8
 # After so many passes the labels go through this process, so that no task remembers all that led to them.

@@ -14,16 +14,6 @@ import numpy as np
 from pymc_nrm.families.base import add_item
 from pymc_nrm.kernels.generic import exact_kernel
 
-__all__ = [
-    "Quanta",
-    "add_logarithm",
-    "add_rounded",
-    "logarithm_digits",
-    "logarithm_value",
-    "quanta_of",
-    "round_statistics",
-]
-
 # Sums of integers stay below 2^62.
 _BITS = 62
 

@@ -22,8 +22,6 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.moves.chunks.scan import Parts, divide, nearest, scan
 
-__all__ = ["N_STEPS", "split_and_merge"]
-
 # Steps of the launch on the rows of the sample.
 N_STEPS = 8
 

@@ -30,8 +30,6 @@ from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import copy_row, draw_log_gamma, log_rising_factorial, log_sum_exp
 from pymc_nrm.moves.chunks.scan import Parts, divide, nearest, scan
 
-__all__ = ["split_and_merge_by_moments"]
-
 # Weights of the parts of a split are from a Dirichlet distribution with this parameter; their number is one more than a
 # geometric variable with this probability.
 _SHAPE, _STOP = 2.0, 0.5

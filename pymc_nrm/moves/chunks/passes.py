@@ -15,17 +15,6 @@ from pymc_nrm.kernels.special import exponentiate, index_at
 from pymc_nrm.moves.chunks.counters import row_uniform
 from pymc_nrm.moves.chunks.exact_sums import add_rounded, round_statistics
 
-__all__ = [
-    "Atoms",
-    "check_bounds",
-    "gather_rows",
-    "largest_statistics",
-    "read_labels",
-    "relabel",
-    "rounded_rows",
-    "sum_clusters",
-]
-
 
 class Atoms(NamedTuple):
     """Atoms above the level: ``names[k]`` is the new label of the rows of cluster k, or -1 if they draw one of the

@@ -7,8 +7,6 @@ import numpy as np
 
 from pymc_nrm.common.checks import numeric_array
 
-__all__ = ["Source", "ranges", "read_source"]
-
 # A block has about this many numbers: many beside the fixed work of a pass, few beside the caches of a thread.
 _NUMBERS_PER_BLOCK = 2**18
 

@@ -18,8 +18,6 @@ from pymc_nrm.moves.chunks.chain import Clusters
 from pymc_nrm.moves.chunks.passes import Atoms, relabel
 from pymc_nrm.moves.slice_jumps import jumps_above
 
-__all__ = ["LEVEL", "relabel_all"]
-
 # In units of 1 / (1 + u): a Dirichlet process has 0.22 alpha jumps above it, besides those of clusters.
 LEVEL = 1.0
 

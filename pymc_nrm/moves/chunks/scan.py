@@ -21,8 +21,6 @@ from pymc_nrm.moves.chunks.exact_sums import (
 )
 from pymc_nrm.moves.chunks.passes import check_bounds
 
-__all__ = ["Parts", "divide", "nearest", "scan", "scan_parts"]
-
 
 class Parts(NamedTuple):
     """Sets of clusters and components of their parts, at most LANES.

@@ -17,8 +17,6 @@ from pymc_nrm.moves.chunks.passes import gather_rows, sum_clusters
 from pymc_nrm.moves.chunks.reading import ranges, read_source
 from pymc_nrm.partitions.chunked import Measured, Rows
 
-__all__ = ["Chunks"]
-
 # Prepared rows are kept in memory if they take at most about this many bytes.
 _MOST_BYTES_KEPT = 2**31
 

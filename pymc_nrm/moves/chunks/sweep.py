@@ -13,8 +13,6 @@ from pymc_nrm.moves.chunks.moment_split import split_and_merge_by_moments
 from pymc_nrm.moves.chunks.relabel import label_by, relabel_all
 from pymc_nrm.moves.slice_jumps import jump_law
 
-__all__ = ["draw_law", "start", "sweep"]
-
 # Chains on so many rows, one after the other, lead to the start of a chain on all.
 _START_ROWS = (1000, 20_000)
 _START_SWEEPS = 60

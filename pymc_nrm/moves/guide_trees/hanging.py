@@ -8,8 +8,6 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.moves.guide_trees.tree import build_tree
 
-__all__ = ["hang_items", "points_of"]
-
 
 def points_of(data, n, rng):
     """Coordinates of n items, random ones if they have none."""

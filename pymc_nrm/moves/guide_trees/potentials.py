@@ -19,8 +19,6 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.special import softplus, sum_rows
 
-__all__ = ["Potentials", "log_dissimilarity", "log_potential", "tree_potentials"]
-
 
 class Potentials(NamedTuple):
     """Logarithms for every node of a tree."""

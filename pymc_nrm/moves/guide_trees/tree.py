@@ -7,8 +7,6 @@ import numpy as np
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.partitions.labels import canonical_labels
 
-__all__ = ["Tree", "build_tree", "check_tree", "cut_tree", "leaves", "lowest_common_ancestor"]
-
 
 class Tree(NamedTuple):
     """A rooted binary tree whose leaves are n items.

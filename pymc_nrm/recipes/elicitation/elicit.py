@@ -15,8 +15,6 @@ from pymc_nrm.recipes.elicitation.laws import equal_tailed_interval, mean_and_sd
 from pymc_nrm.recipes.elicitation.matching import OutOfReachError, match_mean, match_mean_and_spread
 from pymc_nrm.recipes.elicitation.wishes import check_fixed, check_measure_class, check_wishes, free_names
 
-__all__ = ["ElicitedPrior", "elicit"]
-
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class ElicitedPrior:

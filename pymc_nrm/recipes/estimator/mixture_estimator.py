@@ -34,8 +34,6 @@ from pymc_nrm.run.sampling import sample
 from pymc_nrm.stats.losses import complete_costs
 from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
 
-__all__ = ["MixtureEstimator"]
-
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class MixtureEstimator(Parameters):
