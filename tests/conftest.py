@@ -1,7 +1,9 @@
 """Settings for all tests."""
 
 import functools
+import os
 import pathlib
+import sys
 
 import numpy as np
 import pytensor
@@ -11,6 +13,10 @@ from pytensor.compile.mode import Mode
 TESTS = pathlib.Path(__file__).resolve().parent
 # Scripts for type checkers, which collecting would run.
 collect_ignore = ["typing"]
+
+# Where bytecode may not be written, each of the many processes that tests start would compile PyMC's modules again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Data sets that are not part of the package lie beside the repository.
 SHARED = TESTS.parents[1] / "shared"

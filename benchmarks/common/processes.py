@@ -23,7 +23,8 @@ def call(function, *, cache=None, **arguments):
     """Call a function of a benchmark script in a new process, on one core unless the environment says otherwise."""
     script = Path(inspect.getfile(function)).resolve()
     paths = [str(script.parent), str(script.parents[1]), os.environ.get("PYTHONPATH", "")]
-    environment = ONE_CORE | os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    environment = ONE_CORE | {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment |= {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = str(cache["numba"])
         environment["PYTENSOR_FLAGS"] = f"base_compiledir={cache['pytensor']}"
