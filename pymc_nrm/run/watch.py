@@ -7,7 +7,7 @@ from collections import deque
 from rich.console import Console
 
 from pymc_nrm.common.pymc_internals import default_chains
-from pymc_nrm.models.rvs import n_items, partitions_of
+from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
 
 # A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_watch")
@@ -20,6 +20,7 @@ _DRAWS_BEFORE_ESTIMATE = 4
 _SECONDS_BEFORE_ESTIMATE = 5.0
 # The pace is that of the last draws, since those of tuning take longer.
 _LAST_DRAWS = 20
+_PAGE = 'With nrm.Chunks a chain uses all cores, see "Large data" in the documentation, docs/how-to/large-data.md.'
 
 
 def watched(model, draws, kwargs):
@@ -34,6 +35,8 @@ def watched(model, draws, kwargs):
     console = Console()
     has_bar = kwargs.get("progressbar") is not False and (console.is_terminal or console.is_jupyter)
     n_total = chains * (draws + (1000 if tune is None else tune))
+    if name not in names_in_chunks(model):
+        _log.info(_PAGE)
     return Watch(callback, f"{name} has {items[name]:,} items", n_total, lines=not has_bar)
 
 

@@ -71,7 +71,8 @@ def test_a_run_over_many_items_is_watched(monkeypatch, caplog):
         nrm.sample(4, tune=2, callback=lambda trace, draw: seen.append(draw.draw_idx), **options)
     assert seen == [0, 1, 2, 3, 4, 5]
     assert lines_of(caplog) == [
-        "z has 4 items: chains first build what all their draws use; how long a draw takes is said after some."
+        'With nrm.Chunks a chain uses all cores, see "Large data" in the documentation, docs/how-to/large-data.md.',
+        "z has 4 items: chains first build what all their draws use; how long a draw takes is said after some.",
     ]
 
 
