@@ -35,6 +35,7 @@ def test_step_has_the_posterior_law(sampler, measure):
     np.testing.assert_array_equal(n_clusters, labels.max(axis=-1).ravel() + 1)
 
 
+@pytest.mark.slow
 def test_law_with_guide_trees_of_a_sample(monkeypatch):
     monkeypatch.setattr(guide_tree, "MOST_GUIDE_ITEMS", 3)
     check_step("NGG", "NormalGamma, missing", SAMPLERS["tree"][0])

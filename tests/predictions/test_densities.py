@@ -48,7 +48,7 @@ def test_layout():
 
 
 def test_grids_of_all_kinds_are_the_same():
-    case = CASES["NormalWishart"]
+    case = CASES["PoissonGamma"]
     model, idata = make_model(MEASURES["DP"], case), draws_of(all_partitions(4)[:3])
     expected = nrm.predictive_density(idata, model, case.new)
     columns = {f"feature {j}": ("grid", case.new[:, j]) for j in (1, 0)}

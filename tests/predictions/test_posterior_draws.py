@@ -216,10 +216,6 @@ def test_wrong_arguments(model, posterior):
         posterior_draws(posterior, model, "q")
     with pytest.raises(ValueError, match="several of kind Mixture"):
         sample_cluster_parameters(posterior, model)
-    with pytest.raises(TypeError, match="idata must be a DataTree or a Dataset; got dict"):
-        posterior_draws({}, model, "z")
-    with pytest.raises(ValueError, match=r"must have a group posterior; got groups prior"):
-        posterior_draws(xr.DataTree.from_dict({"prior": posterior}), model, "z")
     with pytest.raises(ValueError, match="dimensions chain and draw"):
         posterior_draws(posterior.isel(draw=0), model, "z")
     with pytest.raises(

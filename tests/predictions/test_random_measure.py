@@ -73,6 +73,7 @@ def test_weights_of_clusters_have_the_moments_of_partition_probabilities(sampled
     assert np.abs(z_scores(products, expected)).max() < 4
 
 
+@pytest.mark.quick("NGG", "MFM")
 def test_weights_of_new_atoms_have_the_moments_of_partition_probabilities(sampled):
     """The chances that the next item opens a cluster, and that two or three further items share one new cluster."""
     measure, _, _, draws = sampled
@@ -85,6 +86,7 @@ def test_weights_of_new_atoms_have_the_moments_of_partition_probabilities(sample
     assert (error < 4 * sums.std(axis=0) / math.sqrt(N_DRAWS)).all()
 
 
+@pytest.mark.quick("NGG", "MFM")
 def test_mean_density_is_the_predictive_density(sampled):
     _, model, idata, draws = sampled
     points = [[1, 4], [0, 0], [6, 1], [20, 0]]
@@ -94,6 +96,7 @@ def test_mean_density_is_the_predictive_density(sampled):
     assert random.std(axis=0).min() > 0
 
 
+@pytest.mark.quick("NGG", "MFM")
 def test_structure(sampled):
     measure, _, idata, draws = sampled
     weight, label = draws.weight.values[0], draws.label.values[0]
@@ -111,6 +114,7 @@ def test_structure(sampled):
     xr.testing.assert_equal(draws.draw, idata["posterior"].draw)
 
 
+@pytest.mark.quick("NGG", "MFM")
 def test_atoms_of_clusters_are_drawn_given_their_items(sampled):
     _, _, _, draws = sampled
     rates = [draws.rate.where(draws.label == c).sum("atom").values[0] for c in (0, 1)]

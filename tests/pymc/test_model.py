@@ -30,7 +30,7 @@ def sampled(model):
     with model:
         return pm.sample(
             50, tune=50, chains=2, cores=1, random_seed=1, progressbar=False, quiet=True,
-            compute_convergence_checks=False, compile_kwargs={"mode": "NUMBA"},
+            compute_convergence_checks=False,
         )  # fmt: skip
 
 
@@ -140,6 +140,7 @@ def test_known_partition():
 def test_deterministics_may_use_the_labels():
     with pm.Model():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.1), observed=[0, 9, 0, 9])
         pm.Deterministic("together", pm.math.eq(z[0], z[1]))
         draws = pm.sample(
             20, tune=0, step=nrm.MarginalGibbs([z]), chains=1, cores=1, random_seed=1, progressbar=False, quiet=True,

@@ -234,7 +234,8 @@ def test_a_partition_alone_has_its_prior(measure):
         assert_law(draws, partitions, probabilities)
 
 
-@pytest.mark.parametrize("n", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3))])
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [1, 2, 3])
 def test_few_items(n):
     x = galaxies[:n]
     partitions, probabilities = exact_posterior(nrm.NormalizedInverseGaussian(1.0), galaxy_family, x)

@@ -148,18 +148,11 @@ def test_errors(idata):
         (idata, "theta", TypeError, "theta must hold integers; got float64"),
         (idata, "z_n_clusters", ValueError, "z_n_clusters must have dimensions chain, draw and one of items"),
         (posterior[["theta"]], None, ValueError, "idata has no partition: .*variables are: 'theta'"),
-        (posterior.isel(draw=slice(0)), "z", ValueError, "idata must have at least one chain and one draw"),
         (posterior - 5, "z", ValueError, r"labels of z must be from 0 to 1080; got -5 to"),
         (posterior * 10**6, "z", ValueError, r"labels of z must be from 0 to 1080; got 0 to"),
         (posterior.isel(draw=0), "z", ValueError, "z must have dimensions chain, draw and one of items"),
         (posterior["z"].stack(sample=("chain", "draw")), None, ValueError, "z must have dimensions chain, draw"),
         (idata["observed_data"].to_dataset(), None, ValueError, "idata has no partition: .*variables are: 'x'"),
-        (
-            xr.DataTree.from_dict({"prior": posterior}),
-            None,
-            ValueError,
-            "must have a group posterior; got groups prior",
-        ),
         (posterior["z"].values, None, TypeError, "idata must be a DataTree, a Dataset or a DataArray; got ndarray"),
     ]
     for data, name, error, message in cases:

@@ -4,21 +4,16 @@ from hypothesis import strategies as st
 
 import pymc_nrm as nrm
 
-from .case import Case, Text, names_of
+from .case import Case, Text, names_of, pieces
 from .inputs import VALUES, data, families, measures
 from .values import WRONG_ANYTHING, choose, options
 
 SEED = ["1", "0", "None", "np.random.default_rng(3)"]
 LOSS = ["'variation_of_information'", "'binder'", "'normalized_variation_of_information'", "'one_minus_adjusted_rand'"]
-ESTIMATE = [
-    "None",
-    "labels[0]",
-    "np.zeros(n, dtype=int)",
-    "np.arange(n)",
-    "[5] * n",
-    "labels[0].tolist()",
-    "xr.DataArray(labels[0], dims='z_dim_0')",
-]
+ESTIMATE = pieces("""
+    None | labels[0] | np.zeros(n, dtype=int) | np.arange(n) | [5] * n | labels[0].tolist()
+    xr.DataArray(labels[0], dims='z_dim_0')
+""")
 
 # Functions of draws alone, with ordinary arguments; all of them are also given wrong ones.
 STATISTICS = {
@@ -93,37 +88,18 @@ PLOTS = {
 VISUALS = ["None", "{}", "{'title': False}", "{'lines': {'color': 'red'}}"]
 
 # How a posterior may be changed before it is passed.
-POSTERIORS = ["posterior"] * 8 + [
-    "posterior.isel(draw=slice(0, 1))",
-    "posterior.isel(chain=[0], draw=slice(0, 2))",
-    "posterior.dataset",
-    "posterior.isel(draw=slice(0, 0))",
-    "posterior.isel(chain=[])",
-    "xr.DataTree()",
-    "xr.Dataset()",
-    "None",
-    "posterior['z']",
-    "posterior.rename({'z': 'w'})",
-    "posterior.dataset.isel(chain=0)",
-    "posterior.dataset.astype(float)",
-    "posterior.dataset + 1",
-    "posterior.dataset * -1",
-    "posterior.dataset.isel(z_dim_0=slice(0, 2))",
-    "posterior.dataset.isel(z_dim_0=[])",
-    "posterior.dataset.astype('uint8')",
-    "[1, 2]",
-    "labels",
-    "posterior.dataset.transpose('z_dim_0', 'draw', 'chain')",
-    "posterior.dataset.assign(w=posterior['z'])",
-    "posterior.dataset.drop_vars('z')",
-    "posterior.dataset.astype(str)",
-    "posterior.dataset.astype(bool)",
-    "posterior.dataset.isel(chain=0, draw=0)",
-    "{'posterior': posterior}",
-    "posterior.dataset.where(posterior['z'] > 0)",
-    "posterior.dataset * 2**40",
-    "posterior.dataset.rename(draw='sample')",
-]
+POSTERIORS = ["posterior"] * 8 + pieces("""
+    posterior.isel(draw=slice(0, 1)) | posterior.isel(chain=[0], draw=slice(0, 2)) | posterior.dataset
+    posterior.isel(draw=slice(0, 0)) | posterior.isel(chain=[]) | xr.DataTree() | xr.Dataset() | None
+    posterior['z'] | posterior.rename({'z': 'w'}) | posterior.dataset.isel(chain=0)
+    posterior.dataset.astype(float) | posterior.dataset + 1 | posterior.dataset * -1
+    posterior.dataset.isel(z_dim_0=slice(0, 2)) | posterior.dataset.isel(z_dim_0=[])
+    posterior.dataset.astype('uint8') | [1, 2] | labels | posterior.dataset.transpose('z_dim_0', 'draw', 'chain')
+    posterior.dataset.assign(w=posterior['z']) | posterior.dataset.drop_vars('z') | posterior.dataset.astype(str)
+    posterior.dataset.astype(bool) | posterior.dataset.isel(chain=0, draw=0) | {'posterior': posterior}
+    posterior.dataset.where(posterior['z'] > 0) | posterior.dataset * 2**40
+    posterior.dataset.rename(draw='sample')
+""")
 DRAWS = """\
 n = {n}
 labels = np.array([{one}(np.random.default_rng({seed} + s), n, s) for s in range({chains} * {draws})])
@@ -146,52 +122,28 @@ with pm.Model() as model:
     z = nrm.Partition("z", {measure}, n={n})
     x = nrm.Mixture("x", z, {family}, observed=X)
 """
-NEW = [
-    "np.array(X)",
-    "np.array(X)[:1]",
-    "np.array(X)[0]",
-    "np.array(X) * 100",
-    "np.array(X) * 1e30",
-    "np.array(X) + 1e8",
-    "pd.DataFrame(np.array(X))",
-    "np.array(X)[:, :0]",
-    "np.array(X)[:0]",
-    "nan",
-    "[]",
-    "'x'",
-    "None",
-    "np.array(X) * nan",
-    "np.array(X) * inf",
-    "np.array(X)[None]",
-    "np.array(X) * 1j",
-    "np.append(X, X, axis=1)",
-    "np.array(X).astype(str)",
-    "{'x': X}",
-    "{'y': X}",
-    "sparse.csr_array(np.array(X))",
-    "xr.Dataset()",
-    "pt.constant(1.0)",
-]
+NEW = pieces("""
+    np.array(X) | np.array(X)[:1] | np.array(X)[0] | np.array(X) * 100 | np.array(X) * 1e30 | np.array(X) + 1e8
+    pd.DataFrame(np.array(X)) | np.array(X)[:, :0] | np.array(X)[:0] | nan | [] | 'x' | None | np.array(X) * nan
+    np.array(X) * inf | np.array(X)[None] | np.array(X) * 1j | np.append(X, X, axis=1) | np.array(X).astype(str)
+    {'x': X} | {'y': X} | sparse.csr_array(np.array(X)) | xr.Dataset() | pt.constant(1.0)
+""")
+# What follows draws of a random measure.
+MEASURED = pieces("""
+    density = nrm.measure_density(result, model, np.array(X)) | mean = nrm.measure_mean(result, model)
+    cdf = nrm.measure_cdf(result, model, np.sort(np.array(X)[:, 0])) | cdf = nrm.measure_cdf(result, model, [nan, 'x'])
+    cdf = nrm.measure_cdf(result, model, [0.0, 1.0], feature=9)
+    density = nrm.measure_density(result.isel(atom=slice(0, 0)), model, np.array(X))
+    mean = nrm.measure_mean(result.drop_vars('weight'), model)
+""")
 
 
 def _names(table, module):
     names = set(names_of(*[getattr(module, name) for name in table]))
     for arguments in table.values():
         names |= set(arguments)
-    extra = {
-        "posterior",
-        "draws",
-        "chain",
-        "draw",
-        "labels",
-        "visuals",
-        "backend",
-        "X_new",
-        "grid",
-        "items",
-        "plot_collection",
-    }
-    return frozenset(names | extra | {"cost_false_join", "cost_false_split", "w"})
+    extra = "posterior draws chain draw labels visuals backend X_new grid items plot_collection cost_false_join"
+    return frozenset(names | {*extra.split(), "cost_false_split", "w"})
 
 
 @st.composite
@@ -241,18 +193,7 @@ def prediction_cases(draw, kinds):
     parts = (X, family, measure, before)
     is_plain = all(part.is_plain for part in parts) and ordinary and not chosen.source
     if function == "sample_random_measure" and draw(st.booleans()):
-        text += choose(
-            draw,
-            [
-                "density = nrm.measure_density(result, model, np.array(X))\n",
-                "cdf = nrm.measure_cdf(result, model, np.sort(np.array(X)[:, 0]))\n",
-                "cdf = nrm.measure_cdf(result, model, [nan, 'x'])\n",
-                "cdf = nrm.measure_cdf(result, model, [0.0, 1.0], feature=9)\n",
-                "mean = nrm.measure_mean(result, model)\n",
-                "density = nrm.measure_density(result.isel(atom=slice(0, 0)), model, np.array(X))\n",
-                "mean = nrm.measure_mean(result.drop_vars('weight'), model)\n",
-            ],
-        )
+        text += choose(draw, MEASURED) + "\n"
         is_plain = False
     names = _names(PREDICTIONS, nrm) | {"measure_draws", "feature", "weight", "total", "atom"}
     return Case(f"nrm.{function}", text, names, is_plain)
@@ -268,15 +209,10 @@ def plot_cases(draw):
     chosen = draw(options({**PLOTS[function], "visuals": VISUALS}, hostile=hostile))
     given = ""
     if function == "plot_clusters":
-        forms = [
-            "rng.normal(size=({n}, 2))",
-            "rng.normal(size={n})",
-            "rng.normal(size=({n}, 5))",
-            "rng.normal(size=(3, 2))",
-            "None",
-            "'X'",
-            "np.full(({n}, 2), nan)",
-        ]
+        forms = pieces("""
+            rng.normal(size=({n}, 2)) | rng.normal(size={n}) | rng.normal(size=({n}, 5)) | rng.normal(size=(3, 2))
+            None | 'X' | np.full(({n}, 2), nan)
+        """)
         given = ", " + choose(draw, forms if hostile else forms[:3]).format(n=n).replace(
             "rng", "np.random.default_rng(1)"
         )

@@ -82,6 +82,11 @@ MEASURES = (
 )
 
 
+def pieces(text):
+    """Pieces of programs, between bars and ends of lines."""
+    return [piece for line in text.split("\n") for piece in line.strip().split(" | ") if piece]
+
+
 class Text(NamedTuple):
     """A piece of a program, and whether anything about it is wrong or extreme.
 

@@ -5,48 +5,25 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from .case import Text
+from .case import Text, pieces
 from .values import EXTREME_POSITIVE, WRONG_NUMBERS, choose, per_feature, positive, real
 
 SIZES = [4, 6, 5, 3, 2, 1, 9, 12, 30]
 WIDTHS = [1, 2, 3, 1, 2, 7]
 
-REAL = [
-    *["rng.normal(size=({n}, {d}))"] * 4,
-    "np.zeros(({n}, {d}))",
-    "np.full(({n}, {d}), 0.1)",
-    "np.repeat(rng.normal(size=(1, {d})), {n}, axis=0)",
-    "rng.integers(0, 3, size=({n}, {d})) * 1.0",
-    "np.arange({n} * {d}).reshape({n}, {d})",
-    "rng.standard_cauchy(size=({n}, {d}))",
-    "rng.normal(size=({n}, {d})) + 8.0 * (np.arange({n}) % 2)[:, None]",
+REAL = ["rng.normal(size=({n}, {d}))"] * 4 + pieces("""
+    np.zeros(({n}, {d})) | np.full(({n}, {d}), 0.1) | np.repeat(rng.normal(size=(1, {d})), {n}, axis=0)
+    rng.integers(0, 3, size=({n}, {d})) * 1.0 | np.arange({n} * {d}).reshape({n}, {d})
+    rng.standard_cauchy(size=({n}, {d})) | rng.normal(size=({n}, {d})) + 8.0 * (np.arange({n}) % 2)[:, None]
+""")
+SCALES = [""] * 4 + [
+    f" {scale}" for scale in pieces("* 1e-8 | * 1e3 | * 1e8 | + 1e6 | * 1e-150 | * 1e-300 | + 1e9 | * 1e100 | * 1e155")
 ]
-SCALES = [
-    "",
-    "",
-    "",
-    "",
-    " * 1e-8",
-    " * 1e3",
-    " * 1e8",
-    " + 1e6",
-    " * 1e-150",
-    " * 1e-300",
-    " + 1e9",
-    " * 1e100",
-    " * 1e155",
-]
-COUNTS = [
-    *["rng.poisson(2.0, size=({n}, {d}))"] * 4,
-    "np.zeros(({n}, {d}), dtype=int)",
-    "rng.poisson(1e4, size=({n}, {d}))",
-    "np.ones(({n}, {d}), dtype=int)",
-    "rng.poisson([0.1] * {d}, size=({n}, {d})) * 10**6",
-    "np.full(({n}, {d}), 2**40)",
-    "np.full(({n}, {d}), 10**15)",
-    "rng.poisson(3.0, size=({n}, {d})).astype('uint8')",
-    "rng.poisson(3.0, size=({n}, {d})).astype(float)",
-]
+COUNTS = ["rng.poisson(2.0, size=({n}, {d}))"] * 4 + pieces("""
+    np.zeros(({n}, {d}), dtype=int) | rng.poisson(1e4, size=({n}, {d})) | np.ones(({n}, {d}), dtype=int)
+    rng.poisson([0.1] * {d}, size=({n}, {d})) * 10**6 | np.full(({n}, {d}), 2**40) | np.full(({n}, {d}), 10**15)
+    rng.poisson(3.0, size=({n}, {d})).astype('uint8') | rng.poisson(3.0, size=({n}, {d})).astype(float)
+""")
 BITS = ["rng.integers(0, 2, size=({n}, {d}))"] * 4 + ["np.zeros(({n}, {d}))", "np.ones(({n}, {d}), dtype=bool)"]
 LEVELS = ["rng.integers(0, 3, size=({n}, {d}))"] * 4 + [
     "np.zeros(({n}, {d}), dtype=int)",
@@ -57,56 +34,23 @@ LEVELS = ["rng.integers(0, 3, size=({n}, {d}))"] * 4 + [
 PLAIN = 4  # number of ordinary entries at the start of each list
 
 # How an array may be wrapped before it is passed: in ordinary containers, and in wrong ones.
-CONTAINERS = [
-    *["{X}"] * 6,
-    "({X}).tolist()",
-    "pd.DataFrame({X})",
-    "np.asfortranarray({X})",
-    "xr.DataArray({X}, dims=('i', 'j'))",
-    "np.array({X}, dtype='float32')",
-    "pt.constant({X})",
-    "np.array({X}, dtype=object)",
-    "({X})[::-1]",
-    "np.ma.masked_invalid(np.array({X}, dtype=float))",
-]
-WRONG_DATA = [
-    "sparse.csr_array({X})",
-    "sparse.coo_matrix({X})",
-    "np.array({X}).astype(str)",
-    "np.array({X}) * 1j",
-    "({X})[None]",
-    "np.array({X}).astype('datetime64[s]')",
-    "({X})[:-1]",
-    "({X})[:0]",
-    "({X})[:, :0]",
-    "({X}).T",
-    "np.array({X}) - 10",
-    "np.array({X}) + 0.5",
-    "np.where(np.arange(({X}).size).reshape(({X}).shape) % 3 == 0, nan, {X})",
-    "np.where({X} == {X}, nan, 0.0)",
-    "np.where(np.arange(({X}).size).reshape(({X}).shape) == 0, inf, {X})",
-    "[[1.0], [1.0, 2.0], [3.0]]",
-    "'abc'",
-    "None",
-    "3.0",
-    "{{'a': 1}}",
-    "[]",
-    "iter([1, 2])",
-    "np.array({X}).astype(bool)",
-    "np.array({X}).astype('timedelta64[s]')",
-    "object()",
-    "np.ma.masked_array({X}, mask=np.array({X}) == np.array({X}))",
-    "pd.DataFrame({X}).astype(str)",
-    "np.array([['a', 'b']] * 4)",
-    "pd.DataFrame({{'a': ['x', 'y', 'x', 'z']}})",
-    "pd.Series({X}.ravel())",
-    "np.append({X}, {X}, axis=0)",
-    "pm.Normal.dist(size=(4, 2))",
-    "np.where(np.arange(len({X}))[:, None] == 0, 1e9, {X})",
-    "np.where(np.arange(len({X}))[:, None] == 0, 1e160, {X})",
-    "np.where(np.arange(len({X}))[:, None] < 2, -999999999, {X})",
-    "pd.array([1, None, 3], dtype='Int64')",
-]
+CONTAINERS = ["{X}"] * 6 + pieces("""
+    ({X}).tolist() | pd.DataFrame({X}) | np.asfortranarray({X}) | xr.DataArray({X}, dims=('i', 'j'))
+    np.array({X}, dtype='float32') | pt.constant({X}) | np.array({X}, dtype=object) | ({X})[::-1]
+    np.ma.masked_invalid(np.array({X}, dtype=float))
+""")
+WRONG_DATA = pieces("""
+    sparse.csr_array({X}) | sparse.coo_matrix({X}) | np.array({X}).astype(str) | np.array({X}) * 1j | ({X})[None]
+    np.array({X}).astype('datetime64[s]') | ({X})[:-1] | ({X})[:0] | ({X})[:, :0] | ({X}).T | np.array({X}) - 10
+    np.array({X}) + 0.5 | np.where(np.arange(({X}).size).reshape(({X}).shape) % 3 == 0, nan, {X})
+    np.where({X} == {X}, nan, 0.0) | np.where(np.arange(({X}).size).reshape(({X}).shape) == 0, inf, {X})
+    [[1.0], [1.0, 2.0], [3.0]] | 'abc' | None | 3.0 | {{'a': 1}} | [] | iter([1, 2]) | np.array({X}).astype(bool)
+    np.array({X}).astype('timedelta64[s]') | object() | np.ma.masked_array({X}, mask=np.array({X}) == np.array({X}))
+    pd.DataFrame({X}).astype(str) | np.array([['a', 'b']] * 4) | pd.DataFrame({{'a': ['x', 'y', 'x', 'z']}})
+    pd.Series({X}.ravel()) | np.append({X}, {X}, axis=0) | pm.Normal.dist(size=(4, 2))
+    np.where(np.arange(len({X}))[:, None] == 0, 1e9, {X}) | np.where(np.arange(len({X}))[:, None] == 0, 1e160, {X})
+    np.where(np.arange(len({X}))[:, None] < 2, -999999999, {X}) | pd.array([1, None, 3], dtype='Int64')
+""")
 
 
 class Inputs(NamedTuple):
@@ -166,33 +110,13 @@ def matrices(draw, d, hostile):
         scale = choose(draw, ["", " * 0.2", " * 30.0"])
         return Text(f"np.eye({d}){scale}")
     number = choose(draw, [*EXTREME_POSITIVE, *WRONG_NUMBERS])
-    return Text(
-        choose(
-            draw,
-            [
-                f"np.eye({d}) * 1e-20",
-                f"np.eye({d}) * 1e-300",
-                f"np.eye({d}) * 1e300",
-                f"np.ones(({d}, {d}))",
-                f"np.eye({d + 1})",
-                "np.eye(1)",
-                "1.0",
-                "-1.0",
-                "[1.0, 2.0]",
-                f"-np.eye({d})",
-                f"np.zeros(({d}, {d}))",
-                f"np.eye({d}).tolist()",
-                f"pd.DataFrame(np.eye({d}))",
-                f"np.eye({d}) + 1e-9",
-                f"np.ones({d})",
-                f"np.diag(np.logspace(0, 300, {d}))",
-                f"np.eye({d}) + np.eye({d}, k=1)",
-                f"np.eye({d})[None]",
-                number,
-            ],
-        ),
-        False,
-    )
+    forms = pieces("""
+        np.eye({d}) * 1e-20 | np.eye({d}) * 1e-300 | np.eye({d}) * 1e300 | np.ones(({d}, {d})) | np.eye({d} + 1)
+        np.eye(1) | 1.0 | -1.0 | [1.0, 2.0] | -np.eye({d}) | np.zeros(({d}, {d})) | np.eye({d}).tolist()
+        pd.DataFrame(np.eye({d})) | np.eye({d}) + 1e-9 | np.ones({d}) | np.diag(np.logspace(0, 300, {d}))
+        np.eye({d}) + np.eye({d}, k=1) | np.eye({d})[None]
+    """)
+    return Text(choose(draw, [*(form.format(d=d) for form in forms), number]), False)
 
 
 @functools.cache

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 import pymc_nrm as nrm
 
-from .case import Case, names_of
+from .case import Case, names_of, pieces
 from .inputs import inputs, measures
 from .values import WRONG_ANYTHING, choose, options
 
@@ -18,83 +18,38 @@ STEPS = {
         "n_items": ["None", "1"],
     },
     "TreeGuided": {
-        "moves": [
-            "{{}}",
-            "{{'tree_split_merge': 2}}",
-            "{{'marginal_gibbs': 0.5}}",
-            "{{'marginal_gibs': 1}}",
-            "{{'subtree_gibbs': -1}}",
-        ],
+        "moves": pieces("""
+            {{}} | {{'tree_split_merge': 2}} | {{'marginal_gibbs': 0.5}} | {{'marginal_gibs': 1}}
+            {{'subtree_gibbs': -1}}
+        """),
         "n_trees": ["1", "2"],
         "n_cycles": ["1", "3", "None"],
     },
 }
 # Arguments of a partition instead of n.
-PLACES = ["n={n}"] * 12 + [
-    "dims='item'",
-    "n={n}, dims='item'",
-    "n={n} + 1, dims='item'",
-    "dims='absent'",
-    "dims=('item', 'feature')",
-    "n={n}.0",
-    "n=0",
-    "n=-1",
-    "n=True",
-    "n='{n}'",
-    "n=np.int32({n})",
-    "n=2**40",
-    "",
-    "n=None, dims=None",
-    "n={n}, shape=({n},)",
-    "n={n}, initval=np.arange({n})",
-    "n={n}, initval=['a'] * {n}",
-    "n={n}, initval=[1.5] * {n}",
-    "n={n}, initval=[nan] * {n}",
-    "n={n}, initval=[[0] * {n}]",
-    "n={n}, initval=np.full({n}, 2**62)",
-    "n={n}, initval=-np.arange({n})",
-    "n={n}, initvals=1",
-    "n={n}, initval=pd.Series(np.zeros({n}, dtype=int))",
-    "n={n}, transform=None",
-    "n={n}, total_size=3",
-    "n={n}, initval=0",
-]
+PLACES = (
+    ["n={n}"] * 12
+    + [""]
+    + pieces("""
+    dims='item' | n={n}, dims='item' | n={n} + 1, dims='item' | dims='absent' | dims=('item', 'feature') | n={n}.0
+    n=0 | n=-1 | n=True | n='{n}' | n=np.int32({n}) | n=2**40 | n=None, dims=None | n={n}, shape=({n},)
+    n={n}, initval=np.arange({n}) | n={n}, initval=['a'] * {n} | n={n}, initval=[1.5] * {n} | n={n}, initval=[nan] * {n}
+    n={n}, initval=[[0] * {n}] | n={n}, initval=np.full({n}, 2**62) | n={n}, initval=-np.arange({n}) | n={n}, initvals=1
+    n={n}, initval=pd.Series(np.zeros({n}, dtype=int)) | n={n}, transform=None | n={n}, total_size=3 | n={n}, initval=0
+""")
+)
 # More arguments of a mixture.
-MORE = [""] * 12 + [
-    ", dims='item'",
-    ", dims=('item', 'feature')",
-    ", dims=('item', 'absent')",
-    ", dims=('a', 'b', 'c')",
-    ", dims=3",
-    ", dims='feature'",
-    ", shape=({n}, {d})",
-    ", shape=({n} + 1, {d})",
-    ", shape=()",
-    ", total_size=7",
-    ", size=3",
-    ", initval=1.0",
-    ", dtype='float32'",
-    ", observe=3",
-    ", transform=None",
-    ", dims=()",
-    ", shape=3",
-]
+MORE = [""] * 12 + pieces("""
+    , dims='item' | , dims=('item', 'feature') | , dims=('item', 'absent') | , dims=('a', 'b', 'c') | , dims=3
+    , dims='feature' | , shape=({n}, {d}) | , shape=({n} + 1, {d}) | , shape=() | , total_size=7 | , size=3
+    , initval=1.0 | , dtype='float32' | , observe=3 | , transform=None | , dims=() | , shape=3
+""")
 STARTS = ["np.zeros({n}, dtype=int)", "np.arange({n})", "np.arange({n}) % 2"]
 NAMES = names_of(
     nrm.Partition, nrm.Mixture, nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler, nrm.sample
 ) | {
-    "item",
-    "feature",
-    "absent",
-    "initval",
-    "initvals",
-    "transform",
-    "total_size",
-    "size",
-    "shape",
-    "moves",
-    "marginal_gibs",
-    "subtree_gibbs",
+    *pieces("item | feature | absent | initval | initvals | transform | total_size | size | shape | moves"),
+    *pieces("marginal_gibs | subtree_gibbs"),
 }
 
 MODEL = """\
@@ -203,13 +158,10 @@ with pm.Model() as model:
     x = nrm.Mixture("x", z, {family}, observed=X)
     result = nrm.sample(3, tune=4, chains=1, cores=1, step=[nrm.{step}([z])], random_seed={seed}, quiet=True)
 """
-HYPERPRIOR_MEASURES = [
-    "DirichletProcess(alpha)",
-    "NormalizedInverseGaussian(alpha)",
-    "NormalizedGeneralizedGamma(alpha)",
-    "PitmanYorProcess(0.3, alpha - 0.25)",
-    "MixtureOfFiniteMixtures(alpha, 3.0 * alpha)",
-]
+HYPERPRIOR_MEASURES = pieces("""
+    DirichletProcess(alpha) | NormalizedInverseGaussian(alpha) | NormalizedGeneralizedGamma(alpha)
+    PitmanYorProcess(0.3, alpha - 0.25) | MixtureOfFiniteMixtures(alpha, 3.0 * alpha)
+""")
 SCALED = {
     "NormalGamma": "nrm.NormalGamma(0.0, 0.1, 2.0, scale)",
     "NormalRegression": "nrm.NormalRegression(np.ones(({n}, 1)), 0.0, np.eye(1), 2.0, scale)",

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 import pymc_nrm as nrm
 
-from .case import Case, names_of
+from .case import Case, names_of, pieces
 from .inputs import inputs
 from .values import choose, options
 
@@ -31,18 +31,9 @@ measure = {measure}
 family = {family}
 tree = nrm.trees.{function}(X, family, measure{options})
 """
-NEW = [
-    "X",
-    "X[:1]",
-    "X[0]",
-    "np.array(X) * 1e3",
-    "nan",
-    "[]",
-    "'x'",
-    "X[:, :0]",
-    "np.array(X)[None]",
-    "np.array(X) * nan",
-]
+NEW = pieces("""
+    X | X[:1] | X[0] | np.array(X) * 1e3 | nan | [] | 'x' | X[:, :0] | np.array(X)[None] | np.array(X) * nan
+""")
 NAMES = names_of(
     nrm.trees.bhc,
     nrm.trees.ibhc,

@@ -4,96 +4,27 @@ import functools
 
 from hypothesis import strategies as st
 
-from .case import Text
+from .case import Text, pieces
 
 ORDINARY_POSITIVE = ["1.0", "0.5", "2", "3.7", "10.0", "0.05"]
-EXTREME_POSITIVE = [
-    "1e-300",
-    "5e-324",
-    "1e-20",
-    "1e-15",
-    "1e-8",
-    "1e-3",
-    "1e3",
-    "1e6",
-    "1e10",
-    "1e15",
-    "1e17",
-    "1e100",
-    "1e300",
-    "np.float32(0.3)",
-    "np.int64(2)",
-    "True",
-    "np.array(1.5)",
-    "pt.constant(0.7)",
-    "np.nextafter(1.0, 2.0)",
-]
-WRONG_NUMBERS = [
-    "0.0",
-    "-1.0",
-    "-0.0",
-    "nan",
-    "inf",
-    "-inf",
-    "'1.0'",
-    "'x'",
-    "None",
-    "1j",
-    "[]",
-    "[1.0, 'a']",
-    "[[1.0], [1.0, 2.0]]",
-    "{}",
-    "object()",
-    "np.datetime64('2020-01-01')",
-    "np.array(['a'])",
-    "pd.Series([1.0, 2.0])",
-    "np.ones((2, 2, 2))",
-    "xr.DataArray([1.0, 2.0], dims='k')",
-    "np.ma.masked_array([1.0, 2.0], [True, False])",
-    "np.ones(17)",
-    "2**70",
-    "sparse.csr_array([[1.0]])",
-    "lambda: 1.0",
-    "float",
-    "pd.DataFrame({'a': [1.0]})",
-    "b'1'",
-    "np.ones((0,))",
-]
+EXTREME_POSITIVE = pieces("""
+    1e-300 | 5e-324 | 1e-20 | 1e-15 | 1e-8 | 1e-3 | 1e3 | 1e6 | 1e10 | 1e15 | 1e17 | 1e100 | 1e300 | np.float32(0.3)
+    np.int64(2) | True | np.array(1.5) | pt.constant(0.7) | np.nextafter(1.0, 2.0)
+""")
+WRONG_NUMBERS = pieces("""
+    0.0 | -1.0 | -0.0 | nan | inf | -inf | '1.0' | 'x' | None | 1j | [] | [1.0, 'a'] | [[1.0], [1.0, 2.0]] | {}
+    object() | np.datetime64('2020-01-01') | np.array(['a']) | pd.Series([1.0, 2.0]) | np.ones((2, 2, 2))
+    xr.DataArray([1.0, 2.0], dims='k') | np.ma.masked_array([1.0, 2.0], [True, False]) | np.ones(17) | 2**70
+    sparse.csr_array([[1.0]]) | lambda: 1.0 | float | pd.DataFrame({'a': [1.0]}) | b'1' | np.ones((0,))
+""")
 EXTREME_REAL = ["1e-300", "1e8", "-1e8", "1e12", "-1e150", "1e300", "5e-324", "np.float32(0.1)", "True", "10**20"]
 
-WRONG_ANYTHING = [
-    "None",
-    "'auto'",
-    "-1",
-    "0",
-    "nan",
-    "inf",
-    "1.5",
-    "True",
-    "[]",
-    "{}",
-    "()",
-    "object()",
-    "1j",
-    "'z'",
-    "b'z'",
-    "['z']",
-    "np.array([])",
-    "np.zeros((2, 2))",
-    "2**63",
-    "-(2**63)",
-    "pd.DataFrame()",
-    "xr.Dataset()",
-    "xr.DataTree()",
-    "np.int8(3)",
-    "np.random.default_rng(1)",
-    "float('1e400')",
-    "'misspelt'",
-    "lambda: 0",
-    "np.datetime64('NaT')",
-    "(1, 2, 3)",
-    "[[1], [2, 3]]",
-]
+WRONG_ANYTHING = pieces("""
+    None | 'auto' | -1 | 0 | nan | inf | 1.5 | True | [] | {} | () | object() | 1j | 'z' | b'z' | ['z']
+    np.array([]) | np.zeros((2, 2)) | 2**63 | -(2**63) | pd.DataFrame() | xr.Dataset() | xr.DataTree() | np.int8(3)
+    np.random.default_rng(1) | float('1e400') | 'misspelt' | lambda: 0 | np.datetime64('NaT') | (1, 2, 3)
+    [[1], [2, 3]]
+""")
 
 
 @functools.cache

@@ -1,0 +1,195 @@
+"""Labels that are partly known, and items that always share a cluster: steps have the laws that enumeration gives."""
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+from helpers import seeded
+from laws import assert_law
+from models import run
+
+import pymc_nrm as nrm
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.partitions.labels import label_counts
+from pymc_nrm.testing import exact_posterior
+
+GIVEN = {
+    "known": np.array(["a", None, "b", "a", np.nan, "c", None], dtype=object),
+    "together": ["a", "b", "c", "b", "d", "a", "b"],
+}
+AGREE = {
+    "known": lambda labels: labels[0] == labels[3] and len({labels[0], labels[2], labels[5]}) == 3,
+    "together": lambda labels: labels[0] == labels[5] and labels[1] == labels[3] == labels[6],
+}
+UNITS = {"known": np.arange(7), "together": np.array([0, 1, 2, 4])}
+STARTS = {
+    "known": (np.array([0, 0, 1, 0, 0, 2, 0]), np.array([0, 1, 2, 0, 3, 4, 5])),
+    "together": (np.zeros(7, dtype=int), np.array([0, 1, 2, 1, 3, 0, 1])),
+}
+MEASURES = {"DP": nrm.DirichletProcess(1.3), "NGG": nrm.NormalizedGeneralizedGamma(1.0, 0.4)}
+FAMILIES = {
+    "normal": (
+        nrm.NormalGamma(0.0, 0.3, 2.0, 1.0),
+        np.array([[0.1, 1.0], [0.9, np.nan], [2.4, -1.0], [1.6, 0.2], [-1.0, 0.4], [0.6, 0.3], [1.9, 0.1]]),
+    ),
+    "categories": (nrm.CategoricalDirichlet(0.7), np.array([[0], [1], [2], [1], [0], [0], [2]])),
+}
+STEPS = {
+    "tree": (nrm.TreeGuided, {}),
+    "informed": (nrm.TreeGuided, {"moves": {"informed_split_merge": 6, "marginal_gibbs": 1}}),
+    "split": (nrm.SplitMerge, {}),
+    "scans": (nrm.SplitMerge, {"proposal": "restricted_gibbs", "n_scans": 1, "n_items": 1}),
+    "gibbs": (nrm.MarginalGibbs, {}),
+    "slice": (nrm.SliceSampler, {}),
+}
+RUN = {
+    "tune": 20, "chains": 2, "cores": 1, "random_seed": 2, "progressbar": False, "quiet": True,
+    "compute_convergence_checks": False,
+}  # fmt: skip
+
+
+def posterior(kind, measure, family):
+    """Partitions that agree with the given labels, and their probabilities; the prior is that of units of items."""
+    partitions, probabilities = exact_posterior(MEASURES[measure], *FAMILIES[family])
+    kept = np.array([AGREE[kind](labels) for labels in partitions])
+    partitions, p = partitions[kept], probabilities[kept]
+    for k, labels in enumerate(partitions):
+        of_units, of_items = label_counts(labels[UNITS[kind]]), label_counts(labels)
+        p[k] *= np.exp(log_eppf(MEASURES[measure], of_units) - log_eppf(MEASURES[measure], of_items))
+    return partitions, p / p.sum()
+
+
+def make_model(kind, measure, family):
+    """A model with the given labels."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURES[measure], **{kind: GIVEN[kind]})
+        nrm.Mixture("x", z, FAMILIES[family][0], observed=FAMILIES[family][1])
+    return model
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("kind", GIVEN)
+def test_log_probability_of_the_model_is_the_enumerated_one(kind, measure, family):
+    partitions, probabilities = posterior(kind, measure, family)
+    logp = make_model(kind, measure, family).compile_logp()
+    log_p = np.array([logp({"z": labels}) for labels in partitions])
+    np.testing.assert_allclose(np.exp(log_p - np.logaddexp.reduce(log_p)), probabilities, rtol=1e-8)
+    assert logp({"z": np.arange(7)}) == -np.inf
+    assert kind == "together" or logp({"z": np.zeros(7, dtype=int)}) == -np.inf
+
+
+@pytest.mark.quick("known-gibbs-NGG-normal", "together-gibbs-NGG-normal")
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("kind", GIVEN)
+def test_step_has_the_posterior_law(kind, step, measure, family):
+    partitions, probabilities = posterior(kind, measure, family)
+    model = make_model(kind, measure, family)
+    step_class, options = STEPS[step]
+    with model:
+        sampler = step_class([model["z"]], rng=1, **options)
+    labels, statistics = run(sampler, 7, seeded(step, measure, family), starts=STARTS[kind])
+    assert_law(labels, partitions, probabilities)
+    for row, stats in zip(labels.reshape(-1, 7)[::50], statistics[::50], strict=True):
+        shares = label_counts(row) / 7
+        assert stats["entropy"] == pytest.approx(-(shares * np.log(shares)).sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "counts"),
+    [("known", [0, 0, 1, 0, 2, 3, 1], [3, 2, 1, 1]), ("together", [0, 1, 0, 1, 2, 0, 1], [2, 1, 1])],
+)
+def test_hyperparameters_learn_from_units(kind, labels, counts):
+    """The density at a partition is that of all items, or of all groups, for every alpha, with no further factor."""
+    with pm.Model() as model:
+        alpha = pm.Gamma("alpha", 2, 1)
+        nrm.Partition("z", nrm.DirichletProcess(alpha), **{kind: GIVEN[kind]})
+    for log_alpha in (-1.0, 0.7):
+        point = {"alpha_log__": np.array(log_alpha), "z": np.array(labels)}
+        expected = log_eppf(nrm.DirichletProcess(np.exp(log_alpha)), np.array(counts))
+        assert model.point_logps(point, round_vals=12)["z"] == pytest.approx(expected)
+
+
+@pytest.mark.slow
+def test_samples_with_known_labels():
+    rng = np.random.default_rng(1)
+    kind = np.arange(60) % 3
+    X = np.array([[0.0, 0.0], [2.5, 0.0], [9.0, 9.0]])[kind] + rng.normal(size=(60, 2))
+    df = pd.DataFrame(X, columns=["a", "b"]).assign(kind=np.where((kind < 2) & (np.arange(60) < 24), kind, np.nan))
+    model = nrm.mixture_model(df, known="kind", covariance="diagonal")
+    assert model.coords["numeric_feature"] == ("a", "b")
+    idata = nrm.sample(30, model=model, **RUN)
+    draws = idata.posterior["z"].values
+    assert (draws[..., 0:24:3] == 0).all() and (draws[..., 1:24:3] == 1).all()
+    assert "z[n_clusters]" in nrm.summary(idata).index
+    labels = nrm.point_estimate(idata, random_seed=1)["labels"].values
+    assert (labels[0:24:3] == 0).all() and (labels[1:24:3] == 1).all()
+    assert (labels[2::3] > 1).all()
+
+
+@pytest.mark.slow
+def test_samples_of_items_that_stay_together():
+    rng = np.random.default_rng(1)
+    person = np.repeat(np.arange(20), 2)
+    X = np.where(person % 2, 4.0, -4.0)[:, None] + rng.normal(size=(40, 2))
+    idata = nrm.sample(30, model=nrm.gaussian_mixture(X, together=person, covariance="diagonal"), **RUN)
+    draws = idata.posterior["z"].values
+    np.testing.assert_array_equal(draws[..., ::2], draws[..., 1::2])
+    assert "z[n_clusters]" in nrm.summary(idata).index
+    labels = nrm.point_estimate(idata, random_seed=1)["labels"].values
+    assert (labels[::2] == labels[1::2]).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"known": [1, 1, -1], "n": 4}, ValueError, "known of .* must have one row for each of the 4 items"),
+        ({"known": [1.5, 1, None]}, TypeError, "known of .* must be whole numbers or strings; got 1.5"),
+        ({"known": [[1, 1, 2]]}, ValueError, r"known of .* must have shape \(n,\).*got shape \(1, 3\)"),
+        ({"known": [1, 1, 2], "max_clusters": 3}, ValueError, "max_clusters and known of Partition 'z'"),
+        ({"known": [1, 1, 2], "together": [1, 1, 2]}, ValueError, "together and known of Partition 'z'"),
+        (
+            {"known": ["a", None, "b"], "initval": [0, 1, 0]},
+            ValueError,
+            "initval of .* items 2 and 0 have the known labels 'b' and 'a', and the labels 0 and 0",
+        ),
+        ({"known": ["a", "a", None], "observed": [0, 1, 1]}, ValueError, "observed of .* labels 'a' and 'a', and .* 0"),
+        ({"together": [1, 1, 2], "n": 4}, ValueError, "together of .* must have one row for each of the 4 items"),
+        ({"together": [1, None, 2]}, ValueError, "together of .* must have no missing labels"),
+        ({"together": [1.5, 1, 2]}, TypeError, "together of .* must be whole numbers or strings"),
+        ({"together": [1, 1, 2], "max_clusters": 3}, ValueError, "max_clusters and together of Partition 'z'"),
+        ({"together": [1, 1, 2], "initval": [0, 1, 1]}, ValueError, "initval of .* one label for each group"),
+        ({"together": [1, 1, 2], "observed": [0, 1, 1]}, ValueError, "observed of .* one label for each group"),
+    ],
+)
+def test_wrong_labels(options, error, message):
+    with pm.Model(), pytest.raises(error, match=message):
+        nrm.Partition("z", nrm.DirichletProcess(1.0), **options)
+
+
+def test_columns_that_are_not_there():
+    with pytest.raises(ValueError, match=r"known must be labels or the name of a column of df, \['a'\]; got 'species'"):
+        nrm.mixture_model(pd.DataFrame({"a": [1.0, 2.5]}), known="species")
+
+
+@pytest.mark.parametrize("known", [[-1, -1, -1], [None, np.nan, pd.NA], np.ma.masked_all(3)])
+def test_no_label_may_be_known(known):
+    z = nrm.Partition.dist(nrm.DirichletProcess(1.0), known=known)
+    assert float(pm.logp(z, [0, 1, 0]).eval()) == pytest.approx(log_eppf(nrm.DirichletProcess(1.0), np.array([2, 1])))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"known": [1, 1, None]}, "some of whose labels are known: use a Mixture"),
+        ({"together": [1, 1, 2]}, "some of whose items stay together: use a Mixture"),
+    ],
+)
+def test_nothing_but_mixtures_may_use_the_labels(options, message):
+    with pm.Model():
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), **options)
+        pm.Normal("y", z, 1.0, observed=np.zeros(3))
+        with pytest.raises(ValueError, match=message):
+            nrm.MarginalGibbs([z])
