@@ -37,6 +37,15 @@ def test_functions_of_families_that_the_page_on_adding_one_names_exist():
         assert any(hasattr(room, name) for room in rooms), name
 
 
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "benchmarks/NOTES.md", "benchmarks/README.md"])
+def test_files_that_pages_name_exist(page):
+    root = DOCS.parent
+    named = set(re.findall(r"`((?:\w+/)*\w+\.py)`", (root / page).read_text()))
+    assert named
+    for name in {name for name in named if not name.endswith("/name.py")}:
+        assert any((root / folder).rglob(name) for folder in ("pymc_nrm", "tests", "benchmarks")), name
+
+
 @pytest.mark.parametrize("folder", [".", "explanation", "how-to", "tutorial"])
 def test_code_fits_into_its_column(folder):
     text = "".join(page.read_text() for page in (DOCS / folder).glob("*.md"))

@@ -23,8 +23,7 @@ from pymc_nrm.families.gaps import draws_gaps
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.chunked_mixture import add_chunked_mixture
-from pymc_nrm.models.conditions import with_conditions
-from pymc_nrm.models.constants import kernel_family, with_present_shape
+from pymc_nrm.models.constants import as_observed, kernel_family, sparse_origin, with_present_shape
 from pymc_nrm.models.item_counts import count_value, rows_message
 from pymc_nrm.models.marginal_likelihood import (
     has_marginal_likelihood,
@@ -33,10 +32,8 @@ from pymc_nrm.models.marginal_likelihood import (
     with_constants_per_item,
 )
 from pymc_nrm.models.missing_entries import add_missing_entries, gaps_of
-from pymc_nrm.models.numba_dispatch import register_numba
-from pymc_nrm.models.observed import as_observed, sparse_origin
 from pymc_nrm.models.partition import PartitionRV
-from pymc_nrm.models.printing import printed_names
+from pymc_nrm.models.random_variables import printed_names, register_numba, with_conditions
 from pymc_nrm.partitions.chunked import Chunked, Rows
 from pymc_nrm.partitions.clusters import draw_data
 from pymc_nrm.partitions.flat import Flat

@@ -1,6 +1,5 @@
 """Plots with arviz-plots, which is imported when the first plot is drawn."""
 
-from pymc_nrm.plots.beside import plot_credible_ball, plot_point_estimates
 from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
 from pymc_nrm.plots.clusters import plot_clusters
@@ -13,6 +12,7 @@ from pymc_nrm.plots.n_clusters import plot_n_clusters
 from pymc_nrm.plots.nodes_by_level import plot_nodes_by_level
 from pymc_nrm.plots.partition_trace import plot_partition_trace
 from pymc_nrm.plots.prior_partition import plot_prior_partition
+from pymc_nrm.plots.side_by_side import plot_credible_ball, plot_point_estimates
 from pymc_nrm.plots.similarity import plot_similarity
 from pymc_nrm.plots.tree import plot_tree
 

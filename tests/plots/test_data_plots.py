@@ -6,7 +6,6 @@ import xarray as xr
 from plot_cases import TRUE, N, make_ball, make_data, make_estimates, normal_density
 from scipy.stats import multivariate_normal
 
-from pymc_nrm.plots.beside import PALE, plot_credible_ball, plot_point_estimates
 from pymc_nrm.plots.cluster_points import (
     OTHERS_COLOR,
     by_size,
@@ -18,6 +17,7 @@ from pymc_nrm.plots.cluster_points import (
 from pymc_nrm.plots.clusters import component_moments, ellipse, empirical_moments, plot_clusters
 from pymc_nrm.plots.density import plot_density
 from pymc_nrm.plots.distance import plot_distance
+from pymc_nrm.plots.side_by_side import PALE, plot_credible_ball, plot_point_estimates
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS
 from pymc_nrm.stats import credible_ball
 
