@@ -3,6 +3,7 @@
 import numpy as np
 import pymc as pm
 import pytest
+from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.moves.tree_guided.cycle import MovesPerCycle
@@ -11,10 +12,7 @@ from pymc_nrm.steps.tree_guided import numbers_of_moves
 
 
 def make_model(X, measure=None, **prior):
-    with pm.Model() as model:
-        z = nrm.Partition("z", measure or nrm.DirichletProcess(1.0), n=len(X), **prior)
-        nrm.Mixture("x", z, nrm.NormalGamma(mu=0.0, kappa=0.1, alpha=2.0, beta=1.0), observed=X)
-    return model
+    return mixture_of(nrm.NormalGamma(mu=0.0, kappa=0.1, alpha=2.0, beta=1.0), X, measure, **prior)
 
 
 def groups(n_groups=4, size=10, spread=0.3):
