@@ -64,10 +64,7 @@ def distance(draws):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "program",
-    [pytest.param(name, marks=[] if name == "Chang & Fisher" else [pytest.mark.slow]) for name in PROGRAMS],
-)
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_published_chain_is_found_wrong(program):
     rules, length, least = PROGRAMS[program]
     found, largest = distance(chains(rules, length, 0, 10_000))

@@ -195,7 +195,7 @@ def test_a_wrong_function_of_a_tree_family_is_named(generic, change, message):
 
 
 @pytest.mark.quick("independent-False")
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("kind", TREES)
 def test_tree_families_of_the_package_pass(kind, compiled):
     check_tree_family(TREES[kind], TREE_DATA, compiled=compiled)

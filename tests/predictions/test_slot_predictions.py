@@ -42,7 +42,7 @@ def draws(**arrays):
 
 
 @pytest.mark.quick("2-NGG")
-@pytest.mark.parametrize("measure", ["NGG", pytest.param("DP", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("measure", ["NGG", "DP"])
 @pytest.mark.parametrize("max_clusters", [2, 4])
 def test_values_and_importance_weights_are_exact(measure, max_clusters):
     """Each slot has one of three levels, so that all states of the chain can be listed."""
