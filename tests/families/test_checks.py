@@ -87,6 +87,12 @@ WRONG = [
 BLAMED = {components.write_component: "write_component, add_component_densities or restore_parameters"}
 
 
+@pytest.mark.quick(
+    "log_marginal: of no data it is 0.001",
+    "log_likelihood: its gradient in alpha along",
+    "update_cache: with all items added one by one",
+    "draw_parameters: the density of an item",
+)
 @pytest.mark.parametrize(("generic", "change", "message"), WRONG, ids=[f"{row[0].__name__}: {row[2]}" for row in WRONG])
 def test_a_wrong_function_is_named(generic, change, message):
     blamed = BLAMED.get(generic, generic.__name__)
