@@ -46,10 +46,7 @@ def test_kernel_leaves_the_posterior_invariant(case, name):
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize(
     ("case", "name"),
-    [
-        *[("4 items, depth 2", name) for name in OF_TREES],
-        *[("groups of groups", name) for name in OF_PATHS],
-    ],
+    [*[("4 items, depth 2", name) for name in OF_TREES], *[("groups of groups", name) for name in OF_PATHS]],
 )
 def test_long_chain(case, name, family):
     """The item update alone, and with each of the others."""

@@ -135,12 +135,7 @@ def test_goes_on_where_it_stopped():
 
 @pytest.mark.parametrize(
     "X",
-    [
-        np.zeros(12),
-        np.repeat([1.0, 5.0], 6),
-        np.linspace(0, 1e6, 12),
-        np.array([[0.0, 1.0]] * 6 + [[0.0, 3.0]] * 6),
-    ],
+    [np.zeros(12), np.repeat([1.0, 5.0], 6), np.linspace(0, 1e6, 12), np.array([[0.0, 1.0]] * 6 + [[0.0, 3.0]] * 6)],
     ids=["equal", "duplicates", "far apart", "constant feature"],
 )
 @pytest.mark.parametrize("measure", [nrm.DirichletProcess(1.0), nrm.NormalizedGeneralizedGamma(1e-3, 0.9)])
