@@ -77,6 +77,10 @@ INTERPRETED = Mode(linker="py", optimizer="fast_run").excluding("fusion")
 COMPILED = pytensor.config.mode
 
 
+# Examples of docstrings whose kernels few quick tests need.
+OF_SLOW_EXAMPLES = ("published", "steps", "models.nested_partition", "posterior.conditional_quantiles")
+
+
 def pytest_configure(config):
     if config.option.markexpr == "not slow":
         pytensor.config.mode = INTERPRETED
@@ -94,10 +98,10 @@ def pytest_collection_modifyitems(config, items):
 
 
 def mark_slow_rows(config, items):
-    """Make all rows of a test slow but those that its mark ``quick`` names, and examples of published samplers."""
+    """Make all rows of a test slow but those that its mark ``quick`` names, and examples that compile much."""
     missing = {}
     for item in items:
-        if item.name.startswith("pymc_nrm.published."):
+        if item.name.startswith(tuple(f"pymc_nrm.{name}." for name in OF_SLOW_EXAMPLES)):
             item.add_marker(pytest.mark.slow)
         if mark := item.get_closest_marker("quick"):
             rows = missing.setdefault((item.path, item.originalname), set(mark.args))

@@ -1,13 +1,23 @@
-"""What tests of several folders share: trees, seeds from names, densities cluster by cluster, nested partitions."""
+"""What tests of several folders share: models, trees, seeds from names, densities of clusters, nested partitions."""
 
 import itertools
 import zlib
 
 import numpy as np
+import pymc as pm
 
+import pymc_nrm as nrm
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.partitions.labels import all_partitions
+
+
+def mixture_of(family, observed, measure=None, **partition):
+    """A model of one mixture, x, over a partition, z, by default of a Dirichlet process with alpha = 1."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", measure or nrm.DirichletProcess(1.0), n=len(observed), **partition)
+        nrm.Mixture("x", z, family, observed=observed)
+    return model
 
 
 def random_merges(rng, n):

@@ -84,10 +84,7 @@ LABELS = np.array([0, 0, 1, 1, 2, 0])
 CLUSTERS = xr.DataArray(LABELS, dims="item")
 ANIMALS = {"item": list("abcdef")}
 GROUPS = [["a", 0], ["a", 1], ["b", 0], ["b", 0], ["a", 1], ["c", 0]]
-NEW = {
-    "PoissonGamma": [[1, 1], [12, 0]],
-    "BernoulliBeta": [[0, 0, 1], [1, NAN, 0]],
-}
+NEW = {"PoissonGamma": [[1, 1], [12, 0]], "BernoulliBeta": [[0, 0, 1], [1, NAN, 0]]}
 
 
 def flat(measure=MEASURES["DP"], *families, observed=True, **partition):

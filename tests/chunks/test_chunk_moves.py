@@ -12,8 +12,6 @@ from pymc_nrm.moves.chunks.moment_split import split_and_merge_by_moments
 from pymc_nrm.moves.chunks.relabel import relabel_all
 from pymc_nrm.testing import largest_z, partition_index, z_scores
 
-SLOW = pytest.mark.slow
-
 
 def some_births(chain, rng, law):
     """Redraw two rows."""
@@ -41,16 +39,12 @@ def all_moves(chain, rng, law):
 MOVES = {"labels": relabel_all, "births": some_births, "splits": some_splits, "all": all_moves}
 # Labels alone mix slowly: draws that ignore jumps show in this many sweeps, and not in a quarter of them.
 N_SWEEPS = {"labels": 16_000, "births": 4000, "splits": 6000, "all": 4000}
-# One family, so that its kernels are compiled once.
-QUICK = {("labels", "ngg", "gamma"), ("all", "ngg", "gamma")}
-CASES = [
-    pytest.param(*case, marks=() if case in QUICK else SLOW)
-    for case in [(move, measure, family) for move in MOVES for measure in MEASURES for family in FAMILIES]
-]
 
 
 @pytest.mark.quick("all-ngg-gamma")
-@pytest.mark.parametrize(("move", "measure", "family"), CASES)
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("move", MOVES)
 def test_law_of_partitions(move, measure, family):
     chain = make_chain(*FAMILIES[family], n_chunks=2)
     labels = run(chain, MEASURES[measure], MOVES[move], N_SWEEPS[move], seed=1)
@@ -77,10 +71,10 @@ def flows_from_exact_draws(move, measure, family, n_steps):
     [
         (some_splits, "ngg", "gamma", 4000),
         (some_moments, "ngg", "gamma", 6000),
-        pytest.param(some_splits, "ngg", "near rows", 100_000, marks=SLOW),
+        (some_splits, "ngg", "near rows", 100_000),
         # Moves that sum out labels change few partitions of a few items, so that their law takes many steps to see.
         *[
-            pytest.param(some_moments, measure, family, 100_000, marks=SLOW)
+            (some_moments, measure, family, 100_000)
             for measure, family in zip([*MEASURES, "ngg", "pitman_yor"], FAMILIES, strict=True)
         ],
     ],

@@ -31,8 +31,7 @@ def two_models(X, rows, family):
 
 
 @pytest.mark.parametrize(
-    "family",
-    [nrm.NormalGamma, *(pytest.param(one, marks=SLOW) for one in (nrm.NormalWishart, nrm.PoissonGamma))],
+    "family", [nrm.NormalGamma, *(pytest.param(one, marks=SLOW) for one in (nrm.NormalWishart, nrm.PoissonGamma))]
 )
 def test_density_and_gradient_are_those_of_items(family):
     X = np.random.default_rng(1).poisson(5.0, size=(12, 2)) + 1000.0

@@ -68,8 +68,9 @@ def check_chain(kind, rule, n, depth, n_moves, n_draws, seed=1):
     check_law(draws, trees, p)
 
 
+@pytest.mark.quick("3-2-0-full-PY", "4-2-2-full-DP", "3-3-3-full-PY")
 @pytest.mark.parametrize("rule", LEVELS)
-@pytest.mark.parametrize("kind", ["full", pytest.param("independent", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", FAMILIES)
 @pytest.mark.parametrize(("n", "depth", "n_moves"), [(1, 1, 0), (3, 1, 2), (3, 2, 0), (4, 2, 0), (4, 2, 2), (3, 3, 3)])
 def test_sweeps_have_the_posterior_law(kind, rule, n, depth, n_moves):
     check_chain(kind, rule, n, depth, n_moves, 20_000)
@@ -100,7 +101,7 @@ MOVES = {"items": (1, 0, 0), "regraft": (0, 1, 0), "split or merge": (0, 0, 1), 
 @pytest.mark.quick("full-DP-items")
 @pytest.mark.parametrize("move", MOVES)
 @pytest.mark.parametrize("rule", LEVELS)
-@pytest.mark.parametrize("kind", ["full", pytest.param("independent", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", FAMILIES)
 def test_moves_keep_the_posterior_law(kind, rule, move):
     check_moves(kind, rule, 4, 2, MOVES[move], 40_000)
     check_moves(kind, rule, 3, 3, MOVES[move], 40_000)

@@ -5,6 +5,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 from cases import FAMILIES
+from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.families import PoissonGamma, base, conjugate
@@ -24,10 +25,7 @@ X = FAMILIES["PoissonGamma"].X
 
 
 def model_of(family):
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.NormalizedInverseGaussian(0.6), n=4)
-        nrm.Mixture("x", z, family, observed=X)
-    return model
+    return mixture_of(family, X, nrm.NormalizedInverseGaussian(0.6))
 
 
 @pytest.mark.filterwarnings("ignore:PublishedTreeGuided does not leave")

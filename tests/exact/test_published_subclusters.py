@@ -4,9 +4,8 @@ import functools
 import warnings
 
 import numpy as np
-import pymc as pm
 import pytest
-from helpers import seeded
+from helpers import mixture_of, seeded
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
@@ -65,10 +64,7 @@ def distance(draws):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "program",
-    [pytest.param(name, marks=[] if name == "Chang & Fisher" else [pytest.mark.slow]) for name in PROGRAMS],
-)
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_published_chain_is_found_wrong(program):
     rules, length, least = PROGRAMS[program]
     found, largest = distance(chains(rules, length, 0, 10_000))
@@ -104,10 +100,7 @@ def test_halves_alone_leave_the_partition():
 
 
 def make_model(measure=MEASURE):
-    with pm.Model() as model:
-        z = nrm.Partition("z", measure, n=len(X))
-        nrm.Mixture("x", z, FAMILY, observed=X)
-    return model
+    return mixture_of(FAMILY, X, measure)
 
 
 @pytest.mark.slow

@@ -29,12 +29,7 @@ FAMILIES = {
         (nrm.NormalGamma(0.0, 0.3, 2.0, 1.0), np.array([0.4, -0.3, 1.6, 1.2]), None),
     ],
 }
-STEPS = {
-    "tree": nrm.TreeGuided,
-    "split": nrm.SplitMerge,
-    "gibbs": nrm.MarginalGibbs,
-    "slice": nrm.SliceSampler,
-}
+STEPS = {"tree": nrm.TreeGuided, "split": nrm.SplitMerge, "gibbs": nrm.MarginalGibbs, "slice": nrm.SliceSampler}
 PARTITIONS = all_partitions(4)
 
 

@@ -48,7 +48,6 @@ CASES = {
     "with a mixture": Case(7, 2.0, "NormalGamma"),
     "with a mixture, few slots": Case(3, 0.7, "Poisson"),
 }
-FAST = {("fewer slots than items", "NGG"), ("more slots than items", "DP"), ("with a mixture", "PY below 0")}
 
 
 class Model(NamedTuple):
@@ -142,14 +141,8 @@ def run(case, measure, log_ratio=None):
 
 
 @pytest.mark.quick("fewer slots than items-NGG")
-@pytest.mark.parametrize(
-    ("name", "measure"),
-    [
-        pytest.param(name, measure, marks=() if (name, measure) in FAST else pytest.mark.slow)
-        for name in CASES
-        for measure in MEASURES
-    ],
-)
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("name", CASES)
 def test_chain_has_the_law_given_at_most_so_many_clusters(name, measure):
     case = CASES[name]
     labels, slots = run(case, measure)

@@ -3,7 +3,7 @@
 import numpy as np
 import pymc as pm
 import pytest
-from cases import MEASURES, SAMPLERS, TREE_MOVES, family_rows, rows
+from cases import MEASURES, SAMPLERS, family_rows, rows
 from laws import assert_law, posterior
 from models import check_step, make_model, run
 
@@ -13,21 +13,10 @@ from pymc_nrm.moves.guide_trees import guide_tree
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.steps.split_merge import SplitMerge
 
-# Options of the fast tests; other options run the same kernels.
-FAST = [(name, "NGG") for name in ("gibbs", "sequential", "3 scans", "slice", "tree")]
-# Kernels see no measure: weights and u of another one are those of every step.
-FAST += [("gibbs", "PY below 0"), ("slice", "PY below 0"), *((f"tree, {name}", "NGG") for name in TREE_MOVES)]
-
 
 @pytest.mark.quick("tree-NGG", "gibbs-NGG", "slice-NGG", "3 scans-NGG")
-@pytest.mark.parametrize(
-    ("sampler", "measure"),
-    [
-        pytest.param(sampler, measure, marks=[] if (sampler, measure) in FAST else [pytest.mark.slow])
-        for sampler in SAMPLERS
-        for measure in MEASURES
-    ],
-)
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_step_has_the_posterior_law(sampler, measure):
     step, options = SAMPLERS[sampler]
     labels, statistics = check_step(measure, "NormalGamma, missing", step, **options)

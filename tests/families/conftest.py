@@ -116,47 +116,27 @@ def simulate_words(rng):
     return rng.poisson([0.3, 2.0, 0.2, 9.0], size=(12, 4)) + np.eye(12, 4, dtype=int)
 
 
-BAD_COUNTS = [
-    ([[0, -2]], "-2"),
-    ([[0.5]], "0.5"),
-    ([[np.nan]], "NaN"),
-    ([[np.inf]], "infinite"),
-    ([1, 2], "shape"),
-]
+BAD_COUNTS = [([[0, -2]], "-2"), ([[0.5]], "0.5"), ([[np.nan]], "NaN"), ([[np.inf]], "infinite"), ([1, 2], "shape")]
 bernoulli = Row(
     name="BernoulliBeta",
     family=BernoulliBeta(1.5, np.array([0.5, 2.0, 1.0])),
     simulate=lambda rng: rng.integers(0, 2, size=(12, 3)),
     posterior_mean=bernoulli_posterior,
-    bad=[
-        ([[0, 2]], " 2"),
-        ([[0, -1]], "-1"),
-        ([[0.5]], "0.5"),
-        ([[np.inf]], "infinite"),
-        ([0, 1], "shape"),
-    ],
+    bad=[([[0, 2]], " 2"), ([[0, -1]], "-1"), ([[0.5]], "0.5"), ([[np.inf]], "infinite"), ([0, 1], "shape")],
 )
 normal_gamma = Row(
     name="NormalGamma",
     family=NormalGamma(mu=np.array([98.0, 0.0]), kappa=0.5, alpha=np.array([2.5, 3.0]), beta=2.0),
     simulate=simulate_normal,
     posterior_mean=normal_gamma_posterior,
-    bad=[
-        ([[np.inf]], "infinite"),
-        ([0.5, 1.0], "shape"),
-        (sparse.csr_array([[1.0]]), "dense"),
-    ],
+    bad=[([[np.inf]], "infinite"), ([0.5, 1.0], "shape"), (sparse.csr_array([[1.0]]), "dense")],
 )
 normal_wishart = Row(
     name="NormalWishart",
     family=NormalWishart(mu=np.array([98.0, 0.0]), kappa=0.5, Psi=np.array([[2.0, 0.5], [0.5, 9.0]]), nu=6.0),
     simulate=simulate_normal,
     posterior_mean=normal_wishart_posterior,
-    bad=[
-        ([[np.inf, 0.0]], "infinite"),
-        ([0.5, 1.0], "shape"),
-        (sparse.csr_array([[1.0, 2.0]]), "dense"),
-    ],
+    bad=[([[np.inf, 0.0]], "infinite"), ([0.5, 1.0], "shape"), (sparse.csr_array([[1.0, 2.0]]), "dense")],
 )
 COVARIATES = np.column_stack([np.ones(12), np.linspace(7.0, 9.0, 12) ** 2, np.cos(np.arange(12))])
 normal_regression = Row(

@@ -87,6 +87,12 @@ WRONG = [
 BLAMED = {components.write_component: "write_component, add_component_densities or restore_parameters"}
 
 
+@pytest.mark.quick(
+    "log_marginal: of no data it is 0.001",
+    "log_likelihood: its gradient in alpha along",
+    "update_cache: with all items added one by one",
+    "draw_parameters: the density of an item",
+)
 @pytest.mark.parametrize(("generic", "change", "message"), WRONG, ids=[f"{row[0].__name__}: {row[2]}" for row in WRONG])
 def test_a_wrong_function_is_named(generic, change, message):
     blamed = BLAMED.get(generic, generic.__name__)
@@ -195,7 +201,7 @@ def test_a_wrong_function_of_a_tree_family_is_named(generic, change, message):
 
 
 @pytest.mark.quick("independent-False")
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("kind", TREES)
 def test_tree_families_of_the_package_pass(kind, compiled):
     check_tree_family(TREES[kind], TREE_DATA, compiled=compiled)

@@ -33,7 +33,7 @@ def test_kernel_and_graph_are_the_dense_law(kind, n, d, depth):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["full", pytest.param("independent", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["full", "independent"])
 def test_gradients_are_those_of_finite_differences(kind):
     rng = np.random.default_rng(2)
     n, d, depth = 9, 2, 3

@@ -7,6 +7,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm import plots, stats, testing, trees
@@ -303,9 +304,7 @@ def test_whole_numbers_beyond_doubles(alpha):
 @pytest.mark.slow
 def test_covariances_beyond_doubles():
     # The mean of the prior is 1e9 away from the data, so that a covariance is 1e17 times as long in one direction.
-    with pm.Model() as model:
-        z = nrm.Partition("z", MEASURE, n=4)
-        nrm.Mixture("x", z, nrm.NormalWishart(0.0, 0.5, 30.0 * np.eye(2), 6.0), observed=np.full((4, 2), 1e9))
+    model = mixture_of(nrm.NormalWishart(0.0, 0.5, 30.0 * np.eye(2), 6.0), np.full((4, 2), 1e9), MEASURE)
     with pytest.raises(ValueError, match="data of 'x' cannot be drawn: .* Choose mu nearer to the data"):
         nrm.sample_posterior_predictive(IDATA, model, random_seed=1)
     measures = nrm.sample_random_measure(IDATA, model, random_seed=1)
@@ -357,9 +356,7 @@ def test_prior_mean_too_far_for_squares(function, is_constant):
 
 @pytest.mark.parametrize("function", OF_LIKELIHOODS)
 def test_data_too_large_for_squares(function):
-    with pm.Model() as model:
-        z = nrm.Partition("z", MEASURE, n=4)
-        nrm.Mixture("x", z, FAMILY, observed=X * 1e155)
+    model = mixture_of(FAMILY, X * 1e155, MEASURE)
     with pytest.raises(ValueError, match="data of 'x': item .* overflow.  Give the data in larger units"):
         function(IDATA, model)
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pymc as pm
 import pytest
+from helpers import log_density
 from pymc.exceptions import SamplingError
 from pymc.sampling.parallel import ParallelSamplingError
 from scipy import sparse
@@ -166,22 +167,9 @@ def test_graph_and_kernels_agree(family, data):
     full = broadcast_hyperparameters(complete(family, rows), *rows.shape)
     full = type(family)(*[np.asarray(value) for value in full])
     local, prepared = kernel_inputs(family, data)
-    exact = kernel_log_density(local, prepared, labels)
+    exact = log_density(local, prepared, labels)
     assert graph_log_likelihood(full, data, labels) == pytest.approx(exact, rel=1e-10)
     check_against_graph("z", [("x", full, data, slice(None))], labels, exact)
     for other in (exact + 0.01, math.nan, -math.inf):
         with pytest.raises(SamplingError, match="by the graph.*by the kernels.*Mixture 'x'"):
             check_against_graph("z", [("x", full, data, slice(None))], labels, other)
-
-
-def kernel_log_density(family, data, labels):
-    from pymc_nrm.families.base import add_item, statistics_size
-    from pymc_nrm.families.conjugate import log_marginal
-
-    total = 0.0
-    for cluster in np.unique(labels):
-        statistics = np.zeros(statistics_size(family))
-        for item in np.flatnonzero(labels == cluster):
-            add_item(family, statistics, data, item, 1.0)
-        total += log_marginal(family, statistics)
-    return total

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pymc as pm
 import pytest
+from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.models.start import is_default_start
@@ -18,10 +19,7 @@ OPTIONS = {"moves": MOVES | {"marginal_gibbs": 1}}
 
 
 def make_model(**kwargs):
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(0.1), n=N, **kwargs)
-        nrm.Mixture("x", z, nrm.NormalGamma(mu=75.0, kappa=1e-3, alpha=2.0, beta=1.0), observed=X)
-    return model
+    return mixture_of(nrm.NormalGamma(mu=75.0, kappa=1e-3, alpha=2.0, beta=1.0), X, nrm.DirichletProcess(0.1), **kwargs)
 
 
 def starts(sample, model, initvals, cores, **kwargs):

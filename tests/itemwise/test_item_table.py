@@ -173,9 +173,13 @@ def rows_of(name):
 
 
 BUILDS = EXAMPLES | {name: (build, rows_of(name)) for name, build in DISTRIBUTIONS.items()}
+# The first two are compiled by a compiler of C.
+SLOW = ("zero-inflated Poisson", "categorical", *DISTRIBUTIONS)
 
 
-@pytest.mark.parametrize("name", [*EXAMPLES, *(pytest.param(name, marks=pytest.mark.slow) for name in DISTRIBUTIONS)])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in BUILDS]
+)
 def test_table(name, rng):
     build, expected = BUILDS[name]
     with pm.Model() as model:

@@ -77,10 +77,7 @@ REFUSED = {
     "one item and all": (one_item_and_all, "combines labels of different items"),
     "sampled index": (sampled_index, "picked by an index that depends on 'subject', which is sampled"),
     "labels of labels": (lambda z: of_y(normal("mean")[z][z]), "picked by an index that depends on labels as well"),
-    "running sums": (
-        lambda z: of_y(pt.cumsum(normal("mean")[z])),
-        "CumOp runs over items|Cumsum runs over items",
-    ),
+    "running sums": (lambda z: of_y(pt.cumsum(normal("mean")[z])), "CumOp runs over items|Cumsum runs over items"),
     "covariance between items": (
         lambda z: pm.MvNormal("y", normal("mean")[z], chol=FACTOR, observed=Y),
         "combines labels of different items",

@@ -76,14 +76,13 @@ def test_what_is_lacking_is_named():
 @pytest.mark.parametrize(
     ("change", "hits", "message"),
     [
-        pytest.param("", ["0", "1"], None, marks=pytest.mark.slow),
+        ("", ["0", "1"], None),
         ("numba_internals.LAST = (0, 60)", ["0"], "is not among the versions that were tried, 0.61 to 0.60"),
-        pytest.param(
+        (
             "numba_internals.COMPILER['numba.core.compiler']['Compiler'] = ('_compile_wood',)",
             ["0", "1"],
             "lacks numba.core.compiler.Compiler._compile_wood. Kernels are compiled by numba's own compiler, which "
             "takes longer, and are kept on disk as usual",
-            marks=pytest.mark.slow,
         ),
         (
             "numba_internals.CACHE['numba.core.caching']['FunctionCache'] = ('_money',)",

@@ -10,8 +10,7 @@ from pymc_nrm.kernels import special
 
 
 @pytest.mark.parametrize(
-    "x",
-    [[0.0, 1.0, -2.0], [-1e5, -1e5 + 3.0], [1e300, 0.0], [-np.inf, 2.0], [-np.inf, -np.inf], [], [np.inf, 1.0]],
+    "x", [[0.0, 1.0, -2.0], [-1e5, -1e5 + 3.0], [1e300, 0.0], [-np.inf, 2.0], [-np.inf, -np.inf], [], [np.inf, 1.0]]
 )
 def test_log_sum_exp(x):
     x = np.array(x)

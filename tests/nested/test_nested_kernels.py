@@ -2,16 +2,7 @@
 
 import numpy as np
 import pytest
-from enumerated_posterior import (
-    FAMILIES,
-    NO_KERNEL,
-    PATHS,
-    check_chain,
-    check_invariance,
-    inputs,
-    law,
-    posterior,
-)
+from enumerated_posterior import FAMILIES, NO_KERNEL, PATHS, check_chain, check_invariance, inputs, law, posterior
 
 from pymc_nrm.moves.nested.sweep import Sweep, sequential_start
 
@@ -29,23 +20,21 @@ OF_TREES = ("items", "tables", "seats", "levels", "components", "all")
 OF_PATHS = ("items", "seats", "components", "arrangement", "all")
 
 
-@pytest.mark.parametrize("family", ["BernoulliBeta", pytest.param("NormalWishart", marks=pytest.mark.slow)])
+@pytest.mark.quick(*(f"{case}-all-BernoulliBeta" for case in ("3 items, depth 2, discounts", "groups of groups")))
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("name", ["items", "all"])
 @pytest.mark.parametrize("case", ["3 items, depth 1", "3 items, depth 2, discounts", *PATHS])
 def test_chain_has_the_posterior_law(case, name, family):
     check_chain(case, family, KERNELS[name], 10_000)
 
 
-@pytest.mark.quick(
-    "3 items, depth 2, discounts-tables", "4 items, depth 2-levels", "3 items, depth 2, discounts-levels"
-)
+@pytest.mark.quick("3 items, depth 2, discounts-tables", "3 items, depth 2, discounts-levels")
 @pytest.mark.parametrize(
     ("case", "name"),
     [
         *[(case, name) for case in ("3 items, depth 2, discounts", "4 items, depth 2") for name in OF_TREES[1:5]],
-        *[pytest.param("4 items, depth 1", name, marks=pytest.mark.slow) for name in OF_TREES[1:5]],
-        *[("groups of groups", name) for name in OF_PATHS],
-        *[pytest.param("two groups of four", name, marks=pytest.mark.slow) for name in OF_PATHS],
+        *[("4 items, depth 1", name) for name in OF_TREES[1:5]],
+        *[(case, name) for case in ("groups of groups", "two groups of four") for name in OF_PATHS],
     ],
 )
 def test_kernel_leaves_the_posterior_invariant(case, name):
@@ -57,10 +46,7 @@ def test_kernel_leaves_the_posterior_invariant(case, name):
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize(
     ("case", "name"),
-    [
-        *[("4 items, depth 2", name) for name in OF_TREES],
-        *[("groups of groups", name) for name in OF_PATHS],
-    ],
+    [*[("4 items, depth 2", name) for name in OF_TREES], *[("groups of groups", name) for name in OF_PATHS]],
 )
 def test_long_chain(case, name, family):
     """The item update alone, and with each of the others."""

@@ -50,7 +50,7 @@ def test_forward_draws():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("storage", ["full", pytest.param("compact", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("storage", ["full", "compact"])
 def test_sampling_with_weights(storage):
     model = with_weights()
     idata = nrm.sample(12, tune=12, chains=2, cores=1, random_seed=1, model=model, quiet=True, label_storage=storage)

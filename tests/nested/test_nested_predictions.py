@@ -7,6 +7,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 from enumerated_posterior import all_values, values_along
+from helpers import mixture_of
 from pytensor.compile.mode import Mode
 
 import pymc_nrm as nrm
@@ -398,9 +399,7 @@ def test_groups_of_new_items_are_needed():
         nrm.predictive_density(draws, model, B[2:4])
     with pytest.raises(ValueError, match="new_paths must be None unless there are new_items"):
         nrm.sample_posterior_predictive(draws, model, new_paths=["a"])
-    with pm.Model() as flat:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
-        nrm.Mixture("x", z, nrm.BernoulliBeta(0.6, 0.6), observed=B[:3])
+    flat = mixture_of(nrm.BernoulliBeta(0.6, 0.6), B[:3])
     labels = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1]]])})
     for predict in (nrm.log_predictive_density, nrm.predictive_density, nrm.cluster_probabilities):
         with pytest.raises(

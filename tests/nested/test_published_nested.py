@@ -62,11 +62,7 @@ def distance(draws, case):
     return total_variation(np.bincount(found.ravel(), minlength=len(p)) / found.size, p), largest
 
 
-SMALL = [
-    pytest.param(f"{n} items, depth {depth}", marks=[pytest.mark.slow] if n == 4 else [])
-    for n in (3, 4)
-    for depth in (1, 2)
-]
+SMALL = [f"{n} items, depth {depth}" for n in (3, 4) for depth in (1, 2)]
 
 
 @pytest.mark.slow
@@ -80,7 +76,7 @@ def test_published_chain_is_found_wrong(case):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [*SMALL, "3 items, depth 2, discounts"])
-@pytest.mark.parametrize("family", ["BernoulliBeta", pytest.param("NormalWishart", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("family", ["BernoulliBeta", "NormalWishart"])
 def test_corrected_chain_has_the_posterior_law(case, family):
     draws = draw(family, case, CORRECTED, np.inf, 12_000 if case[0] == "3" else 60_000)
     assert_law(draws, *posterior(family, case)[1:])

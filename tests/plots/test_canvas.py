@@ -164,7 +164,9 @@ def test_integer_ticks(rng):
         assert len(set(np.diff(ticks))) <= 1
 
 
-@pytest.mark.parametrize("backend", ["matplotlib", "plotly", "bokeh"])
+@pytest.mark.parametrize(
+    "backend", ["matplotlib", *(pytest.param(name, marks=pytest.mark.slow) for name in ("plotly", "bokeh"))]
+)
 @pytest.mark.parametrize("name", PICTURES)
 def test_picture(name, backend):
     """Drawn with matplotlib without a warning, nothing is cut off; other backends are refused where they cannot."""

@@ -31,9 +31,7 @@ CASES = {
         np.array([[105.0, 0.5], [50.0, _nan]]),
     ),
     "NormalGamma, vector": Case(
-        nrm.NormalGamma(mu=0.0, kappa=0.3, alpha=2.5, beta=0.8),
-        np.array([-0.4, 0.3, 1.5, 4.0]),
-        np.array([0.7, -2.0]),
+        nrm.NormalGamma(mu=0.0, kappa=0.3, alpha=2.5, beta=0.8), np.array([-0.4, 0.3, 1.5, 4.0]), np.array([0.7, -2.0])
     ),
     "PoissonGamma": Case(
         nrm.PoissonGamma([1.2, 0.8], 0.4), np.array([[1, 4], [3, 2], [5, 4], [2, 0]]), np.array([[1, 1], [12, 0]])

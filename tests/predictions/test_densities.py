@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from helpers import mixture_of
 from prediction_cases import CASES, MEASURES, draws_of, extensions, joint_table, make_model, rows, stack
 from scipy.special import logsumexp
 
@@ -96,9 +97,7 @@ def test_mixtures_of_one_feature_each_are_one_of_all_features():
 
 def test_nothing_underflows():
     X = np.zeros((4, 300), dtype=int)
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
-        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=X)
+    model = mixture_of(nrm.PoissonGamma(1.0, 1.0), X)
     idata = draws_of([[0, 0, 0, 0]])
     far = np.full((1, 300), 40)
     assert nrm.predictive_density(idata, model, far).density.item() == 0.0

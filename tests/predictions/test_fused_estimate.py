@@ -1,9 +1,9 @@
 """Groups that must and must not be fused, and fusions against means computed afresh."""
 
 import numpy as np
-import pymc as pm
 import pytest
 import xarray as xr
+from helpers import mixture_of
 from scipy import stats
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
@@ -15,10 +15,7 @@ from pymc_nrm.stats import expected_loss
 
 
 def line_model(X):
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=len(X))
-        nrm.Mixture("x", z, nrm.NormalGamma(mu=0.0, kappa=0.01, alpha=2.0, beta=0.1), observed=X)
-    return model
+    return mixture_of(nrm.NormalGamma(mu=0.0, kappa=0.01, alpha=2.0, beta=0.1), X)
 
 
 def line_draws(X, borders, noise, n_draws=40):
@@ -94,9 +91,7 @@ def test_what_is_refused():
     ]:
         with pytest.raises(ValueError, match=message):
             fused_estimate(idata, model, **({"estimate": [0, 0, 1, 1]} | arguments))
-    with pm.Model() as words:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
-        nrm.Mixture("x", z, nrm.MultinomialDirichlet([1.0, 1.0]), observed=np.array([[1, 2], [3, 4], [0, 1], [5, 0]]))
+    words = mixture_of(nrm.MultinomialDirichlet([1.0, 1.0]), np.array([[1, 2], [3, 4], [0, 1], [5, 0]]))
     with pytest.raises(NotImplementedError, match="MultinomialDirichlet has no affinity in closed form"):
         fused_estimate(idata, words, [0, 0, 1, 1])
 

@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from helpers import mixture_of
 from prediction_cases import CASES, draws_of, make_model
 from scipy import sparse
 
@@ -185,9 +186,7 @@ def test_latent_data_are_those_of_each_draw():
     grid = [0.0, 70.0, 101.0]
     densities = predictive_density(posterior, latent, grid).density
     for s in (0, 1):
-        with pm.Model() as observed:
-            z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
-            nrm.Mixture("x", z, family, observed=values[s])
+        observed = mixture_of(family, values[s])
         one = posterior.isel(draw=[s])
         np.testing.assert_allclose(densities[:, s], predictive_density(one, observed, grid).density[:, 0], rtol=1e-9)
         assert cluster_probabilities(one, latent, grid, [0, 1, 1]).equals(

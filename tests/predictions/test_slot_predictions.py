@@ -7,6 +7,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from helpers import mixture_of
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 
@@ -41,7 +42,7 @@ def draws(**arrays):
 
 
 @pytest.mark.quick("2-NGG")
-@pytest.mark.parametrize("measure", ["NGG", pytest.param("DP", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("measure", ["NGG", "DP"])
 @pytest.mark.parametrize("max_clusters", [2, 4])
 def test_values_and_importance_weights_are_exact(measure, max_clusters):
     """Each slot has one of three levels, so that all states of the chain can be listed."""
@@ -371,9 +372,7 @@ def test_what_new_items_are_refused():
             nrm.sample_new_labels(make_draws(), model, known=known)
     with pytest.raises(ValueError, match="X_new must be None, since 'y' depends on the labels of 'z'"):
         nrm.cluster_probabilities(make_draws(), model, NEW_X)
-    with pm.Model() as mixture:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
-        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
+    mixture = mixture_of(nrm.PoissonGamma(1.0, 0.5), [1, 0, 9])
     with pytest.raises(ValueError, match="var_name must be that of a Partition with max_clusters; 'z' has none"):
         nrm.sample_new_labels(make_draws(), mixture)
     with pytest.raises(ValueError, match="X_new must be given for the partition 'z'"):

@@ -1,8 +1,8 @@
 """Chains run on all processors that the process may use, and draws do not depend on how many there are."""
 
 import numpy as np
-import pymc as pm
 import pytest
+from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.run import chains
@@ -19,9 +19,7 @@ def test_as_many_chains_at_a_time_as_processors(monkeypatch, given, cores):
 
 
 def test_draws_do_not_depend_on_processors(monkeypatch):
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
-        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+    model = mixture_of(nrm.PoissonGamma(1.0, 1.0), [0, 1, 8, 9])
     draws = []
     for n_cores in (1, 2):
         monkeypatch.setattr(chains, "usable_cores", lambda n_cores=n_cores: n_cores)

@@ -60,10 +60,11 @@ class Still(BlockedStep):
 @pytest.mark.parametrize("function", [nrm.summary, nrm.add_diagnostics, nrm.without_labels])
 def test_other_steps_are_found_out_in_results(function):
     with model_of("flat") as model:
+        nrm.Mixture("y", model["z"], nrm.PoissonGamma(1.0, 0.1), observed=[0, 9, 0, 9])
         options = {"tune": 5, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False, "quiet": True}
         options["compute_convergence_checks"] = False
         foreign = pm.sample(20, step=[Still([model["z"]])], **options)
-        own = pm.sample(20, **options)
+        own = pm.sample(20, step=[nrm.MarginalGibbs([model["z"]])], **options)
         prior = pm.sample_prior_predictive(20, random_seed=1)
     with pytest.warns(UserWarning, match="no step of this package has sampled 'z'"):
         function(foreign)

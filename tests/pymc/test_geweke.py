@@ -3,6 +3,7 @@
 import numpy as np
 import pymc as pm
 import pytest
+from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.testing import ForwardDraw, geweke, largest_z
@@ -63,9 +64,7 @@ def test_full_model(kind):
 
 
 def test_the_data_must_be_latent():
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
-        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[1, 2, 3])
+    model = mixture_of(nrm.PoissonGamma(1.0, 1.0), [1, 2, 3])
     with pytest.raises(ValueError, match="latent"):
         geweke(model)
 

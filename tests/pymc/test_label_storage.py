@@ -195,7 +195,7 @@ def test_what_follows_from_compact_labels(full, compact, function):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("stop_at", "left"), [(24, [1]), pytest.param(55, [0, 1], marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("stop_at", "left"), [(24, [1]), (55, [0, 1])])
 def test_an_interrupted_run_keeps_what_is_whole(full, stop_at, left):
     """A KeyboardInterrupt of a callback ends one chain only; those chains are kept that leave the most draws."""
 

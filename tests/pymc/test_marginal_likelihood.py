@@ -42,11 +42,7 @@ def as_tensors(family):
 )
 @pytest.mark.parametrize(
     ("case", "mode"),
-    [
-        *[(case, "FAST_COMPILE") for case in CASES],
-        ("NormalWishart", "NUMBA"),
-        ("PoissonGamma", "NUMBA"),
-    ],
+    [*[(case, "FAST_COMPILE") for case in CASES], ("NormalWishart", "NUMBA"), ("PoissonGamma", "NUMBA")],
 )
 def test_value_and_gradient(case, mode):
     values, X = CASES[case]

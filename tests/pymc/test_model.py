@@ -3,6 +3,7 @@
 import numpy as np
 import pymc as pm
 import pytest
+from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf, n_clusters_mean
@@ -157,7 +158,5 @@ def test_deterministics_may_use_the_labels():
 )
 def test_labels_that_are_no_partition_have_probability_zero(family, label):
     """Steps that know nothing of partitions propose them; arrays must not be indexed with them."""
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
-        nrm.Mixture("x", z, family, observed=[0, 1, 8])
+    model = mixture_of(family, [0, 1, 8])
     assert model.compile_logp()({"z": np.array([0, label, 1])}) == -np.inf

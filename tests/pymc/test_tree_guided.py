@@ -3,6 +3,7 @@
 import numpy as np
 import pymc as pm
 import pytest
+from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.moves.tree_guided.cycle import MovesPerCycle
@@ -11,10 +12,7 @@ from pymc_nrm.steps.tree_guided import numbers_of_moves
 
 
 def make_model(X, measure=None, **prior):
-    with pm.Model() as model:
-        z = nrm.Partition("z", measure or nrm.DirichletProcess(1.0), n=len(X), **prior)
-        nrm.Mixture("x", z, nrm.NormalGamma(mu=0.0, kappa=0.1, alpha=2.0, beta=1.0), observed=X)
-    return model
+    return mixture_of(nrm.NormalGamma(mu=0.0, kappa=0.1, alpha=2.0, beta=1.0), X, measure, **prior)
 
 
 def groups(n_groups=4, size=10, spread=0.3):
@@ -137,12 +135,7 @@ def test_goes_on_where_it_stopped():
 
 @pytest.mark.parametrize(
     "X",
-    [
-        np.zeros(12),
-        np.repeat([1.0, 5.0], 6),
-        np.linspace(0, 1e6, 12),
-        np.array([[0.0, 1.0]] * 6 + [[0.0, 3.0]] * 6),
-    ],
+    [np.zeros(12), np.repeat([1.0, 5.0], 6), np.linspace(0, 1e6, 12), np.array([[0.0, 1.0]] * 6 + [[0.0, 3.0]] * 6)],
     ids=["equal", "duplicates", "far apart", "constant feature"],
 )
 @pytest.mark.parametrize("measure", [nrm.DirichletProcess(1.0), nrm.NormalizedGeneralizedGamma(1e-3, 0.9)])

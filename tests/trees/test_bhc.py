@@ -2,16 +2,7 @@
 
 import numpy as np
 import pytest
-from tree_reference import (
-    FAMILIES,
-    MEASURES,
-    ROWS,
-    below,
-    greedy,
-    log_evidence,
-    log_moment,
-    marginals,
-)
+from tree_reference import FAMILIES, MEASURES, ROWS, below, greedy, log_evidence, log_moment, marginals
 
 from pymc_nrm.moves.guide_trees.tree import check_tree
 from pymc_nrm.trees import bhc, ibhc

@@ -21,7 +21,7 @@ import pymc_nrm as nrm
 """
 
 NAMESPACE = {
-    **{"np": np, "pd": pd, "pm": pm, "pt": pt, "xr": xr, "sparse": sparse, "nrm": nrm, "nan": np.nan, "inf": np.inf},
+    **{"np": np, "pd": pd, "pm": pm, "pt": pt, "xr": xr, "sparse": sparse, "nrm": nrm, "nan": np.nan, "inf": np.inf}
 }
 
 
