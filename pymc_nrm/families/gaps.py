@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from pymc_nrm.families.arguments import check_matrix
+from pymc_nrm.families.moments import range_of_grid, summation_grid
 from pymc_nrm.kernels.generic import generic, lacking
 
 
@@ -10,7 +12,18 @@ def draw_missing(family, cache, data, item, rng):
     """Draw the missing entries of an item given its other entries and the items of a cluster, into the data in place.
 
     A family that defines it has densities of items with gaps in ``log_predictive``, and takes no gaps anywhere else.
+    Its data are :class:`~pymc_nrm.families.base.Centred`.
     """
+
+
+def filled_data(family, X, places, known):
+    """Prepare data X (n, d), given those with NaN at ``places``: centre and grid of these serve all values of the
+    entries that the grid holds.
+    """
+    values = X - known.center
+    if np.all(np.abs(values[places]) < range_of_grid(known.grid, len(X))[places[1]]):
+        return known._replace(values=values)
+    return known._replace(values=check_matrix(family, X) - known.center, grid=summation_grid(values))
 
 
 def draws_gaps(family_class):

@@ -62,8 +62,17 @@ def summation_grid(values):
 def grid_of(n, largest):
     """The same grids for sums of n values that are at most ``largest`` (d,)."""
     exponent = np.clip(np.frexp(largest)[1], _LEAST_EXPONENT, _MOST_EXPONENT)
-    room = math.ceil(math.log2(max(n, 1))) + 1
+    room = _room(n)
     return np.array([1.5 * 2.0 ** (exponent + room), 2.0 ** (exponent + (room + 1) // 2)])
+
+
+def range_of_grid(grid, n):
+    """The power of two of each feature (d,) below which n values have grids (2, d), or finer ones."""
+    return grid[1] / 2.0 ** ((_room(n) + 1) // 2)
+
+
+def _room(n):
+    return math.ceil(math.log2(max(n, 1))) + 1
 
 
 def check_ratio(data, scale, advice, title):

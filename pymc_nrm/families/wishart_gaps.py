@@ -74,24 +74,69 @@ def remove_component(direction, vector):
 
 
 @kernel
-def log_predictive_of_observed(cache, x):
-    """Log density of the entries of an item that are not NaN, a Student t; 0 if there are none."""
+def count_gaps(x):
+    """Number of the entries that are NaN, and the place of the last one."""
+    count, place = 0, -1
+    for j in range(x.shape[0]):
+        if math.isnan(x[j]):
+            count += 1
+            place = j
+    return count, place
+
+
+@kernel
+def factor_one_gap(cache, x, gap):
+    """Distance of the observed entries, and the numbers R and Q'y, if one entry is missing; most items are like this.
+
+    The workspace of the cache holds y.
+    """
     d = x.shape[0]
-    work = np.empty((2 * d + 2, d))
-    distance, n_missing = factor_gaps(cache, x, work)
-    n_observed = d - n_missing
-    if n_observed == 0:
-        return 0.0
-    half, ratio = cache[1] - 0.5 * n_missing, cache[2]
-    total = log_rising_factorial(half - 0.5 * n_observed, 0.5 * n_observed)
-    total += 0.5 * n_observed * math.log(ratio / math.pi)
+    y = cache[cache.shape[0] - d :]
+    squared_norm = product = 0.0
     start = 3 + d
     for i in range(d):
-        total += math.log(cache[start + i])
+        total = 0.0
+        for j in range(i + 1):
+            if j != gap:
+                total += cache[start + j] * (x[j] - cache[3 + j])
+        y[i] = total
+        if i >= gap:
+            squared_norm += cache[start + gap] * cache[start + gap]
+            product += cache[start + gap] * total
         start += i + 1
-    for k in range(n_missing):
-        total -= math.log(work[k, k])
-    return total - half * math.log(1.0 + ratio * distance)
+    slope, distance = product / squared_norm, 0.0
+    start = 3 + d
+    for i in range(d):
+        rest = y[i]
+        if i >= gap:
+            rest -= slope * cache[start + gap]
+        distance += rest * rest
+        start += i + 1
+    norm = math.sqrt(squared_norm)
+    return distance, norm, product / norm
+
+
+@kernel
+def log_predictive_of_observed(cache, x):
+    """Log density of the entries of an item that are not NaN, a Student t; 0 if there are none.
+
+    The constant of the cache is that of all entries, log Gamma((nu_n + 1)/2) and log |W| among its terms.
+    """
+    d = x.shape[0]
+    n_missing, gap = count_gaps(x)
+    if n_missing == d:
+        return 0.0
+    determinant = 1.0
+    if n_missing == 1:
+        distance, determinant, _ = factor_one_gap(cache, x, gap)
+    else:
+        work = np.empty((2 * d + 2, d))
+        distance, _ = factor_gaps(cache, x, work)
+        for k in range(n_missing):
+            determinant *= work[k, k]
+    half, ratio = cache[1] - 0.5 * n_missing, cache[2]
+    total = cache[0] - log_rising_factorial(half, 0.5 * n_missing) - math.log(determinant)
+    return total - 0.5 * n_missing * math.log(ratio / math.pi) - half * math.log(1.0 + ratio * distance)
 
 
 @kernel
@@ -102,20 +147,24 @@ def draw_missing_entries(cache, x, rng):
     standard normals, where chi2 has ``nu_n - d + 1 + n_o`` degrees of freedom.
     """
     d = x.shape[0]
-    work = np.empty((2 * d + 2, d))
-    distance, n_missing = factor_gaps(cache, x, work)
-    if n_missing == 0:
-        return
+    n_missing, gap = count_gaps(x)
     half, ratio = cache[1] - 0.5 * n_missing, cache[2]
-    width = math.sqrt((1.0 / ratio + distance) / (2.0 * rng.standard_gamma(half)))
-    delta = work[d]
-    for k in range(n_missing):
-        delta[k] = width * rng.standard_normal() - delta[k]
-    k = n_missing
-    for j in range(d - 1, -1, -1):
-        if math.isnan(x[j]):
-            k -= 1
-            for other in range(k + 1, n_missing):
-                delta[k] -= work[k, other] * delta[other]
-            delta[k] /= work[k, k]
-            x[j] = cache[3 + j] + delta[k]
+    if n_missing == 1:
+        distance, norm, component = factor_one_gap(cache, x, gap)
+        width = math.sqrt((1.0 / ratio + distance) / (2.0 * rng.standard_gamma(half)))
+        x[gap] = cache[3 + gap] + (width * rng.standard_normal() - component) / norm
+    elif n_missing > 1:
+        work = np.empty((2 * d + 2, d))
+        distance, _ = factor_gaps(cache, x, work)
+        width = math.sqrt((1.0 / ratio + distance) / (2.0 * rng.standard_gamma(half)))
+        delta = work[d]
+        for k in range(n_missing):
+            delta[k] = width * rng.standard_normal() - delta[k]
+        k = n_missing
+        for j in range(d - 1, -1, -1):
+            if math.isnan(x[j]):
+                k -= 1
+                for other in range(k + 1, n_missing):
+                    delta[k] -= work[k, other] * delta[other]
+                delta[k] /= work[k, k]
+                x[j] = cache[3 + j] + delta[k]

@@ -63,6 +63,12 @@ class Gaps(NamedTuple):
     # Whether the data are constant.
     are_fixed: bool
 
+    @property
+    def rows_and_columns(self):
+        """Places in the data as a matrix (n, d)."""
+        rows, *columns = self.places
+        return rows, columns[0] if columns else np.zeros_like(rows)
+
 
 def gaps_of(value):
     """The gaps in the value of a mixture, or None if it has none that are drawn."""

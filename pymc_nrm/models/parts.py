@@ -5,9 +5,11 @@ from itertools import compress
 import numpy as np
 
 from pymc_nrm.families.base import localise, prepare_data
+from pymc_nrm.families.gaps import filled_data
 from pymc_nrm.families.no_data import NoData, NoRows
 from pymc_nrm.families.product import product, product_data
 from pymc_nrm.models.constants import kernel_family
+from pymc_nrm.models.missing_entries import gaps_of
 from pymc_nrm.models.rvs import family_of, n_items, rows_of
 from pymc_nrm.partitions.grouped import Grouped, grouped_rows
 
@@ -35,6 +37,7 @@ class PartitionParts:
         per_item = [["n" in spec.core for spec in family.hyperparameters.values()] for family in families]
         self.data_vary = [any(compress(part, [*own, True])) for part, own in zip(varies, per_item, strict=True)]
         self._vary = [any(part) for part in varies]
+        self._gaps = [gaps_of(X) for *_, X in self._split(self._values.graphs)[1:]]
         self._forget()
 
     def _split(self, values):
@@ -42,6 +45,8 @@ class PartitionParts:
 
     def _forget(self):
         self._families, self._data = [None] * len(self._names), [None] * len(self._names)
+        # Data with NaN in their gaps, as kernels read them.
+        self._known = [None] * len(self._names)
 
     def refresh(self):
         """Read data and constants again, since ``pm.set_data`` may have changed them."""
@@ -72,11 +77,21 @@ class PartitionParts:
             family, rows = kernel_family(self._family_classes[k], values), self._rows[k]
             has_rows = not isinstance(rows, slice)
             if self._data[k] is None or self.data_vary[k]:
-                data = prepare_data(family, X[:, None] if X.ndim == 1 else X)
+                data = self._prepare(k, family, X[:, None] if X.ndim == 1 else X)
                 self._data[k] = grouped_rows(data, rows, n_items(self._partition)) if has_rows else data
             family = localise(family, self._data[k].rows if has_rows else self._data[k])
             self._families[k] = Grouped(family) if has_rows else family
         return self._measure(hyperparameters), tuple(self._families), tuple(self._data)
+
+    def _prepare(self, k, family, X):
+        if self._gaps[k] is None:
+            return prepare_data(family, X)
+        places = self._gaps[k].rows_and_columns
+        if self._known[k] is None:
+            known = X.copy()
+            known[places] = np.nan
+            self._known[k] = prepare_data(family, known)
+        return filled_data(family, X, places, self._known[k])
 
 
 class ChunkedParts:

@@ -17,7 +17,7 @@ class Values:
         used = set(ancestors(graphs))
         self.inputs = [variable for variable in inputs if variable in used]
         self.varies = [not set(self.inputs).isdisjoint(ancestors([graph])) for graph in graphs]
-        self._graphs = graphs
+        self.graphs = graphs
         # Positions of the graphs that are inputs themselves, with their names, and of the graphs to compute.
         self._given = {place: graph.name for place, graph in enumerate(graphs) if graph in self.inputs}
         self._computed = [place for place, varies in enumerate(self.varies) if varies and place not in self._given]
@@ -50,7 +50,7 @@ class Values:
 
     def refresh(self):
         """Evaluate the graphs that depend on no input again, since ``pm.set_data`` may have changed them."""
-        pairs = zip(self._graphs, self.varies, strict=True)
+        pairs = zip(self.graphs, self.varies, strict=True)
         self._fixed = [None if varies else constant_value(graph) for graph, varies in pairs]
 
     def __call__(self, given):

@@ -16,14 +16,14 @@ from pymc_nrm.partitions.clusters import attach, close_slot, grow, open_slot
 
 
 class ItemsWithGaps(NamedTuple):
-    """Items in the order of their draws, and their missing entries.
-
-    Entries of ``items[k]`` are ``columns[starts[k] : starts[k + 1]]``; ``values`` (n, d) is a part of the data.
-    """
+    """Items and their missing entries: those of ``items[k]`` are ``columns[starts[k] : starts[k + 1]]``."""
 
     items: Any
     starts: Any
     columns: Any
+    # Places in `items`, in the order of their draws.
+    order: Any
+    # Shape (n, d), a part of the data.
     values: Any
     # Whether labels are drawn as well.
     draws_labels: Any
@@ -37,39 +37,54 @@ def missing_entries_sweep(rng, state, weights, family, data, gaps):
     conditional given the observed entries of the item, then the missing ones given these and the label.  It is
     irreducible for the missing entries.  Returns the number of items that changed their cluster.
     """
-    n_moved = 0
-    for k in range(gaps.items.shape[0]):
-        if k % 64 == 0:
-            check_signals()
+    n_done, n_moved = 0, 0
+    while n_done < gaps.order.shape[0]:
         state = grow(state, family)
-        n_moved += _redraw_item(rng, state, weights.join, family, data, gaps, k)
+        n_done, moved = _redraw_while_room(rng, state, weights.join, family, data, gaps, n_done)
+        n_moved += moved
     return state, n_moved
 
 
-@kernel
-def _redraw_item(rng, state, join, family, data, gaps, k):
-    item = gaps.items[k]
-    old = state.labels[item]
-    state.counts[old] -= 1
-    alone = state.counts[old] == 0
-    if alone:
-        close_slot(state, old)
-    else:
-        update_cache(family, state.statistics[old], state.cache[old], data, item, -1.0)
-    for place in range(gaps.starts[k], gaps.starts[k + 1]):
-        gaps.values[item, gaps.columns[place]] = math.nan
-    # A cluster that was closed is the first empty slot.
-    chosen = state.position[old]
-    if gaps.draws_labels:
-        n_columns = state.size[0] + 1
-        values = np.full((n_columns + LANES - 1) // LANES * LANES, -np.inf)
-        for column in range(n_columns):
-            slot = state.active[column]
-            values[column] = join[state.counts[slot]] + log_predictive(family, state.cache[slot], data, item)
-        chosen = draw_column(rng, values, n_columns, chosen)
-    if chosen == state.size[0]:
-        open_slot(state)
-    slot = state.active[chosen]
-    draw_missing(family, state.cache[slot], data, item, rng)
-    attach(state, item, slot, family, data)
-    return slot != old
+@kernel(inner_loop=True)
+def _redraw_while_room(rng, state, join, family, data, gaps, start):
+    """Redraw items from a place in the order until one empty slot is left; return the next place and how many moved.
+
+    As in a sweep over labels, arrays that never change identity inside the loop stay in registers.
+    """
+    labels, counts, active, position, size = state.labels, state.counts, state.active, state.position, state.size
+    statistics, cache, items, starts, columns = state.statistics, state.cache, gaps.items, gaps.starts, gaps.columns
+    filled, capacity = gaps.values, counts.shape[0]
+    values = np.empty((capacity + LANES - 1) // LANES * LANES)
+    n_moved = 0
+    for index in range(start, gaps.order.shape[0]):
+        if index % 64 == 0:
+            check_signals()
+        if size[0] + 2 > capacity:
+            return index, n_moved
+        k = gaps.order[index]
+        item = items[k]
+        old = labels[item]
+        counts[old] -= 1
+        if counts[old] == 0:
+            close_slot(state, old)
+        else:
+            update_cache(family, statistics[old], cache[old], data, item, -1.0)
+        for place in range(starts[k], starts[k + 1]):
+            filled[item, columns[place]] = math.nan
+        # A cluster that was closed is the first empty slot.
+        chosen = position[old]
+        if gaps.draws_labels:
+            n_columns = size[0] + 1
+            for column in range(n_columns):
+                slot = active[column]
+                values[column] = join[counts[slot]] + log_predictive(family, cache[slot], data, item)
+            for column in range(n_columns, (n_columns + LANES - 1) // LANES * LANES):
+                values[column] = -np.inf
+            chosen = draw_column(rng, values, n_columns, chosen)
+        if chosen == size[0]:
+            open_slot(state)
+        slot = active[chosen]
+        draw_missing(family, cache[slot], data, item, rng)
+        attach(state, item, slot, family, data)
+        n_moved += slot != old
+    return gaps.order.shape[0], n_moved

@@ -96,8 +96,7 @@ class MissingGibbs(BlockedStep):
 
     def _read_gaps(self):
         """Items with gaps, and where the columns of each begin among those of all."""
-        self._rows, *columns = gaps_of(self._value).places
-        self._columns = columns[0] if columns else np.zeros_like(self._rows)
+        self._rows, self._columns = gaps_of(self._value).rows_and_columns
         self._items, starts = np.unique(self._rows, return_index=True)
         self._starts = np.append(starts, len(self._rows))
 
@@ -114,10 +113,7 @@ class MissingGibbs(BlockedStep):
         if draws_labels:
             table, _, _ = draw_weights(self.rng, measure, n, int(labels.max()) + 1)
         order = self.rng.permutation(len(self._items))
-        lengths = np.diff(self._starts)[order]
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        columns = np.concatenate([self._columns[self._starts[k] : self._starts[k + 1]] for k in order])
-        gaps = ItemsWithGaps(self._items[order], starts, columns, own.values, draws_labels)
+        gaps = ItemsWithGaps(self._items, self._starts, self._columns, order, own.values, draws_labels)
         center = getattr(own, "center", np.zeros(own.values.shape[1]))
         return (self.rng, build_state(labels, family, rows), table, family, rows, gaps), center
 
