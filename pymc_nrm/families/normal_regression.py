@@ -102,17 +102,21 @@ class NormalRegression(NamedTuple):
         """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the data.
 
         The covariates of the family are a constant 1, for the intercept, and those given less their means.  With m
-        and v the mean and variance of the response, and C the covariance of the covariates::
+        and v the mean and variance of the response, C the covariance of the covariates, and b the slopes of the
+        least-squares line through all data::
 
-            share ~ LogNormal(-1, 1)                 kappa ~ LogNormal(-3, 1)
-            g ~ LogNormal(2, 1.5)                    alpha - 1 = excess ~ LogNormal(1, 1)
-            beta / (alpha - 1) = share v             mu = (m, 0)
+            share ~ LogNormal(-1, 1)                 kappa ~ LogNormal(-2, 2)
+            g ~ LogNormal(0, 2)                      alpha - 1 = excess ~ LogNormal(1, 1)
+            beta / (alpha - 1) = share v             mu = (m, t b)
             Lambda has the blocks kappa and C / g
 
-        Clusters are expected to have the variance ``share v`` about their lines, which may be steeper than one through
-        all data.  Slopes have the g-prior of Zellner (1986, "On assessing prior distributions and Bayesian regression
-        analysis with g-prior distributions").  The prior moves with the data: other units and origins of the response,
-        and linear maps and shifts of the covariates, leave the laws of partitions and of predictions unchanged.
+        Clusters are expected to have the variance ``share v`` about their lines, and these to be near a common one
+        (small g, large kappa) or far from each other: the data say which.  The common slopes are shrunk by
+        ``t = max(0, 1 - p s2 / S)``, with s2 the variance about the line and S the sum of squares that it explains
+        (James & Stein 1961, "Estimation with quadratic loss").  Deviations from them have the g-prior of Zellner (1986,
+        "On assessing prior distributions and Bayesian regression analysis with g-prior distributions").  The prior
+        moves with the data: other units and origins of the response, and linear maps and shifts of the covariates,
+        leave the laws of partitions and of predictions unchanged.
 
         Examples
         --------
@@ -128,8 +132,8 @@ class NormalRegression(NamedTuple):
         tensor, values = prior.covariates(covariates)
         center, C = sample_moments(cls, values, "covariates")
         share = prior.log_normal("share", -1.0, 1.0)
-        kappa = prior.log_normal("kappa", -3.0, 1.0)
-        g = prior.log_normal("g", 2.0, 1.5)
+        kappa = prior.log_normal("kappa", -2.0, 2.0)
+        g = prior.log_normal("g", 0.0, 2.0)
         excess = prior.log_normal("excess", 1.0, 1.0)
         shifted = tensor - center
         is_array = isinstance(shifted, np.ndarray)
@@ -139,7 +143,8 @@ class NormalRegression(NamedTuple):
         of_intercept, of_slopes = np.zeros((p + 1, p + 1)), np.zeros((p + 1, p + 1))
         of_intercept[0, 0], of_slopes[1:, 1:] = 1.0, C
         Lambda = kappa * of_intercept + of_slopes / g
-        return cls(design, np.array([m, *np.zeros(p)]), Lambda, 1.0 + excess, share * v * excess)
+        mu = np.array([m, *_common_slopes(values, prior.values[:, 0])])
+        return cls(design, mu, Lambda, 1.0 + excess, share * v * excess)
 
     def complete(self, X):
         # A vector stands for one covariate.
@@ -371,6 +376,19 @@ class NormalRegression(NamedTuple):
                 residual[k] -= coefficient[k] * x
         for k in range(width // LANES * LANES):
             values[k] += panel[p + 1, k] + panel[p, k] * residual[k] * residual[k]
+
+
+def _common_slopes(W, y):
+    """Slopes (p,) of the least-squares line, shrunk to 0 by what chance explains of the response."""
+    present = ~np.isnan(y)
+    W, y = W[present] - W[present].mean(axis=0), y[present] - y[present].mean()
+    scale = np.maximum(np.abs(W).max(axis=0), 1e-300)
+    slopes = np.linalg.lstsq(W / scale, y, rcond=None)[0] / scale
+    fit, degrees = W @ slopes, len(y) - 1 - W.shape[1]
+    explained, left = fit @ fit, (y - fit) @ (y - fit)
+    if degrees < 1 or not explained > 0.0:
+        return np.zeros(W.shape[1])
+    return max(0.0, 1.0 - W.shape[1] / degrees * (left / explained)) * slopes
 
 
 def _checked_covariates(W, n):

@@ -191,6 +191,18 @@ def test_other_units_and_linear_maps_leave_learned_priors_alone():
     assert after + 11 * np.log(1000.0) == pytest.approx(before, rel=1e-7)
 
 
+def test_learned_lines_are_centred_at_what_all_data_share():
+    w = COVARIATES[:, 1:]
+    with pm.Model():
+        mu = [nrm.NormalRegression.learned(f"y{k}", y, w).mu for k, y in enumerate((RESPONSE, RESPONSE - w @ [2, -1]))]
+    present = ~np.isnan(RESPONSE)
+    n, line = present.sum(), np.linalg.lstsq(COVARIATES[present], RESPONSE[present], rcond=None)[0]
+    fit = COVARIATES[present] @ line
+    F = ((fit - fit.mean()) ** 2).sum() / ((RESPONSE[present] - fit) ** 2).sum() * (n - 3) / 2
+    np.testing.assert_allclose(mu[0], [np.nanmean(RESPONSE), *(1 - 1 / F) * line[1:]], rtol=1e-10)
+    np.testing.assert_array_equal(mu[1][1:], 0.0)
+
+
 def test_learned_priors_read_mixtures_and_refuse_constants():
     with pm.Model():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=12)
