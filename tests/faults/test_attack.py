@@ -48,7 +48,7 @@ def test_examples(name):
 
 @pytest.mark.slow
 def test_campaign():
-    failures = Campaign(4000, seed=1).run()
+    failures = Campaign(300, seed=1).run()
     assert not failures.counts, failures.report()
 
 
