@@ -122,6 +122,16 @@ def log_target_ratio(weights, family, sides):
 
 
 @kernel
+def present_sides(state, slot, other):
+    """Two clusters of the state as sides, without caches."""
+    counts, statistics = np.empty(2, dtype=np.int64), np.empty((2, state.statistics.shape[1]))
+    for side, cluster in ((0, slot), (1, other)):
+        counts[side] = state.counts[cluster]
+        copy_row(statistics[side], state.statistics[cluster])
+    return Sides(counts, statistics, np.empty((2, 0)))
+
+
+@kernel
 def fill_slot(state, family, slot, count, row):
     """Write the size and the statistics of a cluster into a slot."""
     state.counts[slot] = count

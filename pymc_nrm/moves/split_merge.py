@@ -1,5 +1,6 @@
 """Split-merge moves with two random anchor items, by restricted Gibbs scans or sequential allocation."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from pymc_nrm.moves.sides import (
     apply_split,
     draw_pair,
     log_target_ratio,
+    present_sides,
     start_sides,
 )
 from pymc_nrm.moves.tally import accept, empty_tally
@@ -54,6 +56,14 @@ def split_merge(rng, state, weights, family, data, options, tally):
     first, second = draw_pair(rng, labels.shape[0])
     slot, other = labels[first], labels[second]
     merging = slot != other
+    log_apart = log_bound = 0.0
+    if merging:
+        log_apart = log_target_ratio(weights, family, present_sides(state, slot, other))
+        # Since q is at most 1, many merges are rejected whatever the allocation would say.
+        log_bound = -log_apart
+        if math.log(rng.random()) >= log_bound:
+            accept(rng, tally, merging, math.nan)
+            return state
     items = np.empty(state.counts[slot] + (state.counts[other] if merging else 0) - 2, dtype=np.int64)
     placed, goals = np.empty(items.shape[0], dtype=np.int64), np.empty(items.shape[0], dtype=np.int64)
     count = 0
@@ -67,8 +77,10 @@ def split_merge(rng, state, weights, family, data, options, tally):
         log_q = allocate_items(rng, sides, weights, family, data, items, placed, goals, False)
     else:
         log_q = allocate_by_scans(rng, sides, weights, family, data, items, placed, goals, options.n_scans)
-    log_ratio = log_target_ratio(weights, family, sides) - log_q
-    if not accept(rng, tally, merging, -log_ratio if merging else log_ratio):
+    if not merging:
+        log_apart = log_target_ratio(weights, family, sides)
+    log_ratio = log_apart - log_q
+    if not accept(rng, tally, merging, -log_ratio if merging else log_ratio, log_bound):
         return state
     if merging:
         apply_merge(state, family, slot, other)

@@ -28,7 +28,7 @@ class Tally(NamedTuple):
     accepted: Any
     # Sum of the log acceptance ratios; shape (1,).
     log_ratio: Any
-    # Number of moves that had a ratio; an impossible move is rejected without one; int64 of shape (1,).
+    # Number of moves that had a ratio; those that cannot be accepted are rejected without one; int64 of shape (1,).
     n_ratios: Any
 
 
@@ -44,15 +44,18 @@ def empty_tally():
 
 
 @kernel
-def accept(rng, tally, merging, log_ratio):
-    """Accept or reject a split or merge by Metropolis-Hastings, and count it; nan and -infinity mean impossible."""
+def accept(rng, tally, merging, log_ratio, log_bound=0.0):
+    """Accept or reject a split or merge by Metropolis-Hastings, and count it; nan and -infinity mean impossible.
+
+    Given a bound on the ratio below 1, the move has come so far with a probability of this bound.
+    """
     kind = MERGE if merging else SPLIT
     tally.proposed[kind] += 1
     if math.isnan(log_ratio) or log_ratio == -math.inf:
         return False
     tally.n_ratios[0] += 1
     tally.log_ratio[0] += log_ratio
-    accepted = math.log(rng.random()) < log_ratio
+    accepted = math.log(rng.random()) < log_ratio - min(log_bound, 0.0)
     tally.accepted[kind] += accepted
     return accepted
 

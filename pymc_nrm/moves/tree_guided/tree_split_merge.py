@@ -20,6 +20,7 @@ from pymc_nrm.moves.sides import (
     draw_pair,
     log_target_ratio,
     log_weight,
+    present_sides,
     start_sides,
 )
 from pymc_nrm.moves.tally import accept
@@ -182,6 +183,16 @@ def tree_split_merge(rng, state, weights, family, data, guide, traces, log_weigh
         first, second = draw_leaf(rng, guide, guide.tree.left[node]), draw_leaf(rng, guide, guide.tree.right[node])
         merging = state.labels[first] != state.labels[second]
     slot, other = state.labels[first], state.labels[second]
+    log_apart = log_bound = 0.0
+    if merging:
+        present = present_sides(state, slot, other)
+        log_apart = log_target_ratio(weights, family, present)
+        if informed:
+            log_apart += log_anchor_ratio(weights, family, state, log_weights, present, slot, other)
+        # Since q is at most 1, many merges are rejected whatever the allocation would say.
+        log_bound = -log_apart
+        if math.log(rng.random()) >= log_bound:
+            return state, accept(rng, tally, merging, math.nan)
     level = draw_level(rng, guide, lowest_common_ancestor(guide.tree, first, second))
     units = make_units(state, guide, traces, level, first, second)
     placed, goals = np.empty(units.glued.shape[0], dtype=np.int64), np.full(units.glued.shape[0], -1, dtype=np.int64)
@@ -192,10 +203,12 @@ def tree_split_merge(rng, state, weights, family, data, guide, traces, log_weigh
         log_q = allocate_items(rng, sides, weights, family, data, units.node, placed, goals, False)
     else:
         log_q = allocate_units(rng, sides, weights, family, data, guide, units, placed, goals)
-    log_ratio = log_target_ratio(weights, family, sides) - log_q
-    if informed:
-        log_ratio += log_anchor_ratio(weights, family, state, log_weights, sides, slot, other)
-    accepted = accept(rng, tally, merging, -log_ratio if merging else log_ratio)
+    if not merging:
+        log_apart = log_target_ratio(weights, family, sides)
+        if informed:
+            log_apart += log_anchor_ratio(weights, family, state, log_weights, sides, slot, other)
+    log_ratio = log_apart - log_q
+    accepted = accept(rng, tally, merging, -log_ratio if merging else log_ratio, log_bound)
     if accepted and merging:
         apply_merge(state, family, slot, other)
     elif accepted:
