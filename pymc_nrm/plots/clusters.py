@@ -74,8 +74,8 @@ def plot_clusters(
         Whether points are paler if their assignment is more uncertain, by
         :func:`~pymc_nrm.stats.assignment_uncertainty`, or the numbers to use, from 0 to 1.
     features : sequence of int or str, optional
-        Columns of X to show, at most 6, by position or name; by default all, except text and categories in a
-        DataFrame, which the legend names.
+        Columns of X to show, at most 6, by position or name.  By default all, but not text and categories in a
+        DataFrame; of more than 6, those whose variance clusters explain best.  The legend names what is not shown.
     min_size : int, optional
         Clusters with fewer items are drawn as grey crosses; by default 1 % of the items, and at least 2.
     probability : float
@@ -90,7 +90,7 @@ def plot_clusters(
     Raises
     ------
     ValueError
-        If there are more than 6 features, or an argument does not fit the draws or the data.
+        If ``features`` are more than 6, or an argument does not fit the draws or the data.
 
     Notes
     -----
@@ -116,8 +116,8 @@ def plot_clusters(
     n = len(X) if draws is None else draws.shape[2]
     values, names = feature_matrix(X, n, features)
     d = values.shape[1]
-    if d > MAX_FEATURES:
-        raise ValueError(f"X must have at most {MAX_FEATURES} features; got {d}: choose some with features")
+    if d > MAX_FEATURES and features is not None:
+        raise ValueError(f"features must be at most {MAX_FEATURES} columns of X; got {d}")
     check_probability(probability)
     check_count("min_size", min_size, 1, optional=True)
     if estimate is None:
@@ -129,14 +129,15 @@ def plot_clusters(
     groups = group_clusters(labels, max(2, -(-n // 100)) if min_size is None else min_size, numbers)
     own = groups.n_groups - bool(groups.n_others)
     known = None if components is None else component_moments(components, groups.labels, groups.n_groups, d)
+    shown = features_to_show(values, labels)
 
     def moments(places):
         if known is None:
-            return empirical_moments(values[:, places], groups.labels, own)
-        return known[0][:own, places], known[1][:own][:, places][:, :, places]
+            return empirical_moments(values[:, shown[places]], groups.labels, own)
+        return known[0][:own, shown[places]], known[1][:own][:, shown[places]][:, :, shown[places]]
 
     draw = _draw_strips if d == 1 else _draw_pairs
-    area, lines = draw(canvas, values, names, groups, moments, probability)
+    area, lines = draw(canvas, values[:, shown], [names[j] for j in shown], groups, moments, probability)
     points = {"groups": groups, "alpha": opacity, "size": area}
     canvas.draw(grouped_points, "points", artist_dims={"group": groups.n_groups}, **points)
     canvas.entries = list(zip(groups.names(), groups.entries(), strict=True))
@@ -146,12 +147,31 @@ def plot_clusters(
     if canvas.wants("components") and np.isfinite(lines["X"]).any():
         canvas.entries.append((f"{100 * probability:.4g} % of a normal", {"color": "#595959", "width": 1.2}))
     title = "clusters" if opacity is None else "clusters\n(pale: uncertain)"
-    absent = columns_of_text(X) if features is None else []
-    if absent:
-        more = ", ..." if len(absent) > MAX_NAMES else ""
-        title += "\n(text, not shown:\n" + ",\n".join(absent[:MAX_NAMES]) + f"{more})"
+    absent = {"less different": [name for j, name in enumerate(names) if j not in shown]}
+    absent |= {"text": columns_of_text(X) if features is None else []}
+    for reason, columns in absent.items():
+        if columns:
+            more = ", ..." if len(columns) > MAX_NAMES else ""
+            title += f"\n({reason}, not shown:\n" + ",\n".join(columns[:MAX_NAMES]) + f"{more})"
     canvas.legend(title=title, loc="outside right upper", fontsize="small")
     return canvas.collection
+
+
+def features_to_show(values, labels):
+    """Places of all features, or of those of which clusters explain the largest shares of the variance."""
+    d = values.shape[1]
+    if d <= MAX_FEATURES:
+        return np.arange(d)
+    shares = np.zeros(d)
+    for j in range(d):
+        present = np.isfinite(values[:, j])
+        x, own = values[present, j], labels[present]
+        total = ((x - x.mean()) ** 2).sum() if len(x) else 0.0
+        if total > 0.0:
+            counts = np.bincount(own)
+            means = np.bincount(own, x - x.mean()) / np.maximum(counts, 1)
+            shares[j] = (counts * means**2).sum() / total
+    return np.sort(np.argsort(-shares, kind="stable")[:MAX_FEATURES])
 
 
 def item_opacity(draws, labels, uncertainty, n):

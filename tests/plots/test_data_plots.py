@@ -1,6 +1,7 @@
 """Pictures of data with an estimate: clusters, credible balls, densities."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from plot_cases import TRUE, N, make_ball, make_data, make_estimates, normal_density
@@ -64,8 +65,6 @@ class TestGroups:
         assert groups.names()[-1] == "8 clusters of 5 items" and sum(groups.sizes) == 200
 
     def test_features(self):
-        import pandas as pd
-
         frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
         assert feature_matrix(frame, 2)[1] == ["a", "b"]
         values, names = feature_matrix(frame, 2, ["b", 0])
@@ -87,8 +86,6 @@ class TestGroups:
     @pytest.mark.parametrize("data", ["array", "frame"])
     @pytest.mark.parametrize("features", [np.int8(1), True, "x_0", [], [True], [2], [np.zeros(2)], xr.Dataset()])
     def test_wrong_features(self, features, data):
-        import pandas as pd
-
         X = np.ones((3, 2)) if data == "array" else pd.DataFrame(np.ones((3, 2)), columns=["x_0", "x_1"])
         with pytest.raises(ValueError, match=r"^features must be a list of .* of X \(x_0, x_1\); got"):
             feature_matrix(X, 3, features)
@@ -180,8 +177,6 @@ class TestClusters:
         assert pc.viz["ylabel"]["X"].isel(row=1, column=0).item()["string"] == "x_2"
 
     def test_the_legend_has_the_labels_of_the_estimate_and_columns_that_are_not_shown(self):
-        import pandas as pd
-
         X = pd.DataFrame(make_data(2), columns=["a", "b"]).assign(sex="f", island="x")
         labels = np.array([7, 2, 9, 0])[TRUE]
         for estimate in (labels, xr.Dataset({"labels": ("item", labels)})):
@@ -192,6 +187,19 @@ class TestClusters:
             assert legend["title"] == "clusters\n(text, not shown:\nsex,\nisland)"
         pc = plot_clusters(None, X, estimate=labels, uncertainty=False, features=["a", "b"], backend="none")
         assert pc.viz["legend"]["entries"].item()["title"] == "clusters"
+
+    def test_of_many_features_those_are_shown_of_which_clusters_explain_most(self, rng):
+        labels = np.repeat([0, 1], 20)
+        X = rng.normal(size=(40, 9)) + 1e6
+        X[0, 4] = np.nan
+        X[:, [1, 2, 4, 5, 7, 8]] += np.array([3.0, -3.0, 9.0, 3.0, 3.0, 3.0]) * labels[:, None]
+        X[:, 0] = 1.0
+        df = pd.DataFrame(X, columns=list("abcdefghi"))
+        pc = plot_clusters(None, df, estimate=labels, uncertainty=False, backend="none")
+        names = [drawn["string"] for drawn in pc.viz["xlabel"]["X"].isel(row=4).values]
+        assert [*names, pc.viz["ylabel"]["X"].isel(row=4, column=0).item()["string"]] == ["b", "c", "e", "f", "h", "i"]
+        title = pc.viz["legend"]["entries"].item()["title"]
+        assert title == "clusters\n(less different, not shown:\na,\nd,\ng)"
 
     def test_uncertain_items_are_pale(self):
         uncertainty, labels = np.linspace(0.0, 1.0, N), TRUE

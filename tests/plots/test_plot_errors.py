@@ -69,7 +69,7 @@ ERRORS = [
     ("similarity", (NESTED,), {}, "h is a nested partition: consensus_tree"),
     ("distance", (DRAWS, TRUE), {"loss": "euclid"}, "loss must be one of"),
     ("distance", (DRAWS, TRUE), {"probability": 95}, "probability must be between 0 and 1; got 95"),
-    ("clusters", (None, X), SURE, "at most 6 features; got 7"),
+    ("clusters", (None, X), SURE | {"features": list(range(7))}, "features must be at most 6 columns of X; got 7"),
     ("clusters", (None, X), {"estimate": TRUE}, "idata must be given"),
     ("clusters", (DRAWS, X[:5]), {"estimate": TRUE}, "one row for each of the 27 items"),
     ("clusters", (None, X[:, :2]), SURE | {"uncertainty": np.full(N, 2.0)}, "uncertainty must be"),
