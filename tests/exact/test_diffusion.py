@@ -61,27 +61,23 @@ def check_law(draws, trees, p):
     assert distance <= 3.0 * noise
 
 
-def check_chain(kind, rule, n, depth, n_moves, n_draws, seed=1):
+def check_chain(kind, rule, n, depth, n_moves, n_draws):
     levels, family, data, trees, p = inputs(kind, rule, n, depth)
     paths = np.zeros((n, depth), dtype="int64")
-    draws = diffusion_chain(np.random.default_rng(seed), paths, levels, family, data, n_moves, n_draws)
+    draws = diffusion_chain(np.random.default_rng(1), paths, levels, family, data, n_moves, n_draws)
     check_law(draws, trees, p)
 
 
-@pytest.mark.quick("3-2-0-full-PY", "4-2-2-full-DP", "3-3-3-full-PY")
-@pytest.mark.parametrize("rule", LEVELS)
-@pytest.mark.parametrize("kind", FAMILIES)
-@pytest.mark.parametrize(("n", "depth", "n_moves"), [(1, 1, 0), (3, 1, 2), (3, 2, 0), (4, 2, 0), (4, 2, 2), (3, 3, 3)])
-def test_sweeps_have_the_posterior_law(kind, rule, n, depth, n_moves):
-    check_chain(kind, rule, n, depth, n_moves, 20_000)
+SHORT = [(1, 1, 0, 20_000), *((3, *row, 20_000) for row in [(1, 2), (2, 0), (3, 3)]), (4, 2, 2, 20_000)]
+LONG = [(4, *row, 400_000) for row in [(2, 0), (2, 2), (3, 3)]]
 
 
-@pytest.mark.slow
+@pytest.mark.quick("3-2-0-20000-full-PY", "4-2-2-20000-full-DP", "3-3-3-20000-full-PY")
 @pytest.mark.parametrize("rule", LEVELS)
 @pytest.mark.parametrize("kind", FAMILIES)
-@pytest.mark.parametrize(("depth", "n_moves"), [(2, 0), (2, 2), (3, 3)])
-def test_long_chains_have_the_posterior_law(kind, rule, depth, n_moves):
-    check_chain(kind, rule, 4, depth, n_moves, 400_000, seed=2)
+@pytest.mark.parametrize(("n", "depth", "n_moves", "n_draws"), SHORT + LONG)
+def test_sweeps_have_the_posterior_law(kind, rule, n, depth, n_moves, n_draws):
+    check_chain(kind, rule, n, depth, n_moves, n_draws)
 
 
 def check_moves(kind, rule, n, depth, counts, n_starts):
@@ -98,19 +94,12 @@ def check_moves(kind, rule, n, depth, counts, n_starts):
 MOVES = {"items": (1, 0, 0), "regraft": (0, 1, 0), "split or merge": (0, 0, 1), "two splits or merges": (0, 0, 2)}
 
 
-@pytest.mark.quick("full-DP-items")
+@pytest.mark.quick("4-2-40000-full-DP-items", "3-3-40000-full-DP-items")
 @pytest.mark.parametrize("move", MOVES)
 @pytest.mark.parametrize("rule", LEVELS)
 @pytest.mark.parametrize("kind", FAMILIES)
-def test_moves_keep_the_posterior_law(kind, rule, move):
-    check_moves(kind, rule, 4, 2, MOVES[move], 40_000)
-    check_moves(kind, rule, 3, 3, MOVES[move], 40_000)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("move", MOVES)
-@pytest.mark.parametrize("rule", LEVELS)
-@pytest.mark.parametrize("kind", FAMILIES)
-@pytest.mark.parametrize("depth", [1, 2, 3])
-def test_moves_keep_the_posterior_law_exactly(kind, rule, move, depth):
-    check_moves(kind, rule, 4, depth, MOVES[move], 500_000)
+@pytest.mark.parametrize(
+    ("n", "depth", "n_starts"), [(4, 2, 40_000), (3, 3, 40_000), *((4, depth, 500_000) for depth in (1, 2, 3))]
+)
+def test_moves_keep_the_posterior_law(kind, rule, move, n, depth, n_starts):
+    check_moves(kind, rule, n, depth, MOVES[move], n_starts)

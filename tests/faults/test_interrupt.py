@@ -178,7 +178,7 @@ def test_chains_that_have_not_begun_are_left_out():
     with pm.Model():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
-        options = {"cores": 1, "quiet": True, "random_seed": 1}
+        options = {"step": nrm.MarginalGibbs([z]), "cores": 1, "quiet": True, "random_seed": 1}
         idata = nrm.sample(10, tune=1, chains=3, callback=stop, **options)
         assert begun == [0] * 6
         assert idata["posterior"].sizes["chain"] == 1 and idata["posterior"].sizes["draw"] == 5

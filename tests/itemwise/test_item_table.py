@@ -173,8 +173,8 @@ def rows_of(name):
 
 
 BUILDS = EXAMPLES | {name: (build, rows_of(name)) for name, build in DISTRIBUTIONS.items()}
-# The first two are compiled by a compiler of C.
-SLOW = ("zero-inflated Poisson", "categorical", *DISTRIBUTIONS)
+# The first three are compiled by a compiler of C.
+SLOW = ("zero-inflated Poisson", "mixture of two", "categorical", *DISTRIBUTIONS)
 
 
 @pytest.mark.parametrize(

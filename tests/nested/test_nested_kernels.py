@@ -20,12 +20,21 @@ OF_TREES = ("items", "tables", "seats", "levels", "components", "all")
 OF_PATHS = ("items", "seats", "components", "arrangement", "all")
 
 
-@pytest.mark.quick(*(f"{case}-all-BernoulliBeta" for case in ("3 items, depth 2, discounts", "groups of groups")))
+SHORT = [
+    (case, name, 10_000)
+    for case in ("3 items, depth 1", "3 items, depth 2, discounts", *PATHS)
+    for name in ("items", "all")
+]
+LONG = [("4 items, depth 2", name, 250_000) for name in OF_TREES]
+LONG += [("groups of groups", name, 250_000) for name in OF_PATHS]
+
+
+@pytest.mark.quick(*(f"{case}-all-10000-BernoulliBeta" for case in ("3 items, depth 2, discounts", "groups of groups")))
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("name", ["items", "all"])
-@pytest.mark.parametrize("case", ["3 items, depth 1", "3 items, depth 2, discounts", *PATHS])
-def test_chain_has_the_posterior_law(case, name, family):
-    check_chain(case, family, KERNELS[name], 10_000)
+@pytest.mark.parametrize(("case", "name", "n_draws"), SHORT + LONG)
+def test_chain_has_the_posterior_law(case, name, n_draws, family):
+    """The item update alone, and with each of the others."""
+    check_chain(case, family, KERNELS[name]._replace(items=True), n_draws)
 
 
 @pytest.mark.quick("3 items, depth 2, discounts-tables", "3 items, depth 2, discounts-levels")
@@ -40,17 +49,6 @@ def test_chain_has_the_posterior_law(case, name, family):
 def test_kernel_leaves_the_posterior_invariant(case, name):
     # Few states tell customers from items in the weights of a level.
     check_invariance(case, "BernoulliBeta", KERNELS[name], 300_000 if name == "levels" else 30_000)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize(
-    ("case", "name"),
-    [*[("4 items, depth 2", name) for name in OF_TREES], *[("groups of groups", name) for name in OF_PATHS]],
-)
-def test_long_chain(case, name, family):
-    """The item update alone, and with each of the others."""
-    check_chain(case, family, KERNELS[name]._replace(items=True), 250_000)
 
 
 @pytest.mark.parametrize("case", PATHS)

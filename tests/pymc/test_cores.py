@@ -20,9 +20,11 @@ def test_as_many_chains_at_a_time_as_processors(monkeypatch, given, cores):
 
 def test_draws_do_not_depend_on_processors(monkeypatch):
     model = mixture_of(nrm.PoissonGamma(1.0, 1.0), [0, 1, 8, 9])
+    with model:
+        options = {"step": nrm.MarginalGibbs([model["z"]]), "random_seed": 1, "quiet": True}
     draws = []
     for n_cores in (1, 2):
         monkeypatch.setattr(chains, "usable_cores", lambda n_cores=n_cores: n_cores)
-        idata = nrm.sample(20, tune=5, chains=2, model=model, random_seed=1, quiet=True)
+        idata = nrm.sample(20, tune=5, chains=2, model=model, **options)
         draws.append(idata.posterior["z"].values)
     np.testing.assert_array_equal(*draws)

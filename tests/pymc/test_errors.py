@@ -11,34 +11,47 @@ import pymc_nrm as nrm
 X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6]])
 measure = nrm.DirichletProcess(1.0)
 normal = nrm.NormalGamma(mu=0.0, kappa=1.0, alpha=1.0, beta=1.0)
+WORDS = sparse.csr_array([[0, 1], [2, 1], [0, -3]])
+N_ITEMS = "n_items must be a whole number between 1 and 3"
+
+
+def mixture(z, family, observed):
+    return nrm.Mixture("x", z, family, observed=observed)
+
+
+def sample(**kwargs):
+    return pm.sample(5, tune=5, chains=1, cores=1, progressbar=False, quiet=True, **kwargs)
 
 
 @pytest.mark.parametrize(
-    ("family", "observed", "message"),
+    ("call", "error", "message"),
     [
-        (normal, X[:2], r"one row for each of the 3 items.*\(2, 2\)"),
-        (normal, X[None], r"shape \(n, d\).*\(1, 3, 2\)"),
-        (nrm.CategoricalDirichlet(1.0, 2), [0, 1, 2], "CategoricalDirichlet.*2"),
-        (nrm.MultinomialDirichlet(1.0), sparse.csr_array([[0, 1], [2, 1], [0, -3]]), "MultinomialDirichlet.*-3"),
-        (normal, sparse.csr_array(X), "NormalGamma.*dense"),
+        (lambda z: mixture(z, normal, X[:2]), ValueError, r"one row for each of the 3 items.*\(2, 2\)"),
+        (lambda z: mixture(z, normal, X[None]), ValueError, r"shape \(n, d\).*\(1, 3, 2\)"),
+        (lambda z: mixture(z, normal, sparse.csr_array(X)), ValueError, "NormalGamma.*dense"),
+        (lambda z: mixture(z, nrm.CategoricalDirichlet(1.0, 2), [0, 1, 2]), ValueError, "CategoricalDirichlet.*2"),
+        (lambda z: mixture(z, nrm.MultinomialDirichlet(1.0), WORDS), ValueError, "MultinomialDirichlet.*-3"),
+        (lambda z: nrm.Mixture("x", z, nrm.CategoricalDirichlet(1.0), shape=(3, 2)), ValueError, "n_levels"),
+        (lambda z: nrm.Partition("w", 1.0, n=3), TypeError, "measure must be a measure"),
+        (lambda z: mixture(z, pm.Normal.dist(), X), TypeError, "family must be a family"),
+        (lambda z: mixture(np.zeros(3, dtype=int), normal, X), TypeError, "partition must be a Partition"),
+        *[
+            (lambda z, step=step, n_items=n_items: step([z], n_items=n_items), ValueError, N_ITEMS)
+            for step in (nrm.MarginalGibbs, nrm.SplitMerge)
+            for n_items in (0, 4, 1.5, True)
+        ],
+        (lambda z: nrm.SplitMerge([z], n_moves=-1), ValueError, "n_moves must be a whole number of at least 0; got -1"),
+        (lambda z: nrm.SplitMerge([z], n_scans=0.5), ValueError, "n_scans must be a whole number"),
+        (lambda z: nrm.SplitMerge([z], proposal="random"), ValueError, "proposal must be .*'sequential'.*'random'"),
+        (lambda z: nrm.SplitMerge([z], n_movs=3), TypeError, "n_movs"),
+        (lambda z: sample(tree_guided={"n_movs": 3}), TypeError, "n_movs"),
     ],
 )
-def test_data(family, observed, message):
+def test_wrong_arguments(call, error, message):
     with pm.Model():
         z = nrm.Partition("z", measure, n=3)
-        with pytest.raises(ValueError, match=message):
-            nrm.Mixture("x", z, family, observed=observed)
-
-
-def test_kinds():
-    with pm.Model():
-        z = nrm.Partition("z", measure, n=3)
-        with pytest.raises(TypeError, match="measure must be a measure"):
-            nrm.Partition("w", 1.0, n=3)
-        with pytest.raises(TypeError, match="family must be a family"):
-            nrm.Mixture("x", z, pm.Normal.dist(), observed=X)
-        with pytest.raises(TypeError, match="partition must be a Partition"):
-            nrm.Mixture("x", np.zeros(3, dtype=int), normal, observed=X)
+        with pytest.raises(error, match=message):
+            call(z)
 
 
 @pytest.mark.parametrize(
@@ -58,10 +71,6 @@ def test_partition(arguments, message):
         nrm.Partition("z", measure, **arguments)
 
 
-def sample(**kwargs):
-    return pm.sample(5, tune=5, chains=1, cores=1, progressbar=False, quiet=True, **kwargs)
-
-
 @pytest.mark.parametrize(
     ("use", "name"),
     [
@@ -79,39 +88,6 @@ def test_uses_of_labels_other_than_by_a_mixture(use, name):
             sample()
 
 
-@pytest.mark.parametrize("options", [{"n_items": 0}, {"n_items": 4}, {"n_items": 1.5}, {"n_items": True}])
-@pytest.mark.parametrize("step", [nrm.MarginalGibbs, nrm.SplitMerge])
-def test_number_of_items(step, options):
-    with pm.Model():
-        z = nrm.Partition("z", measure, n=3)
-        with pytest.raises(ValueError, match="n_items must be a whole number between 1 and 3"):
-            step([z], **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_moves": -1}, "n_moves must be a whole number of at least 0; got -1"),
-        ({"n_scans": 0.5}, "n_scans must be a whole number"),
-        ({"proposal": "random"}, "proposal must be .*'sequential'.*'random'"),
-    ],
-)
-def test_options_of_split_merge(options, message):
-    with pm.Model():
-        z = nrm.Partition("z", measure, n=3)
-        with pytest.raises(ValueError, match=message):
-            nrm.SplitMerge([z], **options)
-
-
-def test_unknown_options():
-    with pm.Model():
-        z = nrm.Partition("z", measure, n=3)
-        with pytest.raises(TypeError, match="n_movs"):
-            nrm.SplitMerge([z], n_movs=3)
-        with pytest.raises(TypeError, match="n_movs"):
-            sample(tree_guided={"n_movs": 3})
-
-
 def test_steps_sample_partitions_only():
     with pm.Model():
         y = pm.Poisson("y", 2.0)
@@ -127,13 +103,6 @@ def test_external_samplers():
         nrm.Mixture("x", z, normal, observed=X)
         with pytest.raises(ValueError, match="nutpie.*not assigned to another step"):
             sample(nuts_sampler="nutpie")
-
-
-def test_latent_mixture_without_a_number_of_levels():
-    with pm.Model():
-        z = nrm.Partition("z", measure, n=3)
-        with pytest.raises(ValueError, match="n_levels"):
-            nrm.Mixture("x", z, nrm.CategoricalDirichlet(1.0), shape=(3, 2))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,9 @@ def model():
 @pytest.mark.parametrize("options", [{}, {"label_storage": "compact", "thin": 2}])
 @pytest.mark.parametrize("wanted", [True, ["x", "w"]])
 def test_values(model, options, wanted):
-    idata = nrm.sample(model=model, idata_kwargs={"log_likelihood": wanted}, **OPTIONS, **options)
+    with model:
+        step = nrm.MarginalGibbs([model["z"]])
+    idata = nrm.sample(model=model, step=step, idata_kwargs={"log_likelihood": wanted}, **OPTIONS, **options)
     expected = nrm.compute_log_likelihood(idata, model, extend_inferencedata=False, progressbar=False)
     xr.testing.assert_equal(idata["log_likelihood"].to_dataset()[["x"]], expected)
     # Data that depend on no partition have PyMC's values.

@@ -26,6 +26,7 @@ def result():
         pm.Deterministic("double", 2 * mean)
         pm.Deterministic("named", mean**2, dims="cluster")
         pm.Deterministic("of_items", mean[z], dims="site")
+        nrm.Mixture("counts", v, nrm.PoissonGamma(1.0, 0.1), observed=[0, 9, 0, 9])
         level = pm.Normal("level", 0, 1, shape=3)
         other = pm.Normal("other", 0, 1, shape=4)
         pm.Normal("x", mean[z] + other.sum(), scale[z], observed=np.arange(5.0), dims="site")
