@@ -18,8 +18,8 @@ from common.part import QUICK_RESULTS, RESULTS
 # All parts, in the order in which they run and are reported.
 NAMES = (
     *("accuracy", "gibbs_sweep", "samplers", "samplers_published", "ablation", "stock_pymc", "labels_as_index"),
-    *("collapsed_regressions", "regression", "held_out", "real_data", "agreement_of_chains", "documents"),
-    *("trees_of_items", "nested_sweeps"),
+    *("collapsed_regressions", "regression", "held_out", "real_data", "tables", "agreement_of_chains"),
+    *("documents", "trees_of_items", "nested_sweeps"),
     *("first_minutes", "latency", "memory", "scaling", "large", "chunks"),
 )
 FOLDER = Path(__file__).resolve().parent

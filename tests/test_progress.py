@@ -70,3 +70,15 @@ def test_seconds_pass_on_a_terminal_only(monkeypatch, capsys, is_terminal):
     assert out == ""
     assert ("Waiting" in said) == ("Working" in said) == is_terminal
     assert "Waiting" not in said[said.find("Working") :]
+
+
+def test_a_notebook_without_widgets_has_no_bars(monkeypatch, capsys):
+    import rich.console
+
+    monkeypatch.setattr(module, "SECONDS_BEFORE_BAR", 0.0)
+    monkeypatch.setattr(rich.console, "_is_jupyter", lambda: True)
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
+    with elapsed("Compiling"), progress("Counting", 4) as advance:
+        wait()
+        advance()
+    assert capsys.readouterr() == ("", "")

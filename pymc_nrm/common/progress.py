@@ -1,6 +1,7 @@
 """Progress bars for whatever takes longer than two seconds."""
 
 import contextlib
+import importlib.util
 import threading
 
 # Shorter work needs no bar.
@@ -47,7 +48,7 @@ def elapsed(title):
 
     end_elapsed()
     console = Console(stderr=True)
-    if not (console.is_terminal or console.is_jupyter):
+    if not (console.is_terminal or console.is_jupyter) or _would_warn(console):
         yield
         return
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
@@ -60,6 +61,11 @@ def elapsed(title):
     finally:
         if line in _lines:
             end_elapsed()
+
+
+def _would_warn(console):
+    """Whether a line that changes would be a warning at each update: in a notebook, rich needs ipywidgets."""
+    return console.is_jupyter and importlib.util.find_spec("ipywidgets") is None
 
 
 def end_elapsed():
@@ -82,14 +88,15 @@ class _LateBar:
         from rich.console import Console  # slow to import
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+        console = Console(stderr=True)
         with self._lock:
-            if self._closed:
+            if self._closed or _would_warn(console):
                 return
             number = TextColumn("{task.completed} of {task.total}")
             times = TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()
             columns = (TextColumn("{task.description}"), BarColumn(), number, *times)
             # What programs print to standard output stays as it is.
-            self._bar = Progress(*columns, console=Console(stderr=True))
+            self._bar = Progress(*columns, console=console)
             self._task = self._bar.add_task(self._title, total=self._total, completed=self._done)
             self._bar.start()
 

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-# Lines of text have at most so many characters, and show at most so many clusters.
-_WIDTH, _MOST_CLUSTERS = 118, 30
+# Lines of text have at most so many characters, and show at most so many clusters, of which so many of one item.
+_WIDTH, _MOST_CLUSTERS, _MOST_SINGLE = 118, 30, 3
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ClusterDescription:
     """Clusters of an estimate in words and numbers, the result of :func:`~pymc_nrm.describe_clusters`.
 
-    ``print`` shows it as text, a notebook as a table.
+    ``print`` shows it as text, a notebook as a table.  Both leave clusters of a single item out if there are more than
+    three, and say how many.
 
     Parameters
     ----------
@@ -56,25 +57,38 @@ class ClusterDescription:
 
     def to_html(self) -> str:
         """The description as HTML: a title, a table and notes."""
-        notes = "".join(f"<li>{note}</li>" for note in self.notes)
+        shown = self._shown()
+        notes = "".join(f"<li>{note}</li>" for note in (*self._left_out(shown), *self.notes))
         # The name of the index stands in the one line of names.
-        cells = self.cells.rename_axis(index=None, columns=self.cells.index.name)
+        cells = shown.rename_axis(index=None, columns=shown.index.name)
         return f"<p><b>{self.title}</b></p>\n{cells.to_html()}\n<ul>{notes}</ul>"
 
     def _repr_html_(self):
         return self.to_html()
 
     def __str__(self):
-        shown = self.cells.head(_MOST_CLUSTERS)
+        shown = self._shown().head(_MOST_CLUSTERS)
         *columns, apart = shown.columns
         lines = [self.title, ""]
         for block in _blocks(shown[columns]):
             lines += [*block, ""]
         entries = [f"{k}: {text}" for k, text in shown[apart].items() if text]
-        if len(shown) < len(self.cells):
-            entries.append(f"and {len(self.cells) - len(shown)} smaller clusters, which .cells has")
+        entries += self._left_out(shown)
         lines += [f"{apart}:", *(_wrapped(entry, "  ") for entry in entries), "", *map(_wrapped, self.notes)]
         return "\n".join(lines)
+
+    def _shown(self):
+        alone = (self.table["cluster", "size"] == 1).to_numpy()
+        return self.cells[~alone] if _MOST_SINGLE < alone.sum() < len(alone) else self.cells
+
+    def _left_out(self, shown):
+        """A line about the clusters that are not shown, if there are any."""
+        left_out = self.table["cluster"].iloc[len(shown) :]
+        if left_out.empty:
+            return []
+        what = "smaller clusters" if left_out["size"].max() > 1 else "clusters of one item each"
+        low, high = left_out["certainty"].min(), left_out["certainty"].max()
+        return [f"and {len(left_out)} {what}, of certainty {low:.2f} to {high:.2f}, which .cells has"]
 
 
 def _wrapped(text, indent=""):

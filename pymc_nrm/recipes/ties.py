@@ -99,10 +99,11 @@ def with_jittered_ties(X, random_seed=0):
         widths.append(width)
         if enough > _EXCESS * width:
             step, name = _round_step(enough), repr(name_of_column(X, k))
+            rounded = "x.round()" if step == 1 else f"{step:g} * (x / {step:g}).round()"
             warnings.warn(
                 f"column {name} repeats values as if it were rounded to steps of about {enough:.2g}, but other values "
                 f"lie only {width:.2g} apart: jitter over this gap is too narrow, and Gaussian components shrink to "
-                f"repeated values. Round the column first: {step:g} * (x / {step:g}).round()",
+                f"repeated values. Round the column first: {rounded}",
                 skip_file_prefixes=(os.path.dirname(__file__),),
             )
     if isinstance(X, pd.DataFrame):

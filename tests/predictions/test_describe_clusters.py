@@ -188,3 +188,15 @@ def test_wrong_arguments():
         nrm.describe_clusters(draws_of([0, 0, 1, 1]), model, ci_prob=2)
     with pytest.raises(ValueError, match="Mixture 'x' has 4 rows of data, and its partition 3 items in the draws"):
         nrm.describe_clusters(draws_of([0, 0, 1]), model)
+
+
+def test_many_clusters_of_one_item_are_left_out_of_texts():
+    model = nrm.mixture_model(a_table()[["mass"]], jitter_ties=False)
+    for n_single, shown in ((3, 5), (4, 2)):
+        labels = np.minimum(np.arange(N), n_single + 1)
+        labels[-8:] = 0
+        description = nrm.describe_clusters(draws_of(labels, labels), model, labels)
+        assert len(description.cells) == len(description.table) == n_single + 2
+        left_out = f"and {n_single} clusters of one item each, of certainty 1.00 to 1.00, which .cells has"
+        assert (left_out in str(description)) == (left_out in description.to_html()) == (shown == 2)
+        assert description.to_html().count("<tr") == shown + 1

@@ -182,7 +182,8 @@ def test_ties_that_the_smallest_gap_does_not_explain_warn(name, factor):
     assert caught[0].filename == __file__
     message = str(caught[0].message)
     if factor == 1:
-        assert f"only {gap} apart" in message and message.endswith(f"{step} * (x / {step}).round()")
+        rounded = "x.round()" if step == "1" else f"{step} * (x / {step}).round()"
+        assert f"only {gap} apart" in message and message.endswith(f": {rounded}")
     remedy = float(step) * (values / float(step)).round()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
