@@ -21,47 +21,65 @@ HYPERPARAMETERS = ("alpha", "sigma", "scale")
 STATISTICS = (*HYPERPARAMETERS, "number of clusters", "entropy", "log joint", "items 0 and 1 together")
 
 
+FORWARD = {"log": np.log, "logodds": logit}
+
+
 class Calibration:
     """A model whose NUTS step and log-probability are compiled once.
 
     Parameters
     ----------
     model : pymc.Model
-        With shared data, hyperparameters ``HYPERPARAMETERS``, partition ``z`` and mixture ``x``.
+        With shared data, hyperparameters ``HYPERPARAMETERS`` and perhaps others, partition ``z``, mixture ``x`` and
+        perhaps one of covariates, ``w``.
     """
 
     def __init__(self, model):
         self.model = model
         self.start = model.initial_point()
+        # Hyperparameters by name, and their names on the line.
+        own = [rv.name for rv in model.free_RVs if rv.name not in (*HYPERPARAMETERS, "z", "x_missing")]
+        self.lines = {name: model.rvs_to_values[model[name]].name for name in (*HYPERPARAMETERS, *own)}
+        self.names = (*STATISTICS, *own)
         with model:
-            self.nuts = pm.NUTS([model[name] for name in HYPERPARAMETERS], initial_point=self.start)
+            self.nuts = pm.NUTS([model[name] for name in self.lines], initial_point=self.start)
         self.log_joint = model.compile_logp()
-        graph = graph_inputs([model.rvs_to_values[model["x"]]])
-        [self.data] = [variable for variable in graph if isinstance(variable, SharedVariable)]
+        self.data = {name: self._shared(model[name]) for name in ("w", "x") if name in model.named_vars}
         # Indices of missing entries, of most models none.
-        self.gaps = np.nonzero(np.isnan(self.data.get_value()))
+        self.gaps = np.nonzero(np.isnan(self.data["x"].get_value()))
+
+    def _shared(self, mixture):
+        graph = graph_inputs([self.model.rvs_to_values[mixture]])
+        [data] = [variable for variable in graph if isinstance(variable, SharedVariable)]
+        return data
+
+    def set_data(self, X):
+        for name, values in X.items():
+            self.data[name].set_value(values)
 
     def statistics(self, point):
-        """Values of ``STATISTICS`` at a point: those of hyperparameters on the line, whose ranks are the same."""
+        """Values of ``names`` at a point: those of hyperparameters on the line, whose ranks are the same."""
         shares = np.bincount(point["z"]) / len(point["z"])
-        line = [float(point[name]) for name in ("alpha_log__", "sigma_logodds__", "scale_log__")]
+        first, own = np.split([float(point[name]) for name in self.lines.values()], [len(HYPERPARAMETERS)])
         together = float(point["z"][0] == point["z"][1])
-        return [*line, len(shares), -(shares * np.log(shares)).sum(), float(self.log_joint(point)), together]
+        entropy = -(shares * np.log(shares)).sum()
+        return [*first, len(shares), entropy, float(self.log_joint(point)), together, *own]
 
     def truths(self, count, seed):
         """Draws of all variables from the model: points, and their data."""
         with self.model:
-            idata = pm.sample_prior_predictive(count, var_names=[*HYPERPARAMETERS, "z", "x"], random_seed=seed)
+            names = [*self.lines, "z", *self.data]
+            idata = pm.sample_prior_predictive(count, var_names=names, random_seed=seed)
         prior = idata["prior"].isel(chain=0)
-        values = {name: prior[name].values for name in (*HYPERPARAMETERS, "z")}
-        data = idata["prior_predictive"]["x"].isel(chain=0).values
+        drawn = idata["prior_predictive"].isel(chain=0)
         for k in range(count):
-            alpha, sigma, scale = (values[name][k] for name in HYPERPARAMETERS)
-            line = {"alpha_log__": np.log(alpha), "sigma_logodds__": logit(sigma), "scale_log__": np.log(scale)}
-            truth, X = {**line, "z": values["z"][k]}, data[k]
+            X = {name: drawn[name].values[k] for name in self.data}
+            truth = {"z": prior["z"].values[k]}
+            for name, line in self.lines.items():
+                truth[line] = FORWARD[line.removeprefix(f"{name}_").removesuffix("__")](prior[name].values[k])
             if len(self.gaps[0]):
-                truth["x_missing"], X = X[self.gaps], X.copy()
-                X[self.gaps] = np.nan
+                truth["x_missing"], X["x"] = X["x"][self.gaps], X["x"].copy()
+                X["x"][self.gaps] = np.nan
             yield truth, X
 
     def chain(self, step, rng, draws):
@@ -100,9 +118,9 @@ class Calibration:
             step = CompoundStep([partition_step([self.model["z"]]), *missing, self.nuts])
         truths = list(self.truths(PILOTS + replications, seed))
         thin = self._thinning(step, rng, truths[:PILOTS]) if thin is None else thin
-        ranks = np.empty((replications, len(STATISTICS)), dtype=int)
+        ranks = np.empty((replications, len(self.names)), dtype=int)
         for k, (truth, X) in enumerate(truths[PILOTS:]):
-            self.data.set_value(X)
+            self.set_data(X)
             kept = self.chain(step, rng, KEPT * thin)[thin - 1 :: thin]
             true = np.array(self.statistics(truth))
             # Rounding must not break ties of the log joint or the entropy.
@@ -114,7 +132,7 @@ class Calibration:
     def _thinning(self, step, rng, truths, draws=400):
         shares = []
         for _, X in truths:
-            self.data.set_value(X)
+            self.set_data(X)
             rows = self.chain(step, rng, draws)
             varying = rows[None, :, rows.std(axis=0) > 0.0]
             shares.append(sampling_diagnostic("ess", varying, method="mean").min() / draws)

@@ -32,8 +32,14 @@ FAMILIES = {
 }
 
 
+# Membership depends on a covariate, and the hyperpriors of the regression are those of `learned`.
+DENSITY_REGRESSION = "NormalRegression, learned, on a Mixture"
+
+
 def make_model(kind):
     """Model of a family: a random measure, a random scale, and data to be set."""
+    if kind == DENSITY_REGRESSION:
+        return _density_regression()
     family, d, counts = FAMILIES[kind]
     start = np.zeros((N_ITEMS, d) if d else N_ITEMS, dtype="int64" if counts else "float64")
     if kind == "MultinomialDirichlet":
@@ -46,4 +52,17 @@ def make_model(kind):
         z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(alpha, sigma), n=N_ITEMS)
         scale = pm.Gamma("scale", 4, 2)
         nrm.Mixture("x", z, family(scale), observed=X)
+    return model
+
+
+def _density_regression():
+    start = np.random.default_rng(1).normal(size=(2, N_ITEMS))
+    with pm.Model() as model:
+        W, X = pytensor.shared(start[0], name="W"), pytensor.shared(start[1], name="X")
+        alpha, sigma = pm.Gamma("alpha", 2, 1), pm.Beta("sigma", 1, 3)
+        z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(alpha, sigma), n=N_ITEMS)
+        scale = pm.Gamma("scale", 4, 2)
+        w = nrm.Mixture("w", z, nrm.NormalGamma(mu=0.0, kappa=0.3, alpha=2.5, beta=scale), observed=W)
+        # The hyperpriors are centred at data that replications replace.
+        nrm.Mixture("x", z, nrm.NormalRegression.learned("x", start[1], w), observed=X)
     return model

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import pymc_nrm as nrm
-from calibration.chains import KEPT, STATISTICS, Calibration
-from calibration.models import FAMILIES, make_model
+from calibration.chains import KEPT, Calibration
+from calibration.models import DENSITY_REGRESSION, FAMILIES, make_model
 from calibration.uniformity import band, distribution_function, p_value
 
 REPLICATIONS = 300
@@ -16,7 +16,7 @@ LEVEL = 1e-4
 # Every family with TreeGuided, and every other step with three families: tests/exact has all pairs.
 OTHER_STEPS = (nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler)
 ROWS = [
-    *[(kind, nrm.TreeGuided) for kind in FAMILIES],
+    *[(kind, nrm.TreeGuided) for kind in (*FAMILIES, DENSITY_REGRESSION)],
     *[(kind, step) for kind in ("NormalGamma", "NormalWishart", "PoissonGamma") for step in OTHER_STEPS],
 ]
 
@@ -26,15 +26,16 @@ def calibration(kind):
     return Calibration(make_model(kind))
 
 
-def p_values(ranks):
-    return {name: p_value(ranks[:, k], KEPT + 1) for k, name in enumerate(STATISTICS)}
+def p_values(kind, step):
+    ranks, _ = calibration(kind).ranks(step, REPLICATIONS, seed=1)
+    return {name: p_value(ranks[:, k], KEPT + 1) for k, name in enumerate(calibration(kind).names)}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "step"), ROWS)
 def test_ranks_are_uniform(kind, step):
-    ranks, _ = calibration(kind).ranks(step, REPLICATIONS, seed=1)
-    assert min(p_values(ranks).values()) > LEVEL, p_values(ranks)
+    found = p_values(kind, step)
+    assert min(found.values()) > LEVEL, found
 
 
 @pytest.mark.slow
@@ -44,8 +45,7 @@ def test_a_wrong_step_is_found():
             table.join[0] += 0.8
             return super().moves(state, table, family, data)
 
-    ranks, _ = calibration("NormalGamma").ranks(Wrong, REPLICATIONS, seed=1)
-    assert p_values(ranks)["number of clusters"] < LEVEL
+    assert p_values("NormalGamma", Wrong)["number of clusters"] < LEVEL
 
 
 def test_uniform_ranks_stay_inside_the_band():
