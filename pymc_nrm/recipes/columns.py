@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from pymc_nrm.recipes.doubtful import FEW_VALUES, check_text, numbers_in_text, warn_of_doubtful_numbers
+from pymc_nrm.recipes.doubtful_columns import FEW_VALUES, check_text, numbers_in_text, warn_of_doubtful_numbers
 
 NUMERIC, BINARY, CATEGORICAL, COUNT = KINDS = ("numeric", "binary", "categorical", "count")
 
