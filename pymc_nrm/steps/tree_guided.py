@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.common.pymc_internals import Competence, dataclass_state
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.fingerprints import function_fingerprint
 from pymc_nrm.kernels.generic import Kernel
+from pymc_nrm.models.rvs import family_of
 from pymc_nrm.moves.gibbs import scan_order
 from pymc_nrm.moves.guide_trees.guide_tree import block_statistics, guide_tree, make_guide
 from pymc_nrm.moves.guide_trees.tree import cut_tree
@@ -24,8 +26,9 @@ _REBUILDS = (0.1, 0.25, 0.5)
 # A cycle updates this share of the items, but at least `_MANY_ITEMS` of them, or all if there are fewer.
 _MANY_ITEMS, _SHARE = 20_000, 0.25
 
-# A draw makes so many cycles that it visits this many items, but at most `_MOST_CYCLES`.
-_VISITS, _MOST_CYCLES = 1000, 3
+# A draw makes so many cycles that it visits this many items, and further ones for every learned hyperparameter; but at
+# most `_MOST_CYCLES`, and one more for so many hyperparameters.
+_VISITS, _VISITS_EACH, _MOST_CYCLES, _CYCLE_EACH = 1000, 4, 3, 50
 
 
 @dataclass(frozen=True)
@@ -105,8 +108,9 @@ class TreeGuided(PartitionStep):
     n_trees : int
         Number of guide trees; each cycle uses one of them at random.
     n_cycles : int, optional
-        Number of cycles per draw; by default 1000 divided by the number of items, at least 1 and at most 3.  A draw of
-        few items costs little beside one of the hyperparameters by NUTS, and mixes more slowly.
+        Number of cycles per draw; by default 1000, and 4 more for each of D numbers that hyperparameters of families
+        are learned from, divided by the number of items; at least 1 and at most 3 + D / 50.  A draw of few items costs
+        little beside one of many hyperparameters by NUTS, and mixes more slowly.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 
@@ -184,6 +188,10 @@ class TreeGuided(PartitionStep):
     def stop_tuning(self):
         self.tuning = False
 
+    def _compile(self, model, partition, point, compile_kwargs):
+        self.n_learned = count_learned(model, self.target.mixtures, point)
+        super()._compile(model, partition, point, compile_kwargs)
+
     def check_options(self, n):
         """Check the options against the number of items."""
         count = self.options["moves"].get("marginal_gibbs", 0)
@@ -197,7 +205,7 @@ class TreeGuided(PartitionStep):
         self.n_steps += 1
         numbers = numbers_of_moves(n, self.options["moves"], tuning=self.tuning)
         n_moves = MovesPerCycle(**{name: numbers.pop(name) for name in MovesPerCycle._fields})
-        for _ in range(self.options["n_cycles"] or number_of_cycles(n)):
+        for _ in range(self.options["n_cycles"] or number_of_cycles(n, self.n_learned)):
             guide = self.guides[int(rng.integers(len(self.guides)))]
             if not self.target.data_are_fixed:
                 guide = guide._replace(statistics=block_statistics(guide, family, data))
@@ -228,11 +236,18 @@ class TreeGuided(PartitionStep):
     statistics = staticmethod(split_merge_statistics)
 
 
-def number_of_cycles(n):
-    """Choose the number of cycles per draw."""
+def number_of_cycles(n, n_learned):
+    """Choose the number of cycles per draw of n items, in clusters with so many learned hyperparameters."""
     # Beside a cycle of few items, the draw of the hyperparameters by NUTS takes most of the time, and yet it is the
     # partition that mixes slowly.
-    return max(1, min(_MOST_CYCLES, _VISITS // n))
+    visits = _VISITS + _VISITS_EACH * n_learned
+    return max(1, min(_MOST_CYCLES + n_learned // _CYCLE_EACH, visits // n))
+
+
+def count_learned(model, mixtures, point):
+    """Number of values of free variables on which the families of mixtures depend."""
+    used = set(ancestors([field for mixture in mixtures for field in family_of(mixture)]))
+    return sum(np.size(point[model.rvs_to_values[rv].name]) for rv in model.free_RVs if rv in used)
 
 
 def numbers_of_moves(n, chosen, *, tuning):

@@ -8,7 +8,7 @@ from helpers import mixture_of
 import pymc_nrm as nrm
 from pymc_nrm.moves.tree_guided.cycle import MovesPerCycle
 from pymc_nrm.partitions.labels import is_canonical
-from pymc_nrm.steps.tree_guided import numbers_of_moves
+from pymc_nrm.steps.tree_guided import count_learned, number_of_cycles, numbers_of_moves
 
 
 def make_model(X, measure=None, **prior):
@@ -111,6 +111,26 @@ def test_chosen_numbers_of_moves_stay_after_tuning():
     chosen = {"informed_split_merge": 3, "tree_split_merge": 0.5}
     for tuning in (True, False):
         assert list(numbers_of_moves(40, chosen, tuning=tuning).values())[:3] == [3, 20, 5]
+
+
+@pytest.mark.parametrize(
+    ("n", "n_learned", "expected"),
+    [(40, 0, 3), (569, 0, 1), (569, 468, 5), (33, 204, 7), (2000, 201, 1), (10_000, 0, 1)],
+)
+def test_draws_of_many_hyperparameters_have_more_cycles(n, n_learned, expected):
+    assert number_of_cycles(n, n_learned) == expected
+
+
+def test_learned_numbers_are_those_that_families_depend_on():
+    X = np.random.default_rng(1).normal(size=(20, 3))
+    with pm.Model() as model:
+        pm.Normal("of_nothing", shape=5)
+        z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 1, 1)), n=20)
+        latent = nrm.Mixture("latent", z, nrm.NormalGamma(0, pm.HalfNormal("kappa"), 2, 1), shape=(20, 2))
+        learned = nrm.Mixture("x", z, nrm.NormalWishart.learned("x", X), observed=X)
+    point = model.initial_point()
+    # A share, kappa, an excess, three squared pivots and three numbers below them.
+    assert [count_learned(model, [one], point) for one in (latent, learned)] == [1, 9]
 
 
 def test_all_items_take_their_turn():
