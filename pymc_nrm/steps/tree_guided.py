@@ -28,7 +28,7 @@ _MANY_ITEMS, _SHARE = 20_000, 0.25
 
 # A draw makes so many cycles that it visits this many items, and further ones for every learned hyperparameter; but at
 # most `_MOST_CYCLES`, and one more for so many hyperparameters.
-_VISITS, _VISITS_EACH, _MOST_CYCLES, _CYCLE_EACH = 1000, 4, 3, 50
+_VISITS, _VISITS_EACH, _MOST_CYCLES, _CYCLE_EACH = 1000, 4, 3, 150
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class TreeGuided(PartitionStep):
         Number of guide trees; each cycle uses one of them at random.
     n_cycles : int, optional
         Number of cycles per draw; by default 1000, and 4 more for each of D numbers that hyperparameters of families
-        are learned from, divided by the number of items; at least 1 and at most 3 + D / 50.  A draw of few items costs
+        are learned from, divided by the number of items; at least 1 and at most 3 + D / 150.  A draw of few items costs
         little beside one of many hyperparameters by NUTS, and mixes more slowly.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.

@@ -115,7 +115,7 @@ def test_chosen_numbers_of_moves_stay_after_tuning():
 
 @pytest.mark.parametrize(
     ("n", "n_learned", "expected"),
-    [(40, 0, 3), (569, 0, 1), (569, 468, 5), (33, 204, 7), (2000, 201, 1), (10_000, 0, 1)],
+    [(40, 0, 3), (569, 0, 1), (569, 468, 5), (33, 102, 3), (33, 301, 5), (2000, 201, 1), (10_000, 0, 1)],
 )
 def test_draws_of_many_hyperparameters_have_more_cycles(n, n_learned, expected):
     assert number_of_cycles(n, n_learned) == expected
