@@ -195,7 +195,7 @@ def test_published_toy_data(shared):
     folder = shared / "data" / "lee_choi_toy"
     if not folder.is_dir():
         pytest.skip("needs lee_choi_toy")
-    X, truth = np.loadtxt(folder / "X.txt"), np.loadtxt(folder / "gt_labels.txt")
+    X, truth = np.loadtxt(folder / "X.txt"), np.loadtxt(folder / "gt_labels.txt").astype("int64")
     result = ibhc(X, NormalWishart.from_data(X), DirichletProcess(1.0), n_passes=5, random_seed=1)
     assert adjusted_rand(result.labels, truth) > 0.9
     assert cut_tree(result.tree).tolist() == result.labels.tolist()
