@@ -117,7 +117,7 @@ def describe_column(column, labels):
         inner = np.sqrt(np.bincount(own, squares, n_clusters) / np.where(counts > 1, counts - 1, np.nan))
         means, others = means + centre, others + centre
         statistics = {"mean": means[:, 0], "sd": inner}
-        texts = [write(m) + (f" ± {write(s)}" if s == s else "") for m, s in zip(means[:, 0], inner, strict=True)]
+        texts = [_mean_and_sd(mean, sd, write) for mean, sd in zip(means[:, 0], inner, strict=True)]
     else:
         statistics = dict(zip(column.levels, means.T, strict=True))
         texts = [_main_levels(column.levels, shares) for shares in means]
@@ -138,6 +138,15 @@ def describe_column(column, labels):
             how = f"{column.levels[level]}: {100 * mean[level]:.0f} % against {100 * other[level]:.0f} %"
         found.append((abs(difference[level]), f"{column.name} {how}"))
     return statistics, texts, found
+
+
+def _mean_and_sd(mean, sd, write):
+    """The text of a cluster, with more digits if those of a column over orders of magnitude show none of it."""
+    alone = math.isnan(sd)
+    own = abs(mean) if alone else sd
+    if own > 0.0 and float(write(own)) == 0.0:
+        write = _writer(own, whole=False)
+    return write(mean) if alone else f"{write(mean)} ± {write(sd)}"
 
 
 def _main_levels(levels, shares):

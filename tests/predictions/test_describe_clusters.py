@@ -200,3 +200,11 @@ def test_many_clusters_of_one_item_are_left_out_of_texts():
         left_out = f"and {n_single} clusters of one item each, of certainty 1.00 to 1.00, which .cells has"
         assert (left_out in str(description)) == (left_out in description.to_html()) == (shown == 2)
         assert description.to_html().count("<tr") == shown + 1
+
+
+def test_clusters_far_below_the_spread_of_a_column_have_digits():
+    weights = pd.DataFrame({"weight": np.r_[0.012, 0.018, 0.021, 5e-3, 3000.0, 4000.0]})
+    model = nrm.mixture_model(weights, jitter_ties=False)
+    labels = np.array([0, 0, 0, 1, 2, 2])
+    description = nrm.describe_clusters(draws_of(labels, labels), model, labels)
+    assert description.cells["weight"].tolist() == ["0.0170 ± 0.0046", "3500 ± 707", "0.0050"]
