@@ -26,8 +26,8 @@ _REBUILDS = (0.1, 0.25, 0.5)
 # A cycle updates this share of the items, but at least `_MANY_ITEMS` of them, or all if there are fewer.
 _MANY_ITEMS, _SHARE = 20_000, 0.25
 
-# A draw makes so many cycles that it visits this many items, and further ones for every learned hyperparameter; but at
-# most `_MOST_CYCLES`, and one more for so many hyperparameters.
+# A draw makes enough cycles to visit `_VISITS` items, and `_VISITS_EACH` more for each learned number; but at most
+# `_MOST_CYCLES`, and one more for every `_CYCLE_EACH` learned numbers.
 _VISITS, _VISITS_EACH, _MOST_CYCLES, _CYCLE_EACH = 1000, 4, 3, 150
 
 
@@ -108,9 +108,9 @@ class TreeGuided(PartitionStep):
     n_trees : int
         Number of guide trees; each cycle uses one of them at random.
     n_cycles : int, optional
-        Number of cycles per draw; by default 1000, and 4 more for each of D numbers that hyperparameters of families
-        are learned from, divided by the number of items; at least 1 and at most 3 + D / 150.  A draw of few items costs
-        little beside one of many hyperparameters by NUTS, and mixes more slowly.
+        Number of cycles per draw; by default 1000 + 4 D divided by the number of items, with D the number of learned
+        values on which families depend; at least 1 and at most 3 + D / 150.  A draw of few items costs little beside
+        one of many hyperparameters by NUTS, and mixes more slowly.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 
