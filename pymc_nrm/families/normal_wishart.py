@@ -25,7 +25,7 @@ from pymc_nrm.families.moments import (
 from pymc_nrm.families.normal_split import join_normal, normal_wishart_log_density, split_normal
 from pymc_nrm.families.sample_covariance import sample_moments
 from pymc_nrm.families.scatter import log_determinants, symbolic_log_determinant
-from pymc_nrm.families.wishart_gaps import draw_missing_entries, log_predictive_of_observed
+from pymc_nrm.families.wishart_gaps import draw_missing_entries, factor_one_gap, log_predictive_of_observed
 from pymc_nrm.families.wishart_rows import (
     add_marginal_gradients,
     add_rank_one,
@@ -280,25 +280,11 @@ class NormalWishart(NamedTuple):
         return total + math.log(product) + 0.5 * (nu_n - 1.0) * math.log(left)
 
     def student_predictive(self, cache, data, item, feature, law):
-        # With w the column of W of the feature and r = W (x - m_n) where x is m_n in the feature, the squared length is
-        # |w|^2 (t + w'r / |w|^2)^2 + |r - w w'r / |w|^2|^2 for x = m_n + t there.
-        x, d = data.values[item], data.values.shape[1]
-        square, product, length = 0.0, 0.0, 0.0
-        k = 3 + d
-        for i in range(d):
-            total = 0.0
-            for j in range(i + 1):
-                if j != feature:
-                    total += cache[k + j] * (x[j] - cache[3 + j])
-            if i >= feature:
-                square += cache[k + feature] * cache[k + feature]
-                product += cache[k + feature] * total
-            length += total * total
-            k += i + 1
-        rest = max(length - product * product / square, 0.0)
+        # The squared length of W (x - m_n) is (norm t + component)^2 + distance for x = m_n + t in the feature.
+        distance, norm, component = factor_one_gap(cache, data.values[item], feature)
         law[0] = 2.0 * cache[1] - 1.0
-        law[1] = cache[3 + feature] - product / square + data.center[feature]
-        law[2] = math.sqrt((1.0 + cache[2] * rest) / (law[0] * cache[2] * square))
+        law[1] = cache[3 + feature] - component / norm + data.center[feature]
+        law[2] = math.sqrt((1.0 + cache[2] * distance) / (law[0] * cache[2])) / norm
 
     # A column of a panel: in rows, the first three entries of the cache, and memory; in lanes, -(W m_n)_i and
     # W_i0 ... W_ii for each i.

@@ -86,7 +86,7 @@ def count_gaps(x):
 
 @kernel
 def factor_one_gap(cache, x, gap):
-    """Distance of the observed entries, and the numbers R and Q'y, if one entry is missing; most items are like this.
+    """Distance of the observed entries, and the numbers R and Q'y, if one entry is missing; its value is not read.
 
     The workspace of the cache holds y.
     """
