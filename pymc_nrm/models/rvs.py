@@ -76,12 +76,6 @@ def _find(model, title, kind_behind, name, nested):
     return found[name]
 
 
-def measure_of(partition):
-    """Return the measure of a partition; its fields are tensors."""
-    op = partition.owner.op
-    return op.priors(op.prior_inputs(partition.owner))[0]
-
-
 def n_items(partition):
     """Return the present number of items of a partition, which may follow ``pm.set_data``."""
     return count_value(partition.owner.op.n_items(partition.owner))

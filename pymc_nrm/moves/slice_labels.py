@@ -14,15 +14,6 @@ from pymc_nrm.moves.gibbs import draw_column
 from pymc_nrm.moves.slice_jumps import expected_proposals, jump_law, jumps_above, least_level
 from pymc_nrm.partitions.clusters import build_state, cluster_size, stays
 
-# A prior with more jumps than this above 1, in units of 1 / (1 + u), puts nearly all items into clusters of their own.
-_MOST_JUMPS = 1_000_000
-# Tables of weights of Gibbs type, to rounding.
-_LARGEST_DEVIATION = 1e-6
-# Jumps that a draw may expect, at least and for each item: more of them take far longer than the items.
-_LEAST_LIMIT, _LIMIT_PER_ITEM = 10_000, 10
-# Parameters of all components together are at most about this many numbers.
-_MOST_NUMBERS = 25_000_000
-
 
 class SliceCounts(NamedTuple):
     """Numbers of items that changed their cluster and that had to stay, and of jumps besides those of clusters."""
