@@ -31,7 +31,7 @@ from pymc_nrm.moves.chunks.exact_sums import Quanta
 from pymc_nrm.moves.chunks.launch_split import cluster_weights
 from pymc_nrm.moves.chunks.relabel import LEVEL, label_by
 from pymc_nrm.moves.chunks.sweep import draw_law, start, sweep
-from pymc_nrm.moves.slice_jumps import expected_proposals, largest_deviation
+from pymc_nrm.moves.slice_labels import expected_proposals, largest_deviation
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked
 from pymc_nrm.partitions.labels import canonical_labels, smallest_type
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics

@@ -20,8 +20,7 @@ from pymc_nrm.models.parts import PartitionParts, joint_data, joint_family
 from pymc_nrm.models.rvs import checked_model, family_of, kind_of, partition_of
 from pymc_nrm.models.start import is_default_start
 from pymc_nrm.models.values import Values
-from pymc_nrm.moves.missing_entries import ItemsWithGaps, missing_entries_sweep
-from pymc_nrm.moves.weights import draw_weights
+from pymc_nrm.moves.gibbs import ItemsWithGaps, draw_weights, missing_entries_sweep
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.partitions.labels import canonical_labels
