@@ -18,9 +18,8 @@ from pymc_nrm.families.needs import PREDICTIVE, check_needs
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import lacking, precompile
 from pymc_nrm.kernels.interrupts import Interrupted
-from pymc_nrm.models.dependents import mixtures_of
-from pymc_nrm.models.rvs import checked_model, family_of, kind_of
-from pymc_nrm.models.start import is_default_start
+from pymc_nrm.models.marked_labels import is_default_start
+from pymc_nrm.models.rvs import checked_model, family_of, kind_of, mixtures_of
 from pymc_nrm.moves.gibbs import draw_weights, weights_of_two
 from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
 from pymc_nrm.moves.guide_trees.tree import cut_tree

@@ -20,9 +20,8 @@ from pymc_nrm.families.product import product
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.measures.base import weights
 from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
-from pymc_nrm.models.dependents import mixtures_of
 from pymc_nrm.models.parts import ChunkedParts
-from pymc_nrm.models.rvs import checked_model, kind_of, names_in_chunks
+from pymc_nrm.models.rvs import checked_model, kind_of, mixtures_of, names_in_chunks
 from pymc_nrm.models.values import Values
 from pymc_nrm.moves.chunks.blocks import Block, Preparations
 from pymc_nrm.moves.chunks.chain import Chain
