@@ -11,8 +11,13 @@ from common.part import describe
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
-from pymc_nrm.published.chang_fisher.published_sweep import subcluster_chain
-from pymc_nrm.published.chang_fisher.subclusters import CHANG_FISHER, DPMM_JL, DPMM_SUBCLUSTERS, Rules
+from pymc_nrm.published.chang_fisher.published_sweep import (
+    CHANG_FISHER,
+    DPMM_JL,
+    DPMM_SUBCLUSTERS,
+    Rules,
+    subcluster_chain,
+)
 from pymc_nrm.testing import exact_posterior, kernel_inputs, mean_and_error, partition_frequencies, total_variation
 
 MEASURE = nrm.DirichletProcess(1.0)

@@ -20,6 +20,12 @@ def mixture_of(family, observed, measure=None, **partition):
     return model
 
 
+def measure_of(partition):
+    """The measure of a partition; its fields are tensors."""
+    op = partition.owner.op
+    return op.priors(op.prior_inputs(partition.owner))[0]
+
+
 def random_merges(rng, n):
     """Merges of a tree of random shape over n items."""
     nodes, merges = list(range(n)), []

@@ -23,8 +23,3 @@ ALL_SLOTS_USED = "all_slots_used"
 def partition_number(name):
     """Number of a partition in statistics, from 0 to 2^32 - 1, the same in every process; files store it readily."""
     return zlib.crc32(name.encode())
-
-
-def components_name(name):
-    """Name of the variable with the components of a nested partition, a partition of its own."""
-    return f"{name}_components"

@@ -11,9 +11,6 @@ import scipy
 
 from pymc_nrm.kernels.generic import generic, kernel
 
-# If a downdate leaves less than this share of a squared diagonal element, fewer than about six digits are right.
-_LEAST_SHARE = 1e-10
-
 
 @generic
 def log_gamma(x):
@@ -172,26 +169,6 @@ def cholesky_update(L, x):
             below = L[i, k]
             L[i, k] = cosine * below + sine * x[i]
             x[i] = cosine * x[i] - sine * below
-
-
-@kernel
-def cholesky_downdate(L, x):
-    """Turn the Cholesky factor of ``A`` into that of ``A - x x'``, in place. Returns whether the result is positive
-    definite to about six digits; if not, L is useless and must be recomputed. Shapes: ``L`` (d, d), ``x`` (d,).
-    """
-    d = x.shape[0]
-    for k in range(d):
-        square = (L[k, k] - x[k]) * (L[k, k] + x[k])
-        if not square > _LEAST_SHARE * L[k, k] * L[k, k]:
-            return False
-        diagonal = math.sqrt(square)
-        cosine = diagonal / L[k, k]
-        sine = x[k] / L[k, k]
-        L[k, k] = diagonal
-        for i in range(k + 1, d):
-            L[i, k] = (L[i, k] - sine * x[i]) / cosine
-            x[i] = cosine * x[i] - sine * L[i, k]
-    return True
 
 
 @kernel

@@ -8,7 +8,7 @@ from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.type import TensorType
 
 from pymc_nrm.common.checks import check_count
-from pymc_nrm.models.constants import constant_value
+from pymc_nrm.models.values import constant_value
 
 # Labels of this many items take 8 GB, and every draw copies them.
 MOST_ITEMS = 1_000_000_000

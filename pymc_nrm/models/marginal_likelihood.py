@@ -19,7 +19,7 @@ from pymc_nrm.kernels.fingerprints import class_fingerprint, source_fingerprint
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.kernel_op import symbolic_pullback
 from pymc_nrm.kernels.special import copy_row
-from pymc_nrm.models.constants import constant_value
+from pymc_nrm.models.values import constant_value
 
 # Sums of clusters take at most 16 MB.
 _MOST_FLOATS = 2**21

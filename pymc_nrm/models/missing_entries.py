@@ -9,7 +9,7 @@ from pytensor.graph.basic import Constant
 from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
 from pymc_nrm.common.pymc_internals import logprob, support_point
-from pymc_nrm.models.constants import constant_value
+from pymc_nrm.models.values import constant_value
 
 
 class MissingEntriesRV(pm.SymbolicRandomVariable):

@@ -23,7 +23,6 @@ from pymc_nrm.families.gaps import draws_gaps
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.chunked_mixture import add_chunked_mixture
-from pymc_nrm.models.constants import as_observed, kernel_family, sparse_origin, with_present_shape
 from pymc_nrm.models.item_counts import count_value, rows_message
 from pymc_nrm.models.marginal_likelihood import (
     has_marginal_likelihood,
@@ -34,6 +33,7 @@ from pymc_nrm.models.marginal_likelihood import (
 from pymc_nrm.models.missing_entries import add_missing_entries, gaps_of
 from pymc_nrm.models.partition import PartitionRV
 from pymc_nrm.models.random_variables import printed_names, register_numba, with_conditions
+from pymc_nrm.models.values import as_observed, kernel_family, sparse_origin, with_present_shape
 from pymc_nrm.partitions.chunked import Chunked, Rows
 from pymc_nrm.partitions.clusters import draw_data
 from pymc_nrm.partitions.flat import Flat

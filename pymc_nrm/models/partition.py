@@ -13,16 +13,13 @@ from pytensor.tensor.variable import TensorVariable
 from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import check_measure_hyperparameters, symbolic_log_eppf
-from pymc_nrm.models.constants import kernel_values
 from pymc_nrm.models.item_counts import checked_count, count_value
-from pymc_nrm.models.own_step import of_own_step
+from pymc_nrm.models.marked_labels import DefaultStart, of_own_step
 from pymc_nrm.models.random_variables import printed_names, register_numba, with_conditions
-from pymc_nrm.models.start import DefaultStart
+from pymc_nrm.models.values import kernel_values
 from pymc_nrm.partitions.chunked import Chunked
-from pymc_nrm.partitions.flat import Ordered
-from pymc_nrm.partitions.known_labels import KnownLabels
-from pymc_nrm.partitions.slots import Slots
-from pymc_nrm.partitions.together import Together
+from pymc_nrm.partitions.flat import Ordered, Slots
+from pymc_nrm.partitions.known_labels import KnownLabels, Together
 
 # Kinds of flat partitions by the options of a Partition.
 _KINDS = {"max_clusters": Slots, "together": Together, "known": KnownLabels, "rows": Chunked}

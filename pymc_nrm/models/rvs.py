@@ -1,6 +1,7 @@
-"""The partitions and mixtures of a PyMC model, and their measures, families and numbers of items."""
+"""The partitions and mixtures of a PyMC model: how they are found, their families, and what depends on labels."""
 
 from pymc.model import Model, modelcontext
+from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.common.checks import check_name
 from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
@@ -76,12 +77,6 @@ def _find(model, title, kind_behind, name, nested):
     return found[name]
 
 
-def measure_of(partition):
-    """Return the measure of a partition; its fields are tensors."""
-    op = partition.owner.op
-    return op.priors(op.prior_inputs(partition.owner))[0]
-
-
 def n_items(partition):
     """Return the present number of items of a partition, which may follow ``pm.set_data``."""
     return count_value(partition.owner.op.n_items(partition.owner))
@@ -107,3 +102,45 @@ def dims_of(model, variable):
     """Return the names of the dimensions of a variable, as in results."""
     named = model.named_vars_to_dims.get(variable.name) or (None,) * variable.ndim
     return [dim if dim is not None else f"{variable.name}_dim_{axis}" for axis, dim in enumerate(named)]
+
+
+def mixtures_of(model, partition):
+    """List the mixtures of a model that share a partition."""
+    return [rv for rv in model.basic_RVs if is_mixture(rv) and partition_of(rv) is partition]
+
+
+def other_uses(model, partition):
+    """List the random variables and potentials that use the labels of a partition, except as mixtures do. They depend
+    on the labels directly, not through another random variable.  A mixture is among them if its hyperparameters depend
+    on the labels.
+    """
+    return [
+        variable
+        for variable in (*model.basic_RVs, *model.potentials)
+        if variable is not partition and depends_on(_parameters(model, variable, partition), partition, model)
+    ]
+
+
+def check_uses(model, partition):
+    """Check that nothing except the data of mixtures depends on a partition, if its kind says so."""
+    remedy = kind_of(partition).only_mixtures
+    for variable in other_uses(model, partition) if remedy else []:
+        raise ValueError(
+            f"{variable.name!r} depends on the labels of {remedy.format(name=partition.name)}. Deterministics may use "
+            "the labels"
+        )
+
+
+def _parameters(model, variable, partition):
+    """What a variable depends on, except the labels that a mixture may use."""
+    if variable in model.potentials:
+        return [variable]
+    if is_mixture(variable) and partition_of(variable) is partition:
+        return list(family_of(variable))
+    return variable.owner.inputs
+
+
+def depends_on(variables, partition, model):
+    """Whether variables depend on a partition directly, not through the value of another random variable."""
+    blockers = [rv for rv in model.basic_RVs if rv is not partition]
+    return partition in set(ancestors(variables, blockers=blockers))

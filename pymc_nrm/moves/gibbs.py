@@ -1,4 +1,4 @@
-"""Gibbs updates of single items: a panel of densities under all clusters at once, and sweeps that read it."""
+"""Gibbs updates of single items: densities under all clusters at once, sweeps that read them, and missing entries."""
 
 import math
 from typing import Any, NamedTuple
@@ -14,10 +14,24 @@ from pymc_nrm.families.fast import (
     update_panel,
     write_panel,
 )
+from pymc_nrm.families.gaps import draw_missing
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.lanes import LANES, exp_within
+from pymc_nrm.measures.base import Weights, draw_log_auxiliary, log_joint_term, weights
 from pymc_nrm.partitions.clusters import attach, close_slot, grow, open_slot
+
+
+@kernel
+def draw_weights(rng, measure, n, n_clusters):
+    """Draw u; return the weights given u, log u, and the term of the log joint density that depends on n and u."""
+    log_u = draw_log_auxiliary(measure, n, n_clusters, rng)
+    return weights(measure, n, log_u), log_u, log_joint_term(measure, n, log_u)
+
+
+def weights_of_two(table):
+    """Weights for two items, on which kernels are compiled without much work."""
+    return Weights(table.join[:3], table.moment[:3])
 
 
 class Panel(NamedTuple):
@@ -218,3 +232,78 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
         if has_panel:
             update_panel(family, cache[slot], rows, lanes, chosen, data, item)
     return items.shape[0], n_moved
+
+
+class ItemsWithGaps(NamedTuple):
+    """Items and their missing entries: those of ``items[k]`` are ``columns[starts[k] : starts[k + 1]]``."""
+
+    items: Any
+    starts: Any
+    columns: Any
+    # Places in `items`, in the order of their draws.
+    order: Any
+    # Shape (n, d), a part of the data.
+    values: Any
+    # Whether labels are drawn as well.
+    draws_labels: Any
+
+
+@kernel
+def missing_entries_sweep(rng, state, weights, family, data, gaps):
+    """Redraw the missing entries of each item, with its label if these are drawn, given all other items.
+
+    It leaves the target given u invariant, of labels and missing entries together: the label is drawn from its
+    conditional given the observed entries of the item, then the missing ones given these and the label.  It is
+    irreducible for the missing entries.  Returns the number of items that changed their cluster.
+    """
+    n_done, n_moved = 0, 0
+    while n_done < gaps.order.shape[0]:
+        state = grow(state, family)
+        n_done, moved = _redraw_while_room(rng, state, weights.join, family, data, gaps, n_done)
+        n_moved += moved
+    return state, n_moved
+
+
+@kernel(inner_loop=True)
+def _redraw_while_room(rng, state, join, family, data, gaps, start):
+    """Redraw items from a place in the order until one empty slot is left; return the next place and how many moved.
+
+    As in a sweep over labels, arrays that never change identity inside the loop stay in registers.
+    """
+    labels, counts, active, position, size = state.labels, state.counts, state.active, state.position, state.size
+    statistics, cache, items, starts, columns = state.statistics, state.cache, gaps.items, gaps.starts, gaps.columns
+    filled, capacity = gaps.values, counts.shape[0]
+    values = np.empty((capacity + LANES - 1) // LANES * LANES)
+    n_moved = 0
+    for index in range(start, gaps.order.shape[0]):
+        if index % 64 == 0:
+            check_signals()
+        if size[0] + 2 > capacity:
+            return index, n_moved
+        k = gaps.order[index]
+        item = items[k]
+        old = labels[item]
+        counts[old] -= 1
+        if counts[old] == 0:
+            close_slot(state, old)
+        else:
+            update_cache(family, statistics[old], cache[old], data, item, -1.0)
+        for place in range(starts[k], starts[k + 1]):
+            filled[item, columns[place]] = math.nan
+        # A cluster that was closed is the first empty slot.
+        chosen = position[old]
+        if gaps.draws_labels:
+            n_columns = size[0] + 1
+            for column in range(n_columns):
+                slot = active[column]
+                values[column] = join[counts[slot]] + log_predictive(family, cache[slot], data, item)
+            for column in range(n_columns, (n_columns + LANES - 1) // LANES * LANES):
+                values[column] = -np.inf
+            chosen = draw_column(rng, values, n_columns, chosen)
+        if chosen == size[0]:
+            open_slot(state)
+        slot = active[chosen]
+        draw_missing(family, cache[slot], data, item, rng)
+        attach(state, item, slot, family, data)
+        n_moved += slot != old
+    return gaps.order.shape[0], n_moved

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.cluster_axes import interval_probability
+from pymc_nrm.plots.canvas import HIST, LABELS, LEGEND, SCATTER, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import feature_matrix
-from pymc_nrm.plots.options import HIST, LABELS, LEGEND, SCATTER, PlotCollection, options_of_plots
+from pymc_nrm.plots.cluster_sizes import interval_probability
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, GREY, band, bins_dataset, contour, hollow, points_dataset, whiskers
 
 MASSES = (0.95, 0.75, 0.5, 0.25)

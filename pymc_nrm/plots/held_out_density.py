@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.options import LABELS, LEGEND, LINE, LINE_XY, SCATTER, PlotCollection, options_of_plots
+from pymc_nrm.plots.canvas import LABELS, LEGEND, LINE, LINE_XY, SCATTER, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, whiskers
 
 

@@ -6,10 +6,9 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_flag
-from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.cluster_axes import number_axis
+from pymc_nrm.plots.canvas import BARS, LABELS, LEGEND, LINE, SCATTER, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import prior_draws
-from pymc_nrm.plots.options import BARS, LABELS, LEGEND, LINE, SCATTER, PlotCollection, options_of_plots
+from pymc_nrm.plots.cluster_sizes import number_axis
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, CROSS, PRIOR_COLOR, bars, hollow, whiskers
 from pymc_nrm.recipes.elicitation import ElicitedPrior
 from pymc_nrm.stats.convergence import sampling_diagnostic

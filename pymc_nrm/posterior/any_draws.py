@@ -2,15 +2,11 @@
 
 from pymc_nrm.models.rvs import find_partition, kind_of
 from pymc_nrm.partitions.chunked import Chunked
-from pymc_nrm.partitions.flat import Flat
-from pymc_nrm.partitions.known_tree import KnownTree
-from pymc_nrm.partitions.nested import Nested, WeightedNested
-from pymc_nrm.partitions.slots import Slots
-from pymc_nrm.posterior.chunked_draws import ChunkedDraws
-from pymc_nrm.posterior.draws import Draws
-from pymc_nrm.posterior.known_tree_draws import KnownTreeDraws
+from pymc_nrm.partitions.flat import Flat, Slots
+from pymc_nrm.partitions.nested import KnownTree, Nested, WeightedNested
+from pymc_nrm.posterior.draws import ChunkedDraws, Draws
 from pymc_nrm.posterior.slot_draws import SlotDraws
-from pymc_nrm.posterior.tree_draws import TreeDraws, WeightedTreeDraws
+from pymc_nrm.posterior.tree_draws import KnownTreeDraws, TreeDraws, WeightedTreeDraws
 
 # The draws of each kind of partition; a kind that is not here has those of the kind that it is made from.
 _CLASSES = {

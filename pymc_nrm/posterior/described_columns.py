@@ -8,8 +8,7 @@ import pandas as pd
 
 from pymc_nrm.common.pymc_internals import find_observations
 from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet
-from pymc_nrm.models.dependents import mixtures_of
-from pymc_nrm.models.rvs import dims_of, family_of, rows_of
+from pymc_nrm.models.rvs import dims_of, family_of, mixtures_of, rows_of
 from pymc_nrm.stats.draws import item_dimension
 
 # A cell names at most so many levels, the most frequent ones, of at least this share.

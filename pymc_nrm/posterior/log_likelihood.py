@@ -8,8 +8,7 @@ from pymc.model import Model
 
 from pymc_nrm.common.checks import check_flag
 from pymc_nrm.common.progress import tracked
-from pymc_nrm.models.dependents import mixtures_of, other_uses
-from pymc_nrm.models.rvs import checked_model, is_mixture, kind_of, partition_of
+from pymc_nrm.models.rvs import checked_model, is_mixture, kind_of, mixtures_of, other_uses, partition_of
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.layout import draws_dataset, partition_coords
 

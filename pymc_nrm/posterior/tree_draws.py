@@ -1,6 +1,7 @@
 """Draws of a nested partition: a new item goes to a leaf of the tree, or to new nodes below an inner node."""
 
 import numpy as np
+import xarray as xr
 
 from pymc_nrm.families.base import Centred
 from pymc_nrm.families.diffusion.draws import draw_given_data
@@ -9,12 +10,15 @@ from pymc_nrm.families.needs import ITEMS
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.models.parts import joint_data, joint_family
-from pymc_nrm.partitions.labels import rename_in_order
+from pymc_nrm.partitions.labels import canonical_columns, rename_in_order
+from pymc_nrm.partitions.nested import Nested
 from pymc_nrm.partitions.nested_laws.forward import draw_further_nested, draw_further_paths
-from pymc_nrm.partitions.nested_laws.next_item import component_weights, places_of
+from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths, canonical_paths
+from pymc_nrm.partitions.nested_laws.next_item import Places, component_weights, nodes_of_paths, places_of
 from pymc_nrm.posterior.draws import Draws
-from pymc_nrm.posterior.estimate_nodes import probabilities_of_nodes
-from pymc_nrm.posterior.tables import log_predictive_table
+from pymc_nrm.posterior.tables import log_predictive_table, log_sum_rows
+from pymc_nrm.stats.nested.item_tree import ItemTree
+from pymc_nrm.stats.nested.nested_point_estimate import nested_point_estimate
 
 
 class TreeDraws(Draws):
@@ -143,3 +147,150 @@ def _leave_out_of_tree(levels, paths, family, data):
         largest = log_p.max()
         values[item] = largest + np.log(np.exp(log_p - largest).sum())
     return values
+
+
+class KnownTreeDraws(Draws):
+    """Draws of a nested partition with known paths; its components play the part of clusters."""
+
+    takes_new_paths = True
+    # Paths of new items, numbered on from those of the old ones; one row stands for any number of items; int64 of shape
+    # (m, depth).
+    new_paths = ()
+
+    def take_new_paths(self, new_paths):
+        if new_paths is not None:
+            self.new_paths, _ = canonical_paths("new_paths", new_paths, self.kind.nodes)
+
+    def _check_new_paths(self, n_new):
+        if not len(self.new_paths):
+            raise ValueError("new_paths must have the groups of the new items, since groups are known; got None")
+        if len(self.new_paths) not in (1, n_new):
+            raise ValueError(
+                f"new_paths must have one row for each of the {n_new} new items, or one row for all; got "
+                f"{len(self.new_paths)}"
+            )
+
+    def check_one_item(self):
+        if len(self.new_paths) != 1:
+            raise ValueError(f"new_paths must have one row, the group of the item; got {len(self.new_paths)} rows")
+
+    def log_join(self, draw, n_new):
+        self._check_new_paths(n_new)
+        longer = np.vstack([self.kind.known_paths, self.new_paths])
+        weights, leaves = _leaf_weights(longer, draw.prior[1], draw.value, draw.labels, int(draw.labels.max()) + 1)
+        return np.log(weights[leaves[len(draw.labels) :]])
+
+    def log_join_others(self, draw):
+        paths, n_components = self.kind.known_paths, int(draw.labels.max()) + 1
+        with np.errstate(divide="ignore"):
+            return np.log(_weights_left_out(paths, draw.prior[1], draw.value, draw.labels, n_components))
+
+    def labels_with_new(self, draw, n_new, rng):
+        paths = self.kind.known_paths
+        if n_new:
+            self._check_new_paths(n_new)
+            paths = np.vstack([paths, np.broadcast_to(self.new_paths, (n_new, paths.shape[1]))])
+        return draw_further_nested(rng, KnownPaths(paths), draw.prior[1], draw.value, n_new)
+
+
+@kernel
+def _leaf_weights(paths, gammas, values, components, n_components):
+    """Probabilities of the component of one more item at all nodes, some of which may have no items yet. ``leaves`` has
+    the row of ``weights`` of each path's leaf. Shapes: ``paths`` (at least n, depth), ``gammas`` (depth + 1,),
+    ``values`` (n, 2 depth + 1), ``components`` (n,); returns ``weights`` (n_nodes, n_components + 1), ``leaves`` (at
+    least n,).
+    """
+    n, depth = values.shape[0], gammas.shape[0] - 1
+    start, nodes, above, counts, _ = nodes_of_paths(paths, depth)
+    # A node without customers has the weights of its parent.
+    places = Places(start, nodes[:n].copy(), above, counts, np.zeros(above.shape[0]))
+    return component_weights(gammas, values, components, n_components, places), nodes[:, depth].copy()
+
+
+@kernel
+def _weights_left_out(paths, gammas, values, components, n_components):
+    """Probabilities of the component of each item in its leaf, as the other items leave it."""
+    n = values.shape[0]
+    weights = np.empty((n, n_components + 1))
+    kept, reordered = np.empty(n - 1, dtype=np.int64), np.empty_like(paths)
+    for item in range(n):
+        check_signals()
+        # The item comes last, as one that is new.
+        for i in range(n - 1):
+            kept[i] = components[i + (i >= item)]
+            reordered[i] = paths[i + (i >= item)]
+        reordered[n - 1] = paths[item]
+        canonical_columns(reordered, n)
+        nodes, leaves = _leaf_weights(reordered, gammas, without_item(values, item), kept, n_components)
+        weights[item] = nodes[leaves[n - 1]]
+    return weights
+
+
+def probabilities_of_nodes(draws, X_new, estimate, progressbar):
+    """Probabilities of the nodes of an estimate for new items, see :func:`~pymc_nrm.cluster_probabilities`."""
+    paths = _estimate_paths(estimate, draws)
+    depth, n_labels = paths.shape[1], int(paths.max()) + 1
+    items = draws.new_items(X_new)
+    total, new = 0.0, 0.0
+    for draw, table in items.tables("Predicting clusters", progressbar):
+        joined = np.exp(table - log_sum_rows(table)[:, None])
+        places = draws.places(draw)
+        by_level = []
+        for level in range(1, depth + 1):
+            # Places above this level have no node of it.
+            first = places.start[level]
+            cells = (places.nodes[:, level:] - first) * n_labels + paths[:, level - 1, None]
+            members = np.bincount(cells.ravel(), minlength=(len(places.counts) - first) * n_labels)
+            by_level.append(joined[:, first:] @ (members.reshape(-1, n_labels) / places.counts[first:, None]))
+        total = total + np.stack(by_level, axis=1)
+        new = new + np.column_stack([joined[:, :first].sum(axis=1) for first in places.start[1:-1]])
+    total, new = total / len(draws), new / len(draws)
+    return xr.Dataset(
+        {
+            "probability": ((items.dim, "level", "cluster"), total),
+            "new_cluster_probability": ((items.dim, "level"), new),
+            "labels": ((items.dim, "level"), _best_paths(paths, total, new)),
+        },
+        coords={**items.coords, "level": np.arange(1, depth + 1), "cluster": np.arange(n_labels)},
+    )
+
+
+def _best_paths(paths, probabilities, new):
+    """From the root down, the most probable child of the node above, or -1 for a new one and all below it. Shapes:
+    ``paths`` (n, depth), ``probabilities`` (m, depth, n_nodes), ``new`` (m, depth); returns (m, depth).
+    """
+    labels = np.full(new.shape, -1, dtype="int64")
+    for item, by_level in enumerate(probabilities):
+        inside, above = np.ones(len(paths), dtype=bool), 1.0
+        for level, own in enumerate(by_level):
+            children = np.unique(paths[inside, level])
+            best = children[np.argmax(own[children])]
+            if own[best] < above - own[children].sum():
+                break
+            labels[item, level], above = best, own[best]
+            inside &= paths[:, level] == best
+    return labels
+
+
+def _estimate_paths(estimate, draws):
+    """Paths of the items in the estimate, shape (n, depth), each level labelled in order of appearance."""
+    depth, n = draws.kind.depth, draws.n_items
+    if estimate is None:
+        if draws.is_observed:
+            return draws.paths(next(iter(draws)))
+        stored = draws.posterior[draws.partition].isel({draws.dims[1]: slice(0, depth)})
+        estimate = nested_point_estimate(stored, random_seed=0)
+    if not isinstance(estimate, ItemTree):
+        return Nested(depth).renamed(estimate, n, "estimate")
+    if estimate.information.get("method") == "majority_rule":
+        raise ValueError(
+            "estimate must have the levels of the draws, as nested_point_estimate and maximum_clade_credibility have "
+            "them; got a consensus tree, whose levels are its own"
+        )
+    deepest = int(estimate.level.max())
+    if estimate.n_items != n or deepest > depth:
+        raise ValueError(
+            f"estimate must be a tree of {n} items and at most {depth} levels; got {estimate.n_items} items and "
+            f"{deepest} levels"
+        )
+    return np.column_stack([estimate.labels(level) for level in range(1, depth + 1)])

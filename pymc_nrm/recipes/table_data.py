@@ -7,8 +7,7 @@ import pandas as pd
 import pymc as pm
 import xarray as xr
 
-from pymc_nrm.models.dependents import mixtures_of
-from pymc_nrm.models.rvs import checked_model, find_partition
+from pymc_nrm.models.rvs import checked_model, find_partition, mixtures_of
 from pymc_nrm.recipes.columns import CATEGORICAL, KINDS, NUMERIC, check_table, item_names, level_codes, numbers_of
 
 # A child of PyMC's logger, which shows messages of level INFO.

@@ -3,8 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.models.dependents import mixtures_of
-from pymc_nrm.models.rvs import partitions_of
+from pymc_nrm.models.rvs import mixtures_of, partitions_of
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked
 from pymc_nrm.partitions.labels import smallest_type
 

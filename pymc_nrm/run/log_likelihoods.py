@@ -5,8 +5,7 @@ import logging
 import pymc as pm
 import xarray as xr
 
-from pymc_nrm.models.dependents import mixtures_of, other_uses
-from pymc_nrm.models.rvs import partitions_of
+from pymc_nrm.models.rvs import mixtures_of, other_uses, partitions_of
 from pymc_nrm.posterior.log_likelihood import compute_log_likelihood
 
 _log = logging.getLogger(__name__)

@@ -18,12 +18,11 @@ from pymc_nrm.families.needs import PREDICTIVE, check_needs
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import lacking, precompile
 from pymc_nrm.kernels.interrupts import Interrupted
-from pymc_nrm.models.dependents import mixtures_of
-from pymc_nrm.models.rvs import checked_model, family_of, kind_of
-from pymc_nrm.models.start import is_default_start
+from pymc_nrm.models.marked_labels import is_default_start
+from pymc_nrm.models.rvs import checked_model, family_of, kind_of, mixtures_of
+from pymc_nrm.moves.gibbs import draw_weights, weights_of_two
 from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
 from pymc_nrm.moves.guide_trees.tree import cut_tree
-from pymc_nrm.moves.weights import draw_weights, weights_of_two
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
 from pymc_nrm.partitions.flat import Flat, Ordered
 from pymc_nrm.steps.finite import check_against_graph, log_densities_by_graph, not_finite

@@ -14,14 +14,12 @@ from pymc_nrm.common.pymc_internals import Competence, StepMethodState
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.measures.base import Weights
-from pymc_nrm.models.dependents import depends_on, mixtures_of
+from pymc_nrm.models.marked_labels import is_default_start
 from pymc_nrm.models.missing_entries import MissingEntriesRV, check_gaps, gaps_of
 from pymc_nrm.models.parts import PartitionParts, joint_data, joint_family
-from pymc_nrm.models.rvs import checked_model, family_of, kind_of, partition_of
-from pymc_nrm.models.start import is_default_start
+from pymc_nrm.models.rvs import checked_model, depends_on, family_of, kind_of, mixtures_of, partition_of
 from pymc_nrm.models.values import Values
-from pymc_nrm.moves.missing_entries import ItemsWithGaps, missing_entries_sweep
-from pymc_nrm.moves.weights import draw_weights
+from pymc_nrm.moves.gibbs import ItemsWithGaps, draw_weights, missing_entries_sweep
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.partitions.labels import canonical_labels

@@ -7,8 +7,7 @@ from pymc.exceptions import SamplingError
 
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.families.needs import COMPONENT_PANEL
-from pymc_nrm.moves.slice_jumps import largest_deviation
-from pymc_nrm.moves.slice_labels import expected_large_jumps, slice_move
+from pymc_nrm.moves.slice_labels import expected_large_jumps, largest_deviation, slice_move
 from pymc_nrm.steps.base import PartitionStep
 
 # A prior with more jumps than this above 1, in units of 1 / (1 + u), puts nearly all items into clusters of their own.

@@ -6,8 +6,7 @@ import numpy as np
 
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.moves.split_merge import SplitMergeOptions, split_merge_moves
-from pymc_nrm.moves.tally import SPLIT_MERGE_STATS, split_merge_statistics
+from pymc_nrm.moves.split_merge import SPLIT_MERGE_STATS, SplitMergeOptions, split_merge_moves, split_merge_statistics
 from pymc_nrm.steps.base import PartitionStep
 from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
 

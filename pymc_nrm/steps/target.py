@@ -5,10 +5,9 @@ from functools import partial
 from pymc_nrm.common.hyperparameters import check_values
 from pymc_nrm.families.base import check_resolution
 from pymc_nrm.measures.base import check_measure_hyperparameters
-from pymc_nrm.models.dependents import check_uses, mixtures_of
 from pymc_nrm.models.item_counts import check_labels, check_shape
 from pymc_nrm.models.parts import PartitionParts, joint_data, joint_family
-from pymc_nrm.models.rvs import kind_of
+from pymc_nrm.models.rvs import check_uses, kind_of, mixtures_of
 from pymc_nrm.models.values import Values
 
 

@@ -16,7 +16,7 @@ from pymc_nrm.models.rvs import family_of
 from pymc_nrm.moves.gibbs import scan_order
 from pymc_nrm.moves.guide_trees.guide_tree import block_statistics, guide_tree, make_guide
 from pymc_nrm.moves.guide_trees.tree import cut_tree
-from pymc_nrm.moves.tally import SPLIT_MERGE_STATS, split_merge_statistics
+from pymc_nrm.moves.split_merge import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.moves.tree_guided.cycle import Cycle, MovesPerCycle, tree_guided_cycle
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState
 

@@ -14,8 +14,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.common.checks import random_generator
 from pymc_nrm.common.pymc_internals import StepMethodState, dataclass_state
-from pymc_nrm.models.dependents import other_uses
-from pymc_nrm.models.rvs import is_mixture, kind_of, partitions_of
+from pymc_nrm.models.rvs import is_mixture, kind_of, other_uses, partitions_of
 from pymc_nrm.partitions.flat import Flat
 from pymc_nrm.testing.scores import mean_and_error
 

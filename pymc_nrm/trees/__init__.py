@@ -6,9 +6,8 @@ from pymc_nrm.moves.guide_trees.tree import Tree
 from pymc_nrm.trees.bayes_kmeans import bayes_kmeans_bhc
 from pymc_nrm.trees.bounds import AlternativeTrees, alternative_trees, log_evidence_lower_bound
 from pymc_nrm.trees.clustering import IncrementalClustering, bhc, ibhc
-from pymc_nrm.trees.clustering_result import Dendrogram
+from pymc_nrm.trees.clustering_result import Dendrogram, predictive_log_density
 from pymc_nrm.trees.optimize import OptimizedHyperparameters, optimize_hyperparameters
-from pymc_nrm.trees.predictive import predictive_log_density
 
 __all__ = [
     "AlternativeTrees",

@@ -10,8 +10,7 @@ from scipy.special import expit
 from pymc_nrm.families import NormalGamma, NormalWishart, PoissonGamma
 from pymc_nrm.measures import NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
-from pymc_nrm.moves.sides import allocate_items, choose_side, start_sides
-from pymc_nrm.moves.split_merge import allocate_by_scans
+from pymc_nrm.moves.split_merge import allocate_by_scans, allocate_items, choose_side, start_sides
 from pymc_nrm.testing import kernel_inputs
 
 N = 7

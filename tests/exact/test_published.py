@@ -15,7 +15,7 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights, weights
 from pymc_nrm.moves.gibbs import gibbs_sweep
 from pymc_nrm.moves.guide_trees.tree import build_tree
-from pymc_nrm.moves.tally import empty_tally
+from pymc_nrm.moves.split_merge import empty_tally
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels, rename_in_order
 from pymc_nrm.published.lee_choi.canonical_split_merge import canonical_items, canonical_moves

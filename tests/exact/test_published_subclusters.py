@@ -9,8 +9,13 @@ from helpers import mixture_of, seeded
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
-from pymc_nrm.published.chang_fisher.published_sweep import subcluster_chain
-from pymc_nrm.published.chang_fisher.subclusters import CHANG_FISHER, DPMM_JL, DPMM_SUBCLUSTERS, Rules
+from pymc_nrm.published.chang_fisher.published_sweep import (
+    CHANG_FISHER,
+    DPMM_JL,
+    DPMM_SUBCLUSTERS,
+    Rules,
+    subcluster_chain,
+)
 from pymc_nrm.testing import exact_posterior, kernel_inputs, largest_z, mean_and_error, total_variation, z_scores
 from pymc_nrm.testing.scores import partition_frequencies
 

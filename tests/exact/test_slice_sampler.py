@@ -14,15 +14,15 @@ from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import Weights, log_eppf, weights
-from pymc_nrm.moves.slice_jumps import (
+from pymc_nrm.moves.slice_labels import (
     JumpLaw,
     expected_proposals,
     jump_law,
     jumps_above,
     largest_deviation,
     least_level,
+    slice_labels,
 )
-from pymc_nrm.moves.slice_labels import slice_labels
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import label_counts
 

@@ -8,7 +8,7 @@ import pytest
 from helpers import mixture_of
 
 import pymc_nrm as nrm
-from pymc_nrm.models.start import is_default_start
+from pymc_nrm.models.marked_labels import is_default_start
 
 N = 24
 X = np.repeat([0.0, 50.0, 100.0, 150.0], N // 4) + np.random.default_rng(1).normal(size=N)

@@ -3,11 +3,11 @@
 import numpy as np
 import pymc as pm
 import pytest
+from helpers import measure_of
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.models.dependents import mixtures_of, other_uses
-from pymc_nrm.models.rvs import dims_of, family_of, measure_of, n_items, partition_of
+from pymc_nrm.models.rvs import dims_of, family_of, mixtures_of, n_items, other_uses, partition_of
 from pymc_nrm.models.values import Values
 
 COUNTS = sparse.csr_array([[1, 0, 2], [0, 0, 1], [3, 0, 0]])

@@ -7,9 +7,10 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
+from helpers import measure_of
 
 import pymc_nrm as nrm
-from pymc_nrm.models.rvs import family_of, measure_of
+from pymc_nrm.models.rvs import family_of
 
 X = np.random.default_rng(1).normal(size=(12, 3))
 GAPS = np.where(np.arange(36).reshape(12, 3) == 4, np.nan, X)

@@ -10,8 +10,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import Sum
 
 from pymc_nrm.common.pymc_internals import MinibatchOp, MinibatchRandomVariable
-from pymc_nrm.models.dependents import depends_on, other_uses
-from pymc_nrm.models.rvs import is_mixture
+from pymc_nrm.models.rvs import depends_on, is_mixture, other_uses
 
 
 class Term(NamedTuple):

@@ -1,7 +1,7 @@
 """Draw the labels of all rows at once, given the jumps above a fixed level and the parameters of their atoms.
 
 Given u, the atoms (J, theta) of the random measure are a Poisson process of intensity ``nu(dJ) h(dtheta)`` (see
-``moves/slice_jumps.py``), and labels are atoms with joint density ``prod_i J_(z_i) f(x_i | theta_(z_i))``.  Given the
+``moves/slice_labels.py``), and labels are atoms with joint density ``prod_i J_(z_i) f(x_i | theta_(z_i))``.  Given the
 partition, jumps of clusters are gamma variables of shape ``n_c - sigma``, their parameters come from the posterior of
 the cluster, and all other atoms are again such a process, independent of the partition.  Rows whose atom has a jump
 above the level draw one of the atoms above it, with probability proportional to ``J f(x | theta)``; other rows stay.
@@ -16,7 +16,7 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.moves.chunks.blocks import no_changes
 from pymc_nrm.moves.chunks.chain import Clusters
 from pymc_nrm.moves.chunks.passes import Atoms, relabel
-from pymc_nrm.moves.slice_jumps import jumps_above
+from pymc_nrm.moves.slice_labels import jumps_above
 
 # In units of 1 / (1 + u): a Dirichlet process has 0.22 alpha jumps above it, besides those of clusters.
 LEVEL = 1.0

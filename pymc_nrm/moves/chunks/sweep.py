@@ -11,7 +11,7 @@ from pymc_nrm.moves.chunks.engine import Engine
 from pymc_nrm.moves.chunks.launch_split import split_and_merge
 from pymc_nrm.moves.chunks.moment_split import split_and_merge_by_moments
 from pymc_nrm.moves.chunks.relabel import label_by, relabel_all
-from pymc_nrm.moves.slice_jumps import jump_law
+from pymc_nrm.moves.slice_labels import jump_law
 
 # Chains on so many rows, one after the other, lead to the start of a chain on all.
 _START_ROWS = (1000, 20_000)

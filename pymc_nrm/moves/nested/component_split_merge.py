@@ -9,8 +9,8 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.moves.gibbs import random_items
 from pymc_nrm.moves.nested.franchise import Blocks, Franchise, remove_customer, seat_customer
-from pymc_nrm.moves.nested.weights_of_places import draw_seat, path_weights
-from pymc_nrm.moves.sides import draw_pair
+from pymc_nrm.moves.nested.table_gibbs import draw_seat, path_weights
+from pymc_nrm.moves.split_merge import draw_pair
 from pymc_nrm.partitions.clusters import State, attach, close_slot, grow, open_slot
 
 

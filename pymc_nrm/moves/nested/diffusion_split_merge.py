@@ -7,7 +7,7 @@ import numpy as np
 from pymc_nrm.families.diffusion.node_tree import add_message, close_node, open_node
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import log_rising_factorial
-from pymc_nrm.moves.sides import choose_side
+from pymc_nrm.moves.split_merge import choose_side
 
 
 @kernel

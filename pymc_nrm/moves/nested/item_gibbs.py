@@ -11,7 +11,7 @@ from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.moves.nested.franchise import add_known_path, add_path, change_items, empty_franchise, remove_customer
-from pymc_nrm.moves.nested.weights_of_places import (
+from pymc_nrm.moves.nested.table_gibbs import (
     draw_place,
     memory_of_slots,
     path_weights,

@@ -6,7 +6,7 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import draw_categorical, log_rising_factorial
 from pymc_nrm.moves.gibbs import random_items
 from pymc_nrm.moves.nested.franchise import close_block, open_block
-from pymc_nrm.moves.nested.weights_of_places import log_opening_weight
+from pymc_nrm.moves.nested.table_gibbs import log_opening_weight
 
 
 @kernel

@@ -1,12 +1,140 @@
-"""A cycle of the moves along a guide tree, as one kernel."""
+"""Gibbs updates of the items that a cluster has below a node of a guide tree, and a cycle of all moves along it."""
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from pymc_nrm.families.base import add_item, log_predictive, refresh_cache
+from pymc_nrm.families.fast import update_cache
 from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.special import draw_categorical, sum_rows
 from pymc_nrm.moves.gibbs import gibbs_sweep
-from pymc_nrm.moves.tally import empty_tally
-from pymc_nrm.moves.tree_guided.block_gibbs import subtree_gibbs
+from pymc_nrm.moves.guide_trees.guide_tree import draw_leaf
+from pymc_nrm.moves.split_merge import cluster_weights, empty_tally, log_weight
 from pymc_nrm.moves.tree_guided.tree_split_merge import tree_split_merge_moves
+from pymc_nrm.partitions.clusters import close_slot, grow, open_slot
+
+
+@kernel
+def block_weight(weights, family, data, state, log_weights, slot, items, block, scratch):
+    """Log of L(c + b) / L(c) for a block b and a cluster c that does not contain it and may be empty."""
+    size, count = items.shape[0], state.counts[slot]
+    if size == 1:
+        return weights.join[count] + log_predictive(family, state.cache[slot], data, items[0])
+    sum_rows(scratch, state.statistics[slot], block)
+    return log_weight(weights, family, count + size, scratch) - log_weights[slot]
+
+
+@kernel
+def change_cluster(state, weights, family, data, log_weights, slot, items, block, sign):
+    """Add a block to a cluster, or take it away; close the cluster if nothing is left."""
+    state.counts[slot] += sign * items.shape[0]
+    if state.counts[slot] == 0:
+        close_slot(state, slot)
+        log_weights[slot] = 0.0
+        return
+    if items.shape[0] == 1:
+        update_cache(family, state.statistics[slot], state.cache[slot], data, items[0], float(sign))
+    else:
+        for k in range(block.shape[0]):
+            state.statistics[slot, k] += sign * block[k]
+        refresh_cache(family, state.statistics[slot], state.cache[slot])
+    log_weights[slot] = log_weight(weights, family, state.counts[slot], state.statistics[slot])
+
+
+@kernel
+def find_block(state, guide, node, anchor, marks, stamp):
+    """Find the items below a node in the anchor's cluster; set ``marks`` to ``stamp`` at the slots of all others."""
+    own = state.labels[anchor]
+    items = np.empty(guide.tree.size[node], dtype=np.int64)
+    size = 0
+    for p in range(guide.tree.first[node], guide.tree.first[node] + guide.tree.size[node]):
+        item = guide.tree.order[p]
+        slot = state.labels[item]
+        if slot == own:
+            items[size] = item
+            size += 1
+        else:
+            marks[slot] = stamp
+    return items[:size]
+
+
+@kernel
+def redraw_block(rng, state, weights, family, data, log_weights, items, block, slots):
+    """Draw a slot among those given for a block that is in no cluster, put it there, and return the slot.
+
+    An empty slot among them stands for a new cluster.
+    """
+    scratch = np.empty(block.shape[0])
+    values = np.empty(slots.shape[0])
+    for k in range(slots.shape[0]):
+        values[k] = block_weight(weights, family, data, state, log_weights, slots[k], items, block, scratch)
+    chosen = slots[draw_categorical(rng, values)]
+    if state.counts[chosen] == 0:
+        open_slot(state)
+    change_cluster(state, weights, family, data, log_weights, chosen, items, block, 1)
+    for item in items:
+        state.labels[item] = chosen
+    return chosen
+
+
+@kernel
+def sum_block(family, data, items, block):
+    """Write the statistics of a block, or zeros if it has one item: nothing reads them then."""
+    for k in range(block.shape[0]):
+        block[k] = 0.0
+    if items.shape[0] > 1:
+        for item in items:
+            add_item(family, block, data, item, 1.0)
+
+
+@kernel
+def subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
+    """Draw nodes uniformly, and redraw the cluster of a block below each.
+
+    Each move draws a node v and a leaf i below it.  The block b consists of the items below v in the cluster of i.  It
+    becomes a cluster by itself, or joins a cluster c of the other items that has no item below v, with probability
+    proportional to L(b) or L(c + b) / L(c).  In each of these partitions the cluster of i has exactly the items of b
+    below v.  Starting from any of them, b, the rest and the alternatives are therefore the same, and the move is a
+    Gibbs update::
+
+        item       1  2  3 | 4  5      i is 1 or 2, so b = {1, 2}
+        cluster    A  A  B | A  C      b may join {4}, {5} or neither, but not {3}, which is below v
+                   below v | outside
+
+    The moves leave the target given u invariant.  They are irreducible by themselves, since nodes may be leaves, and a
+    block may always become a cluster by itself. Returns the number of blocks that changed their cluster.
+    """
+    n_moved = 0
+    block = np.empty(state.statistics.shape[1])
+    marks, log_weights = np.empty(0, dtype=np.int64), np.empty(0)
+    for move in range(n_moves):
+        check_signals()
+        state = grow(state, family)
+        if marks.shape[0] < state.counts.shape[0]:
+            marks = np.full(state.counts.shape[0], -1, dtype=np.int64)
+            log_weights = cluster_weights(weights, family, state)
+        node = int(rng.random() * guide.tree.size.shape[0])
+        anchor = draw_leaf(rng, guide, node)
+        old = state.labels[anchor]
+        items = find_block(state, guide, node, anchor, marks, move)
+        if state.counts[old] == items.shape[0]:
+            # Removing the block frees its slot, which is then the one for a new cluster: list it once.
+            marks[old] = move
+        slots = np.empty(state.size[0] + 1, dtype=np.int64)
+        n_candidates = 0
+        for slot in state.active[: state.size[0]]:
+            if marks[slot] != move:
+                slots[n_candidates] = slot
+                n_candidates += 1
+        sum_block(family, data, items, block)
+        change_cluster(state, weights, family, data, log_weights, old, items, block, -1)
+        slots[n_candidates] = state.active[state.size[0]]
+        n_moved += old != redraw_block(
+            rng, state, weights, family, data, log_weights, items, block, slots[: n_candidates + 1]
+        )
+    return state, n_moved
 
 
 class MovesPerCycle(NamedTuple):

@@ -13,13 +13,13 @@ from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.measures.generalized_gamma_measures import DirichletProcess
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.published.chang_fisher.published_sweep import subcluster_sweep
-from pymc_nrm.published.chang_fisher.subclusters import (
+from pymc_nrm.published.chang_fisher.published_sweep import (
     CHANG_FISHER,
     DPMM_JL,
     DPMM_SUBCLUSTERS,
     Rules,
     new_subclusters,
+    subcluster_sweep,
 )
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState
 

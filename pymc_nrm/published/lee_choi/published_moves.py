@@ -27,7 +27,7 @@ from pymc_nrm.moves.guide_trees.incremental import (
     set_potential,
     weigh_item,
 )
-from pymc_nrm.moves.tally import accept, empty_tally
+from pymc_nrm.moves.split_merge import accept, empty_tally
 
 
 @kernel

@@ -9,12 +9,11 @@ from pymc_nrm.common.checks import check_count
 from pymc_nrm.common.pymc_internals import dataclass_state
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.generic import precompile
-from pymc_nrm.moves.gibbs import gibbs_sweep
+from pymc_nrm.moves.gibbs import gibbs_sweep, weights_of_two
 from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
 from pymc_nrm.moves.guide_trees.incremental import grow_forest
 from pymc_nrm.moves.guide_trees.tree import cut_tree
-from pymc_nrm.moves.tally import SPLIT_MERGE_STATS, split_merge_statistics
-from pymc_nrm.moves.weights import weights_of_two
+from pymc_nrm.moves.split_merge import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.published.lee_choi.canonical_split_merge import canonical_items, canonical_moves

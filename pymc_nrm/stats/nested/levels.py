@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 import xarray as xr
 
-from pymc_nrm.common.marks import NAME, NESTED, components_name
+from pymc_nrm.common.marks import NAME, NESTED
 from pymc_nrm.stats.contingency import as_labels
 from pymc_nrm.stats.draws import (
     BLOCK,
@@ -115,7 +115,7 @@ def component_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
         raise ValueError("idata must hold a nested partition with weights: there is no column table_0")
     if components.name is None:
         return components
-    name = components_name(components.name)
+    name = f"{components.name}_components"
     return components.rename(name).assign_attrs({NAME: name})
 
 

@@ -6,7 +6,7 @@ from pymc_nrm.common.marks import NUMBER
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE
 from pymc_nrm.kernels.generic import precompile
-from pymc_nrm.models.start import is_default_start
+from pymc_nrm.models.marked_labels import is_default_start
 from pymc_nrm.moves.nested.sweep import log_density, sequential_start
 from pymc_nrm.partitions.nested import Nested
 from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths

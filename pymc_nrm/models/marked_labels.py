@@ -1,13 +1,40 @@
-"""Labels that only a step of this package may sample."""
+"""Operations on labels in a model: the mark of a default start, and labels that only own steps may sample."""
 
 import functools
 
+import numpy as np
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.common.pymc_internals import JOINED_INPUTS
 from pymc_nrm.kernels.fingerprints import source_fingerprint
+
+_DEFAULT = np.dtype("int64", metadata={"pymc_nrm": "default start"})
+
+
+class DefaultStart(Op):
+    """Copy labels, and mark the copy as a default start."""
+
+    __props__ = ()
+
+    def make_node(self, labels):
+        return Apply(self, [labels], [labels.type()])
+
+    def perform(self, node, inputs, output_storage):
+        marked = np.empty(inputs[0].shape, dtype=_DEFAULT)
+        marked[...] = inputs[0]
+        output_storage[0][0] = marked
+
+    def do_constant_folding(self, fgraph, node):
+        # PyTensor merges equal constants, and the user may give the same labels.
+        return False
+
+
+def is_default_start(labels):
+    """Return whether labels are the default start of a partition."""
+    metadata = getattr(getattr(labels, "dtype", None), "metadata", None)
+    return metadata is not None and metadata == _DEFAULT.metadata
 
 
 class OfOwnStep(Op):
