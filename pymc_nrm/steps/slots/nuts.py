@@ -16,7 +16,7 @@ from pymc_nrm.models.itemwise.empty_slots import EmptySlots
 from pymc_nrm.models.itemwise.local_variables import local_variables
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import checked_model, kind_of, partitions_of
-from pymc_nrm.partitions.flat import Slots
+from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.steps.slots.metric import SlotMetric
 
 # Models for which a step of this kind has been made.
