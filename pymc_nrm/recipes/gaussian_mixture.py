@@ -8,11 +8,9 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_flag, numeric_array
 from pymc_nrm.partitions.chunked import Rows
-from pymc_nrm.recipes.columns import NUMERIC, check_columns, item_names, numbers_of
-from pymc_nrm.recipes.doubtful_columns import warn_of_doubtful_numbers
-from pymc_nrm.recipes.numeric_block import add_numeric_block, add_rows, check_covariance
+from pymc_nrm.recipes.columns import NUMERIC, check_columns, item_names, numbers_of, warn_of_doubtful_numbers
+from pymc_nrm.recipes.numeric_block import add_numeric_block, add_rows, check_covariance, check_n_components
 from pymc_nrm.recipes.partition_prior import add_partition
-from pymc_nrm.recipes.principal_components import check_n_components
 
 
 def gaussian_mixture(

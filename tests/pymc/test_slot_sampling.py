@@ -11,8 +11,8 @@ import pytest
 from same_results import assert_same
 
 import pymc_nrm as nrm
-from pymc_nrm.models.marked_labels import OfOwnStep
 from pymc_nrm.models.marginal_likelihood import MarginalLikelihood
+from pymc_nrm.models.marked_labels import OfOwnStep
 from pymc_nrm.steps.slots.nuts import MODELS_WITH_SLOT_NUTS
 from pymc_nrm.testing import mean_and_error
 
